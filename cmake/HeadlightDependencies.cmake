@@ -1,0 +1,38 @@
+# Every outside package, in one place. All come from Debian; nothing is downloaded at configure time.
+find_package(Threads REQUIRED)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(ICU 70 REQUIRED COMPONENTS uc i18n data)
+find_package(CLI11 REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(ZLIB REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(Qt6 6.4 REQUIRED COMPONENTS Core Gui Widgets Svg PrintSupport Test)
+set(QT_NO_CREATE_VERSIONLESS_TARGETS ON)
+find_package(QCustomPlotQt6 QUIET)
+
+# LibTorch: Debian's by default, another one with -DTorch_DIR=… or -DCMAKE_PREFIX_PATH=…
+find_package(Torch REQUIRED)
+message(STATUS "LibTorch ${Torch_VERSION}")
+
+# Debian's system-wide BLAS alternative is the pthread OpenBLAS, whose second thread pool halves LibTorch's speed.
+# Linking the OpenMP one by path, before LibTorch's own references, makes it the one that is loaded.
+find_path(HEADLIGHT_OPENBLAS_OPENMP_DIR NAMES libblas.so.3
+          PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp
+                /usr/lib/x86_64-linux-gnu/openblas-openmp /usr/lib/aarch64-linux-gnu/openblas-openmp
+          NO_DEFAULT_PATH)
+add_library(headlight_blas INTERFACE)
+if(HEADLIGHT_OPENBLAS_OPENMP_DIR AND NOT Torch_VERSION VERSION_GREATER_EQUAL 2.0)
+  target_link_options(headlight_blas INTERFACE
+    "LINKER:--no-as-needed" "${HEADLIGHT_OPENBLAS_OPENMP_DIR}/libblas.so.3"
+    "${HEADLIGHT_OPENBLAS_OPENMP_DIR}/liblapack.so.3" "LINKER:-rpath,${HEADLIGHT_OPENBLAS_OPENMP_DIR}"
+    "LINKER:--as-needed")
+  set(HEADLIGHT_RPATH ${HEADLIGHT_OPENBLAS_OPENMP_DIR})
+elseif(NOT HEADLIGHT_OPENBLAS_OPENMP_DIR)
+  message(WARNING "libopenblas0-openmp not found: forward passes may be twice as slow. Install it and configure again.")
+endif()
+
+add_library(headlight_torch INTERFACE)
+# TORCH_LIBRARIES also carries global compile flags of its own; take the include folders as system ones.
+target_link_libraries(headlight_torch INTERFACE headlight_blas ${TORCH_LIBRARIES})
+target_include_directories(headlight_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})

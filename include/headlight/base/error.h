@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace headlight {
+
+/// What a person needs to mend a failure. Every field may be empty; what is set is shown.
+struct ErrorFacts {
+    std::string problem;   ///< one plain sentence: what is wrong
+    std::string file;      ///< the path it is about
+    std::string item;      ///< the tensor, JSON field or option in that file
+    std::string expected;  ///< what would have been right
+    std::string found;     ///< what was there
+    std::string hint;      ///< what to do
+};
+
+/// The one error type of the core. what() is the whole message on one line:
+/// "problem: FILE, item ITEM: expected E, found F. Hint."
+class Error : public std::runtime_error {
+public:
+    explicit Error(ErrorFacts facts);
+    explicit Error(const std::string& problem);
+    const ErrorFacts& facts() const noexcept { return facts_; }
+
+private:
+    ErrorFacts facts_;
+};
+
+}  // namespace headlight

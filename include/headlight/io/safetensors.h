@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/io/dtype.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace headlight::io {
+
+/// A tensor as it lies in a file: row-major, little-endian, not copied. `owner` keeps the mapping alive.
+struct TensorView {
+    std::string name;
+    DType dtype = DType::F32;
+    std::vector<std::int64_t> shape;
+    std::span<const std::byte> bytes;
+    std::filesystem::path file;
+    std::shared_ptr<const void> owner;
+
+    std::int64_t numel() const noexcept;
+};
+
+/// All tensors of one model folder or file by name: `model.safetensors`, or the shards that
+/// `model.safetensors.index.json` names. Headers are checked whole before anything is handed out:
+/// every error names the file and the tensor (truncated, header too long, bad JSON, unknown dtype,
+/// shape against byte range, overlap, out of range, 64-bit overflow, duplicate name, a tensor in two shards,
+/// a shard or an indexed tensor missing).
+class TensorStore {
+public:
+    static TensorStore open_file(const std::filesystem::path& safetensors_file);
+    static TensorStore open_folder(const std::filesystem::path& model_folder);
+
+    const TensorView* find(const std::string& name) const noexcept;  ///< nullptr when absent
+    const std::map<std::string, TensorView>& tensors() const noexcept { return tensors_; }
+    const std::vector<std::filesystem::path>& files() const noexcept { return files_; }
+    const std::map<std::string, std::string>& metadata() const noexcept { return metadata_; }  ///< "__metadata__"
+
+private:
+    std::map<std::string, TensorView> tensors_;
+    std::vector<std::filesystem::path> files_;
+    std::map<std::string, std::string> metadata_;
+};
+
+/// What the writers take: contiguous row-major data, not owned.
+struct ArrayRef {
+    std::string name;
+    DType dtype = DType::F32;
+    std::vector<std::int64_t> shape;
+    std::span<const std::byte> bytes;
+};
+
+/// Writes aside, flushes, renames: no partial file is left when the disk is full.
+void write_safetensors(const std::filesystem::path&, const std::vector<ArrayRef>&,
+                       const std::map<std::string, std::string>& metadata);
+
+}  // namespace headlight::io

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace headlight::text {
+
+/// Half-open byte range in the UTF-8 text as typed. Special tokens that a template adds have {0, 0}.
+struct ByteRange {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    bool operator==(const ByteRange&) const = default;
+};
+
+/// What the model gets, and where each token came from. All vectors have the same length.
+struct Encoding {
+    std::vector<std::int64_t> ids;
+    std::vector<std::string> tokens;       ///< vocabulary strings ("Ġthe", "##ing")
+    std::vector<ByteRange> offsets;        ///< in sentence A or B, see `sequence`
+    std::vector<std::int64_t> type_ids;    ///< 0 or 1
+    std::vector<bool> special;             ///< added by the template (not: special tokens typed in the text)
+    std::vector<std::int64_t> words;       ///< word of the pre-tokenizer, -1 for special tokens; restarts in B
+    std::vector<std::int64_t> sequence;    ///< 0 = A, 1 = B, -1 = special
+
+    std::int64_t size() const noexcept { return static_cast<std::int64_t>(ids.size()); }
+    /// First position of sentence B's part as BertViz counts it (A's part includes [CLS] and the first [SEP]); size() without a pair.
+    std::int64_t pair_start() const noexcept;
+    /// Appends another encoding behind this one.
+    void append(const Encoding&);
+};
+
+}  // namespace headlight::text
