@@ -8,12 +8,12 @@ namespace headlight {
 
 /// What a person needs to mend a failure. Every field may be empty; what is set is shown.
 struct ErrorFacts {
-    std::string problem;   ///< one plain sentence: what is wrong
-    std::string file;      ///< the path it is about
-    std::string item;      ///< the tensor, JSON field or option in that file
-    std::string expected;  ///< what would have been right
-    std::string found;     ///< what was there
-    std::string hint;      ///< what to do
+    std::string problem{};   ///< one plain sentence: what is wrong
+    std::string file{};      ///< the path it is about
+    std::string item{};      ///< the tensor, JSON field or option in that file
+    std::string expected{};  ///< what would have been right
+    std::string found{};     ///< what was there
+    std::string hint{};      ///< what to do
 };
 
 /// The one error type of the core. what() is the whole message on one line:
