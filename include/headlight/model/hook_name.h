@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/base/ids.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headlight::model {
+
+/// Every place of the forward pass where a tensor can be looked at, kept or replaced, in the order of the pass.
+/// Shapes: docs/hooks.md. Names are TransformerLens's.
+enum class Hook {
+    embed,               ///< hook_embed [pos, d_model]
+    pos_embed,           ///< hook_pos_embed [pos, d_model] (learned positions)
+    token_type_embed,    ///< hook_token_type_embed [pos, d_model] (BERT)
+    embed_norm_scale,    ///< embed_ln.hook_scale [pos, 1]
+    embed_norm_normalized, ///< embed_ln.hook_normalized [pos, d_model]
+    resid_pre,           ///< blocks.L.hook_resid_pre [pos, d_model]
+    ln1_scale,           ///< blocks.L.ln1.hook_scale [pos, 1]
+    ln1_normalized,      ///< blocks.L.ln1.hook_normalized [pos, d_model]
+    q,                   ///< blocks.L.attn.hook_q [pos, head, d_head], before rotation
+    k,                   ///< blocks.L.attn.hook_k [pos, kv_head, d_head]
+    v,                   ///< blocks.L.attn.hook_v [pos, kv_head, d_head]
+    rot_q,               ///< blocks.L.attn.hook_rot_q [pos, head, d_head] (rotary models)
+    rot_k,               ///< blocks.L.attn.hook_rot_k [pos, kv_head, d_head]
+    attn_scores,         ///< blocks.L.attn.hook_attn_scores [head, query, key], scaled, with bias; illegal keys -inf
+    pattern,             ///< blocks.L.attn.hook_pattern [head, query, key]
+    z,                   ///< blocks.L.attn.hook_z [pos, head, d_head]
+    result,              ///< blocks.L.attn.hook_result [pos, head, d_model] = z_h W_O^h, without b_O
+    attn_out,            ///< blocks.L.hook_attn_out [pos, d_model], with b_O
+    resid_mid,           ///< blocks.L.hook_resid_mid [pos, d_model]
+    ln2_scale,           ///< blocks.L.ln2.hook_scale [pos, 1]
+    ln2_normalized,      ///< blocks.L.ln2.hook_normalized [pos, d_model]
+    mlp_pre,             ///< blocks.L.mlp.hook_pre [pos, d_mlp]
+    mlp_pre_linear,      ///< blocks.L.mlp.hook_pre_linear [pos, d_mlp] (gated)
+    mlp_post,            ///< blocks.L.mlp.hook_post [pos, d_mlp]
+    mlp_out,             ///< blocks.L.hook_mlp_out [pos, d_model]
+    resid_post,          ///< blocks.L.hook_resid_post [pos, d_model]
+    ln_final_scale,      ///< ln_final.hook_scale [pos, 1]
+    ln_final_normalized, ///< ln_final.hook_normalized [pos, d_model]
+    logits,              ///< logits [pos, vocab]
+};
+
+struct HookPoint {
+    Hook hook = Hook::embed;
+    Layer layer;  ///< 0 where the hook has no layer
+    auto operator<=>(const HookPoint&) const = default;
+};
+
+bool has_layer(Hook) noexcept;
+/// The one place where names are made: "blocks.3.attn.hook_q".
+std::string name_of(HookPoint);
+std::optional<HookPoint> parse_hook(std::string_view name);
+/// Shell-style match of a whole name: '*' any run, '?' one character.
+bool glob_match(std::string_view pattern, std::string_view name) noexcept;
+
+}  // namespace headlight::model

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/base/job.h"
+#include "headlight/model/config.h"
+#include "headlight/model/load_report.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace headlight::model {
+
+enum class ComputeType { float32, bfloat16, float64 };
+
+struct LoadOptions {
+    ComputeType dtype = ComputeType::float32;
+    std::string device = "auto";  ///< auto | cpu | cuda; Error when cuda is asked for and this LibTorch has none
+};
+
+/// Weights and configuration, ready to run; immutable and shared. Torch-free: internals are in src/model/.
+class Model {
+public:
+    /// Reads a folder in Hugging Face layout (config.json + safetensors). Errors name file, tensor, expected and found.
+    static std::shared_ptr<const Model> load(const std::filesystem::path& folder, const LoadOptions& = {},
+                                             const CancelToken& = {}, const Progress& = {});
+    ~Model();
+
+    const ModelConfig& config() const noexcept;
+    const LoadReport& report() const noexcept;
+    const std::filesystem::path& folder() const noexcept;
+    ComputeType dtype() const noexcept;
+    std::string device_name() const;  ///< "CPU", "CUDA:0 NVIDIA …"
+    /// SHA-256 over the weight files' and config.json's contents; computed at the first call, then remembered. Thread-safe.
+    const std::string& hash() const;
+    /// Parameters by part: "embedding", "positions", "attention", "mlp", "norms", "unembedding" (0 when tied).
+    std::map<std::string, std::int64_t> parameter_counts() const;
+
+    struct Internals;  ///< src/model/internals.h
+    const Internals& internals() const noexcept { return *internals_; }
+
+private:
+    explicit Model(std::unique_ptr<Internals>);
+    std::unique_ptr<Internals> internals_;
+};
+
+/// Names of the families in the registry, in order.
+std::vector<std::string> family_names();
+
+}  // namespace headlight::model

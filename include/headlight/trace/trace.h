@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/base/ids.h"
+#include "headlight/base/job.h"
+#include "headlight/model/model.h"
+#include "headlight/text/tokenizer.h"
+#include "headlight/trace/capture.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace headlight::trace {
+
+/// Max- and mean-pooled picture of one head's pattern, at most 128 x 128 cells, made while the run had the pattern.
+/// Cell (r, c) covers queries [r*T/rows, (r+1)*T/rows) and keys likewise. Mean is over the legal pairs of the cell.
+struct PooledPattern {
+    std::int64_t rows = 0, cols = 0;
+    std::vector<float> max;   ///< [rows, cols]
+    std::vector<float> mean;  ///< [rows, cols]
+};
+
+/// Numbers of one head over the whole text, gathered while the run had its pattern (float64 sums).
+/// Row 0 of causal models is left out of every mean (it can only look at itself). NaN where a text is too short.
+/// Definitions: methods.md 2.2, 2.3, 1.8, 4.5 (docs/measures.md).
+struct HeadSummary {
+    double entropy = 0;          ///< nats, mean over rows of -sum p ln p
+    double mean_distance = 0;    ///< mean over rows of sum p |i-j|
+    double share_self = 0, share_previous = 0, share_next = 0, share_first = 0;
+    double share_special = 0;    ///< to special tokens
+    double top1_minus_top2 = 0;
+    double argmax_self = 0, argmax_first = 0;  ///< share of rows whose largest weight is there
+    double max_weight = 0;       ///< largest weight off row 0
+    double induction = 0;        ///< on this text: mean over rows i that repeat an earlier token of sum_j p_ij [tok_{j-1} = tok_i, j-1 < i]
+    double duplicate_token = 0;  ///< mean over the same rows of sum_j p_ij [tok_j = tok_i, j < i]
+};
+
+/// How the numbers came about; written into every export.
+struct RunInfo {
+    std::string device, dtype, version;
+    int threads = 1;
+    double seconds = 0;
+    std::vector<std::string> warnings;  ///< "2,300 tokens on a model made for 2,048: …"
+};
+
+/// What one forward pass on one text left behind. Immutable; shared by pointer; safe to read from any thread.
+class Trace {
+public:
+    ~Trace();
+    const model::ModelConfig& config() const noexcept;
+    const std::shared_ptr<const model::Model>& model() const noexcept;
+    const std::shared_ptr<const text::Tokenizer>& tokenizer() const noexcept;
+    const text::Encoding& encoding() const noexcept;
+    const std::vector<text::TokenLabel>& labels() const noexcept;
+    const std::string& text_a() const noexcept;
+    const std::string& text_b() const noexcept;  ///< empty without a pair
+    const RunInfo& info() const noexcept;
+    std::int64_t tokens() const noexcept;
+    std::int64_t bytes() const noexcept;  ///< memory of the kept tensors
+    bool has(model::HookPoint) const noexcept;  ///< kept, or computable on demand
+    std::vector<model::HookPoint> kept() const;
+
+    bool has_overview() const noexcept;
+    const PooledPattern& pooled(Layer, Head) const;  ///< Error without an overview
+    const HeadSummary& summary(Layer, Head) const;
+
+    struct Internals;  ///< src/trace/internals.h; tensors: headlight/trace/tensors.h
+    const Internals& internals() const noexcept { return *internals_; }
+    explicit Trace(std::unique_ptr<Internals>);
+
+private:
+    std::unique_ptr<Internals> internals_;
+};
+
+/// One text (or pair) to run.
+struct Prompt {
+    std::string text;
+    std::string pair;  ///< sentence B; empty: none
+    bool add_special_tokens = true;
+};
+
+/// Runs the model. Errors: empty text, more tokens than the model takes (names both), memory (Forecast::text()).
+/// Cancelled within one layer. Bit-equal results for equal input.
+std::shared_ptr<const Trace> run(std::shared_ptr<const model::Model>, std::shared_ptr<const text::Tokenizer>,
+                                 const Prompt&, const CapturePlan& = {}, const CancelToken& = {}, const Progress& = {});
+
+}  // namespace headlight::trace

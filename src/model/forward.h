@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The forward pass and the one place it touches the outside: Observer. Internal to src/model and src/trace.
+#pragma once
+
+#include "headlight/base/job.h"
+#include "headlight/model/hook_name.h"
+#include "headlight/model/model.h"
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace headlight::model {
+
+/// Everything needed to compute any row of any head's pattern of one layer: what the pass itself uses.
+struct AttentionInput {
+    at::Tensor q;             ///< [head, query, d_head], after rotation, contiguous
+    at::Tensor k;             ///< [kv_head, key, d_head], after rotation, contiguous
+    at::Tensor alibi_slopes;  ///< [head] float64, undefined: no ALiBi. bias_ij = -slope (i - j)
+    double scale = 1.0;
+    bool causal = true;
+};
+
+/// Sees every tensor of the pass. The pass skips work for hooks nobody wants (attn_scores, pattern, result whole).
+class Observer {
+public:
+    virtual ~Observer() = default;
+    /// True: visit() will be called with the tensor, in the shape docs/hooks.md gives (pattern [head, query, key], …).
+    virtual bool wants(HookPoint) const = 0;
+    /// Returns what the pass goes on with: the tensor itself or a replacement of equal shape and dtype.
+    virtual at::Tensor visit(HookPoint, at::Tensor) = 0;
+    /// Called for every layer, whether or not anything is wanted: q and k as the pattern is made of them.
+    virtual void attention_input(Layer, const AttentionInput&) {}
+    /// Rows of patterns while they exist, in tiles (heads [head0, head0 + H), queries [row0, row0 + R)): [H, R, key], fp of the pass.
+    virtual bool wants_pattern_tiles() const { return false; }
+    virtual void pattern_tile(Layer, std::int64_t /*head0*/, std::int64_t /*row0*/, const at::Tensor&) {}
+};
+
+struct ForwardInput {
+    std::vector<std::int64_t> ids;
+    std::vector<std::int64_t> type_ids;  ///< used by models with token types
+};
+
+/// One pass over one text, batch 1, no padding. Checks the token for cancellation before each layer, reports "layer".
+void forward(const Model&, const ForwardInput&, Observer&, const CancelToken&, const Progress&);
+
+/// softmax(scale q k^T + bias) for heads [head0, +heads) and queries [row0, +rows): [heads, rows, key]; illegal keys exactly 0.
+/// forward() itself uses it, so a pattern computed later equals the one of the run.
+at::Tensor pattern_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
+/// The same before the softmax; illegal keys -inf.
+at::Tensor score_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
+
+}  // namespace headlight::model
