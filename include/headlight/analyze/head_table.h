@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/base/ids.h"
+#include "headlight/trace/trace.h"
+
+#include <Eigen/Core>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headlight::analyze {
+
+/// A measure that every head has on the current text.
+struct MeasureInfo {
+    std::string id;          ///< "induction": column name in CSV and in finder expressions
+    std::string title;       ///< "induction score"
+    std::string definition;  ///< one sentence with the formula and source
+    std::string unit;        ///< "nats", "tokens", "share" or ""
+    double low = 0, high = 1;  ///< natural range; high may be data-driven (NaN)
+};
+
+/// Values of all measures for all heads; NaN where a measure does not exist for this text.
+struct HeadTable {
+    std::int64_t n_layers = 0, n_heads = 0;
+    std::vector<MeasureInfo> measures;
+    std::vector<Eigen::MatrixXd> values;  ///< per measure [layer, head]
+
+    const Eigen::MatrixXd* find(std::string_view measure_id) const noexcept;
+};
+
+HeadTable head_table(const trace::Trace&);
+
+/// "induction > 0.3 and entropy < 1", "layer = 4 or not (share_first >= 0.5)". Error names the column of the mistake and
+/// the nearest measure.
+class HeadQuery {
+public:
+    static HeadQuery parse(std::string_view expression, const HeadTable& names_from);
+    bool matches(const HeadTable&, HeadId) const;
+    bool empty() const noexcept { return tokens_.empty(); }
+
+    struct Node {  ///< reverse Polish; see head_query.cpp
+        enum class Kind { compare, logical_and, logical_or, logical_not } kind;
+        std::string measure, op;
+        double number = 0;
+    };
+
+private:
+    std::vector<Node> tokens_;
+};
+
+/// Heads that match, sorted by a measure (descending unless `ascending`); NaN last, ties by layer then head.
+std::vector<HeadId> ranked_heads(const HeadTable&, const HeadQuery&, std::string_view sort_by, bool ascending);
+
+/// A head worth looking at first: highest induction if any is above 0.3, else the most focused head past layer 0 that
+/// does not mainly look at the first token or itself.
+HeadId interesting_head(const HeadTable&);
+/// The query (and key) of that head with the largest weight off the first token and itself.
+struct InterestingPair {
+    Position query, key;
+};
+InterestingPair interesting_pair(const trace::Trace&, HeadId);
+
+}  // namespace headlight::analyze

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/analyze/pattern_view.h"
+
+namespace headlight::analyze {
+
+/// One query against every key of one head, number by number (BertViz's neuron view, generalised; methods.md 1.5, 1.6).
+/// For every key j: score_j = scale * sum(products row j) + position_j, weight = softmax of scores.
+struct NeuronView {
+    HeadId head;
+    std::int64_t kv_head = 0;      ///< which key/value head is read (grouped-query attention)
+    std::int64_t group_size = 1;   ///< query heads that share it
+    Position query;
+    double scale = 1;
+    bool causal = true;
+    std::string position_kind;     ///< as PairChain
+    Vector q;                      ///< [d_head], after rotation
+    Matrix k;                      ///< [key, d_head], after rotation; all keys of the text
+    Matrix products;               ///< [key, d_head] q * k, unscaled
+    Vector dot;                    ///< [key] scale * sum of products
+    std::vector<float> position;   ///< [key] additive term (ALiBi); empty when none
+    Vector score;                  ///< [key]; NaN for masked keys
+    Vector weight;                 ///< [key]; 0 for masked keys
+    Vector value_norm;             ///< [key] |v_j|
+    Vector weighted_value_norm;    ///< [key] a_ij |v_j|
+};
+
+NeuronView neuron_view(const trace::Trace&, HeadId, Position query);
+/// q of every query of a head: [query, d_head] (the collapsed-to-expanded left column).
+Matrix query_vectors(const trace::Trace&, HeadId);
+
+}  // namespace headlight::analyze

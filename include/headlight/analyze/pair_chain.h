@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/base/ids.h"
+#include "headlight/trace/trace.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headlight::analyze {
+
+/// A vocabulary entry and what a head's update adds to its logit.
+struct TokenEffect {
+    std::int64_t id = 0;
+    std::string label;
+    double logit = 0;
+};
+
+/// Why one query looks at one key with one head, and what follows: the Inspector's numbers.
+struct PairChain {
+    HeadId head;
+    Position query, key;
+    bool legal = true;            ///< false: the key is masked (causal); the rest is then not set
+    double weight = 0;            ///< softmax weight a_ij
+    std::int64_t rank = 1, of = 1;  ///< of the weight among the row's legal keys
+    double qk = 0;                ///< q.k, unscaled
+    double scale = 0;             ///< score_scale
+    double content = 0;           ///< scale q.k, or for rotary models scale q.k without rotation
+    std::optional<double> position;  ///< additive term; empty: this model has no separable one
+    std::string position_kind;    ///< "ALiBi", "rotary", "learned, inside the stream"
+    double score = 0;             ///< content + position
+    double value_norm = 0;        ///< |v_j|
+    double weighted_value_norm = 0;   ///< a_ij |v_j|
+    double output_norm = 0;       ///< |a_ij v_j W_O|
+    double update_ratio = 0;      ///< |u_i| / |h_i|, u = z_h W_O of the whole head, h = resid_pre
+    double update_cosine = 0;     ///< cos(u_i, h_i)
+    std::vector<TokenEffect> promoted;   ///< of a_ij v_j W_O through the final norm of the run at i, largest first; empty without unembedding
+    std::vector<TokenEffect> suppressed; ///< most negative first
+};
+
+PairChain pair_chain(const trace::Trace&, HeadId, Position query, Position key, std::int64_t top = 5);
+
+}  // namespace headlight::analyze

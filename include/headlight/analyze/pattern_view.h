@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/base/ids.h"
+#include "headlight/trace/trace.h"
+
+#include <Eigen/Core>
+
+#include <string>
+#include <vector>
+
+namespace headlight::analyze {
+
+using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;  ///< [query, key]
+using Vector = Eigen::VectorXf;
+
+/// BertViz's sentence-pair slices: rows of the first letter, columns of the second. Never renormalised by themselves.
+enum class PairFilter { all, a_to_a, b_to_b, a_to_b, b_to_a };
+
+/// What a map's weight is. value_norm: a_ij |v_j| / sum_j a_ij |v_j| (methods.md 5.9).
+enum class Weighting { attention, value_norm };
+
+/// How a pattern is prepared before it is shown; the same for every view, written into exports.
+struct PatternOptions {
+    PairFilter filter = PairFilter::all;
+    Weighting weighting = Weighting::attention;
+    bool hide_first = false;     ///< drop the first token's column (the attention sink)
+    bool hide_special = false;   ///< drop rows and columns of special tokens
+    bool renormalise = true;     ///< after hiding: rows sum to 1 again (0 where everything was hidden)
+    bool merge_words = false;    ///< sub-words to words: columns summed, rows averaged (Clark 2019, 4.1)
+    bool operator==(const PatternOptions&) const = default;
+};
+
+/// One row or column of a prepared map: which positions of the sequence it stands for.
+struct AxisItem {
+    std::string label;          ///< readable, UTF-8: "·the"
+    std::string continuation;   ///< "##": drawn faintly before label
+    bool special = false;
+    Position first;             ///< first position
+    std::int64_t count = 1;     ///< positions it covers (words, joined characters keep 1)
+    std::int64_t sentence = 0;  ///< 0 = A, 1 = B
+};
+
+struct PatternAxes {
+    std::vector<AxisItem> queries, keys;
+    /// Row or column that shows a position; -1 when it is hidden.
+    std::int64_t query_row(Position) const noexcept;
+    std::int64_t key_column(Position) const noexcept;
+};
+
+PatternAxes pattern_axes(const trace::Trace&, const PatternOptions&);
+/// One head's prepared map, [axes.queries, axes.keys].
+Matrix pattern(const trace::Trace&, HeadId, const PatternOptions&);
+/// One prepared row (query) of several heads: [heads, axes.keys]. Fast enough for a hover at 4,000 tokens.
+Matrix pattern_row(const trace::Trace&, const std::vector<HeadId>&, std::int64_t row, const PatternOptions&);
+/// One prepared column (key) of several heads: [heads, axes.queries].
+Matrix pattern_column(const trace::Trace&, const std::vector<HeadId>&, std::int64_t column, const PatternOptions&);
+/// Pre-softmax scores of one head (no hiding, no merging; illegal keys NaN): [query, key].
+Matrix scores(const trace::Trace&, HeadId);
+
+/// A pooled picture for thumbnails, at most `side` cells a side: from the trace's overview when the options are the
+/// default ones, else computed. Max or mean as said by the name.
+struct PooledMap {
+    HeadId head;
+    Matrix max, mean;
+};
+PooledMap pooled_pattern(const trace::Trace&, HeadId, const PatternOptions&, std::int64_t side = 128);
+
+}  // namespace headlight::analyze

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QColor>
+#include <QFont>
+#include <QString>
+
+#include <array>
+#include <vector>
+
+namespace headlight::figure {
+
+/// Colours as roles, never as literals in a figure or widget (interface.md, "The look").
+struct Theme {
+    bool dark = false;
+    QColor canvas, panel, bar, line, chip;
+    QColor text, muted, faint;
+    QColor accent, accent_soft;
+    QColor on_accent;              ///< text on the accent
+    QColor positive, negative;     ///< ends of the signed scale (blue, orange)
+    std::vector<QColor> heads;     ///< ten, used modulo
+
+    static const Theme& light();
+    static const Theme& dark_theme();
+};
+
+enum class HeadPalette { category10, okabe_ito };
+QColor head_color(const Theme&, HeadPalette, std::int64_t index);
+/// Black or white-ish text, whichever reads better on `background`.
+QColor text_on(const Theme&, const QColor& background);
+
+/// Inter, with tabular digits; loads the fonts once (Debian's fonts-inter; falls back to the system's sans).
+QFont ui_font(double pixel_size, int weight = QFont::Normal);
+
+/// Perceptually uniform ramps for magnitudes.
+enum class Ramp { ink, viridis, cividis, magma };
+/// 0..1 -> colour; ink goes from the theme's canvas to the accent-like blue of the mock (light) or viridis (dark).
+QColor ramp_color(Ramp, const Theme&, double t);
+/// -1..1 -> orange .. canvas .. blue.
+QColor signed_color(const Theme&, double t);
+
+}  // namespace headlight::figure

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace headlight::ui {
+
+/// What the command line asked the window to start with.
+struct WindowOptions {
+    std::optional<std::string> model;  ///< path or name as typed; empty: the built-in model
+    std::optional<std::string> text;
+    std::optional<std::string> pair;
+    std::string device = "auto";
+};
+
+/// Opens the window and runs until it is closed; the exit code.
+int run_window(int& argc, char** argv, const WindowOptions&);
+
+/// With no display: writes a gallery of every view of the example sentence (PNG, index.html) to `folder`.
+int write_gallery(int& argc, char** argv, const std::string& folder);
+
+}  // namespace headlight::ui
