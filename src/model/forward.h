@@ -28,11 +28,17 @@ public:
     virtual ~Observer() = default;
     /// True: visit() will be called with the tensor, in the shape docs/hooks.md gives (pattern [head, query, key], …).
     virtual bool wants(HookPoint) const = 0;
-    /// Returns what the pass goes on with: the tensor itself or a replacement of equal shape and dtype.
+    /// Returns what the pass goes on with: the tensor itself or a replacement of equal shape and dtype (Error otherwise).
+    /// The tensor may share memory with others of the pass and need not be contiguous: never change it in place.
     virtual at::Tensor visit(HookPoint, at::Tensor) = 0;
-    /// Called for every layer, whether or not anything is wanted: q and k as the pattern is made of them.
+    /// Called for every layer, whether or not anything is wanted: q and k as the pattern is made of them, before any
+    /// attn_scores, pattern or pattern_tile of that layer.
     virtual void attention_input(Layer, const AttentionInput&) {}
-    /// Rows of patterns while they exist, in tiles (heads [head0, head0 + H), queries [row0, row0 + R)): [H, R, key], fp of the pass.
+    /// Rows of patterns while they exist: heads [head0, head0 + H), queries [row0, row0 + R) as a tensor [H, R, K] of the
+    /// pass's dtype, on its device. Keys [K, tokens) are illegal for all of these rows (exactly 0). Each (head, row) comes
+    /// once a layer, in no particular order, and FROM SEVERAL THREADS AT ONCE (never two calls for the same head and
+    /// rows). The memory is reused as soon as the call returns. What comes is what the pass uses: a replaced pattern is
+    /// the replaced one.
     virtual bool wants_pattern_tiles() const { return false; }
     virtual void pattern_tile(Layer, std::int64_t /*head0*/, std::int64_t /*row0*/, const at::Tensor&) {}
 };
@@ -43,10 +49,13 @@ struct ForwardInput {
 };
 
 /// One pass over one text, batch 1, no padding. Checks the token for cancellation before each layer, reports "layer".
+/// Errors: no ids, an id or token type outside the model's tables (position, id and limit named), more tokens than a
+/// model with learned positions has, a replacement of wrong shape or dtype, and NaN or Inf in the residual stream after
+/// a layer (hook and position named). Bit-equal for equal input, whatever the observer looks at.
 void forward(const Model&, const ForwardInput&, Observer&, const CancelToken&, const Progress&);
 
 /// softmax(scale q k^T + bias) for heads [head0, +heads) and queries [row0, +rows): [heads, rows, key]; illegal keys exactly 0.
-/// forward() itself uses it, so a pattern computed later equals the one of the run.
+/// forward() itself uses the same tiles, so a pattern computed later equals the one of the run bit for bit on the CPU.
 at::Tensor pattern_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
 /// The same before the softmax; illegal keys -inf.
 at::Tensor score_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);

@@ -8,7 +8,9 @@ namespace headlight::model {
 
 enum class Positions { learned, alibi, rotary, none };
 enum class Norm { layer_norm, rms_norm };
-enum class Activation { gelu, gelu_tanh, relu, silu };  ///< gelu: erf form; gelu_tanh: tanh form (BLOOM, GPT-2's gelu_new)
+/// gelu: erf form; gelu_tanh: tanh form (GPT-2's gelu_new); gelu_bloom: the same with sqrt(2/pi) cut to 0.79788456.
+enum class Activation { gelu, gelu_tanh, gelu_bloom, relu, silu };
+enum class RopeScaling { none, linear, llama3 };
 
 /// Everything about a model that is not a weight, whatever the family calls it. Filled by a family's parse_config.
 struct ModelConfig {
@@ -37,6 +39,7 @@ struct ModelConfig {
     bool final_norm = true;
     bool tied_unembedding = false;
     bool has_unembedding = true; ///< false: no logits (sentence encoders)
+    bool mlm_head = false;       ///< BERT: dense, activation and LayerNorm before the unembedding
 
     Norm norm = Norm::layer_norm;
     double norm_epsilon = 1e-5;
@@ -44,6 +47,10 @@ struct ModelConfig {
     Positions positions = Positions::learned;
     double rope_theta = 10000.0;
     std::int64_t rope_dims = 0;     ///< rotated part of d_head
+    RopeScaling rope_scaling = RopeScaling::none;
+    double rope_factor = 1.0;       ///< linear, llama3
+    double rope_low_freq_factor = 1.0, rope_high_freq_factor = 4.0;  ///< llama3
+    std::int64_t rope_original_context = 0;                          ///< llama3
     double score_scale = 1.0;       ///< score = score_scale * q.k + bias; 1/sqrt(d_head) in most models
 };
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "headlight/base/ids.h"
+#include "headlight/model/config.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,8 +12,9 @@
 
 namespace headlight::model {
 
-/// Every place of the forward pass where a tensor can be looked at, kept or replaced, in the order of the pass.
-/// Shapes: docs/hooks.md. Names are TransformerLens's.
+/// Every place of the forward pass where a tensor can be looked at, kept or replaced, in the order of the pass of a
+/// pre-norm model (post-norm models normalise after the sub-layer). Shapes: docs/hooks.md. Names are TransformerLens's.
+/// As there, `scale` is sqrt(var + eps) and `normalized` is (x - mean) / scale before gain and bias.
 enum class Hook {
     embed,               ///< hook_embed [pos, d_model]
     pos_embed,           ///< hook_pos_embed [pos, d_model] (learned positions)
@@ -41,6 +44,10 @@ enum class Hook {
     resid_post,          ///< blocks.L.hook_resid_post [pos, d_model]
     ln_final_scale,      ///< ln_final.hook_scale [pos, 1]
     ln_final_normalized, ///< ln_final.hook_normalized [pos, d_model]
+    mlm_pre,             ///< mlm_head.hook_pre [pos, d_model] (BERT's masked-word head)
+    mlm_post,            ///< mlm_head.hook_post [pos, d_model]
+    mlm_ln_scale,        ///< mlm_head.ln.hook_scale [pos, 1]
+    mlm_ln_normalized,   ///< mlm_head.ln.hook_normalized [pos, d_model]
     logits,              ///< logits [pos, vocab]
 };
 
@@ -54,6 +61,10 @@ bool has_layer(Hook) noexcept;
 /// The one place where names are made: "blocks.3.attn.hook_q".
 std::string name_of(HookPoint);
 std::optional<HookPoint> parse_hook(std::string_view name);
+/// Every hook that a pass of this model visits, layer by layer.
+std::vector<HookPoint> hooks_of(const ModelConfig&);
+/// Shape of the tensor a hook sees with a text of so many tokens.
+std::vector<std::int64_t> shape_of(Hook, const ModelConfig&, std::int64_t tokens);
 /// Shell-style match of a whole name: '*' any run, '?' one character.
 bool glob_match(std::string_view pattern, std::string_view name) noexcept;
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/model/hook_name.h"
+
+#include <array>
+#include <charconv>
+
+namespace headlight::model {
+namespace {
+
+struct HookRow {
+    Hook hook;
+    std::string_view suffix;  ///< after "blocks.L." when layered
+    bool layered;
+};
+
+constexpr std::array kHooks = std::to_array<HookRow>({
+    {Hook::embed, "hook_embed", false},
+    {Hook::pos_embed, "hook_pos_embed", false},
+    {Hook::token_type_embed, "hook_token_type_embed", false},
+    {Hook::embed_norm_scale, "embed_ln.hook_scale", false},
+    {Hook::embed_norm_normalized, "embed_ln.hook_normalized", false},
+    {Hook::resid_pre, "hook_resid_pre", true},
+    {Hook::ln1_scale, "ln1.hook_scale", true},
+    {Hook::ln1_normalized, "ln1.hook_normalized", true},
+    {Hook::q, "attn.hook_q", true},
+    {Hook::k, "attn.hook_k", true},
+    {Hook::v, "attn.hook_v", true},
+    {Hook::rot_q, "attn.hook_rot_q", true},
+    {Hook::rot_k, "attn.hook_rot_k", true},
+    {Hook::attn_scores, "attn.hook_attn_scores", true},
+    {Hook::pattern, "attn.hook_pattern", true},
+    {Hook::z, "attn.hook_z", true},
+    {Hook::result, "attn.hook_result", true},
+    {Hook::attn_out, "hook_attn_out", true},
+    {Hook::resid_mid, "hook_resid_mid", true},
+    {Hook::ln2_scale, "ln2.hook_scale", true},
+    {Hook::ln2_normalized, "ln2.hook_normalized", true},
+    {Hook::mlp_pre, "mlp.hook_pre", true},
+    {Hook::mlp_pre_linear, "mlp.hook_pre_linear", true},
+    {Hook::mlp_post, "mlp.hook_post", true},
+    {Hook::mlp_out, "hook_mlp_out", true},
+    {Hook::resid_post, "hook_resid_post", true},
+    {Hook::ln_final_scale, "ln_final.hook_scale", false},
+    {Hook::ln_final_normalized, "ln_final.hook_normalized", false},
+    {Hook::mlm_pre, "mlm_head.hook_pre", false},
+    {Hook::mlm_post, "mlm_head.hook_post", false},
+    {Hook::mlm_ln_scale, "mlm_head.ln.hook_scale", false},
+    {Hook::mlm_ln_normalized, "mlm_head.ln.hook_normalized", false},
+    {Hook::logits, "logits", false},
+});
+
+constexpr bool in_enum_order() {
+    for (std::size_t i = 0; i < kHooks.size(); ++i)
+        if (static_cast<std::size_t>(kHooks[i].hook) != i) return false;
+    return static_cast<std::size_t>(Hook::logits) + 1 == kHooks.size();
+}
+static_assert(in_enum_order());
+
+const HookRow& row_of(Hook hook) noexcept { return kHooks[static_cast<std::size_t>(hook)]; }
+
+constexpr std::string_view kBlocks = "blocks.";
+
+bool visited(Hook hook, const ModelConfig& c) {
+    switch (hook) {
+        case Hook::pos_embed: return c.positions == Positions::learned;
+        case Hook::token_type_embed: return c.type_vocab_size > 0;
+        case Hook::embed_norm_scale:
+        case Hook::embed_norm_normalized: return c.embed_norm;
+        case Hook::rot_q:
+        case Hook::rot_k: return c.positions == Positions::rotary;
+        case Hook::mlp_pre_linear: return c.gated_mlp;
+        case Hook::ln_final_scale:
+        case Hook::ln_final_normalized: return c.final_norm;
+        case Hook::mlm_pre:
+        case Hook::mlm_post:
+        case Hook::mlm_ln_scale:
+        case Hook::mlm_ln_normalized: return c.mlm_head;
+        case Hook::logits: return c.has_unembedding;
+        default: return true;
+    }
+}
+
+/// Hooks of one layer in the order of the pass: post-norm models normalise after attention and after the MLP.
+std::vector<Hook> layer_hooks(const ModelConfig& c) {
+    std::vector<Hook> hooks;
+    for (const HookRow& row : kHooks) {
+        if (!row.layered || !visited(row.hook, c)) continue;
+        const bool norm = row.hook == Hook::ln1_scale || row.hook == Hook::ln1_normalized ||
+                          row.hook == Hook::ln2_scale || row.hook == Hook::ln2_normalized;
+        if (c.post_norm && norm) continue;
+        if (c.post_norm && row.hook == Hook::resid_mid) {
+            hooks.push_back(Hook::ln1_scale);
+            hooks.push_back(Hook::ln1_normalized);
+        }
+        if (c.post_norm && row.hook == Hook::resid_post) {
+            hooks.push_back(Hook::ln2_scale);
+            hooks.push_back(Hook::ln2_normalized);
+        }
+        hooks.push_back(row.hook);
+    }
+    return hooks;
+}
+
+}  // namespace
+
+bool has_layer(Hook hook) noexcept { return row_of(hook).layered; }
+
+std::string name_of(HookPoint point) {
+    const HookRow& row = row_of(point.hook);
+    if (!row.layered) return std::string(row.suffix);
+    return std::string(kBlocks) + std::to_string(point.layer.value) + "." + std::string(row.suffix);
+}
+
+std::optional<HookPoint> parse_hook(std::string_view name) {
+    HookPoint point;
+    const bool layered = name.starts_with(kBlocks);
+    if (layered) {
+        const char* first = name.data() + kBlocks.size();
+        const char* last = name.data() + name.size();
+        const auto [end, error] = std::from_chars(first, last, point.layer.value);
+        if (error != std::errc() || end == last || *end != '.' || point.layer.value < 0) return std::nullopt;
+        name.remove_prefix(static_cast<std::size_t>(end + 1 - name.data()));
+    }
+    for (const HookRow& row : kHooks) {
+        if (row.layered != layered || row.suffix != name) continue;
+        point.hook = row.hook;
+        return point;
+    }
+    return std::nullopt;
+}
+
+std::vector<HookPoint> hooks_of(const ModelConfig& c) {
+    std::vector<HookPoint> points;
+    bool layers_done = false;
+    for (const HookRow& row : kHooks) {
+        if (row.layered) {
+            if (layers_done) continue;
+            layers_done = true;
+            const std::vector<Hook> hooks = layer_hooks(c);
+            for (std::int64_t layer = 0; layer < c.n_layers; ++layer)
+                for (const Hook hook : hooks) points.push_back({hook, Layer(layer)});
+        } else if (visited(row.hook, c)) {
+            points.push_back({row.hook, Layer(0)});
+        }
+    }
+    return points;
+}
+
+std::vector<std::int64_t> shape_of(Hook hook, const ModelConfig& c, std::int64_t tokens) {
+    switch (hook) {
+        case Hook::embed_norm_scale:
+        case Hook::ln1_scale:
+        case Hook::ln2_scale:
+        case Hook::ln_final_scale:
+        case Hook::mlm_ln_scale: return {tokens, 1};
+        case Hook::q:
+        case Hook::rot_q:
+        case Hook::z: return {tokens, c.n_heads, c.d_head};
+        case Hook::k:
+        case Hook::rot_k:
+        case Hook::v: return {tokens, c.n_kv_heads, c.d_head};
+        case Hook::attn_scores:
+        case Hook::pattern: return {c.n_heads, tokens, tokens};
+        case Hook::result: return {tokens, c.n_heads, c.d_model};
+        case Hook::mlp_pre:
+        case Hook::mlp_pre_linear:
+        case Hook::mlp_post: return {tokens, c.d_mlp};
+        case Hook::logits: return {tokens, c.vocab_size};
+        default: return {tokens, c.d_model};
+    }
+}
+
+bool glob_match(std::string_view pattern, std::string_view name) noexcept {
+    // One place to come back to is enough: a later '*' makes every earlier one final.
+    std::size_t p = 0, n = 0, star = std::string_view::npos, resume = 0;
+    while (n < name.size()) {
+        if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n]) && pattern[p] != '*') {
+            ++p;
+            ++n;
+        } else if (p < pattern.size() && pattern[p] == '*') {
+            star = p++;
+            resume = n;
+        } else if (star != std::string_view::npos) {
+            p = star + 1;
+            n = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.size() && pattern[p] == '*') ++p;
+    return p == pattern.size();
+}
+
+}  // namespace headlight::model
