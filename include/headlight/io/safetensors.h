@@ -15,6 +15,7 @@
 namespace headlight::io {
 
 /// A tensor as it lies in a file: row-major, little-endian, not copied. `owner` keeps the mapping alive.
+/// `bytes` starts where the file says, which need not be a multiple of the element size (old files do not pad).
 struct TensorView {
     std::string name;
     DType dtype = DType::F32;
@@ -30,7 +31,7 @@ struct TensorView {
 /// `model.safetensors.index.json` names. Headers are checked whole before anything is handed out:
 /// every error names the file and the tensor (truncated, header too long, bad JSON, unknown dtype,
 /// shape against byte range, overlap, out of range, 64-bit overflow, duplicate name, a tensor in two shards,
-/// a shard or an indexed tensor missing).
+/// a shard or an indexed tensor missing, bytes that belong to no tensor).
 class TensorStore {
 public:
     static TensorStore open_file(const std::filesystem::path& safetensors_file);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/io/hash.h"
+
+#include "headlight/base/error.h"
+#include "io/open_regular.h"
+
+#include <openssl/evp.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+namespace headlight::io {
+namespace {
+
+class Sha256 {
+public:
+    Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+        if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1)
+            throw Error("cannot start SHA-256");
+    }
+    void add(const void* data, std::size_t size) {
+        if (EVP_DigestUpdate(context_.get(), data, size) != 1) throw Error("SHA-256 failed");
+    }
+    std::string hex() {
+        unsigned char digest[EVP_MAX_MD_SIZE];
+        unsigned int size = 0;
+        if (EVP_DigestFinal_ex(context_.get(), digest, &size) != 1) throw Error("SHA-256 failed");
+        static constexpr char kDigits[] = "0123456789abcdef";
+        std::string text;
+        for (unsigned int i = 0; i < size; ++i) {
+            text += kDigits[digest[i] >> 4];
+            text += kDigits[digest[i] & 15];
+        }
+        return text;
+    }
+
+private:
+    std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
+}  // namespace
+
+std::string sha256_hex(std::span<const std::byte> bytes) {
+    Sha256 sha;
+    sha.add(bytes.data(), bytes.size());
+    return sha.hex();
+}
+
+std::string sha256_file(const std::filesystem::path& path) {
+    const OpenFile file = open_regular(path);
+    Sha256 sha;
+    std::vector<std::byte> buffer(1u << 20);
+    for (;;) {
+        const ssize_t got = ::read(file.fd.get(), buffer.data(), buffer.size());
+        if (got == 0) return sha.hex();
+        if (got > 0) {
+            sha.add(buffer.data(), static_cast<std::size_t>(got));
+        } else if (errno != EINTR) {
+            throw Error(ErrorFacts{.problem = "cannot read the file",
+                                   .file = path.string(),
+                                   .found = std::generic_category().message(errno)});
+        }
+    }
+}
+
+}  // namespace headlight::io

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/base/error.h"
+#include "headlight/io/safetensors.h"
+#include "support/temp_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headlight::io {
+namespace {
+
+using test::raw_safetensors;
+using test::TempFolder;
+using testing::HasSubstr;
+
+struct Hostile {
+    const char* name;
+    std::string content;
+    const char* problem;               // a part of the message
+    const char* item = "";             // the tensor or field it must name
+    const char* expected_found = "";   // a part of "expected …, found …"
+};
+
+void PrintTo(const Hostile& h, std::ostream* out) { *out << h.name; }
+
+std::string tensor(const std::string& name, const std::string& dtype, const std::string& shape,
+                   const std::string& offsets) {
+    return "\"" + name + R"(":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
+}
+
+std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets, std::size_t data) {
+    return raw_safetensors("{" + tensor("w", dtype, shape, offsets) + "}", std::string(data, 'x'));
+}
+
+std::string nested(int depth) {
+    std::string text = R"({"w":)";
+    for (int i = 0; i < depth; ++i) text += "[";
+    return raw_safetensors(text, "");
+}
+
+const std::vector<Hostile>& cases() {
+    static const std::vector<Hostile> all{
+        {"Empty", "", "the file is empty"},
+        {"ShorterThanTheLengthField", "abc", "cut short", "header length", "expected 8 bytes, found 3 bytes"},
+        {"HeaderLongerThanFile", std::string("\xff\0\0\0\0\0\0\0{}", 10), "header is longer than the file",
+         "header length", "expected at most 2 bytes, found 255 bytes"},
+        {"HeaderLengthOverflows", std::string(8, '\xff') + "{}", "header is longer than the file", "header length",
+         "found 18446744073709551615 bytes"},
+        {"NoHeader", std::string(8, '\0'), "no header"},
+        {"BrokenJson", raw_safetensors(R"({"w": )", ""), "broken JSON", "line 1, column 6"},
+        {"NotUtf8", raw_safetensors("{\"\xff\":1}", ""), "broken JSON"},
+        {"HeaderIsAList", raw_safetensors("[1]", ""), "not a JSON object", "header", "found [1]"},
+        {"TextAfterTheHeader", raw_safetensors("{} {}", ""), "broken JSON"},
+        {"NestedTooDeep", nested(100000), "broken JSON", "", "more than 64 nested levels"},
+        {"EntryIsANumber", raw_safetensors(R"({"w":3})", ""), "broken header entry", "tensor w", "expected an object"},
+        {"DtypeMissing", raw_safetensors(R"({"w":{"shape":[1],"data_offsets":[0,4]}})", "1234"), "lacks a field",
+         "tensor w", "expected dtype"},
+        {"DtypeUnknown", one("F13", "[1]", "[0,4]", 4), "unknown dtype", "tensor w", "found \"F13\""},
+        {"DtypeIsANumber", raw_safetensors(R"({"w":{"dtype":4,"shape":[1],"data_offsets":[0,4]}})", "1234"),
+         "wrong dtype", "tensor w", "found 4"},
+        {"DtypeLies", one("F64", "[2]", "[0,8]", 8), "do not fit", "tensor w",
+         "expected 16 bytes for F64 [2], found 8 bytes"},
+        {"ShapeMissing", raw_safetensors(R"({"w":{"dtype":"F32","data_offsets":[0,4]}})", "1234"), "lacks a field",
+         "tensor w", "expected shape"},
+        {"ShapeLies", one("F32", "[3]", "[0,8]", 8), "do not fit", "tensor w",
+         "expected 12 bytes for F32 [3], found 8 bytes"},
+        {"ShapeNegative", one("F32", "[-1]", "[0,4]", 4), "wrong shape", "tensor w", "found -1"},
+        {"ShapeFraction", one("F32", "[1.5]", "[0,4]", 4), "wrong shape", "tensor w", "found 1.5"},
+        {"ShapeAbove63Bits", one("F32", "[9223372036854775808]", "[0,4]", 4), "wrong shape", "tensor w"},
+        {"SizeOverflows64Bits", one("F32", "[4294967296,4294967296]", "[0,0]", 0), "overflows 64 bits", "tensor w",
+         "found F32 [4294967296, 4294967296]"},
+        // 2^61 elements of 8 bytes are 2^64 bytes: 0 when the product wraps.
+        {"BytesOverflow64Bits", one("F64", "[2305843009213693952]", "[0,0]", 0), "overflows 64 bits", "tensor w"},
+        {"OffsetsMissing", raw_safetensors(R"({"w":{"dtype":"F32","shape":[1]}})", "1234"), "lacks a field",
+         "tensor w", "expected data_offsets"},
+        {"OffsetsAreThree", one("F32", "[1]", "[0,4,8]", 4), "wrong data_offsets", "tensor w", "found [0,4,8]"},
+        {"OffsetsNegative", one("F32", "[1]", "[-4,0]", 4), "wrong data_offsets", "tensor w", "found [-4,0]"},
+        {"OffsetsAbove64Bits", one("F32", "[1]", "[0,18446744073709551620]", 4), "wrong data_offsets", "tensor w"},
+        {"OffsetsBackwards", one("F32", "[1]", "[4,0]", 4), "runs backwards", "tensor w", "found bytes 4 to 0"},
+        {"OffsetsOutOfRange", one("F32", "[2]", "[0,8]", 4), "past the end of the file", "tensor w",
+         "expected at most 4 bytes of data, found bytes 0 to 8"},
+        {"OffsetsHuge", one("U8", "[9223372036854775807]", "[0,9223372036854775807]", 4), "past the end of the file",
+         "tensor w"},
+        {"Overlap",
+         raw_safetensors("{" + tensor("a", "F32", "[2]", "[0,8]") + "," + tensor("b", "F32", "[2]", "[4,12]") + "}",
+                         "123456789012"),
+         "two tensors overlap", "tensor b", "expected a start at or after byte 8, the end of a, found bytes 4 to 12"},
+        {"SameRangeTwice",
+         raw_safetensors("{" + tensor("a", "F32", "[1]", "[0,4]") + "," + tensor("b", "F32", "[1]", "[0,4]") + "}",
+                         "1234"),
+         "two tensors overlap", "tensor b"},
+        {"HoleAtTheStart", one("F32", "[1]", "[4,8]", 8), "belong to no tensor", "data section",
+         "found bytes 0 to 4 before tensor w"},
+        {"HoleBetween",
+         raw_safetensors("{" + tensor("a", "F32", "[1]", "[0,4]") + "," + tensor("b", "F32", "[1]", "[8,12]") + "}",
+                         "123456789012"),
+         "belong to no tensor", "data section", "found bytes 4 to 8 before tensor b"},
+        {"BytesAfterTheLast", one("F32", "[1]", "[0,4]", 9), "belong to no tensor", "data section",
+         "found bytes 4 to 9 after the last tensor"},
+        {"DuplicateName",
+         raw_safetensors("{" + tensor("w", "F32", "[1]", "[0,4]") + "," + tensor("w", "F32", "[1]", "[4,8]") + "}",
+                         "12345678"),
+         "broken JSON", "line 1", "the key \"w\" for the second time"},
+        {"DuplicateField",
+         raw_safetensors(R"({"w":{"dtype":"F32","dtype":"F16","shape":[1],"data_offsets":[0,4]}})", "1234"),
+         "broken JSON", "line 1", "the key \"dtype\" for the second time"},
+        {"MetadataIsAList", raw_safetensors(R"({"__metadata__":[1]})", ""), "broken metadata", "__metadata__"},
+        {"MetadataHoldsANumber", raw_safetensors(R"({"__metadata__":{"format":3}})", ""), "broken metadata",
+         "__metadata__.format", "expected a string, found 3"},
+    };
+    return all;
+}
+
+class HostileSafetensors : public testing::TestWithParam<Hostile> {};
+
+TEST_P(HostileSafetensors, IsRefusedByNameAndNumber) {
+    const Hostile& hostile = GetParam();
+    const TempFolder folder;
+    const std::filesystem::path file = folder.write("model.safetensors", hostile.content);
+    try {
+        TensorStore::open_file(file);
+        FAIL() << "was accepted";
+    } catch (const Error& e) {
+        EXPECT_EQ(e.facts().file, file.string());
+        EXPECT_THAT(e.what(), HasSubstr(hostile.problem));
+        EXPECT_THAT(e.facts().item, HasSubstr(hostile.item));
+        EXPECT_THAT(e.what(), HasSubstr(hostile.expected_found));
+        EXPECT_LT(std::string(e.what()).size(), 600u);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, HostileSafetensors, testing::ValuesIn(cases()),
+                         [](const auto& c) { return std::string(c.param.name); });
+
+// Every prefix of a sound file is a truncated file: none may be taken for a whole one.
+TEST(TruncatedSafetensors, EveryLengthIsRefused) {
+    const TempFolder folder;
+    const std::string whole = one("F32", "[3]", "[0,12]", 12);
+    EXPECT_NO_THROW(TensorStore::open_file(folder.write("whole.safetensors", whole)));
+    for (std::size_t size = 0; size < whole.size(); ++size)
+        EXPECT_THROW(TensorStore::open_file(folder.write("cut.safetensors", whole.substr(0, size))), Error) << size;
+}
+
+}  // namespace
+}  // namespace headlight::io
