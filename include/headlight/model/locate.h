@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headlight::model {
+
+/// Name of the model that is there without being asked for.
+inline constexpr std::string_view default_model_name = "novella-7m";
+
+/// Folders that hold built-in models, in the order they are searched: $HEADLIGHT_MODELS, the source tree or the
+/// installation the program runs from.
+std::vector<std::filesystem::path> built_in_model_folders();
+
+/// The folder of what a person typed: an existing folder (or a file in one), a built-in name ("novella-7m"), or the id
+/// of a model in the local Hugging Face cache ("gpt2", "org/name"; $HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub).
+/// Error says where was looked.
+std::filesystem::path locate_model(std::string_view reference);
+
+}  // namespace headlight::model
