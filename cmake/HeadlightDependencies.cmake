@@ -7,11 +7,18 @@ find_package(CLI11 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(ZLIB REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
-find_package(Qt6 6.4 REQUIRED COMPONENTS Core Gui Widgets Svg PrintSupport Test)
+find_package(Qt6 6.4 REQUIRED COMPONENTS Core Gui Widgets Svg Test)
 set(QT_NO_CREATE_VERSIONLESS_TARGETS ON)
-find_package(QCustomPlotQt6 QUIET)
 
-# LibTorch: Debian's by default, another one with -DTorch_DIR=… or -DCMAKE_PREFIX_PATH=…
+# LibTorch: Debian's by default, another one with -DTorch_DIR=<libtorch>/share/cmake/Torch.
+# LibTorch's own config looks in the system's folders first, which would mix two versions: pin the one asked for.
+if(Torch_DIR)
+  cmake_path(SET torch_prefix NORMALIZE "${Torch_DIR}/../../..")
+  if(EXISTS ${torch_prefix}/share/cmake/Caffe2)
+    set(Caffe2_DIR ${torch_prefix}/share/cmake/Caffe2 CACHE PATH "" FORCE)
+    list(PREPEND CMAKE_LIBRARY_PATH ${torch_prefix}/lib)
+  endif()
+endif()
 find_package(Torch REQUIRED)
 message(STATUS "LibTorch ${Torch_VERSION}")
 
@@ -22,7 +29,9 @@ find_path(HEADLIGHT_OPENBLAS_OPENMP_DIR NAMES libblas.so.3
                 /usr/lib/x86_64-linux-gnu/openblas-openmp /usr/lib/aarch64-linux-gnu/openblas-openmp
           NO_DEFAULT_PATH)
 add_library(headlight_blas INTERFACE)
-if(HEADLIGHT_OPENBLAS_OPENMP_DIR AND NOT Torch_VERSION VERSION_GREATER_EQUAL 2.0)
+# A LibTorch from elsewhere brings its own BLAS.
+string(FIND "${TORCH_LIBRARY}" "/usr/lib/" torch_is_the_systems)
+if(HEADLIGHT_OPENBLAS_OPENMP_DIR AND torch_is_the_systems EQUAL 0)
   target_link_options(headlight_blas INTERFACE
     "LINKER:--no-as-needed" "${HEADLIGHT_OPENBLAS_OPENMP_DIR}/libblas.so.3"
     "${HEADLIGHT_OPENBLAS_OPENMP_DIR}/liblapack.so.3" "LINKER:-rpath,${HEADLIGHT_OPENBLAS_OPENMP_DIR}"
