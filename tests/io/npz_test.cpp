@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/io/npz.h"
+
+#include "headlight/base/error.h"
+#include "support/temp_folder.h"
+
+#include <zlib.h>
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+
+namespace headlight::io {
+namespace {
+
+using test::TempFolder;
+
+std::uint64_t number(const std::string& text, std::size_t at, int size) {
+    std::uint64_t value = 0;
+    for (int i = 0; i < size; ++i) value |= std::uint64_t{static_cast<unsigned char>(text.at(at + i))} << (8 * i);
+    return value;
+}
+
+/// Reads a stored zip by its central directory, checking what unzip and Python check: that local header, central
+/// entry, sizes and checksum agree.
+std::map<std::string, std::string> unzip(const std::string& zip) {
+    std::map<std::string, std::string> members;
+    const std::size_t end = zip.size() - 22;
+    EXPECT_EQ(zip.substr(end, 4), "PK\x05\x06");
+    std::size_t at = number(zip, end + 16, 4);
+    const std::uint64_t count = number(zip, end + 10, 2);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        EXPECT_EQ(zip.substr(at, 4), "PK\x01\x02");
+        const std::uint64_t crc = number(zip, at + 16, 4), size = number(zip, at + 24, 4);
+        const std::size_t name_size = number(zip, at + 28, 2), extra = number(zip, at + 30, 2);
+        const std::size_t local = number(zip, at + 42, 4);
+        const std::string name = zip.substr(at + 46, name_size);
+        EXPECT_EQ(zip.substr(local, 4), "PK\x03\x04");
+        EXPECT_EQ(zip.substr(local + 30, name_size), name);
+        EXPECT_EQ(zip.substr(local + 14, 12), zip.substr(at + 16, 12));
+        const std::string data = zip.substr(local + 30 + name_size + number(zip, local + 28, 2), size);
+        EXPECT_EQ(crc32(0, reinterpret_cast<const Bytef*>(data.data()), static_cast<uInt>(data.size())), crc) << name;
+        members[name] = data;
+        at += 46 + name_size + extra;
+    }
+    EXPECT_EQ(at, end);
+    return members;
+}
+
+struct Npy {
+    std::string dict, data;
+};
+
+Npy parse_npy(const std::string& file) {
+    EXPECT_EQ(file.substr(0, 8), std::string("\x93NUMPY\x01\0", 8));
+    const std::size_t length = number(file, 8, 2);
+    EXPECT_EQ((10 + length) % 64, 0u);
+    EXPECT_EQ(file.at(9 + length), '\n');
+    std::string dict = file.substr(10, length);
+    dict.erase(dict.find_last_not_of(" \n") + 1);
+    return {dict, file.substr(10 + length)};
+}
+
+template <class T>
+ArrayRef array(std::string name, DType dtype, std::vector<std::int64_t> shape, const std::vector<T>& data) {
+    return {std::move(name), dtype, std::move(shape), std::as_bytes(std::span<const T>(data))};
+}
+
+TEST(Npz, HoldsEveryArrayInNumpyTerms) {
+    const TempFolder folder;
+    const std::vector<float> f32{1, 2, 3, 4, 5, 6};
+    const std::vector<std::int64_t> i64{-1};
+    const std::vector<std::uint16_t> bf16{0x3F80, 0xC040};  // 1, -3
+    write_npz(folder / "a.npz",
+              {array("blocks.0.hook_q", DType::F32, {1, 2, 3}, f32), array("n", DType::I64, {}, i64),
+               array("half", DType::BF16, {2}, bf16)},
+              {{"model", "n\u00f8vella \U0001F600"}});
+    const auto members = unzip(test::slurp(folder / "a.npz"));
+    ASSERT_EQ(members.size(), 4u);
+    const Npy q = parse_npy(members.at("blocks.0.hook_q.npy"));
+    EXPECT_EQ(q.dict, "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, 3), }");
+    ASSERT_EQ(q.data.size(), 24u);
+    EXPECT_EQ(std::memcmp(q.data.data(), f32.data(), 24), 0);
+    EXPECT_EQ(parse_npy(members.at("n.npy")).dict, "{'descr': '<i8', 'fortran_order': False, 'shape': (), }");
+    const Npy half = parse_npy(members.at("half.npy"));
+    EXPECT_EQ(half.dict, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }");
+    const float expected[] = {1, -3};
+    ASSERT_EQ(half.data.size(), 8u);
+    EXPECT_EQ(std::memcmp(half.data.data(), expected, 8), 0);
+    const Npy metadata = parse_npy(members.at("metadata.npy"));
+    const std::u32string json = U"{\"model\":\"n\u00f8vella \U0001F600\"}";
+    EXPECT_EQ(metadata.dict,
+              "{'descr': '<U" + std::to_string(json.size()) + "', 'fortran_order': False, 'shape': (), }");
+    ASSERT_EQ(metadata.data.size(), json.size() * 4);
+    EXPECT_EQ(std::memcmp(metadata.data.data(), json.data(), metadata.data.size()), 0);
+}
+
+// A chunk border must not cut a bfloat16 or lose one: more elements than one chunk holds.
+TEST(Npz, WidensLongBfloat16) {
+    const TempFolder folder;
+    std::vector<std::uint16_t> bf16(300'001);
+    for (std::size_t i = 0; i < bf16.size(); ++i) bf16[i] = static_cast<std::uint16_t>(i * 7);
+    write_npz(folder / "a.npz", {array("x", DType::BF16, {300'001}, bf16)}, {});
+    const Npy x = parse_npy(unzip(test::slurp(folder / "a.npz")).at("x.npy"));
+    ASSERT_EQ(x.data.size(), bf16.size() * 4);
+    for (std::size_t i = 0; i < bf16.size(); ++i) ASSERT_EQ(number(x.data, 4 * i, 4), std::uint64_t{bf16[i]} << 16) << i;
+}
+
+TEST(Npz, IsTheSameFileForTheSameInput) {
+    const TempFolder folder;
+    const std::vector<float> a{1}, b{2};
+    write_npz(folder / "1.npz", {array("a", DType::F32, {1}, a), array("b", DType::F32, {1}, b)}, {{"k", "v"}});
+    write_npz(folder / "2.npz", {array("b", DType::F32, {1}, b), array("a", DType::F32, {1}, a)}, {{"k", "v"}});
+    EXPECT_EQ(test::slurp(folder / "1.npz"), test::slurp(folder / "2.npz"));
+}
+
+TEST(Npz, RefusesNamesThatCollide) {
+    const TempFolder folder;
+    const std::vector<float> a{1};
+    const ArrayRef x = array("x", DType::F32, {1}, a), metadata = array("metadata", DType::F32, {1}, a);
+    EXPECT_THROW(write_npz(folder / "x.npz", {x, x}, {}), Error);
+    EXPECT_THROW(write_npz(folder / "x.npz", {metadata}, {}), Error);
+    EXPECT_EQ(folder.count(), 0u);
+}
+
+}  // namespace
+}  // namespace headlight::io
