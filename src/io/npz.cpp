@@ -120,7 +120,7 @@ Member text_member(const std::string& name, const std::string& utf8) {
 std::uint32_t checksum(const Member& member) {
     uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(member.header.data()), member.header.size());
     member.feed([&](const char* data, std::size_t size) {
-        crc = crc32_z(crc, reinterpret_cast<const Bytef*>(data), size);
+        if (size > 0) crc = crc32_z(crc, reinterpret_cast<const Bytef*>(data), size);  // no data means "start anew" to zlib
     });
     return static_cast<std::uint32_t>(crc);
 }

@@ -74,10 +74,10 @@ TEST(Npz, HoldsEveryArrayInNumpyTerms) {
     const std::vector<std::uint16_t> bf16{0x3F80, 0xC040};  // 1, -3
     write_npz(folder / "a.npz",
               {array("blocks.0.hook_q", DType::F32, {1, 2, 3}, f32), array("n", DType::I64, {}, i64),
-               array("half", DType::BF16, {2}, bf16)},
+               array("half", DType::BF16, {2}, bf16), {"empty", DType::F64, {0, 3}, {}}},
               {{"model", "n\u00f8vella \U0001F600"}});
     const auto members = unzip(test::slurp(folder / "a.npz"));
-    ASSERT_EQ(members.size(), 4u);
+    ASSERT_EQ(members.size(), 5u);
     const Npy q = parse_npy(members.at("blocks.0.hook_q.npy"));
     EXPECT_EQ(q.dict, "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, 3), }");
     ASSERT_EQ(q.data.size(), 24u);
