@@ -30,10 +30,15 @@ struct HeadTable {
     const Eigen::MatrixXd* find(std::string_view measure_id) const noexcept;
 };
 
+/// The measures of HeadTable without values: ids, titles, definitions, units (docs/measures.md).
+const std::vector<MeasureInfo>& head_measures();
+/// From the summaries that the run left. Error when the run kept no overview.
 HeadTable head_table(const trace::Trace&);
 
-/// "induction > 0.3 and entropy < 1", "layer = 4 or not (share_first >= 0.5)". Error names the column of the mistake and
-/// the nearest measure.
+/// A question about heads: "induction > 0.3 and entropy < 1", "layer = 4 or not (share_first >= 0.5)".
+/// Comparisons < <= > >= = != of a measure, `layer` or `head` with a number, in either order; not before and before or;
+/// parentheses; upper and lower case are the same. A NaN satisfies no comparison. An empty expression matches every head.
+/// The Error names the column of the mistake (1-based, in characters) and the nearest measure.
 class HeadQuery {
 public:
     static HeadQuery parse(std::string_view expression, const HeadTable& names_from);
@@ -50,13 +55,13 @@ private:
     std::vector<Node> tokens_;
 };
 
-/// Heads that match, sorted by a measure (descending unless `ascending`); NaN last, ties by layer then head.
+/// Heads that match, sorted by a measure, `layer` or `head` (descending unless `ascending`); NaN last, ties by layer then head.
 std::vector<HeadId> ranked_heads(const HeadTable&, const HeadQuery&, std::string_view sort_by, bool ascending);
 
 /// A head worth looking at first: highest induction if any is above 0.3, else the most focused head past layer 0 that
 /// does not mainly look at the first token or itself.
 HeadId interesting_head(const HeadTable&);
-/// The query (and key) of that head with the largest weight off the first token and itself.
+/// The query (and key) of that head with the largest weight off the first token, itself and, where possible, special tokens.
 struct InterestingPair {
     Position query, key;
 };

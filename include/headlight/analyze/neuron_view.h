@@ -3,6 +3,10 @@
 
 #include "headlight/analyze/pattern_view.h"
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 namespace headlight::analyze {
 
 /// One query against every key of one head, number by number (BertViz's neuron view, generalised; methods.md 1.5, 1.6).
@@ -19,11 +23,11 @@ struct NeuronView {
     Matrix k;                      ///< [key, d_head], after rotation; all keys of the text
     Matrix products;               ///< [key, d_head] q * k, unscaled
     Vector dot;                    ///< [key] scale * sum of products
-    std::vector<float> position;   ///< [key] additive term (ALiBi); empty when none
+    std::vector<float> position;   ///< [key] additive term (ALiBi); empty when none or inside q and k
     Vector score;                  ///< [key]; NaN for masked keys
     Vector weight;                 ///< [key]; 0 for masked keys
-    Vector value_norm;             ///< [key] |v_j|
-    Vector weighted_value_norm;    ///< [key] a_ij |v_j|
+    Vector value_norm;             ///< [key] |v_j W_O^h|, as PairChain
+    Vector weighted_value_norm;    ///< [key] a_ij |v_j W_O^h|
 };
 
 NeuronView neuron_view(const trace::Trace&, HeadId, Position query);

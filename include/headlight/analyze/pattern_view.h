@@ -17,10 +17,12 @@ using Vector = Eigen::VectorXf;
 /// BertViz's sentence-pair slices: rows of the first letter, columns of the second. Never renormalised by themselves.
 enum class PairFilter { all, a_to_a, b_to_b, a_to_b, b_to_a };
 
-/// What a map's weight is. value_norm: a_ij |v_j| / sum_j a_ij |v_j| (methods.md 5.9).
-enum class Weighting { attention, value_norm };
+/// What a map's weight is. value_norm: a_ij |v_j| / sum_j a_ij |v_j| (AttentionViz, Yeh 2023);
+/// output_norm: the same with |v_j W_O^h|, the length of what the key really writes (Kobayashi 2020).
+enum class Weighting { attention, value_norm, output_norm };
 
-/// How a pattern is prepared before it is shown; the same for every view, written into exports.
+/// How a pattern is prepared before it is shown; the same for every view, written into exports. Applied in this order:
+/// weighting, hiding (and renormalising over the keys that stay), pair filter, merging of words.
 struct PatternOptions {
     PairFilter filter = PairFilter::all;
     Weighting weighting = Weighting::attention;
@@ -42,7 +44,7 @@ struct AxisItem {
 };
 
 struct PatternAxes {
-    std::vector<AxisItem> queries, keys;
+    std::vector<AxisItem> queries, keys;  ///< in the order of the text
     /// Row or column that shows a position; -1 when it is hidden.
     std::int64_t query_row(Position) const noexcept;
     std::int64_t key_column(Position) const noexcept;
@@ -59,7 +61,8 @@ Matrix pattern_column(const trace::Trace&, const std::vector<HeadId>&, std::int6
 Matrix scores(const trace::Trace&, HeadId);
 
 /// A pooled picture for thumbnails, at most `side` cells a side: from the trace's overview when the options are the
-/// default ones, else computed. Max or mean as said by the name.
+/// default ones, else computed. Max or mean as said by the name. Cell (r, c) of an R x C picture covers the prepared
+/// map's rows [r*Q/R, (r+1)*Q/R) and columns likewise; the mean is over the legal pairs of the cell, 0 where none is.
 struct PooledMap {
     HeadId head;
     Matrix max, mean;

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "analyze/head_reader.h"
+
+#include "headlight/base/error.h"
+
+#include <algorithm>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+/// About a megabyte of weights at a time: fits the cache, and costs few calls.
+constexpr std::int64_t block_elements = 1 << 18;
+
+bool is_rotary(const trace::Trace& trace) { return trace.config().positions == model::Positions::rotary; }
+
+}  // namespace
+
+void check_head(const trace::Trace& trace, HeadId id) {
+    const auto& config = trace.config();
+    const bool layer_ok = id.layer.value >= 0 && id.layer.value < config.n_layers;
+    if (layer_ok && id.head.value >= 0 && id.head.value < config.n_heads) return;
+    throw Error(ErrorFacts{.problem = "No such head",
+                           .item = "L" + std::to_string(id.layer.value) + "H" + std::to_string(id.head.value),
+                           .expected = "layer 0 to " + std::to_string(config.n_layers - 1) + ", head 0 to " +
+                                       std::to_string(config.n_heads - 1)});
+}
+
+void check_position(const trace::Trace& trace, Position position, const char* what) {
+    if (position.value >= 0 && position.value < trace.tokens()) return;
+    throw Error(ErrorFacts{.problem = "No such position",
+                           .item = std::string(what) + " " + std::to_string(position.value),
+                           .expected = "0 to " + std::to_string(trace.tokens() - 1)});
+}
+
+TokenFacts token_facts(const trace::Trace& trace) {
+    const text::Encoding& encoding = trace.encoding();
+    const auto& labels = trace.labels();
+    TokenFacts facts;
+    facts.words = encoding.words;
+    facts.pair_start = encoding.pair_start();
+    facts.special.resize(labels.size());
+    for (std::size_t i = 0; i < labels.size(); ++i) facts.special[i] = labels[i].special || encoding.special[i];
+    return facts;
+}
+
+std::int64_t kv_head(const trace::Trace& trace, Head head) {
+    const auto& config = trace.config();
+    return head.value / (config.n_heads / config.n_kv_heads);
+}
+
+std::string position_kind(const trace::Trace& trace) {
+    switch (trace.config().positions) {
+        case model::Positions::alibi: return "ALiBi";
+        case model::Positions::rotary: return "rotary";
+        case model::Positions::learned: return "learned, inside the stream";
+        case model::Positions::none: return "none";
+    }
+    return "none";
+}
+
+at::Tensor head_queries(const trace::Trace& trace, HeadId id) {
+    const Hook hook = is_rotary(trace) ? Hook::rot_q : Hook::q;
+    return trace::tensor(trace, HookPoint{hook, id.layer}).select(1, id.head.value);
+}
+
+at::Tensor head_keys(const trace::Trace& trace, HeadId id) {
+    const Hook hook = is_rotary(trace) ? Hook::rot_k : Hook::k;
+    return trace::tensor(trace, HookPoint{hook, id.layer}).select(1, kv_head(trace, id.head));
+}
+
+at::Tensor head_values(const trace::Trace& trace, HeadId id) {
+    return trace::tensor(trace, HookPoint{Hook::v, id.layer}).select(1, kv_head(trace, id.head));
+}
+
+at::Tensor value_norms(const trace::Trace& trace, HeadId id) {
+    return head_values(trace, id).to(at::kDouble).square().sum(1).sqrt().to(at::kFloat).contiguous();
+}
+
+at::Tensor output_norms(const trace::Trace& trace, HeadId id) {
+    const at::Tensor v = head_values(trace, id).to(at::kDouble);
+    const at::Tensor w = trace::weight_o(*trace.model(), id.layer).select(0, id.head.value).cpu().to(at::kDouble);
+    const at::Tensor squared = (at::matmul(v, at::matmul(w, w.t())) * v).sum(1);
+    return squared.clamp_min(0).sqrt().to(at::kFloat).contiguous();
+}
+
+Matrix to_matrix(const at::Tensor& tensor) {
+    const at::Tensor plain = tensor.to(at::kFloat).contiguous();
+    return Eigen::Map<const Matrix>(plain.data_ptr<float>(), plain.size(0), plain.size(1));
+}
+
+Vector to_vector(const at::Tensor& tensor) {
+    const at::Tensor plain = tensor.to(at::kFloat).contiguous();
+    return Eigen::Map<const Vector>(plain.data_ptr<float>(), plain.size(0));
+}
+
+void for_each_pattern_row(const trace::Trace& trace, HeadId id, std::int64_t first, std::int64_t count,
+                          const RowFn& fn) {
+    const std::int64_t width = trace.tokens();
+    const std::int64_t block = std::max<std::int64_t>(1, block_elements / std::max<std::int64_t>(1, width));
+    for (std::int64_t row = first; row < first + count; row += block) {
+        const std::int64_t rows = std::min(block, first + count - row);
+        const at::Tensor tile = trace::pattern_rows(trace, id.layer, id.head, row, rows).to(at::kFloat).contiguous();
+        const float* data = tile.data_ptr<float>();
+        for (std::int64_t r = 0; r < rows; ++r) fn(row + r, data + r * width);
+    }
+}
+
+}  // namespace headlight::analyze

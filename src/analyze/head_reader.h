@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Reads one head of a trace as plain numbers. The only place of analyze where tensors become Eigen.
+#pragma once
+
+#include "analyze/map_layout.h"
+#include "headlight/analyze/pattern_view.h"
+#include "headlight/trace/tensors.h"
+
+#include <cstdint>
+#include <functional>
+
+namespace headlight::analyze {
+
+/// Errors name what exists: "L7H0: expected layer 0 to 5, head 0 to 7".
+void check_head(const trace::Trace&, HeadId);
+void check_position(const trace::Trace&, Position, const char* what);
+
+TokenFacts token_facts(const trace::Trace&);
+
+/// The key/value head that a query head reads.
+std::int64_t kv_head(const trace::Trace&, Head);
+/// "ALiBi", "rotary", "learned, inside the stream", "none".
+std::string position_kind(const trace::Trace&);
+
+/// q (or k) of one head as the scores use them, after rotation: [token, d_head], in the trace's type.
+at::Tensor head_queries(const trace::Trace&, HeadId);
+at::Tensor head_keys(const trace::Trace&, HeadId);
+/// v of the head's key/value head: [token, d_head].
+at::Tensor head_values(const trace::Trace&, HeadId);
+/// |v_j|: [token] float32.
+at::Tensor value_norms(const trace::Trace&, HeadId);
+/// |v_j W_O^h|: [token] float32, by v (W_O W_O^T) v^T so that nothing of width d_model is made.
+at::Tensor output_norms(const trace::Trace&, HeadId);
+
+Matrix to_matrix(const at::Tensor&);  ///< of a 2-D tensor
+Vector to_vector(const at::Tensor&);  ///< of a 1-D tensor
+
+/// Calls fn(position, weights [token] float32) for every query in [first, first + count), reading in blocks of rows so
+/// that no [token, token] tensor stands beside the result.
+using RowFn = std::function<void(std::int64_t, const float*)>;
+void for_each_pattern_row(const trace::Trace&, HeadId, std::int64_t first, std::int64_t count, const RowFn& fn);
+
+}  // namespace headlight::analyze

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Which positions a prepared map's rows and columns stand for, and how one row of weights becomes one row of the map.
+// Knows no tensors: everything here is tested on plain numbers.
+#pragma once
+
+#include "headlight/analyze/pattern_view.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace headlight::analyze {
+
+/// What the layout needs to know of a text.
+struct TokenFacts {
+    std::vector<bool> special;        ///< [token]
+    std::vector<std::int64_t> words;  ///< [token] word id, -1 for tokens that are no word
+    std::int64_t pair_start = 0;      ///< first position of sentence B; number of tokens without a pair
+    std::int64_t size() const noexcept { return static_cast<std::int64_t>(words.size()); }
+};
+
+/// Consecutive positions [first, first + count).
+struct Span {
+    std::int64_t first = 0;
+    std::int64_t count = 1;
+    bool operator==(const Span&) const = default;
+};
+
+struct MapLayout {
+    std::int64_t tokens = 0;
+    std::vector<Span> queries, keys;   ///< sorted; spans of one axis do not overlap
+    std::vector<std::int64_t> row_of;  ///< [token] row, -1: not shown
+    std::vector<std::int64_t> column_of;  ///< [token] column, -1: not shown
+    std::vector<bool> hidden;          ///< [token] key left out by hide_first or hide_special (not by the pair filter)
+    bool any_hidden = false;
+    bool renormalise = true;
+    bool single_run = false;  ///< every column is one position and they follow each other: a plain slice
+};
+
+MapLayout map_layout(const TokenFacts&, const PatternOptions&);
+
+/// Adds factor * (the prepared form of one attention row) to out[keys]. `weights` is [token]; `norms` [token] or null:
+/// a_ij n_j / sum_j a_ij n_j. A row whose visible keys have no weight at all adds nothing.
+void add_prepared_row(const float* weights, const float* norms, const MapLayout&, float factor, float* out);
+
+/// Number of columns, counted from the first, that a row may look at.
+std::int64_t legal_columns(const MapLayout&, std::int64_t row, bool causal);
+
+}  // namespace headlight::analyze

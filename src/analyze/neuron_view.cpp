@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/neuron_view.h"
+
+#include "analyze/head_reader.h"
+
+#include <limits>
+
+namespace headlight::analyze {
+
+NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
+    check_head(trace, id);
+    check_position(trace, query, "query");
+    const auto& config = trace.config();
+    const std::int64_t i = query.value, n = trace.tokens();
+
+    NeuronView view;
+    view.head = id;
+    view.kv_head = kv_head(trace, id.head);
+    view.group_size = config.n_heads / config.n_kv_heads;
+    view.query = query;
+    view.scale = config.score_scale;
+    view.causal = config.causal;
+    view.position_kind = position_kind(trace);
+    view.q = to_vector(head_queries(trace, id).select(0, i));
+    view.k = to_matrix(head_keys(trace, id));
+    view.products = view.k.array().rowwise() * view.q.transpose().array();
+    view.dot = (view.scale * view.products.cast<double>().rowwise().sum()).cast<float>();
+    view.score = view.dot;
+    if (config.positions == model::Positions::alibi) {
+        const Vector bias = to_vector(trace::position_rows(trace, id.layer, id.head, i, 1).select(0, 0));
+        view.position.assign(bias.begin(), bias.end());
+        view.score += bias;
+    }
+    if (view.causal) view.score.tail(n - 1 - i).setConstant(std::numeric_limits<float>::quiet_NaN());
+    view.weight = to_vector(trace::pattern_rows(trace, id.layer, id.head, i, 1).select(0, 0));
+    view.value_norm = to_vector(output_norms(trace, id));
+    view.weighted_value_norm = view.weight.cwiseProduct(view.value_norm);
+    return view;
+}
+
+Matrix query_vectors(const trace::Trace& trace, HeadId id) {
+    check_head(trace, id);
+    return to_matrix(head_queries(trace, id));
+}
+
+}  // namespace headlight::analyze

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/pattern_view.h"
+
+#include "analyze/head_reader.h"
+#include "analyze/map_layout.h"
+#include "analyze/pooling.h"
+#include "headlight/base/error.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace headlight::analyze {
+namespace {
+
+AxisItem axis_item(const trace::Trace& trace, const TokenFacts& facts, const Span& span) {
+    const auto& labels = trace.labels();
+    AxisItem item;
+    item.continuation = labels[static_cast<std::size_t>(span.first)].continuation;
+    item.special = facts.special[static_cast<std::size_t>(span.first)];
+    item.first = Position(span.first);
+    item.count = span.count;
+    item.sentence = span.first >= facts.pair_start ? 1 : 0;
+    for (std::int64_t p = span.first; p < span.first + span.count; ++p) {
+        const auto& label = labels[static_cast<std::size_t>(p)];
+        // The other bytes of a character that starts inside the word only repeat a placeholder.
+        if (p > span.first && label.join_count > 1 && label.join_first != p) continue;
+        item.label += label.text;
+    }
+    return item;
+}
+
+std::int64_t find_item(const std::vector<AxisItem>& items, Position position) noexcept {
+    const auto past = std::upper_bound(items.begin(), items.end(), position,
+                                       [](Position p, const AxisItem& item) { return p < item.first; });
+    if (past == items.begin()) return -1;
+    const AxisItem& item = *(past - 1);
+    if (position.value >= item.first.value + item.count) return -1;
+    return past - 1 - items.begin();
+}
+
+/// Norms that the weighting multiplies with; undefined for plain attention.
+at::Tensor weighting_norms(const trace::Trace& trace, HeadId id, Weighting weighting) {
+    switch (weighting) {
+        case Weighting::attention: return {};
+        case Weighting::value_norm: return value_norms(trace, id);
+        case Weighting::output_norm: return output_norms(trace, id);
+    }
+    return {};
+}
+
+const float* data_or_null(const at::Tensor& tensor) { return tensor.defined() ? tensor.data_ptr<float>() : nullptr; }
+
+void check_index(std::int64_t index, std::size_t count, const char* what) {
+    if (index >= 0 && index < static_cast<std::int64_t>(count)) return;
+    throw Error(ErrorFacts{.problem = "The map has no such " + std::string(what),
+                           .item = std::to_string(index),
+                           .expected = "less than " + std::to_string(count)});
+}
+
+/// Calls fn(row of the map, prepared row [keys]) for every row of the prepared map, top to bottom.
+template <class Fn>
+void for_each_prepared_row(const trace::Trace& trace, HeadId id, const MapLayout& layout, Weighting weighting, Fn fn) {
+    if (layout.queries.empty()) return;
+    const at::Tensor norms = weighting_norms(trace, id, weighting);
+    const std::int64_t first = layout.queries.front().first;
+    const std::int64_t end = layout.queries.back().first + layout.queries.back().count;
+    std::vector<float> prepared(layout.keys.size(), 0.0F);
+    for_each_pattern_row(trace, id, first, end - first, [&](std::int64_t position, const float* weights) {
+        const std::int64_t row = layout.row_of[static_cast<std::size_t>(position)];
+        if (row < 0) return;
+        const Span& span = layout.queries[static_cast<std::size_t>(row)];
+        if (position == span.first) std::fill(prepared.begin(), prepared.end(), 0.0F);
+        const float share = 1.0F / static_cast<float>(span.count);
+        add_prepared_row(weights, data_or_null(norms), layout, share, prepared.data());
+        if (position == span.first + span.count - 1) fn(row, prepared.data());
+    });
+}
+
+bool is_plain(const PatternOptions& options) {
+    return options.filter == PairFilter::all && options.weighting == Weighting::attention && !options.hide_first &&
+           !options.hide_special && !options.merge_words;
+}
+
+/// The run's own picture, pooled on to `cells` a side. Exact: no cell is cut, and means are weighted by legal pairs.
+PooledMap from_overview(const trace::Trace& trace, HeadId id, std::int64_t cells) {
+    const trace::PooledPattern& made = trace.pooled(id.layer, id.head);
+    const Eigen::Map<const Matrix> max(made.max.data(), made.rows, made.cols);
+    const Eigen::Map<const Matrix> mean(made.mean.data(), made.rows, made.cols);
+    if (cells == made.rows) return {.head = id, .max = max, .mean = mean};
+
+    const std::int64_t n = trace.tokens(), fold = made.rows / cells;
+    const bool causal = trace.config().causal;
+    const auto legal_pairs = [&](std::int64_t r, std::int64_t c) {
+        const std::int64_t q0 = r * n / made.rows, q1 = (r + 1) * n / made.rows;
+        const std::int64_t k0 = c * n / made.cols, k1 = (c + 1) * n / made.cols;
+        if (!causal) return static_cast<double>((q1 - q0) * (k1 - k0));
+        std::int64_t pairs = 0;
+        for (std::int64_t q = q0; q < q1; ++q) pairs += std::clamp<std::int64_t>(q + 1 - k0, 0, k1 - k0);
+        return static_cast<double>(pairs);
+    };
+    PooledMap map{.head = id, .max = Matrix::Zero(cells, cells), .mean = Matrix::Zero(cells, cells)};
+    for (std::int64_t r = 0; r < cells; ++r) {
+        for (std::int64_t c = 0; c < cells; ++c) {
+            double sum = 0, count = 0;
+            for (std::int64_t i = r * fold; i < (r + 1) * fold; ++i) {
+                for (std::int64_t j = c * fold; j < (c + 1) * fold; ++j) {
+                    const double pairs = legal_pairs(i, j);
+                    if (pairs == 0) continue;
+                    map.max(r, c) = std::max(map.max(r, c), max(i, j));
+                    sum += pairs * mean(i, j);
+                    count += pairs;
+                }
+            }
+            if (count > 0) map.mean(r, c) = static_cast<float>(sum / count);
+        }
+    }
+    return map;
+}
+
+}  // namespace
+
+std::int64_t PatternAxes::query_row(Position position) const noexcept { return find_item(queries, position); }
+std::int64_t PatternAxes::key_column(Position position) const noexcept { return find_item(keys, position); }
+
+PatternAxes pattern_axes(const trace::Trace& trace, const PatternOptions& options) {
+    const TokenFacts facts = token_facts(trace);
+    const MapLayout layout = map_layout(facts, options);
+    PatternAxes axes;
+    axes.queries.reserve(layout.queries.size());
+    axes.keys.reserve(layout.keys.size());
+    for (const Span& span : layout.queries) axes.queries.push_back(axis_item(trace, facts, span));
+    for (const Span& span : layout.keys) axes.keys.push_back(axis_item(trace, facts, span));
+    return axes;
+}
+
+Matrix pattern(const trace::Trace& trace, HeadId id, const PatternOptions& options) {
+    check_head(trace, id);
+    const MapLayout layout = map_layout(token_facts(trace), options);
+    Matrix map(static_cast<Eigen::Index>(layout.queries.size()), static_cast<Eigen::Index>(layout.keys.size()));
+    for_each_prepared_row(trace, id, layout, options.weighting, [&](std::int64_t row, const float* prepared) {
+        std::copy_n(prepared, map.cols(), map.data() + row * map.cols());
+    });
+    return map;
+}
+
+Matrix pattern_row(const trace::Trace& trace, const std::vector<HeadId>& heads, std::int64_t row,
+                   const PatternOptions& options) {
+    const MapLayout layout = map_layout(token_facts(trace), options);
+    check_index(row, layout.queries.size(), "row");
+    const Span span = layout.queries[static_cast<std::size_t>(row)];
+    Matrix rows = Matrix::Zero(static_cast<Eigen::Index>(heads.size()), static_cast<Eigen::Index>(layout.keys.size()));
+    const float share = 1.0F / static_cast<float>(span.count);
+    for (std::size_t h = 0; h < heads.size(); ++h) {
+        check_head(trace, heads[h]);
+        const at::Tensor norms = weighting_norms(trace, heads[h], options.weighting);
+        float* out = rows.data() + static_cast<std::int64_t>(h) * rows.cols();
+        for_each_pattern_row(trace, heads[h], span.first, span.count, [&](std::int64_t, const float* weights) {
+            add_prepared_row(weights, data_or_null(norms), layout, share, out);
+        });
+    }
+    return rows;
+}
+
+Matrix pattern_column(const trace::Trace& trace, const std::vector<HeadId>& heads, std::int64_t column,
+                      const PatternOptions& options) {
+    const MapLayout layout = map_layout(token_facts(trace), options);
+    check_index(column, layout.keys.size(), "column");
+    Matrix columns(static_cast<Eigen::Index>(heads.size()), static_cast<Eigen::Index>(layout.queries.size()));
+    const Position key(layout.keys[static_cast<std::size_t>(column)].first);
+    for (std::size_t h = 0; h < heads.size(); ++h) {
+        check_head(trace, heads[h]);
+        const auto at = static_cast<Eigen::Index>(h);
+        if (is_plain(options)) {
+            columns.row(at) = to_vector(trace::pattern_column(trace, heads[h].layer, heads[h].head, key)).transpose();
+            continue;
+        }
+        // Renormalising and merging need whole rows.
+        for_each_prepared_row(trace, heads[h], layout, options.weighting,
+                              [&](std::int64_t row, const float* prepared) { columns(at, row) = prepared[column]; });
+    }
+    return columns;
+}
+
+Matrix scores(const trace::Trace& trace, HeadId id) {
+    check_head(trace, id);
+    const std::int64_t n = trace.tokens();
+    const std::int64_t block = std::max<std::int64_t>(1, (std::int64_t{1} << 18) / n);
+    Matrix map(n, n);
+    for (std::int64_t row = 0; row < n; row += block) {
+        const std::int64_t rows = std::min(block, n - row);
+        map.middleRows(row, rows) = to_matrix(trace::score_rows(trace, id.layer, id.head, row, rows));
+    }
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    if (trace.config().causal)
+        for (std::int64_t i = 0; i < n; ++i) map.row(i).tail(n - 1 - i).setConstant(nan);
+    return map;
+}
+
+PooledMap pooled_pattern(const trace::Trace& trace, HeadId id, const PatternOptions& options, std::int64_t side) {
+    check_head(trace, id);
+    if (side < 1)
+        throw Error(ErrorFacts{.problem = "A pooled map needs at least one cell a side", .found = std::to_string(side)});
+    if (is_plain(options) && trace.has_overview()) {
+        const std::int64_t made = trace.pooled(id.layer, id.head).rows;
+        const std::int64_t cells = repooled_side(made, side);
+        const bool wants_more = side > made && trace.tokens() > made;
+        // A small text can be pooled anew at once; a coarse divisor would show less than was asked for.
+        if (!wants_more && cells * 2 > std::min(side, made)) return from_overview(trace, id, cells);
+    }
+    const MapLayout layout = map_layout(token_facts(trace), options);
+    Pooler pooler(static_cast<std::int64_t>(layout.queries.size()), static_cast<std::int64_t>(layout.keys.size()), side);
+    const bool causal = trace.config().causal;
+    for_each_prepared_row(trace, id, layout, options.weighting, [&](std::int64_t row, const float* prepared) {
+        pooler.add(row, prepared, legal_columns(layout, row, causal));
+    });
+    return pooler.result(id);
+}
+
+}  // namespace headlight::analyze
