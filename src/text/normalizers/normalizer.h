@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "text/json_fields.h"
+#include "text/section.h"
+
+#include <memory>
+
+namespace headlight::text {
+
+/// Changes a section's text and keeps its alignment to what was typed. Const and free of state.
+class Normalizer {
+public:
+    virtual ~Normalizer() = default;
+    virtual void normalize(Section&) const = 0;
+};
+
+using NormalizerPtr = std::unique_ptr<const Normalizer>;
+
+/// Builds what a value of the key "normalizer" describes; Error for a type that is not known.
+NormalizerPtr make_normalizer(const Field&);
+
+NormalizerPtr make_bert_normalizer(const Field&);
+NormalizerPtr make_replace(const Field&);
+NormalizerPtr make_unicode_form(const std::string& type);
+NormalizerPtr make_lowercase();
+NormalizerPtr make_strip(const Field&);
+NormalizerPtr make_strip_accents();
+NormalizerPtr make_prepend(const Field&);
+NormalizerPtr make_normalizer_sequence(const Field&);
+
+/// ASCII letters to lower case in place, others through Unicode.
+void lowercase(Section&);
+/// Drops each character that `drop` names; the others keep their alignment.
+void drop_characters(Section&, bool (*drop)(char32_t) noexcept);
+
+}  // namespace headlight::text

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "text/json_fields.h"
+#include "text/pattern.h"
+#include "text/section.h"
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace headlight::text {
+
+/// Cuts the spans of a section into words. Const and free of state.
+class PreTokenizer {
+public:
+    virtual ~PreTokenizer() = default;
+    virtual void split(Section&) const = 0;
+};
+
+using PreTokenizerPtr = std::unique_ptr<const PreTokenizer>;
+
+/// Builds what a value of the key "pre_tokenizer" describes; Error for a type that is not known.
+PreTokenizerPtr make_pre_tokenizer(const Field&);
+
+PreTokenizerPtr make_byte_level(const Field&);
+PreTokenizerPtr make_bert_pre_tokenizer();
+PreTokenizerPtr make_whitespace();
+PreTokenizerPtr make_whitespace_split();
+PreTokenizerPtr make_split(const Field&);
+PreTokenizerPtr make_digits(const Field&);
+PreTokenizerPtr make_punctuation(const Field&);
+PreTokenizerPtr make_pre_tokenizer_sequence(const Field&);
+
+/// What becomes of the matches of a split, as `tokenizers` names it.
+enum class Behavior { Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous };
+Behavior parse_behavior(const Field&);
+
+/// A part of a span: a match, or what lies between two.
+struct Part {
+    Span span;
+    bool match = false;
+};
+
+/// Turns the parts of one span into words, adding them to `out`; empty ones are left out.
+void apply_behavior(const std::vector<Part>& parts, Behavior, std::vector<Span>& out);
+
+/// The parts of [begin, end) by single characters that `is_match` picks.
+template <class F>
+void parts_by_character(std::string_view text, Span span, F is_match, std::vector<Part>& out);
+
+}  // namespace headlight::text
+
+#include "text/utf8.h"
+
+namespace headlight::text {
+
+template <class F>
+void parts_by_character(std::string_view text, Span span, F is_match, std::vector<Part>& out) {
+    std::uint32_t rest = span.begin;
+    for (std::size_t at = span.begin; at < span.end;) {
+        const auto first = static_cast<std::uint32_t>(at);
+        if (!is_match(utf8::next(text, at))) continue;
+        const auto behind = static_cast<std::uint32_t>(at);
+        if (rest < first) out.push_back({{rest, first}, false});
+        out.push_back({{first, behind}, true});
+        rest = behind;
+    }
+    if (rest < span.end) out.push_back({{rest, span.end}, false});
+}
+
+}  // namespace headlight::text

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/text/tokenizer.h"
+
+#include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
+#include "text/byte_alphabet.h"
+#include "text/tokenizer_impl.h"
+#include "text/utf8.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace headlight::text {
+namespace {
+
+constexpr std::size_t kLongestText = std::size_t{1} << 31;
+
+/// Whether the stage or one inside it has this type.
+bool uses(const nlohmann::json& stage, const char* type) {
+    if (stage.is_array()) {
+        return std::any_of(stage.begin(), stage.end(), [&](const auto& s) { return uses(s, type); });
+    }
+    if (!stage.is_object()) return false;
+    if (const auto it = stage.find("type"); it != stage.end() && *it == type) return true;
+    return std::any_of(stage.begin(), stage.end(), [&](const auto& s) { return s.is_structured() && uses(s, type); });
+}
+
+bool replaces_metaspace(const nlohmann::json& decoder) {
+    return uses(decoder, "Metaspace") || (uses(decoder, "Replace") && decoder.dump().find("▁") != std::string::npos);
+}
+
+const std::string kNoToken;
+
+}  // namespace
+
+Tokenizer::Impl::Impl(const Field& root) : file(root.file()) {
+    if (!root.json().is_object()) root.fail_expected("an object");
+    model = make_model(root.at("model"));
+    if (const auto f = root.find("normalizer")) normalizer = make_normalizer(*f);
+    if (const auto f = root.find("pre_tokenizer")) {
+        pre_tokenizer = make_pre_tokenizer(*f);
+        byte_level = uses(f->json(), "ByteLevel");
+    }
+    if (const auto f = root.find("decoder")) metaspace = replaces_metaspace(f->json());
+    added = std::make_unique<AddedTokens>(root.find("added_tokens"), model->vocab(), normalizer.get());
+    vocab_size = std::max(model->vocab().size(), added->highest_id() + 1);
+    view.token_of = [this](std::int32_t id) -> const std::string& { return token_of(id); };
+    if (const auto f = root.find("post_processor")) post_processor = make_post_processor(*f, view);
+}
+
+const std::string& Tokenizer::Impl::token_of(std::int64_t id) const {
+    if (id < 0 || id >= vocab_size) return kNoToken;
+    if (id < model->vocab().size()) return model->vocab().token_of(static_cast<std::int32_t>(id));
+    const AddedToken* t = added->find(static_cast<std::int32_t>(id));
+    return t ? t->content : kNoToken;
+}
+
+void Tokenizer::Impl::encode_section(Section&& s, WordCache& words_seen, std::int32_t& word, Segment& out) const {
+    s.spans = {{0, static_cast<std::uint32_t>(s.text.size())}};
+    if (pre_tokenizer) pre_tokenizer->split(s);
+    if (!model->reads_bytes()) s.write_out_bytes();
+    std::vector<WordToken> split;
+    const bool plain = s.align.empty();
+    out.tokens.reserve(out.tokens.size() + s.text.size() / 3);
+    for (const Span span : s.spans) {
+        const std::string_view text = std::string_view(s.text).substr(span.begin, span.size());
+        std::span<const WordToken> tokens = words_seen.find(text);
+        if (tokens.empty()) {
+            split.clear();
+            model->split(text, s.byte_level, split);
+            words_seen.insert(text, split);
+            tokens = split;
+        }
+        for (const WordToken t : tokens) {
+            std::uint32_t begin = span.begin + t.begin;
+            std::uint32_t end = span.begin + t.end;
+            if (plain) {
+                if (utf8::is_continuation(s.text[begin]))
+                    begin = static_cast<std::uint32_t>(utf8::floor(s.text, begin));
+                if (end < s.text.size() && utf8::is_continuation(s.text[end])) {
+                    end = static_cast<std::uint32_t>(utf8::ceil(s.text, end));
+                }
+                out.tokens.push_back({t.id, s.origin + begin, s.origin + end, word});
+            } else {
+                out.tokens.push_back({t.id, s.align[begin].begin, s.align[end - 1].end, word});
+            }
+        }
+        ++word;
+    }
+}
+
+Segment Tokenizer::Impl::encode_sentence(std::string_view typed, std::int64_t sequence, WordCache& words_seen) const {
+    Segment out;
+    out.sequence = sequence;
+    out.type_id = sequence;
+    out.typed = typed;
+    std::int32_t word = 0;
+    const auto add_token = [&](const Section& s, const AddedTokens::Piece& p) {
+        if (p.begin == p.end) return;
+        const ByteRange range = s.typed(p.begin, p.end);
+        const std::string_view text = std::string_view(s.text).substr(p.begin, p.end - p.begin);
+        if (text != token_of(p.id)) out.spellings.emplace_back(out.tokens.size(), text);
+        out.tokens.push_back(
+            {p.id, static_cast<std::uint32_t>(range.begin), static_cast<std::uint32_t>(range.end), word++});
+    };
+    const Section all = Section::whole(typed, 0, typed.size());
+    for (const AddedTokens::Piece& piece : added->cut(typed, false)) {
+        if (piece.id >= 0) {
+            add_token(all, piece);
+            continue;
+        }
+        Section section = Section::whole(typed, piece.begin, piece.end);
+        if (normalizer) normalizer->normalize(section);
+        const auto parts = added->cut(section.text, true);
+        if (parts.size() == 1 && parts[0].id < 0) {
+            encode_section(std::move(section), words_seen, word, out);
+            continue;
+        }
+        for (const AddedTokens::Piece& part : parts) {
+            if (part.id >= 0) {
+                add_token(section, part);
+            } else {
+                encode_section(section.slice(part.begin, part.end), words_seen, word, out);
+            }
+        }
+    }
+    return out;
+}
+
+Tokenizer::Tokenizer() = default;
+Tokenizer::~Tokenizer() = default;
+
+std::shared_ptr<const Tokenizer> Tokenizer::from_json_file(const std::filesystem::path& path) {
+    const nlohmann::json json = io::read_json(path);
+    std::shared_ptr<Tokenizer> t(new Tokenizer);
+    t->impl_ = std::make_unique<Impl>(Field(json, path.string()));
+    return t;
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& folder) {
+    const auto json_path = folder / "tokenizer.json";
+    if (std::filesystem::exists(json_path)) return from_json_file(json_path);
+    std::string file;
+    const nlohmann::json json = json_from_vocab_files(folder, file);
+    std::shared_ptr<Tokenizer> t(new Tokenizer);
+    t->impl_ = std::make_unique<Impl>(Field(json, file));
+    return t;
+}
+
+namespace {
+
+void check_text(std::string_view text, const char* which) {
+    if (text.size() > kLongestText) {
+        throw Error({.problem = "The text is too long",
+                     .file = "",
+                     .item = which,
+                     .expected = "at most 2 GiB",
+                     .found = std::to_string(text.size()) + " bytes",
+                     .hint = ""});
+    }
+    if (const auto at = utf8::first_invalid(text)) {
+        char byte[8];
+        std::snprintf(byte, sizeof byte, "0x%02X", static_cast<unsigned char>(text[*at]));
+        throw Error({.problem = "The text is not valid UTF-8",
+                     .file = "",
+                     .item = which,
+                     .expected = "UTF-8",
+                     .found = std::string("byte ") + byte + " at offset " + std::to_string(*at),
+                     .hint = ""});
+    }
+}
+
+}  // namespace
+
+Encoding Tokenizer::encode(std::string_view text, std::optional<std::string_view> pair, bool add_special_tokens) const {
+    check_text(text, pair ? "sentence A" : "the text");
+    if (pair) check_text(*pair, "sentence B");
+    std::vector<Segment> segments;
+    {
+        // Two threads at once: one has the shared cache, the other starts with an empty one instead of waiting.
+        std::unique_lock lock(impl_->cache_mutex, std::try_to_lock);
+        std::optional<WordCache> own;
+        if (!lock.owns_lock()) own.emplace();
+        WordCache& cache = own ? *own : impl_->cache;
+        segments.push_back(impl_->encode_sentence(text, 0, cache));
+        if (pair) segments.push_back(impl_->encode_sentence(*pair, 1, cache));
+    }
+    if (impl_->post_processor) impl_->post_processor->process(segments, add_special_tokens, impl_->view);
+
+    std::size_t total = 0;
+    for (const Segment& s : segments) total += s.tokens.size();
+    Encoding e;
+    e.ids.reserve(total);
+    e.tokens.reserve(total);
+    e.offsets.reserve(total);
+    e.words.reserve(total);
+    for (const Segment& s : segments) {
+        for (const PlacedToken& t : s.tokens) {
+            e.ids.push_back(t.id);
+            e.tokens.push_back(impl_->token_of(t.id));
+            e.offsets.push_back({t.begin, t.end});
+            e.words.push_back(t.word);
+        }
+        e.type_ids.resize(e.ids.size(), s.type_id);
+        e.special.resize(e.ids.size(), s.sequence < 0);
+        e.sequence.resize(e.ids.size(), s.sequence);
+    }
+    return e;
+}
+
+std::int64_t Tokenizer::vocab_size() const noexcept {
+    return impl_->vocab_size;
+}
+
+std::optional<std::int64_t> Tokenizer::id_of(std::string_view token) const {
+    if (const AddedToken* t = impl_->added->find(token)) return t->id;
+    if (const auto id = impl_->model->vocab().id_of(token)) return *id;
+    return std::nullopt;
+}
+
+const std::string& Tokenizer::token_of(std::int64_t id) const {
+    return impl_->token_of(id);
+}
+
+bool Tokenizer::is_special(std::int64_t id) const {
+    if (id < 0 || id >= impl_->vocab_size) return false;
+    const AddedToken* t = impl_->added->find(static_cast<std::int32_t>(id));
+    return t && t->special;
+}
+
+std::string Tokenizer::bytes_of(std::int64_t id) const {
+    const std::string& token = impl_->token_of(id);
+    if (id >= 0 && id < impl_->vocab_size && impl_->added->find(static_cast<std::int32_t>(id))) return token;
+    if (impl_->byte_level) return byte_alphabet::decode(token).value_or(token);
+    if (impl_->model->byte_fallback() && token.size() == 6 && token.starts_with("<0x") && token.ends_with(">")) {
+        return std::string(1, static_cast<char>(std::strtol(token.c_str() + 3, nullptr, 16)));
+    }
+    const std::string mark = impl_->model->continuation();
+    if (!mark.empty() && token.size() > mark.size() && token.starts_with(mark)) return token.substr(mark.size());
+    if (!impl_->metaspace) return token;
+    static const std::string kMetaspace = "▁";
+    std::string out = token;
+    for (std::size_t at = out.find(kMetaspace); at != out.npos; at = out.find(kMetaspace, at + 1)) {
+        out.replace(at, kMetaspace.size(), " ");
+    }
+    return out;
+}
+
+std::optional<std::int64_t> Tokenizer::mask_id() const {
+    for (const char* name : {"[MASK]", "<mask>"}) {
+        if (const auto id = id_of(name)) return id;
+    }
+    return std::nullopt;
+}
+
+std::string Tokenizer::description() const {
+    std::string name = impl_->model->name();
+    if (impl_->byte_level) name = "byte-level " + name;
+    return name + ", " + std::to_string(impl_->vocab_size) + " entries";
+}
+
+}  // namespace headlight::text

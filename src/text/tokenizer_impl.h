@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/text/tokenizer.h"
+#include "text/added_tokens.h"
+#include "text/models/model.h"
+#include "text/models/word_cache.h"
+#include "text/normalizers/normalizer.h"
+#include "text/post_processors/post_processor.h"
+#include "text/pre_tokenizers/pre_tokenizer.h"
+
+#include <mutex>
+
+namespace headlight::text {
+
+struct Tokenizer::Impl {
+    explicit Impl(const Field& root);
+
+    const std::string& token_of(std::int64_t id) const;
+    /// Tokens of one sentence, offsets into `typed`.
+    Segment encode_sentence(std::string_view typed, std::int64_t sequence, WordCache&) const;
+    void encode_section(Section&&, WordCache&, std::int32_t& word, Segment& out) const;
+
+    std::string file;
+    NormalizerPtr normalizer;
+    PreTokenizerPtr pre_tokenizer;
+    ModelPtr model;
+    std::unique_ptr<const AddedTokens> added;
+    PostProcessorPtr post_processor;
+    VocabView view;
+    bool byte_level = false;  ///< vocabulary strings are in the byte-level alphabet
+    bool metaspace = false;   ///< "▁" in vocabulary strings stands for a space
+    std::int64_t vocab_size = 0;
+
+    mutable std::mutex cache_mutex;
+    mutable WordCache cache;
+};
+
+/// The content of a tokenizer.json for a folder that has only vocab.txt, or vocab.json and merges.txt.
+/// `file` becomes the file that complaints name.
+nlohmann::json json_from_vocab_files(const std::filesystem::path& folder, std::string& file);
+
+}  // namespace headlight::text

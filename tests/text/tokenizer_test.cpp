@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/text/tokenizer.h"
+#include "headlight/base/error.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace headlight::text {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::shared_ptr<const Tokenizer> novella() {
+    static const auto t = Tokenizer::load(HEADLIGHT_SOURCE_DIR "/models/novella-7m");
+    return t;
+}
+
+std::vector<std::string> typed_parts(const std::string& text, const Encoding& e) {
+    std::vector<std::string> parts;
+    for (const ByteRange r : e.offsets) {
+        parts.push_back(text.substr(static_cast<std::size_t>(r.begin), static_cast<std::size_t>(r.end - r.begin)));
+    }
+    return parts;
+}
+
+TEST(Tokenizer, OffsetsPointIntoTheTextAsTypedThoughQuotesAreReplaced) {
+    const std::string text = "The doctor’s “tea”.";
+    const Encoding e = novella()->encode(text);
+    EXPECT_EQ(e.tokens[0], "<s>");
+    EXPECT_TRUE(e.special[0]);
+    const auto parts = typed_parts(text, e);
+    EXPECT_THAT(parts, ElementsAre("", "The", " doctor", "’s", " “", "te", "a", "”", "."));
+    EXPECT_EQ(e.tokens[3], "'s");
+}
+
+TEST(Tokenizer, PairHasTypeIdsAndItsOwnOffsetsAndWords) {
+    const Encoding e = novella()->encode("The nurse", "was late.");
+    EXPECT_THAT(e.tokens, ElementsAre("<s>", "The", "Ġnurse", "was", "Ġlate", "."));
+    EXPECT_THAT(e.type_ids, ElementsAre(0, 0, 0, 1, 1, 1));
+    EXPECT_THAT(e.sequence, ElementsAre(-1, 0, 0, 1, 1, 1));
+    EXPECT_THAT(e.words, ElementsAre(-1, 0, 1, 0, 1, 2));
+    EXPECT_EQ(e.offsets[3], (ByteRange{0, 3}));
+    EXPECT_EQ(e.pair_start(), 3);
+}
+
+TEST(Tokenizer, SpecialTokensCanBeLeftOutAndTypedOnesAreRecognised) {
+    EXPECT_THAT(novella()->encode("late", std::nullopt, false).tokens, ElementsAre("l", "ate"));
+    const Encoding typed = novella()->encode("a</s>b");
+    EXPECT_THAT(typed.tokens, ElementsAre("<s>", "a", "</s>", "b"));
+    EXPECT_THAT(typed.special, ElementsAre(true, false, false, false));
+}
+
+TEST(Tokenizer, InvalidUtf8NamesTheByte) {
+    for (const auto& [text, where] : {std::pair<std::string, std::string>{"ab\xED\xA0\x80", "0xED at offset 2"},
+                                      {"\xC0\xAF", "0xC0 at offset 0"},
+                                      {"ok \xE2\x82", "0xE2 at offset 3"},
+                                      {"\xF4\x90\x80\x80", "0xF4 at offset 0"},
+                                      {"12345678901\x80", "0x80 at offset 11"}}) {
+        try {
+            novella()->encode(text);
+            ADD_FAILURE() << "accepted";
+        } catch (const Error& e) {
+            EXPECT_THAT(e.what(), HasSubstr(where));
+        }
+    }
+}
+
+TEST(Tokenizer, EmptyTextHasOnlyTheTemplate) {
+    EXPECT_THAT(novella()->encode("").ids, ElementsAre(1));
+    EXPECT_EQ(novella()->encode("", std::nullopt, false).size(), 0);
+}
+
+TEST(Tokenizer, VocabularyLookups) {
+    const auto& t = *novella();
+    EXPECT_EQ(t.vocab_size(), 8192);
+    EXPECT_EQ(t.id_of("<pad>"), 3);
+    EXPECT_EQ(t.id_of("no such token"), std::nullopt);
+    EXPECT_EQ(t.token_of(8192), "");
+    EXPECT_EQ(t.token_of(-1), "");
+    EXPECT_TRUE(t.is_special(1));
+    EXPECT_FALSE(t.is_special(300));
+    EXPECT_EQ(t.bytes_of(*t.id_of("Ġthe")), " the");
+    EXPECT_EQ(t.mask_id(), std::nullopt);
+    EXPECT_EQ(t.description(), "byte-level BPE, 8192 entries");
+}
+
+TEST(Tokenizer, ThreadsAgree) {
+    const std::string text = "It was a dark night; the old doctor’s carriage came late, and nobody knew why.";
+    const Encoding expected = novella()->encode(text);
+    std::vector<std::thread> threads;
+    std::vector<int> wrong(4, 0);
+    for (std::size_t n = 0; n < 4; ++n) {
+        threads.emplace_back([&, n] {
+            for (int i = 0; i < 300; ++i)
+                wrong[n] += novella()->encode(text + std::string(n, '!')).ids[5] != expected.ids[5];
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_THAT(wrong, testing::Each(0));
+}
+
+}  // namespace
+}  // namespace headlight::text
