@@ -35,7 +35,8 @@ struct ModelConfig {
     bool embed_norm = false;     ///< BLOOM, BERT: LayerNorm right after the embedding
     bool residual_after_norm = false;  ///< BLOOM's apply_residual_connection_post_layernorm
     bool gated_mlp = false;      ///< Llama: post = act(pre) * pre_linear
-    bool query_bias = false;
+    bool query_bias = false;     ///< q, k, v and the output projection have biases
+    bool mlp_bias = true;
     bool final_norm = true;
     bool tied_unembedding = false;
     bool has_unembedding = true; ///< false: no logits (sentence encoders)

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/blocks/pass.h"
+#include "model/kernels.h"
+#include "model/tiles.h"
+
+#include <ATen/Parallel.h>
+
+#include <array>
+#include <limits>
+
+namespace headlight::model {
+namespace {
+
+template <class T>
+void split_rows(const at::Tensor& x, const at::Tensor& bias, std::int64_t first, std::int64_t step, at::Tensor& out) {
+    const std::int64_t heads = out.size(0), tokens = out.size(1), d = out.size(2), width = x.size(1);
+    const T* in = x.data_ptr<T>();
+    const T* b = bias.defined() ? bias.data_ptr<T>() : nullptr;
+    T* to = out.data_ptr<T>();
+    at::parallel_for(0, tokens, 16, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t t = begin; t < end; ++t)
+            for (std::int64_t h = 0; h < heads; ++h) {
+                const std::int64_t column = first + h * step;
+                kernels::add_bias(in + t * width + column, b ? b + column : nullptr, to + (h * tokens + t) * d, d);
+            }
+    });
+}
+
+/// Columns [first + h step, + d_head) of x plus bias, head by head: [head, pos, d_head] contiguous.
+at::Tensor split_heads(const at::Tensor& x, const at::Tensor& bias, std::int64_t heads, std::int64_t d_head,
+                       std::int64_t first, std::int64_t step) {
+    const std::int64_t tokens = x.size(0);
+    if (has_kernels(x)) {
+        at::Tensor out = at::empty({heads, tokens, d_head}, x.options());
+        x.scalar_type() == at::kFloat ? split_rows<float>(x, bias, first, step, out)
+                                      : split_rows<double>(x, bias, first, step, out);
+        return out;
+    }
+    const at::Tensor with_bias = bias.defined() ? x + bias : x;
+    return with_bias.as_strided({heads, tokens, d_head}, {step, x.size(1), 1}, first).contiguous();
+}
+
+/// q, k and v, each [head, pos, d_head] contiguous.
+std::array<at::Tensor, 3> project(const Pass& pass, const LayerWeights& w, const at::Tensor& x) {
+    const ModelConfig& c = pass.config();
+    const std::int64_t d = c.d_head;
+    if (pass.model.qkv_layout == QkvLayout::separate) {
+        const auto part = [&](const Linear& l, std::int64_t heads) {
+            return split_heads(at::mm(x, l.weight), l.bias, heads, d, 0, d);
+        };
+        return {part(w.q, c.n_heads), part(w.k, c.n_kv_heads), part(w.v, c.n_kv_heads)};
+    }
+    const bool per_head = pass.model.qkv_layout == QkvLayout::per_head;
+    const at::Tensor fused = at::mm(x, w.qkv.weight);
+    const auto part = [&](std::int64_t which) {
+        return split_heads(fused, w.qkv.bias, c.n_heads, d, which * (per_head ? d : c.n_heads * d), per_head ? 3 * d : d);
+    };
+    return {part(0), part(1), part(2)};
+}
+
+/// A hook over [head, pos, d_head] that shows it as [pos, head, d_head].
+at::Tensor hook_heads(Pass& pass, Hook hook, Layer layer, const at::Tensor& x) {
+    return pass.hook(hook, layer, x.transpose(0, 1)).transpose(0, 1).contiguous();
+}
+
+void tell_tile(Pass& pass, Layer layer, const Tile& t, const at::Tensor& tile) {
+    if (pass.observer.wants_pattern_tiles()) pass.observer.pattern_tile(layer, t.head0, t.row0, tile);
+}
+
+/// The usual way: no pattern is ever whole.
+void attend_in_tiles(Pass& pass, Layer layer, const AttentionInput& in, const at::Tensor& v, at::Tensor& z) {
+    for_tiles(in, [&](const Tile& t) {
+        at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, in.q.options());
+        fill_scores(in, t, tile);
+        softmax_tile(in, t, tile, false);
+        tell_tile(pass, layer, t, tile);
+        mix_tile(t, tile, v, z);
+    });
+}
+
+at::Tensor part_of(const at::Tensor& whole, const Tile& t) {
+    return whole.narrow(0, t.head0, t.heads).narrow(1, t.row0, t.rows).narrow(2, 0, t.keys);
+}
+
+/// The same tiles when somebody wants scores or patterns whole, and maybe changes them: [head, query, key].
+void attend_whole(Pass& pass, Layer layer, const AttentionInput& in, const at::Tensor& v, at::Tensor& z) {
+    const std::vector<std::int64_t> shape = {in.q.size(0), in.q.size(1), in.k.size(1)};
+    const double minus_infinity = -std::numeric_limits<double>::infinity();
+    at::Tensor scores = at::full(shape, minus_infinity, in.q.options());
+    for_tiles(in, [&](const Tile& t) {
+        at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, in.q.options());
+        fill_scores(in, t, tile);
+        mask_tile(in, t, tile);
+        part_of(scores, t).copy_(tile);
+    });
+    const at::Tensor seen_scores = pass.hook(Hook::attn_scores, layer, scores);
+    const bool new_scores = !seen_scores.is_same(scores);
+
+    at::Tensor pattern = at::zeros(shape, in.q.options());
+    for_tiles(in, [&](Tile t) {
+        if (new_scores) t.keys = in.k.size(1);
+        at::Tensor tile = part_of(seen_scores, t).contiguous();
+        if (tile.is_alias_of(seen_scores)) tile = tile.clone();
+        softmax_tile(in, t, tile, new_scores);
+        part_of(pattern, t).copy_(tile);
+    });
+    const at::Tensor seen = pass.hook(Hook::pattern, layer, pattern);
+    const bool all_keys = new_scores || !seen.is_same(pattern);  // a replacement may look where the model may not
+    for_tiles(in, [&](Tile t) {
+        if (all_keys) t.keys = in.k.size(1);
+        const at::Tensor tile = part_of(seen, t).contiguous();
+        tell_tile(pass, layer, t, tile);
+        mix_tile(t, tile, v, z);
+    });
+}
+
+/// result [pos, head, d_model] = z_h W_O^h.
+at::Tensor head_results(const Pass& pass, const LayerWeights& w, const at::Tensor& z) {
+    const std::int64_t heads = z.size(1), d = z.size(2);
+    at::Tensor result = at::empty({z.size(0), heads, pass.config().d_model}, z.options());
+    for (std::int64_t h = 0; h < heads; ++h)
+        result.select(1, h).copy_(at::mm(z.select(1, h), w.o.weight.narrow(0, h * d, d)));
+    return result;
+}
+
+at::Tensor combine_heads(Pass& pass, Layer layer, const LayerWeights& w, const at::Tensor& z) {
+    if (pass.wants(Hook::result, layer)) {
+        const at::Tensor result = head_results(pass, w, z);
+        const at::Tensor seen = pass.hook(Hook::result, layer, result);
+        if (!seen.is_same(result)) return w.o.bias.defined() ? seen.sum(1) + w.o.bias : seen.sum(1);
+    }
+    return apply(w.o, z.reshape({z.size(0), -1}));
+}
+
+}  // namespace
+
+at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
+    const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
+    const ModelConfig& c = pass.config();
+    const at::Tensor x = c.post_norm ? resid_pre : norm(pass, w.ln1, resid_pre, Hook::ln1_scale, Hook::ln1_normalized, layer);
+
+    auto [q, k, v] = project(pass, w, x);
+    q = hook_heads(pass, Hook::q, layer, q);
+    k = hook_heads(pass, Hook::k, layer, k);
+    v = hook_heads(pass, Hook::v, layer, v);
+    if (c.positions == Positions::rotary) {
+        q = hook_heads(pass, Hook::rot_q, layer, rotate(pass, q));
+        k = hook_heads(pass, Hook::rot_k, layer, rotate(pass, k));
+    }
+    const AttentionInput in{q, k, pass.model.alibi_slopes, c.score_scale, c.causal};
+    pass.observer.attention_input(layer, in);
+
+    at::Tensor z = at::empty({pass.tokens(), c.n_heads, c.d_head}, x.options());
+    const bool whole = pass.wants(Hook::attn_scores, layer) || pass.wants(Hook::pattern, layer);
+    whole ? attend_whole(pass, layer, in, v, z) : attend_in_tiles(pass, layer, in, v, z);
+    z = pass.hook(Hook::z, layer, z);
+
+    const at::Tensor out = pass.hook(Hook::attn_out, layer, combine_heads(pass, layer, w, z));
+    at::Tensor resid = (c.residual_after_norm ? x : resid_pre) + out;
+    if (c.post_norm) resid = norm(pass, w.ln1, resid, Hook::ln1_scale, Hook::ln1_normalized, layer);
+    return pass.hook(Hook::resid_mid, layer, resid);
+}
+
+}  // namespace headlight::model

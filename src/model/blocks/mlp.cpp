@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/blocks/pass.h"
+
+namespace headlight::model {
+namespace {
+
+/// act(x W_in + b) or, gated, act(x W_gate + b) * (x W_up + b): [pos, d_mlp].
+at::Tensor hidden(Pass& pass, Layer layer, const at::Tensor& x) {
+    const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
+    at::Tensor pre = at::mm(x, w.mlp_in.weight);
+    at::Tensor post = bias_and_activate(pre, w.mlp_in.bias, pass.config().activation);
+    const at::Tensor seen = pass.hook(Hook::mlp_pre, layer, pre);
+    if (!seen.is_same(pre)) {  // replaced: once more, from what came back
+        pre = seen.contiguous();
+        post = bias_and_activate(pre, {}, pass.config().activation);
+    }
+    if (!pass.config().gated_mlp) return post;
+    const at::Tensor up = pass.hook(Hook::mlp_pre_linear, layer, apply(w.mlp_up, x));
+    return post.mul_(up);
+}
+
+}  // namespace
+
+at::Tensor mlp(Pass& pass, Layer layer, const at::Tensor& resid_mid) {
+    const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
+    const ModelConfig& c = pass.config();
+    const at::Tensor x = c.post_norm ? resid_mid : norm(pass, w.ln2, resid_mid, Hook::ln2_scale, Hook::ln2_normalized, layer);
+    const at::Tensor post = pass.hook(Hook::mlp_post, layer, hidden(pass, layer, x));
+    const at::Tensor out = pass.hook(Hook::mlp_out, layer, apply(w.mlp_out, post));
+    at::Tensor resid = (c.residual_after_norm ? x : resid_mid) + out;
+    if (c.post_norm) resid = norm(pass, w.ln2, resid, Hook::ln2_scale, Hook::ln2_normalized, layer);
+    return pass.hook(Hook::resid_post, layer, resid);
+}
+
+}  // namespace headlight::model

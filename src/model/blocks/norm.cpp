@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/blocks/pass.h"
+#include "model/kernels.h"
+
+#include <ATen/Parallel.h>
+
+namespace headlight::model {
+namespace {
+
+struct Scaled {
+    at::Tensor mean;   ///< [pos, 1]
+    at::Tensor scale;  ///< [pos, 1]
+};
+
+template <class T, class Row>
+void for_rows(const at::Tensor& x, Row row) {
+    at::parallel_for(0, x.size(0), 16, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) row(i);
+    });
+}
+
+template <class T>
+Scaled moments_of(const at::Tensor& x, double eps, bool centred) {
+    const Scaled s = {at::empty({x.size(0), 1}, x.options()), at::empty({x.size(0), 1}, x.options())};
+    const T* in = x.data_ptr<T>();
+    T* mean = s.mean.data_ptr<T>();
+    T* scale = s.scale.data_ptr<T>();
+    const std::int64_t d = x.size(1);
+    for_rows<T>(x, [&](std::int64_t i) {
+        const kernels::Moments m = kernels::moments(in + i * d, d, eps, centred);
+        mean[i] = static_cast<T>(m.mean);
+        scale[i] = static_cast<T>(m.scale);
+    });
+    return s;
+}
+
+template <class T>
+at::Tensor normalized_of(const at::Tensor& x, const Scaled& s) {
+    at::Tensor out = at::empty_like(x);
+    const at::Tensor scale = s.scale.contiguous();
+    const T* in = x.data_ptr<T>();
+    const T* mean = s.mean.data_ptr<T>();
+    const T* by = scale.data_ptr<T>();
+    T* to = out.data_ptr<T>();
+    const std::int64_t d = x.size(1);
+    for_rows<T>(x, [&](std::int64_t i) { kernels::normalize(in + i * d, mean[i], by[i], to + i * d, d); });
+    return out;
+}
+
+template <class T>
+at::Tensor affine_of(const at::Tensor& x, const NormWeights& w) {
+    at::Tensor out = at::empty_like(x);
+    const at::Tensor gain = w.gain.contiguous();
+    const T* in = x.data_ptr<T>();
+    const T* g = gain.data_ptr<T>();
+    const T* b = w.bias.defined() ? w.bias.data_ptr<T>() : nullptr;
+    T* to = out.data_ptr<T>();
+    const std::int64_t d = x.size(1);
+    for_rows<T>(x, [&](std::int64_t i) { kernels::affine(in + i * d, g, b, to + i * d, d); });
+    return out;
+}
+
+template <class T>
+at::Tensor norm_with_kernels(Pass& pass, const NormWeights& w, const at::Tensor& x, Hook scale, Hook normalized, Layer layer) {
+    const at::Tensor in = x.contiguous();
+    Scaled s = moments_of<T>(in, pass.config().norm_epsilon, pass.config().norm == Norm::layer_norm);
+    s.scale = pass.hook(scale, layer, s.scale);
+    const at::Tensor n = pass.hook(normalized, layer, normalized_of<T>(in, s)).contiguous();
+    return affine_of<T>(n, w);
+}
+
+}  // namespace
+
+at::Tensor norm(Pass& pass, const NormWeights& w, const at::Tensor& x, Hook scale, Hook normalized, Layer layer) {
+    if (has_kernels(x))
+        return x.scalar_type() == at::kFloat ? norm_with_kernels<float>(pass, w, x, scale, normalized, layer)
+                                             : norm_with_kernels<double>(pass, w, x, scale, normalized, layer);
+    // Narrow types are normalised in float, as the reference does.
+    const bool narrow = x.scalar_type() == at::kBFloat16;
+    at::Tensor wide = narrow ? x.to(at::kFloat) : x;
+    if (pass.config().norm == Norm::layer_norm) wide = wide - wide.mean(-1, true);
+    const at::Tensor root = (wide.square().mean(-1, true) + pass.config().norm_epsilon).sqrt();
+    const at::Tensor by = pass.hook(scale, layer, root.to(x.scalar_type()));
+    const at::Tensor n = pass.hook(normalized, layer, (wide / by.to(wide.scalar_type())).to(x.scalar_type()));
+    at::Tensor out = n * w.gain;
+    if (w.bias.defined()) out.add_(w.bias);
+    return out;
+}
+
+}  // namespace headlight::model

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/blocks/pass.h"
+
+#include "headlight/base/error.h"
+#include "model/kernels.h"
+
+#include <ATen/Parallel.h>
+
+#include <sstream>
+
+namespace headlight::model {
+namespace {
+
+std::string describe(const at::Tensor& t) {
+    if (!t.defined()) return "nothing";
+    std::ostringstream text;
+    text << t.sizes() << " " << t.scalar_type() << " on " << t.device();
+    return text.str();
+}
+
+template <class T>
+void activate_rows(at::Tensor& pre, const at::Tensor& bias, at::Tensor& post, Activation activation) {
+    const std::int64_t width = pre.size(1);
+    T* in = pre.data_ptr<T>();
+    T* out = post.data_ptr<T>();
+    const T* b = bias.defined() ? bias.data_ptr<T>() : nullptr;
+    at::parallel_for(0, pre.size(0), 4, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first; row < last; ++row)
+            kernels::activate(in + row * width, b, out + row * width, width, activation);
+    });
+}
+
+at::Tensor activate_any(const at::Tensor& x, Activation activation) {
+    const auto tanh_form = [&](double root) {
+        const at::Tensor u = (x + x * x * x * 0.044715) * root;
+        return x * at::sigmoid(u * 2.0);
+    };
+    switch (activation) {
+        case Activation::gelu: return at::gelu(x);
+        case Activation::gelu_tanh: return at::gelu(x, "tanh");
+        case Activation::gelu_bloom: return tanh_form(0.79788456);
+        case Activation::relu: return at::relu(x);
+        case Activation::silu: return at::silu(x);
+    }
+    return x;
+}
+
+}  // namespace
+
+at::Tensor Pass::hook(Hook h, Layer layer, at::Tensor tensor) {
+    const HookPoint point{h, layer};
+    if (!observer.wants(point)) return tensor;
+    at::Tensor seen = observer.visit(point, tensor);
+    if (seen.is_same(tensor)) return seen;
+    if (!seen.defined() || seen.sizes() != tensor.sizes() || seen.scalar_type() != tensor.scalar_type() ||
+        seen.device() != tensor.device())
+        throw Error(ErrorFacts{.problem = "a hook returned a tensor that does not fit",
+                               .item = name_of(point),
+                               .expected = describe(tensor),
+                               .found = describe(seen)});
+    return seen;
+}
+
+bool has_kernels(const at::Tensor& t) {
+    return t.is_cpu() && (t.scalar_type() == at::kFloat || t.scalar_type() == at::kDouble);
+}
+
+at::Tensor apply(const Linear& linear, const at::Tensor& x) {
+    return linear.bias.defined() ? at::addmm(linear.bias, x, linear.weight) : at::mm(x, linear.weight);
+}
+
+at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, Activation activation) {
+    // The error function has no cheap vector form of our own; ATen's is one.
+    const bool kernel = has_kernels(pre) && (activation != Activation::gelu);
+    if (!kernel) {
+        if (bias.defined()) pre.add_(bias);
+        return activate_any(pre, activation);
+    }
+    at::Tensor post = at::empty_like(pre);
+    if (pre.scalar_type() == at::kFloat)
+        activate_rows<float>(pre, bias, post, activation);
+    else
+        activate_rows<double>(pre, bias, post, activation);
+    return post;
+}
+
+}  // namespace headlight::model

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One forward pass under way: what every block needs, and the blocks.
+#pragma once
+
+#include "model/forward.h"
+#include "model/internals.h"
+
+#include <ATen/ATen.h>
+
+namespace headlight::model {
+
+struct Pass {
+    const Model::Internals& model;
+    const ForwardInput& input;
+    Observer& observer;
+    at::Tensor ids;       ///< [pos] int64 on the device
+    at::Tensor type_ids;  ///< [pos] int64, undefined without token types
+    at::Tensor rope_cos;  ///< [pos, rope_dims / 2], undefined without rotation
+    at::Tensor rope_sin;
+
+    const ModelConfig& config() const { return model.config; }
+    std::int64_t tokens() const { return ids.size(0); }
+    bool wants(Hook hook, Layer layer = {}) const { return observer.wants({hook, layer}); }
+    /// Passes a tensor through a hook point. Error when the observer returns another shape, dtype or device.
+    at::Tensor hook(Hook, Layer, at::Tensor);
+    at::Tensor hook(Hook h, at::Tensor t) { return hook(h, Layer(0), std::move(t)); }
+};
+
+/// True where the row kernels of kernels.h can be used: CPU, float or double.
+bool has_kernels(const at::Tensor&);
+
+/// x W + b. [rows, in] -> [rows, out]
+at::Tensor apply(const Linear&, const at::Tensor& x);
+
+/// LayerNorm or RMSNorm with its two hooks. [pos, d_model]
+at::Tensor norm(Pass&, const NormWeights&, const at::Tensor& x, Hook scale, Hook normalized, Layer = {});
+
+/// Bias and activation after a bias-less product; `pre` gets its bias in place. Returns a new tensor.
+at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, Activation);
+
+/// Sum of the embeddings and, where the model has it, their LayerNorm.
+at::Tensor embedding(Pass&, Block, const at::Tensor& so_far);
+/// From resid_pre to resid_mid.
+at::Tensor attention(Pass&, Layer, const at::Tensor& resid_pre);
+/// From resid_mid to resid_post.
+at::Tensor mlp(Pass&, Layer, const at::Tensor& resid_mid);
+/// Final norm, masked-word head and logits.
+at::Tensor output(Pass&, Block, const at::Tensor& x);
+
+/// cos and sin of every position's angles, [pos, rope_dims / 2], in the pass's dtype.
+void make_rope(Pass&);
+/// Rotates the two halves of each head's first rope_dims (Su et al. 2021, as Llama lays it out): [head, pos, d_head].
+at::Tensor rotate(const Pass&, const at::Tensor& x);
+
+}  // namespace headlight::model

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// config.json field by field. Every error names the file, the field, what was expected and what was there.
+#pragma once
+
+#include "headlight/model/config.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace headlight::model {
+
+class ConfigReader {
+public:
+    /// Error when the file's value is not an object.
+    ConfigReader(std::filesystem::path file, nlohmann::json);
+
+    const std::filesystem::path& file() const noexcept { return file_; }
+
+    using Names = std::initializer_list<std::string_view>;  ///< the same field under several spellings
+    bool has(std::string_view name) const;                  ///< there and not null
+
+    /// A positive integer not above `limit`. Without a default the field must be there.
+    std::int64_t size(Names, std::int64_t limit, std::optional<std::int64_t> fallback = {}) const;
+    double number(Names, std::optional<double> fallback = {}) const;  ///< finite and above 0
+    bool flag(std::string_view name, bool fallback) const;
+    std::string text(Names, std::optional<std::string> fallback = {}) const;
+    /// First entry of "architectures", or "".
+    std::string architecture() const;
+    /// An object inside, read with the same errors ("rope_scaling.factor"); nullopt when absent or null.
+    std::optional<ConfigReader> object(std::string_view name) const;
+
+    /// For fields whose value changes the numbers in a way that is not built.
+    [[noreturn]] void unsupported(std::string_view name, const std::string& supported) const;
+    [[noreturn]] void wrong(std::string_view name, const std::string& expected, const std::string& found) const;
+    /// unsupported() unless the flag is as it must be.
+    void require_flag(std::string_view name, bool value, bool fallback) const;
+
+private:
+    const nlohmann::json* find(Names, std::string_view& used) const;
+    std::filesystem::path file_;
+    nlohmann::json json_;
+    std::string prefix_;
+};
+
+// Limits that keep a broken or hostile config from asking for the impossible. Far above any model there is.
+inline constexpr std::int64_t kMaxLayers = 4096;
+inline constexpr std::int64_t kMaxWidth = 1 << 20;
+inline constexpr std::int64_t kMaxHeads = 1 << 16;
+inline constexpr std::int64_t kMaxVocab = 1 << 26;
+inline constexpr std::int64_t kMaxContext = std::int64_t{1} << 40;
+
+/// "gelu_new" -> Activation; unsupported() with the list otherwise.
+Activation read_activation(const ConfigReader&, std::string_view field, const std::string& fallback);
+/// d_model / n_heads; wrong() when it does not divide.
+std::int64_t head_width(const ConfigReader&, std::string_view heads_field, std::int64_t d_model, std::int64_t n_heads);
+
+}  // namespace headlight::model

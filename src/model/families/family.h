@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a family of models is to the rest: three functions and the names it goes by. One file per family beside this one.
+#pragma once
+
+#include "headlight/model/config.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headlight::model {
+
+class ConfigReader;
+
+/// A parameter of ours. Weights are kept in math orientation (x W): [in, out].
+enum class Slot {
+    embed,             ///< W_E [vocab, d_model]
+    pos_embed,         ///< W_pos [context, d_model]
+    token_type_embed,  ///< [types, d_model]
+    embed_norm_gain, embed_norm_bias,
+    ln1_gain, ln1_bias,
+    q_weight, q_bias, k_weight, k_bias, v_weight, v_bias,  ///< [d_model, heads * d_head], [heads * d_head]
+    qkv_weight, qkv_bias,                                  ///< the three in one matrix, see QkvLayout
+    o_weight, o_bias,                                      ///< [heads * d_head, d_model], [d_model]
+    ln2_gain, ln2_bias,
+    mlp_in_weight, mlp_in_bias,      ///< [d_model, d_mlp]; the gate of a gated MLP
+    mlp_up_weight, mlp_up_bias,      ///< the linear branch of a gated MLP
+    mlp_out_weight, mlp_out_bias,    ///< [d_mlp, d_model]
+    final_norm_gain, final_norm_bias,
+    mlm_weight, mlm_bias, mlm_norm_gain, mlm_norm_bias,
+    unembed,                         ///< W_U [d_model, vocab]; absent when tied
+    unembed_bias,
+    count,
+};
+
+/// How a stored matrix lies: as a Conv1D keeps it, [in, out], or as a Linear keeps it, [out, in]. Vectors are plain.
+enum class Layout { plain, in_out, out_in };
+
+/// Columns of a fused qkv product: all of q, then k, then v; or for every head its q, k, v (BLOOM).
+enum class QkvLayout { separate, thirds, per_head };
+
+/// One line of a family's weight map.
+struct WeightRow {
+    Slot slot;
+    std::vector<std::string> names;    ///< theirs, the first that is there counts; '#' stands for the layer
+    std::vector<std::int64_t> shape;   ///< as stored
+    Layout layout = Layout::plain;
+    bool head = false;  ///< part of the unembedding head, which may be absent as a whole
+};
+
+struct WeightMap {
+    std::vector<std::string> prefixes;  ///< tried in this order before every name; "" among them
+    std::vector<WeightRow> rows;
+    QkvLayout qkv = QkvLayout::separate;
+    std::string head_name;              ///< what the report calls an absent head: "MLM head"
+    std::vector<std::string> ignored;   ///< globs of tensors that are known and not needed
+};
+
+/// Blocks of the pass, in order. What they do inside follows the configuration.
+enum class Block { token_embedding, position_embedding, token_type_embedding, embedding_norm, attention, mlp, final_norm,
+                   mlm_head, unembedding };
+struct Spec {
+    std::vector<Block> before;
+    std::vector<Block> layer;  ///< repeated n_layers times
+    std::vector<Block> after;
+};
+
+struct Family {
+    std::string_view name;                         ///< "bloom"
+    std::span<const std::string_view> architectures;  ///< as config.json spells them, whole models only
+    std::string_view model_type;                   ///< of config.json, used where the architecture is not listed
+    ModelConfig (*parse_config)(const ConfigReader&);
+    WeightMap (*weight_map)(const ModelConfig&);
+    Spec (*spec)(const ModelConfig&);
+};
+
+/// All families, in the order they are listed to people.
+std::span<const Family> families();
+/// Error with the list of known architectures when there is none for this config.json.
+const Family& family_for(const ConfigReader&);
+
+}  // namespace headlight::model

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "model/families/family.h"
+
+namespace headlight::model {
+
+extern const Family kBloom, kGpt2, kBert, kLlama;
+
+/// The row of an untied unembedding, Linear layout; a tied one's stored copy is ignored by name. Base models without
+/// a head ("…Model") may lack it, whole language models may not.
+void add_language_head(WeightMap&, const ModelConfig&, const std::string& name);
+
+}  // namespace headlight::model

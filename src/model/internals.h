@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The weights of a loaded model as tensors. Internal to src/model and src/trace.
+#pragma once
+
+#include "headlight/base/ids.h"
+#include "headlight/model/model.h"
+#include "model/families/family.h"
+
+#include <ATen/ATen.h>
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace headlight::model {
+
+/// y = x W + b. W is [in, out] in math orientation; where the file keeps [out, in] it is a transposed view of the
+/// file's memory, not a copy. The bias is undefined where the model has none.
+struct Linear {
+    at::Tensor weight;
+    at::Tensor bias;
+};
+
+struct NormWeights {
+    at::Tensor gain;
+    at::Tensor bias;  ///< undefined for RMSNorm
+};
+
+struct LayerWeights {
+    NormWeights ln1, ln2;
+    Linear q, k, v;  ///< [d_model, heads * d_head]; undefined where qkv is there
+    Linear qkv;      ///< the three in one matrix, columns as qkv_layout says; qkv_part() takes them apart
+    Linear o;        ///< W_O of head h: rows [h * d_head, (h + 1) * d_head)
+    Linear mlp_in;   ///< the gate of a gated MLP
+    Linear mlp_up;   ///< the linear branch of a gated MLP
+    Linear mlp_out;
+};
+
+struct Model::Internals {
+    ModelConfig config;
+    LoadReport report;
+    std::filesystem::path folder;
+    ComputeType compute = ComputeType::float32;
+    at::ScalarType dtype = at::kFloat;
+    at::Device device = at::kCPU;
+
+    QkvLayout qkv_layout = QkvLayout::separate;
+    Spec spec;
+    at::Tensor embed;             ///< W_E [vocab, d_model]
+    at::Tensor pos_embed;         ///< [context, d_model]
+    at::Tensor token_type_embed;  ///< [types, d_model]
+    NormWeights embed_norm, final_norm, mlm_norm;
+    Linear mlm;
+    Linear unembed;               ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
+    at::Tensor alibi_slopes;      ///< [head] float64 on the device; undefined: no ALiBi
+    std::vector<LayerWeights> layers;
+
+    mutable std::once_flag hash_once;
+    mutable std::string hash;
+};
+
+enum class QkvPart { q, k, v };
+/// W_Q, W_K or W_V with its bias, whatever the layout: [d_model, heads * d_head]. A copy for BLOOM's interleaved matrix.
+Linear qkv_part(const Model::Internals&, Layer, QkvPart);
+
+/// ALiBi's slope of every head (Press et al. 2022, section 3; heads that are not a power of two as in BLOOM): [head] float64.
+at::Tensor alibi_slopes(std::int64_t n_heads);
+
+}  // namespace headlight::model

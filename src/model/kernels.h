@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The CPU's inner loops, float and double, one row at a time so that callers decide how rows go to threads.
+// Every function gives the same bits for the same row, whoever calls it.
+#pragma once
+
+#include "headlight/model/config.h"
+
+#include <cstdint>
+
+namespace headlight::model::kernels {
+
+/// x[j] = scale x[j] - slope (row - j) for j in [0, n): a raw product becomes a score (slope 0: no ALiBi).
+void scores(float* x, std::int64_t n, float scale, float slope, std::int64_t row);
+void scores(double* x, std::int64_t n, double scale, double slope, std::int64_t row);
+
+/// Softmax in place over x[0, n); x[n, width) becomes exactly 0.
+void softmax(float* x, std::int64_t n, std::int64_t width);
+void softmax(double* x, std::int64_t n, std::int64_t width);
+
+/// pre[j] += bias[j] (bias may be null), post[j] = act(pre[j]). Of a gated MLP: post[j] = act(pre[j]) * (up[j] += up_bias[j]).
+struct GatedRow {
+    float* up = nullptr;
+    const float* bias = nullptr;
+};
+struct GatedRowDouble {
+    double* up = nullptr;
+    const double* bias = nullptr;
+};
+void activate(float* pre, const float* bias, float* post, std::int64_t n, Activation, GatedRow = {});
+void activate(double* pre, const double* bias, double* post, std::int64_t n, Activation, GatedRowDouble = {});
+
+/// out[j] = x[j] + bias[j]; bias may be null.
+void add_bias(const float* x, const float* bias, float* out, std::int64_t n);
+void add_bias(const double* x, const double* bias, double* out, std::int64_t n);
+
+/// Mean (0 when not `centred`) and sqrt(mean((x - mean)^2) + eps).
+struct Moments {
+    double mean, scale;
+};
+Moments moments(const float* x, std::int64_t n, double eps, bool centred);
+Moments moments(const double* x, std::int64_t n, double eps, bool centred);
+/// out[j] = (x[j] - mean) / scale
+void normalize(const float* x, float mean, float scale, float* out, std::int64_t n);
+void normalize(const double* x, double mean, double scale, double* out, std::int64_t n);
+/// out[j] = x[j] gain[j] + bias[j]; bias may be null.
+void affine(const float* x, const float* gain, const float* bias, float* out, std::int64_t n);
+void affine(const double* x, const double* gain, const double* bias, double* out, std::int64_t n);
+
+/// Index of the first NaN or Inf, or -1.
+std::int64_t first_not_finite(const float* x, std::int64_t n);
+std::int64_t first_not_finite(const double* x, std::int64_t n);
+
+/// C [m, n] = A [m, k] op(B), row-major, leading dimensions in elements. op: B is [k, n], or with `transposed` [n, k].
+/// One thread when called from inside a parallel region.
+void gemm(const float* a, std::int64_t lda, const float* b, std::int64_t ldb, bool transposed, float* c, std::int64_t ldc,
+          std::int64_t m, std::int64_t n, std::int64_t k);
+void gemm(const double* a, std::int64_t lda, const double* b, std::int64_t ldb, bool transposed, double* c, std::int64_t ldc,
+          std::int64_t m, std::int64_t n, std::int64_t k);
+
+}  // namespace headlight::model::kernels

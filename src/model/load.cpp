@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
+#include "headlight/io/safetensors.h"
+#include "headlight/model/model.h"
+#include "model/config_reader.h"
+#include "model/device.h"
+#include "model/internals.h"
+#include "model/weight_source.h"
+
+#include <ATen/Parallel.h>
+
+#include <chrono>
+
+namespace headlight::model {
+namespace {
+
+at::ScalarType scalar_type(ComputeType type) {
+    switch (type) {
+        case ComputeType::bfloat16: return at::kBFloat16;
+        case ComputeType::float64: return at::kDouble;
+        default: return at::kFloat;
+    }
+}
+
+/// The member a slot of this layer (or of the whole model) is kept in.
+at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
+    LayerWeights& l = m.layers[static_cast<std::size_t>(layer)];
+    switch (slot) {
+        case Slot::embed: return m.embed;
+        case Slot::pos_embed: return m.pos_embed;
+        case Slot::token_type_embed: return m.token_type_embed;
+        case Slot::embed_norm_gain: return m.embed_norm.gain;
+        case Slot::embed_norm_bias: return m.embed_norm.bias;
+        case Slot::ln1_gain: return l.ln1.gain;
+        case Slot::ln1_bias: return l.ln1.bias;
+        case Slot::q_weight: return l.q.weight;
+        case Slot::q_bias: return l.q.bias;
+        case Slot::k_weight: return l.k.weight;
+        case Slot::k_bias: return l.k.bias;
+        case Slot::v_weight: return l.v.weight;
+        case Slot::v_bias: return l.v.bias;
+        case Slot::qkv_weight: return l.qkv.weight;
+        case Slot::qkv_bias: return l.qkv.bias;
+        case Slot::o_weight: return l.o.weight;
+        case Slot::o_bias: return l.o.bias;
+        case Slot::ln2_gain: return l.ln2.gain;
+        case Slot::ln2_bias: return l.ln2.bias;
+        case Slot::mlp_in_weight: return l.mlp_in.weight;
+        case Slot::mlp_in_bias: return l.mlp_in.bias;
+        case Slot::mlp_up_weight: return l.mlp_up.weight;
+        case Slot::mlp_up_bias: return l.mlp_up.bias;
+        case Slot::mlp_out_weight: return l.mlp_out.weight;
+        case Slot::mlp_out_bias: return l.mlp_out.bias;
+        case Slot::final_norm_gain: return m.final_norm.gain;
+        case Slot::final_norm_bias: return m.final_norm.bias;
+        case Slot::mlm_weight: return m.mlm.weight;
+        case Slot::mlm_bias: return m.mlm.bias;
+        case Slot::mlm_norm_gain: return m.mlm_norm.gain;
+        case Slot::mlm_norm_bias: return m.mlm_norm.bias;
+        case Slot::unembed: return m.unembed.weight;
+        case Slot::unembed_bias: return m.unembed.bias;
+        case Slot::count: break;
+    }
+    throw Error("a weight map names a slot that does not exist");
+}
+
+void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const CancelToken& cancel, const Progress& progress) {
+    const auto total = static_cast<std::int64_t>(rows.size());
+    for (std::int64_t i = 0; i < total; ++i) {
+        cancel.throw_if_cancelled();
+        if (progress) progress({"Loading", "tensor", i, total});
+        const auto& [row, layer, view] = rows[static_cast<std::size_t>(i)];
+        bool mapped = false;
+        at::Tensor tensor = to_tensor(*view, m.dtype, m.device, mapped);
+        (mapped ? m.report.bytes_mapped : m.report.bytes_copied) += static_cast<std::int64_t>(view->bytes.size());
+        m.report.loaded.push_back({parameter_name(row->slot, layer), view->name, view->file.string(), view->shape,
+                                   std::string(io::name_of(view->dtype)), mapped});
+        place_of(m, row->slot, layer) = row->layout == Layout::out_in ? tensor.t() : tensor;
+    }
+}
+
+/// What follows from the loaded tensors: the tied unembedding, ALiBi's slopes.
+void derive(Model::Internals& m, bool head_absent) {
+    ModelConfig& c = m.config;
+    if (head_absent) {
+        c.has_unembedding = false;
+        c.mlm_head = false;
+    }
+    if (c.has_unembedding && c.tied_unembedding) m.unembed.weight = m.embed.t();
+    if (c.positions == Positions::alibi) m.alibi_slopes = alibi_slopes(c.n_heads).to(m.device);
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> Model::load(const std::filesystem::path& folder, const LoadOptions& options,
+                                         const CancelToken& cancel, const Progress& progress) {
+    const auto start = std::chrono::steady_clock::now();
+    at::init_num_threads();
+    auto m = std::make_unique<Internals>();
+    m->folder = folder;
+    m->compute = options.dtype;
+    m->dtype = scalar_type(options.dtype);
+    m->device = choose_device(options.device);
+
+    std::error_code none;
+    if (!std::filesystem::is_directory(folder, none))
+        throw Error(ErrorFacts{.problem = "no model folder", .file = folder.string(),
+                               .expected = "a folder with config.json and model.safetensors"});
+    const ConfigReader config(folder / "config.json", io::read_json(folder / "config.json"));
+    const Family& family = family_for(config);
+    m->config = family.parse_config(config);
+    m->config.architecture = config.architecture();
+    m->config.family = family.name;
+    m->config.name = std::filesystem::weakly_canonical(folder).filename().string();
+
+    const io::TensorStore store = io::TensorStore::open_folder(folder);
+    const WeightMap map = family.weight_map(m->config);
+    m->qkv_layout = map.qkv;
+    m->layers.resize(static_cast<std::size_t>(m->config.n_layers));
+    bool head_absent = false;
+    const std::vector<ResolvedRow> rows = resolve(map, m->config.n_layers, store, folder, m->report, head_absent);
+    check_finite(rows, cancel, progress);
+    fill(*m, rows, cancel, progress);
+    derive(*m, head_absent);
+    m->spec = family.spec(m->config);
+
+    for (const auto& file : store.files()) m->report.files.push_back(file.string());
+    m->report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return std::shared_ptr<const Model>(new Model(std::move(m)));
+}
+
+}  // namespace headlight::model

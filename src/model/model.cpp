@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/model/model.h"
+
+#include "headlight/io/hash.h"
+#include "model/device.h"
+#include "model/internals.h"
+
+#include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace headlight::model {
+
+Model::Model(std::unique_ptr<Internals> internals) : internals_(std::move(internals)) {}
+Model::~Model() = default;
+
+const ModelConfig& Model::config() const noexcept { return internals_->config; }
+const LoadReport& Model::report() const noexcept { return internals_->report; }
+const std::filesystem::path& Model::folder() const noexcept { return internals_->folder; }
+ComputeType Model::dtype() const noexcept { return internals_->compute; }
+std::string Model::device_name() const { return device_text(internals_->device); }
+
+const std::string& Model::hash() const {
+    std::call_once(internals_->hash_once, [this] {
+        std::string parts = io::sha256_file(internals_->folder / "config.json");
+        for (const std::string& file : internals_->report.files) parts += io::sha256_file(file);
+        internals_->hash = io::sha256_hex(std::as_bytes(std::span(parts)));
+    });
+    return internals_->hash;
+}
+
+std::map<std::string, std::int64_t> Model::parameter_counts() const {
+    const Internals& m = *internals_;
+    const auto n = [](const at::Tensor& t) { return t.defined() ? t.numel() : 0; };
+    const auto linear = [&](const Linear& l) { return n(l.weight) + n(l.bias); };
+    const auto norm = [&](const NormWeights& w) { return n(w.gain) + n(w.bias); };
+    std::map<std::string, std::int64_t> counts;
+    counts["embedding"] = n(m.embed) + n(m.token_type_embed);
+    counts["positions"] = n(m.pos_embed);
+    std::int64_t attention = 0, mlp = 0, norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm);
+    for (const LayerWeights& l : m.layers) {
+        attention += linear(l.qkv) + linear(l.q) + linear(l.k) + linear(l.v) + linear(l.o);
+        mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out);
+        norms += norm(l.ln1) + norm(l.ln2);
+    }
+    counts["attention"] = attention;
+    counts["mlp"] = mlp;
+    counts["norms"] = norms;
+    counts["unembedding"] = (m.config.tied_unembedding ? 0 : n(m.unembed.weight)) + n(m.unembed.bias) + linear(m.mlm);
+    return counts;
+}
+
+Linear qkv_part(const Model::Internals& m, Layer layer, QkvPart which) {
+    const LayerWeights& l = m.layers.at(static_cast<std::size_t>(layer.value));
+    const auto index = static_cast<std::int64_t>(which);
+    if (m.qkv_layout == QkvLayout::separate) return which == QkvPart::q ? l.q : which == QkvPart::k ? l.k : l.v;
+    const ModelConfig& c = m.config;
+    const std::int64_t width = c.n_heads * c.d_head;
+    const auto part = [&](const at::Tensor& t, std::int64_t dim) -> at::Tensor {
+        if (!t.defined()) return {};
+        if (m.qkv_layout == QkvLayout::thirds) return t.narrow(dim, index * width, width);
+        const std::vector<std::int64_t> split = {c.n_heads, 3, c.d_head};
+        return t.unflatten(dim, split).select(dim + 1, index).flatten(dim, dim + 1);
+    };
+    return {part(l.qkv.weight, 1), part(l.qkv.bias, 0)};
+}
+
+at::Tensor alibi_slopes(std::int64_t n_heads) {
+    std::int64_t power = 1;
+    while (power * 2 <= n_heads) power *= 2;
+    const auto base = [](std::int64_t n) { return std::exp2(-8.0 / static_cast<double>(n)); };
+    at::Tensor slopes = at::empty({n_heads}, at::kDouble);
+    auto* out = slopes.data_ptr<double>();
+    for (std::int64_t h = 0; h < n_heads; ++h)
+        out[h] = h < power ? std::pow(base(power), static_cast<double>(h + 1))
+                           : std::pow(base(2 * power), static_cast<double>(2 * (h - power) + 1));
+    return slopes;
+}
+
+}  // namespace headlight::model
