@@ -100,7 +100,7 @@ WeightMap weight_map(const ModelConfig& c) {
 }
 
 Spec spec(const ModelConfig& c) {
-    Spec s{.before = {Block::token_embedding, Block::token_type_embedding, Block::position_embedding, Block::embedding_norm},
+    Spec s{.before = {Block::token_embedding, Block::position_embedding, Block::token_type_embedding, Block::embedding_norm},
            .layer = {Block::attention, Block::mlp},
            .after = {}};
     if (c.mlm_head) s.after = {Block::mlm_head, Block::unembedding};

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What must hold in any transformer, on every fixture: invariants (a)-(g), and equal bits however a run is watched.
+#include "headlight/base/error.h"
+#include "model/internals.h"
+#include "model/run_all.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+namespace headlight::model {
+namespace {
+
+double relative(const at::Tensor& a, const at::Tensor& b) { return ((a - b).abs().max() / b.abs().max()).item<double>(); }
+
+/// Several tiles of rows where the model has positions enough.
+std::int64_t tokens_for(const ModelConfig& c) {
+    return c.context_is_hard_limit ? std::min<std::int64_t>(c.context_length, 150) : 150;
+}
+
+class Invariants : public testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        model = Model::load(fixture(GetParam()), {.device = "cpu"});
+        input = some_text(model->config(), tokens_for(model->config()));
+        forward(*model, input, seen, {}, {});
+    }
+    at::Tensor get(const char* name, std::int64_t layer) const {
+        return seen.tensors.at("blocks." + std::to_string(layer) + "." + name);
+    }
+    at::Tensor last() const { return seen.tensors.at(name_of(seen.order.back())); }
+
+    std::shared_ptr<const Model> model;
+    ForwardInput input;
+    Collector seen;
+};
+
+TEST_P(Invariants, PatternsAreDistributionsOverLegalKeys) {
+    const ModelConfig& c = model->config();
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        const at::Tensor p = get("attn.hook_pattern", l);
+        EXPECT_LE((p.sum(-1) - 1).abs().max().item<double>(), 1e-5);
+        EXPECT_GE(p.min().item<double>(), 0.0);
+        EXPECT_GT(p.amax(-1).mean().item<double>(), 3.0 / static_cast<double>(input.ids.size())) << "flat: proves nothing";
+        if (!c.causal) continue;
+        EXPECT_EQ(p.triu(1).abs().max().item<double>(), 0.0);
+        EXPECT_TRUE(at::equal(p.select(1, 0).select(1, 0), at::ones({c.n_heads})));
+    }
+}
+
+TEST_P(Invariants, PartsSumToTheResidualStream) {
+    const ModelConfig& c = model->config();
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        const LayerWeights& w = model->internals().layers[static_cast<std::size_t>(l)];
+        const auto with = [](at::Tensor sum, const at::Tensor& bias) { return bias.defined() ? sum + bias : sum; };
+        EXPECT_LE(relative(with(get("attn.hook_result", l).sum(1), w.o.bias), get("hook_attn_out", l)), 1e-5);
+        EXPECT_LE(relative(with(at::mm(get("mlp.hook_post", l), w.mlp_out.weight), w.mlp_out.bias), get("hook_mlp_out", l)), 1e-5);
+        if (c.post_norm) {
+            EXPECT_LE(relative(get("ln1.hook_normalized", l) * w.ln1.gain + w.ln1.bias, get("hook_resid_mid", l)), 1e-5);
+            EXPECT_LE(relative(get("ln2.hook_normalized", l) * w.ln2.gain + w.ln2.bias, get("hook_resid_post", l)), 1e-5);
+            continue;
+        }
+        if (c.residual_after_norm) continue;
+        EXPECT_LE(relative(get("hook_resid_pre", l) + get("hook_attn_out", l), get("hook_resid_mid", l)), 1e-5);
+        EXPECT_LE(relative(get("hook_resid_mid", l) + get("hook_mlp_out", l), get("hook_resid_post", l)), 1e-5);
+    }
+}
+
+TEST_P(Invariants, HooksComeInTheListedOrderAndShape) {
+    const auto listed = hooks_of(model->config());
+    ASSERT_EQ(seen.order.size(), listed.size());
+    for (const HookPoint& point : listed)
+        EXPECT_EQ(seen.tensors.at(name_of(point)).sizes().vec(),
+                  shape_of(point.hook, model->config(), static_cast<std::int64_t>(input.ids.size())))
+            << name_of(point);
+    for (std::size_t i = 0; i < listed.size(); ++i) ASSERT_EQ(name_of(seen.order[i]), name_of(listed[i]));
+}
+
+TEST_P(Invariants, EqualBitsHoweverTheRunIsWatched) {
+    const HookPoint end = seen.order.back();
+    Collector again, alone;
+    alone.wanted = [&](HookPoint p) { return p == end; };
+    forward(*model, input, again, {}, {});
+    forward(*model, input, alone, {}, {});
+    for (const auto& [name, tensor] : seen.tensors) EXPECT_TRUE(at::equal(tensor, again.tensors.at(name))) << name;
+    EXPECT_TRUE(at::equal(last(), alone.tensors.at(name_of(end)))) << "looking at hooks changed the result";
+}
+
+TEST_P(Invariants, PatternsOnDemandAreThoseOfTheRun) {
+    const ModelConfig& c = model->config();
+    const auto tokens = static_cast<std::int64_t>(input.ids.size());
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        const at::Tensor p = get("attn.hook_pattern", l), s = get("attn.hook_attn_scores", l);
+        const AttentionInput& in = seen.inputs.at(l);
+        EXPECT_TRUE(at::equal(pattern_tile(in, 0, c.n_heads, 0, tokens), p));
+        EXPECT_TRUE(at::equal(score_tile(in, 0, c.n_heads, 0, tokens), s));
+        for (const std::int64_t row : {std::int64_t{0}, tokens / 2, tokens - 1})
+            EXPECT_TRUE(at::equal(pattern_tile(in, c.n_heads - 1, 1, row, 1),
+                                  p.narrow(0, c.n_heads - 1, 1).narrow(1, row, 1)));
+    }
+    EXPECT_THROW(pattern_tile(seen.inputs.at(0), 0, 1, tokens, 1), Error);
+    EXPECT_THROW(pattern_tile(seen.inputs.at(0), -1, 1, 0, 1), Error);
+}
+
+/// Patterns by the textbook: no tiles, no own kernels.
+TEST_P(Invariants, TilesAgreeWithThePlainFormula) {
+    const ModelConfig& c = model->config();
+    const auto tokens = static_cast<std::int64_t>(input.ids.size());
+    const AttentionInput& in = seen.inputs.at(0);
+    const at::Tensor k = in.k.repeat_interleave(c.n_heads / c.n_kv_heads, 0).to(at::kDouble);
+    at::Tensor s = at::matmul(in.q.to(at::kDouble), k.transpose(1, 2)) * in.scale;
+    const at::Tensor i = at::arange(tokens, at::kDouble);
+    if (in.alibi_slopes.defined()) s = s - in.alibi_slopes.view({-1, 1, 1}) * (i.unsqueeze(1) - i.unsqueeze(0));
+    if (in.causal) s = s.masked_fill(i.unsqueeze(0) > i.unsqueeze(1), -std::numeric_limits<double>::infinity());
+    EXPECT_LE((at::softmax(s, -1) - get("attn.hook_pattern", 0)).abs().max().item<double>(), 1e-5);
+}
+
+/// Puts the tiles of a run together again.
+class TileCollector : public Collector {
+public:
+    explicit TileCollector(const ModelConfig& c, std::int64_t tokens) : covered(at::zeros({c.n_layers, c.n_heads, tokens})) {
+        patterns = at::zeros({c.n_layers, c.n_heads, tokens, tokens});
+    }
+    bool wants_pattern_tiles() const override { return true; }
+    void pattern_tile(Layer l, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) override {
+        const std::lock_guard lock(mutex);
+        covered[l.value].narrow(0, head0, tile.size(0)).narrow(1, row0, tile.size(1)).add_(1);
+        patterns[l.value].narrow(0, head0, tile.size(0)).narrow(1, row0, tile.size(1)).narrow(2, 0, tile.size(2)).copy_(tile);
+    }
+    at::Tensor covered, patterns;
+    std::mutex mutex;
+};
+
+TEST_P(Invariants, TilesCoverEveryRowOnce) {
+    const auto tokens = static_cast<std::int64_t>(input.ids.size());
+    for (const bool whole : {false, true}) {
+        TileCollector tiles(model->config(), tokens);
+        tiles.wanted = [&](HookPoint p) { return whole && p.hook == Hook::pattern; };
+        forward(*model, input, tiles, {}, {});
+        EXPECT_TRUE(at::equal(tiles.covered, at::ones_like(tiles.covered)));
+        for (std::int64_t l = 0; l < model->config().n_layers; ++l)
+            EXPECT_TRUE(at::equal(tiles.patterns[l], get("attn.hook_pattern", l)));
+    }
+}
+
+std::string test_name(const testing::TestParamInfo<std::string>& info) {
+    std::string name = info.param;
+    std::ranges::replace(name, '-', '_');
+    return name;
+}
+INSTANTIATE_TEST_SUITE_P(Fixtures, Invariants, testing::ValuesIn(fixture_names()), test_name);
+
+}  // namespace
+}  // namespace headlight::model

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Runs a model with everything looked at, and finds the fixtures of each family.
+#pragma once
+
+#include "headlight/io/safetensors.h"
+#include "model/forward.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace headlight::model {
+
+/// Keeps every tensor it is shown; may replace some.
+class Collector : public Observer {
+public:
+    std::function<bool(HookPoint)> wanted = [](HookPoint) { return true; };
+    std::function<at::Tensor(HookPoint, at::Tensor)> replace = [](HookPoint, at::Tensor t) { return t; };
+
+    bool wants(HookPoint p) const override { return wanted(p); }
+    at::Tensor visit(HookPoint p, at::Tensor t) override {
+        order.push_back(p);
+        t = replace(p, t);
+        tensors[name_of(p)] = t;
+        return t;
+    }
+    void attention_input(Layer layer, const AttentionInput& in) override { inputs[layer.value] = in; }
+
+    std::map<std::string, at::Tensor> tensors;
+    std::map<std::int64_t, AttentionInput> inputs;
+    std::vector<HookPoint> order;
+};
+
+inline std::filesystem::path tests_folder() { return std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests"; }
+inline std::filesystem::path fixture(const std::string& name) { return tests_folder() / "fixtures" / "models" / name; }
+
+/// Names of the folders in tests/fixtures/models, sorted.
+inline std::vector<std::string> fixture_names() {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(tests_folder() / "fixtures" / "models"))
+        if (std::filesystem::exists(entry.path() / "config.json")) names.push_back(entry.path().filename().string());
+    std::ranges::sort(names);
+    return names;
+}
+
+inline at::Tensor tensor_of(const io::TensorView& view) {
+    const at::ScalarType type = view.dtype == io::DType::F64   ? at::kDouble
+                                : view.dtype == io::DType::I64 ? at::kLong
+                                                               : at::kFloat;
+    return at::from_blob(const_cast<std::byte*>(view.bytes.data()), view.shape, at::TensorOptions(type)).clone();
+}
+
+/// What transformers computed: hook name -> tensor, and the input.
+struct Golden {
+    std::map<std::string, at::Tensor> tensors;
+    ForwardInput input;
+};
+
+inline Golden read_golden(const std::filesystem::path& file) {
+    Golden golden;
+    const io::TensorStore store = io::TensorStore::open_file(file);
+    for (const auto& [name, view] : store.tensors()) golden.tensors[name] = tensor_of(view);
+    const auto take = [&](const char* name) {
+        const at::Tensor t = golden.tensors.at(name);
+        golden.tensors.erase(name);
+        return std::vector<std::int64_t>(t.data_ptr<std::int64_t>(), t.data_ptr<std::int64_t>() + t.numel());
+    };
+    golden.input.ids = take("ids");
+    golden.input.type_ids = take("type_ids");
+    return golden;
+}
+
+inline std::filesystem::path golden_file(const std::string& name, const std::string& precision) {
+    return tests_folder() / "golden" / (name + "." + precision + ".safetensors");
+}
+
+/// n token ids that repeat now and then, all legal.
+inline ForwardInput some_text(const ModelConfig& c, std::int64_t n) {
+    ForwardInput input;
+    std::uint64_t state = 12345;
+    for (std::int64_t i = 0; i < n; ++i) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        input.ids.push_back(static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(std::min<std::int64_t>(c.vocab_size, 50))));
+        if (c.type_vocab_size > 0) input.type_ids.push_back(i < n / 2 ? 0 : 1);
+    }
+    return input;
+}
+
+}  // namespace headlight::model
