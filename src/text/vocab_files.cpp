@@ -5,8 +5,7 @@
 #include "text/tokenizer_impl.h"
 
 #include <algorithm>
-#include <array>
-#include <set>
+#include <map>
 
 namespace headlight::text {
 namespace {
@@ -45,21 +44,25 @@ std::string special_name(const Field& config, const char* key, const std::string
     return f->json().is_object() ? f->at("content").string() : f->string();
 }
 
-json added_token(std::int64_t id, const std::string& content, bool lstrip) {
-    return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", lstrip},
-            {"rstrip", false}, {"normalized", false}, {"special", true}};
-}
-
-/// Added tokens for the named ones that the vocabulary has, in the order of their ids.
+/// Added tokens for the named ones that the vocabulary has, in the order of their ids. Where a configuration describes
+/// a token in full, its flags count: RoBERTa's <mask> takes the space before it along.
 json special_tokens(const json& vocab, const Field& config,
                     std::initializer_list<std::pair<const char*, const char*>> keys) {
-    std::set<std::pair<std::int64_t, std::string>> found;
+    std::map<std::int64_t, json> found;
     for (const auto& [key, fallback] : keys) {
         const std::string name = special_name(config, key, fallback);
-        if (const auto it = vocab.find(name); it != vocab.end()) found.insert({it->get<std::int64_t>(), name});
+        const auto it = vocab.find(name);
+        if (it == vocab.end() || !it->is_number_integer()) continue;
+        json token = {{"id", *it}, {"content", name}, {"normalized", false}, {"special", true}};
+        if (const auto f = config.find(key); f && f->json().is_object()) {
+            for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized"}) {
+                token[flag] = f->boolean_or(flag, false);
+            }
+        }
+        found.emplace(it->get<std::int64_t>(), std::move(token));
     }
     json out = json::array();
-    for (const auto& [id, name] : found) out.push_back(added_token(id, name, name == "<mask>"));
+    for (auto& [id, token] : found) out.push_back(std::move(token));
     return out;
 }
 
