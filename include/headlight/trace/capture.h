@@ -6,18 +6,20 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace headlight::trace {
 
-/// Which hooks a run keeps, by globs over hook names ("blocks.*.attn.hook_q", "all").
-/// The default keeps what every view needs: q, k, v, rotated q/k, z, residuals, norm scales, MLP pre and post, logits;
-/// patterns and scores come on demand from q and k.
+/// Which hooks can be read from the trace afterwards, by globs over hook names ("blocks.*.attn.hook_q", "all").
+/// The default is every hook but the normalised copies of the residual stream.
+/// What another kept tensor gives by one cheap step of the pass is not stored but computed when asked for: patterns and
+/// scores from q and k, hook_result from z, mlp.hook_post from mlp.hook_pre. So a trace grows with T, not with T^2.
 struct CapturePlan {
     std::vector<std::string> globs;  ///< empty: the default set
     bool overview = true;            ///< pooled maps and head summaries of every head while patterns exist
 
-    static CapturePlan everything();  ///< {"all"}: every hook, [T, T] ones and hook_result too
+    static CapturePlan everything();  ///< {"all"}: every hook
     /// Error when a glob matches no hook of this model, with the nearest names.
     std::vector<model::HookPoint> resolve(const model::ModelConfig&) const;
 };
@@ -26,10 +28,12 @@ struct CapturePlan {
 struct Forecast {
     std::int64_t kept = 0;       ///< the trace
     std::int64_t working = 0;    ///< the largest temporaries of one layer
-    std::int64_t available = 0;  ///< free memory of the device now
-    std::vector<std::pair<std::string, std::int64_t>> parts;  ///< hook kind -> bytes over all layers, largest first
+    std::int64_t available = 0;  ///< memory that is free now: the machine's, or what limits of its control group leave
+    std::vector<std::pair<std::string, std::int64_t>>
+        parts;  ///< hook kind -> bytes kept over all layers, largest first
     bool fits() const noexcept { return kept + working <= available; }
-    std::string text() const;    ///< "needs 4.2 GB (kept 4.0, working 0.2), 3.1 GB free; leave out: hook_pattern 3.2 GB, …"
+    std::string text()
+        const;  ///< "needs 4.2 GB (kept 4.0, working 0.2), 3.1 GB free; leave out: hook_pattern 3.2 GB, …"
 };
 Forecast forecast(const model::ModelConfig&, std::int64_t tokens, const CapturePlan&, std::int64_t element_bytes = 4);
 

@@ -14,24 +14,26 @@ namespace headlight::trace {
 /// On the CPU, in the compute type. Error when the run did not keep what it needs.
 at::Tensor tensor(const Trace&, model::HookPoint);
 
-/// Rows [first, first + count) of one head's pattern: [count, key]. Equal (1e-6) to what the run used; a replaced pattern is the replaced one.
+/// Rows [first, first + count) of one head's pattern: [count, key]. Equal (1e-6) to what the run used; a replaced
+/// pattern is the replaced one.
 at::Tensor pattern_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
 /// The same before the softmax: scaled, with position bias; illegal keys -inf.
 at::Tensor score_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
-/// Additive position term of the score (ALiBi: -slope (i-j), 0 at self): [count, key]; undefined tensor when the model has none.
-/// Rotary: score with rotation minus score without.
+/// Additive position term of the score (ALiBi: -slope (i-j), 0 at self): [count, key]; undefined tensor when the model
+/// has none. Rotary: score with rotation minus score without. Illegal keys -inf.
 at::Tensor position_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
 /// Key column j over all queries: [query].
 at::Tensor pattern_column(const Trace&, Layer, Head, Position key);
 
 /// Weights of one layer for the analyses, math orientation (x W): W_Q [head, d_model, d_head] …
-at::Tensor weight_o(const model::Model&, Layer);            ///< W_O [head, d_head, d_model]
-at::Tensor bias_o(const model::Model&, Layer);              ///< b_O [d_model], undefined when none
-at::Tensor unembed(const model::Model&);                    ///< W_U [d_model, vocab]; Error without unembedding
-at::Tensor final_norm_gain(const model::Model&);            ///< [d_model], undefined when none
+at::Tensor weight_o(const model::Model&, Layer);  ///< W_O [head, d_head, d_model]
+at::Tensor bias_o(const model::Model&, Layer);    ///< b_O [d_model], undefined when none
+at::Tensor unembed(const model::Model&);          ///< W_U [d_model, vocab]; Error without unembedding
+at::Tensor final_norm_gain(const model::Model&);  ///< [d_model], undefined when none
 
 /// A hook function sees a tensor at its place in the pass and returns what the pass goes on with
-/// (the same tensor, or a replacement of equal shape and dtype; Error otherwise).
+/// (the same tensor, or a replacement of equal shape and dtype; Error otherwise). It must not change the one it is
+/// given.
 using HookFn = std::function<at::Tensor(model::HookPoint, const at::Tensor&)>;
 struct Intervention {
     std::string glob;  ///< hook names it is called at

@@ -14,7 +14,8 @@
 namespace headlight::trace {
 
 /// Max- and mean-pooled picture of one head's pattern, at most 128 x 128 cells, made while the run had the pattern.
-/// Cell (r, c) covers queries [r*T/rows, (r+1)*T/rows) and keys likewise. Mean is over the legal pairs of the cell.
+/// Cell (r, c) covers queries [r*T/rows, (r+1)*T/rows) and keys likewise. Mean is over the legal pairs of the cell;
+/// cells with none are 0.
 struct PooledPattern {
     std::int64_t rows = 0, cols = 0;
     std::vector<float> max;   ///< [rows, cols]
@@ -22,17 +23,20 @@ struct PooledPattern {
 };
 
 /// Numbers of one head over the whole text, gathered while the run had its pattern (float64 sums).
-/// Row 0 of causal models is left out of every mean (it can only look at itself). NaN where a text is too short.
+/// Row 0 of causal models is left out of every mean (it can only look at itself); in other models row 0 has no previous
+/// and the last row no next token, which counts as 0, as in Clark et al. NaN where a text is too short. Equal weights:
+/// the first key counts as the largest.
 /// Definitions: methods.md 2.2, 2.3, 1.8, 4.5 (docs/measures.md).
 struct HeadSummary {
-    double entropy = 0;          ///< nats, mean over rows of -sum p ln p
-    double mean_distance = 0;    ///< mean over rows of sum p |i-j|
+    double entropy = 0;        ///< nats, mean over rows of -sum p ln p
+    double mean_distance = 0;  ///< mean over rows of sum p |i-j|
     double share_self = 0, share_previous = 0, share_next = 0, share_first = 0;
-    double share_special = 0;    ///< to special tokens
+    double share_special = 0;  ///< to special tokens
     double top1_minus_top2 = 0;
     double argmax_self = 0, argmax_first = 0;  ///< share of rows whose largest weight is there
-    double max_weight = 0;       ///< largest weight off row 0
-    double induction = 0;        ///< on this text: mean over rows i that repeat an earlier token of sum_j p_ij [tok_{j-1} = tok_i, j-1 < i]
+    double max_weight = 0;                     ///< largest weight off row 0
+    double induction =
+        0;  ///< on this text: mean over rows i that repeat an earlier token of sum_j p_ij [tok_{j-1} = tok_i, j-1 < i]
     double duplicate_token = 0;  ///< mean over the same rows of sum_j p_ij [tok_j = tok_i, j < i]
 };
 
@@ -57,9 +61,10 @@ public:
     const std::string& text_b() const noexcept;  ///< empty without a pair
     const RunInfo& info() const noexcept;
     std::int64_t tokens() const noexcept;
-    std::int64_t bytes() const noexcept;  ///< memory of the kept tensors
-    bool has(model::HookPoint) const noexcept;  ///< kept, or computable on demand
-    std::vector<model::HookPoint> kept() const;
+    std::int64_t bytes() const noexcept;        ///< memory of the stored tensors and of the overview
+    bool has(model::HookPoint) const noexcept;  ///< stored, or computable on demand
+    std::vector<model::HookPoint> kept()
+        const;  ///< what the plan asked for and what interventions replaced, in pass order
 
     bool has_overview() const noexcept;
     const PooledPattern& pooled(Layer, Head) const;  ///< Error without an overview
@@ -75,8 +80,8 @@ private:
 
 /// One text (or pair) to run.
 struct Prompt {
-    std::string text;
-    std::string pair;  ///< sentence B; empty: none
+    std::string text{};
+    std::string pair{};  ///< sentence B; empty: none
     bool add_special_tokens = true;
 };
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/trace/capture.h"
+
+#include "headlight/base/error.h"
+#include "trace/hook_sets.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace headlight::trace {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+using model::ModelConfig;
+
+bool in_default_set(Hook hook) {
+    return hook != Hook::ln1_normalized && hook != Hook::ln2_normalized && hook != Hook::ln_final_normalized &&
+           hook != Hook::embed_norm_normalized && hook != Hook::mlm_ln_normalized;
+}
+
+/// Layer numbers become '*', so that one suggestion stands for all layers.
+std::string without_numbers(const std::string& name) {
+    std::string out;
+    for (const char c : name) {
+        const bool digit = c >= '0' && c <= '9' && !out.empty() && (out.back() == '.' || out.back() == '*');
+        if (!digit)
+            out += c;
+        else if (out.back() == '.')
+            out += '*';
+    }
+    return out;
+}
+
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+        }
+    }
+    return row.back();
+}
+
+std::string nearest_names(const std::string& glob, const std::vector<HookPoint>& points) {
+    const std::string sought = without_numbers(glob.substr(0, 200));
+    std::vector<std::pair<std::size_t, std::string>> scored;
+    for (const HookPoint& p : points) {
+        if (p.layer.value > 0) continue;
+        const std::string name = without_numbers(name_of(p));
+        const std::string last = name.substr(name.rfind('.') + 1);
+        const bool part = sought.size() > 2 && name.find(sought) != std::string::npos;
+        scored.emplace_back(part ? 0 : std::min(edit_distance(sought, name), edit_distance(sought, last) + 1), name);
+    }
+    std::stable_sort(scored.begin(), scored.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::string text;
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, scored.size()); ++i) {
+        text += (i == 0 ? "" : ", ") + scored[i].second;
+    }
+    return text;
+}
+
+[[noreturn]] void throw_no_match(const std::string& glob, const std::vector<HookPoint>& points, const ModelConfig& c) {
+    std::string hint = "Nearest names: " + nearest_names(glob, points);
+    const std::string every_layer = without_numbers(glob);
+    if (every_layer != glob && std::any_of(points.begin(), points.end(), [&](const HookPoint& p) {
+            return model::glob_match(every_layer, name_of(p));
+        })) {
+        hint = "Layers of this model are 0 to " + std::to_string(c.n_layers - 1);
+    }
+    throw Error({.problem = "No hook of this model has that name", .item = "'" + glob + "'", .hint = hint});
+}
+
+}  // namespace
+
+std::vector<HookPoint> stored_for(const ModelConfig& c, HookPoint wanted) {
+    const bool rotary = c.positions == model::Positions::rotary;
+    switch (wanted.hook) {
+        case Hook::attn_scores:
+        case Hook::pattern:
+            return {{rotary ? Hook::rot_q : Hook::q, wanted.layer}, {rotary ? Hook::rot_k : Hook::k, wanted.layer}};
+        case Hook::result:
+            return {{Hook::z, wanted.layer}};
+        case Hook::mlp_post:
+            if (c.gated_mlp) return {{Hook::mlp_pre, wanted.layer}, {Hook::mlp_pre_linear, wanted.layer}};
+            return {{Hook::mlp_pre, wanted.layer}};
+        default:
+            return {wanted};
+    }
+}
+
+std::set<HookPoint> stored_for(const ModelConfig& c, const std::vector<HookPoint>& wanted) {
+    std::set<HookPoint> stored;
+    for (const HookPoint& point : wanted) {
+        for (const HookPoint& source : stored_for(c, point)) stored.insert(source);
+    }
+    return stored;
+}
+
+CapturePlan CapturePlan::everything() {
+    CapturePlan plan;
+    plan.globs = {"all"};
+    return plan;
+}
+
+std::vector<HookPoint> CapturePlan::resolve(const ModelConfig& c) const {
+    const std::vector<HookPoint> points = model::hooks_of(c);
+    std::vector<bool> chosen(points.size(), false);
+    for (std::size_t i = 0; i < points.size() && globs.empty(); ++i) chosen[i] = in_default_set(points[i].hook);
+    for (const std::string& glob : globs) {
+        bool matched = false;
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            if (glob != "all" && !model::glob_match(glob, name_of(points[i]))) continue;
+            matched = chosen[i] = true;
+        }
+        if (!matched) throw_no_match(glob, points, c);
+    }
+    std::vector<HookPoint> result;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        if (chosen[i]) result.push_back(points[i]);
+    }
+    return result;
+}
+
+}  // namespace headlight::trace

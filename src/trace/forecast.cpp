@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/trace/capture.h"
+
+#include "trace/forecast_internal.h"
+#include "trace/head_kernels.h"
+#include "trace/hook_sets.h"
+#include "trace/memory.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+namespace headlight::trace {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+std::int64_t elements(const std::vector<std::int64_t>& shape) {
+    std::int64_t count = 1;
+    for (const std::int64_t side : shape) {
+        if (__builtin_mul_overflow(count, side, &count)) return std::int64_t{1} << 56;  // more than any machine has
+    }
+    return count;
+}
+
+std::string size_text(std::int64_t bytes) {
+    char text[32];
+    const double b = static_cast<double>(bytes);
+    if (b < 1e6)
+        std::snprintf(text, sizeof text, "%.0f kB", b / 1e3);
+    else if (b < 1e9)
+        std::snprintf(text, sizeof text, "%.0f MB", b / 1e6);
+    else
+        std::snprintf(text, sizeof text, "%.1f GB", b / 1e9);
+    return text;
+}
+
+/// "hook_q" for every layer's q: what the user would write behind "blocks.*.".
+std::string kind_name(HookPoint point) {
+    const std::string name = name_of(point);
+    return model::has_layer(point.hook) ? name.substr(name.find('.', name.find('.') + 1) + 1) : name;
+}
+
+/// resid_post of a layer and resid_pre of the next are one tensor where nobody replaces either.
+bool shares_storage(const model::ModelConfig& c, HookPoint p, const std::set<HookPoint>& stored) {
+    return p.hook == Hook::resid_post && p.layer.value + 1 < c.n_layers &&
+           stored.count({Hook::resid_pre, Layer(p.layer.value + 1)}) > 0;
+}
+
+}  // namespace
+
+Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const CapturePlan& plan,
+                  std::int64_t element_bytes) {
+    return forecast(c, tokens, stored_for(c, plan.resolve(c)), plan.overview, false, element_bytes);
+}
+
+Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::set<HookPoint>& stored, bool overview,
+                  bool whole_patterns, std::int64_t element_bytes) {
+    Forecast result;
+    std::map<std::string, std::int64_t> by_kind;
+    for (const HookPoint& point : stored) {
+        if (shares_storage(c, point, stored)) continue;
+        by_kind[kind_name(point)] += elements(model::shape_of(point.hook, c, tokens)) * element_bytes;
+    }
+    if (overview) {
+        const std::int64_t cells = std::min(tokens, kPooledCells);
+        by_kind["overview"] = c.n_layers * c.n_heads * cells * cells * 2 * static_cast<std::int64_t>(sizeof(float));
+    }
+    for (const auto& [name, bytes] : by_kind) {
+        result.parts.emplace_back(name, bytes);
+        result.kept += bytes;
+    }
+    std::stable_sort(result.parts.begin(), result.parts.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+
+    // One layer's own tensors: the stream, q k v twice (as projected and by heads), the MLP's hidden layer twice;
+    // and pattern tiles of 256 rows. The unembedding comes after the layers.
+    const std::int64_t width = 4 * c.d_model + 2 * (c.n_heads + 2 * c.n_kv_heads) * c.d_head + 2 * c.d_mlp;
+    const std::int64_t tiles = 2 * c.n_heads * std::min<std::int64_t>(tokens, 256) * tokens;
+    std::int64_t layer = (tokens * width + tiles) * element_bytes;
+    if (whole_patterns) layer += 2 * elements(model::shape_of(Hook::pattern, c, tokens)) * element_bytes;
+    const std::int64_t logits = c.has_unembedding ? tokens * c.vocab_size * element_bytes : 0;
+    result.working = std::max(layer, stored.count({Hook::logits, Layer(0)}) > 0 ? 0 : logits);
+    result.available = available_memory();
+    return result;
+}
+
+std::string Forecast::text() const {
+    std::string text = "needs " + size_text(kept + working) + " (kept " + size_text(kept) + ", working " +
+                       size_text(working) + "), " + size_text(available) + " free";
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, parts.size()); ++i) {
+        text += (i == 0 ? "; leave out: " : ", ") + parts[i].first + " " + size_text(parts[i].second);
+    }
+    return text;
+}
+
+}  // namespace headlight::trace

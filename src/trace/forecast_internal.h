@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/trace/capture.h"
+
+#include <set>
+
+namespace headlight::trace {
+
+/// forecast() for a set of stored hooks; whole_patterns: an intervention asks for [head, query, key] tensors.
+Forecast forecast(const model::ModelConfig&, std::int64_t tokens, const std::set<model::HookPoint>& stored,
+                  bool overview, bool whole_patterns, std::int64_t element_bytes);
+
+}  // namespace headlight::trace

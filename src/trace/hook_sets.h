@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Which tensors are stored, and which are made of them when somebody asks.
+#pragma once
+
+#include "headlight/model/config.h"
+#include "headlight/model/hook_name.h"
+
+#include <set>
+#include <vector>
+
+namespace headlight::trace {
+
+/// Stored tensors that give `wanted` (patterns: the q and k they are made of; a hook that is stored: itself).
+std::vector<model::HookPoint> stored_for(const model::ModelConfig&, model::HookPoint wanted);
+std::set<model::HookPoint> stored_for(const model::ModelConfig&, const std::vector<model::HookPoint>& wanted);
+
+}  // namespace headlight::trace

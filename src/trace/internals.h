@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/trace/trace.h"
+
+#include <ATen/ATen.h>
+
+#include <map>
+
+namespace headlight::trace {
+
+struct Trace::Internals {
+    std::shared_ptr<const model::Model> model;
+    std::shared_ptr<const text::Tokenizer> tokenizer;
+    Prompt prompt;
+    text::Encoding encoding;
+    std::vector<text::TokenLabel> labels;
+    RunInfo info;
+
+    /// On the CPU, in the compute type, in the shapes of docs/hooks.md; never changed after the run.
+    /// Some share memory (q, k and v of a fused projection, resid_post and the next resid_pre).
+    std::map<model::HookPoint, at::Tensor> stored;
+    std::vector<model::HookPoint> kept;  ///< what the plan asked for, and what interventions replaced; in pass order
+    std::int64_t bytes = 0;
+
+    std::vector<PooledPattern> pooled;  ///< [layer * head]; empty without an overview
+    std::vector<HeadSummary> summaries;
+};
+
+}  // namespace headlight::trace

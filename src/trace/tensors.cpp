@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/trace/tensors.h"
+
+#include "headlight/base/error.h"
+#include "model/blocks/pass.h"
+#include "model/internals.h"
+#include "trace/hook_sets.h"
+#include "trace/internals.h"
+
+#include <limits>
+
+namespace headlight::trace {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+const at::Tensor& stored(const Trace& trace, HookPoint point) {
+    const auto& all = trace.internals().stored;
+    const auto found = all.find(point);
+    if (found != all.end()) return found->second;
+    throw Error({.problem = "This trace did not keep a tensor",
+                 .item = name_of(point),
+                 .hint = "Run again with it in the capture list"});
+}
+
+const at::Tensor* find_stored(const Trace& trace, HookPoint point) {
+    const auto& all = trace.internals().stored;
+    const auto found = all.find(point);
+    return found == all.end() ? nullptr : &found->second;
+}
+
+void check_layer(const Trace& trace, Layer layer) {
+    if (layer.value >= 0 && layer.value < trace.config().n_layers) return;
+    throw Error({.problem = "There is no such layer",
+                 .expected = "0 to " + std::to_string(trace.config().n_layers - 1),
+                 .found = std::to_string(layer.value)});
+}
+
+void check_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
+    check_layer(trace, layer);
+    if (head.value < 0 || head.value >= trace.config().n_heads) {
+        throw Error({.problem = "There is no such head",
+                     .expected = "0 to " + std::to_string(trace.config().n_heads - 1),
+                     .found = std::to_string(head.value)});
+    }
+    if (first < 0 || count < 0 || first > trace.tokens() || count > trace.tokens() - first) {
+        throw Error({.problem = "There are no such rows",
+                     .expected = "rows within " + std::to_string(trace.tokens()) + " tokens",
+                     .found = std::to_string(count) + " rows from " + std::to_string(first)});
+    }
+}
+
+/// What one head's scores are made of (or all heads': head < 0). q and k are [pos, head, d_head] in the trace.
+model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head, Hook q, Hook k) {
+    const model::ModelConfig& c = trace.config();
+    at::Tensor queries = stored(trace, {q, layer}), keys = stored(trace, {k, layer});
+    at::Tensor slopes = trace.model()->internals().alibi_slopes;
+    if (slopes.defined()) slopes = slopes.to(at::kCPU);
+    if (head >= 0) {
+        queries = queries.narrow(1, head, 1);
+        keys = keys.narrow(1, head / (c.n_heads / c.n_kv_heads), 1);
+        if (slopes.defined()) slopes = slopes.narrow(0, head, 1);
+    }
+    return {.q = queries.transpose(0, 1).contiguous(),
+            .k = keys.transpose(0, 1).contiguous(),
+            .alibi_slopes = slopes,
+            .scale = c.score_scale,
+            .causal = c.causal};
+}
+
+model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head = -1) {
+    const bool rotary = trace.config().positions == model::Positions::rotary;
+    return attention_of(trace, layer, head, rotary ? Hook::rot_q : Hook::q, rotary ? Hook::rot_k : Hook::k);
+}
+
+at::Tensor head_results(const Trace& trace, Layer layer) {
+    const at::Tensor by_head = stored(trace, {Hook::z, layer}).transpose(0, 1);  // [head, pos, d_head]
+    return at::matmul(by_head, weight_o(*trace.model(), layer).to(at::kCPU)).transpose(0, 1);
+}
+
+at::Tensor mlp_post(const Trace& trace, Layer layer) {
+    at::Tensor pre = stored(trace, {Hook::mlp_pre, layer}).contiguous();
+    at::Tensor post = model::bias_and_activate(pre, {}, trace.config().activation);
+    return trace.config().gated_mlp ? post.mul_(stored(trace, {Hook::mlp_pre_linear, layer})) : post;
+}
+
+}  // namespace
+
+at::Tensor tensor(const Trace& trace, HookPoint point) {
+    if (model::has_layer(point.hook)) check_layer(trace, point.layer);
+    if (const at::Tensor* kept = find_stored(trace, point)) return *kept;
+    const at::NoGradGuard no_grad;
+    const model::ModelConfig& c = trace.config();
+    switch (point.hook) {
+        case Hook::pattern:
+            return model::pattern_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
+        case Hook::attn_scores:
+            return model::score_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
+        case Hook::result:
+            return head_results(trace, point.layer);
+        case Hook::mlp_post:
+            return mlp_post(trace, point.layer);
+        default:
+            return stored(trace, point);
+    }
+}
+
+at::Tensor pattern_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
+    check_rows(trace, layer, head, first, count);
+    if (const at::Tensor* kept = find_stored(trace, {Hook::pattern, layer})) {
+        return kept->select(0, head.value).narrow(0, first, count);
+    }
+    const at::NoGradGuard no_grad;
+    return model::pattern_tile(attention_of(trace, layer, head.value), 0, 1, first, count).squeeze(0);
+}
+
+at::Tensor score_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
+    check_rows(trace, layer, head, first, count);
+    if (const at::Tensor* kept = find_stored(trace, {Hook::attn_scores, layer})) {
+        return kept->select(0, head.value).narrow(0, first, count);
+    }
+    const at::NoGradGuard no_grad;
+    return model::score_tile(attention_of(trace, layer, head.value), 0, 1, first, count).squeeze(0);
+}
+
+at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
+    check_rows(trace, layer, head, first, count);
+    const model::ModelConfig& c = trace.config();
+    const at::NoGradGuard no_grad;
+    constexpr double illegal = -std::numeric_limits<double>::infinity();
+    const at::Tensor queries = at::arange(first, first + count, at::kDouble).unsqueeze(1);
+    const at::Tensor keys = at::arange(trace.tokens(), at::kDouble).unsqueeze(0);
+    at::Tensor term;
+    if (c.positions == model::Positions::alibi) {
+        const double slope = trace.model()->internals().alibi_slopes[head.value].item<double>();
+        term = (queries - keys).mul_(-slope).to(trace.model()->internals().dtype);
+    } else if (c.positions == model::Positions::rotary) {
+        const model::AttentionInput plain = attention_of(trace, layer, head.value, Hook::q, Hook::k);
+        term = score_rows(trace, layer, head, first, count) - model::score_tile(plain, 0, 1, first, count).squeeze(0);
+    } else {
+        return {};
+    }
+    return c.causal ? term.masked_fill_(keys > queries, illegal) : term;
+}
+
+at::Tensor pattern_column(const Trace& trace, Layer layer, Head head, Position key) {
+    check_rows(trace, layer, head, 0, 0);
+    if (key.value < 0 || key.value >= trace.tokens()) {
+        throw Error({.problem = "There is no such key position",
+                     .expected = "0 to " + std::to_string(trace.tokens() - 1),
+                     .found = std::to_string(key.value)});
+    }
+    if (const at::Tensor* kept = find_stored(trace, {Hook::pattern, layer})) {
+        return kept->select(0, head.value).select(1, key.value);
+    }
+    const at::NoGradGuard no_grad;
+    const model::AttentionInput input = attention_of(trace, layer, head.value);
+    at::Tensor column = at::zeros({trace.tokens()}, input.q.options());
+    constexpr std::int64_t block = 128;
+    for (std::int64_t first = trace.config().causal ? key.value / block * block : 0; first < trace.tokens();) {
+        const std::int64_t count = std::min(block, trace.tokens() - first);
+        column.narrow(0, first, count).copy_(model::pattern_tile(input, 0, 1, first, count).select(2, key.value)[0]);
+        first += count;
+    }
+    return column;
+}
+
+at::Tensor weight_o(const model::Model& model, Layer layer) {
+    const model::ModelConfig& c = model.config();
+    const at::Tensor& weight = model.internals().layers.at(static_cast<std::size_t>(layer.value)).o.weight;
+    return weight.unflatten(0, {c.n_heads, c.d_head});
+}
+
+at::Tensor bias_o(const model::Model& model, Layer layer) {
+    return model.internals().layers.at(static_cast<std::size_t>(layer.value)).o.bias;
+}
+
+at::Tensor unembed(const model::Model& model) {
+    const at::Tensor& weight = model.internals().unembed.weight;
+    if (!weight.defined()) {
+        throw Error({.problem = "This model has no unembedding: it gives no logits", .file = model.folder().string()});
+    }
+    return weight;
+}
+
+at::Tensor final_norm_gain(const model::Model& model) {
+    return model.internals().final_norm.gain;
+}
+
+}  // namespace headlight::trace

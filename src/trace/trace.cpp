@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/trace/trace.h"
+
+#include "headlight/base/error.h"
+#include "trace/hook_sets.h"
+#include "trace/internals.h"
+
+#include <algorithm>
+
+namespace headlight::trace {
+namespace {
+
+std::size_t head_index(const Trace& trace, Layer layer, Head head) {
+    const model::ModelConfig& c = trace.config();
+    if (!trace.has_overview()) throw Error("This trace was made without an overview of its heads");
+    if (layer.value < 0 || layer.value >= c.n_layers || head.value < 0 || head.value >= c.n_heads) {
+        throw Error({.problem = "There is no such head",
+                     .expected = std::to_string(c.n_layers) + " layers of " + std::to_string(c.n_heads) + " heads",
+                     .found = "layer " + std::to_string(layer.value) + ", head " + std::to_string(head.value)});
+    }
+    return static_cast<std::size_t>(layer.value * c.n_heads + head.value);
+}
+
+}  // namespace
+
+Trace::Trace(std::unique_ptr<Internals> internals) : internals_(std::move(internals)) {}
+Trace::~Trace() = default;
+
+const model::ModelConfig& Trace::config() const noexcept {
+    return internals_->model->config();
+}
+const std::shared_ptr<const model::Model>& Trace::model() const noexcept {
+    return internals_->model;
+}
+const std::shared_ptr<const text::Tokenizer>& Trace::tokenizer() const noexcept {
+    return internals_->tokenizer;
+}
+const text::Encoding& Trace::encoding() const noexcept {
+    return internals_->encoding;
+}
+const std::vector<text::TokenLabel>& Trace::labels() const noexcept {
+    return internals_->labels;
+}
+const std::string& Trace::text_a() const noexcept {
+    return internals_->prompt.text;
+}
+const std::string& Trace::text_b() const noexcept {
+    return internals_->prompt.pair;
+}
+const RunInfo& Trace::info() const noexcept {
+    return internals_->info;
+}
+std::int64_t Trace::tokens() const noexcept {
+    return internals_->encoding.size();
+}
+std::int64_t Trace::bytes() const noexcept {
+    return internals_->bytes;
+}
+std::vector<model::HookPoint> Trace::kept() const {
+    return internals_->kept;
+}
+
+bool Trace::has(model::HookPoint point) const noexcept {
+    const auto& stored = internals_->stored;
+    if (stored.count(point) > 0) return true;
+    const auto sources = stored_for(config(), point);
+    return std::all_of(sources.begin(), sources.end(), [&](const auto& source) { return stored.count(source) > 0; });
+}
+
+bool Trace::has_overview() const noexcept {
+    return !internals_->pooled.empty();
+}
+const PooledPattern& Trace::pooled(Layer layer, Head head) const {
+    return internals_->pooled[head_index(*this, layer, head)];
+}
+const HeadSummary& Trace::summary(Layer layer, Head head) const {
+    return internals_->summaries[head_index(*this, layer, head)];
+}
+
+}  // namespace headlight::trace

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/base/error.h"
+#include "headlight/trace/benchmark.h"
+#include "headlight/trace/capture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace headlight::trace {
+namespace {
+
+using model::Hook;
+using testing::HasSubstr;
+
+model::ModelConfig gpt2_small() {
+    model::ModelConfig c;
+    c.n_layers = 12;
+    c.d_model = 768;
+    c.n_heads = c.n_kv_heads = 12;
+    c.d_head = 64;
+    c.d_mlp = 3072;
+    c.vocab_size = 50257;
+    c.context_length = 1024;
+    return c;
+}
+
+std::vector<std::string> names(const CapturePlan& plan, const model::ModelConfig& c) {
+    std::vector<std::string> result;
+    for (const auto& point : plan.resolve(c)) result.push_back(name_of(point));
+    return result;
+}
+
+std::string message_of(const std::string& glob) {
+    CapturePlan plan;
+    plan.globs = {glob};
+    try {
+        plan.resolve(gpt2_small());
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(CapturePlan, GlobsChooseHooksInTheOrderOfThePass) {
+    CapturePlan plan;
+    plan.globs = {"blocks.1?.hook_resid_pre", "blocks.3.attn.hook_z", "logits"};
+    EXPECT_THAT(names(plan, gpt2_small()), testing::ElementsAre("blocks.3.attn.hook_z", "blocks.10.hook_resid_pre",
+                                                                "blocks.11.hook_resid_pre", "logits"));
+}
+
+TEST(CapturePlan, EverythingIsEveryHookOfTheModel) {
+    EXPECT_EQ(CapturePlan::everything().resolve(gpt2_small()), model::hooks_of(gpt2_small()));
+    const auto standard = names(CapturePlan(), gpt2_small());
+    for (const char* name : {"blocks.0.attn.hook_q", "blocks.11.attn.hook_pattern", "blocks.5.mlp.hook_post",
+                             "blocks.11.hook_resid_post", "blocks.0.ln1.hook_scale", "logits"}) {
+        EXPECT_THAT(standard, testing::Contains(name));
+    }
+    EXPECT_THAT(standard, testing::Not(testing::Contains("blocks.0.attn.hook_rot_q")));  // learned positions
+}
+
+TEST(CapturePlan, AGlobWithoutAMatchSaysWhatWasMeant) {
+    EXPECT_THAT(message_of("blocks.3.attn.hook_patern"), HasSubstr("blocks.*.attn.hook_pattern"));
+    EXPECT_THAT(message_of("hook_z"), HasSubstr("blocks.*.attn.hook_z"));
+    EXPECT_THAT(message_of("logit"), HasSubstr("logits"));
+    EXPECT_THAT(message_of("blocks.12.attn.hook_z"), HasSubstr("0 to 11"));
+    EXPECT_THAT(message_of(""), HasSubstr("No hook"));
+    EXPECT_THAT(message_of(std::string(100000, '*') + "x"), HasSubstr("No hook"));
+}
+
+TEST(Forecast, GrowsWithTheTextNotWithItsSquare) {
+    const auto kept = [](std::int64_t tokens) {
+        return static_cast<double>(forecast(gpt2_small(), tokens, CapturePlan::everything()).kept);
+    };
+    EXPECT_LE(kept(512), 400e6);
+    EXPECT_NEAR((kept(2048) - kept(1024)) / (kept(1024) - kept(512)), 2.0, 1e-9);
+}
+
+TEST(Forecast, NamesTheLargestPartsFirst) {
+    const Forecast f = forecast(gpt2_small(), 512, {});
+    ASSERT_FALSE(f.parts.empty());
+    EXPECT_EQ(f.parts[0].first, "logits");
+    EXPECT_EQ(f.parts[0].second, 512LL * 50257 * 4);
+    EXPECT_EQ(f.parts[1].first, "mlp.hook_pre");
+    EXPECT_EQ(f.parts[1].second, 12LL * 512 * 3072 * 4);
+    EXPECT_TRUE(std::is_sorted(f.parts.begin(), f.parts.end(), [](auto& a, auto& b) { return a.second > b.second; }));
+    EXPECT_GT(f.working, 0);
+    EXPECT_GT(f.available, 0);
+}
+
+TEST(Forecast, AHugeTextDoesNotFitAndDoesNotOverflow) {
+    const Forecast f = forecast(gpt2_small(), std::int64_t{1} << 40, CapturePlan::everything());
+    EXPECT_FALSE(f.fits());
+    EXPECT_THAT(f.text(), HasSubstr("leave out: logits"));
+}
+
+TEST(Benchmark, CountsTheFlopsOfADensePass) {
+    // 12 layers x (qkv + o: 8 T d^2, attention: 4 T^2 d, MLP: 16 T d^2) and 2 T d V
+    const double t = 512, d = 768;
+    EXPECT_DOUBLE_EQ(forward_flops(gpt2_small(), 512), 12 * (24 * t * d * d + 4 * t * t * d) + 2 * t * d * 50257);
+}
+
+TEST(Benchmark, AnUnknownNameListsTheKnownOnes) {
+    try {
+        run_benchmark("fast", {});
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("forward, capture, memory, load"));
+    }
+}
+
+}  // namespace
+}  // namespace headlight::trace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Summaries of the built-in model against transformers and numpy (tests/golden/make_trace_golden.py).
+#include "novella.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace headlight::trace {
+namespace {
+
+using namespace testing_support;
+
+TEST(Overview, SummariesEqualTheReference) {
+    std::ifstream file(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/golden/novella_summaries.json");
+    const auto golden = nlohmann::json::parse(file);
+    const auto trace = Novella::get().run(golden["text"]);
+    ASSERT_EQ(trace->encoding().ids, golden["ids"].get<std::vector<std::int64_t>>());
+    const std::pair<const char*, double HeadSummary::*> numbers[] = {
+        {"entropy", &HeadSummary::entropy},
+        {"mean_distance", &HeadSummary::mean_distance},
+        {"share_self", &HeadSummary::share_self},
+        {"share_previous", &HeadSummary::share_previous},
+        {"share_next", &HeadSummary::share_next},
+        {"share_first", &HeadSummary::share_first},
+        {"share_special", &HeadSummary::share_special},
+        {"top1_minus_top2", &HeadSummary::top1_minus_top2},
+        {"argmax_self", &HeadSummary::argmax_self},
+        {"argmax_first", &HeadSummary::argmax_first},
+        {"max_weight", &HeadSummary::max_weight},
+        {"induction", &HeadSummary::induction},
+        {"duplicate_token", &HeadSummary::duplicate_token},
+    };
+    for (std::int64_t layer = 0; layer < 6; ++layer) {
+        for (std::int64_t head = 0; head < 8; ++head) {
+            const auto& expected = golden["summaries"][static_cast<std::size_t>(layer)][static_cast<std::size_t>(head)];
+            for (const auto& [name, member] : numbers) {
+                const double value = expected[name];
+                EXPECT_NEAR(trace->summary(Layer(layer), Head(head)).*member, value, 1e-4 * std::max(1.0, value))
+                    << "L" << layer << "H" << head << " " << name;
+            }
+        }
+    }
+}
+
+TEST(Overview, PooledMapsAreThoseOfThePatterns) {
+    std::string text;
+    for (int i = 0; i < 300; ++i) text += i % 3 == 0 ? " the" : i % 4 == 1 ? " river" : " ran";
+    const auto trace = Novella::get().run(text);
+    const std::int64_t n = trace->tokens();
+    const at::Tensor pattern = tensor(*trace, {model::Hook::pattern, Layer(4)})[7];
+    const PooledPattern& pooled = trace->pooled(Layer(4), Head(7));
+    ASSERT_EQ(pooled.rows, 128);
+    for (std::int64_t r = 0; r < 128; r += 5) {
+        for (std::int64_t c = 0; c <= r; c += 3) {
+            const std::int64_t i0 = r * n / 128, i1 = (r + 1) * n / 128, j0 = c * n / 128, j1 = (c + 1) * n / 128;
+            const at::Tensor cell = pattern.narrow(0, i0, i1 - i0).narrow(1, j0, j1 - j0);
+            const double legal =
+                at::tril(at::ones({n, n})).narrow(0, i0, i1 - i0).narrow(1, j0, j1 - j0).sum().item<double>();
+            const auto at = static_cast<std::size_t>(r * 128 + c);
+            EXPECT_EQ(pooled.max[at], cell.max().item<float>()) << r << ", " << c;
+            EXPECT_NEAR(static_cast<double>(pooled.mean[at]), cell.sum().item<double>() / legal, 1e-6)
+                << r << ", " << c;
+        }
+    }
+    EXPECT_EQ(pooled.max[127], 0.0F);  // the future
+}
+
+}  // namespace
+}  // namespace headlight::trace
