@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Head and matrix view of a trace: gathers what they draw.
+#include "figure/head_view.h"
+#include "headlight/base/error.h"
+#include "headlight/figure/views.h"
+
+#include <QStringList>
+
+#include <algorithm>
+
+namespace headlight::figure {
+
+namespace {
+
+/// "softmax weight · first token hidden, rows sum to 1": what a number of the map is.
+QString weight_name(const analyze::PatternOptions& o) {
+    QStringList parts{o.weighting == analyze::Weighting::value_norm ? QStringLiteral("weight × |value|, row sums 1")
+                                                                    : QStringLiteral("softmax weight")};
+    const bool hides = o.hide_first || o.hide_special;
+    if (o.hide_first) parts << QStringLiteral("first token hidden");
+    if (o.hide_special) parts << QStringLiteral("special tokens hidden");
+    if (hides) parts << (o.renormalise ? QStringLiteral("renormalised") : QStringLiteral("not renormalised"));
+    if (o.merge_words) parts << QStringLiteral("words merged");
+    constexpr const char* filters[] = {"", "A to A", "B to B", "A to B", "B to A"};
+    if (o.filter != analyze::PairFilter::all) parts << QLatin1String(filters[static_cast<int>(o.filter)]);
+    return parts.join(QStringLiteral(", "));
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head> active,
+                                  const analyze::PatternOptions& options) {
+    std::sort(active.begin(), active.end());
+    active.erase(std::unique(active.begin(), active.end()), active.end());
+    HeadViewData data;
+    data.layer = layer;
+    data.n_heads = trace->config().n_heads;
+    data.heads = std::move(active);
+    data.axes = analyze::pattern_axes(*trace, options);
+    data.causal = trace->config().causal;
+    data.weight_name = weight_name(options);
+    for (Head head : data.heads) data.weights.push_back(analyze::pattern(*trace, {layer, head}, options));
+    return head_figure(std::move(data));
+}
+
+}  // namespace headlight::figure

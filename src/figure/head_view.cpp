@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/head_view.h"
+
+#include "figure/head_figure.h"
+#include "headlight/base/error.h"
+#include "headlight/figure/selection_rules.h"
+
+#include <algorithm>
+
+namespace headlight::figure {
+
+std::unique_ptr<Figure> head_figure(HeadViewData data) { return std::make_unique<HeadFigure>(std::move(data)); }
+
+namespace {
+
+std::vector<double> label_widths(const std::vector<draw::Label>& labels, const QFont& font) {
+    std::vector<double> widths;
+    widths.reserve(labels.size());
+    for (const auto& label : labels) widths.push_back(draw::token_width(label, font));
+    return widths;
+}
+
+void check_shapes(const HeadViewData& data) {
+    if (data.weights.size() != data.heads.size() || data.heads.empty())
+        throw Error({.problem = "a head view needs one map for each head",
+                     .expected = std::to_string(data.heads.size()) + " maps",
+                     .found = std::to_string(data.weights.size())});
+    for (const auto& map : data.weights)
+        if (map.rows() != static_cast<Eigen::Index>(data.axes.queries.size()) ||
+            map.cols() != static_cast<Eigen::Index>(data.axes.keys.size()))
+            throw Error({.problem = "a head's map does not fit the tokens",
+                         .expected = std::to_string(data.axes.queries.size()) + " x " + std::to_string(data.axes.keys.size()),
+                         .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
+}
+
+}  // namespace
+
+HeadFigure::HeadFigure(HeadViewData data) : data_(std::move(data)) {
+    check_shapes(data_);
+    for (const auto& item : data_.axes.queries) query_labels_.push_back(draw::label_of(item));
+    for (const auto& item : data_.axes.keys) key_labels_.push_back(draw::label_of(item));
+}
+
+QSizeF HeadFigure::layout(QSizeF available, const Style& style, const Selection& selection) {
+    const QFont font = ui_font(14);
+    layout_ = head_layout(label_widths(query_labels_, font), label_widths(key_labels_, font), data_.n_heads,
+                          draw::text_width(title(), ui_font(15, QFont::DemiBold)), available);
+    view_ = QRectF(QPointF(0, 0), layout_.size);
+    tiles_.images.clear();
+    drawn(style, selection);
+    return layout_.size;
+}
+
+const HeadFigure::Drawn& HeadFigure::drawn(const Style& style, const Selection& selection) const {
+    const std::vector<Head> heads = active_heads(selection, data_.layer, data_.heads);
+    std::vector<std::int32_t> active;
+    for (std::size_t h = 0; h < data_.heads.size(); ++h)
+        if (std::find(heads.begin(), heads.end(), data_.heads[h]) != heads.end())
+            active.push_back(static_cast<std::int32_t>(h));
+    if (drawn_.active != active || !(drawn_.transfer == style.transfer)) {
+        drawn_.lines = head_lines(data_.weights, active, data_.axes, data_.causal, style.transfer);
+        drawn_.active = std::move(active);
+        drawn_.transfer = style.transfer;
+        tiles_.images.clear();
+    }
+    return drawn_;
+}
+
+HeadSubject HeadFigure::subject(const Style& style, const Selection& selection) const {
+    HeadSubject s;
+    auto add_query = [&](Position p) {
+        if (const auto row = data_.axes.query_row(p); row >= 0) s.queries.push_back(row);
+    };
+    if (!style.exporting && (selection.hover_query || selection.hover_key)) {
+        if (selection.hover_query)
+            add_query(*selection.hover_query);
+        else
+            s.key = data_.axes.key_column(*selection.hover_key);
+        return s;
+    }
+    for (Position p : selection.pinned_queries) add_query(p);
+    if (s.queries.empty() && !selection.pinned_keys.empty()) s.key = data_.axes.key_column(selection.pinned_keys.back());
+    return s;
+}
+
+QColor HeadFigure::color(const Style& style, std::int32_t head) const {
+    return head_color(*style.theme, style.palette, data_.heads[static_cast<std::size_t>(head)].value);
+}
+
+Table HeadFigure::table() const {
+    const Drawn& d = drawn_.active.empty() ? drawn({}, {}) : drawn_;
+    Table t{{"layer", "head", "query", "query_token", "key", "key_token", "weight", "opacity"}, {}};
+    t.rows.reserve(d.lines.lines.size());
+    for (const HeadLine& line : d.lines.lines) {
+        const auto& query = data_.axes.queries[static_cast<std::size_t>(line.query)];
+        const auto& key = data_.axes.keys[static_cast<std::size_t>(line.key)];
+        const auto head = static_cast<std::size_t>(line.head);
+        t.rows.push_back({data_.layer.value, data_.heads[head].value, query.first.value, query.continuation + query.label,
+                          key.first.value, key.continuation + key.label,
+                          static_cast<double>(data_.weights[head](line.query, line.key)),
+                          static_cast<double>(line.opacity)});
+    }
+    return t;
+}
+
+std::vector<NamedArray> HeadFigure::arrays() const {
+    const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size());
+    const auto n_k = static_cast<std::int64_t>(data_.axes.keys.size());
+    const Drawn& d = drawn_.active.empty() ? drawn({}, {}) : drawn_;
+    NamedArray weights{"weights", {static_cast<std::int64_t>(d.active.size()), n_q, n_k}, {}};
+    NamedArray heads{"heads", {static_cast<std::int64_t>(d.active.size())}, {}};
+    for (std::int32_t h : d.active) {
+        const auto& map = data_.weights[static_cast<std::size_t>(h)];
+        weights.values.insert(weights.values.end(), map.data(), map.data() + map.size());
+        heads.values.push_back(static_cast<float>(data_.heads[static_cast<std::size_t>(h)].value));
+    }
+    NamedArray queries{"query_positions", {n_q}, {}}, keys{"key_positions", {n_k}, {}};
+    for (const auto& item : data_.axes.queries) queries.values.push_back(static_cast<float>(item.first.value));
+    for (const auto& item : data_.axes.keys) keys.values.push_back(static_cast<float>(item.first.value));
+    return {weights, heads, queries, keys};
+}
+
+QString HeadFigure::description() const {
+    return QStringLiteral(
+        "Each line joins a token that looks (left, the query) with a token it looks at (right, the key). The stronger the "
+        "line, the larger the softmax weight of that pair; the colour is the head. With several heads on, each line has "
+        "its weight divided by the number of heads. Point at a token on the left to see where it looks, on the right to "
+        "see who looks at it. Vig, “A Multiscale Visualization of Attention in the Transformer Model”, 2019.");
+}
+
+}  // namespace headlight::figure

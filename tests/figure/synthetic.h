@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Figure data made by hand: tokens t0, t1 … and weights by a formula.
+#pragma once
+
+#include "figure/draw.h"
+#include "figure/head_view.h"
+
+#include <string>
+
+namespace headlight::figure::synthetic {
+
+inline analyze::PatternAxes axes(int tokens) {
+    analyze::PatternAxes out;
+    for (int i = 0; i < tokens; ++i) {
+        analyze::AxisItem item;
+        item.label = "t" + std::to_string(i);
+        item.first = Position(i);
+        out.queries.push_back(item);
+    }
+    out.keys = out.queries;
+    return out;
+}
+
+/// weight(head, query, key)
+template <class Weight>
+HeadViewData heads(int tokens, int n_heads, Weight weight) {
+    HeadViewData data;
+    data.layer = Layer(4);
+    data.n_heads = n_heads;
+    data.axes = axes(tokens);
+    for (int h = 0; h < n_heads; ++h) {
+        data.heads.emplace_back(h);
+        analyze::Matrix map(tokens, tokens);
+        for (int i = 0; i < tokens; ++i)
+            for (int j = 0; j < tokens; ++j) map(i, j) = weight(h, i, j);
+        data.weights.push_back(map);
+    }
+    return data;
+}
+
+}  // namespace headlight::figure::synthetic
