@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/base/version.h"
+#include "headlight/cli/cli.h"
 
-#include <cstdio>
+#ifdef HEADLIGHT_WITH_GUI
+#include "ui/app.h"
+#endif
 
-int main() { std::printf("headlight %s\n", headlight::version()); }
+int main(int argc, char** argv) {
+    headlight::cli::Frontend frontend;
+#ifdef HEADLIGHT_WITH_GUI
+    // Qt takes its own options (-style, -platform …) from the same argv.
+    frontend.open_window = [&](const headlight::cli::WindowRequest& request) {
+        return headlight::ui::run_window(argc, argv, {request.model, request.text, request.pair, request.device});
+    };
+    frontend.write_gallery = [&](const std::string& folder) { return headlight::ui::write_gallery(argc, argv, folder); };
+#endif
+    return headlight::cli::run(argc, argv, frontend);
+}

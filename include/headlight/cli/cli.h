@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace headlight::cli {
+
+/// What `headlight [MODEL] [--text T]` asks the window to start with.
+struct WindowRequest {
+    std::optional<std::string> model;  ///< as typed; empty: the built-in model
+    std::optional<std::string> text;
+    std::optional<std::string> pair;
+    std::string device = "auto";
+};
+
+/// What only the program with a window can do; empty functions in a build without one.
+struct Frontend {
+    std::function<int(const WindowRequest&)> open_window;
+    std::function<int(const std::string& folder)> write_gallery;
+};
+
+/// Runs the command line and returns the exit code: 0 done, 1 could not (message on standard error),
+/// 2 wrong usage (message with the nearest valid word on standard error).
+int run(int argc, const char* const* argv, const Frontend&);
+
+}  // namespace headlight::cli

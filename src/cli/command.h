@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "cli/console.h"
+#include "headlight/cli/cli.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headlight::cli {
+
+/// A mistake in how the program was called: exit code 2.
+class UsageError : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// How completion treats the value of an option.
+enum class ValueKind { text, file, folder, model };
+
+/// One command's definition while it is made: the CLI11 app and what completion and the man page know beyond it.
+class Definition {
+public:
+    explicit Definition(const std::string& name) : app(std::make_unique<CLI::App>("", "headlight " + name)) {}
+
+    std::unique_ptr<CLI::App> app;
+    std::shared_ptr<Console> console = std::make_shared<Console>();
+    std::map<const CLI::Option*, std::vector<std::string>> choices;
+    std::map<const CLI::Option*, ValueKind> kinds;
+
+    /// An option that takes one of a few words; a wrong one is answered with the nearest.
+    CLI::Option* add_choice(const std::string& flag, std::string& value, std::vector<std::string> words,
+                            const std::string& help);
+};
+
+/// Does the work and returns the exit code.
+using Action = std::function<int()>;
+
+struct Command {
+    std::string_view name;
+    std::string_view summary;
+    std::array<std::string_view, 2> examples;
+    Action (*define)(Definition&, const Frontend&);
+};
+
+/// Every subcommand, in the order of --help. The window is `window_command`: it has no name.
+std::span<const Command> commands();
+const Command& window_command();
+
+// One file each.
+Action define_window(Definition&, const Frontend&);
+Action define_info(Definition&, const Frontend&);
+Action define_tokenize(Definition&, const Frontend&);
+Action define_trace(Definition&, const Frontend&);
+Action define_render(Definition&, const Frontend&);
+Action define_bench(Definition&, const Frontend&);
+Action define_gallery(Definition&, const Frontend&);
+Action define_completion(Definition&, const Frontend&);
+Action define_man(Definition&, const Frontend&);
+
+/// A command's definition with description, examples and the options every command has.
+struct Built {
+    Definition definition;
+    Action action;
+};
+Built build(const Command&, const Frontend&);
+
+}  // namespace headlight::cli

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/command.h"
+
+namespace headlight::cli {
+namespace {
+
+constexpr Command kWindow{"",
+                          "See what every head, neuron and layer of a transformer language model did with a text.",
+                          {"headlight", "headlight novella-7m --text \"The doctor asked the nurse because she was late.\""},
+                          define_window};
+
+constexpr Command kCommands[] = {
+    {"info",
+     "Configuration, parameter counts by part, tensors and files of a model.",
+     {"headlight info novella-7m", "headlight info ~/models/gpt2 --json | jq .parameters"},
+     define_info},
+    {"tokenize",
+     "The tokens that a model gets for a text, with their ids and where they come from.",
+     {"headlight tokenize novella-7m --text \"The doctor asked the nurse.\"",
+      "headlight tokenize novella-7m --text-file chapter.txt --json > tokens.json"},
+     define_tokenize},
+    {"completion",
+     "Print the completion script for a shell.",
+     {"headlight completion bash > ~/.local/share/bash-completion/completions/headlight",
+      "headlight completion fish > ~/.config/fish/completions/headlight.fish"},
+     define_completion},
+    {"man",
+     "Print the manual page.",
+     {"headlight man | man -l -", "headlight man > ~/.local/share/man/man1/headlight.1"},
+     define_man},
+};
+
+std::string footer_of(const Command& command) {
+    std::string text;
+    if (command.name.empty()) {
+        text += "Commands (each has its own --help):\n";
+        for (const Command& each : kCommands) {
+            std::string line = "  " + std::string(each.name);
+            line.resize(14, ' ');
+            text += line + std::string(each.summary) + "\n";
+        }
+        text += "\n";
+    }
+    text += "Examples:\n";
+    for (const std::string_view example : command.examples) text += "  " + std::string(example) + "\n";
+    return text;
+}
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+const Command& window_command() { return kWindow; }
+
+Built build(const Command& command, const Frontend& frontend) {
+    Built built{Definition(std::string(command.name)), {}};
+    CLI::App& app = *built.definition.app;
+    if (command.name.empty()) app.name("headlight");
+    app.description(std::string(command.summary));
+    app.footer(footer_of(command));
+    app.get_formatter()->column_width(32);
+    built.action = command.define(built.definition, frontend);
+    app.add_flag("-q,--quiet", built.definition.console->quiet, "say nothing but errors");
+    return built;
+}
+
+}  // namespace headlight::cli

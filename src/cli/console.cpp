@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/console.h"
+
+#include "headlight/base/error.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <system_error>
+
+namespace headlight::cli {
+namespace {
+
+/// The token the signal handler cancels; never destroyed, because a signal may come at any time.
+CancelToken& interrupt_token() {
+    static CancelToken& token = *new CancelToken;
+    return token;
+}
+
+void on_interrupt(int signal) {
+    interrupt_token().cancel();
+    std::signal(signal, SIG_DFL);  // the next one ends the program
+}
+
+void on_bus_error(int) {
+    static constexpr std::string_view kMessage =
+        "headlight: a model file was cut short or its disk went away while it was open. Open the model again\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+    ::_exit(1);
+}
+
+}  // namespace
+
+void Console::note(std::string_view line) const {
+    if (quiet) return;
+    clear_progress();
+    std::fprintf(stderr, "headlight: %.*s\n", static_cast<int>(line.size()), line.data());
+}
+
+void Console::result(std::string_view text) const {
+    while (!text.empty()) {
+        const ssize_t put = ::write(STDOUT_FILENO, text.data(), text.size());
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0)
+            throw Error(ErrorFacts{.problem = "cannot write to standard output",
+                                   .found = std::generic_category().message(errno)});
+        text.remove_prefix(static_cast<std::size_t>(put));
+    }
+}
+
+bool Console::shows_progress() const { return !quiet && ::isatty(STDERR_FILENO) == 1; }
+
+Progress Console::progress() const {
+    if (!shows_progress()) return {};
+    return [](const ProgressStep& step) {
+        if (step.total <= 0) {
+            std::fprintf(stderr, "\r\033[K%s", step.what.c_str());
+            return;
+        }
+        constexpr int kWidth = 30;
+        const int full = static_cast<int>(kWidth * std::min(step.done, step.total) / step.total);
+        std::fprintf(stderr, "\r\033[K%s [%s%s] %s %lld of %lld", step.what.c_str(), std::string(full, '#').c_str(),
+                     std::string(kWidth - full, ' ').c_str(), step.unit.c_str(), static_cast<long long>(step.done),
+                     static_cast<long long>(step.total));
+    };
+}
+
+void Console::clear_progress() const {
+    if (shows_progress()) std::fputs("\r\033[K", stderr);
+}
+
+CancelToken interruptible() {
+    const CancelToken token = interrupt_token();
+    std::signal(SIGINT, on_interrupt);
+    std::signal(SIGTERM, on_interrupt);
+    return token;
+}
+
+void install_signal_messages() { std::signal(SIGBUS, on_bus_error); }
+
+void end_interrupted() {
+    std::signal(SIGINT, SIG_DFL);
+    std::raise(SIGINT);
+    std::_Exit(1);
+}
+
+}  // namespace headlight::cli

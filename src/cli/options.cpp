@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/options.h"
+
+#include "cli/nearest.h"
+#include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
+#include "headlight/model/locate.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <set>
+#include <system_error>
+
+namespace headlight::cli {
+namespace {
+
+constexpr std::size_t kLongestText = 64u << 20;
+
+std::string read_standard_input() {
+    std::string text;
+    char buffer[1 << 16];
+    for (;;) {
+        const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
+        if (got == 0) return text;
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0)
+            throw Error(ErrorFacts{.problem = "cannot read standard input",
+                                   .found = std::generic_category().message(errno)});
+        text.append(buffer, static_cast<std::size_t>(got));
+        if (text.size() > kLongestText)
+            throw Error(ErrorFacts{.problem = "the text on standard input is too long",
+                                   .expected = "at most " + std::to_string(kLongestText) + " bytes"});
+    }
+}
+
+bool ends_with_gguf(std::string_view name) { return name.ends_with(".gguf") || name.ends_with(".GGUF"); }
+
+}  // namespace
+
+CLI::Option* Definition::add_choice(const std::string& flag, std::string& value, std::vector<std::string> words,
+                                    const std::string& help) {
+    CLI::Option* option = app->add_option(flag, value, help)->capture_default_str();
+    std::string type;
+    for (const std::string& word : words) type += (type.empty() ? "" : "|") + word;
+    option->type_name(type);
+    option->check([words](const std::string& typed) -> std::string {
+        if (std::find(words.begin(), words.end(), typed) != words.end()) return {};
+        const std::string near = nearest(typed, words);
+        std::string message = "\"" + typed + "\" is not one of";
+        for (const std::string& word : words) message += " " + word;
+        if (!near.empty()) message += "; did you mean " + near + "?";
+        return message;
+    });
+    choices[option] = std::move(words);
+    return option;
+}
+
+void ModelArgument::add(Definition& definition) {
+    CLI::Option* option = definition.app->add_option("MODEL", typed,
+                                                     "a model folder, a built-in name (novella-7m), or an id in the "
+                                                     "local Hugging Face cache (gpt2, org/name)");
+    option->required();
+    option->type_name(" ");
+    definition.kinds[option] = ValueKind::model;
+}
+
+std::filesystem::path ModelArgument::folder() const {
+    if (ends_with_gguf(typed))
+        throw Error(ErrorFacts{.problem = "GGUF files cannot be read yet",
+                               .file = typed,
+                               .expected = "a model folder with config.json and model.safetensors"});
+    return model::locate_model(typed);
+}
+
+void TextArguments::add(Definition& definition) {
+    text_option = definition.app->add_option("--text", typed_text, "the text; - reads standard input")->type_name("TEXT");
+    file_option = definition.app->add_option("--text-file", text_file, "the text is what this file holds")
+                      ->type_name("FILE")
+                      ->excludes(text_option);
+    pair_option = definition.app->add_option("--pair", typed_pair, "a second sentence")->type_name("TEXT");
+    definition.kinds[file_option] = ValueKind::file;
+}
+
+void TextArguments::require() const {
+    if (!given()) throw UsageError("a text is needed: --text TEXT, --text - or --text-file FILE");
+}
+
+std::string TextArguments::text() const {
+    const bool from_file = file_option->count() > 0;
+    const bool from_input = !from_file && typed_text == "-";
+    std::string text = from_file ? io::read_text(text_file, kLongestText)
+                       : from_input ? read_standard_input() : typed_text;
+    if (text.empty())
+        throw Error(ErrorFacts{.problem = "there is nothing in the text",
+                               .file = from_file ? text_file : "",
+                               .item = from_file ? "" : from_input ? "standard input" : "--text",
+                               .hint = "Give at least one character"});
+    return text;
+}
+
+std::string TextArguments::pair() const {
+    if (has_pair() && typed_pair.empty())
+        throw Error(ErrorFacts{
+            .problem = "there is nothing in the text", .item = "--pair", .hint = "Leave --pair out for a single text"});
+    return typed_pair;
+}
+
+void ComputeOptions::add(Definition& definition) {
+    definition.add_choice("--dtype", dtype, {"float32", "bfloat16", "float64"}, "what the numbers are computed in");
+    definition.add_choice("--device", device, {"auto", "cpu", "cuda"}, "where they are computed");
+    definition.app->add_option("--threads", threads, "threads to compute with; 0: one for each core")
+        ->type_name("N")
+        ->check(CLI::Range(0, 1024));
+}
+
+std::vector<std::int64_t> parse_index_list(const std::string& text, const std::string& option) {
+    const auto wrong = [&](std::string_view part) {
+        return UsageError(option + ": \"" + std::string(part) + "\" is not a number or a range like 2-5");
+    };
+    const auto number = [&](std::string_view digits, std::string_view part) {
+        std::int64_t value = 0;
+        const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        if (code != std::errc{} || end != digits.data() + digits.size() || value < 0 || value > 1'000'000)
+            throw wrong(part);
+        return value;
+    };
+    std::set<std::int64_t> values;
+    std::string_view rest = text;
+    for (bool more = true; more;) {
+        const std::size_t comma = rest.find(',');
+        const std::string_view part = rest.substr(0, comma);
+        more = comma != std::string_view::npos;
+        if (more) rest.remove_prefix(comma + 1);
+        const std::size_t dash = part.find('-');
+        const std::int64_t first = number(part.substr(0, dash), part);
+        const std::int64_t last = dash == std::string_view::npos ? first : number(part.substr(dash + 1), part);
+        if (last < first) throw wrong(part);
+        for (std::int64_t value = first; value <= last; ++value) values.insert(value);
+    }
+    return {values.begin(), values.end()};
+}
+
+}  // namespace headlight::cli

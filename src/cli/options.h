@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Options that several commands share, defined once.
+#pragma once
+
+#include "cli/command.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace headlight::cli {
+
+/// MODEL: a folder, a built-in name, an id in the local Hugging Face cache.
+struct ModelArgument {
+    std::string typed;
+    void add(Definition&);
+    /// Error for what is not there and for formats that cannot be read.
+    std::filesystem::path folder() const;
+};
+
+/// --text, --text-file, --pair; "-" is standard input.
+struct TextArguments {
+    std::string typed_text, text_file, typed_pair;
+    CLI::Option* text_option = nullptr;
+    CLI::Option* file_option = nullptr;
+    CLI::Option* pair_option = nullptr;
+
+    void add(Definition&);
+    void require() const;  ///< UsageError when neither --text nor --text-file was given
+    bool given() const { return text_option->count() > 0 || file_option->count() > 0; }
+    bool has_pair() const { return pair_option->count() > 0; }
+    /// Error for a text with nothing in it.
+    std::string text() const;
+    std::string pair() const;
+};
+
+/// --dtype and --device.
+struct ComputeOptions {
+    std::string dtype = "float32";
+    std::string device = "auto";
+    int threads = 0;
+    void add(Definition&);
+};
+
+/// "0,2,5-7" -> 0 2 5 6 7, sorted, each once. UsageError names the option and the part that is no number.
+std::vector<std::int64_t> parse_index_list(const std::string& text, const std::string& option);
+
+}  // namespace headlight::cli

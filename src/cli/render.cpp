@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/run_text.h"
+#include "headlight/analyze/head_table.h"
+#include "headlight/base/error.h"
+#include "headlight/figure/request.h"
+
+#include <QGuiApplication>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace headlight::cli {
+namespace {
+
+using figure::Request;
+
+struct Options {
+    ModelArgument model;
+    TextArguments text;
+    ComputeOptions compute;
+    std::string view, out;
+    std::int64_t layer = -1, query = -1, key = -1;
+    std::string heads;
+    std::string filter = "all", weighting = "attention";
+    bool hide_sinks = false, hide_special = false, no_renormalise = false, words = false;
+    std::string cells = "auto";
+    bool mean = false, sorted = false, collapsed = false;
+    std::string theme = "light", ramp = "ink", palette = "category10", transfer = "linear";
+    double gamma = 0.5, threshold = 0, keep_mass = 1;
+    double width = 1000, height = 0, size_mm = 0, scale = 2;
+    bool transparent = false, no_footer = false;
+};
+
+template <class T>
+T chosen(const std::string& word, std::initializer_list<std::pair<const char*, T>> table) {
+    for (const auto& [name, value] : table)
+        if (word == name) return value;
+    throw UsageError("unknown word " + word);
+}
+
+void define_what(Definition& d, Options& o) {
+    d.add_choice("--view", o.view, {"head", "matrix", "model", "neuron"}, "what to draw")->required();
+    const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
+        d.app->add_option(flag, value, help)->type_name("N")->check(CLI::NonNegativeNumber);
+    };
+    index("--layer", o.layer, "the layer, from 0 (default: that of a head worth looking at)");
+    d.app->add_option("--heads,--head", o.heads, "heads of the layer, from 0: 5, 0,2,4-7 or all (default: by view)")
+        ->type_name("LIST");
+    index("--query", o.query, "pin the token that looks, by position from 0");
+    index("--key", o.key, "pin the token that is looked at, by position from 0");
+    d.add_choice("--filter", o.filter, {"all", "a-a", "b-b", "a-b", "b-a"}, "of a pair: who looks at whom");
+    d.add_choice("--weighting", o.weighting, {"attention", "value-norm"}, "what a weight is");
+    d.app->add_flag("--hide-sinks", o.hide_sinks, "leave out attention to the first token");
+    d.app->add_flag("--hide-special", o.hide_special, "leave out special tokens");
+    d.app->add_flag("--no-renormalise", o.no_renormalise, "rows keep what is left after hiding");
+    d.app->add_flag("--words", o.words, "merge sub-words to words");
+    d.add_choice("--cells", o.cells, {"auto", "lines", "maps"}, "model view: what a cell holds");
+    d.app->add_flag("--mean", o.mean, "model view: pool by mean instead of maximum");
+    d.app->add_flag("--sorted", o.sorted, "neuron view: dimensions by contribution instead of by index");
+    d.app->add_flag("--collapsed", o.collapsed, "neuron view: without the vectors");
+}
+
+void define_looks(Definition& d, Options& o) {
+    d.add_choice("--theme", o.theme, {"light", "dark"}, "colours");
+    d.add_choice("--ramp", o.ramp, {"ink", "viridis", "cividis", "magma"}, "colours of maps");
+    d.add_choice("--palette", o.palette, {"category10", "okabe-ito"}, "colours of heads");
+    d.add_choice("--transfer", o.transfer, {"linear", "log", "gamma", "per-row", "rank"}, "from a weight to its strength");
+    const auto number = [&](const char* flag, double& value, const char* help, double low, double high) {
+        d.app->add_option(flag, value, help)->type_name("X")->check(CLI::Range(low, high))->capture_default_str();
+    };
+    number("--gamma", o.gamma, "exponent of --transfer gamma", 0.01, 10);
+    number("--threshold", o.threshold, "weights below are not drawn", 0, 1);
+    number("--keep-mass", o.keep_mass, "of each row draw the largest weights up to this share", 0, 1);
+    number("--width", o.width, "width in px", 100, 20000);
+    number("--height", o.height, "height in px; 0: as tall as the content", 0, 20000);
+    d.app->add_option("--size-mm", o.size_mm, "width in mm: 85 is a journal's column, 178 two")
+        ->type_name("X")
+        ->check(CLI::Range(20.0, 2000.0));
+    number("--scale", o.scale, "PNG pixels per px", 1, 4);
+    d.app->add_flag("--transparent", o.transparent, "no paper behind the figure");
+    d.app->add_flag("--no-footer", o.no_footer, "without the line that says how it was made");
+}
+
+figure::ExportOptions output_of(const Options& o) {
+    figure::ExportOptions out;
+    using figure::Ramp;
+    using Curve = figure::Transfer::Curve;
+    out.style.theme = o.theme == "dark" ? &figure::Theme::dark_theme() : &figure::Theme::light();
+    out.style.ramp = chosen<Ramp>(o.ramp, {{"ink", Ramp::ink}, {"viridis", Ramp::viridis}, {"cividis", Ramp::cividis},
+                                           {"magma", Ramp::magma}});
+    out.style.palette =
+        o.palette == "okabe-ito" ? figure::HeadPalette::okabe_ito : figure::HeadPalette::category10;
+    out.style.transfer.curve =
+        chosen<Curve>(o.transfer, {{"linear", Curve::linear}, {"log", Curve::log}, {"gamma", Curve::gamma},
+                                   {"per-row", Curve::per_row}, {"rank", Curve::rank}});
+    out.style.transfer.gamma = o.gamma;
+    out.style.transfer.threshold = o.threshold;
+    out.style.transfer.keep_mass = o.keep_mass;
+    out.size_px = {o.width, o.height};
+    if (o.size_mm > 0) out.width_mm = o.size_mm;
+    out.scale = o.scale;
+    out.transparent = o.transparent;
+    out.footer = !o.no_footer;
+    return out;
+}
+
+analyze::PatternOptions pattern_of(const Options& o) {
+    using analyze::PairFilter;
+    analyze::PatternOptions pattern;
+    pattern.filter = chosen<PairFilter>(o.filter, {{"all", PairFilter::all}, {"a-a", PairFilter::a_to_a},
+                                                   {"b-b", PairFilter::b_to_b}, {"a-b", PairFilter::a_to_b},
+                                                   {"b-a", PairFilter::b_to_a}});
+    if (o.weighting == "value-norm") pattern.weighting = analyze::Weighting::value_norm;
+    pattern.hide_first = o.hide_sinks;
+    pattern.hide_special = o.hide_special;
+    pattern.renormalise = !o.no_renormalise;
+    pattern.merge_words = o.words;
+    return pattern;
+}
+
+/// Heads as typed; by default all of the layer in the head view, one worth looking at in the others.
+std::vector<Head> heads_of(const Options& o, const trace::Trace& trace, Head interesting) {
+    std::vector<Head> heads;
+    const bool all = o.heads == "all" || (o.heads.empty() && o.view == "head");
+    if (all) {
+        for (std::int64_t head = 0; head < trace.config().n_heads; ++head) heads.emplace_back(head);
+    } else if (o.heads.empty()) {
+        heads.push_back(interesting);
+    } else {
+        for (const std::int64_t head : parse_index_list(o.heads, "--heads")) heads.emplace_back(head);
+    }
+    return heads;
+}
+
+Request request_of(const Options& o, const trace::Trace& trace) {
+    Request request;
+    request.view = chosen<Request::View>(o.view, {{"head", Request::View::head}, {"matrix", Request::View::matrix},
+                                                  {"model", Request::View::model}, {"neuron", Request::View::neuron}});
+    request.pattern = pattern_of(o);
+    request.output = output_of(o);
+    if (o.query >= 0) request.query = Position(o.query);
+    if (o.key >= 0) request.key = Position(o.key);
+
+    HeadId interesting{Layer(o.layer), Head(0)};
+    if (o.layer < 0 && request.view != Request::View::model) interesting = analyze::interesting_head(analyze::head_table(trace));
+    request.layer = o.layer < 0 && request.view == Request::View::model ? Layer(0) : interesting.layer;
+    if (request.view != Request::View::model) {
+        request.heads = heads_of(o, trace, interesting.head);
+    } else {
+        using Cells = figure::ModelViewOptions::Cells;
+        request.model.cells = chosen<Cells>(o.cells, {{"auto", Cells::automatic}, {"lines", Cells::lines}, {"maps", Cells::maps}});
+        request.model.mean = o.mean;
+        if (o.layer >= 0 && !o.heads.empty())
+            request.model.detail = HeadId{Layer(o.layer), heads_of(o, trace, Head(0)).front()};
+    }
+    request.neuron.sorted = o.sorted;
+    request.neuron.expanded = !o.collapsed;
+    figure::check(trace, request);
+    if (request.view == Request::View::neuron && !request.query)
+        request.query = analyze::interesting_pair(trace, {request.layer, request.heads.front()}).query;
+    return request;
+}
+
+int render(const Options& o, const Console& console) {
+    figure::format_of(o.out);  // a wrong extension is told before the work
+    if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
+    // Pictures are painted in memory: no display is asked for, whatever the session has.
+    ::setenv("QT_QPA_PLATFORM", "offscreen", 1);
+    int argc = 1;
+    char name[] = "headlight";
+    char* argv[] = {name, nullptr};
+    const QGuiApplication application(argc, argv);
+
+    const auto trace = run_text(o.model, o.text, o.compute, {}, console);
+    const Request request = request_of(o, *trace);
+    const auto figure = figure::make_figure(trace, request);
+    const std::string format = std::filesystem::path(o.out).extension().string().substr(1);
+    figure::export_figure(*figure, figure::selection_of(request), figure::provenance_of(*trace, request, format),
+                          request.output, o.out);
+    console.note("wrote " + o.out);
+    return 0;
+}
+
+}  // namespace
+
+Action define_render(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<Options>();
+    options->model.add(definition);
+    options->text.add(definition);
+    CLI::Option* out =
+        definition.app->add_option("--out", options->out, "the file to write: .png, .svg, .pdf, .csv, .npz or .json");
+    out->type_name("FILE")->required();
+    definition.kinds[out] = ValueKind::file;
+    define_what(definition, *options);
+    define_looks(definition, *options);
+    options->compute.add(definition);
+    return [options, console = definition.console] { return render(*options, *console); };
+}
+
+}  // namespace headlight::cli

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/command.h"
+#include "cli/nearest.h"
+#include "headlight/base/error.h"
+
+#include <CLI/Error.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+
+namespace headlight::cli {
+namespace {
+
+constexpr int kDone = 0, kCouldNot = 1, kWrongUsage = 2;
+
+const Command* find_command(std::string_view name) {
+    for (const Command& command : commands())
+        if (command.name == name) return &command;
+    return nullptr;
+}
+
+/// File names and tensor names may hold anything: nothing of it may steer the terminal.
+std::string printable(std::string_view text) {
+    std::string safe;
+    for (const char c : text) safe += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    return safe;
+}
+
+void say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
+
+int say_could_not(const Console& console, std::string_view message) {
+    console.clear_progress();
+    say("headlight: " + printable(message));
+    return kCouldNot;
+}
+
+int say_wrong_usage(const CLI::App& app, const std::string& message) {
+    say(app.get_name() + ": " + printable(message));
+    say("Try: " + app.get_name() + " --help");
+    return kWrongUsage;
+}
+
+std::string unexpected(const CLI::App& app) {
+    std::string message;
+    for (const std::string& word : app.remaining()) {
+        const bool is_option = word.size() > 1 && word.front() == '-';
+        std::vector<std::string> known;
+        for (const CLI::Option* option : app.get_options())
+            for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+        const std::string near = is_option ? nearest(word.substr(0, word.find('=')), known) : "";
+        if (!message.empty()) message += "; ";
+        message += (is_option ? "unknown option " : "one word too many: ") + word;
+        if (!near.empty()) message += "; did you mean " + near + "?";
+        if (is_option) break;  // what follows an unknown option may be its value
+    }
+    return message;
+}
+
+/// The first word alone: "headlight tokenise" is a misspelt command, not a model.
+std::string misspelt_command(const std::string& word) {
+    std::vector<std::string> names;
+    for (const Command& command : commands()) names.emplace_back(command.name);
+    const std::string near = nearest(word, names);
+    return near.empty() ? "" : "unknown command " + word + "; did you mean headlight " + near + "?";
+}
+
+int run_action(const Built& built) {
+    const Console& console = *built.definition.console;
+    try {
+        return built.action();
+    } catch (const UsageError& e) {
+        return say_wrong_usage(*built.definition.app, e.what());
+    } catch (const Error& e) {
+        return say_could_not(console, e.what());
+    } catch (const Cancelled&) {
+        say_could_not(console, "cancelled");
+        end_interrupted();
+    } catch (const std::bad_alloc&) {
+        return say_could_not(console, "not enough memory");
+    } catch (const std::exception& e) {
+        // LibTorch's messages go on with a stack trace: the first line says it.
+        const std::string_view text = e.what();
+        return say_could_not(console, text.substr(0, text.find('\n')));
+    }
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv, const Frontend& frontend) {
+    install_signal_messages();
+    std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    const Command* command = words.empty() ? nullptr : find_command(words.front());
+    if (command)
+        words.erase(words.begin());
+    else
+        command = &window_command();
+
+    const Built built = build(*command, frontend);
+    CLI::App& app = *built.definition.app;
+    const std::string first = words.empty() ? "" : words.front();
+    try {
+        std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+        app.parse(words);
+    } catch (const CLI::CallForHelp&) {
+        std::fputs(app.help().c_str(), stdout);
+        return std::fflush(stdout) == 0 ? kDone : kCouldNot;
+    } catch (const CLI::CallForVersion& e) {
+        std::puts(e.what());
+        return std::fflush(stdout) == 0 ? kDone : kCouldNot;
+    } catch (const CLI::ExtrasError&) {
+        const std::string misspelt = command == &window_command() ? misspelt_command(first) : "";
+        return say_wrong_usage(app, misspelt.empty() ? unexpected(app) : misspelt);
+    } catch (const CLI::ParseError& e) {
+        return say_wrong_usage(app, e.what());
+    }
+    return run_action(built);
+}
+
+}  // namespace headlight::cli

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/run_text.h"
+#include "cli/token_json.h"
+#include "headlight/base/error.h"
+#include "headlight/base/version.h"
+#include "headlight/io/npz.h"
+#include "headlight/io/safetensors.h"
+#include "headlight/trace/tensors.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+namespace headlight::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+    ModelArgument model;
+    TextArguments text;
+    ComputeOptions compute;
+    std::string capture;
+    std::string out;
+};
+
+bool is_npz(const std::string& path) { return fs::path(path).extension() == ".npz"; }
+
+void check_format(const std::string& path) {
+    const std::string extension = fs::path(path).extension();
+    if (extension != ".safetensors" && extension != ".npz")
+        throw UsageError("--out: \"" + path + "\" ends neither in .safetensors nor in .npz");
+}
+
+std::vector<std::string> split_globs(const std::string& text) {
+    std::vector<std::string> globs;
+    std::size_t begin = 0;
+    for (std::size_t at = 0; at <= text.size(); ++at) {
+        if (at < text.size() && text[at] != ',') continue;
+        if (at > begin) globs.push_back(text.substr(begin, at - begin));
+        begin = at + 1;
+    }
+    return globs;
+}
+
+/// What goes into the file: what was asked for, or by default what the views need. The views compute patterns when
+/// something looks at them; a file has to hold them.
+std::vector<model::HookPoint> points_of(const trace::Trace& trace, const trace::CapturePlan& plan) {
+    std::set<model::HookPoint> points;
+    for (const model::HookPoint point : plan.resolve(trace.config())) points.insert(point);
+    if (plan.globs.empty())
+        for (std::int64_t layer = 0; layer < trace.config().n_layers; ++layer)
+            points.insert({model::Hook::pattern, Layer(layer)});
+    return {points.begin(), points.end()};
+}
+
+io::DType stored_type(at::ScalarType type) {
+    switch (type) {
+        case at::kFloat: return io::DType::F32;
+        case at::kDouble: return io::DType::F64;
+        case at::kBFloat16: return io::DType::BF16;
+        case at::kHalf: return io::DType::F16;
+        default: throw Error("a tensor of a type that cannot be written");
+    }
+}
+
+std::map<std::string, std::string> metadata_of(const trace::Trace& trace, const std::string& capture) {
+    std::map<std::string, std::string> metadata{{"format", "headlight trace"},
+                                                {"version", version()},
+                                                {"model", fs::absolute(trace.model()->folder()).lexically_normal().string()},
+                                                {"model_hash", trace.model()->hash()},
+                                                {"family", trace.config().family},
+                                                {"dtype", trace.info().dtype},
+                                                {"device", trace.info().device},
+                                                {"text", trace.text_a()},
+                                                {"capture", capture.empty() ? "default" : capture},
+                                                {"tokens", token_json(trace.encoding())}};
+    if (!trace.text_b().empty()) metadata["pair"] = trace.text_b();
+    return metadata;
+}
+
+int run_trace(const Options& options, const Console& console) {
+    check_format(options.out);
+    trace::CapturePlan plan;
+    plan.globs = split_globs(options.capture);
+    if (!options.capture.empty() && plan.globs.empty()) throw UsageError("--capture: no hook is named");
+    plan.overview = false;
+    const auto trace = run_text(options.model, options.text, options.compute, plan, console);
+
+    std::vector<at::Tensor> tensors;  // keeps the bytes while they are written
+    std::vector<io::ArrayRef> arrays;
+    for (const model::HookPoint point : points_of(*trace, plan)) {
+        const at::Tensor& tensor = tensors.emplace_back(trace::tensor(*trace, point).to(at::kCPU).contiguous());
+        arrays.push_back({model::name_of(point), stored_type(tensor.scalar_type()), tensor.sizes().vec(),
+                          {static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()}});
+    }
+    const auto metadata = metadata_of(*trace, options.capture);
+    if (is_npz(options.out))
+        io::write_npz(options.out, arrays, metadata);
+    else
+        io::write_safetensors(options.out, arrays, metadata);
+
+    std::size_t bytes = 0;
+    for (const io::ArrayRef& array : arrays) bytes += array.bytes.size();
+    char line[160];
+    std::snprintf(line, sizeof line, "%lld tokens, %zu tensors, %.1f MB, %.0f ms", static_cast<long long>(trace->tokens()),
+                  arrays.size(), static_cast<double>(bytes) / 1e6, trace->info().seconds * 1e3);
+    console.note(line);
+    return 0;
+}
+
+}  // namespace
+
+Action define_trace(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<Options>();
+    options->model.add(definition);
+    options->text.add(definition);
+    definition.app
+        ->add_option("--capture", options->capture,
+                     "hooks to write, by name with * and ?, separated by commas; all: every one (default: what the "
+                     "views need)")
+        ->type_name("GLOB,...");
+    CLI::Option* out = definition.app->add_option("--out", options->out, "the file to write: .safetensors or .npz");
+    out->type_name("FILE")->required();
+    definition.kinds[out] = ValueKind::file;
+    options->compute.add(definition);
+    return [options, console = definition.console] { return run_trace(*options, *console); };
+}
+
+}  // namespace headlight::cli

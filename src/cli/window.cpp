@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/command.h"
+#include "cli/nearest.h"
+#include "cli/options.h"
+#include "headlight/base/error.h"
+#include "headlight/base/version.h"
+
+namespace headlight::cli {
+namespace {
+
+struct Options {
+    ModelArgument model;
+    TextArguments text;
+    std::string device = "auto";
+};
+
+/// A wrong model is told here: on a terminal, before a window opens.
+void check_model(const ModelArgument& model) {
+    try {
+        model.folder();
+    } catch (const Error&) {
+        std::vector<std::string> names;
+        for (const Command& command : commands()) names.emplace_back(command.name);
+        const std::string near = nearest(model.typed, names);
+        if (near.empty()) throw;
+        throw UsageError("\"" + model.typed + "\" is neither a model nor a command; did you mean headlight " + near + "?");
+    }
+}
+
+}  // namespace
+
+Action define_window(Definition& definition, const Frontend& frontend) {
+    auto options = std::make_shared<Options>();
+    options->model.add(definition);
+    definition.app->get_option("MODEL")->required(false);
+    options->text.add(definition);
+    definition.add_choice("--device", options->device, {"auto", "cpu", "cuda"}, "where the numbers are computed");
+    definition.app->set_version_flag("--version", std::string("headlight ") + version());
+    return [options, open = frontend.open_window] {
+        WindowRequest request;
+        request.device = options->device;
+        if (!options->model.typed.empty()) {
+            check_model(options->model);
+            request.model = options->model.typed;
+        }
+        if (options->text.given()) request.text = options->text.text();
+        if (options->text.has_pair()) request.pair = options->text.pair();
+        if (!open)
+            throw Error(ErrorFacts{.problem = "this build of Headlight has no window",
+                                   .hint = "Build with -DHEADLIGHT_GUI=ON, or use a command: headlight --help"});
+        return open(request);
+    };
+}
+
+}  // namespace headlight::cli

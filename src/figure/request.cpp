@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/figure/request.h"
+
+#include "headlight/base/error.h"
+#include "headlight/base/version.h"
+#include "headlight/model/locate.h"
+
+#include <charconv>
+#include <system_error>
+
+namespace headlight::figure {
+namespace {
+
+using Options = std::vector<std::pair<std::string, std::string>>;
+
+std::string number(double value) {
+    char text[32];
+    const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+    return {text, end};
+}
+
+const char* word(Request::View view) {
+    switch (view) {
+        case Request::View::head: return "head";
+        case Request::View::matrix: return "matrix";
+        case Request::View::model: return "model";
+        case Request::View::neuron: return "neuron";
+    }
+    return "";
+}
+
+const char* word(analyze::PairFilter filter) {
+    switch (filter) {
+        case analyze::PairFilter::all: return "all";
+        case analyze::PairFilter::a_to_a: return "a-a";
+        case analyze::PairFilter::b_to_b: return "b-b";
+        case analyze::PairFilter::a_to_b: return "a-b";
+        case analyze::PairFilter::b_to_a: return "b-a";
+    }
+    return "";
+}
+
+const char* word(Transfer::Curve curve) {
+    switch (curve) {
+        case Transfer::Curve::linear: return "linear";
+        case Transfer::Curve::log: return "log";
+        case Transfer::Curve::gamma: return "gamma";
+        case Transfer::Curve::per_row: return "per-row";
+        case Transfer::Curve::rank: return "rank";
+    }
+    return "";
+}
+
+const char* word(Ramp ramp) {
+    switch (ramp) {
+        case Ramp::ink: return "ink";
+        case Ramp::viridis: return "viridis";
+        case Ramp::cividis: return "cividis";
+        case Ramp::magma: return "magma";
+    }
+    return "";
+}
+
+/// 0 1 2 5 -> "0-2,5"
+std::string list(const std::vector<Head>& heads) {
+    std::string text;
+    for (std::size_t i = 0; i < heads.size();) {
+        std::size_t last = i;
+        while (last + 1 < heads.size() && heads[last + 1].value == heads[last].value + 1) ++last;
+        text += (text.empty() ? "" : ",") + std::to_string(heads[i].value);
+        if (last > i) text += "-" + std::to_string(heads[last].value);
+        i = last + 1;
+    }
+    return text;
+}
+
+void put_what(Options& out, const Request& r) {
+    out.emplace_back("view", word(r.view));
+    const bool whole_model = r.view == Request::View::model;
+    if (!whole_model) out.emplace_back("layer", std::to_string(r.layer.value));
+    if (whole_model && r.model.detail) {
+        out.emplace_back("layer", std::to_string(r.model.detail->layer.value));
+        out.emplace_back("heads", std::to_string(r.model.detail->head.value));
+    }
+    if (!whole_model && !r.heads.empty()) out.emplace_back("heads", list(r.heads));
+    if (r.query) out.emplace_back("query", std::to_string(r.query->value));
+    if (r.key) out.emplace_back("key", std::to_string(r.key->value));
+    if (whole_model && r.model.cells != ModelViewOptions::Cells::automatic)
+        out.emplace_back("cells", r.model.cells == ModelViewOptions::Cells::lines ? "lines" : "maps");
+    if (whole_model && r.model.mean) out.emplace_back("mean", "");
+    if (r.view == Request::View::neuron && r.neuron.sorted) out.emplace_back("sorted", "");
+    if (r.view == Request::View::neuron && !r.neuron.expanded) out.emplace_back("collapsed", "");
+}
+
+void put_pattern(Options& out, const analyze::PatternOptions& p) {
+    if (p.filter != analyze::PairFilter::all) out.emplace_back("filter", word(p.filter));
+    if (p.weighting == analyze::Weighting::value_norm) out.emplace_back("weighting", "value-norm");
+    if (p.hide_first) out.emplace_back("hide-sinks", "");
+    if (p.hide_special) out.emplace_back("hide-special", "");
+    if (!p.renormalise) out.emplace_back("no-renormalise", "");
+    if (p.merge_words) out.emplace_back("words", "");
+}
+
+void put_looks(Options& out, const ExportOptions& o) {
+    const Style defaults;
+    const Style& s = o.style;
+    if (s.theme->dark) out.emplace_back("theme", "dark");
+    if (s.ramp != defaults.ramp) out.emplace_back("ramp", word(s.ramp));
+    if (s.palette == HeadPalette::okabe_ito) out.emplace_back("palette", "okabe-ito");
+    if (s.transfer.curve != defaults.transfer.curve) out.emplace_back("transfer", word(s.transfer.curve));
+    if (s.transfer.curve == Transfer::Curve::gamma) out.emplace_back("gamma", number(s.transfer.gamma));
+    if (s.transfer.threshold != 0) out.emplace_back("threshold", number(s.transfer.threshold));
+    if (s.transfer.keep_mass != 1) out.emplace_back("keep-mass", number(s.transfer.keep_mass));
+}
+
+void put_size(Options& out, const ExportOptions& o) {
+    const ExportOptions defaults;
+    if (o.size_px.width() != defaults.size_px.width()) out.emplace_back("width", number(o.size_px.width()));
+    if (o.size_px.height() != defaults.size_px.height()) out.emplace_back("height", number(o.size_px.height()));
+    if (o.width_mm) out.emplace_back("size-mm", number(*o.width_mm));
+    if (o.scale != defaults.scale) out.emplace_back("scale", number(o.scale));
+    if (o.transparent) out.emplace_back("transparent", "");
+    if (!o.footer) out.emplace_back("no-footer", "");
+}
+
+/// One word of a POSIX shell, quoted where it must be.
+std::string shell_word(const std::string& text) {
+    constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
+    if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+    std::string out = "'";
+    for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return out + "'";
+}
+
+/// A built-in model by its name, another by its whole path: the same however it was typed.
+std::string model_reference(const std::filesystem::path& folder) {
+    std::error_code ignored;
+    for (const std::filesystem::path& parent : model::built_in_model_folders())
+        if (std::filesystem::equivalent(parent / folder.filename(), folder, ignored)) return folder.filename().string();
+    return std::filesystem::absolute(folder, ignored).lexically_normal().string();
+}
+
+std::string command_of(const trace::Trace& trace, const Request& request, const std::string& format) {
+    std::string line = "headlight render " + shell_word(model_reference(trace.model()->folder())) + " --text " +
+                       shell_word(trace.text_a());
+    if (!trace.text_b().empty()) line += " --pair " + shell_word(trace.text_b());
+    if (trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
+    for (const auto& [name, value] : options_of(request))
+        line += " --" + name + (value.empty() ? "" : " " + shell_word(value));
+    return line + " --out figure." + format;
+}
+
+[[noreturn]] void fail_index(const char* what, std::int64_t index, std::int64_t count) {
+    throw Error(ErrorFacts{.problem = std::string("there is no such ") + what,
+                           .item = std::string(what) + " " + std::to_string(index),
+                           .expected = "0 to " + std::to_string(count - 1)});
+}
+
+void check_index(const char* what, std::int64_t index, std::int64_t count) {
+    if (index < 0 || index >= count) fail_index(what, index, count);
+}
+
+}  // namespace
+
+void check(const trace::Trace& trace, const Request& request) {
+    const model::ModelConfig& config = trace.config();
+    check_index("layer", request.layer.value, config.n_layers);
+    for (const Head head : request.heads) check_index("head", head.value, config.n_heads);
+    if (request.query) check_index("query", request.query->value, trace.tokens());
+    if (request.key) check_index("key", request.key->value, trace.tokens());
+    if (request.model.detail) {
+        check_index("layer", request.model.detail->layer.value, config.n_layers);
+        check_index("head", request.model.detail->head.value, config.n_heads);
+    }
+    if (request.pattern.filter != analyze::PairFilter::all && trace.text_b().empty())
+        throw Error(ErrorFacts{.problem = "a pair filter needs two sentences",
+                               .item = word(request.pattern.filter),
+                               .hint = "Give the second one"});
+    if (request.heads.empty() && request.view != Request::View::model)
+        throw Error(ErrorFacts{.problem = "no head was chosen", .item = word(request.view)});
+}
+
+std::unique_ptr<Figure> make_figure(TracePtr trace, const Request& request) {
+    check(*trace, request);
+    std::vector<HeadId> ids;
+    for (const Head head : request.heads) ids.push_back({request.layer, head});
+    switch (request.view) {
+        case Request::View::head: return head_view(std::move(trace), request.layer, request.heads, request.pattern);
+        case Request::View::matrix: return matrix_view(std::move(trace), std::move(ids), request.pattern);
+        case Request::View::model: return model_view(std::move(trace), request.pattern, request.model);
+        case Request::View::neuron: {
+            const Position query = request.query.value_or(Position(trace->tokens() - 1));
+            return neuron_view(std::move(trace), ids.front(), query, request.neuron);
+        }
+    }
+    throw Error("unknown view");
+}
+
+Selection selection_of(const Request& request) {
+    Selection selection;
+    selection.layer = request.layer;
+    selection.heads = request.heads;
+    selection.focus = {request.layer, request.heads.empty() ? Head(0) : request.heads.front()};
+    if (request.model.detail) selection.focus = *request.model.detail;
+    if (request.query) selection.pinned_queries = {*request.query};
+    if (request.key) selection.pinned_keys = {*request.key};
+    return selection;
+}
+
+Options options_of(const Request& request) {
+    Options out;
+    put_what(out, request);
+    put_pattern(out, request.pattern);
+    put_looks(out, request.output);
+    put_size(out, request.output);
+    return out;
+}
+
+Provenance provenance_of(const trace::Trace& trace, const Request& request, const std::string& format) {
+    Provenance provenance;
+    provenance.model = trace.config().name;
+    provenance.model_hash = trace.model()->hash();
+    provenance.text = trace.text_a();
+    provenance.pair = trace.text_b();
+    provenance.dtype = trace.info().dtype;
+    provenance.version = version();
+    provenance.options = options_of(request);
+    provenance.command = command_of(trace, request, format);
+    return provenance;
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "program.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headlight {
+namespace {
+
+using nlohmann::json;
+using test::built_in_model;
+using test::headlight;
+using test::Outcome;
+using test::TempFolder;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(InfoJson, IsTheDocumentedObject) {
+    const Outcome outcome = headlight({"info", "novella-7m", "--json"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, IsEmpty());
+    const json root = json::parse(outcome.out);
+    for (const char* key : {"name", "family", "architecture", "folder", "hash", "config", "parameters", "tokenizer", "tensors",
+                            "load_report", "files"})
+        EXPECT_TRUE(root.contains(key)) << key;
+    EXPECT_EQ(root["family"], "bloom");
+    EXPECT_EQ(root["config"]["n_layers"], 6);
+    EXPECT_EQ(root["config"]["positions"], "alibi");
+    EXPECT_EQ(root["hash"].get<std::string>().size(), 64u);
+
+    // Parts add up, and to what the file holds: every tensor of this model is a parameter.
+    std::int64_t parts = 0, elements = 0;
+    for (const auto& [part, count] : root["parameters"]["parts"].items()) parts += count.get<std::int64_t>();
+    EXPECT_EQ(parts, root["parameters"]["total"]);
+    for (const json& tensor : root["tensors"]) {
+        std::int64_t n = 1;
+        for (const json& size : tensor["shape"]) n *= size.get<std::int64_t>();
+        elements += n;
+        EXPECT_FALSE(tensor["parameters"].empty()) << tensor["name"];
+    }
+    EXPECT_EQ(elements, parts);
+    EXPECT_TRUE(root["load_report"]["unused"].empty());
+    EXPECT_GE(root["load_report"]["loaded"].size(), root["tensors"].size());
+}
+
+TEST(Info, ForPeopleNamesThePartsAndFiles) {
+    const Outcome outcome = headlight({"info", "novella-7m", "--tensors"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    for (const char* part : {"BloomForCausalLM", "attention", "total", "model.safetensors", "n_layers", "byte-level BPE",
+                             "query_key_value.weight"})
+        EXPECT_THAT(outcome.out, HasSubstr(part));
+}
+
+// A copy of the built-in model with one file replaced: what a damaged download looks like.
+void expect_refused(const std::string& file, const std::string& content, const std::vector<std::string>& parts) {
+    const TempFolder folder;
+    for (const auto& entry : std::filesystem::directory_iterator(built_in_model()))
+        std::filesystem::create_symlink(entry.path(), folder.path() / entry.path().filename());
+    std::filesystem::remove(folder / file);
+    if (content != "(none)") folder.write(file, content);
+    const Outcome outcome = headlight({"info", folder.path()});
+    EXPECT_EQ(outcome.code, 1) << file;
+    EXPECT_THAT(outcome.out, IsEmpty());
+    for (const std::string& part : parts) EXPECT_THAT(outcome.err, HasSubstr(part));
+}
+
+TEST(Info, RefusesDamagedModels) {
+    const std::string weights = test::slurp(built_in_model() + "/model.safetensors");
+    expect_refused("config.json", "(none)", {"config.json"});
+    expect_refused("config.json", "{\"model_type\": ", {"broken JSON", "config.json", "line 1"});
+    expect_refused("config.json", "[]", {"config.json"});
+    expect_refused("config.json", R"({"model_type":"quaternion"})", {"config.json", "quaternion"});
+    expect_refused("model.safetensors", "(none)", {"no weights", "model.safetensors"});
+    expect_refused("model.safetensors", "", {"the file is empty", "model.safetensors"});
+    expect_refused("model.safetensors", weights.substr(0, 5000), {"header is longer than the file"});
+    expect_refused("model.safetensors", weights.substr(0, weights.size() - 1), {"past the end of the file", "tensor "});
+    EXPECT_EQ(headlight({"info", "/dev/null"}).code, 1);
+    EXPECT_EQ(headlight({"info", "/nonexistent"}).code, 1);
+}
+
+}  // namespace
+}  // namespace headlight

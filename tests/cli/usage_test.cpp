@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Exit codes, help, and what a wrong call is answered with.
+#include "cli/command.h"
+#include "cli/nearest.h"
+#include "cli/options.h"
+#include "program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headlight::cli {
+namespace {
+
+using test::headlight;
+using test::Outcome;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(Help, OfTheProgramNamesEveryCommand) {
+    const Outcome help = headlight({"--help"});
+    EXPECT_EQ(help.code, 0);
+    EXPECT_THAT(help.err, IsEmpty());
+    for (const Command& command : commands()) EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(command.name) + " "));
+}
+
+// Two real examples each: what they name must be options that the command has.
+TEST(Help, OfEveryCommandShowsTwoExamples) {
+    for (const Command& command : commands()) {
+        const Built built = build(command, {});
+        const std::string help = built.definition.app->help();
+        for (const std::string_view example : command.examples) {
+            EXPECT_THAT(help, HasSubstr("\n  " + std::string(example) + "\n"));
+            EXPECT_THAT(std::string(example), HasSubstr("headlight " + std::string(command.name)));
+            const std::string own(example.substr(0, example.find(" | ")));
+            for (std::size_t at = own.find(" --"); at != std::string::npos; at = own.find(" --", at + 1)) {
+                const std::string option = own.substr(at + 1, own.find_first_of(" =", at + 1) - at - 1);
+                EXPECT_NE(built.definition.app->get_option_no_throw(option), nullptr) << example << ": " << option;
+            }
+        }
+    }
+}
+
+TEST(Help, VersionGoesToStandardOutput) {
+    const Outcome version = headlight({"--version"});
+    EXPECT_EQ(version.code, 0);
+    EXPECT_THAT(version.out, testing::MatchesRegex("headlight [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+struct WrongCall {
+    const char* name;
+    std::vector<std::string> arguments;
+    std::string message;
+};
+void PrintTo(const WrongCall& c, std::ostream* out) { *out << c.name; }
+
+class WrongUsage : public testing::TestWithParam<WrongCall> {};
+
+TEST_P(WrongUsage, IsCodeTwoAndNamesTheNearestWord) {
+    const Outcome outcome = test::in_process(GetParam().arguments);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_THAT(outcome.err, HasSubstr(GetParam().message));
+    EXPECT_THAT(outcome.err, HasSubstr("--help"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WrongUsage,
+    testing::Values(
+        WrongCall{"MisspeltCommand", {"tokenise", "novella-7m", "--json"}, "did you mean headlight tokenize?"},
+        WrongCall{"MisspeltCommandAlone", {"tokenzie"}, "did you mean headlight tokenize?"},
+        WrongCall{"MisspeltOption", {"tokenize", "novella-7m", "--txt", "x"}, "unknown option --txt; did you mean --text?"},
+        WrongCall{"MisspeltOptionWithValue", {"tokenize", "novella-7m", "--tex=x"}, "did you mean --text?"},
+        WrongCall{"NoModel", {"tokenize", "--text", "x"}, "MODEL is required"},
+        WrongCall{"NoText", {"tokenize", "novella-7m"}, "a text is needed"},
+        WrongCall{"OptionWithoutValue", {"tokenize", "novella-7m", "--text"}, "--text"},
+        WrongCall{"TwoTexts", {"tokenize", "novella-7m", "--text", "a", "--text-file", "b"}, "--text excludes --text-file"},
+        WrongCall{"OneWordTooMany", {"tokenize", "novella-7m", "The", "--text", "x"}, "one word too many: The"},
+        WrongCall{"WrongShell", {"completion", "bsh"}, "\"bsh\" is not one of bash zsh fish; did you mean bash?"},
+        WrongCall{"WrongDevice", {"--device", "gpu"}, "\"gpu\" is not one of auto cpu cuda"}),
+    [](const auto& c) { return std::string(c.param.name); });
+
+TEST(Nearest, FindsTheMisspeltWord) {
+    const std::vector<std::string> words{"info", "tokenize", "trace", "render", "--text", "--theme"};
+    EXPECT_EQ(edit_distance("trace", "tarce"), 1);
+    EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
+    EXPECT_EQ(nearest("tarce", words), "trace");
+    EXPECT_EQ(nearest("tok", words), "tokenize");
+    EXPECT_EQ(nearest("--them", words), "--theme");
+    EXPECT_EQ(nearest("quaternion", words), "");
+    EXPECT_EQ(nearest("", words), "");
+}
+
+TEST(IndexList, TakesNumbersAndRanges) {
+    using testing::ElementsAre;
+    EXPECT_THAT(parse_index_list("5", "--heads"), ElementsAre(5));
+    EXPECT_THAT(parse_index_list("4-6,0,5", "--heads"), ElementsAre(0, 4, 5, 6));
+    for (const char* wrong : {"", "a", "1,", ",1", "3-1", "-1", "1-", "1.5", "99999999999999999999", "0-9999999999"})
+        EXPECT_THROW(parse_index_list(wrong, "--heads"), UsageError) << wrong;
+}
+
+TEST(Completion, KnowsEveryCommandAndOption) {
+    for (const char* shell : {"bash", "zsh", "fish"}) {
+        const Outcome script = test::in_process({"completion", shell});
+        EXPECT_EQ(script.code, 0);
+        for (const Command& command : commands()) {
+            EXPECT_THAT(script.out, HasSubstr(std::string(command.name))) << shell;
+            const Built built = build(command, {});
+            for (const CLI::Option* option : built.definition.app->get_options())
+                for (const std::string& name : option->get_lnames())
+                    EXPECT_THAT(script.out, HasSubstr((shell == std::string("fish") ? "-l " : "--") + name)) << shell;
+        }
+    }
+}
+
+/// What bash offers after the words of a line, the last of which is being typed.
+std::string bash_offers(const std::string& words, int count) {
+    const test::TempFolder folder;
+    const std::string script = folder.write("complete", test::in_process({"completion", "bash"}).out);
+    const std::string command = "bash --norc -c 'source " + script + "; COMP_WORDS=(" + words + "); COMP_CWORD=" +
+                                std::to_string(count) + "; _headlight; echo \"${COMPREPLY[@]}\"' > " +
+                                (folder / "offers").string();
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    return test::slurp(folder / "offers");
+}
+
+TEST(Completion, WorksInBash) {
+    EXPECT_EQ(bash_offers("headlight tok", 1), "tokenize\n");
+    EXPECT_EQ(bash_offers("headlight tokenize --te", 2), "--text --text-file\n");
+    EXPECT_EQ(bash_offers("headlight completion z", 2), "zsh\n");
+    EXPECT_EQ(bash_offers("headlight tokenize nov", 2), "novella-7m\n");
+    EXPECT_EQ(bash_offers("headlight --device c", 2), "cpu cuda\n");
+}
+
+TEST(Man, HasEveryCommandAndOption) {
+    const Outcome man = test::in_process({"man"});
+    EXPECT_EQ(man.code, 0);
+    EXPECT_THAT(man.out, testing::StartsWith(".TH HEADLIGHT 1"));
+    for (const Command& command : commands()) EXPECT_THAT(man.out, HasSubstr(".SS " + std::string(command.name) + "\n"));
+    EXPECT_THAT(man.out, HasSubstr("\\fB\\-\\-text\\-file\\fR"));
+}
+
+}  // namespace
+}  // namespace headlight::cli
