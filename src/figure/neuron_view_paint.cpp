@@ -192,7 +192,8 @@ void NeuronFigure::paint_footer(QPainter& painter, double top, const Style& styl
     const QRectF bar(at_.key_x, top + 12, width, 10);
     QLinearGradient gradient(bar.topLeft(), bar.topRight());
     for (int i = 0; i <= 40; ++i)
-        gradient.setColorAt(i / 40.0, number_color(theme, (i - 20) / 20.0 * end, vector_divisor_));
+        // Blended, not transparent: a gradient with alpha becomes an image in PDF.
+        gradient.setColorAt(i / 40.0, signed_color(theme, std::copysign(number_opacity((i - 20) / 20.0 * end, vector_divisor_), i - 20)));
     painter.fillRect(bar, gradient);
     const auto number = [](double x) { return QString::number(x, 'g', 3).replace(u'-', QChar(0x2212)); };
     draw::text(painter, {bar.left(), top + 36}, number(-end), tick, theme.muted);

@@ -84,7 +84,8 @@ public:
     virtual std::string view() const = 0;  ///< "head", "matrix", "model", "neuron", "heads"
     /// Lays out for a width and height of the canvas and returns the content's size (may be taller: it scrolls).
     virtual QSizeF layout(QSizeF available, const Style&, const Selection&) = 0;
-    /// Paints the part of the content in `exposed`; the painter's coordinates are figure units.
+    /// Paints the content in `exposed`, the part that the viewer sees (headings and legends stay at its edges while it
+    /// scrolls); the painter's coordinates are figure units.
     virtual void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const = 0;
     virtual Hit hit_test(QPointF, const Style&, const Selection&) const = 0;
 
@@ -96,6 +97,8 @@ public:
     virtual bool zoomable() const { return false; }
     /// Largest useful zoom (one cell about 80 px).
     virtual double max_zoom() const { return 1; }
+    /// True after a paint that had to leave something coarse: better pixels are on the way, paint again in some 20 ms.
+    virtual bool refining() const { return false; }
 };
 
 }  // namespace headlight::figure
