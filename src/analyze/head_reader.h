@@ -35,6 +35,9 @@ at::Tensor output_norms(const trace::Trace&, HeadId);
 Matrix to_matrix(const at::Tensor&);  ///< of a 2-D tensor
 Vector to_vector(const at::Tensor&);  ///< of a 1-D tensor
 
+/// Rows of [row, token] numbers to read at a time.
+std::int64_t row_block(const trace::Trace&);
+
 /// Calls fn(position, weights [token] float32) for every query in [first, first + count), reading in blocks of rows so
 /// that no [token, token] tensor stands beside the result.
 using RowFn = std::function<void(std::int64_t, const float*)>;

@@ -4,6 +4,7 @@
 #include "analyze/head_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -165,20 +166,26 @@ InterestingPair interesting_pair(const trace::Trace& trace, HeadId id) {
     check_head(trace, id);
     const text::Encoding& encoding = trace.encoding();
     const std::int64_t n = trace.tokens();
-    InterestingPair best{Position(n - 1), Position(0)}, best_special = best;
-    float weight = -1, weight_special = -1;
+    const auto index = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+    enum Class { special, plain, induction, classes };
+    struct Best {
+        InterestingPair pair;
+        float weight = -1;
+    };
+    std::array<Best, classes> best;
     for_each_pattern_row(trace, id, 0, n, [&](std::int64_t i, const float* row) {
-        const std::int64_t last = trace.config().causal ? i : n;
-        for (std::int64_t j = 1; j < last; ++j) {
+        const std::int64_t end = trace.config().causal ? i : n;
+        for (std::int64_t j = 1; j < end; ++j) {
             if (j == i) continue;
-            const bool special = encoding.special[static_cast<std::size_t>(i)] || encoding.special[static_cast<std::size_t>(j)];
-            float& so_far = special ? weight_special : weight;
-            if (row[j] <= so_far) continue;
-            so_far = row[j];
-            (special ? best_special : best) = {Position(i), Position(j)};
+            const bool behind_copy = j - 1 < i && encoding.ids[index(j - 1)] == encoding.ids[index(i)];
+            const bool is_special = encoding.special[index(i)] || encoding.special[index(j)];
+            Best& so_far = best[is_special ? special : behind_copy ? induction : plain];
+            if (row[j] > so_far.weight) so_far = {{Position(i), Position(j)}, row[j]};
         }
     });
-    return weight >= 0 ? best : best_special;
+    if (best[induction].weight > std::min(0.3F, best[plain].weight)) return best[induction].pair;
+    if (best[plain].weight >= 0) return best[plain].pair;
+    return best[special].weight >= 0 ? best[special].pair : InterestingPair{Position(n - 1), Position(0)};
 }
 
 }  // namespace headlight::analyze

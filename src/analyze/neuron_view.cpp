@@ -12,6 +12,7 @@ NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
     check_position(trace, query, "query");
     const auto& config = trace.config();
     const std::int64_t i = query.value, n = trace.tokens();
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
     NeuronView view;
     view.head = id;
@@ -27,11 +28,12 @@ NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
     view.dot = (view.scale * view.products.cast<double>().rowwise().sum()).cast<float>();
     view.score = view.dot;
     if (config.positions == model::Positions::alibi) {
-        const Vector bias = to_vector(trace::position_rows(trace, id.layer, id.head, i, 1).select(0, 0));
+        Vector bias = to_vector(trace::position_rows(trace, id.layer, id.head, i, 1).select(0, 0));
+        if (view.causal) bias.tail(n - 1 - i).setConstant(nan);
         view.position.assign(bias.begin(), bias.end());
         view.score += bias;
     }
-    if (view.causal) view.score.tail(n - 1 - i).setConstant(std::numeric_limits<float>::quiet_NaN());
+    if (view.causal) view.score.tail(n - 1 - i).setConstant(nan);
     view.weight = to_vector(trace::pattern_rows(trace, id.layer, id.head, i, 1).select(0, 0));
     view.value_norm = to_vector(output_norms(trace, id));
     view.weighted_value_norm = view.weight.cwiseProduct(view.value_norm);

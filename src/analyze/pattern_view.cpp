@@ -184,7 +184,7 @@ Matrix pattern_column(const trace::Trace& trace, const std::vector<HeadId>& head
 Matrix scores(const trace::Trace& trace, HeadId id) {
     check_head(trace, id);
     const std::int64_t n = trace.tokens();
-    const std::int64_t block = std::max<std::int64_t>(1, (std::int64_t{1} << 18) / n);
+    const std::int64_t block = row_block(trace);
     Matrix map(n, n);
     for (std::int64_t row = 0; row < n; row += block) {
         const std::int64_t rows = std::min(block, n - row);

@@ -61,7 +61,9 @@ std::vector<HeadId> ranked_heads(const HeadTable&, const HeadQuery&, std::string
 /// A head worth looking at first: highest induction if any is above 0.3, else the most focused head past layer 0 that
 /// does not mainly look at the first token or itself.
 HeadId interesting_head(const HeadTable&);
-/// The query (and key) of that head with the largest weight off the first token, itself and, where possible, special tokens.
+/// A query and key of that head to show first: the largest weight off the first token and itself, special tokens only
+/// when nothing else is left. A pair that shows induction (the key stands right behind an earlier copy of the query)
+/// with a weight above 0.3 comes before all others. One token: that token twice.
 struct InterestingPair {
     Position query, key;
 };

@@ -23,7 +23,7 @@ struct NeuronView {
     Matrix k;                      ///< [key, d_head], after rotation; all keys of the text
     Matrix products;               ///< [key, d_head] q * k, unscaled
     Vector dot;                    ///< [key] scale * sum of products
-    std::vector<float> position;   ///< [key] additive term (ALiBi); empty when none or inside q and k
+    std::vector<float> position;   ///< [key] additive term (ALiBi), NaN for masked keys; empty when none or inside q and k
     Vector score;                  ///< [key]; NaN for masked keys
     Vector weight;                 ///< [key]; 0 for masked keys
     Vector value_norm;             ///< [key] |v_j W_O^h|, as PairChain

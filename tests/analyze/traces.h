@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Traces of the committed models for the tests of analyze.
+#pragma once
+
+#include "headlight/trace/trace.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace headlight::analyze {
+
+using TracePtr = std::shared_ptr<const trace::Trace>;
+
+inline std::filesystem::path source_folder() { return HEADLIGHT_SOURCE_DIR; }
+
+inline constexpr const char* doctor =
+    "The old doctor asked the nurse to wait, because the old doctor was late.";
+
+/// The built-in model and every tiny model of the fixtures that has a tokenizer: one of each family.
+inline std::vector<std::filesystem::path> model_folders() {
+    std::vector<std::filesystem::path> folders;
+    for (const auto& entry : std::filesystem::directory_iterator(source_folder() / "tests/fixtures/models"))
+        if (std::filesystem::exists(entry.path() / "tokenizer.json")) folders.push_back(entry.path());
+    std::sort(folders.begin(), folders.end());
+    folders.insert(folders.begin(), source_folder() / "models/novella-7m");
+    return folders;
+}
+
+inline TracePtr run_model(const std::filesystem::path& folder, const std::string& text, const std::string& pair = {},
+                          const trace::CapturePlan& plan = {}) {
+    static std::map<std::string, std::shared_ptr<const model::Model>> models;
+    static std::map<std::string, std::shared_ptr<const text::Tokenizer>> tokenizers;
+    auto& loaded = models[folder.string()];
+    auto& tokenizer = tokenizers[folder.string()];
+    if (!loaded) loaded = model::Model::load(folder);
+    if (!tokenizer) tokenizer = text::Tokenizer::load(folder);
+    return trace::run(loaded, tokenizer, {.text = text, .pair = pair}, plan);
+}
+
+inline TracePtr built_in(const std::string& text) { return run_model(source_folder() / "models/novella-7m", text); }
+
+inline HeadId head_id(std::int64_t layer, std::int64_t head) { return {Layer(layer), Head(head)}; }
+
+}  // namespace headlight::analyze
