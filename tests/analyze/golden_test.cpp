@@ -144,8 +144,8 @@ TEST_P(AnalyzeGolden, AgreesWithTheReference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, AnalyzeGolden, testing::ValuesIn(model_folders()),
-                         [](const auto& info) {
-                             std::string name = info.param.filename().string();
+                         [](const auto& instance) {
+                             std::string name = instance.param.filename().string();
                              std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
                              return name;
                          });

@@ -20,7 +20,7 @@ HeadTable table() {
     HeadTable t;
     t.n_layers = 2;
     t.n_heads = 3;
-    for (const char* id : {"entropy", "induction", "share_first"}) t.measures.push_back({.id = id});
+    for (const char* id : {"entropy", "induction", "share_first"}) t.measures.emplace_back().id = id;
     t.values = {(Eigen::MatrixXd(2, 3) << 2, 1.5, 1, 0.5, 0.4, 3).finished(),
                 (Eigen::MatrixXd(2, 3) << 0, 0.1, 0.2, 0.9, 0.4, nan).finished(),
                 (Eigen::MatrixXd(2, 3) << 0.1, 0.6, 0.7, 0.2, 0.8, 0.3).finished()};
@@ -128,7 +128,7 @@ TEST(InterestingHead, PrefersInductionThenFocus) {
     HeadTable t = table();
     EXPECT_EQ(names({interesting_head(t)}), "L1H0 ");
     t.values[1].setConstant(0.2);
-    t.measures.push_back({.id = "top1_minus_top2"});
+    t.measures.emplace_back().id = "top1_minus_top2";
     t.values.push_back((Eigen::MatrixXd(2, 3) << 1, 1, 1, 0.3, 0.9, 0.5).finished());
     EXPECT_EQ(names({interesting_head(t)}), "L1H2 ") << "L1H1 is more focused but looks at the first token";
     t.values[2].setConstant(1);

@@ -23,8 +23,7 @@ inline constexpr const char* doctor =
 /// The built-in model and every tiny model of the fixtures that has a tokenizer: one of each family.
 inline std::vector<std::filesystem::path> model_folders() {
     std::vector<std::filesystem::path> folders;
-    std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(source_folder() / "tests/fixtures/models", none))
+    for (const auto& entry : std::filesystem::directory_iterator(source_folder() / "tests/fixtures/models"))
         if (std::filesystem::exists(entry.path() / "tokenizer.json")) folders.push_back(entry.path());
     std::sort(folders.begin(), folders.end());
     folders.insert(folders.begin(), source_folder() / "models/novella-7m");

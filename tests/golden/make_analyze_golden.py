@@ -14,15 +14,18 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoTokenizer
+from tokenizers import Tokenizer
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
 
 BUILT_IN = "models/novella-7m"
 TEXTS = {
     "doctor": ("The old doctor asked the nurse to wait, because the old doctor was late.", None),
     "words": ("Unfashionably, Mr. Brocklehurst mistrusted handkerchiefs; handkerchiefs mistrusted him.", None),
-    "pair": ("The doctor asked the nurse.", "She unbelievably asked him back."),
-    "one": ("Yes", None),
+    "tiny": ("The cats asked; the cat asked.", None),
+    "pair": ("The cats asked.", "The old cat waited."),
+    "one": ("a", None),
 }
+MAPS_OF = ("novella-7m", "bert", "bloom-h6", "llama-kv2")  # the others would repeat the same arithmetic
 
 
 class Run:
@@ -64,7 +67,7 @@ class Run:
         width = config.hidden_size
         d_head = getattr(config, "head_dim", None) or width // heads
         self.heads, self.group, self.d_head = heads, heads // kv_heads, d_head
-        self.scale = d_head ** -0.5
+        self.scale = d_head ** -0.5 if getattr(config, "scale_attn_weights", True) else 1.0
         self.causal = self.family != "bert"
         self.layers = [self.layer(l, output.attentions[l][0], kv_heads) for l in range(len(self.blocks))]
         self.tokens = inputs["input_ids"].shape[1]
@@ -123,8 +126,9 @@ class Run:
     def position(self, head, i, j):
         if self.family != "bloom":
             return None
-        assert self.heads & (self.heads - 1) == 0, "slopes of other head counts are tested in the model's goldens"
-        return -2.0 ** (-8.0 * (head + 1) / self.heads) * (i - j)
+        n = 2 ** int(np.floor(np.log2(self.heads)))
+        slopes = [2.0 ** (-8.0 * (r + 1) / n) for r in range(n)] + [2.0 ** (-4.0 * (2 * r + 1) / n) for r in range(n)]
+        return -slopes[head] * (i - j)
 
     def effects(self, update, i):
         if self.centred:
@@ -250,7 +254,7 @@ def rounded(x):
     if isinstance(x, np.ndarray):
         return rounded(x.tolist())
     if isinstance(x, (float, np.floating)):
-        return None if np.isnan(x) else float(f"{x:.7g}")
+        return None if np.isnan(x) else round(float(f"{x:.7g}"), 7)
     return int(x) if isinstance(x, np.integer) else x
 
 
@@ -258,23 +262,21 @@ def golden(folder, name):
     config = AutoConfig.from_pretrained(folder)
     kind = AutoModel if config.model_type == "bert" else AutoModelForCausalLM
     model = kind.from_pretrained(folder, attn_implementation="eager", dtype=torch.float64).eval()
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     built_in = name == Path(BUILT_IN).name
+    wanted = {"doctor": built_in, "words": built_in, "tiny": not built_in, "pair": config.model_type == "bert"}
     cases = {}
     for case, (text, pair) in TEXTS.items():
-        wanted = {"doctor": built_in, "pair": config.model_type == "bert"}
         if not wanted.get(case, True):
             continue
-        inputs = tokenizer(text, pair, return_tensors="pt") if pair else tokenizer(text, return_tensors="pt")
-        inputs.pop("attention_mask", None)
-        encoded = tokenizer(text, pair) if pair else tokenizer(text)
-        ids = np.array(encoded["input_ids"])
-        words = [-1 if w is None else w for w in encoded.word_ids()]
-        special = np.array([s is None for s in encoded.sequence_ids()])
-        types = np.array(encoded.get("token_type_ids", np.zeros(len(ids))))
-        pair_start = int(np.argmax(types == 1)) if pair else len(ids)
-        if config.model_type != "bert":
-            inputs.pop("token_type_ids", None)
+        encoded = tokenizer.encode(text, pair)
+        ids = np.array(encoded.ids)
+        words = [-1 if w is None else w for w in encoded.word_ids]
+        special = np.array([s is None for s in encoded.sequence_ids])
+        pair_start = encoded.type_ids.index(1) if pair else len(ids)
+        inputs = {"input_ids": torch.tensor([encoded.ids])}
+        if config.model_type == "bert":
+            inputs["token_type_ids"] = torch.tensor([encoded.type_ids])
         run = Run(model, config, inputs)
         n, last, heads = run.tokens, len(run.layers) - 1, run.heads
         for data in run.layers:  # the reference closes on itself before anything is written
@@ -289,7 +291,7 @@ def golden(folder, name):
             [(0, 0, n - 1, n // 2), (last, heads - 1, n // 2, 0), (last, heads // 2, n - 1, n - 1)]
         of = dict(text=text, pair=pair, ids=ids.tolist(), chains=[chain(run, *p) for p in pairs],
                   neuron=neuron(run, *pairs[0][:3]), measures=measures(run, ids, special))
-        if case in ("words", "pair"):
+        if case in ("words", "tiny", "pair") and name in MAPS_OF:
             l, h = pairs[1][:2]
             of["maps"] = dict(layer=l, head=h, **maps(run, l, h, special, words, pair_start))
         cases[case] = of
@@ -302,8 +304,6 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     folders = [root / BUILT_IN] + sorted(p.parent for p in root.glob("tests/fixtures/models/*/config.json"))
     for folder in folders:
-        if not any((folder / f).exists() for f in ("tokenizer.json", "vocab.txt", "vocab.json")):
-            continue
         path = out / f"{folder.name}.json"
         path.write_text(json.dumps(rounded(golden(folder, folder.name)), separators=(",", ":")) + "\n")
         print(path.relative_to(root), path.stat().st_size)
