@@ -37,13 +37,7 @@ void check_position(const trace::Trace& trace, Position position, const char* wh
 
 TokenFacts token_facts(const trace::Trace& trace) {
     const text::Encoding& encoding = trace.encoding();
-    const auto& labels = trace.labels();
-    TokenFacts facts;
-    facts.words = encoding.words;
-    facts.pair_start = encoding.pair_start();
-    facts.special.resize(labels.size());
-    for (std::size_t i = 0; i < labels.size(); ++i) facts.special[i] = labels[i].special || encoding.special[i];
-    return facts;
+    return {.special = encoding.special, .words = encoding.words, .pair_start = encoding.pair_start()};
 }
 
 std::int64_t kv_head(const trace::Trace& trace, Head head) {

@@ -12,7 +12,7 @@ namespace headlight::analyze {
 
 /// What the layout needs to know of a text.
 struct TokenFacts {
-    std::vector<bool> special;        ///< [token]
+    std::vector<bool> special;        ///< [token] put in by the tokenizer ([CLS]); not: [UNK], which stands for what was typed
     std::vector<std::int64_t> words;  ///< [token] word id, -1 for tokens that are no word
     std::int64_t pair_start = 0;      ///< first position of sentence B; number of tokens without a pair
     std::int64_t size() const noexcept { return static_cast<std::int64_t>(words.size()); }

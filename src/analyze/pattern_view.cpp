@@ -16,7 +16,7 @@ AxisItem axis_item(const trace::Trace& trace, const TokenFacts& facts, const Spa
     const auto& labels = trace.labels();
     AxisItem item;
     item.continuation = labels[static_cast<std::size_t>(span.first)].continuation;
-    item.special = facts.special[static_cast<std::size_t>(span.first)];
+    item.special = labels[static_cast<std::size_t>(span.first)].special;
     item.first = Position(span.first);
     item.count = span.count;
     item.sentence = span.first >= facts.pair_start ? 1 : 0;
