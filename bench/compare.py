@@ -5,7 +5,7 @@
 
 FOLDER is made by make_gpt2_small.py. Each program hands out everything its own way: Headlight a trace of every hook
 with its overview, transformers all attentions and hidden states (eager attention), TransformerLens run_with_cache.
-All use the same number of threads; the median over the rounds counts. Prints Markdown rows, or JSON with --json.
+All use the same number of threads; the median over the rounds counts. Prints a line a length, or JSON with --json.
 """
 import argparse
 import importlib.metadata
@@ -88,17 +88,13 @@ def main():
     torch.set_num_threads(args.threads)
     others = {"transformers": transformers_pass(args.folder), "transformer_lens": lens_pass(args.folder)}
     results = [compare(args, tokens, others) for tokens in args.tokens]
+    versions = {name: importlib.metadata.version(name) for name in ("torch", "transformers", "transformer_lens")}
     if args.json:
-        json.dump(results, sys.stdout, indent=1)
+        json.dump({"versions": versions, "passes": results}, sys.stdout, indent=1)
         return
-    names = [f"transformers {transformers.__version__}",
-             f"TransformerLens {importlib.metadata.version('transformer_lens')}"]
-    print(f"| tokens | Headlight | {names[0]} | {names[1]} | times as fast |")
-    print("|---|---|---|---|---|")
     for r in results:
-        ms, ratio = r["ms"], r["ratio"]
-        print(f"| {r['tokens']:,} | {ms['headlight']:,.0f} ms | {ms['transformers']:,.0f} ms "
-              f"| {ms['transformer_lens']:,.0f} ms | {ratio['transformers']:.2f}, {ratio['transformer_lens']:.2f} |")
+        print(r["tokens"], "tokens:", ", ".join(f"{name} {ms:,.0f} ms" for name, ms in r["ms"].items()),
+              "; times as fast:", ", ".join(f"{name} {x:.2f}" for name, x in r["ratio"].items()))
 
 
 if __name__ == "__main__":

@@ -15,8 +15,17 @@ using model::HookPoint;
 using model::ModelConfig;
 
 bool in_default_set(Hook hook) {
-    return hook != Hook::ln1_normalized && hook != Hook::ln2_normalized && hook != Hook::ln_final_normalized &&
-           hook != Hook::embed_norm_normalized && hook != Hook::mlm_ln_normalized;
+    switch (hook) {
+        case Hook::attn_scores:  // these three are there without asking, from q, k and z
+        case Hook::pattern:
+        case Hook::result:
+        case Hook::embed_norm_normalized:
+        case Hook::ln1_normalized:
+        case Hook::ln2_normalized:
+        case Hook::ln_final_normalized:
+        case Hook::mlm_ln_normalized: return false;
+        default: return true;
+    }
 }
 
 /// Layer numbers become '*', so that one suggestion stands for all layers.

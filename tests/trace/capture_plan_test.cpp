@@ -53,7 +53,7 @@ TEST(CapturePlan, GlobsChooseHooksInTheOrderOfThePass) {
 TEST(CapturePlan, EverythingIsEveryHookOfTheModel) {
     EXPECT_EQ(CapturePlan::everything().resolve(gpt2_small()), model::hooks_of(gpt2_small()));
     const auto standard = names(CapturePlan(), gpt2_small());
-    for (const char* name : {"blocks.0.attn.hook_q", "blocks.11.attn.hook_pattern", "blocks.5.mlp.hook_post",
+    for (const char* name : {"blocks.0.attn.hook_q", "blocks.11.attn.hook_z", "blocks.5.mlp.hook_post",
                              "blocks.11.hook_resid_post", "blocks.0.ln1.hook_scale", "logits"}) {
         EXPECT_THAT(standard, testing::Contains(name));
     }

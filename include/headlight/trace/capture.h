@@ -12,7 +12,8 @@
 namespace headlight::trace {
 
 /// Which hooks can be read from the trace afterwards, by globs over hook names ("blocks.*.attn.hook_q", "all").
-/// The default is every hook but the normalised copies of the residual stream.
+/// The default is what the views need: every hook but the normalised copies of the residual stream; scores, patterns
+/// and head results are not in the list, but can be read.
 /// What another kept tensor gives by one cheap step of the pass is not stored but computed when asked for: patterns and
 /// scores from q and k, hook_result from z, mlp.hook_post from mlp.hook_pre. So a trace grows with T, not with T^2.
 struct CapturePlan {
