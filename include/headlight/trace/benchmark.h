@@ -11,7 +11,8 @@
 
 namespace headlight::trace {
 
-/// One number that a benchmark found. `benchmark` + `what` name it in JSON and in docs/benchmarks.md.
+/// One number that a benchmark found. `headlight bench --json` prints {"results": [{"benchmark", "tokens", "what",
+/// "value", "unit"}, …]}, which bench/ reads.
 struct Measured {
     std::string benchmark;    ///< "forward"
     std::int64_t tokens = 0;  ///< 0 where the length of a text plays no part
