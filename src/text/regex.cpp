@@ -12,8 +12,10 @@
 namespace headlight::text {
 namespace {
 
-/// Keeps ICU's backtracking from running for minutes on an unlucky pattern: about a minute of work.
-constexpr std::int32_t kTimeLimit = 200'000;
+/// Keeps ICU's backtracking from running for ever on an unlucky pattern: about 20 seconds of work, and 1 GB for what it
+/// has to come back to ("a{2,}" needs some bytes for each of a million letters).
+constexpr std::int32_t kTimeLimit = 20'000;
+constexpr std::int32_t kStackLimit = 1'000'000'000;
 
 class IcuRegex final : public Pattern {
 public:
@@ -29,7 +31,10 @@ public:
             icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())});
         UErrorCode status = U_ZERO_ERROR;
         const std::unique_ptr<icu::RegexMatcher> matcher(pattern_->matcher(wide, status));
-        if (U_SUCCESS(status)) matcher->setTimeLimit(kTimeLimit, status);
+        if (U_SUCCESS(status)) {
+            matcher->setTimeLimit(kTimeLimit, status);
+            matcher->setStackLimit(kStackLimit, status);
+        }
         std::int32_t wide_at = 0;
         std::size_t at = 0;
         const auto byte_of = [&](std::int32_t target) {
@@ -48,7 +53,7 @@ public:
             const std::uint32_t first = byte_of(begin);
             out.push_back({first, byte_of(end)});
         }
-        if (U_FAILURE(status)) fail("The pattern took too long on this text", u_errorName(status));
+        if (U_FAILURE(status)) fail("The pattern took too long or too much memory on this text", u_errorName(status));
     }
 
 private:
