@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What must hold of a trace whatever the model: the tiny fixtures of every family, each with its own tokenizer.
+#include "headlight/base/error.h"
+#include "headlight/trace/tensors.h"
+#include "naive_summary.h"
+#include "novella.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+
+namespace headlight::trace {
+namespace {
+
+namespace fs = std::filesystem;
+using model::Hook;
+using model::HookPoint;
+using testing::HasSubstr;
+using namespace testing_support;
+
+constexpr const char* kText = "the nurse asked the old nurse";
+
+std::vector<std::string> folders() {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models")) {
+        if (fs::exists(entry.path() / "tokenizer.json")) names.push_back(entry.path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+class Families : public testing::TestWithParam<std::string> {
+protected:
+    explicit Families(model::ComputeType dtype = model::ComputeType::float32)
+        : folder_(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/" + GetParam()),
+          model_(load(dtype)),
+          tokenizer_(text::Tokenizer::load(folder_)) {}
+
+    std::shared_ptr<const model::Model> load(model::ComputeType dtype) const {
+        model::LoadOptions options;
+        options.dtype = dtype;
+        return model::Model::load(folder_, options);
+    }
+
+    fs::path folder_;
+    std::shared_ptr<const model::Model> model_;
+    std::shared_ptr<const text::Tokenizer> tokenizer_;
+};
+
+TEST_P(Families, WhatThePassHadIsWhatTheTraceGives) {
+    std::map<HookPoint, at::Tensor> seen;
+    const Intervention look{"all", [&](HookPoint point, const at::Tensor& t) {
+                                seen[point] = t;
+                                return t;
+                            }};
+    run_with_hooks(model_, tokenizer_, {.text = kText}, {}, {look});
+    const auto trace = run(model_, tokenizer_, {.text = kText}, CapturePlan::everything());
+    EXPECT_EQ(seen.size(), model::hooks_of(trace->config()).size());
+    for (const auto& [point, t] : seen) {
+        const at::Tensor later = tensor(*trace, point);
+        if (point.hook == Hook::result) {
+            EXPECT_LE(largest_difference(t, later), 2e-6 * t.abs().max().item<double>()) << name_of(point);
+        } else {
+            EXPECT_TRUE(at::equal(t, later)) << name_of(point);
+        }
+    }
+}
+
+TEST_P(Families, SummariesAreThoseOfThePatterns) {
+    const auto trace = run(model_, tokenizer_, {.text = kText});
+    const model::ModelConfig& c = trace->config();
+    for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {
+        for (std::int64_t head = 0; head < c.n_heads; ++head) {
+            const at::Tensor rows = pattern_rows(*trace, Layer(layer), Head(head), 0, trace->tokens()).contiguous();
+            Example e{trace->encoding().ids, trace->encoding().special, {}, c.causal};
+            e.pattern.assign(rows.data_ptr<float>(), rows.data_ptr<float>() + rows.numel());
+            SCOPED_TRACE(testing::Message() << "L" << layer << "H" << head);
+            expect_equal(trace->summary(Layer(layer), Head(head)), naive_summary(e), 1e-6);
+            EXPECT_EQ(trace->pooled(Layer(layer), Head(head)).max, e.pattern);  // short: a cell is a pair
+        }
+    }
+}
+
+TEST_P(Families, ScoresAreContentPlusPosition) {
+    const auto trace = run(model_, tokenizer_, {.text = kText});
+    const model::ModelConfig& c = trace->config();
+    const std::int64_t n = trace->tokens(), head = c.n_heads - 1, kv = head / (c.n_heads / c.n_kv_heads);
+    const at::Tensor q = tensor(*trace, {Hook::q, Layer(1)}).select(1, head),
+                     k = tensor(*trace, {Hook::k, Layer(1)}).select(1, kv);
+    const at::Tensor content = at::matmul(q, k.t()) * c.score_scale;
+    const at::Tensor position = position_rows(*trace, Layer(1), Head(head), 0, n);
+    const bool has_term = c.positions == model::Positions::alibi || c.positions == model::Positions::rotary;
+    ASSERT_EQ(position.defined(), has_term);
+    const at::Tensor sum = has_term ? content + position : content;
+    const at::Tensor scores = score_rows(*trace, Layer(1), Head(head), 0, n);
+    const at::Tensor legal = at::isfinite(scores);
+    EXPECT_LE(largest_difference(sum.masked_select(legal), scores.masked_select(legal)), 1e-5);
+    EXPECT_EQ(legal.sum().item<std::int64_t>(), c.causal ? n * (n + 1) / 2 : n * n);
+}
+
+TEST_P(Families, OtherComputeTypes) {
+    const auto single = run(model_, tokenizer_, {.text = kText});
+    for (const auto dtype : {model::ComputeType::float64, model::ComputeType::bfloat16}) {
+        const auto trace = run(load(dtype), tokenizer_, {.text = kText}, CapturePlan::everything());
+        const bool wide = dtype == model::ComputeType::float64;
+        const double tolerance = wide ? 1e-4 : 0.3;
+        EXPECT_EQ(tensor(*trace, {Hook::z, Layer(0)}).scalar_type(), wide ? at::kDouble : at::kBFloat16);
+        const at::Tensor pattern = tensor(*trace, {Hook::pattern, Layer(0)});
+        EXPECT_LE(largest_difference(pattern, tensor(*single, {Hook::pattern, Layer(0)})), tolerance);
+        EXPECT_NEAR(trace->summary(Layer(0), Head(0)).share_self, single->summary(Layer(0), Head(0)).share_self,
+                    tolerance);
+        EXPECT_EQ(tensor(*trace, {Hook::mlp_post, Layer(0)}).scalar_type(), pattern.scalar_type());
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryFixture, Families, testing::ValuesIn(folders()), [](const auto& parameter) {
+    std::string name = parameter.param;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+});
+
+TEST(Lengths, MoreThanTheModelTakesNamesBothNumbers) {
+    const fs::path folder = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/bert";
+    const auto model = model::Model::load(folder);
+    const auto tokenizer = text::Tokenizer::load(folder);
+    std::string text;
+    for (int i = 0; i < 100'000; ++i) text += "nurse ";
+    try {
+        run(model, tokenizer, {.text = text});
+        FAIL() << "ran";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.facts().expected, HasSubstr("40 tokens"));
+        EXPECT_THAT(error.facts().found, testing::MatchesRegex("[0-9]+,[0-9]{3} tokens"));
+    }
+}
+
+TEST(Pairs, GetTheirTypesAndLandInTheTrace) {
+    const fs::path folder = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/bert";
+    const auto model = model::Model::load(folder);
+    const auto tokenizer = text::Tokenizer::load(folder);
+    const auto trace = run(model, tokenizer, {.text = "the nurse", .pair = "the nurse"});
+    EXPECT_EQ(trace->text_b(), "the nurse");
+    const std::int64_t second = trace->encoding().pair_start();
+    const at::Tensor types = tensor(*trace, {Hook::token_type_embed, Layer(0)});
+    EXPECT_GT(largest_difference(types[second], types[0]), 1e-3);
+}
+
+}  // namespace
+}  // namespace headlight::trace
