@@ -86,7 +86,10 @@ void for_tiles(const AttentionInput& in, const std::function<void(const Tile&)>&
         for (std::int64_t i = 0; i < across * down; ++i) tile(i);
         return;
     }
-    at::parallel_for(0, across * down, 1, [&](std::int64_t first, std::int64_t last) {
+    // A short text is done before a second thread wakes up.
+    constexpr std::int64_t kWorthAThread = 1 << 18;  // multiplications
+    const std::int64_t grain = std::max<std::int64_t>(1, kWorthAThread / (plan.rows * keys * in.q.size(2)));
+    at::parallel_for(0, across * down, grain, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t i = first; i < last; ++i) tile(i);
     });
 }
