@@ -45,6 +45,21 @@ std::vector<Span> group(const TokenFacts& facts, const std::vector<bool>& shown,
     return spans;
 }
 
+/// Sum of the span's weights (times norms). Four sums at a time, so that one addition need not wait for the last.
+double sum_of(const AttentionRow& row, const Span& span) {
+    const std::int64_t end = std::min(span.first + span.count, row.legal);
+    double sums[4] = {0, 0, 0, 0};
+    std::int64_t j = span.first;
+    if (row.norms) {
+        for (; j < end; ++j) sums[j % 4] += static_cast<double>(row.weights[j]) * static_cast<double>(row.norms[j]);
+    } else {
+        for (; j + 4 <= end; j += 4)
+            for (int lane = 0; lane < 4; ++lane) sums[lane] += static_cast<double>(row.weights[j + lane]);
+        for (; j < end; ++j) sums[0] += static_cast<double>(row.weights[j]);
+    }
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 bool is_single_run(const std::vector<Span>& spans) {
     for (std::size_t i = 0; i < spans.size(); ++i)
         if (spans[i].count != 1 || spans[i].first != spans[0].first + static_cast<std::int64_t>(i)) return false;
@@ -59,15 +74,19 @@ MapLayout map_layout(const TokenFacts& facts, const PatternOptions& options) {
     MapLayout layout;
     layout.tokens = n;
     layout.renormalise = options.renormalise;
-    layout.hidden.assign(static_cast<std::size_t>(n), false);
     std::vector<bool> query_shown(static_cast<std::size_t>(n)), key_shown(static_cast<std::size_t>(n));
     for (std::int64_t i = 0; i < n; ++i) {
         const auto at = static_cast<std::size_t>(i);
         const bool special = options.hide_special && facts.special[at];
-        layout.hidden[at] = special || (options.hide_first && i == 0);
-        layout.any_hidden = layout.any_hidden || layout.hidden[at];
+        const bool hidden = special || (options.hide_first && i == 0);
+        if (hidden)
+            layout.any_hidden = true;
+        else if (!layout.visible.empty() && layout.visible.back().first + layout.visible.back().count == i)
+            ++layout.visible.back().count;
+        else
+            layout.visible.push_back({i, 1});
         query_shown[at] = !special && on_side(query_side, i, facts.pair_start);
-        key_shown[at] = !layout.hidden[at] && on_side(key_side, i, facts.pair_start);
+        key_shown[at] = !hidden && on_side(key_side, i, facts.pair_start);
     }
     layout.queries = group(facts, query_shown, options.merge_words, layout.row_of);
     layout.keys = group(facts, key_shown, options.merge_words, layout.column_of);
@@ -75,32 +94,35 @@ MapLayout map_layout(const TokenFacts& facts, const PatternOptions& options) {
     return layout;
 }
 
-void add_prepared_row(const float* weights, const float* norms, const MapLayout& layout, float factor, float* out) {
-    if (layout.keys.empty()) return;
-    const bool over_visible = layout.any_hidden && layout.renormalise;
-    double scale = 1;
-    if (norms || over_visible) {
+double row_scale(const AttentionRow& row, const MapLayout& layout) {
+    if (layout.any_hidden && layout.renormalise) {
         double sum = 0;
-        for (std::int64_t j = 0; j < layout.tokens; ++j) {
-            if (over_visible && layout.hidden[static_cast<std::size_t>(j)]) continue;
-            sum += norms ? static_cast<double>(weights[j]) * norms[j] : weights[j];
-        }
-        if (sum == 0) return;
-        scale = 1 / sum;
+        for (const Span& run : layout.visible) sum += sum_of(row, run);
+        return sum == 0 ? 0 : 1 / sum;
     }
+    if (!row.norms) return 1;
+    const double sum = sum_of(row, {0, layout.tokens});
+    return sum == 0 ? 0 : 1 / sum;
+}
+
+float prepared_cell(const AttentionRow& row, const Span& key, double scale) {
+    const double sum = sum_of(row, key);
+    return static_cast<float>(scale == 1 ? sum : std::min(1.0, sum * scale));
+}
+
+void add_prepared_row(const AttentionRow& row, const MapLayout& layout, float factor, float* out) {
+    if (layout.keys.empty()) return;
+    const double scale = row_scale(row, layout);
+    if (scale == 0) return;
     const std::int64_t begin = layout.keys.front().first;
-    if (layout.single_run && !norms && scale == 1) {
-        const auto count = static_cast<std::int64_t>(layout.keys.size());
-        for (std::int64_t c = 0; c < count; ++c) out[c] += factor * weights[begin + c];
+    if (layout.single_run && !row.norms) {
+        const std::int64_t count = std::min<std::int64_t>(static_cast<std::int64_t>(layout.keys.size()), row.legal - begin);
+        const auto whole = static_cast<float>(factor * scale);
+        for (std::int64_t c = 0; c < count; ++c) out[c] += std::min(factor, whole * row.weights[begin + c]);
         return;
     }
-    for (std::size_t c = 0; c < layout.keys.size(); ++c) {
-        const Span& span = layout.keys[c];
-        double sum = 0;
-        for (std::int64_t j = span.first; j < span.first + span.count; ++j)
-            sum += norms ? static_cast<double>(weights[j]) * norms[j] : weights[j];
-        out[c] += factor * static_cast<float>(scale == 1 ? sum : std::min(1.0, sum * scale));
-    }
+    for (std::size_t c = 0; c < layout.keys.size() && layout.keys[c].first < row.legal; ++c)
+        out[c] += factor * prepared_cell(row, layout.keys[c], scale);
 }
 
 std::int64_t legal_columns(const MapLayout& layout, std::int64_t row, bool causal) {

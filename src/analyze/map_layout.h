@@ -30,7 +30,7 @@ struct MapLayout {
     std::vector<Span> queries, keys;   ///< sorted; spans of one axis do not overlap
     std::vector<std::int64_t> row_of;  ///< [token] row, -1: not shown
     std::vector<std::int64_t> column_of;  ///< [token] column, -1: not shown
-    std::vector<bool> hidden;          ///< [token] key left out by hide_first or hide_special (not by the pair filter)
+    std::vector<Span> visible;         ///< runs of keys that hide_first and hide_special leave (the pair filter does not count)
     bool any_hidden = false;
     bool renormalise = true;
     bool single_run = false;  ///< every column is one position and they follow each other: a plain slice
@@ -38,9 +38,20 @@ struct MapLayout {
 
 MapLayout map_layout(const TokenFacts&, const PatternOptions&);
 
-/// Adds factor * (the prepared form of one attention row) to out[keys]. `weights` is [token]; `norms` [token] or null:
-/// a_ij n_j / sum_j a_ij n_j. A row whose visible keys have no weight at all adds nothing.
-void add_prepared_row(const float* weights, const float* norms, const MapLayout&, float factor, float* out);
+/// One attention row before it is prepared. Weights from `legal` on are 0 and are not read.
+struct AttentionRow {
+    const float* weights = nullptr;  ///< [token]
+    const float* norms = nullptr;    ///< [token], or null: a_ij n_j / sum_j a_ij n_j
+    std::int64_t legal = 0;
+};
+
+/// What the row's weights (times norms) are multiplied with: 1, or 1 / sum over the keys that count; 0 where these have
+/// no weight at all.
+double row_scale(const AttentionRow&, const MapLayout&);
+/// The prepared weight on one column.
+float prepared_cell(const AttentionRow&, const Span& key, double scale);
+/// Adds factor * (the prepared row) to out[keys].
+void add_prepared_row(const AttentionRow&, const MapLayout&, float factor, float* out);
 
 /// Number of columns, counted from the first, that a row may look at.
 std::int64_t legal_columns(const MapLayout&, std::int64_t row, bool causal);

@@ -48,13 +48,18 @@ at::Tensor weighting_norms(const trace::Trace& trace, HeadId id, Weighting weigh
     return {};
 }
 
-const float* data_or_null(const at::Tensor& tensor) { return tensor.defined() ? tensor.data_ptr<float>() : nullptr; }
-
 void check_index(std::int64_t index, std::size_t count, const char* what) {
     if (index >= 0 && index < static_cast<std::int64_t>(count)) return;
     throw Error(ErrorFacts{.problem = "The map has no such " + std::string(what),
                            .item = std::to_string(index),
                            .expected = "less than " + std::to_string(count)});
+}
+
+AttentionRow attention_row(const trace::Trace& trace, std::int64_t position, const float* weights,
+                           const at::Tensor& norms) {
+    return {.weights = weights,
+            .norms = norms.defined() ? norms.data_ptr<float>() : nullptr,
+            .legal = trace.config().causal ? position + 1 : trace.tokens()};
 }
 
 /// Calls fn(row of the map, prepared row [keys]) for every row of the prepared map, top to bottom.
@@ -71,7 +76,7 @@ void for_each_prepared_row(const trace::Trace& trace, HeadId id, const MapLayout
         const Span& span = layout.queries[static_cast<std::size_t>(row)];
         if (position == span.first) std::fill(prepared.begin(), prepared.end(), 0.0F);
         const float share = 1.0F / static_cast<float>(span.count);
-        add_prepared_row(weights, data_or_null(norms), layout, share, prepared.data());
+        add_prepared_row(attention_row(trace, position, weights, norms), layout, share, prepared.data());
         if (position == span.first + span.count - 1) fn(row, prepared.data());
     });
 }
@@ -92,11 +97,13 @@ PooledMap from_overview(const trace::Trace& trace, HeadId id, std::int64_t cells
     const bool causal = trace.config().causal;
     const auto legal_pairs = [&](std::int64_t r, std::int64_t c) {
         const std::int64_t q0 = r * n / made.rows, q1 = (r + 1) * n / made.rows;
-        const std::int64_t k0 = c * n / made.cols, k1 = (c + 1) * n / made.cols;
-        if (!causal) return static_cast<double>((q1 - q0) * (k1 - k0));
-        std::int64_t pairs = 0;
-        for (std::int64_t q = q0; q < q1; ++q) pairs += std::clamp<std::int64_t>(q + 1 - k0, 0, k1 - k0);
-        return static_cast<double>(pairs);
+        const std::int64_t k0 = c * n / made.cols, width = (c + 1) * n / made.cols - k0;
+        if (!causal) return static_cast<double>((q1 - q0) * width);
+        const auto triangle = [width](std::int64_t x) {  // pairs of the rows before the x-th behind the cell's first key
+            const std::int64_t inside = std::clamp<std::int64_t>(x, 0, width);
+            return inside * (inside + 1) / 2 + std::max<std::int64_t>(x - width, 0) * width;
+        };
+        return static_cast<double>(triangle(q1 - k0) - triangle(q0 - k0));
     };
     PooledMap map{.head = id, .max = Matrix::Zero(cells, cells), .mean = Matrix::Zero(cells, cells)};
     for (std::int64_t r = 0; r < cells; ++r) {
@@ -154,8 +161,8 @@ Matrix pattern_row(const trace::Trace& trace, const std::vector<HeadId>& heads, 
         check_head(trace, heads[h]);
         const at::Tensor norms = weighting_norms(trace, heads[h], options.weighting);
         float* out = rows.data() + static_cast<std::int64_t>(h) * rows.cols();
-        for_each_pattern_row(trace, heads[h], span.first, span.count, [&](std::int64_t, const float* weights) {
-            add_prepared_row(weights, data_or_null(norms), layout, share, out);
+        for_each_pattern_row(trace, heads[h], span.first, span.count, [&](std::int64_t position, const float* weights) {
+            add_prepared_row(attention_row(trace, position, weights, norms), layout, share, out);
         });
     }
     return rows;
@@ -165,18 +172,26 @@ Matrix pattern_column(const trace::Trace& trace, const std::vector<HeadId>& head
                       const PatternOptions& options) {
     const MapLayout layout = map_layout(token_facts(trace), options);
     check_index(column, layout.keys.size(), "column");
-    Matrix columns(static_cast<Eigen::Index>(heads.size()), static_cast<Eigen::Index>(layout.queries.size()));
-    const Position key(layout.keys[static_cast<std::size_t>(column)].first);
+    const Span key = layout.keys[static_cast<std::size_t>(column)];
+    Matrix columns = Matrix::Zero(static_cast<Eigen::Index>(heads.size()), static_cast<Eigen::Index>(layout.queries.size()));
     for (std::size_t h = 0; h < heads.size(); ++h) {
         check_head(trace, heads[h]);
         const auto at = static_cast<Eigen::Index>(h);
         if (is_plain(options)) {
-            columns.row(at) = to_vector(trace::pattern_column(trace, heads[h].layer, heads[h].head, key)).transpose();
+            const at::Tensor plain = trace::pattern_column(trace, heads[h].layer, heads[h].head, Position(key.first));
+            columns.row(at) = to_vector(plain).transpose();
             continue;
         }
-        // Renormalising and merging need whole rows.
-        for_each_prepared_row(trace, heads[h], layout, options.weighting,
-                              [&](std::int64_t row, const float* prepared) { columns(at, row) = prepared[column]; });
+        // Renormalising needs whole rows; those before the key cannot look at it.
+        const at::Tensor norms = weighting_norms(trace, heads[h], options.weighting);
+        const std::int64_t first = trace.config().causal ? key.first : 0;
+        for_each_pattern_row(trace, heads[h], first, trace.tokens() - first, [&](std::int64_t i, const float* weights) {
+            const std::int64_t row = layout.row_of[static_cast<std::size_t>(i)];
+            if (row < 0) return;
+            const AttentionRow attention = attention_row(trace, i, weights, norms);
+            const auto share = 1.0F / static_cast<float>(layout.queries[static_cast<std::size_t>(row)].count);
+            columns(at, row) += share * prepared_cell(attention, key, row_scale(attention, layout));
+        });
     }
     return columns;
 }

@@ -23,8 +23,8 @@ std::vector<float> prepared(const std::vector<std::vector<float>>& rows, const M
     std::vector<float> out(layout.keys.size(), 0.0F);
     const Span span = layout.queries[row];
     for (std::int64_t i = span.first; i < span.first + span.count; ++i)
-        add_prepared_row(rows[static_cast<std::size_t>(i)].data(), norms, layout, 1.0F / static_cast<float>(span.count),
-                         out.data());
+        add_prepared_row({rows[static_cast<std::size_t>(i)].data(), norms, layout.tokens}, layout,
+                         1.0F / static_cast<float>(span.count), out.data());
     return out;
 }
 
@@ -71,7 +71,7 @@ TEST(MapLayout, PairSlicesAreNotRenormalised) {
     const MapLayout layout = map_layout(pair(), {.filter = PairFilter::a_to_b});
     const std::vector<float> row = {.1F, .1F, .1F, .1F, .2F, .2F, .1F, .1F};
     std::vector<float> out(4, 0.0F);
-    add_prepared_row(row.data(), nullptr, layout, 1, out.data());
+    add_prepared_row({row.data(), nullptr, 8}, layout, 1, out.data());
     expect_row(out, {.2F, .2F, .1F, .1F});
 }
 
@@ -117,7 +117,7 @@ TEST(MapLayout, EverythingHiddenGivesAnEmptyMap) {
     const MapLayout no_b = map_layout(one_sentence(), {.filter = PairFilter::b_to_b, .merge_words = true});
     EXPECT_TRUE(no_b.queries.empty());
     const float weight = 1;
-    add_prepared_row(&weight, nullptr, layout, 1, nullptr);  // nothing to write, nothing read
+    add_prepared_row({&weight, nullptr, 1}, layout, 1, nullptr);  // nothing to write, nothing read
 }
 
 TEST(MapLayout, LegalColumnsOfACausalRow) {
