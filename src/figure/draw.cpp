@@ -185,7 +185,7 @@ void number(QPainter& painter, QPointF baseline, const QString& string, const QF
 // --- tokens ---------------------------------------------------------------------------------------------------------
 
 QString Label::with_position(Position position) const {
-    return QStringLiteral("%1%2 (%3)").arg(continuation, text).arg(position.value);
+    return QStringLiteral("%1%2 (%3)").arg(continuation, text, QString::number(position.value));
 }
 
 Label label_of(const analyze::AxisItem& item) {

@@ -24,6 +24,7 @@ void fill_gradient(QPainter& painter, const QRectF& rect, const std::function<QC
     painter.setPen(Qt::NoPen);
     painter.setBrush(gradient);
     painter.drawRect(rect);
+    painter.setBrush(Qt::NoBrush);  // or SVG repeats the gradient with every later change of state
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Head and matrix view of a trace: gathers what they draw.
 #include "figure/head_view.h"
+#include "figure/matrix_view.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/views.h"
 
@@ -41,6 +42,16 @@ std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head>
     data.weight_name = weight_name(options);
     for (Head head : data.heads) data.weights.push_back(analyze::pattern(*trace, {layer, head}, options));
     return head_figure(std::move(data));
+}
+
+std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, const analyze::PatternOptions& options) {
+    MatrixViewData data;
+    data.heads = std::move(heads);
+    data.axes = analyze::pattern_axes(*trace, options);
+    data.causal = trace->config().causal;
+    data.weight_name = weight_name(options);
+    for (HeadId head : data.heads) data.weights.push_back(analyze::pattern(*trace, head, options));
+    return matrix_figure(std::move(data));
 }
 
 }  // namespace headlight::figure

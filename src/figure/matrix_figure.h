@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The matrix view's class; its painting is in matrix_paint.cpp.
+#pragma once
+
+#include "figure/draw.h"
+#include "figure/matrix_layout.h"
+#include "figure/matrix_view.h"
+#include "figure/mip_pyramid.h"
+
+#include <QImage>
+
+#include <map>
+
+namespace headlight::figure {
+
+class MatrixFigure : public Figure {
+public:
+    explicit MatrixFigure(MatrixViewData);
+
+    std::string view() const override { return "matrix"; }
+    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
+    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
+    Hit hit_test(QPointF, const Style&, const Selection&) const override;
+    Table table() const override;
+    std::vector<NamedArray> arrays() const override;
+    QString title() const override;
+    QString description() const override;
+    bool zoomable() const override { return true; }
+    double max_zoom() const override { return std::max(1.0, 80 / layout_.cell); }
+
+private:
+    struct Frame;  ///< one paint call; in px on screen
+    struct Panel;  ///< one map of it
+
+    struct Tiles {
+        const Theme* theme = nullptr;
+        Ramp ramp{};
+        std::map<std::array<std::int64_t, 4>, QImage> images;  ///< by panel, level, row and column of tiles
+    };
+
+    void make_pyramids(const Transfer&) const;
+    const MipPyramid& pyramid(std::size_t panel, const Style&) const;
+    Panel panel(std::size_t index, const QRectF& view, double zoom) const;
+    QString pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const;
+    Hit pair_hit(std::size_t panel, std::int64_t row, std::int64_t col, const QRectF& area) const;
+    bool legal(std::int64_t row, std::int64_t col) const;
+
+    void paint_header(const Frame&) const;
+    void paint_legend(const Frame&) const;
+    void paint_panel(const Frame&, const Panel&) const;
+    void paint_cells(const Frame&, const Panel&) const;
+    void paint_tiles(const Frame&, const Panel&) const;
+    void paint_numbers(const Frame&, const Panel&) const;
+    void paint_marks(const Frame&, const Panel&) const;
+    void paint_labels(const Frame&, const Panel&) const;
+
+    MatrixViewData data_;
+    std::vector<draw::Label> query_labels_, key_labels_;
+    std::vector<double> query_widths_, key_widths_;
+    MatrixLayout layout_;
+    mutable Transfer transfer_;
+    mutable std::vector<MipPyramid> pyramids_;  ///< of each map, with this transfer
+    mutable Tiles tiles_;
+    mutable QRectF view_;
+};
+
+}  // namespace headlight::figure

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Painting of the matrix view. Everything here is in px on screen: the painter's zoom is taken back first.
+#include "figure/matrix_figure.h"
+#include "figure/matrix_panel.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure {
+
+namespace {
+
+constexpr double drawn_cell = 6;      ///< px from which a cell is a rectangle of its own
+constexpr double gap_cell = 12;       ///< px from which cells have a gap between them
+constexpr double number_cell = 34;    ///< px from which a cell shows its number
+constexpr std::int64_t tile_side = 512;
+constexpr std::int64_t most_vector_cells = 90'000;
+
+}  // namespace
+
+struct MatrixFigure::Frame {
+    QPainter& painter;
+    const Style& style;
+    const Selection& selection;
+    QRectF view, visible;  ///< of the content; of that, what lies on the target
+    double scale;          ///< device pixels a px
+    bool vector;
+    const Theme& theme() const { return *style.theme; }
+    double snapped(double v) const { return vector ? v : std::round(v * scale) / scale; }
+};
+
+MatrixFigure::Panel MatrixFigure::panel(std::size_t index, const QRectF& view, double zoom) const {
+    Panel p;
+    p.index = index;
+    p.cell = layout_.cell * zoom;
+    p.cells = QRectF(layout_.panels[index].topLeft() * zoom, layout_.panels[index].size() * zoom);
+    const QRectF body = view.adjusted(0, MatrixLayout::header_height, 0, -MatrixLayout::legend_height);
+    const double gap = MatrixLayout::label_gap;
+    const double left = std::max(p.cells.left(), body.left() + MatrixLayout::margin + layout_.row_extent + gap);
+    const double top = std::max(p.cells.top(), body.top() + MatrixLayout::panel_title + layout_.column_extent + gap);
+    p.clip = p.cells & body & QRectF(QPointF(left, top), body.bottomRight());
+    p.row_strip = QRectF(left - gap - layout_.row_extent, p.clip.top(), layout_.row_extent, p.clip.height());
+    p.column_strip = QRectF(p.clip.left(), top - gap - layout_.column_extent, p.clip.width(), layout_.column_extent);
+    p.title = QRectF(left, p.column_strip.top() - MatrixLayout::panel_title, p.clip.width(), MatrixLayout::panel_title - 4);
+    if (p.clip.isEmpty()) return p;
+    p.row_begin = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor((p.clip.top() - p.cells.top()) / p.cell)));
+    p.row_end = std::min(layout_.rows, static_cast<std::int64_t>(std::ceil((p.clip.bottom() - p.cells.top()) / p.cell)));
+    p.col_begin = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor((p.clip.left() - p.cells.left()) / p.cell)));
+    p.col_end = std::min(layout_.cols, static_cast<std::int64_t>(std::ceil((p.clip.right() - p.cells.left()) / p.cell)));
+    return p;
+}
+
+void MatrixFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
+    view_ = exposed;
+    const double zoom = style.zoom;
+    painter.save();
+    painter.scale(1 / zoom, 1 / zoom);
+    painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
+    const QRectF view(exposed.topLeft() * zoom, exposed.size() * zoom);
+    const Frame f{painter, style, selection, view, draw::on_target(painter, view), draw::device_scale(painter), draw::is_vector(painter)};
+    paint_header(f);
+    for (std::size_t i = 0; i < data_.heads.size(); ++i) {
+        const Panel p = panel(i, view, zoom);
+        if (!p.clip.isEmpty()) paint_panel(f, p);
+    }
+    paint_legend(f);
+    painter.restore();
+}
+
+void MatrixFigure::paint_header(const Frame& f) const {
+    const double y = f.view.top() + 32;
+    const QFont font = ui_font(15, QFont::DemiBold);
+    draw::text(f.painter, {f.view.left() + MatrixLayout::margin, y}, title(), font, f.theme().text);
+    const double x = f.view.left() + MatrixLayout::margin + draw::text_width(title(), font) + 14;
+    const QString size = QStringLiteral("%1 queries × %2 keys").arg(draw::count_text(layout_.rows), draw::count_text(layout_.cols));
+    draw::text(f.painter, {x, y}, size, ui_font(12), f.theme().muted);
+}
+
+void MatrixFigure::paint_panel(const Frame& f, const Panel& p) const {
+    f.painter.save();
+    if (p.clip != p.cells) f.painter.setClipRect(p.clip, Qt::IntersectClip);
+    if (p.cell >= drawn_cell || (f.vector && layout_.rows * layout_.cols <= most_vector_cells))
+        paint_cells(f, p);
+    else
+        paint_tiles(f, p);
+    if (p.cell >= number_cell) paint_numbers(f, p);
+    paint_marks(f, p);
+    f.painter.restore();
+    paint_labels(f, p);
+}
+
+// --- cells ----------------------------------------------------------------------------------------------------------
+
+void MatrixFigure::paint_cells(const Frame& f, const Panel& p) const {
+    const MipPyramid::Level& level = pyramid(p.index, f.style).levels.front();
+    const auto ramp = draw::ramp_table(f.style.ramp, f.theme());
+    const double gap = p.cell < gap_cell ? 0 : f.vector ? 0.75 : 1 / f.scale * std::max(1.0, std::round(f.scale));
+    f.painter.setRenderHint(QPainter::Antialiasing, false);
+    for (std::int64_t r = p.row_begin; r < p.row_end; ++r) {
+        const double top = f.snapped(p.cell_rect(r, 0).top()), bottom = f.snapped(p.cell_rect(r, 0).bottom()) - gap;
+        if (bottom < f.visible.top() || top > f.visible.bottom()) continue;
+        for (std::int64_t c = p.col_begin; c < p.col_end; ++c) {
+            const std::uint8_t cell = level.at(r, c);
+            if (cell == 0) continue;
+            const QRectF rect = p.cell_rect(r, c);
+            const double left = f.snapped(rect.left()), right = f.snapped(rect.right()) - gap;
+            const QRgb color = ramp[static_cast<std::size_t>(std::lround((cell - 1) / 254.0 * 255))];
+            f.painter.fillRect(QRectF(left, top, right - left, bottom - top), QColor(color));
+        }
+    }
+    f.painter.setRenderHint(QPainter::Antialiasing, true);
+}
+
+void MatrixFigure::paint_tiles(const Frame& f, const Panel& p) const {
+    const MipPyramid& pyramid = this->pyramid(p.index, f.style);
+    if (tiles_.theme != f.style.theme || tiles_.ramp != f.style.ramp || tiles_.images.size() > 96)
+        tiles_ = {f.style.theme, f.style.ramp, {}};
+    const double pixels = f.vector ? std::max(1.0, 2048 / std::max(layout_.rows, layout_.cols) * 1.0) : p.cell * f.scale;
+    const std::size_t number = pyramid.level_for(pixels);
+    const MipPyramid::Level& level = pyramid.levels[number];
+    const auto pooled = static_cast<double>(std::int64_t{1} << number);
+    const auto span = static_cast<double>(tile_side) * pooled;
+    const auto ramp = draw::ramp_table(f.style.ramp, f.theme());
+    auto tile_image = [&](std::int64_t row, std::int64_t col) {
+        const auto rows = std::min(tile_side, level.rows - row * tile_side), cols = std::min(tile_side, level.cols - col * tile_side);
+        QImage image(static_cast<int>(cols), static_cast<int>(rows), QImage::Format_ARGB32_Premultiplied);
+        for (std::int64_t r = 0; r < rows; ++r) {
+            auto* line = reinterpret_cast<QRgb*>(image.scanLine(static_cast<int>(r)));
+            for (std::int64_t c = 0; c < cols; ++c) {
+                const std::uint8_t cell = level.at(row * tile_side + r, col * tile_side + c);
+                line[c] = cell == 0 ? 0 : ramp[cell];
+            }
+        }
+        return image;
+    };
+    f.painter.setRenderHint(QPainter::SmoothPixmapTransform, false);
+    for (auto tr = static_cast<std::int64_t>(static_cast<double>(p.row_begin) / span); static_cast<double>(tr) * span < static_cast<double>(p.row_end); ++tr)
+        for (auto tc = static_cast<std::int64_t>(static_cast<double>(p.col_begin) / span); static_cast<double>(tc) * span < static_cast<double>(p.col_end); ++tc) {
+            QImage& image = tiles_.images[{static_cast<std::int64_t>(p.index), static_cast<std::int64_t>(number), tr, tc}];
+            if (image.isNull()) image = tile_image(tr, tc);
+            const double size = p.cell * pooled;
+            const QRectF target(p.cells.left() + static_cast<double>(tc * tile_side) * size, p.cells.top() + static_cast<double>(tr * tile_side) * size,
+                                image.width() * size, image.height() * size);
+            if (target.intersects(f.visible)) f.painter.drawImage(target, image);
+        }
+}
+
+void MatrixFigure::paint_numbers(const Frame& f, const Panel& p) const {
+    const QFont font = ui_font(11);
+    const double wide = draw::number_width(QStringLiteral("0.000"), font) + 6;
+    for (std::int64_t r = p.row_begin; r < p.row_end; ++r)
+        for (std::int64_t c = p.col_begin; c < p.col_end; ++c) {
+            const QRectF rect = p.cell_rect(r, c);
+            if (!legal(r, c) || !rect.intersects(f.visible)) continue;
+            const float weight = data_.weights[p.index](r, c);
+            const std::uint8_t cell = pyramid(p.index, f.style).levels.front().at(r, c);
+            const QColor ground = ramp_color(f.style.ramp, f.theme(), (cell - 1) / 254.0);
+            const QString text = draw::number_text(weight, p.cell >= wide ? 3 : 2);
+            // A zero is there to be found when one looks for it, not to be read first.
+            const QColor ink = text_on(f.theme(), ground);
+            draw::number(f.painter, {rect.center().x(), draw::centred_baseline(rect.center().y(), font)}, text, font,
+                         weight < 0.005 ? draw::faded(ink, 0.4) : ink, draw::Align::center);
+        }
+}
+
+// --- marks and labels -----------------------------------------------------------------------------------------------
+
+void MatrixFigure::paint_marks(const Frame& f, const Panel& p) const {
+    const auto& s = f.selection;
+    auto outline = [&](QRectF rect, const QColor& color, double width) {
+        rect &= p.cells;
+        f.painter.setPen(QPen(color, width));
+        f.painter.setBrush(Qt::NoBrush);
+        f.painter.drawRect(rect.adjusted(-0.5, -0.5, 0.5, 0.5));
+    };
+    auto row_rect = [&](std::int64_t r) { return QRectF(p.cells.left(), p.cell_rect(r, 0).top(), p.cells.width(), p.cell); };
+    auto col_rect = [&](std::int64_t c) { return QRectF(p.cell_rect(0, c).left(), p.cells.top(), p.cell, p.cells.height()); };
+    if (!f.style.exporting) {
+        const QColor quiet = draw::faded(f.theme().accent, 0.55);
+        if (s.hover_query)
+            if (const auto r = data_.axes.query_row(*s.hover_query); r >= 0) outline(row_rect(r), quiet, 1);
+        if (s.hover_key)
+            if (const auto c = data_.axes.key_column(*s.hover_key); c >= 0) outline(col_rect(c), quiet, 1);
+    }
+    const QFont font = ui_font(11, QFont::DemiBold);
+    for (Position query : s.pinned_queries) {
+        const auto r = data_.axes.query_row(query);
+        if (r < 0) continue;
+        if (s.pinned_keys.empty()) outline(row_rect(r), f.theme().accent, 1.5);
+        for (Position key : s.pinned_keys) {
+            const auto c = data_.axes.key_column(key);
+            if (c < 0) continue;
+            const QRectF rect = p.cell_rect(r, c);
+            outline(rect, f.theme().accent, 2);
+            if (p.cell >= number_cell || !legal(r, c)) continue;
+            // The number stands beside the cell, on whichever side there is room.
+            const QString text = draw::weight_text(data_.weights[p.index](r, c));
+            const double width = draw::number_width(text, font) + 8;
+            const bool right = rect.right() + 4 + width <= p.clip.right();
+            const QRectF chip(right ? rect.right() + 4 : rect.left() - 4 - width, rect.center().y() - 8, width, 16);
+            draw::box(f.painter, chip, 4, f.theme().accent_soft, f.theme().accent);
+            draw::number(f.painter, {chip.center().x(), draw::centred_baseline(chip.center().y(), font)}, text, font, f.theme().text, draw::Align::center);
+        }
+    }
+    if (s.pinned_queries.empty())
+        for (Position key : s.pinned_keys)
+            if (const auto c = data_.axes.key_column(key); c >= 0) outline(col_rect(c), f.theme().accent, 1.5);
+}
+
+void MatrixFigure::paint_labels(const Frame& f, const Panel& p) const {
+    const QFont font = ui_font(matrix_label_size), bold = ui_font(matrix_label_size, QFont::DemiBold), caption = ui_font(11);
+    const double line = QFontMetricsF(font).height();
+    const auto rows = draw::fit_rows(query_widths_, p.cell, line, layout_.row_extent);
+    const auto columns = draw::fit_columns(key_widths_, p.cell, line, layout_.column_extent);
+    auto chosen = [&](const std::optional<Position>& hover, const std::vector<Position>& pinned, const analyze::AxisItem& item) {
+        auto covers = [&](Position at) { return at >= item.first && at.value < item.first.value + item.count; };
+        return (!f.style.exporting && hover && covers(*hover)) || std::any_of(pinned.begin(), pinned.end(), covers);
+    };
+    // The chosen token is always named; its neighbours' labels make room for it.
+    auto shown_indices = [&](std::int64_t begin, std::int64_t end, std::int64_t stride, double cell, const auto& is_chosen) {
+        std::vector<std::int64_t> special, out;
+        for (std::int64_t i = begin; i < end; ++i)
+            if (is_chosen(i) && (special.empty() || static_cast<double>(i - special.back()) * cell >= line)) special.push_back(i);
+        for (std::int64_t i = (begin + stride - 1) / stride * stride; i < end; i += stride)
+            if (std::none_of(special.begin(), special.end(), [&](std::int64_t s) { return static_cast<double>(std::abs(s - i)) * cell < line; }))
+                out.push_back(i);
+        out.insert(out.end(), special.begin(), special.end());
+        return out;
+    };
+    auto query_chosen = [&](std::int64_t i) { return chosen(f.selection.hover_query, f.selection.pinned_queries, data_.axes.queries[static_cast<std::size_t>(i)]); };
+    auto key_chosen = [&](std::int64_t i) { return chosen(f.selection.hover_key, f.selection.pinned_keys, data_.axes.keys[static_cast<std::size_t>(i)]); };
+    for (std::int64_t r : shown_indices(p.row_begin, p.row_end, rows.stride, p.cell, query_chosen)) {
+        double y = p.cell_rect(r, 0).center().y();
+        // A tall row that is cut by the edge keeps its label in sight.
+        if (p.cell > 2 * line) y = std::clamp(y, p.clip.top() + line / 2, std::max(p.clip.top() + line / 2, p.clip.bottom() - line / 2));
+        if (y < p.clip.top() || y > p.clip.bottom() || y < f.visible.top() - line || y > f.visible.bottom() + line) continue;
+        const bool on = query_chosen(r);
+        const QRectF box(p.row_strip.left(), y - line / 2, p.row_strip.width(), line);
+        draw::token(f.painter, box, query_labels_[static_cast<std::size_t>(r)], on ? bold : font, f.theme(), draw::Align::right,
+                    on ? f.theme().accent : QColor());
+    }
+    for (std::int64_t c : shown_indices(p.col_begin, p.col_end, columns.stride, columns.upwards ? p.cell : 1e9, key_chosen)) {
+        const double x = p.cell_rect(0, c).center().x();
+        if (x < p.clip.left() || x > p.clip.right()) continue;
+        const bool on = key_chosen(c);
+        const draw::Label& label = key_labels_[static_cast<std::size_t>(c)];
+        const QColor ink = on ? f.theme().accent : QColor();
+        if (columns.upwards)
+            draw::token_upwards(f.painter, QRectF(x - line / 2, p.column_strip.top(), line, p.column_strip.height()), label, on ? bold : font, f.theme(), ink);
+        else
+            draw::token(f.painter, QRectF(x - p.cell / 2, p.column_strip.bottom() - line, p.cell, line), label, on ? bold : font, f.theme(), draw::Align::center, ink);
+    }
+    const double caption_y = p.title.center().y() + 4;
+    double x = p.title.left();
+    if (data_.heads.size() > 1) {
+        const HeadId id = data_.heads[p.index];
+        const QString name = QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
+        draw::box(f.painter, QRectF(x, p.title.center().y() - 5, 10, 10), 2, head_color(f.theme(), f.style.palette, id.head.value));
+        draw::text(f.painter, {x + 15, caption_y}, name, bold, f.theme().text);
+        x += 15 + draw::text_width(name, bold) + 10;
+    }
+    if (p.index > 0) return;  // the first map explains the others
+    draw::text(f.painter, {x, caption_y}, QStringLiteral("key (is looked at)"), caption, f.theme().muted);
+    draw::text(f.painter, {p.row_strip.right(), p.clip.top() - 6}, QStringLiteral("query (looks)"), caption, f.theme().muted, draw::Align::right);
+}
+
+void MatrixFigure::paint_legend(const Frame& f) const {
+    const double y = f.view.bottom() - 30;
+    const QFont font = ui_font(12);
+    const double left = f.view.left() + MatrixLayout::margin;
+    draw::text(f.painter, {left, y}, data_.weight_name, font, f.theme().muted);
+    const QRectF bar(left + draw::text_width(data_.weight_name, font) + 40, y - 9, 120, 10);
+    using Curve = Transfer::Curve;
+    const Curve curve = f.style.transfer.curve;
+    const bool relative = curve == Curve::per_row || curve == Curve::rank;
+    const QString low = curve == Curve::log ? QStringLiteral("10⁻⁴") : QStringLiteral("0");
+    const double end = draw::ramp_bar(f.painter, bar, f.style.ramp, low, relative ? QStringLiteral("row's largest") : QStringLiteral("1"), f.theme());
+    QStringList notes;
+    notes << f.style.transfer.legend();
+    if (data_.causal) notes << QStringLiteral("blank: later tokens, masked");
+    const double cell = layout_.cell * f.style.zoom;
+    if (cell * f.scale < 1 && !f.vector) {
+        const auto side = std::int64_t{1} << pyramid(0, f.style).level_for(cell * f.scale);
+        notes << QStringLiteral("a pixel is the largest of %1 × %1 pairs").arg(side);
+    }
+    const double line = QFontMetricsF(ui_font(matrix_label_size)).height();
+    const auto rows = draw::fit_rows(query_widths_, cell, line, layout_.row_extent);
+    const auto columns = draw::fit_columns(key_widths_, cell, line, layout_.column_extent);
+    const auto missing = rows.left_out(layout_.rows) + columns.left_out(layout_.cols);
+    if (missing > 0) notes << QStringLiteral("%1 of %2 labels left out").arg(draw::count_text(missing), draw::count_text(layout_.rows + layout_.cols));
+    const QString note = notes.join(QStringLiteral(" · "));
+    const double room = f.view.right() - MatrixLayout::margin - (end + 16);
+    const bool below = draw::text_width(note, font) > room;
+    const QPointF at = below ? QPointF(left, y + 18) : QPointF(end + 16, y);
+    draw::text(f.painter, at, draw::elided(note, font, below ? f.view.width() - 2 * MatrixLayout::margin : room + 1), font, f.theme().faint);
+}
+
+}  // namespace headlight::figure

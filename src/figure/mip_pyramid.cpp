@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/mip_pyramid.h"
+
+#include "figure/head_lines.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure {
+
+namespace {
+
+MipPyramid::Level halved(const MipPyramid::Level& from) {
+    MipPyramid::Level to{(from.rows + 1) / 2, (from.cols + 1) / 2, {}};
+    to.cells.resize(static_cast<std::size_t>(to.rows * to.cols));
+    for (std::int64_t r = 0; r < to.rows; ++r)
+        for (std::int64_t c = 0; c < to.cols; ++c) {
+            const auto r1 = std::min(2 * r + 1, from.rows - 1), c1 = std::min(2 * c + 1, from.cols - 1);
+            to.cells[static_cast<std::size_t>(r * to.cols + c)] =
+                std::max({from.at(2 * r, 2 * c), from.at(2 * r, c1), from.at(r1, 2 * c), from.at(r1, c1)});
+        }
+    return to;
+}
+
+}  // namespace
+
+std::size_t MipPyramid::level_for(double pixels) const {
+    const double level = std::ceil(-std::log2(std::max(pixels, 1e-6)) - 1e-9);
+    return static_cast<std::size_t>(std::clamp(level, 0.0, static_cast<double>(levels.size() - 1)));
+}
+
+MipPyramid mip_pyramid(const analyze::Matrix& map, const analyze::PatternAxes& axes, bool causal, const Transfer& transfer) {
+    MipPyramid out;
+    MipPyramid::Level base{map.rows(), map.cols(), {}};
+    base.cells.resize(static_cast<std::size_t>(map.size()));
+    for (Eigen::Index i = 0; i < map.rows(); ++i) {
+        const Eigen::VectorXf strength = apply(transfer, Eigen::VectorXf(map.row(i)));
+        for (Eigen::Index j = 0; j < map.cols(); ++j) {
+            if (!is_legal(causal, axes.queries[static_cast<std::size_t>(i)], axes.keys[static_cast<std::size_t>(j)])) continue;
+            base.cells[static_cast<std::size_t>(i * map.cols() + j)] =
+                static_cast<std::uint8_t>(1.5F + std::clamp(strength[j], 0.F, 1.F) * 254);
+        }
+    }
+    out.levels.push_back(std::move(base));
+    while (out.levels.back().rows > 1 || out.levels.back().cols > 1) out.levels.push_back(halved(out.levels.back()));
+    return out;
+}
+
+}  // namespace headlight::figure

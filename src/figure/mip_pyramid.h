@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A map in halved sizes down to one cell, each cell the largest of the four above it: what a zoomed-out map is painted from.
+#pragma once
+
+#include "headlight/analyze/pattern_view.h"
+#include "headlight/figure/transfer.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace headlight::figure {
+
+struct MipPyramid {
+    /// 0: masked, nothing there; 1 … 255: strength 0 … 1.
+    struct Level {
+        std::int64_t rows = 0, cols = 0;
+        std::vector<std::uint8_t> cells;  ///< [rows, cols]
+        std::uint8_t at(std::int64_t r, std::int64_t c) const { return cells[static_cast<std::size_t>(r * cols + c)]; }
+    };
+    std::vector<Level> levels;  ///< 0: one cell a pair
+
+    /// Level whose cells are at least one pixel wide, for a cell of level 0 that is `pixels` wide.
+    std::size_t level_for(double pixels) const;
+};
+
+MipPyramid mip_pyramid(const analyze::Matrix&, const analyze::PatternAxes&, bool causal, const Transfer&);
+
+}  // namespace headlight::figure
