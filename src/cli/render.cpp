@@ -51,7 +51,7 @@ void define_what(Definition& d, Options& o) {
     index("--query", o.query, "pin the token that looks, by position from 0");
     index("--key", o.key, "pin the token that is looked at, by position from 0");
     d.add_choice("--filter", o.filter, {"all", "a-a", "b-b", "a-b", "b-a"}, "of a pair: who looks at whom");
-    d.add_choice("--weighting", o.weighting, {"attention", "value-norm"}, "what a weight is");
+    d.add_choice("--weighting", o.weighting, {"attention", "value-norm", "output-norm"}, "what a weight is");
     d.app->add_flag("--hide-sinks", o.hide_sinks, "leave out attention to the first token");
     d.app->add_flag("--hide-special", o.hide_special, "leave out special tokens");
     d.app->add_flag("--no-renormalise", o.no_renormalise, "rows keep what is left after hiding");
@@ -113,6 +113,7 @@ analyze::PatternOptions pattern_of(const Options& o) {
                                                    {"b-b", PairFilter::b_to_b}, {"a-b", PairFilter::a_to_b},
                                                    {"b-a", PairFilter::b_to_a}});
     if (o.weighting == "value-norm") pattern.weighting = analyze::Weighting::value_norm;
+    if (o.weighting == "output-norm") pattern.weighting = analyze::Weighting::output_norm;
     pattern.hide_first = o.hide_sinks;
     pattern.hide_special = o.hide_special;
     pattern.renormalise = !o.no_renormalise;

@@ -15,8 +15,9 @@ namespace {
 
 /// "softmax weight · first token hidden, rows sum to 1": what a number of the map is.
 QString weight_name(const analyze::PatternOptions& o) {
-    QStringList parts{o.weighting == analyze::Weighting::value_norm ? QStringLiteral("weight × |value|, row sums 1")
-                                                                    : QStringLiteral("softmax weight")};
+    // The neuron view's |value| is the second: the value after W_O.
+    constexpr const char* weightings[] = {"softmax weight", "weight × |v|, row sums 1", "weight × |v W_O|, row sums 1"};
+    QStringList parts{QString::fromUtf8(weightings[static_cast<int>(o.weighting)])};
     const bool hides = o.hide_first || o.hide_special;
     if (o.hide_first) parts << QStringLiteral("first token hidden");
     if (o.hide_special) parts << QStringLiteral("special tokens hidden");

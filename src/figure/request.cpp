@@ -95,6 +95,7 @@ void put_what(Options& out, const Request& r) {
 void put_pattern(Options& out, const analyze::PatternOptions& p) {
     if (p.filter != analyze::PairFilter::all) out.emplace_back("filter", word(p.filter));
     if (p.weighting == analyze::Weighting::value_norm) out.emplace_back("weighting", "value-norm");
+    if (p.weighting == analyze::Weighting::output_norm) out.emplace_back("weighting", "output-norm");
     if (p.hide_first) out.emplace_back("hide-sinks", "");
     if (p.hide_special) out.emplace_back("hide-special", "");
     if (!p.renormalise) out.emplace_back("no-renormalise", "");
