@@ -6,16 +6,19 @@
 namespace headlight::figure {
 namespace {
 
-constexpr std::int64_t short_text = 40;           ///< up to here a cell draws lines
+constexpr std::int64_t short_text = 40;            ///< up to here a cell draws lines
 constexpr std::int64_t line_memory = 256LL << 20;  ///< bytes that the patterns of all heads may take as lines
 
 bool draws_lines(const ModelShape& shape, ModelViewOptions::Cells cells) {
     const auto pairs = shape.rows * shape.columns;
     const bool fits = shape.layers * shape.heads * pairs * 4 <= line_memory && pairs <= 256 * 256;
     switch (cells) {
-        case ModelViewOptions::Cells::lines: return fits;
-        case ModelViewOptions::Cells::maps: return false;
-        case ModelViewOptions::Cells::automatic: break;
+        case ModelViewOptions::Cells::lines:
+            return fits;
+        case ModelViewOptions::Cells::maps:
+            return false;
+        case ModelViewOptions::Cells::automatic:
+            break;
     }
     return fits && std::max(shape.rows, shape.columns) <= short_text;
 }
@@ -35,8 +38,12 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
     const auto& config = trace->config();
     ModelViewData data;
     data.axes = analyze::pattern_axes(*trace, options);
-    data.shape = {config.n_layers, config.n_heads, config.n_kv_heads, static_cast<std::int64_t>(data.axes.queries.size()),
-                  static_cast<std::int64_t>(data.axes.keys.size()), true};
+    data.shape = {config.n_layers,
+                  config.n_heads,
+                  config.n_kv_heads,
+                  static_cast<std::int64_t>(data.axes.queries.size()),
+                  static_cast<std::int64_t>(data.axes.keys.size()),
+                  true};
     data.shape.lines = draws_lines(data.shape, cells);
     data.causal = config.causal;
     const std::lock_guard lock(shared_lock);

@@ -40,7 +40,12 @@ Table ModelFigure::table() const {
     if (shape().lines)
         table.columns = {"layer", "head", "query", "key", "query_token", "key_token", "weight"};
     else
-        table.columns = {"layer", "head", "query_first", "query_last", "key_first", "key_last",
+        table.columns = {"layer",
+                         "head",
+                         "query_first",
+                         "query_last",
+                         "key_first",
+                         "key_last",
                          options_.mean ? "mean_weight" : "max_weight"};
     for (std::int64_t l = 0; l < shape().layers; ++l)
         for (std::int64_t h = 0; h < shape().heads; ++h) {

@@ -36,12 +36,13 @@ void ModelFigure::paint_detail(Frame& frame) const {
         QPainter& painter = frame.painter;
         if (frame.hover())
             for (int i = 6; i > 0; --i)  // a soft shadow lifts it off the grid
-                draw::box(painter, all.adjusted(-i, -i + 2, i, i + 2), 8 + i, draw::faded(QColor(0, 0, 0), theme.dark ? 0.06 : 0.018));
+                draw::box(painter, all.adjusted(-i, -i + 2, i, i + 2), 8 + i,
+                          draw::faded(QColor(0, 0, 0), theme.dark ? 0.06 : 0.018));
         draw::box(painter, all.adjusted(0.5, 0.5, -0.5, -0.5), 8, theme.canvas, theme.line);
         draw::text(painter, {Sizes::margin + 2, 25},
                    QStringLiteral("Layer %1, Head %2").arg(head.layer.value).arg(head.head.value), bold, theme.text);
         // From here on a px is a unit; what is in sight is the whole pane.
-        Frame inner{painter, all, all, frame.style, frame.selection, frame.device * frame.unit, 1, frame.vector};
+        Frame inner{painter, all, all, frame.style, frame.selection, frame.device * frame.unit, 1, frame.vector, true};
         const QRectF area = detail_area(shape(), all.size());
         shape().lines ? paint_detail_lines(inner, head, area) : paint_detail_map(inner, head, area);
     });
@@ -75,18 +76,20 @@ void ModelFigure::paint_detail_column(Frame& frame, HeadId head, const QRectF& a
     const auto& items = keys ? axes().keys : axes().queries;
     const auto count = static_cast<std::int64_t>(items.size());
     const double height = area.height() / double(count);
-    const QFont font = ui_font(std::clamp(height * 0.68, 7.5, 12.0)), numbers = ui_font(std::clamp(height * 0.6, 7.0, 10.5));
+    const QFont font = ui_font(std::clamp(height * 0.68, 7.5, 12.0)),
+                numbers = ui_font(std::clamp(height * 0.6, 7.0, 10.5));
     const bool by_key = frame.selection.hover_key && !frame.selection.hover_query;
     const auto query = frame.hover() ? frame.selection.query() : std::nullopt;
     const auto key = frame.hover() ? frame.selection.key() : std::nullopt;
     const auto row = query && !by_key ? axes().query_row(*query) : -1;
     const auto only = key && (by_key || row < 0) ? axes().key_column(*key) : -1;
-    const bool chosen = keys ? row < 0 && only >= 0 : row >= 0;  // this column holds the subject
+    const bool chosen = keys ? row < 0 && only >= 0 : row >= 0;   // this column holds the subject
     const bool answers = keys ? row >= 0 : row < 0 && only >= 0;  // this column shows its weights
     const auto& pattern = store_->pattern_now(head);
     for (std::int64_t i = 0; i < count; ++i) {
         const auto& item = items[static_cast<std::size_t>(i)];
-        const QRectF box(keys ? area.right() + 6 : Sizes::margin, area.top() + double(i) * height, Sizes::column, height);
+        const QRectF box(keys ? area.right() + 6 : Sizes::margin, area.top() + double(i) * height, Sizes::column,
+                         height);
         const bool subject = chosen && covers(item, keys ? key : query);
         QColor ink;
         if (subject) {
@@ -100,7 +103,8 @@ void ModelFigure::paint_detail_column(Frame& frame, HeadId head, const QRectF& a
             draw::box(frame.painter, box.adjusted(0, 0.5, 0, -0.5), 4, draw::faded(color, weight));
             ink = text_on(frame.theme(), draw::blended(frame.theme().canvas, color, weight));
             if (weight >= 0.01 && height >= 9) {
-                const QPointF at(keys ? box.right() - 5 : box.left() + 5, draw::centred_baseline(box.center().y(), numbers));
+                const QPointF at(keys ? box.right() - 5 : box.left() + 5,
+                                 draw::centred_baseline(box.center().y(), numbers));
                 draw::number(frame.painter, at, draw::weight_text(weight), numbers, ink,
                              keys ? draw::Align::right : draw::Align::left);
                 keys ? label.setRight(label.right() - 32) : label.setLeft(label.left() + 32);
@@ -127,8 +131,12 @@ void ModelFigure::paint_detail_map(Frame& frame, HeadId head, const QRectF& area
         frame.painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
     }
     static const QFont font = ui_font(11);
-    const QString where = row >= 0 && key >= 0 ? query_name(row) + QStringLiteral(" → ") + key_name(key)
-                                               : QStringLiteral("query down, key across");
+    QString where = QStringLiteral("query down, key across");
+    if (row >= 0 && key >= 0) {
+        where = query_name(row) + QStringLiteral(" → ") + key_name(key);
+        if (const auto* pattern = store_->pattern(head))
+            where += QStringLiteral("   ") + draw::weight_text((*pattern)(row, key));
+    }
     draw::text(frame.painter, {area.left() + 2, area.bottom() + 19}, draw::elided(where, font, area.width()), font,
                frame.theme().muted);
 }
@@ -156,8 +164,9 @@ void ModelFigure::detail_hit(Hit& hit, QPointF px, QSizeF pane) const {
     const auto i = at(keys ? shape().columns : shape().rows);
     hit.kind = keys ? Hit::Kind::key : Hit::Kind::query;
     (keys ? hit.key : hit.query) = (keys ? axes().keys : axes().queries)[static_cast<std::size_t>(i)].first;
-    hit.tip = QStringLiteral("%1  %2 %3").arg(head_name(head), keys ? key_name(i) : query_name(i),
-                                              keys ? QStringLiteral("is looked at") : QStringLiteral("looks"));
+    hit.tip = QStringLiteral("%1  %2 %3")
+                  .arg(head_name(head), keys ? key_name(i) : query_name(i),
+                       keys ? QStringLiteral("is looked at") : QStringLiteral("looks"));
 }
 
 }  // namespace headlight::figure

@@ -54,8 +54,14 @@ double ModelFigure::max_zoom() const {
 void ModelFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style,
                         const Selection& selection) const {
     seen_ = exposed & QRectF(0, 0, at_.width, at_.height);
-    Frame frame{painter, seen_, draw::on_target(painter, exposed), style, selection, draw::device_scale(painter),
-                1 / style.zoom, draw::is_vector(painter)};
+    Frame frame{painter,
+                seen_,
+                draw::on_target(painter, exposed),
+                style,
+                selection,
+                draw::device_scale(painter),
+                1 / style.zoom,
+                draw::is_vector(painter)};
     store_->begin(pixel_style(style), style.exporting);
     painter.setRenderHint(QPainter::Antialiasing);
     paint_title(frame);
@@ -64,6 +70,9 @@ void ModelFigure::paint(QPainter& painter, const QRectF& exposed, const Style& s
                    frame.theme().muted);
         return;
     }
+    const auto seen = at_.touching(frame.seen);
+    const auto in_sight = (seen.last_layer - seen.first_layer + 1) * (seen.last_head - seen.first_head + 1);
+    frame.real_maps = in_sight + (options_.detail ? 1 : 0) <= store_->real_capacity();
     const auto range = at_.touching(frame.target);
     for (auto l = range.first_layer; l <= range.last_layer; ++l)
         for (auto h = range.first_head; h <= range.last_head; ++h) paint_cell(frame, {Layer{l}, Head{h}});
@@ -138,7 +147,7 @@ void ModelFigure::paint_map(Frame& frame, HeadId head, const QRectF& area) const
     const bool more = std::max(shape().rows, shape().columns) > store_->full_side();
     const QImage* image = nullptr;
     std::shared_ptr<const RealMap> real;
-    if (more && wanted > 1.5 * store_->full_side() && (real = store_->real(head))) {
+    if (more && frame.real_maps && wanted > 1.5 * store_->full_side() && (real = store_->real(head))) {
         auto level = real->levels.begin();
         while (std::next(level) != real->levels.end() && std::next(level)->width() >= wanted) ++level;
         image = &*level;
@@ -148,9 +157,8 @@ void ModelFigure::paint_map(Frame& frame, HeadId head, const QRectF& area) const
     frame.pooled_side = std::max(frame.pooled_side, std::max(image->width(), image->height()));
     frame.pooled |= std::max(image->width(), image->height()) < std::max(shape().rows, shape().columns);
     paint_image(frame, area, *image);
-    if (real && area.height() * frame.style.zoom / double(shape().rows) >= 30) paint_numbers(frame, head, area);
-    if (!real && !more && area.height() * frame.style.zoom / double(shape().rows) >= 30)
-        paint_numbers(frame, head, area);
+    const double row_px = area.height() / frame.unit / double(shape().rows);
+    if ((real || !more) && row_px >= 30) paint_numbers(frame, head, area);
 }
 
 void ModelFigure::paint_image(Frame& frame, const QRectF& area, const QImage& image) const {
@@ -199,9 +207,10 @@ void ModelFigure::paint_title(Frame& frame) const {
     const auto count = [](std::int64_t n, const QString& one) {
         return draw::count_text(n) + u' ' + one + (n == 1 ? QString() : QStringLiteral("s"));
     };
-    const QString facts = QStringLiteral("%1 × %2, %3").arg(count(shape().layers, QStringLiteral("layer")),
-                                                           count(shape().heads, QStringLiteral("head")),
-                                                           count(tokens, QStringLiteral("token")));
+    const QString facts =
+        QStringLiteral("%1 × %2, %3")
+            .arg(count(shape().layers, QStringLiteral("layer")), count(shape().heads, QStringLiteral("head")),
+                 count(tokens, QStringLiteral("token")));
     frame.text(at + QPointF((draw::text_width(title(), heading) + 14) * frame.unit, 0), facts, note,
                frame.theme().muted);
 }
@@ -211,11 +220,13 @@ void ModelFigure::paint_axes(Frame& frame) const {
     const QRectF grid = at_.grid();
     const Theme& theme = frame.theme();
     // Indices stand at the grid, or at the edge of what is seen when that has scrolled away.
-    const bool top_gone = frame.seen.top() > grid.top() - 22 * unit, left_gone = frame.seen.left() > grid.left() - 26 * unit;
+    const bool top_gone = frame.seen.top() > grid.top() - 22 * unit,
+               left_gone = frame.seen.left() > grid.left() - 26 * unit;
     const double top = top_gone ? frame.seen.top() + 22 * unit : grid.top();
     const double left = left_gone ? frame.seen.left() + 26 * unit : grid.left();
     const QColor veil = theme.canvas;
-    if (top_gone) frame.painter.fillRect(QRectF(frame.seen.left(), frame.seen.top(), frame.seen.width(), 22 * unit), veil);
+    if (top_gone)
+        frame.painter.fillRect(QRectF(frame.seen.left(), frame.seen.top(), frame.seen.width(), 22 * unit), veil);
     if (left_gone)
         frame.painter.fillRect(QRectF(frame.seen.left(), frame.seen.top(), 26 * unit, frame.seen.height()), veil);
 
@@ -278,10 +289,11 @@ void ModelFigure::paint_legend(Frame& frame) const {
         if (!shape().lines) {
             const auto most = std::max(shape().rows, shape().columns);
             const auto pairs = frame.pooled_side > 0 ? (most + frame.pooled_side - 1) / frame.pooled_side : 1;
-            what = frame.pooled ? QStringLiteral("%1 of %2 × %2 pairs a cell, query down, key across")
-                                      .arg(options_.mean ? QStringLiteral("mean weight") : QStringLiteral("largest weight"))
-                                      .arg(pairs)
-                                : QStringLiteral("one cell a pair, query down, key across");
+            what = frame.pooled
+                       ? QStringLiteral("%1 of %2 × %2 pairs a cell, query down, key across")
+                             .arg(options_.mean ? QStringLiteral("mean weight") : QStringLiteral("largest weight"))
+                             .arg(pairs)
+                       : QStringLiteral("one cell a pair, query down, key across");
         } else {
             const auto count = store_->count();
             more = QStringLiteral("%1 of %2 pairs left out, under 1/255")
@@ -293,7 +305,8 @@ void ModelFigure::paint_legend(Frame& frame) const {
         const QString zero = QStringLiteral("0"), one = QStringLiteral("1");
         double end = shape().lines ? draw::opacity_bar(painter, bar, theme.text, zero, one, theme)
                                    : draw::ramp_bar(painter, bar, frame.style.ramp, zero, one, theme);
-        const QString curve = frame.style.transfer.legend() + (more.isEmpty() ? QString() : QStringLiteral(" · ") + more);
+        const QString curve =
+            frame.style.transfer.legend() + (more.isEmpty() ? QString() : QStringLiteral(" · ") + more);
         draw::text(painter, {end + 14, 0}, curve, note_font(), theme.faint);
     });
 }

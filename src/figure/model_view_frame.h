@@ -7,14 +7,15 @@ namespace headlight::figure {
 
 struct ModelFigure::Frame {
     QPainter& painter;
-    QRectF seen;     ///< what the viewer sees
-    QRectF target;   ///< the part of it that is painted now
+    QRectF seen;    ///< what the viewer sees
+    QRectF target;  ///< the part of it that is painted now
     const Style& style;
     const Selection& selection;
-    double device;   ///< device px per figure unit
-    double unit;     ///< figure units per px on screen: 1 / zoom
-    bool vector;     ///< SVG, PDF
-    int pooled_side = 0;  ///< cells a side of the maps that were drawn, for the legend
+    double device;          ///< device px per figure unit
+    double unit;            ///< figure units per px on screen: 1 / zoom
+    bool vector;            ///< SVG, PDF
+    bool real_maps = true;  ///< few enough maps are in sight to show their full patterns
+    int pooled_side = 0;    ///< cells a side of the maps that were drawn, for the legend
     bool pooled = false;
 
     const Theme& theme() const { return *style.theme; }

@@ -56,8 +56,8 @@ struct DetailSizes {
 /// The parts of a cell at a zoom: thumbnails fill it; from about 260 px on, labels take a part of it.
 struct CellParts {
     bool labelled = false;
-    QRectF area;       ///< the map, or the lines between the token columns; figure units
-    double row_px = 0; ///< height of one query on screen
+    QRectF area;        ///< the map, or the lines between the token columns; figure units
+    double row_px = 0;  ///< height of one query on screen
 };
 CellParts cell_parts(const ModelShape&, const QRectF& cell, double zoom);
 

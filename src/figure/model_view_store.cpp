@@ -82,8 +82,9 @@ const QImage* ModelViewStore::lines(HeadId head, QSize size, double line_width) 
         refining_ = true;
         return &have->image;
     }
-    return keep(head, size, lines_image(strengths(pattern_now(head), style_.transfer), size, line_width,
-                                        head_color(*style_.theme, style_.palette, head.layer.value)));
+    return keep(head, size,
+                lines_image(strengths(pattern_now(head), style_.transfer), size, line_width,
+                            head_color(*style_.theme, style_.palette, head.layer.value)));
 }
 
 int ModelViewStore::full_side() const {
@@ -108,8 +109,15 @@ const QImage* ModelViewStore::map(HeadId head, int wanted) {
     auto pooled = data_.pooled(head);
     analyze::Matrix level = std::move(style_.mean ? pooled.mean : pooled.max);
     while (std::max(level.rows(), level.cols()) > side) level = halved(level, style_.mean);
-    return keep(head, size, map_image(strengths(level, style_.transfer), ramp_,
-                                      legal_columns(data_.axes, data_.causal, level.rows(), level.cols())));
+    return keep(head, size,
+                map_image(strengths(level, style_.transfer), ramp_,
+                          legal_columns(data_.axes, data_.causal, level.rows(), level.cols())));
+}
+
+std::int64_t ModelViewStore::real_capacity() const {
+    // A float and a pixel a pair, and a third more for the halved pictures.
+    const double bytes = double(data_.shape.rows) * double(data_.shape.columns) * (4 + 4 * 4.0 / 3);
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(double(real_budget) / std::max(1.0, bytes)));
 }
 
 std::shared_ptr<const RealMap> ModelViewStore::real(HeadId head) {
@@ -167,18 +175,19 @@ void ModelViewStore::insert(HeadId head, std::shared_ptr<const RealMap> map) {
 }
 
 const analyze::Matrix* ModelViewStore::pattern(HeadId head) {
-    if (data_.shape.lines) return &pattern_now(head);
+    if (data_.shape.lines || std::max(data_.shape.rows, data_.shape.columns) <= pooled_side) return &pattern_now(head);
     const auto found = std::find_if(real_.begin(), real_.end(), [&](const auto& r) { return r.first == head; });
     return found == real_.end() ? nullptr : &found->second->pattern;
 }
 
 const analyze::Matrix& ModelViewStore::pattern_now(HeadId head) {
-    if (data_.shape.lines) {
+    if (data_.shape.lines || std::max(data_.shape.rows, data_.shape.columns) <= pooled_side) {
         const auto found = short_patterns_.find(head);
         if (found != short_patterns_.end()) return found->second;
         return short_patterns_.emplace(head, data_.pattern(head)).first->second;
     }
-    if (const auto* have = pattern(head)) return *have;
+    const auto found = std::find_if(real_.begin(), real_.end(), [&](const auto& r) { return r.first == head; });
+    if (found != real_.end()) return found->second->pattern;
     insert(head, make_real(data_.pattern(head), style_, ramp_, data_));
     return real_.front().second->pattern;
 }

@@ -64,6 +64,8 @@ public:
     const QImage* map(HeadId, int side);
     /// The full pattern with its pictures; null until it is there.
     std::shared_ptr<const RealMap> real(HeadId);
+    /// How many heads' full patterns are kept at once, at least one; asking for more in a frame would never settle.
+    std::int64_t real_capacity() const;
     /// The full pattern if it is at hand: always for short texts, else when real() has brought it.
     const analyze::Matrix* pattern(HeadId);
     /// The full pattern of a head, waited for.

@@ -122,8 +122,8 @@ void ModelFigure::paint_numbers(Frame& frame, HeadId head, const QRectF& area) c
         for (auto j = left; j <= right; ++j) {
             const double weight = row[j];
             if (weight < 0.0005) continue;
-            const QString text = px >= 44 ? draw::weight_text(weight)
-                                          : QString::number(weight, 'f', 2).mid(weight < 0.995 ? 1 : 0, 3);
+            const QString text =
+                px >= 44 ? draw::weight_text(weight) : QString::number(weight, 'f', 2).mid(weight < 0.995 ? 1 : 0, 3);
             const QColor back = ramp_color(frame.style.ramp, frame.theme(), strength[j]);
             frame.at({area.left() + (double(j) + 0.5) * width, area.top() + (double(i) + 0.5) * height}, [&] {
                 draw::number(frame.painter, {0, draw::centred_baseline(0, font)}, text, font,
@@ -147,7 +147,8 @@ void ModelFigure::pair_hit(Hit& hit, HeadId head, std::int64_t row, std::int64_t
 
 void ModelFigure::cell_hit(Hit& hit, QPointF point, HeadId head, const CellParts& parts) const {
     const auto row_at = [&](double y, std::int64_t count) {
-        const auto i = static_cast<std::int64_t>(std::floor((y - parts.area.top()) / parts.area.height() * double(count)));
+        const auto i =
+            static_cast<std::int64_t>(std::floor((y - parts.area.top()) / parts.area.height() * double(count)));
         return std::clamp<std::int64_t>(i, 0, count - 1);
     };
     if (shape().lines) {
@@ -188,8 +189,9 @@ Hit ModelFigure::hit_test(QPointF point, const Style& style, const Selection&) c
     hit.kind = Hit::Kind::head;
     hit.head = head;
     hit.area = at_.cell_rect(*head);
-    hit.tip = QStringLiteral("%1  %2").arg(
-        head_name(*head), options_.detail == head ? QStringLiteral("click to close") : QStringLiteral("click for detail"));
+    hit.tip =
+        QStringLiteral("%1  %2").arg(head_name(*head), options_.detail == head ? QStringLiteral("click to close")
+                                                                               : QStringLiteral("click for detail"));
     const CellParts parts = cell_parts(shape(), hit.area, style.zoom);
     if (parts.labelled) cell_hit(hit, point, *head, parts);
     return hit;

@@ -47,8 +47,8 @@ std::string dtype_note(const std::string& dtype) {
 
 std::unique_ptr<Figure> neuron_view(TracePtr trace, HeadId head, Position query, const NeuronViewOptions& options) {
     if (!options.expanded)
-        return std::make_unique<CollapsedNeuron>(
-            head_view(trace, head.layer, {head.head}, analyze::PatternOptions{}), head);
+        return std::make_unique<CollapsedNeuron>(head_view(trace, head.layer, {head.head}, analyze::PatternOptions{}),
+                                                 head);
     NeuronViewData data;
     data.view = analyze::neuron_view(*trace, head, query);
     data.labels = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;

@@ -14,8 +14,11 @@ std::vector<float> flat(const analyze::Matrix& m) {
 }  // namespace
 
 NeuronFigure::NeuronFigure(NeuronViewData data, NeuronViewOptions options)
-    : data_(std::move(data)), options_(options), order_(dimension_order(data_, options.sorted)),
-      strongest_(data_.strongest()), digits_(score_digits(data_)) {
+    : data_(std::move(data)),
+      options_(options),
+      order_(dimension_order(data_, options.sorted)),
+      strongest_(data_.strongest()),
+      digits_(score_digits(data_)) {
     const auto numbers = data_.rows() * data_.d_head();
     vector_divisor_ = color_divisor(data_.view.k.data(), numbers);
     product_divisor_ = color_divisor(data_.view.products.data(), numbers);
@@ -121,9 +124,8 @@ QString NeuronFigure::position_note() const {
 QString NeuronFigure::row_tip(std::int64_t key) const {
     const auto& view = data_.view;
     QString text = QStringLiteral("%1  %2 → %3  %4 = %5")
-                       .arg(head_name(view.head), named(view.query.value),
-                            named(key), dot_heading(view.scale, data_.d_head()),
-                            fixed(view.dot[key], 4));
+                       .arg(head_name(view.head), named(view.query.value), named(key),
+                            dot_heading(view.scale, data_.d_head()), fixed(view.dot[key], 4));
     if (data_.has_position())
         text += QStringLiteral("  position %1").arg(fixed(view.position[static_cast<std::size_t>(key)], 4));
     return text + QStringLiteral("  score %1  weight %2  |value| %3  weight · |value| %4")
@@ -135,23 +137,28 @@ QString NeuronFigure::dimension_tip(std::int64_t key, std::int64_t d) const {
     const auto& view = data_.view;
     return QStringLiteral("dimension %1  %2: q %3 × k %4 = %5 (%6 of the score)")
         .arg(d)
-        .arg(named(key), fixed(view.q[d], 4), fixed(view.k(key, d), 4),
-             fixed(view.products(key, d), 4), fixed(view.scale * view.products(key, d), 4));
+        .arg(named(key), fixed(view.q[d], 4), fixed(view.k(key, d), 4), fixed(view.products(key, d), 4),
+             fixed(view.scale * view.products(key, d), 4));
 }
 
 Table NeuronFigure::table() const {
     const auto& view = data_.view;
     Table table;
-    table.columns = {"layer", "head", "query", "key", "query_token", "key_token", "scale", "qk_scaled", "position",
-                     "score", "weight", "value_norm", "weighted_value_norm"};
+    table.columns = {"layer",     "head",     "query", "key",    "query_token", "key_token",          "scale",
+                     "qk_scaled", "position", "score", "weight", "value_norm",  "weighted_value_norm"};
     const auto numbered = [&](const char* name) {
         for (const auto d : order_) table.columns.push_back(name + std::to_string(d));
     };
     numbered("k_");
     numbered("product_");
     for (std::int64_t key = 0; key < data_.rows(); ++key) {
-        std::vector<Table::Cell> row{view.head.layer.value, view.head.head.value, view.query.value, key,
-                                     token(view.query.value).toStdString(), token(key).toStdString(), view.scale,
+        std::vector<Table::Cell> row{view.head.layer.value,
+                                     view.head.head.value,
+                                     view.query.value,
+                                     key,
+                                     token(view.query.value).toStdString(),
+                                     token(key).toStdString(),
+                                     view.scale,
                                      double(view.dot[key])};
         row.push_back(data_.has_position() ? Table::Cell(double(view.position[static_cast<std::size_t>(key)]))
                                            : Table::Cell());
@@ -199,7 +206,8 @@ QString neuron_description(bool expanded) {
             "After the neuron view of BertViz (Vig 2019, A Multiscale Visualization of Attention in the Transformer "
             "Model).");
     return QStringLiteral(
-        "Why one token looks where it looks. The band holds the query vector q of the chosen token; each row below is a "
+        "Why one token looks where it looks. The band holds the query vector q of the chosen token; each row below is "
+        "a "
         "token it may look at, with its key vector k and the products q × k number by number. Blue numbers raise the "
         "score, orange ones lower it. Their sum times the model's scale, plus the position term where the model has "
         "one, is the score; the softmax turns the scores of all rows into weights that sum to 1. The last columns go "

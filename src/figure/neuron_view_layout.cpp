@@ -36,6 +36,10 @@ double number_opacity(double x, double divisor) {
     return std::tanh(std::abs(x) / divisor);
 }
 
+double connector_opacity(double weight) {
+    return std::tanh(1.8 * weight);
+}
+
 double color_divisor(const float* values, std::int64_t count) {
     std::vector<float> sizes;
     sizes.reserve(static_cast<std::size_t>(count));

@@ -36,6 +36,8 @@ std::vector<std::int64_t> dimension_order(const NeuronViewData&, bool sorted);
 
 /// How strongly a number is coloured: tanh(|x| / divisor); BertViz divides by 4.
 double number_opacity(double x, double divisor = 4);
+/// How strongly a key's mark is drawn, as BertViz's connecting lines: tanh(1.8 weight).
+double connector_opacity(double weight);
 /// 4 where that separates the numbers; else 1, 2 or 5 times a power of ten near half of the 90th percentile of |x|.
 double color_divisor(const float* values, std::int64_t count);
 

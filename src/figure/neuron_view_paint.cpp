@@ -33,9 +33,18 @@ void rule(QPainter& painter, double left, double right, double y, const QColor& 
 
 QSizeF NeuronFigure::layout(QSizeF available, const Style&, const Selection&) {
     static const QFont font = ui_font(14, QFont::DemiBold);
+    // Measuring thousands of labels would be felt: the longest in letters are the widest, but for rare scripts, which
+    // are cut with an ellipsis.
+    std::vector<QString> labels;
+    qsizetype longest = 0;
+    for (std::int64_t j = 0; j < data_.rows(); ++j) {
+        labels.push_back(token(j));
+        longest = std::max(longest, labels.back().size());
+    }
     double widest = 0;
-    // The longest labels in letters are the longest in px but for rare scripts, which are cut with an ellipsis.
-    for (std::int64_t j = 0; j < data_.rows(); ++j) widest = std::max(widest, draw::text_width(token(j), font));
+    int measured = 0;
+    for (const QString& label : labels)
+        if (label.size() + 2 >= longest && measured++ < 64) widest = std::max(widest, draw::text_width(label, font));
     at_ = neuron_layout(data_, available.width(), widest + 2);
     seen_top_ = 0;
     seen_bottom_ = at_.height;
@@ -75,7 +84,16 @@ void NeuronFigure::paint_row(QPainter& painter, std::int64_t key, const Style& s
     const bool pinned = std::find(selection.pinned_keys.begin(), selection.pinned_keys.end(), Position{key}) !=
                         selection.pinned_keys.end();
     if (strong || hovered || pinned)
-        draw::box(painter, row.adjusted(0, 1, 0, -1), 6, pinned ? theme.accent_soft : hovered ? theme.chip : theme.panel);
+        draw::box(painter, row.adjusted(0, 1, 0, -1), 6,
+                  pinned    ? theme.accent_soft
+                  : hovered ? theme.chip
+                            : theme.panel);
+
+    // A mark at the edge, as strong as BertViz's connecting lines: heavy keys are found while scrolling past hundreds.
+    const double mark = connector_opacity(data_.view.weight[key]);
+    if (mark >= 0.1)
+        draw::box(painter, QRectF(row.left() + 3, row.top() + 8, 3, 14), 1.5,
+                  draw::faded(head_color(theme, style.palette, data_.view.head.head.value), mark));
 
     static const QFont plain = ui_font(14), bold = ui_font(14, QFont::DemiBold);
     const QFont& font = strong ? bold : plain;
@@ -85,8 +103,8 @@ void NeuronFigure::paint_row(QPainter& painter, std::int64_t key, const Style& s
 
     const auto numbers = static_cast<std::ptrdiff_t>(data_.d_head());
     paint_strip(painter, at_.key_x, row.top() + 7, 16, data_.view.k.data() + key * numbers, vector_divisor_, style);
-    paint_strip(painter, at_.product_x, row.top() + 7, 16, data_.view.products.data() + key * numbers,
-                product_divisor_, style);
+    paint_strip(painter, at_.product_x, row.top() + 7, 16, data_.view.products.data() + key * numbers, product_divisor_,
+                style);
     paint_numbers(painter, key, baseline, strong, style);
 }
 
@@ -97,12 +115,13 @@ void NeuronFigure::paint_numbers(QPainter& painter, std::int64_t key, double bas
     const double position = data_.has_position() ? double(view.position[static_cast<std::size_t>(key)]) : 0;
     const ShownSum sum = round_to_sum(view.dot[key], position, view.score[key], digits_);
     const QColor term = strong ? theme.text : theme.muted;
-    draw::number(painter, {at_.dot_right, baseline}, fixed(sum.dot, digits_), number_font(false), term, draw::Align::right);
+    draw::number(painter, {at_.dot_right, baseline}, fixed(sum.dot, digits_), number_font(false), term,
+                 draw::Align::right);
     if (data_.has_position())
         draw::number(painter, {at_.position_right, baseline}, fixed(sum.position, digits_), number_font(false), term,
-                 draw::Align::right);
+                     draw::Align::right);
     draw::number(painter, {at_.score_right, baseline}, fixed(sum.score, digits_), number_font(strong), theme.text,
-             draw::Align::right);
+                 draw::Align::right);
 
     const double weight = view.weight[key];
     const QRectF bar(at_.bar_x, baseline - 10, at_.bar_width, 10);
@@ -117,9 +136,9 @@ void NeuronFigure::paint_numbers(QPainter& painter, std::int64_t key, double bas
     draw::number(painter, {at_.weight_x, baseline}, draw::weight_text(weight), number_font(false), term,
                  draw::Align::left);
     draw::number(painter, {at_.value_right, baseline}, fixed(view.value_norm[key], 2), number_font(false), theme.muted,
-             draw::Align::right);
+                 draw::Align::right);
     draw::number(painter, {at_.weighted_right, baseline}, fixed(view.weighted_value_norm[key], 2), number_font(strong),
-             term, draw::Align::right);
+                 term, draw::Align::right);
 }
 
 void NeuronFigure::paint_strip(QPainter& painter, double x, double top, double height, const float* values,
@@ -146,8 +165,8 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     draw::text(painter, {at_.token_x - 6, NeuronLayout::title_baseline}, title(), heading, theme.text);
     const double after = at_.token_x - 6 + draw::text_width(title(), heading) + 16;
     draw::text(painter, {after, NeuronLayout::title_baseline},
-             QStringLiteral("what makes “%1” (%2) look where it looks").arg(query).arg(view.query.value),
-             note, theme.muted);
+               QStringLiteral("what makes “%1” (%2) look where it looks").arg(query).arg(view.query.value), note,
+               theme.muted);
 
     painter.save();
     painter.translate(0, shift);
@@ -157,12 +176,11 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     draw::box(painter, band, 8, theme.accent_soft);
     const double baseline = band.top() + 25;
     const double name_width = at_.key_x - at_.token_x - 26;
-    draw::text(painter, {at_.token_x, baseline},
-             draw::elided(query, query_font, name_width), query_font, theme.accent);
+    draw::text(painter, {at_.token_x, baseline}, draw::elided(query, query_font, name_width), query_font, theme.accent);
     draw::text(painter, {at_.key_x - 12, baseline}, QStringLiteral("q"), small, theme.muted, draw::Align::right);
     paint_strip(painter, at_.key_x, band.top() + 10, 20, view.q.data(), vector_divisor_, style);
-    draw::text(painter, {at_.product_x, baseline}, QStringLiteral("query vector, %1 numbers").arg(data_.d_head()), small,
-             theme.muted);
+    draw::text(painter, {at_.product_x, baseline}, QStringLiteral("query vector, %1 numbers").arg(data_.d_head()),
+               small, theme.muted);
     draw::text(painter, {at_.weighted_right, baseline}, group_note(), small, theme.muted, draw::Align::right);
 
     const double y = NeuronLayout::heading_baseline;
@@ -193,7 +211,9 @@ void NeuronFigure::paint_footer(QPainter& painter, double top, const Style& styl
     QLinearGradient gradient(bar.topLeft(), bar.topRight());
     for (int i = 0; i <= 40; ++i)
         // Blended, not transparent: a gradient with alpha becomes an image in PDF.
-        gradient.setColorAt(i / 40.0, signed_color(theme, std::copysign(number_opacity((i - 20) / 20.0 * end, vector_divisor_), i - 20)));
+        gradient.setColorAt(
+            i / 40.0,
+            signed_color(theme, std::copysign(number_opacity((i - 20) / 20.0 * end, vector_divisor_), i - 20)));
     painter.fillRect(bar, gradient);
     const auto number = [](double x) { return QString::number(x, 'g', 3).replace(u'-', QChar(0x2212)); };
     draw::text(painter, {bar.left(), top + 36}, number(-end), tick, theme.muted);
@@ -202,23 +222,25 @@ void NeuronFigure::paint_footer(QPainter& painter, double top, const Style& styl
 
     const bool same = vector_divisor_ == product_divisor_;
     draw::text(painter, {at_.product_x, top + 21},
-             same ? QStringLiteral("colour: tanh of the number / %1").arg(number(vector_divisor_))
-                  : QStringLiteral("colour: tanh of the number, vectors / %1, products / %2")
-                        .arg(number(vector_divisor_), number(product_divisor_)),
-             note_font(), theme.muted);
+               same ? QStringLiteral("colour: tanh of the number / %1").arg(number(vector_divisor_))
+                    : QStringLiteral("colour: tanh of the number, vectors / %1, products / %2")
+                          .arg(number(vector_divisor_), number(product_divisor_)),
+               note_font(), theme.muted);
     draw::text(painter, {at_.product_x, top + 37}, QStringLiteral("a row’s products add up to q·k"), note_font(),
                theme.faint);
 
     const double right = at_.width - NeuronLayout::margin - 8;
     QStringList facts;
-    for (const QString& fact : {QString::fromStdString(data_.model), QString::fromStdString(data_.dtype), position_note()})
+    for (const QString& fact :
+         {QString::fromStdString(data_.model), QString::fromStdString(data_.dtype), position_note()})
         if (!fact.isEmpty()) facts << fact;
-    draw::text(painter, {right, top + 21}, facts.join(QStringLiteral(" · ")), note_font(), theme.faint, draw::Align::right);
+    draw::text(painter, {right, top + 21}, facts.join(QStringLiteral(" · ")), note_font(), theme.faint,
+               draw::Align::right);
     if (const auto masked = data_.masked(); masked > 0)
         draw::text(painter, {right, top + 37},
-                 masked == 1 ? QStringLiteral("1 later token is masked")
-                             : QStringLiteral("%1 later tokens are masked").arg(masked),
-                 note_font(), theme.faint, draw::Align::right);
+                   masked == 1 ? QStringLiteral("1 later token is masked")
+                               : QStringLiteral("%1 later tokens are masked").arg(masked),
+                   note_font(), theme.faint, draw::Align::right);
 }
 
 }  // namespace headlight::figure

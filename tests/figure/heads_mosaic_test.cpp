@@ -3,8 +3,8 @@
 
 #include "headlight/base/error.h"
 
-#include <QImage>
 #include <gtest/gtest.h>
+#include <QImage>
 
 #include <cmath>
 

@@ -3,9 +3,10 @@
 
 #include "model_sample.h"
 
-#include <QImage>
 #include <gtest/gtest.h>
+#include <QImage>
 
+#include <atomic>
 #include <thread>
 
 namespace headlight::figure {
@@ -15,7 +16,8 @@ std::shared_ptr<ModelViewStore> store(std::int64_t layers, std::int64_t heads, s
     return std::make_shared<ModelViewStore>(sample::model(layers, heads, tokens));
 }
 
-QImage painted(const Figure& figure, QSizeF canvas, const QRectF& seen, const Style& style, const Selection& selection) {
+QImage painted(const Figure& figure, QSizeF canvas, const QRectF& seen, const Style& style,
+               const Selection& selection) {
     QImage image(canvas.toSize(), QImage::Format_ARGB32_Premultiplied);
     image.fill(style.theme->canvas);
     QPainter painter(&image);
@@ -62,7 +64,10 @@ TEST(ModelView, DetailPaneStaysInsideTheCanvasAndOffItsCell) {
         const ModelLayout at = model_layout(shape, {900, 700});
         const QRectF canvas(0, 0, 900, at.height - 40);
         const QSizeF size = detail_size(shape, canvas.height());
-        for (const HeadId id : {HeadId{Layer{0}, Head{0}}, {Layer{0}, Head{11}}, {Layer{11}, Head{0}}, {Layer{11}, Head{11}},
+        for (const HeadId id : {HeadId{Layer{0}, Head{0}},
+                                {Layer{0}, Head{11}},
+                                {Layer{11}, Head{0}},
+                                {Layer{11}, Head{11}},
                                 {Layer{5}, Head{5}}}) {
             const QRectF cell = at.cell_rect(id), pane = detail_rect(cell, size, canvas, 8);
             EXPECT_TRUE(canvas.contains(pane)) << id.layer.value << " " << id.head.value;
@@ -80,7 +85,8 @@ TEST(ModelView, PaneStaysInTheVisiblePartWhenZoomedAndPanned) {
     style.zoom = 3;
     figure.layout({900, 700}, style, {});
     const QRectF cell = figure.places().cell_rect(*options.detail);
-    for (const QPointF corner : {cell.topLeft() - QPointF(10, 10), cell.center(), cell.bottomRight() - QPointF(250, 200)}) {
+    for (const QPointF corner :
+         {cell.topLeft() - QPointF(10, 10), cell.center(), cell.bottomRight() - QPointF(250, 200)}) {
         const QRectF seen(corner, QSizeF(300, 700 / 3.0));
         painted(figure, {900, 700}, seen, style, {});
         EXPECT_TRUE(seen.contains(figure.pane(3))) << corner.x() << " " << corner.y();
@@ -171,6 +177,27 @@ TEST(ModelView, ZoomBringsTheRealPatternItsNumbersAndItsPairs) {
     EXPECT_EQ(hit.query, Position{200});
     EXPECT_EQ(hit.key, Position{100});
     EXPECT_FLOAT_EQ(float(*hit.value), sample::made_up_pattern(head, 300, true)(200, 100));
+}
+
+TEST(ModelView, ManyLargeMapsInSightSettle) {
+    // Twelve patterns of 3,000 tokens would not fit what is kept; the pooled maps stay, and nothing is fetched for
+    // ever.
+    auto data = sample::model(3, 4, 60);
+    const auto labels = sample::axis_items(3000);
+    data.axes.queries = data.axes.keys = labels;
+    data.shape.rows = data.shape.columns = 3000;
+    std::atomic<int> fetched = 0;
+    data.pattern = [&](HeadId) {
+        ++fetched;
+        return analyze::Matrix(analyze::Matrix::Constant(3000, 3000, 1.0F / 3000));
+    };
+    ModelFigure figure(std::make_shared<ModelViewStore>(std::move(data)), {});
+    Style style;
+    figure.layout({900, 700}, style, {});
+    style.zoom = 1.5;
+    painted(figure, {900, 700}, {0, 0, 600, 466}, style, {});
+    EXPECT_FALSE(figure.refining());
+    EXPECT_EQ(fetched, 0);
 }
 
 TEST(ModelView, ExportNeedsNoSecondFrameAndIsTheSameEveryTime) {

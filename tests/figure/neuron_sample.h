@@ -16,8 +16,9 @@ struct NeuronShape {
 };
 
 inline std::vector<analyze::AxisItem> axis_items(std::int64_t tokens) {
-    static const char* const words[] = {"<s>", "The", "·old", "·doctor", "·asked", "·the", "·nurse", "·to", "·wait", ",",
-                                        "·because", "·the", "·old", "·doctor", "·was", "·late", "."};
+    static const char* const words[] = {"<s>",    "The",     "·old",  "·doctor", "·asked",   "·the",
+                                        "·nurse", "·to",     "·wait", ",",       "·because", "·the",
+                                        "·old",   "·doctor", "·was",  "·late",   "."};
     std::vector<analyze::AxisItem> items(static_cast<std::size_t>(tokens));
     for (std::int64_t i = 0; i < tokens; ++i) {
         auto& item = items[static_cast<std::size_t>(i)];

@@ -3,8 +3,8 @@
 
 #include "neuron_sample.h"
 
-#include <QImage>
 #include <gtest/gtest.h>
+#include <QImage>
 
 #include <set>
 
@@ -19,7 +19,9 @@ double cell_number(const Table& table, std::size_t row, const std::string& colum
 TEST(NeuronView, OpacitiesAreThoseOfBertViz) {
     EXPECT_NEAR(number_opacity(2), 0.4621, 5e-5);
     EXPECT_NEAR(number_opacity(-2), 0.4621, 5e-5);
-    EXPECT_NEAR(number_opacity(0), 0, 0);
+    EXPECT_EQ(number_opacity(0), 0);
+    EXPECT_NEAR(connector_opacity(0.5), 0.7163, 5e-5);
+    EXPECT_EQ(connector_opacity(0), 0);
 }
 
 TEST(NeuronView, ColourDivisorFollowsTheNumbersOnlyWhenFourWouldNotSeparateThem) {

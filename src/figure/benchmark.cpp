@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/figure/benchmark.h"
+
+#include <QElapsedTimer>
+#include <QImage>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <thread>
+
+namespace headlight::figure {
+namespace {
+
+constexpr double first_paint_limit = 100, frame_limit = 16;
+constexpr int frames_a_move = 24;
+
+/// Repeats a step and keeps the times.
+PaintTiming timed(std::string view, std::string what, double limit, int frames, const std::function<void(int)>& step) {
+    std::vector<double> times;
+    QElapsedTimer clock;
+    for (int i = 0; i < frames; ++i) {
+        clock.start();
+        step(i);
+        times.push_back(double(clock.nsecsElapsed()) / 1e6);
+    }
+    std::sort(times.begin(), times.end());
+    return {std::move(view), std::move(what), times[times.size() / 2], times.back(), limit, frames};
+}
+
+/// A canvas as the window has it: shows a part of a figure at a zoom, and asks what lies under the pointer.
+class Canvas {
+public:
+    explicit Canvas(QSize size) : image_(size, QImage::Format_ARGB32_Premultiplied) {}
+
+    QSizeF size() const { return image_.size(); }
+    Style& style() { return style_; }
+    Selection& selection() { return selection_; }
+
+    void show(Figure& figure, QPointF corner = {0, 0}) {
+        image_.fill(style_.theme->canvas);
+        QPainter painter(&image_);
+        painter.scale(style_.zoom, style_.zoom);
+        painter.translate(-corner);
+        figure.paint(painter, QRectF(corner, size() / style_.zoom), style_, selection_);
+    }
+    /// Until nothing better is on its way.
+    void settle(Figure& figure, QPointF corner) {
+        do {
+            show(figure, corner);
+            if (figure.refining()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        } while (figure.refining());
+    }
+    void hover(Figure& figure, QPointF at, QPointF corner = {0, 0}) {
+        const Hit hit = figure.hit_test(at, style_, selection_);
+        selection_.hover_head = hit.head;
+        selection_.hover_query = hit.query;
+        selection_.hover_key = hit.key;
+        show(figure, corner);
+    }
+    void unhover() { selection_.hover_head.reset(), selection_.hover_query.reset(), selection_.hover_key.reset(); }
+
+private:
+    QImage image_;
+    Style style_;
+    Selection selection_;
+};
+
+class Bench {
+public:
+    Bench(TracePtr trace, QSize canvas) : trace_(std::move(trace)), canvas_(canvas) {
+        const auto& config = trace_->config();
+        focus_ = {Layer{config.n_layers / 2}, Head{config.n_heads / 2}};
+        canvas_.selection().layer = focus_.layer;
+        canvas_.selection().focus = focus_;
+        for (std::int64_t h = 0; h < config.n_heads; ++h) all_.push_back(Head{h});
+        canvas_.selection().heads = all_;
+    }
+
+    std::vector<PaintTiming> run() {
+        model();
+        head();
+        matrix();
+        neuron();
+        mosaic();
+        return std::move(out_);
+    }
+
+private:
+    using Make = std::function<std::unique_ptr<Figure>()>;
+
+    /// The figure made and painted from nothing, five times; the last one is handed back.
+    std::unique_ptr<Figure> first_paint(const std::string& view, const Make& make) {
+        std::unique_ptr<Figure> figure;
+        canvas_.style().zoom = 1;
+        canvas_.unhover();
+        out_.push_back(timed(view, "first paint", first_paint_limit, 5, [&](int) {
+            figure.reset();  // its shared pixels go with it
+            figure = make();
+            size_ = figure->layout(canvas_.size(), canvas_.style(), canvas_.selection());
+            canvas_.show(*figure);
+        }));
+        return figure;
+    }
+    void frames(const std::string& view, const std::string& what, const std::function<void(int)>& step) {
+        out_.push_back(timed(view, what, frame_limit, frames_a_move, step));
+    }
+    /// Across the content along a diagonal.
+    QPointF along(int i) const {
+        const double t = (i + 0.5) / frames_a_move;
+        return {size_.width() * t, size_.height() * t};
+    }
+    void zoom_and_pan(const std::string& view, Figure& figure) {
+        const QPointF middle(size_.width() * 0.45, size_.height() * 0.5);
+        const auto corner = [&] {
+            const QSizeF seen = canvas_.size() / canvas_.style().zoom;
+            return middle - QPointF(seen.width() / 2, seen.height() / 2);
+        };
+        const double most = figure.max_zoom();
+        frames(view, "zoom from all to one cell", [&](int i) {
+            canvas_.style().zoom = std::pow(most, i / double(frames_a_move - 1));
+            canvas_.show(figure, corner());
+        });
+        for (const auto& [zoom, what] : {std::pair{2.0, "pan at 2x"},
+                                         {std::min(12.0, most), "pan among maps with labels"},
+                                         {most, "pan among single cells"}}) {
+            canvas_.style().zoom = zoom;
+            canvas_.settle(figure, corner());
+            frames(view, what, [&](int i) { canvas_.show(figure, corner() + QPointF(7.0 * i, 5.0 * i) / zoom); });
+        }
+        canvas_.style().zoom = 1;
+    }
+
+    void model() {
+        auto figure = first_paint("model", [&] { return model_view(trace_, {}, {}); });
+        frames("model", "hover", [&](int i) { canvas_.hover(*figure, along(i)); });
+        canvas_.unhover();
+        ModelViewOptions detail;
+        detail.detail = focus_;
+        frames("model", "open and close the detail", [&](int i) {
+            figure = model_view(trace_, {}, i % 2 ? ModelViewOptions{} : detail);
+            figure->layout(canvas_.size(), canvas_.style(), canvas_.selection());
+            canvas_.show(*figure);
+        });
+        zoom_and_pan("model", *figure);
+    }
+    void head() {
+        auto figure = first_paint("head", [&] { return head_view(trace_, focus_.layer, all_, {}); });
+        const double x = size_.width() * 0.12;
+        frames("head", "scroll", [&](int i) {
+            canvas_.show(*figure, {0, std::max(0.0, along(i).y() - canvas_.size().height())});
+        });
+        frames("head", "hover", [&](int i) { canvas_.hover(*figure, {x, 150 + 20.0 * i}); });
+        canvas_.unhover();
+    }
+    void matrix() {
+        auto figure = first_paint("matrix", [&] { return matrix_view(trace_, {focus_}, {}); });
+        frames("matrix", "hover", [&](int i) { canvas_.hover(*figure, along(i)); });
+        canvas_.unhover();
+        zoom_and_pan("matrix", *figure);
+    }
+    void neuron() {
+        const Position last{trace_->tokens() - 1};
+        auto figure = first_paint("neuron", [&] { return neuron_view(trace_, focus_, last, {}); });
+        frames("neuron", "scroll", [&](int i) {
+            canvas_.show(*figure, {0, std::max(0.0, along(i).y() - canvas_.size().height())});
+        });
+        frames("neuron", "hover", [&](int i) { canvas_.hover(*figure, {300.0 + 10 * i, 150 + 20.0 * i}); });
+        canvas_.unhover();
+        frames("neuron", "another query", [&](int i) {
+            figure = neuron_view(trace_, focus_, Position{std::max<std::int64_t>(0, last.value - i)}, {});
+            figure->layout(canvas_.size(), canvas_.style(), canvas_.selection());
+            canvas_.show(*figure);
+        });
+    }
+    void mosaic() {
+        const auto table = std::make_shared<const analyze::HeadTable>(analyze::head_table(*trace_));
+        auto figure = first_paint("heads", [&] { return heads_mosaic(table, table->measures.front().id, {}); });
+        frames("heads", "hover", [&](int i) { canvas_.hover(*figure, along(i)); });
+        canvas_.unhover();
+    }
+
+    TracePtr trace_;
+    Canvas canvas_;
+    HeadId focus_;
+    std::vector<Head> all_;
+    QSizeF size_;
+    std::vector<PaintTiming> out_;
+};
+
+}  // namespace
+
+std::vector<PaintTiming> benchmark_views(TracePtr trace, QSize canvas) {
+    return Bench(std::move(trace), canvas).run();
+}
+
+}  // namespace headlight::figure
