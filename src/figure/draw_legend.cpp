@@ -114,8 +114,26 @@ constexpr double footer_line = 14, footer_pad = 12;
 QStringList footer_lines(const Provenance& provenance, double width) {
     const QFont font = ui_font(10);
     QStringList lines;
-    for (const QString& line : provenance.footer().split(u'\n'))
-        lines << elided(line, font, std::max(40.0, width - 32));
+    for (const QString& paragraph : provenance.footer().split(u'\n')) {
+        const auto before = lines.size();
+        QString line;
+        for (const QString& word : paragraph.split(u' ')) {
+            const QString longer = line.isEmpty() ? word : line + u' ' + word;
+            if (line.isEmpty() || text_width(longer, font) <= width - 32) {
+                line = longer;
+                continue;
+            }
+            lines << line;
+            line = word;
+        }
+        lines << line;
+        // A whole book would be no footer; the file's metadata has all of it.
+        if (lines.size() - before > 3) {
+            lines.resize(before + 3);
+            lines.last() += QStringLiteral(" …");
+        }
+        lines.last() = elided(lines.last(), font, std::max(40.0, width - 32));
+    }
     return lines;
 }
 

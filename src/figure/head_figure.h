@@ -69,6 +69,7 @@ private:
 
     HeadViewData data_;
     std::vector<draw::Label> query_labels_, key_labels_;
+    std::vector<double> query_widths_, key_widths_;
     HeadLayout layout_;
     mutable Drawn drawn_;
     mutable Tiles tiles_;

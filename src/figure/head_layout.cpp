@@ -8,7 +8,7 @@ namespace headlight::figure {
 namespace {
 
 constexpr double tallest_row = 33, lowest_row = 20;
-constexpr double narrowest_gap = 120, widest_gap = 480;
+constexpr double narrowest_gap = 120, widest_gap = 720;
 constexpr double narrowest_column = 104, widest_column = 190;
 constexpr double number_room = 46;
 

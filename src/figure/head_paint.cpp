@@ -234,6 +234,9 @@ void HeadFigure::paint_tokens(const Frame& f) const {
                 weight = data_.weights[static_cast<std::size_t>(head)](q, k);
                 if (weight > strongest) ground = draw::blended(f.theme().canvas, color(f.style, head), strongest = weight);
             }
+            const auto& pinned = f.selection.pinned_keys;
+            const bool pinned_pair = !is_query && std::any_of(pinned.begin(), pinned.end(), [&](Position p) { return data_.axes.key_column(p) == row; });
+            if (pinned_pair) draw::box(f.painter, box, 5, {}, f.theme().accent);
             if (f.sole_head() && strongest > 0.35) text_color = text_on(f.theme(), ground);
         }
         const QRectF inside = box.adjusted(8, 0, is_query ? -6 : -4, 0);

@@ -39,11 +39,14 @@ HeadFigure::HeadFigure(HeadViewData data) : data_(std::move(data)) {
     check_shapes(data_);
     for (const auto& item : data_.axes.queries) query_labels_.push_back(draw::label_of(item));
     for (const auto& item : data_.axes.keys) key_labels_.push_back(draw::label_of(item));
+    // Figures are made by a worker and painted by the window: what takes long is done here.
+    query_widths_ = label_widths(query_labels_, ui_font(14));
+    key_widths_ = label_widths(key_labels_, ui_font(14));
+    drawn({}, {});
 }
 
 QSizeF HeadFigure::layout(QSizeF available, const Style& style, const Selection& selection) {
-    const QFont font = ui_font(14);
-    layout_ = head_layout(label_widths(query_labels_, font), label_widths(key_labels_, font), data_.n_heads,
+    layout_ = head_layout(query_widths_, key_widths_, data_.n_heads,
                           draw::text_width(title(), ui_font(15, QFont::DemiBold)), available);
     view_ = QRectF(QPointF(0, 0), layout_.size);
     tiles_.images.clear();
@@ -88,7 +91,7 @@ QColor HeadFigure::color(const Style& style, std::int32_t head) const {
 }
 
 Table HeadFigure::table() const {
-    const Drawn& d = drawn_.active.empty() ? drawn({}, {}) : drawn_;
+    const Drawn& d = drawn_;
     Table t{{"layer", "head", "query", "query_token", "key", "key_token", "weight", "opacity"}, {}};
     t.rows.reserve(d.lines.lines.size());
     for (const HeadLine& line : d.lines.lines) {
@@ -106,7 +109,7 @@ Table HeadFigure::table() const {
 std::vector<NamedArray> HeadFigure::arrays() const {
     const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size());
     const auto n_k = static_cast<std::int64_t>(data_.axes.keys.size());
-    const Drawn& d = drawn_.active.empty() ? drawn({}, {}) : drawn_;
+    const Drawn& d = drawn_;
     NamedArray weights{"weights", {static_cast<std::int64_t>(d.active.size()), n_q, n_k}, {}};
     NamedArray heads{"heads", {static_cast<std::int64_t>(d.active.size())}, {}};
     for (std::int32_t h : d.active) {

@@ -12,7 +12,8 @@ namespace {
 
 constexpr double drawn_cell = 6;      ///< px from which a cell is a rectangle of its own
 constexpr double gap_cell = 12;       ///< px from which cells have a gap between them
-constexpr double number_cell = 34;    ///< px from which a cell shows its number
+constexpr double number_cell = 28;    ///< px from which a cell shows its number
+constexpr double zero_cell = 44;      ///< px from which it also shows one that rounds to zero
 constexpr std::int64_t tile_side = 512;
 constexpr std::int64_t most_vector_cells = 90'000;
 
@@ -26,6 +27,8 @@ struct MatrixFigure::Frame {
     double scale;          ///< device pixels a px
     bool vector;
     const Theme& theme() const { return *style.theme; }
+    /// Device pixels of a cell; in vector files a map is a picture of at most 2,048 pixels a side.
+    double cell_pixels(double cell, std::int64_t longest) const { return vector ? 2048.0 / static_cast<double>(longest) : cell * scale; }
     double snapped(double v) const { return vector ? v : std::round(v * scale) / scale; }
 };
 
@@ -72,7 +75,7 @@ void MatrixFigure::paint_header(const Frame& f) const {
     const QFont font = ui_font(15, QFont::DemiBold);
     draw::text(f.painter, {f.view.left() + MatrixLayout::margin, y}, title(), font, f.theme().text);
     const double x = f.view.left() + MatrixLayout::margin + draw::text_width(title(), font) + 14;
-    const QString size = QStringLiteral("%1 queries × %2 keys").arg(draw::count_text(layout_.rows), draw::count_text(layout_.cols));
+    const QString size = QStringLiteral("%1 queries, %2 keys").arg(draw::count_text(layout_.rows), draw::count_text(layout_.cols));
     draw::text(f.painter, {x, y}, size, ui_font(12), f.theme().muted);
 }
 
@@ -115,8 +118,7 @@ void MatrixFigure::paint_tiles(const Frame& f, const Panel& p) const {
     const MipPyramid& pyramid = this->pyramid(p.index, f.style);
     if (tiles_.theme != f.style.theme || tiles_.ramp != f.style.ramp || tiles_.images.size() > 96)
         tiles_ = {f.style.theme, f.style.ramp, {}};
-    const double pixels = f.vector ? std::max(1.0, 2048 / std::max(layout_.rows, layout_.cols) * 1.0) : p.cell * f.scale;
-    const std::size_t number = pyramid.level_for(pixels);
+    const std::size_t number = pyramid.level_for(f.cell_pixels(p.cell, std::max(layout_.rows, layout_.cols)));
     const MipPyramid::Level& level = pyramid.levels[number];
     const auto pooled = static_cast<double>(std::int64_t{1} << number);
     const auto span = static_cast<double>(tile_side) * pooled;
@@ -146,13 +148,14 @@ void MatrixFigure::paint_tiles(const Frame& f, const Panel& p) const {
 }
 
 void MatrixFigure::paint_numbers(const Frame& f, const Panel& p) const {
-    const QFont font = ui_font(11);
+    const QFont font = ui_font(p.cell < 34 ? 10 : 11);
     const double wide = draw::number_width(QStringLiteral("0.000"), font) + 6;
     for (std::int64_t r = p.row_begin; r < p.row_end; ++r)
         for (std::int64_t c = p.col_begin; c < p.col_end; ++c) {
             const QRectF rect = p.cell_rect(r, c);
             if (!legal(r, c) || !rect.intersects(f.visible)) continue;
             const float weight = data_.weights[p.index](r, c);
+            if (p.cell < zero_cell && weight < 0.005F) continue;
             const std::uint8_t cell = pyramid(p.index, f.style).levels.front().at(r, c);
             const QColor ground = ramp_color(f.style.ramp, f.theme(), (cell - 1) / 254.0);
             const QString text = draw::number_text(weight, p.cell >= wide ? 3 : 2);
@@ -279,8 +282,8 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     notes << f.style.transfer.legend();
     if (data_.causal) notes << QStringLiteral("blank: later tokens, masked");
     const double cell = layout_.cell * f.style.zoom;
-    if (cell * f.scale < 1 && !f.vector) {
-        const auto side = std::int64_t{1} << pyramid(0, f.style).level_for(cell * f.scale);
+    const double pixels = f.cell_pixels(cell, std::max(layout_.rows, layout_.cols));
+    if (const auto side = std::int64_t{1} << pyramid(0, f.style).level_for(pixels); side > 1) {
         notes << QStringLiteral("a pixel is the largest of %1 × %1 pairs").arg(side);
     }
     const double line = QFontMetricsF(ui_font(matrix_label_size)).height();
