@@ -9,10 +9,7 @@
 namespace headlight::text {
 
 bool TokenMatcher::add(const std::string& pattern, std::int32_t id) {
-    if (pattern.empty()) return false;
-    for (const auto& p : patterns_) {
-        if (p.first == pattern) return false;
-    }
+    if (pattern.empty() || !seen_.insert(pattern).second) return false;
     patterns_.emplace_back(pattern, id);
     return true;
 }

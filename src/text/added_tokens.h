@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace headlight::text {
@@ -42,6 +42,7 @@ public:
 
 private:
     std::vector<std::pair<std::string, std::int32_t>> patterns_;  ///< sorted by first byte, longest first
+    std::set<std::string> seen_;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> by_first_;
     std::string first_bytes_;
 };

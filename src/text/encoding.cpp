@@ -8,12 +8,16 @@ namespace headlight::text {
 std::int64_t Encoding::pair_start() const noexcept {
     const auto first_b = std::find(sequence.begin(), sequence.end(), 1);
     if (first_b == sequence.end()) return size();
-    // A template may put a separator of B's own before B (RoBERTa's </s></s>): the first one behind A belongs to A.
-    auto at = first_b - sequence.begin();
-    const auto a_end = std::find(sequence.rbegin(), sequence.rend(), 0);
-    if (a_end == sequence.rend()) return at;
-    const auto behind_a = sequence.rend() - a_end;
-    return behind_a < at ? std::min<std::int64_t>(at, behind_a + 1) : at;
+    const auto b_at = static_cast<std::size_t>(first_b - sequence.begin());
+    std::size_t at = b_at;
+    while (at > 0 && sequence[at - 1] < 0) --at;          // what the template puts between the sentences
+    if (at == 0) return static_cast<std::int64_t>(b_at);  // A is empty
+    if (type_ids[b_at] == type_ids[at - 1]) {
+        // No type tells the two apart (RoBERTa's </s></s>): the first separator closes A, the rest opens B.
+        return static_cast<std::int64_t>(std::min(at + 1, b_at));
+    }
+    while (at < b_at && type_ids[at] != type_ids[b_at]) ++at;
+    return static_cast<std::int64_t>(at);
 }
 
 void Encoding::append(const Encoding& o) {

@@ -7,7 +7,7 @@
 #include <unicode/regex.h>
 #include <unicode/unistr.h>
 
-#include <limits>
+#include <cstdint>
 
 namespace headlight::text {
 namespace {
@@ -24,9 +24,8 @@ public:
 
     void find(std::string_view text, std::vector<Span>& out) const override {
         if (text.empty()) return;
-        if (text.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-            fail("The text is too long for this pattern", "at most 2 GiB");
-        }
+        if (text.size() > INT32_MAX)
+            fail("The text is too long for this pattern", std::to_string(text.size()) + " bytes");
         const icu::UnicodeString wide =
             icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())});
         UErrorCode status = U_ZERO_ERROR;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "text/section.h"
 
+#include "headlight/base/error.h"
 #include "text/byte_alphabet.h"
 #include "text/utf8.h"
+
+#include <limits>
 
 namespace headlight::text {
 
@@ -97,6 +100,8 @@ void Rewrite::replace(std::size_t begin, std::size_t end, std::string_view conte
 void Rewrite::apply() {
     if (!changed_) return;
     keep_until(section_.text.size());
+    if (text_.size() > std::numeric_limits<std::uint32_t>::max())
+        throw Error("The normalized text is longer than 4 GiB");
     section_.text = std::move(text_);
     section_.align = std::move(align_);
 }

@@ -13,7 +13,8 @@
 namespace headlight::text {
 namespace {
 
-constexpr std::size_t kLongestText = std::size_t{1} << 31;
+/// Positions are 32-bit numbers; normalization may make a text eleven times as long.
+constexpr std::size_t kLongestText = std::size_t{256} << 20;
 
 /// Whether the stage or one inside it has this type.
 bool uses(const nlohmann::json& stage, const char* type) {
@@ -154,7 +155,7 @@ void check_text(std::string_view text, const char* which) {
         throw Error({.problem = "The text is too long",
                      .file = "",
                      .item = which,
-                     .expected = "at most 2 GiB",
+                     .expected = "at most 256 MiB",
                      .found = std::to_string(text.size()) + " bytes",
                      .hint = ""});
     }

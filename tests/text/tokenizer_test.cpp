@@ -46,6 +46,18 @@ TEST(Tokenizer, PairHasTypeIdsAndItsOwnOffsetsAndWords) {
     EXPECT_EQ(e.pair_start(), 3);
 }
 
+TEST(Tokenizer, ThePartOfSentenceBBeginsWhereTypesOrSeparatorsSaySo) {
+    const auto start = [](const std::string& name) {
+        const Encoding e = Tokenizer::load(HEADLIGHT_SOURCE_DIR "/tests/fixtures/text/" + name)->encode("the", "the");
+        return std::pair(e.tokens, e.pair_start());
+    };
+    EXPECT_THAT(start("wordpiece"), testing::Pair(ElementsAre("[CLS]", "the", "[SEP]", "the", "[SEP]"), 3));
+    EXPECT_THAT(start("llama3"), testing::Pair(ElementsAre("<|begin_of_text|>", "the", "<|begin_of_text|>", "the"), 2));
+    EXPECT_THAT(start("roberta-files"), testing::Pair(ElementsAre("<s>", "Ġthe", "</s>", "</s>", "Ġthe", "</s>"), 3));
+    EXPECT_EQ(novella()->encode("a").pair_start(), 2);
+    EXPECT_EQ(novella()->encode("", "b").pair_start(), 1);
+}
+
 TEST(Tokenizer, SpecialTokensCanBeLeftOutAndTypedOnesAreRecognised) {
     EXPECT_THAT(novella()->encode("late", std::nullopt, false).tokens, ElementsAre("l", "ate"));
     const Encoding typed = novella()->encode("a</s>b");
