@@ -80,6 +80,12 @@ at::Tensor output_norms(const trace::Trace& trace, HeadId id) {
     return squared.clamp_min(0).sqrt().to(at::kFloat).contiguous();
 }
 
+ReadableKeys::ReadableKeys(const trace::Trace& trace, Layer layer)
+    : only_past_(trace.config().causal), tokens_(trace.tokens()) {
+    const std::vector<HookPoint> kept = trace.kept();
+    if (std::find(kept.begin(), kept.end(), HookPoint{Hook::pattern, layer}) != kept.end()) only_past_ = false;
+}
+
 std::int64_t row_block(const trace::Trace& trace) { return std::max<std::int64_t>(1, block_elements / trace.tokens()); }
 
 Matrix to_matrix(const at::Tensor& tensor) {

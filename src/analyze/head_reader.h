@@ -35,6 +35,19 @@ at::Tensor output_norms(const trace::Trace&, HeadId);
 Matrix to_matrix(const at::Tensor&);  ///< of a 2-D tensor
 Vector to_vector(const at::Tensor&);  ///< of a 1-D tensor
 
+/// Keys from here on have no weight for this query. A pattern that the trace holds may be one that an intervention put
+/// in the place of the model's own, with weight anywhere.
+class ReadableKeys {
+public:
+    ReadableKeys(const trace::Trace&, Layer);
+    bool only_past() const noexcept { return only_past_; }
+    std::int64_t operator()(std::int64_t query) const noexcept { return only_past_ ? query + 1 : tokens_; }
+
+private:
+    bool only_past_;
+    std::int64_t tokens_;
+};
+
 /// Rows of [row, token] numbers to read at a time.
 std::int64_t row_block(const trace::Trace&);
 

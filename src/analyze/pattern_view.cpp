@@ -55,18 +55,22 @@ void check_index(std::int64_t index, std::size_t count, const char* what) {
                            .expected = "less than " + std::to_string(count)});
 }
 
-AttentionRow attention_row(const trace::Trace& trace, std::int64_t position, const float* weights,
-                           const at::Tensor& norms) {
-    return {.weights = weights,
-            .norms = norms.defined() ? norms.data_ptr<float>() : nullptr,
-            .legal = trace.config().causal ? position + 1 : trace.tokens()};
-}
+/// What is the same for every row of one head.
+struct HeadRows {
+    at::Tensor norms;
+    ReadableKeys readable;
+    HeadRows(const trace::Trace& trace, HeadId id, Weighting weighting)
+        : norms(weighting_norms(trace, id, weighting)), readable(trace, id.layer) {}
+    AttentionRow row(std::int64_t position, const float* weights) const {
+        return {weights, norms.defined() ? norms.data_ptr<float>() : nullptr, readable(position)};
+    }
+};
 
 /// Calls fn(row of the map, prepared row [keys]) for every row of the prepared map, top to bottom.
 template <class Fn>
 void for_each_prepared_row(const trace::Trace& trace, HeadId id, const MapLayout& layout, Weighting weighting, Fn fn) {
     if (layout.queries.empty()) return;
-    const at::Tensor norms = weighting_norms(trace, id, weighting);
+    const HeadRows head(trace, id, weighting);
     const std::int64_t first = layout.queries.front().first;
     const std::int64_t end = layout.queries.back().first + layout.queries.back().count;
     std::vector<float> prepared(layout.keys.size(), 0.0F);
@@ -76,7 +80,7 @@ void for_each_prepared_row(const trace::Trace& trace, HeadId id, const MapLayout
         const Span& span = layout.queries[static_cast<std::size_t>(row)];
         if (position == span.first) std::fill(prepared.begin(), prepared.end(), 0.0F);
         const float share = 1.0F / static_cast<float>(span.count);
-        add_prepared_row(attention_row(trace, position, weights, norms), layout, share, prepared.data());
+        add_prepared_row(head.row(position, weights), layout, share, prepared.data());
         if (position == span.first + span.count - 1) fn(row, prepared.data());
     });
 }
@@ -159,10 +163,10 @@ Matrix pattern_row(const trace::Trace& trace, const std::vector<HeadId>& heads, 
     const float share = 1.0F / static_cast<float>(span.count);
     for (std::size_t h = 0; h < heads.size(); ++h) {
         check_head(trace, heads[h]);
-        const at::Tensor norms = weighting_norms(trace, heads[h], options.weighting);
+        const HeadRows head(trace, heads[h], options.weighting);
         float* out = rows.data() + static_cast<std::int64_t>(h) * rows.cols();
         for_each_pattern_row(trace, heads[h], span.first, span.count, [&](std::int64_t position, const float* weights) {
-            add_prepared_row(attention_row(trace, position, weights, norms), layout, share, out);
+            add_prepared_row(head.row(position, weights), layout, share, out);
         });
     }
     return rows;
@@ -183,12 +187,12 @@ Matrix pattern_column(const trace::Trace& trace, const std::vector<HeadId>& head
             continue;
         }
         // Renormalising needs whole rows; those before the key cannot look at it.
-        const at::Tensor norms = weighting_norms(trace, heads[h], options.weighting);
-        const std::int64_t first = trace.config().causal ? key.first : 0;
+        const HeadRows head(trace, heads[h], options.weighting);
+        const std::int64_t first = head.readable.only_past() ? key.first : 0;
         for_each_pattern_row(trace, heads[h], first, trace.tokens() - first, [&](std::int64_t i, const float* weights) {
             const std::int64_t row = layout.row_of[static_cast<std::size_t>(i)];
             if (row < 0) return;
-            const AttentionRow attention = attention_row(trace, i, weights, norms);
+            const AttentionRow attention = head.row(i, weights);
             const auto share = 1.0F / static_cast<float>(layout.queries[static_cast<std::size_t>(row)].count);
             columns(at, row) += share * prepared_cell(attention, key, row_scale(attention, layout));
         });

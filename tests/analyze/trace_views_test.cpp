@@ -6,6 +6,7 @@
 #include "headlight/analyze/pair_chain.h"
 #include "headlight/analyze/pattern_view.h"
 #include "headlight/base/error.h"
+#include "headlight/trace/tensors.h"
 
 #include <gtest/gtest.h>
 
@@ -228,6 +229,20 @@ TEST(Axes, LabelWordsAndMarkSpecialTokens) {
     EXPECT_EQ(words.keys[3].label, "·she");
     EXPECT_EQ(words.key_column(Position(words.keys[1].first.value + words.keys[1].count - 1)), 1);
     EXPECT_EQ(pattern_axes(*trace, {.hide_first = true}).key_column(Position(0)), -1);
+}
+
+TEST(ReplacedPattern, IsShownAsItWasUsed) {
+    const TracePtr plain = built_in(doctor);
+    const double share = 1.0 / static_cast<double>(plain->tokens());
+    const TracePtr trace = trace::run_with_hooks(
+        plain->model(), plain->tokenizer(), {.text = doctor, .pair = {}}, {},
+        {{"blocks.4.attn.hook_pattern", [&](model::HookPoint, const at::Tensor& p) { return at::full_like(p, share); }}});
+    const HeadId id = head_id(4, 5);
+    EXPECT_NEAR(pattern(*trace, id, {}).minCoeff(), share, 1e-7) << "the future too";
+    const Matrix hidden = pattern(*trace, id, {.hide_first = true});
+    for (Eigen::Index i = 0; i < hidden.rows(); ++i) EXPECT_NEAR(hidden.row(i).sum(), 1, 1e-5);
+    EXPECT_TRUE(pattern_column(*trace, {id}, 9, {.hide_first = true}).isApprox(hidden.col(9).transpose(), 1e-6F));
+    EXPECT_TRUE(pattern_row(*trace, {id}, 2, {.hide_first = true}).isApprox(hidden.row(2), 1e-6F));
 }
 
 TEST(PooledPattern, OverviewAndRecomputedPicturesAgree) {
