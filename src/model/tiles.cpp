@@ -110,8 +110,23 @@ void fill_scores(const AttentionInput& in, const Tile& t, at::Tensor& out) {
     out.copy_(s);
 }
 
+namespace {
+template <class T>
+void mask_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
+    T* s = tile.data_ptr<T>();
+    for (std::int64_t r = 0; r < t.rows; ++r)
+        std::fill(s + r * t.keys + std::min(t.keys, legal_keys(in, t.row0 + r)), s + (r + 1) * t.keys,
+                  -std::numeric_limits<T>::infinity());
+}
+}  // namespace
+
 void mask_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
-    if (in.causal) tile.masked_fill_(future(t, tile.device()), -std::numeric_limits<double>::infinity());
+    if (!in.causal) return;
+    if (has_kernels(tile)) {
+        tile.scalar_type() == at::kFloat ? mask_on_cpu<float>(in, t, tile) : mask_on_cpu<double>(in, t, tile);
+        return;
+    }
+    tile.masked_fill_(future(t, tile.device()), -std::numeric_limits<double>::infinity());
 }
 
 void softmax_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked) {
@@ -122,6 +137,12 @@ void softmax_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile, boo
     }
     if (!masked) mask_tile(in, t, tile);
     tile.copy_(at::softmax(tile.to(wide_type(tile)), -1));
+}
+
+void store_tile(at::Tensor& whole, const Tile& t, const at::Tensor& tile, double blank) {
+    const at::Tensor rows = whole.narrow(0, t.head0, t.heads).narrow(1, t.row0, t.rows);
+    rows.narrow(2, 0, t.keys).copy_(tile);
+    if (t.keys < whole.size(2)) rows.narrow(2, t.keys, whole.size(2) - t.keys).fill_(blank);
 }
 
 void mix_tile(const Tile& t, const at::Tensor& pattern, const at::Tensor& v, at::Tensor& z) {

@@ -32,6 +32,8 @@ void fill_scores(const AttentionInput&, const Tile&, at::Tensor& out);  ///< bef
 void softmax_tile(const AttentionInput&, const Tile&, at::Tensor& tile, bool masked);
 /// Writes -inf at illegal keys.
 void mask_tile(const AttentionInput&, const Tile&, at::Tensor& tile);
+/// Puts the tile into [head, query, key], with `blank` where it has no keys.
+void store_tile(at::Tensor& whole, const Tile&, const at::Tensor& tile, double blank);
 /// z [pos, head, d_head] rows of the tile = pattern tile times v [kv_head, key, d_head].
 void mix_tile(const Tile&, const at::Tensor& pattern, const at::Tensor& v, at::Tensor& z);
 

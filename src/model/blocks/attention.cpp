@@ -82,44 +82,63 @@ at::Tensor part_of(const at::Tensor& whole, const Tile& t) {
     return whole.narrow(0, t.head0, t.heads).narrow(1, t.row0, t.rows).narrow(2, 0, t.keys);
 }
 
-/// The same tiles when somebody wants scores or patterns whole, and maybe changes them: [head, query, key].
-void attend_whole(Pass& pass, Layer layer, const AttentionInput& in, const at::Tensor& v, at::Tensor& z) {
-    const std::vector<std::int64_t> shape = {in.q.size(0), in.q.size(1), in.k.size(1)};
-    const double minus_infinity = -std::numeric_limits<double>::infinity();
-    at::Tensor scores = at::full(shape, minus_infinity, in.q.options());
-    for_tiles(in, [&](const Tile& t) {
-        at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, in.q.options());
-        fill_scores(in, t, tile);
-        mask_tile(in, t, tile);
-        part_of(scores, t).copy_(tile);
-    });
-    const at::Tensor seen_scores = pass.hook(Hook::attn_scores, layer, scores);
-    const bool new_scores = !seen_scores.is_same(scores);
-
-    at::Tensor pattern = at::zeros(shape, in.q.options());
+/// Scores or patterns that came back changed: softmax of the scores, then whatever the pattern became. Every key counts,
+/// because a replacement may look where the model may not.
+void attend_replaced(Pass& pass, Layer layer, const AttentionInput& in, const at::Tensor& v, const at::Tensor* scores,
+                     at::Tensor pattern, at::Tensor& z) {
+    if (scores) {
+        at::Tensor fresh = at::empty_like(pattern);
+        for_tiles(in, [&](Tile t) {
+            t.keys = in.k.size(1);
+            at::Tensor tile = part_of(*scores, t).clone(at::MemoryFormat::Contiguous);
+            softmax_tile(in, t, tile, true);
+            store_tile(fresh, t, tile, 0.0);
+        });
+        pattern = pass.hook(Hook::pattern, layer, fresh);
+    }
     for_tiles(in, [&](Tile t) {
-        if (new_scores) t.keys = in.k.size(1);
-        at::Tensor tile = part_of(seen_scores, t).contiguous();
-        if (tile.is_alias_of(seen_scores)) tile = tile.clone();
-        softmax_tile(in, t, tile, new_scores);
-        part_of(pattern, t).copy_(tile);
-    });
-    const at::Tensor seen = pass.hook(Hook::pattern, layer, pattern);
-    const bool all_keys = new_scores || !seen.is_same(pattern);  // a replacement may look where the model may not
-    for_tiles(in, [&](Tile t) {
-        if (all_keys) t.keys = in.k.size(1);
-        const at::Tensor tile = part_of(seen, t).contiguous();
+        t.keys = in.k.size(1);
+        const at::Tensor tile = part_of(pattern, t).contiguous();
         tell_tile(pass, layer, t, tile);
         mix_tile(t, tile, v, z);
     });
+}
+
+/// The same tiles when somebody wants scores or patterns whole, and maybe changes them: [head, query, key].
+void attend_whole(Pass& pass, Layer layer, const AttentionInput& in, const at::Tensor& v, at::Tensor& z) {
+    const std::vector<std::int64_t> shape = {in.q.size(0), in.q.size(1), in.k.size(1)};
+    const bool keep_scores = pass.wants(Hook::attn_scores, layer);
+    at::Tensor pattern = at::empty(shape, in.q.options());
+    at::Tensor scores = keep_scores ? at::empty(shape, in.q.options()) : at::Tensor{};
+    for_tiles(in, [&](const Tile& t) {
+        at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, in.q.options());
+        fill_scores(in, t, tile);
+        if (keep_scores) {
+            mask_tile(in, t, tile);
+            store_tile(scores, t, tile, -std::numeric_limits<double>::infinity());
+        }
+        softmax_tile(in, t, tile, false);
+        store_tile(pattern, t, tile, 0.0);
+        mix_tile(t, tile, v, z);  // right unless a hook changes something
+    });
+    if (keep_scores) {
+        const at::Tensor seen = pass.hook(Hook::attn_scores, layer, scores);
+        if (!seen.is_same(scores)) return attend_replaced(pass, layer, in, v, &seen, pattern, z);
+    }
+    const at::Tensor seen = pass.hook(Hook::pattern, layer, pattern);
+    if (!seen.is_same(pattern)) return attend_replaced(pass, layer, in, v, nullptr, seen, z);
+    if (pass.observer.wants_pattern_tiles())
+        for_tiles(in, [&](const Tile& t) { tell_tile(pass, layer, t, part_of(pattern, t).contiguous()); });
 }
 
 /// result [pos, head, d_model] = z_h W_O^h.
 at::Tensor head_results(const Pass& pass, const LayerWeights& w, const at::Tensor& z) {
     const std::int64_t heads = z.size(1), d = z.size(2);
     at::Tensor result = at::empty({z.size(0), heads, pass.config().d_model}, z.options());
-    for (std::int64_t h = 0; h < heads; ++h)
-        result.select(1, h).copy_(at::mm(z.select(1, h), w.o.weight.narrow(0, h * d, d)));
+    for (std::int64_t h = 0; h < heads; ++h) {
+        at::Tensor out = result.select(1, h);
+        at::mm_out(out, z.select(1, h), w.o.weight.narrow(0, h * d, d));
+    }
     return result;
 }
 
