@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// HeadQuery: the expression is turned into reverse Polish by the shunting-yard method, which needs no recursion, so that
-// no text can exhaust the stack.
+// HeadQuery: the expression is turned into reverse Polish by the shunting-yard method, which needs no recursion, so
+// that no text can exhaust the stack.
 #include "headlight/analyze/head_table.h"
 #include "headlight/base/error.h"
 
@@ -33,9 +33,15 @@ struct Token {
                            .hint = hint});
 }
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || c == '_' || (static_cast<unsigned char>(c) & 0x80) != 0; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || c == '_' || (static_cast<unsigned char>(c) & 0x80) != 0;
+}
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+bool is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
 
 class Lexer {
 public:
@@ -95,12 +101,13 @@ private:
         }
         token.kind = Token::Kind::comparison;
         token.text = text_.substr(at_, 1);
-        fail("Not understood in a question about heads", token, "a measure, a number, < <= > >= = !=, and, or, not, ( or )");
+        fail("Not understood in a question about heads", token,
+             "a measure, a number, < <= > >= = !=, and, or, not, ( or )");
     }
 
     std::string text_;
     std::size_t at_ = 0;
-    std::size_t counted_ = 0;      ///< bytes that characters_ counts
+    std::size_t counted_ = 0;  ///< bytes that characters_ counts
     std::int64_t characters_ = 0;
 };
 
@@ -148,7 +155,9 @@ std::string mirrored(const std::string& op) {
 
 class Parser {
 public:
-    Parser(std::string_view text, std::vector<std::string> names) : lexer_(text), names_(std::move(names)) { advance(); }
+    Parser(std::string_view text, std::vector<std::string> names) : lexer_(text), names_(std::move(names)) {
+        advance();
+    }
 
     std::vector<Node> run() {
         if (token_.kind == Token::Kind::end) return {};

@@ -14,7 +14,9 @@ using model::HookPoint;
 /// Weights read at a time, 4 MB: few calls, and small beside the result.
 constexpr std::int64_t block_elements = 1 << 20;
 
-bool is_rotary(const trace::Trace& trace) { return trace.config().positions == model::Positions::rotary; }
+bool is_rotary(const trace::Trace& trace) {
+    return trace.config().positions == model::Positions::rotary;
+}
 
 }  // namespace
 
@@ -47,10 +49,14 @@ std::int64_t kv_head(const trace::Trace& trace, Head head) {
 
 std::string position_kind(const trace::Trace& trace) {
     switch (trace.config().positions) {
-        case model::Positions::alibi: return "ALiBi";
-        case model::Positions::rotary: return "rotary";
-        case model::Positions::learned: return "learned, inside the stream";
-        case model::Positions::none: return "none";
+        case model::Positions::alibi:
+            return "ALiBi";
+        case model::Positions::rotary:
+            return "rotary";
+        case model::Positions::learned:
+            return "learned, inside the stream";
+        case model::Positions::none:
+            return "none";
     }
     return "none";
 }
@@ -86,7 +92,9 @@ ReadableKeys::ReadableKeys(const trace::Trace& trace, Layer layer)
     if (std::find(kept.begin(), kept.end(), HookPoint{Hook::pattern, layer}) != kept.end()) only_past_ = false;
 }
 
-std::int64_t row_block(const trace::Trace& trace) { return std::max<std::int64_t>(1, block_elements / trace.tokens()); }
+std::int64_t row_block(const trace::Trace& trace) {
+    return std::max<std::int64_t>(1, block_elements / trace.tokens());
+}
 
 Matrix to_matrix(const at::Tensor& tensor) {
     const at::Tensor plain = tensor.to(at::kFloat).contiguous();

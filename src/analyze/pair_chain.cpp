@@ -17,7 +17,9 @@ double scalar_product(const at::Tensor& a, const at::Tensor& b) {
     return at::dot(a.to(at::kDouble), b.to(at::kDouble)).item<double>();
 }
 
-double length(const at::Tensor& x) { return std::sqrt(scalar_product(x, x)); }
+double length(const at::Tensor& x) {
+    return std::sqrt(scalar_product(x, x));
+}
 
 /// Row i of a kept [pos, …] tensor, in float64.
 at::Tensor row(const trace::Trace& trace, Hook hook, Layer layer, Position i) {
@@ -39,7 +41,8 @@ at::Tensor logit_effects(const trace::Trace& trace, Position i, at::Tensor updat
         if (gain.defined()) updates = updates * gain.cpu().to(at::kDouble);
     }
     const at::Tensor w_u = trace::unembed(*trace.model()).cpu();
-    // The product over the vocabulary is the one expensive step: it stays in the type of the weights, but not below float32.
+    // The product over the vocabulary is the one expensive step: it stays in the type of the weights, but not below
+    // float32.
     const auto type = w_u.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     return at::matmul(updates.to(type), w_u.to(type)).to(at::kFloat).contiguous();
 }

@@ -41,9 +41,12 @@ std::int64_t find_item(const std::vector<AxisItem>& items, Position position) no
 /// Norms that the weighting multiplies with; undefined for plain attention.
 at::Tensor weighting_norms(const trace::Trace& trace, HeadId id, Weighting weighting) {
     switch (weighting) {
-        case Weighting::attention: return {};
-        case Weighting::value_norm: return value_norms(trace, id);
-        case Weighting::output_norm: return output_norms(trace, id);
+        case Weighting::attention:
+            return {};
+        case Weighting::value_norm:
+            return value_norms(trace, id);
+        case Weighting::output_norm:
+            return output_norms(trace, id);
     }
     return {};
 }
@@ -103,10 +106,11 @@ PooledMap from_overview(const trace::Trace& trace, HeadId id, std::int64_t cells
         const std::int64_t q0 = r * n / made.rows, q1 = (r + 1) * n / made.rows;
         const std::int64_t k0 = c * n / made.cols, width = (c + 1) * n / made.cols - k0;
         if (!causal) return static_cast<double>((q1 - q0) * width);
-        const auto triangle = [width](std::int64_t x) {  // pairs of the rows before the x-th behind the cell's first key
-            const std::int64_t inside = std::clamp<std::int64_t>(x, 0, width);
-            return inside * (inside + 1) / 2 + std::max<std::int64_t>(x - width, 0) * width;
-        };
+        const auto triangle =
+            [width](std::int64_t x) {  // pairs of the rows before the x-th behind the cell's first key
+                const std::int64_t inside = std::clamp<std::int64_t>(x, 0, width);
+                return inside * (inside + 1) / 2 + std::max<std::int64_t>(x - width, 0) * width;
+            };
         return static_cast<double>(triangle(q1 - k0) - triangle(q0 - k0));
     };
     PooledMap map{.head = id, .max = Matrix::Zero(cells, cells), .mean = Matrix::Zero(cells, cells)};
@@ -130,8 +134,12 @@ PooledMap from_overview(const trace::Trace& trace, HeadId id, std::int64_t cells
 
 }  // namespace
 
-std::int64_t PatternAxes::query_row(Position position) const noexcept { return find_item(queries, position); }
-std::int64_t PatternAxes::key_column(Position position) const noexcept { return find_item(keys, position); }
+std::int64_t PatternAxes::query_row(Position position) const noexcept {
+    return find_item(queries, position);
+}
+std::int64_t PatternAxes::key_column(Position position) const noexcept {
+    return find_item(keys, position);
+}
 
 PatternAxes pattern_axes(const trace::Trace& trace, const PatternOptions& options) {
     const TokenFacts facts = token_facts(trace);
@@ -177,7 +185,8 @@ Matrix pattern_column(const trace::Trace& trace, const std::vector<HeadId>& head
     const MapLayout layout = map_layout(token_facts(trace), options);
     check_index(column, layout.keys.size(), "column");
     const Span key = layout.keys[static_cast<std::size_t>(column)];
-    Matrix columns = Matrix::Zero(static_cast<Eigen::Index>(heads.size()), static_cast<Eigen::Index>(layout.queries.size()));
+    Matrix columns =
+        Matrix::Zero(static_cast<Eigen::Index>(heads.size()), static_cast<Eigen::Index>(layout.queries.size()));
     for (std::size_t h = 0; h < heads.size(); ++h) {
         check_head(trace, heads[h]);
         const auto at = static_cast<Eigen::Index>(h);
@@ -218,7 +227,8 @@ Matrix scores(const trace::Trace& trace, HeadId id) {
 PooledMap pooled_pattern(const trace::Trace& trace, HeadId id, const PatternOptions& options, std::int64_t side) {
     check_head(trace, id);
     if (side < 1)
-        throw Error(ErrorFacts{.problem = "A pooled map needs at least one cell a side", .found = std::to_string(side)});
+        throw Error(
+            ErrorFacts{.problem = "A pooled map needs at least one cell a side", .found = std::to_string(side)});
     if (is_plain(options) && trace.has_overview()) {
         const std::int64_t made = trace.pooled(id.layer, id.head).rows;
         const std::int64_t cells = repooled_side(made, side);
@@ -227,7 +237,8 @@ PooledMap pooled_pattern(const trace::Trace& trace, HeadId id, const PatternOpti
         if (!wants_more && cells * 2 > std::min(side, made)) return from_overview(trace, id, cells);
     }
     const MapLayout layout = map_layout(token_facts(trace), options);
-    Pooler pooler(static_cast<std::int64_t>(layout.queries.size()), static_cast<std::int64_t>(layout.keys.size()), side);
+    Pooler pooler(static_cast<std::int64_t>(layout.queries.size()), static_cast<std::int64_t>(layout.keys.size()),
+                  side);
     const bool causal = trace.config().causal;
     for_each_prepared_row(trace, id, layout, options.weighting, [&](std::int64_t row, const float* prepared) {
         pooler.add(row, prepared, legal_columns(layout, row, causal));

@@ -9,7 +9,8 @@
 
 namespace headlight::analyze {
 
-/// The cell of an `n`-cell axis over `length` items that item `i` falls into: cell c covers [c*length/n, (c+1)*length/n).
+/// The cell of an `n`-cell axis over `length` items that item `i` falls into: cell c covers [c*length/n,
+/// (c+1)*length/n).
 constexpr std::int64_t pooled_cell(std::int64_t i, std::int64_t length, std::int64_t n) noexcept {
     return ((i + 1) * n - 1) / length;
 }

@@ -31,7 +31,8 @@ void expect_map(const Matrix& found, const json& expected, const std::string& wh
     for (Eigen::Index i = 0; i < found.rows(); ++i) {
         ASSERT_EQ(static_cast<std::size_t>(found.cols()), expected[static_cast<std::size_t>(i)].size()) << what;
         for (Eigen::Index j = 0; j < found.cols(); ++j)
-            EXPECT_NEAR(found(i, j), expected[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)].get<double>(), 1e-4)
+            EXPECT_NEAR(found(i, j), expected[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)].get<double>(),
+                        1e-4)
                 << what << " at " << i << ", " << j;
     }
 }
@@ -105,9 +106,12 @@ void check_maps(const trace::Trace& trace, const json& e) {
         {"b_to_b", {.filter = PairFilter::b_to_b}}};
     for (const auto& [name, options] : prepared) {
         const Matrix map = pattern(trace, head_id(e["layer"], e["head"]), options);
-        if (e[name].empty()) EXPECT_EQ(map.rows(), 0) << name;
-        else if (e[name][0].empty()) EXPECT_EQ(map.cols(), 0) << name;
-        else expect_map(map, e[name], name);
+        if (e[name].empty())
+            EXPECT_EQ(map.rows(), 0) << name;
+        else if (e[name][0].empty())
+            EXPECT_EQ(map.cols(), 0) << name;
+        else
+            expect_map(map, e[name], name);
     }
 }
 
@@ -143,12 +147,12 @@ TEST_P(AnalyzeGolden, AgreesWithTheReference) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, AnalyzeGolden, testing::ValuesIn(model_folders()),
-                         [](const auto& instance) {
-                             std::string name = instance.param.filename().string();
-                             std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-                             return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Models, AnalyzeGolden, testing::ValuesIn(model_folders()), [](const auto& instance) {
+    std::string name = instance.param.filename().string();
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+    return name;
+});
 
 }  // namespace
 }  // namespace headlight::analyze

@@ -97,23 +97,18 @@ TEST_P(HeadQueryMistake, NamesTheColumnAndWhatWouldBeRight) {
 
 INSTANTIATE_TEST_SUITE_P(
     HeadQuery, HeadQueryMistake,
-    testing::Values(Mistake{"inductoin > 0.3", "1", "Did you mean induction?"},
-                    Mistake{"layer = 1 and first > 1", "15", "Did you mean share_first?"},
-                    Mistake{"induction", "10", "comparison is missing"},
-                    Mistake{"induction 0.3", "11", "comparison is missing"},
-                    Mistake{"induction >", "12", "number is missing"},
-                    Mistake{"induction > entropy", "13", "number is missing"},
-                    Mistake{"induction > 0.3 entropy < 1", "17", "and, or"},
-                    Mistake{"induction > 0.3 and", "20", "measure is missing"},
-                    Mistake{"and induction > 0.3", "1", "measure is missing"},
-                    Mistake{"(induction > 0.3", "1", "not closed"},
-                    Mistake{"induction > 0.3)", "16", "closes nothing"},
-                    Mistake{"()", "2", "measure is missing"},
-                    Mistake{"induction > 0.3 ; x", "17", "Not understood"},
-                    Mistake{"induction > -", "13", "Not a number"},
-                    Mistake{"größe > 1", "1", "Did you mean"},
-                    Mistake{"layer = 1 or größe größe", "14", "Did you mean"},
-                    Mistake{"induction ≥ 1", "11", "comparison is missing"}));
+    testing::Values(
+        Mistake{"inductoin > 0.3", "1", "Did you mean induction?"},
+        Mistake{"layer = 1 and first > 1", "15", "Did you mean share_first?"},
+        Mistake{"induction", "10", "comparison is missing"}, Mistake{"induction 0.3", "11", "comparison is missing"},
+        Mistake{"induction >", "12", "number is missing"}, Mistake{"induction > entropy", "13", "number is missing"},
+        Mistake{"induction > 0.3 entropy < 1", "17", "and, or"},
+        Mistake{"induction > 0.3 and", "20", "measure is missing"},
+        Mistake{"and induction > 0.3", "1", "measure is missing"}, Mistake{"(induction > 0.3", "1", "not closed"},
+        Mistake{"induction > 0.3)", "16", "closes nothing"}, Mistake{"()", "2", "measure is missing"},
+        Mistake{"induction > 0.3 ; x", "17", "Not understood"}, Mistake{"induction > -", "13", "Not a number"},
+        Mistake{"größe > 1", "1", "Did you mean"}, Mistake{"layer = 1 or größe größe", "14", "Did you mean"},
+        Mistake{"induction ≥ 1", "11", "comparison is missing"}));
 
 TEST(RankedHeads, DescendingByDefaultNaNLastTiesInOrder) {
     const HeadTable t = table();
@@ -143,10 +138,10 @@ TEST(HeadMeasures, EveryMeasureIsDescribedOnce) {
         EXPECT_FALSE(m.title.empty() || m.definition.empty() || m.unit.empty()) << m.id;
         ids.push_back(m.id);
     }
-    EXPECT_THAT(ids, testing::UnorderedElementsAre(
-                         "entropy", "mean_distance", "share_self", "share_previous", "share_next", "share_first",
-                         "share_special", "top1_minus_top2", "argmax_self", "argmax_first", "induction",
-                         "duplicate_token", "max_weight"));
+    EXPECT_THAT(ids,
+                testing::UnorderedElementsAre("entropy", "mean_distance", "share_self", "share_previous", "share_next",
+                                              "share_first", "share_special", "top1_minus_top2", "argmax_self",
+                                              "argmax_first", "induction", "duplicate_token", "max_weight"));
 }
 
 }  // namespace

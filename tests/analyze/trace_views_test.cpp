@@ -33,7 +33,8 @@ const std::vector<PatternOptions>& many_options() {
 
 std::vector<HeadId> some_heads(const trace::Trace& trace) {
     const auto& config = trace.config();
-    return {head_id(0, 0), head_id(config.n_layers - 1, config.n_heads - 1), head_id(config.n_layers / 2, config.n_heads / 2)};
+    return {head_id(0, 0), head_id(config.n_layers - 1, config.n_heads - 1),
+            head_id(config.n_layers / 2, config.n_heads / 2)};
 }
 
 class EveryFamily : public testing::TestWithParam<std::filesystem::path> {};
@@ -47,7 +48,8 @@ TEST_P(EveryFamily, ScoresOnScreenSumToTheWeights) {
             const NeuronView view = neuron_view(*trace, id, Position(i));
             const std::int64_t legal = view.causal ? i + 1 : n;
             Eigen::VectorXd score = view.scale * view.products.cast<double>().rowwise().sum();
-            for (std::size_t j = 0; j < view.position.size(); ++j) score[static_cast<Eigen::Index>(j)] += view.position[j];
+            for (std::size_t j = 0; j < view.position.size(); ++j)
+                score[static_cast<Eigen::Index>(j)] += view.position[j];
             Eigen::VectorXd weight = (score.head(legal).array() - score.head(legal).maxCoeff()).exp();
             weight /= weight.sum();
             for (std::int64_t j = 0; j < n; ++j) {
@@ -125,7 +127,9 @@ TEST_P(EveryFamily, RowsAndColumnsAreThoseOfTheMap) {
         for (std::int64_t column = 0; column < maps[0].cols(); ++column) {
             const Matrix columns = pattern_column(*trace, heads, column, options);
             for (std::size_t h = 0; h < heads.size(); ++h)
-                EXPECT_LE((columns.row(static_cast<Eigen::Index>(h)).transpose() - maps[h].col(column)).cwiseAbs().sum(), 1e-6);
+                EXPECT_LE(
+                    (columns.row(static_cast<Eigen::Index>(h)).transpose() - maps[h].col(column)).cwiseAbs().sum(),
+                    1e-6);
         }
         for (std::int64_t p = 0; p < trace->tokens(); ++p) {
             const std::int64_t row = axes.query_row(Position(p));
@@ -166,12 +170,12 @@ TEST_P(EveryFamily, OneTokenIsEnough) {
     EXPECT_EQ(chain.of, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EveryFamily, testing::ValuesIn(model_folders()),
-                         [](const auto& instance) {
-                             std::string name = instance.param.filename().string();
-                             std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-                             return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Models, EveryFamily, testing::ValuesIn(model_folders()), [](const auto& instance) {
+    std::string name = instance.param.filename().string();
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+    return name;
+});
 
 TEST(EveryFamilyOfTheRegistry, HasAModelHere) {
     std::set<std::string> found;
@@ -234,9 +238,10 @@ TEST(Axes, LabelWordsAndMarkSpecialTokens) {
 TEST(ReplacedPattern, IsShownAsItWasUsed) {
     const TracePtr plain = built_in(doctor);
     const double share = 1.0 / static_cast<double>(plain->tokens());
-    const TracePtr trace = trace::run_with_hooks(
-        plain->model(), plain->tokenizer(), {.text = doctor, .pair = {}}, {},
-        {{"blocks.4.attn.hook_pattern", [&](model::HookPoint, const at::Tensor& p) { return at::full_like(p, share); }}});
+    const TracePtr trace =
+        trace::run_with_hooks(plain->model(), plain->tokenizer(), {.text = doctor, .pair = {}}, {},
+                              {{"blocks.4.attn.hook_pattern",
+                                [&](model::HookPoint, const at::Tensor& p) { return at::full_like(p, share); }}});
     const HeadId id = head_id(4, 5);
     EXPECT_NEAR(pattern(*trace, id, {}).minCoeff(), share, 1e-7) << "the future too";
     const Matrix hidden = pattern(*trace, id, {.hide_first = true});
@@ -257,7 +262,8 @@ TEST(PooledPattern, OverviewAndRecomputedPicturesAgree) {
     ASSERT_FALSE(without->has_overview());
     for (const HeadId id : {head_id(0, 0), head_id(4, 5), head_id(5, 7)}) {
         for (const std::int64_t side : {128, 100, 64, 7, 1, 1000}) {
-            const PooledMap a = pooled_pattern(*trace, id, {}, side), b = pooled_pattern(*without, id, {}, a.max.rows());
+            const PooledMap a = pooled_pattern(*trace, id, {}, side),
+                            b = pooled_pattern(*without, id, {}, a.max.rows());
             ASSERT_LE(a.max.rows(), side);
             EXPECT_GT(a.max.rows() * 2, std::min<std::int64_t>(side, trace->tokens())) << "coarser than asked for";
             EXPECT_LE((a.max - b.max).cwiseAbs().maxCoeff(), 1e-6) << side;

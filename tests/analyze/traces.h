@@ -15,10 +15,11 @@ namespace headlight::analyze {
 
 using TracePtr = std::shared_ptr<const trace::Trace>;
 
-inline std::filesystem::path source_folder() { return HEADLIGHT_SOURCE_DIR; }
+inline std::filesystem::path source_folder() {
+    return HEADLIGHT_SOURCE_DIR;
+}
 
-inline constexpr const char* doctor =
-    "The old doctor asked the nurse to wait, because the old doctor was late.";
+inline constexpr const char* doctor = "The old doctor asked the nurse to wait, because the old doctor was late.";
 
 /// The built-in model and every tiny model of the fixtures that has a tokenizer: one of each family.
 inline std::vector<std::filesystem::path> model_folders() {
@@ -41,8 +42,12 @@ inline TracePtr run_model(const std::filesystem::path& folder, const std::string
     return trace::run(loaded, tokenizer, {.text = text, .pair = pair}, plan);
 }
 
-inline TracePtr built_in(const std::string& text) { return run_model(source_folder() / "models/novella-7m", text); }
+inline TracePtr built_in(const std::string& text) {
+    return run_model(source_folder() / "models/novella-7m", text);
+}
 
-inline HeadId head_id(std::int64_t layer, std::int64_t head) { return {Layer(layer), Head(head)}; }
+inline HeadId head_id(std::int64_t layer, std::int64_t head) {
+    return {Layer(layer), Head(head)};
+}
 
 }  // namespace headlight::analyze

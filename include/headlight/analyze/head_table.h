@@ -14,10 +14,10 @@ namespace headlight::analyze {
 
 /// A measure that every head has on the current text.
 struct MeasureInfo {
-    std::string id;          ///< "induction": column name in CSV and in finder expressions
-    std::string title;       ///< "induction score"
-    std::string definition;  ///< one sentence with the formula and source
-    std::string unit;        ///< "nats", "tokens", "share" or ""
+    std::string id;            ///< "induction": column name in CSV and in finder expressions
+    std::string title;         ///< "induction score"
+    std::string definition;    ///< one sentence with the formula and source
+    std::string unit;          ///< "nats", "tokens", "share" or ""
     double low = 0, high = 1;  ///< natural range; high may be data-driven (NaN)
 };
 
@@ -37,8 +37,8 @@ HeadTable head_table(const trace::Trace&);
 
 /// A question about heads: "induction > 0.3 and entropy < 1", "layer = 4 or not (share_first >= 0.5)".
 /// Comparisons < <= > >= = != of a measure, `layer` or `head` with a number, in either order; not before and before or;
-/// parentheses; upper and lower case are the same. A NaN satisfies no comparison. An empty expression matches every head.
-/// The Error names the column of the mistake (1-based, in characters) and the nearest measure.
+/// parentheses; upper and lower case are the same. A NaN satisfies no comparison. An empty expression matches every
+/// head. The Error names the column of the mistake (1-based, in characters) and the nearest measure.
 class HeadQuery {
 public:
     static HeadQuery parse(std::string_view expression, const HeadTable& names_from);
@@ -55,7 +55,8 @@ private:
     std::vector<Node> tokens_;
 };
 
-/// Heads that match, sorted by a measure, `layer` or `head` (descending unless `ascending`); NaN last, ties by layer then head.
+/// Heads that match, sorted by a measure, `layer` or `head` (descending unless `ascending`); NaN last, ties by layer
+/// then head.
 std::vector<HeadId> ranked_heads(const HeadTable&, const HeadQuery&, std::string_view sort_by, bool ascending);
 
 /// A head worth looking at first: highest induction if any is above 0.3, else the most focused head past layer 0 that

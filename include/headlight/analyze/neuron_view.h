@@ -13,21 +13,22 @@ namespace headlight::analyze {
 /// For every key j: score_j = scale * sum(products row j) + position_j, weight = softmax of scores.
 struct NeuronView {
     HeadId head;
-    std::int64_t kv_head = 0;      ///< which key/value head is read (grouped-query attention)
-    std::int64_t group_size = 1;   ///< query heads that share it
+    std::int64_t kv_head = 0;     ///< which key/value head is read (grouped-query attention)
+    std::int64_t group_size = 1;  ///< query heads that share it
     Position query;
     double scale = 1;
     bool causal = true;
-    std::string position_kind;     ///< as PairChain
-    Vector q;                      ///< [d_head], after rotation
-    Matrix k;                      ///< [key, d_head], after rotation; all keys of the text
-    Matrix products;               ///< [key, d_head] q * k, unscaled
-    Vector dot;                    ///< [key] scale * sum of products
-    std::vector<float> position;   ///< [key] additive term (ALiBi), NaN for masked keys; empty when none or inside q and k
-    Vector score;                  ///< [key]; NaN for masked keys
-    Vector weight;                 ///< [key]; 0 for masked keys
-    Vector value_norm;             ///< [key] |v_j W_O^h|, as PairChain
-    Vector weighted_value_norm;    ///< [key] a_ij |v_j W_O^h|
+    std::string position_kind;  ///< as PairChain
+    Vector q;                   ///< [d_head], after rotation
+    Matrix k;                   ///< [key, d_head], after rotation; all keys of the text
+    Matrix products;            ///< [key, d_head] q * k, unscaled
+    Vector dot;                 ///< [key] scale * sum of products
+    std::vector<float>
+        position;       ///< [key] additive term (ALiBi), NaN for masked keys; empty when none or inside q and k
+    Vector score;       ///< [key]; NaN for masked keys
+    Vector weight;      ///< [key]; 0 for masked keys
+    Vector value_norm;  ///< [key] |v_j W_O^h|, as PairChain
+    Vector weighted_value_norm;  ///< [key] a_ij |v_j W_O^h|
 };
 
 NeuronView neuron_view(const trace::Trace&, HeadId, Position query);

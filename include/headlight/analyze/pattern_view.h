@@ -26,17 +26,17 @@ enum class Weighting { attention, value_norm, output_norm };
 struct PatternOptions {
     PairFilter filter = PairFilter::all;
     Weighting weighting = Weighting::attention;
-    bool hide_first = false;     ///< drop the first token's column (the attention sink)
-    bool hide_special = false;   ///< drop rows and columns of the tokens that the tokenizer puts in
-    bool renormalise = true;     ///< after hiding: rows sum to 1 again (0 where everything was hidden)
-    bool merge_words = false;    ///< sub-words to words: columns summed, rows averaged (Clark 2019, 4.1)
+    bool hide_first = false;    ///< drop the first token's column (the attention sink)
+    bool hide_special = false;  ///< drop rows and columns of the tokens that the tokenizer puts in
+    bool renormalise = true;    ///< after hiding: rows sum to 1 again (0 where everything was hidden)
+    bool merge_words = false;   ///< sub-words to words: columns summed, rows averaged (Clark 2019, 4.1)
     bool operator==(const PatternOptions&) const = default;
 };
 
 /// One row or column of a prepared map: which positions of the sequence it stands for.
 struct AxisItem {
-    std::string label;          ///< readable, UTF-8: "·the"
-    std::string continuation;   ///< "##": drawn faintly before label
+    std::string label;         ///< readable, UTF-8: "·the"
+    std::string continuation;  ///< "##": drawn faintly before label
     bool special = false;
     Position first;             ///< first position
     std::int64_t count = 1;     ///< positions it covers (words, joined characters keep 1)
