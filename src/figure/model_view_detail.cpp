@@ -15,6 +15,16 @@ bool covers(const analyze::AxisItem& item, const std::optional<Position>& positi
     return position && position->value >= item.first.value && position->value < item.first.value + item.count;
 }
 
+/// What the pane is about: a hover on screen, else the last pin; files show the pins.
+std::optional<Position> chosen_query(const Selection& selection, bool hover) {
+    if (hover) return selection.query();
+    return selection.pinned_queries.empty() ? std::nullopt : std::optional(selection.pinned_queries.back());
+}
+std::optional<Position> chosen_key(const Selection& selection, bool hover) {
+    if (hover) return selection.key();
+    return selection.pinned_keys.empty() ? std::nullopt : std::optional(selection.pinned_keys.back());
+}
+
 }  // namespace
 
 QRectF ModelFigure::pane(double zoom) const {
@@ -49,10 +59,10 @@ void ModelFigure::paint_detail(Frame& frame) const {
 }
 
 void ModelFigure::paint_detail_lines(Frame& frame, HeadId head, const QRectF& area) const {
-    const auto query = frame.hover() ? frame.selection.query() : std::nullopt;
-    const auto key = frame.hover() ? frame.selection.key() : std::nullopt;
+    const auto query = chosen_query(frame.selection, frame.hover());
+    const auto key = chosen_key(frame.selection, frame.hover());
     // A hover speaks before a pin, whichever side it is on.
-    const bool by_key = frame.selection.hover_key && !frame.selection.hover_query;
+    const bool by_key = frame.hover() && frame.selection.hover_key && !frame.selection.hover_query;
     const auto row = query && !by_key ? axes().query_row(*query) : -1;
     const auto only = key && (by_key || row < 0) ? axes().key_column(*key) : -1;
     const auto& pattern = store_->pattern_now(head);
@@ -78,9 +88,9 @@ void ModelFigure::paint_detail_column(Frame& frame, HeadId head, const QRectF& a
     const double height = area.height() / double(count);
     const QFont font = ui_font(std::clamp(height * 0.68, 7.5, 12.0)),
                 numbers = ui_font(std::clamp(height * 0.6, 7.0, 10.5));
-    const bool by_key = frame.selection.hover_key && !frame.selection.hover_query;
-    const auto query = frame.hover() ? frame.selection.query() : std::nullopt;
-    const auto key = frame.hover() ? frame.selection.key() : std::nullopt;
+    const bool by_key = frame.hover() && frame.selection.hover_key && !frame.selection.hover_query;
+    const auto query = chosen_query(frame.selection, frame.hover());
+    const auto key = chosen_key(frame.selection, frame.hover());
     const auto row = query && !by_key ? axes().query_row(*query) : -1;
     const auto only = key && (by_key || row < 0) ? axes().key_column(*key) : -1;
     const bool chosen = keys ? row < 0 && only >= 0 : row >= 0;   // this column holds the subject
@@ -119,8 +129,10 @@ void ModelFigure::paint_detail_map(Frame& frame, HeadId head, const QRectF& area
     draw::box(frame.painter, area, 3, frame.theme().panel);
     paint_map(frame, head, area);
     // Where the selected query and key run through the map.
-    const auto row = frame.selection.query() ? axes().query_row(*frame.selection.query()) : -1;
-    const auto key = frame.selection.key() ? axes().key_column(*frame.selection.key()) : -1;
+    const auto at_query = chosen_query(frame.selection, frame.hover()),
+               at_key = chosen_key(frame.selection, frame.hover());
+    const auto row = at_query ? axes().query_row(*at_query) : -1;
+    const auto key = at_key ? axes().key_column(*at_key) : -1;
     frame.painter.setPen(QPen(draw::faded(frame.theme().accent, 0.6), 1));
     if (row >= 0) {
         const double y = row_middle(area, row, shape().rows);
