@@ -179,6 +179,12 @@ std::vector<Measured> run_benchmark(const std::string& name, const BenchmarkOpti
     throw Error({.problem = "There is no such benchmark", .expected = known, .found = name});
 }
 
+std::shared_ptr<const Trace> benchmark_trace(const std::filesystem::path& model_folder, std::int64_t tokens,
+                                             const CancelToken& cancel) {
+    const Subject subject = load({.model_folder = model_folder, .tokens = {}}, cancel);
+    return run(subject.model, subject.tokenizer, prompt_of(subject, tokens), {}, cancel);
+}
+
 double forward_flops(const model::ModelConfig& c, std::int64_t tokens) {
     const double t = static_cast<double>(tokens), d = static_cast<double>(c.d_model);
     const double queries = static_cast<double>(c.n_heads * c.d_head),

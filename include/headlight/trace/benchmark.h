@@ -3,9 +3,11 @@
 
 #include "headlight/base/job.h"
 #include "headlight/model/config.h"
+#include "headlight/trace/trace.h"
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,10 @@ std::vector<std::string> benchmark_names();
 /// Lengths that the model does not take are left out.
 std::vector<Measured> run_benchmark(const std::string& name, const BenchmarkOptions&, const CancelToken& = {},
                                     const Progress& = {});
+
+/// A finished run on a made-up text of exactly so many tokens, as every benchmark uses it.
+std::shared_ptr<const Trace> benchmark_trace(const std::filesystem::path& model_folder, std::int64_t tokens,
+                                             const CancelToken& = {});
 
 /// Multiply-adds of one pass, counted twice and as if attention were dense. The embedding look-up counts nothing.
 double forward_flops(const model::ModelConfig&, std::int64_t tokens);
