@@ -70,13 +70,14 @@ QColor blended(const QColor& under, const QColor& over, double opacity) {
 
 // --- text -----------------------------------------------------------------------------------------------------------
 
-double text_width(const QString& string, const QFont& font) { return QFontMetricsF(font).horizontalAdvance(string); }
+double text_width(const QString& string, const QFont& font) {
+    return QFontMetricsF(font).horizontalAdvance(string);
+}
 
 void text(QPainter& painter, QPointF baseline, const QString& string, const QFont& font, const QColor& color,
           Align align) {
     if (string.isEmpty()) return;
-    if (align != Align::left)
-        baseline.rx() -= text_width(string, font) * (align == Align::right ? 1 : 0.5);
+    if (align != Align::left) baseline.rx() -= text_width(string, font) * (align == Align::right ? 1 : 0.5);
     painter.setFont(font);
     painter.setPen(color);
     painter.drawText(baseline, string);
@@ -84,10 +85,13 @@ void text(QPainter& painter, QPointF baseline, const QString& string, const QFon
 
 QString elided(const QString& string, const QFont& font, double width) {
     const QFontMetricsF metrics(font);
-    return metrics.horizontalAdvance(string) <= width + 0.01 ? string : metrics.elidedText(string, Qt::ElideRight, width);
+    return metrics.horizontalAdvance(string) <= width + 0.01 ? string
+                                                             : metrics.elidedText(string, Qt::ElideRight, width);
 }
 
-double centred_baseline(double y, const QFont& font) { return y + QFontMetricsF(font).capHeight() / 2; }
+double centred_baseline(double y, const QFont& font) {
+    return y + QFontMetricsF(font).capHeight() / 2;
+}
 
 QString weight_text(double weight) {
     if (std::isnan(weight)) return {};
@@ -158,7 +162,9 @@ bool draw_glyphs(QPainter& painter, QPointF baseline, const QString& string, con
 
 }  // namespace
 
-double number_width(const QString& string, const QFont& font) { return metrics_of(font).width(string); }
+double number_width(const QString& string, const QFont& font) {
+    return metrics_of(font).width(string);
+}
 
 void number(QPainter& painter, QPointF baseline, const QString& string, const QFont& font, const QColor& color,
             Align align) {
@@ -204,7 +210,9 @@ void token_at(QPainter& painter, QPointF baseline, const Label& label, const QSt
     const QColor faint = color.isValid() ? faded(color, 0.6) : theme.faint;
     text(painter, baseline, label.continuation, font, faint);
     text(painter, baseline + QPointF(lead, 0), shown, font,
-         color.isValid() ? color : label.special ? theme.muted : theme.text);
+         color.isValid() ? color
+         : label.special ? theme.muted
+                         : theme.text);
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ bool is_vector(const QPainter&);
 double device_scale(const QPainter&);
 /// The part of `exposed` that lies on the target (a band of a large export is smaller than `exposed`).
 QRectF on_target(const QPainter&, const QRectF& exposed);
-/// Blits an image whose pixels are device pixels with its top left corner at a point of the figure, snapped to the pixel grid.
+/// Blits an image whose pixels are device pixels with its top left corner at a point of the figure, snapped to the
+/// pixel grid.
 void device_image(QPainter&, QPointF top_left, const QImage&);
 /// 1 px on screen, 0.5 pt in files.
 QPen hairline(const QColor&, const Style&);
@@ -60,7 +61,8 @@ void token(QPainter&, const QRectF& box, const Label&, const QFont&, const Theme
 void token_upwards(QPainter&, const QRectF& box, const Label&, const QFont&, const Theme&, const QColor& color = {});
 
 // --- shapes ---------------------------------------------------------------------------------------------------------
-void box(QPainter&, const QRectF&, double radius, const QColor& fill, const QColor& stroke = {}, double stroke_width = 1);
+void box(QPainter&, const QRectF&, double radius, const QColor& fill, const QColor& stroke = {},
+         double stroke_width = 1);
 /// `color` with an opacity 0..1.
 QColor faded(QColor, double opacity);
 /// What `over` with an opacity looks like on `under`.
@@ -69,8 +71,8 @@ QColor blended(const QColor& under, const QColor& over, double opacity);
 // --- colour tables and legends --------------------------------------------------------------------------------------
 std::array<QRgb, 256> ramp_table(Ramp, const Theme&);
 /// A bar of colours with a number at each end, on one line; returns the x where the right number ends.
-double bar(QPainter&, const QRectF& bar, const std::function<QColor(double t)>&, const QString& low, const QString& high,
-           const Theme&);
+double bar(QPainter&, const QRectF& bar, const std::function<QColor(double t)>&, const QString& low,
+           const QString& high, const Theme&);
 double ramp_bar(QPainter&, const QRectF& bar, Ramp, const QString& low, const QString& high, const Theme&);
 /// From transparent to `color`: for opacity-coded lines and boxes.
 double opacity_bar(QPainter&, const QRectF& bar, const QColor& color, const QString& low, const QString& high,
@@ -81,9 +83,9 @@ void signed_bar(QPainter&, const QRectF& bar, double limit, const Theme&);
 // --- axes -----------------------------------------------------------------------------------------------------------
 /// Which labels of an axis are shown, so that none overlaps another.
 struct AxisFit {
-    bool upwards = false;        ///< column labels turned by 90 degrees
-    std::int64_t stride = 1;     ///< every stride-th label is shown, from 0
-    double extent = 0;           ///< room that the labels need across the axis (elided to it)
+    bool upwards = false;     ///< column labels turned by 90 degrees
+    std::int64_t stride = 1;  ///< every stride-th label is shown, from 0
+    double extent = 0;        ///< room that the labels need across the axis (elided to it)
     std::int64_t left_out(std::int64_t count) const { return count - (count + stride - 1) / stride; }
 };
 /// Column labels: flat when each fits its cell, else upwards, else thinned out to every 2nd, 5th, 10th …

@@ -41,13 +41,15 @@ double bar(QPainter& painter, const QRectF& bar, const std::function<QColor(doub
 
 double ramp_bar(QPainter& painter, const QRectF& rect, Ramp ramp, const QString& low, const QString& high,
                 const Theme& theme) {
-    return bar(painter, rect, [&](double t) { return ramp_color(ramp, theme, t); }, low, high, theme);
+    return bar(
+        painter, rect, [&](double t) { return ramp_color(ramp, theme, t); }, low, high, theme);
 }
 
 double opacity_bar(QPainter& painter, const QRectF& rect, const QColor& color, const QString& low, const QString& high,
                    const Theme& theme) {
     // Blended, not transparent: gradients with alpha become images in PDF.
-    return bar(painter, rect, [&](double t) { return blended(theme.canvas, color, t); }, low, high, theme);
+    return bar(
+        painter, rect, [&](double t) { return blended(theme.canvas, color, t); }, low, high, theme);
 }
 
 void signed_bar(QPainter& painter, const QRectF& rect, double limit, const Theme& theme) {

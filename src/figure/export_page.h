@@ -14,8 +14,8 @@ struct Page {
     const Provenance& provenance;
     const ExportOptions& options;
     Style style;
-    QSizeF content;      ///< px
-    QSizeF size;         ///< px, with the footer
+    QSizeF content;  ///< px
+    QSizeF size;     ///< px, with the footer
     double mm_per_px = 25.4 / 96;
 
     /// Lays the figure out for export.

@@ -23,13 +23,16 @@ QByteArray page_svg(const Page& page) {
     const QString unit = page.options.width_mm ? QStringLiteral("mm") : QString();
     const double factor = page.options.width_mm ? page.mm_per_px : 1;
     const QString out =
-        QStringLiteral("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                       "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" width=\"%1%3\" "
-                       "height=\"%2%3\" viewBox=\"0 0 %4 %5\" font-family=\"Inter, 'Noto Sans', sans-serif\" "
-                       "fill-rule=\"evenodd\" xml:space=\"preserve\">\n<title>%6</title>\n<desc>%7</desc>\n<metadata>%8</metadata>\n%9</svg>\n")
-            .arg(QString::number(page.size.width() * factor, 'g', 7), QString::number(page.size.height() * factor, 'g', 7), unit,
-                 QString::number(page.size.width()), QString::number(page.size.height()), xml_escaped(page.title()),
-                 xml_escaped(page.provenance.footer()), xml_escaped(QString::fromStdString(provenance_json(page.provenance))),
+        QStringLiteral(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" width=\"%1%3\" "
+            "height=\"%2%3\" viewBox=\"0 0 %4 %5\" font-family=\"Inter, 'Noto Sans', sans-serif\" "
+            "fill-rule=\"evenodd\" "
+            "xml:space=\"preserve\">\n<title>%6</title>\n<desc>%7</desc>\n<metadata>%8</metadata>\n%9</svg>\n")
+            .arg(QString::number(page.size.width() * factor, 'g', 7),
+                 QString::number(page.size.height() * factor, 'g', 7), unit, QString::number(page.size.width()),
+                 QString::number(page.size.height()), xml_escaped(page.title()), xml_escaped(page.provenance.footer()),
+                 xml_escaped(QString::fromStdString(provenance_json(page.provenance))),
                  tidy_svg_body(QString::fromUtf8(buffer.data())));
     return out.toUtf8();
 }

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include <charconv>
-#include <span>
 #include <cmath>
+#include <span>
 
 namespace headlight::figure {
 
@@ -62,7 +62,8 @@ QByteArray table_json(const Figure& figure, const Provenance& provenance) {
     using Json = nlohmann::ordered_json;
     auto text = [](const std::string& s) { return Json(s).dump(-1, ' ', false, Json::error_handler_t::replace); };
     // Written by hand: one row a line, and numbers as in the CSV.
-    std::string out = "{\"view\": " + text(figure.view()) + ",\n\"provenance\": " + provenance_json(provenance) + ",\n\"columns\": [";
+    std::string out =
+        "{\"view\": " + text(figure.view()) + ",\n\"provenance\": " + provenance_json(provenance) + ",\n\"columns\": [";
     for (std::size_t c = 0; c < table.columns.size(); ++c) out += (c ? ", " : "") + text(table.columns[c]);
     out += "],\n\"rows\": [";
     for (std::size_t r = 0; r < table.rows.size(); ++r) {

@@ -13,10 +13,15 @@ namespace {
 /// Inter where it is installed, then Noto for the scripts that Inter lacks, then whatever the system calls sans.
 const QStringList& families() {
     static const QStringList list = [] {
-        QStringList wanted{QStringLiteral("Inter"), QStringLiteral("Inter Variable"), QStringLiteral("Noto Sans"),
-                           QStringLiteral("Noto Sans CJK SC"), QStringLiteral("Noto Sans Arabic"),
-                           QStringLiteral("Noto Sans Hebrew"), QStringLiteral("Noto Sans Devanagari"),
-                           QStringLiteral("Noto Color Emoji"), QStringLiteral("DejaVu Sans")};
+        QStringList wanted{QStringLiteral("Inter"),
+                           QStringLiteral("Inter Variable"),
+                           QStringLiteral("Noto Sans"),
+                           QStringLiteral("Noto Sans CJK SC"),
+                           QStringLiteral("Noto Sans Arabic"),
+                           QStringLiteral("Noto Sans Hebrew"),
+                           QStringLiteral("Noto Sans Devanagari"),
+                           QStringLiteral("Noto Color Emoji"),
+                           QStringLiteral("DejaVu Sans")};
         const QStringList installed = QFontDatabase::families();
         QStringList found;
         for (const QString& family : wanted)

@@ -20,8 +20,8 @@ struct HeadLayout {
     double row_height = 33, box_height = 26;
     double token_size = 14, number_size = 12;  ///< font px
     double left_x = margin, column_width = 104, key_width = 104;
-    double line_x0 = 0, line_x1 = 0;           ///< ends of the lines
-    double right_x = 0, number_right = 0;      ///< key boxes; right edge of the numbers
+    double line_x0 = 0, line_x1 = 0;       ///< ends of the lines
+    double right_x = 0, number_right = 0;  ///< key boxes; right edge of the numbers
     double squares_x = 0;
     std::int64_t squares_per_line = 1;
     double header_height = 70, legend_height = 56;
@@ -39,7 +39,7 @@ struct HeadLayout {
     QRectF square(std::int64_t head) const;
 };
 
-HeadLayout head_layout(const std::vector<double>& query_widths, const std::vector<double>& key_widths, std::int64_t heads,
-                       double title_width, QSizeF available);
+HeadLayout head_layout(const std::vector<double>& query_widths, const std::vector<double>& key_widths,
+                       std::int64_t heads, double title_width, QSizeF available);
 
 }  // namespace headlight::figure

@@ -17,11 +17,11 @@ struct HeadLine {
 };
 
 struct HeadLines {
-    std::vector<HeadLine> lines;         ///< by query, head, key
-    std::vector<std::size_t> query_begin;  ///< [queries + 1]: the lines of a query
+    std::vector<HeadLine> lines;             ///< by query, head, key
+    std::vector<std::size_t> query_begin;    ///< [queries + 1]: the lines of a query
     std::vector<std::uint32_t> faint_first;  ///< indices of the lines in the order of painting
-    std::int64_t pairs = 0;              ///< legal pairs of the active heads
-    std::int64_t too_faint = 0;          ///< of these, not drawn because the opacity is below 1/255
+    std::int64_t pairs = 0;                  ///< legal pairs of the active heads
+    std::int64_t too_faint = 0;              ///< of these, not drawn because the opacity is below 1/255
 };
 
 /// Least opacity that an 8-bit picture can show.

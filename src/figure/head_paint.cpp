@@ -38,7 +38,8 @@ void HeadFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     const Drawn& d = drawn(style, selection);
     view_ = exposed;
     QRectF rows = exposed.adjusted(0, layout_.header_height, 0, -layout_.legend_height);
-    const Frame f{painter, style, selection, d, subject(style, selection), exposed, draw::on_target(painter, exposed), rows};
+    const Frame f{painter, style, selection, d, subject(style, selection), exposed, draw::on_target(painter, exposed),
+                  rows};
     painter.save();
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     paint_header(f);
@@ -53,7 +54,8 @@ void HeadFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
 void HeadFigure::paint_header(const Frame& f) const {
     QPainter& p = f.painter;
     const double top = f.view.top();
-    draw::text(p, {HeadLayout::margin, top + layout_.title_baseline()}, title(), ui_font(15, QFont::DemiBold), f.theme().text);
+    draw::text(p, {HeadLayout::margin, top + layout_.title_baseline()}, title(), ui_font(15, QFont::DemiBold),
+               f.theme().text);
     const QFont normal = ui_font(11), bold = ui_font(11, QFont::DemiBold);
     for (std::int64_t h = 0; h < data_.n_heads; ++h) {
         const QRectF square = layout_.square(h).translated(0, top);
@@ -70,7 +72,8 @@ void HeadFigure::paint_header(const Frame& f) const {
     }
     const QFont caption = ui_font(12);
     const double y = top + layout_.caption_baseline();
-    draw::text(p, {layout_.line_x0 - 12, y}, QStringLiteral("query (looks)"), caption, f.theme().muted, draw::Align::right);
+    draw::text(p, {layout_.line_x0 - 12, y}, QStringLiteral("query (looks)"), caption, f.theme().muted,
+               draw::Align::right);
     draw::text(p, {layout_.right_x + 8, y}, QStringLiteral("key (is looked at)"), caption, f.theme().muted);
 }
 
@@ -79,25 +82,28 @@ void HeadFigure::paint_legend(const Frame& f) const {
     const double y = f.view.bottom() - 30;
     const QFont font = ui_font(12);
     const bool sole = f.sole_head();
-    const QString what = sole ? QStringLiteral("one line a pair, opacity = weight")
-                              : QStringLiteral("one line a pair and head, opacity = weight / %1").arg(f.drawn.active.size());
+    const QString what =
+        sole ? QStringLiteral("one line a pair, opacity = weight")
+             : QStringLiteral("one line a pair and head, opacity = weight / %1").arg(f.drawn.active.size());
     draw::text(p, {HeadLayout::margin, y}, what, font, f.theme().muted);
     const double bar_x = HeadLayout::margin + draw::text_width(what, font) + 38;
     const QColor hue = sole ? color(f.style, f.drawn.active.front()) : f.theme().text;
     const QRectF bar(bar_x, y - 9, 120, 10);
     const double end =
-        draw::opacity_bar(p, bar, hue, QStringLiteral("0"), sole ? QStringLiteral("1") : QStringLiteral("1/%1").arg(f.drawn.active.size()), f.theme());
+        draw::opacity_bar(p, bar, hue, QStringLiteral("0"),
+                          sole ? QStringLiteral("1") : QStringLiteral("1/%1").arg(f.drawn.active.size()), f.theme());
     const bool plain = f.style.transfer == Transfer{};
-    QString note = QStringLiteral("%1 pairs under 1/255 left out of %2 · %3")
-                       .arg(draw::count_text(f.drawn.lines.too_faint), draw::count_text(f.drawn.lines.pairs), data_.weight_name);
+    QString note =
+        QStringLiteral("%1 pairs under 1/255 left out of %2 · %3")
+            .arg(draw::count_text(f.drawn.lines.too_faint), draw::count_text(f.drawn.lines.pairs), data_.weight_name);
     if (!plain) note += QStringLiteral(" · ") + f.style.transfer.legend();
     const double note_x = end + 16;
     const double note_room = layout_.size.width() - HeadLayout::margin - note_x;
     if (draw::text_width(note, font) <= note_room || note_room > 320)
         draw::text(p, {note_x, y}, draw::elided(note, font, note_room), font, f.theme().faint);
     else
-        draw::text(p, {HeadLayout::margin, y + 18}, draw::elided(note, font, layout_.size.width() - 2 * HeadLayout::margin), font,
-                   f.theme().faint);
+        draw::text(p, {HeadLayout::margin, y + 18},
+                   draw::elided(note, font, layout_.size.width() - 2 * HeadLayout::margin), font, f.theme().faint);
 }
 
 // --- lines ----------------------------------------------------------------------------------------------------------
@@ -124,7 +130,8 @@ QImage HeadFigure::line_picture(const Frame& f, const LineList& lines, const QRe
     if (first == lines.end()) return {};
     std::vector<QColor> hues;
     for (std::size_t h = 0; h < data_.heads.size(); ++h) hues.push_back(color(f.style, static_cast<std::int32_t>(h)));
-    LineRaster raster(static_cast<int>(std::ceil(area.width() * scale)), static_cast<int>(std::lround(area.height() * scale)));
+    LineRaster raster(static_cast<int>(std::ceil(area.width() * scale)),
+                      static_cast<int>(std::lround(area.height() * scale)));
     for (auto it = first; it != lines.end(); ++it) {
         const HeadLine* line = *it;
         if (!crosses(line)) continue;
@@ -224,7 +231,8 @@ void HeadFigure::paint_tokens(const Frame& f) const {
         QColor text_color;
         double weight = -1;
         if (chosen) {
-            const bool hovered = !f.style.exporting && (is_query ? f.selection.hover_query : f.selection.hover_key).has_value();
+            const bool hovered =
+                !f.style.exporting && (is_query ? f.selection.hover_query : f.selection.hover_key).has_value();
             draw::box(f.painter, box, 5, f.theme().accent_soft, hovered ? QColor() : f.theme().accent);
         } else if (is_query ? subject.key >= 0 : box_query >= 0) {
             const auto q = is_query ? row : box_query, k = is_query ? subject.key : row;
@@ -232,28 +240,35 @@ void HeadFigure::paint_tokens(const Frame& f) const {
             QColor ground = f.theme().canvas;
             for (std::int32_t head : f.drawn.active) {
                 weight = data_.weights[static_cast<std::size_t>(head)](q, k);
-                if (weight > strongest) ground = draw::blended(f.theme().canvas, color(f.style, head), strongest = weight);
+                if (weight > strongest)
+                    ground = draw::blended(f.theme().canvas, color(f.style, head), strongest = weight);
             }
             const auto& pinned = f.selection.pinned_keys;
-            const bool pinned_pair = !is_query && std::any_of(pinned.begin(), pinned.end(), [&](Position p) { return data_.axes.key_column(p) == row; });
+            const bool pinned_pair = !is_query && std::any_of(pinned.begin(), pinned.end(), [&](Position p) {
+                return data_.axes.key_column(p) == row;
+            });
             if (pinned_pair) draw::box(f.painter, box, 5, {}, f.theme().accent);
             if (f.sole_head() && strongest > 0.35) text_color = text_on(f.theme(), ground);
         }
         const QRectF inside = box.adjusted(8, 0, is_query ? -6 : -4, 0);
         const QFont& used = chosen ? bold : font;
-        draw::token(f.painter, inside, label, used, f.theme(), is_query ? draw::Align::right : draw::Align::left, text_color);
+        draw::token(f.painter, inside, label, used, f.theme(), is_query ? draw::Align::right : draw::Align::left,
+                    text_color);
         if (!f.sole_head() || weight < least_number) return;
         const double y = draw::centred_baseline(box.center().y(), number_font);
         if (!is_query) {
             draw::number(f.painter, {layout_.number_right, y}, draw::weight_text(weight), number_font, f.theme().muted);
         } else if (draw::token_width(label, used) + 44 < inside.width()) {
             const QColor quiet = text_color.isValid() ? text_color : f.theme().muted;
-            draw::number(f.painter, {box.left() + 8, y}, draw::weight_text(weight), number_font, quiet, draw::Align::left);
+            draw::number(f.painter, {box.left() + 8, y}, draw::weight_text(weight), number_font, quiet,
+                         draw::Align::left);
         }
     };
     const QRectF shown = f.rows & f.visible;
-    const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor((shown.top() - layout_.header_height) / layout_.row_height)));
-    const auto last = static_cast<std::int64_t>(std::ceil((shown.bottom() - layout_.header_height) / layout_.row_height));
+    const auto first = std::max<std::int64_t>(
+        0, static_cast<std::int64_t>(std::floor((shown.top() - layout_.header_height) / layout_.row_height)));
+    const auto last =
+        static_cast<std::int64_t>(std::ceil((shown.bottom() - layout_.header_height) / layout_.row_height));
     for (std::int64_t i = first; i < std::min(last, layout_.queries); ++i)
         paint_one(true, i, layout_.query_box(i), query_labels_[static_cast<std::size_t>(i)]);
     for (std::int64_t j = first; j < std::min(last, layout_.keys); ++j)

@@ -9,7 +9,9 @@
 
 namespace headlight::figure {
 
-std::unique_ptr<Figure> head_figure(HeadViewData data) { return std::make_unique<HeadFigure>(std::move(data)); }
+std::unique_ptr<Figure> head_figure(HeadViewData data) {
+    return std::make_unique<HeadFigure>(std::move(data));
+}
 
 namespace {
 
@@ -28,9 +30,10 @@ void check_shapes(const HeadViewData& data) {
     for (const auto& map : data.weights)
         if (map.rows() != static_cast<Eigen::Index>(data.axes.queries.size()) ||
             map.cols() != static_cast<Eigen::Index>(data.axes.keys.size()))
-            throw Error({.problem = "a head's map does not fit the tokens",
-                         .expected = std::to_string(data.axes.queries.size()) + " x " + std::to_string(data.axes.keys.size()),
-                         .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
+            throw Error(
+                {.problem = "a head's map does not fit the tokens",
+                 .expected = std::to_string(data.axes.queries.size()) + " x " + std::to_string(data.axes.keys.size()),
+                 .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
 }
 
 }  // namespace
@@ -82,7 +85,8 @@ HeadSubject HeadFigure::subject(const Style& style, const Selection& selection) 
         return s;
     }
     for (Position p : selection.pinned_queries) add_query(p);
-    if (s.queries.empty() && !selection.pinned_keys.empty()) s.key = data_.axes.key_column(selection.pinned_keys.back());
+    if (s.queries.empty() && !selection.pinned_keys.empty())
+        s.key = data_.axes.key_column(selection.pinned_keys.back());
     return s;
 }
 
@@ -98,8 +102,8 @@ Table HeadFigure::table() const {
         const auto& query = data_.axes.queries[static_cast<std::size_t>(line.query)];
         const auto& key = data_.axes.keys[static_cast<std::size_t>(line.key)];
         const auto head = static_cast<std::size_t>(line.head);
-        t.rows.push_back({data_.layer.value, data_.heads[head].value, query.first.value, query.continuation + query.label,
-                          key.first.value, key.continuation + key.label,
+        t.rows.push_back({data_.layer.value, data_.heads[head].value, query.first.value,
+                          query.continuation + query.label, key.first.value, key.continuation + key.label,
                           static_cast<double>(data_.weights[head](line.query, line.key)),
                           static_cast<double>(line.opacity)});
     }
@@ -125,9 +129,12 @@ std::vector<NamedArray> HeadFigure::arrays() const {
 
 QString HeadFigure::description() const {
     return QStringLiteral(
-        "Each line joins a token that looks (left, the query) with a token it looks at (right, the key). The stronger the "
-        "line, the larger the softmax weight of that pair; the colour is the head. With several heads on, each line has "
-        "its weight divided by the number of heads. Point at a token on the left to see where it looks, on the right to "
+        "Each line joins a token that looks (left, the query) with a token it looks at (right, the key). The stronger "
+        "the "
+        "line, the larger the softmax weight of that pair; the colour is the head. With several heads on, each line "
+        "has "
+        "its weight divided by the number of heads. Point at a token on the left to see where it looks, on the right "
+        "to "
         "see who looks at it. Vig, “A Multiscale Visualization of Attention in the Transformer Model”, 2019.");
 }
 

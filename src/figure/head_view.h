@@ -11,9 +11,9 @@ namespace headlight::figure {
 /// What a head view draws, free of the model it came from.
 struct HeadViewData {
     Layer layer;
-    std::int64_t n_heads = 0;               ///< of the layer: one square each
-    std::vector<Head> heads;                ///< whose weights are held, sorted
-    std::vector<analyze::Matrix> weights;   ///< of each of these: [axes.queries, axes.keys]
+    std::int64_t n_heads = 0;              ///< of the layer: one square each
+    std::vector<Head> heads;               ///< whose weights are held, sorted
+    std::vector<analyze::Matrix> weights;  ///< of each of these: [axes.queries, axes.keys]
     analyze::PatternAxes axes;
     bool causal = true;
     QString weight_name = QStringLiteral("softmax weight");  ///< with what was hidden or merged

@@ -7,14 +7,17 @@
 namespace headlight::figure {
 
 LineRaster::LineRaster(int width, int height)
-    : width_(width), height_(height), pixels_(static_cast<std::size_t>(width) * static_cast<std::size_t>(height), Pixel::Zero()) {}
+    : width_(width),
+      height_(height),
+      pixels_(static_cast<std::size_t>(width) * static_cast<std::size_t>(height), Pixel::Zero()) {}
 
 void LineRaster::blend(int x, int y, const Pixel& color, float coverage) {
     Pixel& p = pixels_[static_cast<std::size_t>(y) * static_cast<std::size_t>(width_) + static_cast<std::size_t>(x)];
     p = p * (1 - color[3] * coverage) + color * coverage;
 }
 
-void LineRaster::line(double x0, double y0, double x1, double y1, double thickness, const QColor& color, double opacity) {
+void LineRaster::line(double x0, double y0, double x1, double y1, double thickness, const QColor& color,
+                      double opacity) {
     const auto a = static_cast<float>(opacity);
     const Pixel premultiplied(static_cast<float>(color.blueF()) * a, static_cast<float>(color.greenF()) * a,
                               static_cast<float>(color.redF()) * a, a);

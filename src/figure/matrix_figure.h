@@ -52,7 +52,9 @@ private:
     void paint_tiles(const Frame&, const Panel&) const;
     void paint_numbers(const Frame&, const Panel&) const;
     void paint_marks(const Frame&, const Panel&) const;
-    void paint_labels(const Frame&, const Panel&) const;
+    void paint_row_labels(const Frame&, const Panel&) const;
+    void paint_column_labels(const Frame&, const Panel&) const;
+    void paint_captions(const Frame&, const Panel&) const;
 
     MatrixViewData data_;
     std::vector<draw::Label> query_labels_, key_labels_;

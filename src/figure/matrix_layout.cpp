@@ -26,12 +26,13 @@ double cell_for(const MatrixLayout& l, std::int64_t across, std::int64_t down, Q
 
 }  // namespace
 
-MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t panels, double row_extent, double column_extent,
-                           QSizeF available) {
+MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t panels, double row_extent,
+                           double column_extent, QSizeF available) {
     MatrixLayout l;
     l.rows = std::max<std::int64_t>(rows, 1), l.cols = std::max<std::int64_t>(cols, 1);
     l.row_extent = row_extent, l.column_extent = column_extent;
-    const double tall = available.height() > 0 ? available.height() - MatrixLayout::header_height - MatrixLayout::legend_height : 0;
+    const double tall =
+        available.height() > 0 ? available.height() - MatrixLayout::header_height - MatrixLayout::legend_height : 0;
     const QSizeF room(available.width() - MatrixLayout::margin, tall);
     std::int64_t across = 1;
     for (std::int64_t n = 2; n <= panels; ++n) {
@@ -51,9 +52,11 @@ MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t pa
         l.panels.emplace_back(x + row_extent + MatrixLayout::label_gap,
                               y + MatrixLayout::panel_title + column_extent + MatrixLayout::label_gap, width, height);
     }
-    l.size = QSizeF(std::max(available.width(), MatrixLayout::margin + static_cast<double>(across) * (width + extra.width())),
-                    std::max(available.height(), MatrixLayout::header_height + static_cast<double>(down) * (height + extra.height()) +
-                                                     MatrixLayout::legend_height));
+    l.size = QSizeF(
+        std::max(available.width(), MatrixLayout::margin + static_cast<double>(across) * (width + extra.width())),
+        std::max(available.height(), MatrixLayout::header_height +
+                                         static_cast<double>(down) * (height + extra.height()) +
+                                         MatrixLayout::legend_height));
     return l;
 }
 

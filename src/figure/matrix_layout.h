@@ -14,13 +14,13 @@ struct MatrixLayout {
     static constexpr double margin = 16, header_height = 48, legend_height = 56, panel_title = 24, label_gap = 6;
 
     std::int64_t rows = 0, cols = 0;
-    double cell = 1;                          ///< figure units
-    double row_extent = 0, column_extent = 0; ///< room for labels, px on screen at any zoom
-    std::vector<QRectF> panels;               ///< the cells of each map
+    double cell = 1;                           ///< figure units
+    double row_extent = 0, column_extent = 0;  ///< room for labels, px on screen at any zoom
+    std::vector<QRectF> panels;                ///< the cells of each map
     QSizeF size;
 };
 
-MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t panels, double row_extent, double column_extent,
-                           QSizeF available);
+MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t panels, double row_extent,
+                           double column_extent, QSizeF available);
 
 }  // namespace headlight::figure

@@ -10,10 +10,10 @@ namespace headlight::figure {
 
 namespace {
 
-constexpr double drawn_cell = 6;      ///< px from which a cell is a rectangle of its own
-constexpr double gap_cell = 12;       ///< px from which cells have a gap between them
-constexpr double number_cell = 28;    ///< px from which a cell shows its number
-constexpr double zero_cell = 44;      ///< px from which it also shows one that rounds to zero
+constexpr double drawn_cell = 6;    ///< px from which a cell is a rectangle of its own
+constexpr double gap_cell = 12;     ///< px from which cells have a gap between them
+constexpr double number_cell = 28;  ///< px from which a cell shows its number
+constexpr double zero_cell = 44;    ///< px from which it also shows one that rounds to zero
 constexpr std::int64_t tile_side = 512;
 constexpr std::int64_t most_vector_cells = 90'000;
 
@@ -28,7 +28,9 @@ struct MatrixFigure::Frame {
     bool vector;
     const Theme& theme() const { return *style.theme; }
     /// Device pixels of a cell; in vector files a map is a picture of at most 2,048 pixels a side.
-    double cell_pixels(double cell, std::int64_t longest) const { return vector ? 2048.0 / static_cast<double>(longest) : cell * scale; }
+    double cell_pixels(double cell, std::int64_t longest) const {
+        return vector ? 2048.0 / static_cast<double>(longest) : cell * scale;
+    }
     double snapped(double v) const { return vector ? v : std::round(v * scale) / scale; }
 };
 
@@ -44,23 +46,35 @@ MatrixFigure::Panel MatrixFigure::panel(std::size_t index, const QRectF& view, d
     p.clip = p.cells & body & QRectF(QPointF(left, top), body.bottomRight());
     p.row_strip = QRectF(left - gap - layout_.row_extent, p.clip.top(), layout_.row_extent, p.clip.height());
     p.column_strip = QRectF(p.clip.left(), top - gap - layout_.column_extent, p.clip.width(), layout_.column_extent);
-    p.title = QRectF(left, p.column_strip.top() - MatrixLayout::panel_title, p.clip.width(), MatrixLayout::panel_title - 4);
+    p.title =
+        QRectF(left, p.column_strip.top() - MatrixLayout::panel_title, p.clip.width(), MatrixLayout::panel_title - 4);
     if (p.clip.isEmpty()) return p;
-    p.row_begin = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor((p.clip.top() - p.cells.top()) / p.cell)));
-    p.row_end = std::min(layout_.rows, static_cast<std::int64_t>(std::ceil((p.clip.bottom() - p.cells.top()) / p.cell)));
-    p.col_begin = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor((p.clip.left() - p.cells.left()) / p.cell)));
-    p.col_end = std::min(layout_.cols, static_cast<std::int64_t>(std::ceil((p.clip.right() - p.cells.left()) / p.cell)));
+    p.row_begin =
+        std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor((p.clip.top() - p.cells.top()) / p.cell)));
+    p.row_end =
+        std::min(layout_.rows, static_cast<std::int64_t>(std::ceil((p.clip.bottom() - p.cells.top()) / p.cell)));
+    p.col_begin =
+        std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor((p.clip.left() - p.cells.left()) / p.cell)));
+    p.col_end =
+        std::min(layout_.cols, static_cast<std::int64_t>(std::ceil((p.clip.right() - p.cells.left()) / p.cell)));
     return p;
 }
 
-void MatrixFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
+void MatrixFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style,
+                         const Selection& selection) const {
     view_ = exposed;
     const double zoom = style.zoom;
     painter.save();
     painter.scale(1 / zoom, 1 / zoom);
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     const QRectF view(exposed.topLeft() * zoom, exposed.size() * zoom);
-    const Frame f{painter, style, selection, view, draw::on_target(painter, view), draw::device_scale(painter), draw::is_vector(painter)};
+    const Frame f{painter,
+                  style,
+                  selection,
+                  view,
+                  draw::on_target(painter, view),
+                  draw::device_scale(painter),
+                  draw::is_vector(painter)};
     paint_header(f);
     for (std::size_t i = 0; i < data_.heads.size(); ++i) {
         const Panel p = panel(i, view, zoom);
@@ -75,7 +89,8 @@ void MatrixFigure::paint_header(const Frame& f) const {
     const QFont font = ui_font(15, QFont::DemiBold);
     draw::text(f.painter, {f.view.left() + MatrixLayout::margin, y}, title(), font, f.theme().text);
     const double x = f.view.left() + MatrixLayout::margin + draw::text_width(title(), font) + 14;
-    const QString size = QStringLiteral("%1 queries, %2 keys").arg(draw::count_text(layout_.rows), draw::count_text(layout_.cols));
+    const QString size =
+        QStringLiteral("%1 queries, %2 keys").arg(draw::count_text(layout_.rows), draw::count_text(layout_.cols));
     draw::text(f.painter, {x, y}, size, ui_font(12), f.theme().muted);
 }
 
@@ -89,7 +104,9 @@ void MatrixFigure::paint_panel(const Frame& f, const Panel& p) const {
     if (p.cell >= number_cell) paint_numbers(f, p);
     paint_marks(f, p);
     f.painter.restore();
-    paint_labels(f, p);
+    paint_row_labels(f, p);
+    paint_column_labels(f, p);
+    paint_captions(f, p);
 }
 
 // --- cells ----------------------------------------------------------------------------------------------------------
@@ -124,7 +141,8 @@ void MatrixFigure::paint_tiles(const Frame& f, const Panel& p) const {
     const auto span = static_cast<double>(tile_side) * pooled;
     const auto ramp = draw::ramp_table(f.style.ramp, f.theme());
     auto tile_image = [&](std::int64_t row, std::int64_t col) {
-        const auto rows = std::min(tile_side, level.rows - row * tile_side), cols = std::min(tile_side, level.cols - col * tile_side);
+        const auto rows = std::min(tile_side, level.rows - row * tile_side),
+                   cols = std::min(tile_side, level.cols - col * tile_side);
         QImage image(static_cast<int>(cols), static_cast<int>(rows), QImage::Format_ARGB32_Premultiplied);
         for (std::int64_t r = 0; r < rows; ++r) {
             auto* line = reinterpret_cast<QRgb*>(image.scanLine(static_cast<int>(r)));
@@ -136,13 +154,17 @@ void MatrixFigure::paint_tiles(const Frame& f, const Panel& p) const {
         return image;
     };
     f.painter.setRenderHint(QPainter::SmoothPixmapTransform, false);
-    for (auto tr = static_cast<std::int64_t>(static_cast<double>(p.row_begin) / span); static_cast<double>(tr) * span < static_cast<double>(p.row_end); ++tr)
-        for (auto tc = static_cast<std::int64_t>(static_cast<double>(p.col_begin) / span); static_cast<double>(tc) * span < static_cast<double>(p.col_end); ++tc) {
-            QImage& image = tiles_.images[{static_cast<std::int64_t>(p.index), static_cast<std::int64_t>(number), tr, tc}];
+    for (auto tr = static_cast<std::int64_t>(static_cast<double>(p.row_begin) / span);
+         static_cast<double>(tr) * span < static_cast<double>(p.row_end); ++tr)
+        for (auto tc = static_cast<std::int64_t>(static_cast<double>(p.col_begin) / span);
+             static_cast<double>(tc) * span < static_cast<double>(p.col_end); ++tc) {
+            QImage& image =
+                tiles_.images[{static_cast<std::int64_t>(p.index), static_cast<std::int64_t>(number), tr, tc}];
             if (image.isNull()) image = tile_image(tr, tc);
             const double size = p.cell * pooled;
-            const QRectF target(p.cells.left() + static_cast<double>(tc * tile_side) * size, p.cells.top() + static_cast<double>(tr * tile_side) * size,
-                                image.width() * size, image.height() * size);
+            const QRectF target(p.cells.left() + static_cast<double>(tc * tile_side) * size,
+                                p.cells.top() + static_cast<double>(tr * tile_side) * size, image.width() * size,
+                                image.height() * size);
             if (target.intersects(f.visible)) f.painter.drawImage(target, image);
         }
 }
@@ -176,8 +198,12 @@ void MatrixFigure::paint_marks(const Frame& f, const Panel& p) const {
         f.painter.setBrush(Qt::NoBrush);
         f.painter.drawRect(rect.adjusted(-0.5, -0.5, 0.5, 0.5));
     };
-    auto row_rect = [&](std::int64_t r) { return QRectF(p.cells.left(), p.cell_rect(r, 0).top(), p.cells.width(), p.cell); };
-    auto col_rect = [&](std::int64_t c) { return QRectF(p.cell_rect(0, c).left(), p.cells.top(), p.cell, p.cells.height()); };
+    auto row_rect = [&](std::int64_t r) {
+        return QRectF(p.cells.left(), p.cell_rect(r, 0).top(), p.cells.width(), p.cell);
+    };
+    auto col_rect = [&](std::int64_t c) {
+        return QRectF(p.cell_rect(0, c).left(), p.cells.top(), p.cell, p.cells.height());
+    };
     if (!f.style.exporting) {
         const QColor quiet = draw::faded(f.theme().accent, 0.55);
         if (s.hover_query)
@@ -202,7 +228,8 @@ void MatrixFigure::paint_marks(const Frame& f, const Panel& p) const {
             const bool right = rect.right() + 4 + width <= p.clip.right();
             const QRectF chip(right ? rect.right() + 4 : rect.left() - 4 - width, rect.center().y() - 8, width, 16);
             draw::box(f.painter, chip, 4, f.theme().accent_soft, f.theme().accent);
-            draw::number(f.painter, {chip.center().x(), draw::centred_baseline(chip.center().y(), font)}, text, font, f.theme().text, draw::Align::center);
+            draw::number(f.painter, {chip.center().x(), draw::centred_baseline(chip.center().y(), font)}, text, font,
+                         f.theme().text, draw::Align::center);
         }
     }
     if (s.pinned_queries.empty())
@@ -210,61 +237,93 @@ void MatrixFigure::paint_marks(const Frame& f, const Panel& p) const {
             if (const auto c = data_.axes.key_column(key); c >= 0) outline(col_rect(c), f.theme().accent, 1.5);
 }
 
-void MatrixFigure::paint_labels(const Frame& f, const Panel& p) const {
-    const QFont font = ui_font(matrix_label_size), bold = ui_font(matrix_label_size, QFont::DemiBold), caption = ui_font(11);
+namespace {
+
+/// Indices whose labels are shown: the chosen tokens are always named, and their neighbours' labels make room for them.
+template <class Chosen>
+std::vector<std::int64_t> shown_labels(std::int64_t begin, std::int64_t end, std::int64_t stride, double cell,
+                                       double line, const Chosen& chosen) {
+    auto near = [&](std::int64_t a, std::int64_t b) { return static_cast<double>(std::abs(a - b)) * cell < line; };
+    std::vector<std::int64_t> special, out;
+    for (std::int64_t i = begin; i < end; ++i)
+        if (chosen(i) && (special.empty() || !near(i, special.back()))) special.push_back(i);
+    for (std::int64_t i = (begin + stride - 1) / stride * stride; i < end; i += stride)
+        if (std::none_of(special.begin(), special.end(), [&](std::int64_t s) { return near(s, i); })) out.push_back(i);
+    out.insert(out.end(), special.begin(), special.end());
+    return out;
+}
+
+bool is_chosen(const std::optional<Position>& hover, const std::vector<Position>& pinned,
+               const analyze::AxisItem& item) {
+    auto covers = [&](Position at) { return at >= item.first && at.value < item.first.value + item.count; };
+    return (hover && covers(*hover)) || std::any_of(pinned.begin(), pinned.end(), covers);
+}
+
+}  // namespace
+
+void MatrixFigure::paint_row_labels(const Frame& f, const Panel& p) const {
+    const QFont font = ui_font(matrix_label_size), bold = ui_font(matrix_label_size, QFont::DemiBold);
     const double line = QFontMetricsF(font).height();
-    const auto rows = draw::fit_rows(query_widths_, p.cell, line, layout_.row_extent);
-    const auto columns = draw::fit_columns(key_widths_, p.cell, line, layout_.column_extent);
-    auto chosen = [&](const std::optional<Position>& hover, const std::vector<Position>& pinned, const analyze::AxisItem& item) {
-        auto covers = [&](Position at) { return at >= item.first && at.value < item.first.value + item.count; };
-        return (!f.style.exporting && hover && covers(*hover)) || std::any_of(pinned.begin(), pinned.end(), covers);
+    const auto fit = draw::fit_rows(query_widths_, p.cell, line, layout_.row_extent);
+    const auto hover = f.style.exporting ? std::nullopt : f.selection.hover_query;
+    auto chosen = [&](std::int64_t i) {
+        return is_chosen(hover, f.selection.pinned_queries, data_.axes.queries[static_cast<std::size_t>(i)]);
     };
-    // The chosen token is always named; its neighbours' labels make room for it.
-    auto shown_indices = [&](std::int64_t begin, std::int64_t end, std::int64_t stride, double cell, const auto& is_chosen) {
-        std::vector<std::int64_t> special, out;
-        for (std::int64_t i = begin; i < end; ++i)
-            if (is_chosen(i) && (special.empty() || static_cast<double>(i - special.back()) * cell >= line)) special.push_back(i);
-        for (std::int64_t i = (begin + stride - 1) / stride * stride; i < end; i += stride)
-            if (std::none_of(special.begin(), special.end(), [&](std::int64_t s) { return static_cast<double>(std::abs(s - i)) * cell < line; }))
-                out.push_back(i);
-        out.insert(out.end(), special.begin(), special.end());
-        return out;
-    };
-    auto query_chosen = [&](std::int64_t i) { return chosen(f.selection.hover_query, f.selection.pinned_queries, data_.axes.queries[static_cast<std::size_t>(i)]); };
-    auto key_chosen = [&](std::int64_t i) { return chosen(f.selection.hover_key, f.selection.pinned_keys, data_.axes.keys[static_cast<std::size_t>(i)]); };
-    for (std::int64_t r : shown_indices(p.row_begin, p.row_end, rows.stride, p.cell, query_chosen)) {
+    for (std::int64_t r : shown_labels(p.row_begin, p.row_end, fit.stride, p.cell, line, chosen)) {
         double y = p.cell_rect(r, 0).center().y();
         // A tall row that is cut by the edge keeps its label in sight.
-        if (p.cell > 2 * line) y = std::clamp(y, p.clip.top() + line / 2, std::max(p.clip.top() + line / 2, p.clip.bottom() - line / 2));
-        if (y < p.clip.top() || y > p.clip.bottom() || y < f.visible.top() - line || y > f.visible.bottom() + line) continue;
-        const bool on = query_chosen(r);
+        if (p.cell > 2 * line)
+            y = std::clamp(y, p.clip.top() + line / 2, std::max(p.clip.top() + line / 2, p.clip.bottom() - line / 2));
+        if (y < p.clip.top() || y > p.clip.bottom() || y < f.visible.top() - line || y > f.visible.bottom() + line)
+            continue;
+        const bool on = chosen(r);
         const QRectF box(p.row_strip.left(), y - line / 2, p.row_strip.width(), line);
-        draw::token(f.painter, box, query_labels_[static_cast<std::size_t>(r)], on ? bold : font, f.theme(), draw::Align::right,
-                    on ? f.theme().accent : QColor());
+        draw::token(f.painter, box, query_labels_[static_cast<std::size_t>(r)], on ? bold : font, f.theme(),
+                    draw::Align::right, on ? f.theme().accent : QColor());
     }
-    for (std::int64_t c : shown_indices(p.col_begin, p.col_end, columns.stride, columns.upwards ? p.cell : 1e9, key_chosen)) {
+}
+
+void MatrixFigure::paint_column_labels(const Frame& f, const Panel& p) const {
+    const QFont font = ui_font(matrix_label_size), bold = ui_font(matrix_label_size, QFont::DemiBold);
+    const double line = QFontMetricsF(font).height();
+    const auto fit = draw::fit_columns(key_widths_, p.cell, line, layout_.column_extent);
+    const auto hover = f.style.exporting ? std::nullopt : f.selection.hover_key;
+    auto chosen = [&](std::int64_t i) {
+        return is_chosen(hover, f.selection.pinned_keys, data_.axes.keys[static_cast<std::size_t>(i)]);
+    };
+    // Flat labels are no wider than their cells: none is in another's way.
+    const double room = fit.upwards ? line : 0;
+    for (std::int64_t c : shown_labels(p.col_begin, p.col_end, fit.stride, p.cell, room, chosen)) {
         const double x = p.cell_rect(0, c).center().x();
         if (x < p.clip.left() || x > p.clip.right()) continue;
-        const bool on = key_chosen(c);
+        const bool on = chosen(c);
         const draw::Label& label = key_labels_[static_cast<std::size_t>(c)];
         const QColor ink = on ? f.theme().accent : QColor();
-        if (columns.upwards)
-            draw::token_upwards(f.painter, QRectF(x - line / 2, p.column_strip.top(), line, p.column_strip.height()), label, on ? bold : font, f.theme(), ink);
+        const QRectF upright(x - line / 2, p.column_strip.top(), line, p.column_strip.height());
+        const QRectF flat(x - p.cell / 2, p.column_strip.bottom() - line, p.cell, line);
+        if (fit.upwards)
+            draw::token_upwards(f.painter, upright, label, on ? bold : font, f.theme(), ink);
         else
-            draw::token(f.painter, QRectF(x - p.cell / 2, p.column_strip.bottom() - line, p.cell, line), label, on ? bold : font, f.theme(), draw::Align::center, ink);
+            draw::token(f.painter, flat, label, on ? bold : font, f.theme(), draw::Align::center, ink);
     }
-    const double caption_y = p.title.center().y() + 4;
+}
+
+void MatrixFigure::paint_captions(const Frame& f, const Panel& p) const {
+    const QFont bold = ui_font(matrix_label_size, QFont::DemiBold), caption = ui_font(11);
+    const double y = p.title.center().y() + 4;
     double x = p.title.left();
     if (data_.heads.size() > 1) {
         const HeadId id = data_.heads[p.index];
         const QString name = QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
-        draw::box(f.painter, QRectF(x, p.title.center().y() - 5, 10, 10), 2, head_color(f.theme(), f.style.palette, id.head.value));
-        draw::text(f.painter, {x + 15, caption_y}, name, bold, f.theme().text);
+        draw::box(f.painter, QRectF(x, p.title.center().y() - 5, 10, 10), 2,
+                  head_color(f.theme(), f.style.palette, id.head.value));
+        draw::text(f.painter, {x + 15, y}, name, bold, f.theme().text);
         x += 15 + draw::text_width(name, bold) + 10;
     }
     if (p.index > 0) return;  // the first map explains the others
-    draw::text(f.painter, {x, caption_y}, QStringLiteral("key (is looked at)"), caption, f.theme().muted);
-    draw::text(f.painter, {p.row_strip.right(), p.clip.top() - 6}, QStringLiteral("query (looks)"), caption, f.theme().muted, draw::Align::right);
+    draw::text(f.painter, {x, y}, QStringLiteral("key (is looked at)"), caption, f.theme().muted);
+    draw::text(f.painter, {p.row_strip.right(), p.clip.top() - 6}, QStringLiteral("query (looks)"), caption,
+               f.theme().muted, draw::Align::right);
 }
 
 void MatrixFigure::paint_legend(const Frame& f) const {
@@ -277,7 +336,8 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     const Curve curve = f.style.transfer.curve;
     const bool relative = curve == Curve::per_row || curve == Curve::rank;
     const QString low = curve == Curve::log ? QStringLiteral("10⁻⁴") : QStringLiteral("0");
-    const double end = draw::ramp_bar(f.painter, bar, f.style.ramp, low, relative ? QStringLiteral("row's largest") : QStringLiteral("1"), f.theme());
+    const double end = draw::ramp_bar(f.painter, bar, f.style.ramp, low,
+                                      relative ? QStringLiteral("row's largest") : QStringLiteral("1"), f.theme());
     QStringList notes;
     notes << f.style.transfer.legend();
     if (data_.causal) notes << QStringLiteral("blank: later tokens, masked");
@@ -290,12 +350,15 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     const auto rows = draw::fit_rows(query_widths_, cell, line, layout_.row_extent);
     const auto columns = draw::fit_columns(key_widths_, cell, line, layout_.column_extent);
     const auto missing = rows.left_out(layout_.rows) + columns.left_out(layout_.cols);
-    if (missing > 0) notes << QStringLiteral("%1 of %2 labels left out").arg(draw::count_text(missing), draw::count_text(layout_.rows + layout_.cols));
+    if (missing > 0)
+        notes << QStringLiteral("%1 of %2 labels left out")
+                     .arg(draw::count_text(missing), draw::count_text(layout_.rows + layout_.cols));
     const QString note = notes.join(QStringLiteral(" · "));
     const double room = f.view.right() - MatrixLayout::margin - (end + 16);
     const bool below = draw::text_width(note, font) > room;
     const QPointF at = below ? QPointF(left, y + 18) : QPointF(end + 16, y);
-    draw::text(f.painter, at, draw::elided(note, font, below ? f.view.width() - 2 * MatrixLayout::margin : room + 1), font, f.theme().faint);
+    draw::text(f.painter, at, draw::elided(note, font, below ? f.view.width() - 2 * MatrixLayout::margin : room + 1),
+               font, f.theme().faint);
 }
 
 }  // namespace headlight::figure

@@ -12,15 +12,17 @@ inline constexpr double matrix_label_size = 12;
 
 struct MatrixFigure::Panel {
     std::size_t index = 0;
-    double cell = 1;                 ///< px on screen
-    QRectF cells;                    ///< the whole map
-    QRectF clip;                     ///< of it, what is visible beside the labels
-    QRectF row_strip, column_strip;  ///< labels: beside the map, or along the edge of the view when that is scrolled away
+    double cell = 1;  ///< px on screen
+    QRectF cells;     ///< the whole map
+    QRectF clip;      ///< of it, what is visible beside the labels
+    QRectF row_strip,
+        column_strip;  ///< labels: beside the map, or along the edge of the view when that is scrolled away
     QRectF title;
     std::int64_t row_begin = 0, row_end = 0, col_begin = 0, col_end = 0;  ///< cells that `clip` meets
 
     QRectF cell_rect(std::int64_t row, std::int64_t col) const {
-        return {cells.left() + static_cast<double>(col) * cell, cells.top() + static_cast<double>(row) * cell, cell, cell};
+        return {cells.left() + static_cast<double>(col) * cell, cells.top() + static_cast<double>(row) * cell, cell,
+                cell};
     }
     std::int64_t row_at(double y, std::int64_t rows) const { return index_at(y - cells.top(), rows); }
     std::int64_t col_at(double x, std::int64_t cols) const { return index_at(x - cells.left(), cols); }

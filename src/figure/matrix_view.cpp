@@ -11,14 +11,18 @@
 
 namespace headlight::figure {
 
-std::unique_ptr<Figure> matrix_figure(MatrixViewData data) { return std::make_unique<MatrixFigure>(std::move(data)); }
+std::unique_ptr<Figure> matrix_figure(MatrixViewData data) {
+    return std::make_unique<MatrixFigure>(std::move(data));
+}
 
 namespace {
 
 constexpr double widest_row_label = 130, tallest_column_label = 96;
 constexpr std::int64_t longest_table = 4'000'000;
 
-QString head_name(HeadId id) { return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value); }
+QString head_name(HeadId id) {
+    return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
+}
 
 }  // namespace
 
@@ -30,9 +34,10 @@ MatrixFigure::MatrixFigure(MatrixViewData data) : data_(std::move(data)) {
     for (const auto& map : data_.weights)
         if (map.rows() != static_cast<Eigen::Index>(data_.axes.queries.size()) ||
             map.cols() != static_cast<Eigen::Index>(data_.axes.keys.size()))
-            throw Error({.problem = "a head's map does not fit the tokens",
-                         .expected = std::to_string(data_.axes.queries.size()) + " x " + std::to_string(data_.axes.keys.size()),
-                         .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
+            throw Error(
+                {.problem = "a head's map does not fit the tokens",
+                 .expected = std::to_string(data_.axes.queries.size()) + " x " + std::to_string(data_.axes.keys.size()),
+                 .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
     const QFont font = ui_font(matrix_label_size);
     for (const auto& item : data_.axes.queries) query_labels_.push_back(draw::label_of(item));
     for (const auto& item : data_.axes.keys) key_labels_.push_back(draw::label_of(item));
@@ -42,15 +47,16 @@ MatrixFigure::MatrixFigure(MatrixViewData data) : data_(std::move(data)) {
 }
 
 QSizeF MatrixFigure::layout(QSizeF available, const Style&, const Selection&) {
-    const auto n_q = static_cast<std::int64_t>(query_labels_.size()), n_k = static_cast<std::int64_t>(key_labels_.size());
+    const auto n_q = static_cast<std::int64_t>(query_labels_.size()),
+               n_k = static_cast<std::int64_t>(key_labels_.size());
     const double line = QFontMetricsF(ui_font(matrix_label_size)).height();
     // Beside each other, the maps need the room more than the labels.
     const double share = data_.heads.size() > 1 ? 0.6 : 1;
     const auto rows = draw::fit_rows(query_widths_, line, line, widest_row_label * share);
     const auto columns = draw::fit_columns(key_widths_, line, line, tallest_column_label * share);
     const double least = draw::text_width(QStringLiteral("query (looks)"), ui_font(11));
-    layout_ = matrix_layout(n_q, n_k, static_cast<std::int64_t>(data_.heads.size()), std::max(std::ceil(rows.extent) + 4, least),
-                            std::ceil(columns.extent) + 2, available);
+    layout_ = matrix_layout(n_q, n_k, static_cast<std::int64_t>(data_.heads.size()),
+                            std::max(std::ceil(rows.extent) + 4, least), std::ceil(columns.extent) + 2, available);
     view_ = QRectF(QPointF(0, 0), layout_.size);
     return layout_.size;
 }
@@ -68,13 +74,15 @@ const MipPyramid& MatrixFigure::pyramid(std::size_t panel, const Style& style) c
 }
 
 bool MatrixFigure::legal(std::int64_t row, std::int64_t col) const {
-    return is_legal(data_.causal, data_.axes.queries[static_cast<std::size_t>(row)], data_.axes.keys[static_cast<std::size_t>(col)]);
+    return is_legal(data_.causal, data_.axes.queries[static_cast<std::size_t>(row)],
+                    data_.axes.keys[static_cast<std::size_t>(col)]);
 }
 
 QString MatrixFigure::pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const {
     const auto q = static_cast<std::size_t>(row), k = static_cast<std::size_t>(col);
-    const QString value = legal(row, col) ? QStringLiteral("weight ") + draw::number_text(data_.weights[panel](row, col), 4)
-                                          : QStringLiteral("masked: a later token");
+    const QString value = legal(row, col)
+                              ? QStringLiteral("weight ") + draw::number_text(data_.weights[panel](row, col), 4)
+                              : QStringLiteral("masked: a later token");
     return QStringLiteral("%1  %2 → %3  %4")
         .arg(head_name(data_.heads[panel]), query_labels_[q].with_position(data_.axes.queries[q].first),
              key_labels_[k].with_position(data_.axes.keys[k].first), value);
@@ -105,7 +113,8 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
         const Panel panel = this->panel(i, view, zoom);
         const auto row = panel.row_at(p.y(), layout_.rows), col = panel.col_at(p.x(), layout_.cols);
         auto figure_rect = [&](const QRectF& r) { return QRectF(r.topLeft() / zoom, r.size() / zoom); };
-        if (panel.clip.contains(p) && row >= 0 && col >= 0) return pair_hit(i, row, col, figure_rect(panel.cell_rect(row, col)));
+        if (panel.clip.contains(p) && row >= 0 && col >= 0)
+            return pair_hit(i, row, col, figure_rect(panel.cell_rect(row, col)));
         Hit hit;
         if (panel.row_strip.contains(p) && row >= 0) {
             hit.kind = Hit::Kind::query;
@@ -122,7 +131,9 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
         } else {
             continue;
         }
-        hit.area = figure_rect(hit.kind == Hit::Kind::query ? panel.row_strip : hit.kind == Hit::Kind::key ? panel.column_strip : panel.title);
+        hit.area = figure_rect(hit.kind == Hit::Kind::query ? panel.row_strip
+                               : hit.kind == Hit::Kind::key ? panel.column_strip
+                                                            : panel.title);
         return hit;
     }
     return {};
@@ -130,14 +141,17 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
 
 Table MatrixFigure::table() const {
     Table t{{"layer", "head", "query", "query_token", "key", "key_token", "weight"}, {}};
-    const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size()), n_k = static_cast<std::int64_t>(data_.axes.keys.size());
+    const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size()),
+               n_k = static_cast<std::int64_t>(data_.axes.keys.size());
     std::int64_t pairs = 0;
     for (std::int64_t i = 0; i < n_q; ++i)
         for (std::int64_t j = 0; j < n_k; ++j) pairs += legal(i, j);
     pairs *= static_cast<std::int64_t>(data_.heads.size());
     if (pairs > longest_table)
-        throw Error({.problem = "the table would be too long", .expected = "at most " + std::to_string(longest_table) + " pairs",
-                     .found = std::to_string(pairs), .hint = "Export NPZ, which holds maps of any size"});
+        throw Error({.problem = "the table would be too long",
+                     .expected = "at most " + std::to_string(longest_table) + " pairs",
+                     .found = std::to_string(pairs),
+                     .hint = "Export NPZ, which holds maps of any size"});
     t.rows.reserve(static_cast<std::size_t>(pairs));
     for (std::size_t h = 0; h < data_.heads.size(); ++h)
         for (std::int64_t i = 0; i < n_q; ++i)
@@ -153,11 +167,13 @@ Table MatrixFigure::table() const {
 }
 
 std::vector<NamedArray> MatrixFigure::arrays() const {
-    const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size()), n_k = static_cast<std::int64_t>(data_.axes.keys.size());
+    const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size()),
+               n_k = static_cast<std::int64_t>(data_.axes.keys.size());
     const auto n = static_cast<std::int64_t>(data_.heads.size());
     NamedArray weights{"weights", {n, n_q, n_k}, {}}, heads{"heads", {n, 2}, {}};
     for (std::size_t h = 0; h < data_.heads.size(); ++h) {
-        weights.values.insert(weights.values.end(), data_.weights[h].data(), data_.weights[h].data() + data_.weights[h].size());
+        weights.values.insert(weights.values.end(), data_.weights[h].data(),
+                              data_.weights[h].data() + data_.weights[h].size());
         heads.values.push_back(static_cast<float>(data_.heads[h].layer.value));
         heads.values.push_back(static_cast<float>(data_.heads[h].head.value));
     }
@@ -175,9 +191,12 @@ QString MatrixFigure::title() const {
 
 QString MatrixFigure::description() const {
     return QStringLiteral(
-        "Each row is a token that looks (the query), each column a token it looks at (the key); the cell is the softmax weight, "
-        "and every row sums to 1. In a causal model the upper right is empty: later tokens are masked. A bright column is a "
-        "token that many look at, a diagonal a head that looks a fixed distance back. Zoomed out, a pixel shows the largest "
+        "Each row is a token that looks (the query), each column a token it looks at (the key); the cell is the "
+        "softmax weight, "
+        "and every row sums to 1. In a causal model the upper right is empty: later tokens are masked. A bright column "
+        "is a "
+        "token that many look at, a diagonal a head that looks a fixed distance back. Zoomed out, a pixel shows the "
+        "largest "
         "weight of the pairs under it. Vaswani et al., “Attention Is All You Need”, 2017, section 3.2.");
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A map in halved sizes down to one cell, each cell the largest of the four above it: what a zoomed-out map is painted from.
+// A map in halved sizes down to one cell, each cell the largest of the four above it: what a zoomed-out map is painted
+// from.
 #pragma once
 
 #include "headlight/analyze/pattern_view.h"

@@ -8,7 +8,8 @@ namespace headlight::figure {
 QString Provenance::footer() const {
     QStringList made, shown;
     made << QString::fromStdString(model);
-    if (!model_hash.empty()) made.last() += QStringLiteral(" (%1)").arg(QString::fromStdString(model_hash.substr(0, 12)));
+    if (!model_hash.empty())
+        made.last() += QStringLiteral(" (%1)").arg(QString::fromStdString(model_hash.substr(0, 12)));
     if (!dtype.empty()) made << QString::fromStdString(dtype);
     for (const auto& [name, value] : options)
         made << QString::fromStdString(name) + u' ' + QString::fromStdString(value);

@@ -71,8 +71,8 @@ QString with_attributes(QString element, const QString& attributes) {
 
 QString group_attributes(const QString& head) {
     QString out;
-    for (const char* name : {"fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-linecap",
-                             "stroke-linejoin", "opacity"}) {
+    for (const char* name : {"fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray",
+                             "stroke-linecap", "stroke-linejoin", "opacity"}) {
         const QString key = QLatin1String(name), value = attribute(head, key);
         if (!value.isEmpty()) out += QStringLiteral(" %1=\"%2\"").arg(key, value);
     }
@@ -83,8 +83,9 @@ QString group_attributes(const QString& head) {
 
 /// The defs without gradients that repeat an earlier one, and from each dropped id to the one kept.
 QString unique_gradients(const QString& defs, QHash<QString, QString>& kept_id) {
-    static const QRegularExpression gradient(QStringLiteral("<(linear|radial)Gradient(.*?) id=\"(\\w+)\">(.*?)</\\1Gradient>"),
-                                             QRegularExpression::DotMatchesEverythingOption);
+    static const QRegularExpression gradient(
+        QStringLiteral("<(linear|radial)Gradient(.*?) id=\"(\\w+)\">(.*?)</\\1Gradient>"),
+        QRegularExpression::DotMatchesEverythingOption);
     QHash<QString, QString> id_of;
     QString out;
     for (auto it = gradient.globalMatch(defs); it.hasNext();) {
@@ -102,7 +103,8 @@ QString unique_gradients(const QString& defs, QHash<QString, QString>& kept_id) 
 }  // namespace
 
 QString tidy_svg_body(const QString& generated) {
-    const auto defs_begin = generated.indexOf(QLatin1String("<defs>")), defs_end = generated.indexOf(QLatin1String("</defs>"));
+    const auto defs_begin = generated.indexOf(QLatin1String("<defs>")),
+               defs_end = generated.indexOf(QLatin1String("</defs>"));
     QHash<QString, QString> kept_id;
     QString out = unique_gradients(generated.mid(defs_begin, defs_end - defs_begin), kept_id);
     const auto root = generated.indexOf(QLatin1String("<g "), defs_end);
@@ -115,7 +117,9 @@ QString tidy_svg_body(const QString& generated) {
         if (parts.isEmpty()) continue;
         QString attributes = group_attributes(head);
         for (auto it = kept_id.begin(); it != kept_id.end(); ++it)
-            if (it.key() != it.value()) attributes.replace(QStringLiteral("url(#%1)").arg(it.key()), QStringLiteral("url(#%1)").arg(it.value()));
+            if (it.key() != it.value())
+                attributes.replace(QStringLiteral("url(#%1)").arg(it.key()),
+                                   QStringLiteral("url(#%1)").arg(it.value()));
         const QString transform = attribute(head, QStringLiteral("transform"));
         const bool moved = !transform.isEmpty() && transform != QLatin1String("matrix(1,0,0,1,0,0)");
         if (moved) out += QStringLiteral("<g transform=\"%1\">\n").arg(transform);

@@ -8,7 +8,9 @@
 namespace headlight::figure {
 namespace {
 
-QColor rgb(unsigned value) { return QColor::fromRgb(static_cast<QRgb>(value)); }
+QColor rgb(unsigned value) {
+    return QColor::fromRgb(static_cast<QRgb>(value));
+}
 
 QColor mix(const QColor& a, const QColor& b, double t) {
     auto channel = [t](int x, int y) { return static_cast<int>(std::lround(x + (y - x) * t)); };
@@ -23,8 +25,8 @@ Theme make_light() {
     t.accent = rgb(0x3b5bdb), t.accent_soft = rgb(0xe8ecfb), t.on_accent = rgb(0xffffff);
     t.positive = rgb(0x2166ac), t.negative = rgb(0xd9661f);
     // category10, the ten colours of BertViz's heads
-    for (unsigned c : {0x1f77b4u, 0xff7f0eu, 0x2ca02cu, 0xd62728u, 0x9467bdu, 0x8c564bu, 0xe377c2u, 0x7f7f7fu, 0xbcbd22u,
-                       0x17becfu})
+    for (unsigned c :
+         {0x1f77b4u, 0xff7f0eu, 0x2ca02cu, 0xd62728u, 0x9467bdu, 0x8c564bu, 0xe377c2u, 0x7f7f7fu, 0xbcbd22u, 0x17becfu})
         t.heads.push_back(rgb(c));
     return t;
 }
@@ -37,34 +39,38 @@ Theme make_dark() {
     t.text = rgb(0xe6e7e9), t.muted = rgb(0x979da6), t.faint = rgb(0x5c626b);
     t.accent = rgb(0x8ea2ff), t.accent_soft = rgb(0x272d45), t.on_accent = rgb(0x15171b);
     t.positive = rgb(0x5aa9e6), t.negative = rgb(0xf08a3c);
-    for (unsigned c : {0x5aa9e6u, 0xffa04du, 0x5fc85fu, 0xff6b6bu, 0xb794e0u, 0xd29a86u, 0xf2a0dcu, 0xb0b0b0u, 0xd6d74bu,
-                       0x4fd3e2u})
+    for (unsigned c :
+         {0x5aa9e6u, 0xffa04du, 0x5fc85fu, 0xff6b6bu, 0xb794e0u, 0xd29a86u, 0xf2a0dcu, 0xb0b0b0u, 0xd6d74bu, 0x4fd3e2u})
         t.heads.push_back(rgb(c));
     return t;
 }
 
 // Okabe & Ito's colour-blind safe set; black gives way to grey, which also reads on a dark canvas.
-constexpr std::array<unsigned, 8> okabe_light{0x0072b2, 0xe69f00, 0x009e73, 0xd55e00, 0xcc79a7, 0x56b4e9, 0xb8a800, 0x6b6b6b};
-constexpr std::array<unsigned, 8> okabe_dark{0x4aa8e0, 0xf0b23c, 0x2fc79b, 0xf28240, 0xe0a3c5, 0x8fd0f5, 0xf0e442, 0xb5b5b5};
+constexpr std::array<unsigned, 8> okabe_light{0x0072b2, 0xe69f00, 0x009e73, 0xd55e00,
+                                              0xcc79a7, 0x56b4e9, 0xb8a800, 0x6b6b6b};
+constexpr std::array<unsigned, 8> okabe_dark{0x4aa8e0, 0xf0b23c, 0x2fc79b, 0xf28240,
+                                             0xe0a3c5, 0x8fd0f5, 0xf0e442, 0xb5b5b5};
 
 // WCAG 2 relative luminance.
 double luminance(const QColor& c) {
     auto linear = [](double v) { return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4); };
     return 0.2126 * linear(c.redF()) + 0.7152 * linear(c.greenF()) + 0.0722 * linear(c.blueF());
 }
-double contrast(double a, double b) { return (std::max(a, b) + 0.05) / (std::min(a, b) + 0.05); }
+double contrast(double a, double b) {
+    return (std::max(a, b) + 0.05) / (std::min(a, b) + 0.05);
+}
 
 // Eleven evenly spaced points a ramp. viridis and magma: van der Walt & Smith 2015; cividis: Nuñez, Anderton & Renslow
 // 2018; ink: equal steps of OKLab lightness (Ottosson 2020) from a paper grey to a deep blue, hue 242 to 258 degrees.
 using Points = std::array<unsigned, 11>;
-constexpr Points ink_points{0xf2f5f7, 0xcee3f5, 0xabd0f1, 0x8bbdeb, 0x6ea9e2, 0x5595d4, 0x4181c3, 0x336dae, 0x295a96, 0x23497b,
-                            0x1e385d};
-constexpr Points viridis_points{0x440154, 0x482475, 0x414487, 0x355f8d, 0x2a788e, 0x21918c, 0x22a884, 0x44bf70, 0x7ad151,
-                                0xbddf26, 0xfde725};
-constexpr Points magma_points{0x000004, 0x140e36, 0x3b0f70, 0x641a80, 0x8c2981, 0xb73779, 0xde4968, 0xf7705c, 0xfe9f6d,
-                              0xfecf92, 0xfcfdbf};
-constexpr Points cividis_points{0x002051, 0x0a326a, 0x2b446e, 0x4d566d, 0x696970, 0x7f7c75, 0x948f78, 0xada476, 0xcaba6a,
-                                0xead156, 0xfdea45};
+constexpr Points ink_points{0xf2f5f7, 0xcee3f5, 0xabd0f1, 0x8bbdeb, 0x6ea9e2, 0x5595d4,
+                            0x4181c3, 0x336dae, 0x295a96, 0x23497b, 0x1e385d};
+constexpr Points viridis_points{0x440154, 0x482475, 0x414487, 0x355f8d, 0x2a788e, 0x21918c,
+                                0x22a884, 0x44bf70, 0x7ad151, 0xbddf26, 0xfde725};
+constexpr Points magma_points{0x000004, 0x140e36, 0x3b0f70, 0x641a80, 0x8c2981, 0xb73779,
+                              0xde4968, 0xf7705c, 0xfe9f6d, 0xfecf92, 0xfcfdbf};
+constexpr Points cividis_points{0x002051, 0x0a326a, 0x2b446e, 0x4d566d, 0x696970, 0x7f7c75,
+                                0x948f78, 0xada476, 0xcaba6a, 0xead156, 0xfdea45};
 
 QColor along(const Points& points, double t) {
     const double x = std::clamp(t, 0.0, 1.0) * (points.size() - 1);
@@ -100,10 +106,14 @@ QColor text_on(const Theme& theme, const QColor& background) {
 
 QColor ramp_color(Ramp ramp, const Theme& theme, double t) {
     switch (ramp) {
-        case Ramp::ink: return along(theme.dark ? viridis_points : ink_points, t);
-        case Ramp::viridis: return along(viridis_points, t);
-        case Ramp::cividis: return along(cividis_points, t);
-        case Ramp::magma: return along(magma_points, t);
+        case Ramp::ink:
+            return along(theme.dark ? viridis_points : ink_points, t);
+        case Ramp::viridis:
+            return along(viridis_points, t);
+        case Ramp::cividis:
+            return along(cividis_points, t);
+        case Ramp::magma:
+            return along(magma_points, t);
     }
     return {};
 }

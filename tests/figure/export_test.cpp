@@ -30,13 +30,21 @@ protected:
         selection_.layer = Layer(4);
         selection_.heads = {Head(1)};
         selection_.pinned_queries = {Position(3)};
-        provenance_ = {.model = "tiny & <co>", .model_hash = "0123456789abcdef", .text = "a \"b\" %1\n##c", .pair = "", .dtype = "float32",
-                       .version = "0.1.0", .options = {{"view", "head"}, {"layer", "4"}}, .command = "headlight render tiny --view head"};
+        provenance_ = {.model = "tiny & <co>",
+                       .model_hash = "0123456789abcdef",
+                       .text = "a \"b\" %1\n##c",
+                       .pair = "",
+                       .dtype = "float32",
+                       .version = "0.1.0",
+                       .options = {{"view", "head"}, {"layer", "4"}},
+                       .command = "headlight render tiny --view head"};
     }
     void TearDown() override { fs::remove_all(folder_); }
 
     std::string exported(const std::string& name, const ExportOptions& options = {}) {
-        HeadViewData data = synthetic::heads(6, 2, [](int h, int i, int j) { return j > i ? 0.F : h == 1 && j == 0 ? 0.5F : 0.5F / static_cast<float>(i + 1); });
+        HeadViewData data = synthetic::heads(6, 2, [](int h, int i, int j) {
+            return j > i ? 0.F : h == 1 && j == 0 ? 0.5F : 0.5F / static_cast<float>(i + 1);
+        });
         data.axes.queries[3].label = data.axes.keys[3].label = "·doctor";
         const auto figure = head_figure(std::move(data));
         export_figure(*figure, selection_, provenance_, options, folder_ / name);
@@ -62,7 +70,8 @@ using testing::Not;
 
 TEST_F(Export, EveryFormatIsByteIdenticalTheSecondTime) {
     for (const char* extension : {"png", "svg", "pdf", "csv", "json", "npz"}) {
-        const std::string first = exported(std::string("a.") + extension), second = exported(std::string("b.") + extension);
+        const std::string first = exported(std::string("a.") + extension),
+                          second = exported(std::string("b.") + extension);
         EXPECT_GT(first.size(), 100U) << extension;
         EXPECT_TRUE(first == second) << extension;
     }
@@ -80,14 +89,16 @@ TEST_F(Export, SvgHasTextAsTextOpacityAndProvenance) {
     QXmlStreamReader reader(QByteArray::fromStdString(svg));
     QString metadata;
     while (!reader.atEnd())
-        if (reader.readNext() == QXmlStreamReader::StartElement && reader.name() == QLatin1String("metadata")) metadata = reader.readElementText();
+        if (reader.readNext() == QXmlStreamReader::StartElement && reader.name() == QLatin1String("metadata"))
+            metadata = reader.readElementText();
     EXPECT_FALSE(reader.hasError()) << reader.errorString().toStdString();
     EXPECT_EQ(nlohmann::json::parse(metadata.toStdString())["text"], provenance_.text);
 }
 
 TEST_F(Export, PdfHasFontsAndNoClock) {
     const std::string pdf = exported("a.pdf", wide(85));
-    for (const char* part : {"/CreationDate (D:20000101000000", "/FontFile", "/ToUnicode", "/CA 0.5", "headlight render tiny"})
+    for (const char* part :
+         {"/CreationDate (D:20000101000000", "/FontFile", "/ToUnicode", "/CA 0.5", "headlight render tiny"})
         EXPECT_NE(pdf.find(part), std::string::npos) << part;
     // Qt keeps pages to whole points
     const auto box = pdf.find("/MediaBox [0 0 ");
@@ -112,7 +123,8 @@ TEST_F(Export, PngHasSizeTextAndTransparency) {
 }
 
 TEST_F(Export, TallPicturesArePaintedInBandsWithoutSeams) {
-    const auto figure = head_figure(synthetic::heads(400, 1, [](int, int i, int j) { return j == 0 || i == j ? 0.5F : 0.F; }));
+    const auto figure =
+        head_figure(synthetic::heads(400, 1, [](int, int i, int j) { return j == 0 || i == j ? 0.5F : 0.F; }));
     ExportOptions options;
     options.footer = false;
     options.scale = 1;
@@ -172,7 +184,8 @@ TEST_F(Export, UnknownFormatsAndSizesAreRefusedByName) {
 
 TEST_F(Export, MatrixBecomesRectanglesInVectorFiles) {
     MatrixViewData data;
-    const HeadViewData source = synthetic::heads(6, 1, [](int, int i, int j) { return j > i ? 0.F : 1.F / static_cast<float>(i + 1); });
+    const HeadViewData source =
+        synthetic::heads(6, 1, [](int, int i, int j) { return j > i ? 0.F : 1.F / static_cast<float>(i + 1); });
     data.heads = {{Layer(4), Head(0)}};
     data.weights = source.weights;
     data.axes = source.axes;

@@ -76,8 +76,10 @@ TEST(Fonts, InterIsUsedWhereItIsInstalled) {
 
 TEST(Fonts, NumbersOfEqualLengthAreEquallyWide) {
     const QFont font = ui_font(12);
-    EXPECT_DOUBLE_EQ(draw::number_width(QStringLiteral("0.111"), font), draw::number_width(QStringLiteral("0.848"), font));
-    EXPECT_DOUBLE_EQ(draw::number_width(QStringLiteral("−0.11"), font), draw::number_width(QStringLiteral("10.11"), font));
+    EXPECT_DOUBLE_EQ(draw::number_width(QStringLiteral("0.111"), font),
+                     draw::number_width(QStringLiteral("0.848"), font));
+    EXPECT_DOUBLE_EQ(draw::number_width(QStringLiteral("−0.11"), font),
+                     draw::number_width(QStringLiteral("10.11"), font));
 }
 
 TEST(Numbers, AreReadableAndHonest) {
