@@ -1,106 +1,120 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/bench_measures.h"
+#include "cli/bench_model.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "headlight/base/error.h"
 #include "headlight/base/version.h"
-#include "headlight/figure/benchmark.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/runtime.h"
 #include "headlight/trace/benchmark.h"
 
 #include <nlohmann/json.hpp>
 
-#include <QGuiApplication>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <thread>
 
 namespace headlight::cli {
 namespace {
 
 struct Options {
     std::vector<std::string> names;
-    std::string model = std::string(model::default_model_name);
-    std::vector<std::int64_t> tokens;
-    int repeats = 7;
-    int threads = 0;
+    std::string model, tokens;
+    int repeats = 7, threads = 0;
     bool json = false;
 };
 
-nlohmann::ordered_json to_json(const std::vector<trace::Measured>& found, const std::string& folder) {
-    const model::RuntimeFacts facts = model::runtime_facts();
-    nlohmann::ordered_json results = nlohmann::ordered_json::array();
-    for (const trace::Measured& m : found) {
-        results.push_back(
-            {{"benchmark", m.benchmark}, {"tokens", m.tokens}, {"what", m.what}, {"value", m.value}, {"unit", m.unit}});
-    }
-    return {{"version", version()},
-            {"model", folder},
-            {"blas", facts.blas},
-            {"threads", facts.threads},
-            {"results", results}};
-}
-
-/// "forward   512 tokens   share of matrix product   1.02"
-std::string table(const std::vector<trace::Measured>& found) {
-    std::string out;
-    for (const trace::Measured& m : found) {
-        const std::string tokens = m.tokens > 0 ? std::to_string(m.tokens) + " tokens" : "";
-        const bool share = m.unit.empty() || m.unit == "share added";
-        char line[200];
-        std::snprintf(
-            line, sizeof line, "%-8s  %-11s  %-44s  %10.*f%s\n", m.benchmark.c_str(), tokens.c_str(), m.what.c_str(),
-            share           ? 1
-            : m.value < 100 ? 2
-                            : 0,
-            share ? m.value * 100 : m.value, share ? (m.unit.empty() ? " %" : " % more time") : (" " + m.unit).c_str());
-        out += line;
-    }
-    return out;
-}
-
-std::vector<std::string> all_names() {
+std::vector<std::string> known_names() {
     std::vector<std::string> names = trace::benchmark_names();
-    names.emplace_back("ui");
+    names.insert(names.end(), {"tokenizer", "ui"});
     return names;
 }
 
-/// "ui": every view painted off screen, 1,024 tokens unless said otherwise.
-std::vector<trace::Measured> bench_ui(const trace::BenchmarkOptions& what, const CancelToken& cancel) {
-    ::setenv("QT_QPA_PLATFORM", "offscreen", 1);
-    int argc = 1;
-    char name[] = "headlight";
-    char* argv[] = {name, nullptr};
-    const QGuiApplication application(argc, argv);
-    std::vector<trace::Measured> found;
-    for (const std::int64_t tokens : what.tokens.empty() ? std::vector<std::int64_t>{1024} : what.tokens) {
-        const auto trace = trace::benchmark_trace(what.model_folder, tokens, cancel);
-        for (const figure::PaintTiming& t : figure::benchmark_views(trace)) {
-            found.push_back({"ui", tokens, t.view + ", " + t.what, t.median_ms, "ms"});
-            found.push_back({"ui", tokens, t.view + ", " + t.what + ", worst", t.worst_ms, "ms"});
-        }
-    }
-    return found;
+std::string processor() {
+    std::ifstream in("/proc/cpuinfo");
+    for (std::string line; std::getline(in, line);)
+        if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+    return "unknown";
 }
 
-int bench(const Options& options, const Console& console) {
-    model::start_runtime(options.threads);
-    std::vector<std::string> names = options.names.empty() ? all_names() : options.names;
-    trace::BenchmarkOptions what{
-        .model_folder = model::locate_model(options.model), .tokens = options.tokens, .repeats = options.repeats};
+double memory_gb() {
+    std::ifstream in("/proc/meminfo");
+    std::string word;
+    double kilobytes = 0;
+    in >> word >> kilobytes;
+    return kilobytes / 1e6;
+}
+
+nlohmann::ordered_json machine() {
     const model::RuntimeFacts facts = model::runtime_facts();
-    console.note(facts.blas + ", " + std::to_string(facts.threads) + " threads, " +
-                 what.model_folder.filename().string());
-    const CancelToken cancel = interruptible();
-    std::vector<trace::Measured> found;
-    for (const std::string& name : names) {
-        const auto more =
-            name == "ui" ? bench_ui(what, cancel) : trace::run_benchmark(name, what, cancel, console.progress());
-        console.clear_progress();
-        found.insert(found.end(), more.begin(), more.end());
+    return {{"processor", processor()}, {"cores", std::thread::hardware_concurrency()},
+            {"memory_gb", memory_gb()}, {"threads", facts.threads},
+            {"libtorch", facts.torch_version}, {"blas", facts.blas},
+            {"cuda", facts.cuda}};
+}
+
+std::vector<trace::Measured> measure(const std::string& name, const trace::BenchmarkOptions& options,
+                                     const CancelToken& cancel, const Progress& progress) {
+    if (name == "ui") return measure_figures(options, cancel);
+    if (name == "tokenizer") {
+        // The random model's tokenizer knows only made-up words: real pieces come from the built-in one.
+        trace::BenchmarkOptions own = options;
+        own.model_folder = model::locate_model(model::default_model_name);
+        return measure_tokenizer(own, cancel);
     }
-    console.result(options.json ? to_json(found, what.model_folder.string()).dump(1) + "\n" : table(found));
+    return trace::run_benchmark(name, options, cancel, progress);
+}
+
+std::string line_of(const trace::Measured& m) {
+    char text[200];
+    const bool share = m.unit.empty() || m.unit.starts_with("share");
+    std::snprintf(text, sizeof text, "%-10s %6s  %-40s %10.2f %s", m.benchmark.c_str(),
+                  m.tokens ? std::to_string(m.tokens).c_str() : "", m.what.c_str(), share ? m.value * 100 : m.value,
+                  share ? "%" : m.unit.c_str());
+    return text;
+}
+
+int bench(const Options& o, const Console& console) {
+    trace::BenchmarkOptions options;
+    options.repeats = o.repeats;
+    if (!o.tokens.empty()) options.tokens = parse_index_list(o.tokens, "--tokens");
+    if (std::count(options.tokens.begin(), options.tokens.end(), 0) > 0)
+        throw UsageError("--tokens: a text has at least one token");
+    const std::vector<std::string> names = o.names.empty() ? known_names() : o.names;
+    model::start_runtime(o.threads);
+    const CancelToken cancel = interruptible();
+    std::optional<RandomGpt2> random;
+    const bool needs_model = std::any_of(names.begin(), names.end(), [](const auto& n) { return n != "tokenizer"; });
+    if (needs_model && o.model.empty()) {
+        console.note("writing a model of GPT-2 small's size with random weights to a temporary folder");
+        random.emplace();
+        options.model_folder = random->folder();
+    } else if (!o.model.empty()) {
+        options.model_folder = model::locate_model(o.model);
+    }
+    nlohmann::ordered_json results = nlohmann::ordered_json::array();
+    for (const std::string& name : names) {
+        const auto found = measure(name, options, cancel, console.progress());
+        console.clear_progress();
+        for (const trace::Measured& m : found) {
+            if (!o.json) console.result(line_of(m) + "\n");
+            results.push_back({{"benchmark", m.benchmark}, {"tokens", m.tokens}, {"what", m.what}, {"value", m.value},
+                               {"unit", m.unit}});
+        }
+    }
+    const nlohmann::ordered_json facts = machine();
+    if (o.json) {
+        nlohmann::ordered_json root = {{"version", version()}, {"model", options.model_folder.string()}};
+        root.update(facts);
+        root["results"] = results;
+        console.result(root.dump(2) + "\n");
+    } else {
+        console.note(facts["processor"].get<std::string>() + ", " + facts["threads"].dump() + " threads, LibTorch " +
+                     facts["libtorch"].get<std::string>() + ", " + facts["blas"].get<std::string>());
+    }
     return 0;
 }
 
@@ -108,23 +122,26 @@ int bench(const Options& options, const Console& console) {
 
 Action define_bench(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
-    CLI::App& app = *definition.app;
-    CLI::Option* names = app.add_option("NAME", options->names, "what to measure; everything when none is named");
-    names->check(CLI::IsMember(all_names()));
-    definition.choices[names] = all_names();
-    CLI::Option* model = app.add_option("--model", options->model, "the model to measure with")->capture_default_str();
+    const std::vector<std::string> known = known_names();
+    CLI::Option* names = definition.app->add_option("NAME", options->names, "what to measure (default: everything)");
+    std::string words;
+    for (const std::string& name : known) words += (words.empty() ? "" : "|") + name;
+    names->type_name(words)->check(CLI::IsMember(known));
+    definition.choices[names] = known;
+    CLI::Option* model = definition.app->add_option("--model", options->model,
+                                                    "the model to measure with (default: random weights of GPT-2 small's "
+                                                    "size, in a temporary folder of 500 MB)");
+    model->type_name("MODEL");
     definition.kinds[model] = ValueKind::model;
-    app.add_option("--tokens", options->tokens, "lengths of text: 512,1024")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(CLI::Range(1, 1000000));
-    app.add_option("--repeats", options->repeats, "rounds; the median counts")
+    definition.app->add_option("--tokens", options->tokens, "lengths of text (default: by benchmark)")->type_name("LIST");
+    definition.app->add_option("--repeats", options->repeats, "rounds; the median is told")
+        ->type_name("N")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
-    app.add_option("--threads", options->threads, "0: one for each core")
-        ->check(CLI::Range(0, 1024))
-        ->capture_default_str();
-    app.add_flag("--json", options->json, "everything as one JSON object");
+    definition.app->add_option("--threads", options->threads, "threads to compute with; 0: one for each core")
+        ->type_name("N")
+        ->check(CLI::Range(0, 1024));
+    definition.app->add_flag("--json", options->json, "the results and the machine as one JSON object");
     return [options, console = definition.console] { return bench(*options, *console); };
 }
 

@@ -82,12 +82,18 @@ ordered_json report_json(const model::LoadReport& report) {
             {"seconds", report.seconds}};
 }
 
+/// The files a model is made of: configuration, tokenizer, weights.
 ordered_json files_json(const model::Model& model) {
     ordered_json files = ordered_json::array();
-    for (const std::string& file : model.report().files) {
-        std::error_code ignored;
-        files.push_back({{"name", fs::path(file).filename().string()}, {"bytes", fs::file_size(file, ignored)}});
-    }
+    const auto add = [&](const fs::path& file) {
+        std::error_code code;
+        const std::uintmax_t bytes = fs::file_size(file, code);
+        if (!code) files.push_back({{"name", file.filename().string()}, {"bytes", bytes}});
+    };
+    for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt",
+                             "model.safetensors.index.json"})
+        add(model.folder() / name);
+    for (const std::string& file : model.report().files) add(file);
     return files;
 }
 

@@ -5,6 +5,7 @@
 #include "headlight/analyze/head_table.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/request.h"
+#include "headlight/io/atomic_file.h"
 
 #include <QGuiApplication>
 
@@ -167,6 +168,7 @@ Request request_of(const Options& o, const trace::Trace& trace) {
 int render(const Options& o, const Console& console) {
     figure::format_of(o.out);  // a wrong extension is told before the work
     if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
+    io::check_writable(o.out);
     // Pictures are painted in memory: no display is asked for, whatever the session has.
     ::setenv("QT_QPA_PLATFORM", "offscreen", 1);
     int argc = 1;
@@ -174,7 +176,7 @@ int render(const Options& o, const Console& console) {
     char* argv[] = {name, nullptr};
     const QGuiApplication application(argc, argv);
 
-    const auto trace = run_text(o.model, o.text, o.compute, {}, console);
+    const auto trace = run_loaded(load_for_run(o.model, o.text, o.compute, console), {}, console);
     const Request request = request_of(o, *trace);
     const auto figure = figure::make_figure(trace, request);
     const std::string format = std::filesystem::path(o.out).extension().string().substr(1);

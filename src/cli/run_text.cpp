@@ -5,22 +5,35 @@
 
 namespace headlight::cli {
 
-std::shared_ptr<const trace::Trace> run_text(const ModelArgument& model_argument, const TextArguments& text,
-                                             const ComputeOptions& compute, const trace::CapturePlan& plan,
-                                             const Console& console) {
+std::int64_t Loaded::tokens() const {
+    std::optional<std::string_view> pair;
+    if (!prompt.pair.empty()) pair = prompt.pair;
+    return tokenizer->encode(prompt.text, pair, prompt.add_special_tokens).size();
+}
+
+Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& text, const ComputeOptions& compute,
+                    const Console& console) {
     text.require();
-    const trace::Prompt prompt{.text = text.text(), .pair = text.pair()};
+    Loaded loaded;
+    loaded.prompt = {.text = text.text(), .pair = text.pair()};
     const std::filesystem::path folder = model_argument.folder();
     model::start_runtime(compute.threads);
-    const CancelToken cancel = interruptible();
-    const Progress progress = console.progress();
+    loaded.cancel = interruptible();
     // The tokenizer first: it is quick, and says at once when the folder or the text is not what it should be.
-    const auto tokenizer = text::Tokenizer::load(folder);
+    loaded.tokenizer = text::Tokenizer::load(folder);
+    loaded.tokens();
     const model::ComputeType dtype = compute.dtype == "float64"    ? model::ComputeType::float64
                                      : compute.dtype == "bfloat16" ? model::ComputeType::bfloat16
                                                                    : model::ComputeType::float32;
-    const auto loaded = model::Model::load(folder, {.dtype = dtype, .device = compute.device}, cancel, progress);
-    const auto trace = trace::run(loaded, tokenizer, prompt, plan, cancel, progress);
+    loaded.model = model::Model::load(folder, {.dtype = dtype, .device = compute.device}, loaded.cancel, console.progress());
+    console.clear_progress();
+    return loaded;
+}
+
+std::shared_ptr<const trace::Trace> run_loaded(const Loaded& loaded, const trace::CapturePlan& plan,
+                                               const Console& console) {
+    const auto trace =
+        trace::run(loaded.model, loaded.tokenizer, loaded.prompt, plan, loaded.cancel, console.progress());
     console.clear_progress();
     for (const std::string& warning : trace->info().warnings) console.note(warning);
     return trace;

@@ -6,8 +6,17 @@
 
 namespace headlight::cli {
 
-/// Loads the model and runs the text: what `trace` and `render` begin with. Warnings of the run become notes.
-std::shared_ptr<const trace::Trace> run_text(const ModelArgument&, const TextArguments&, const ComputeOptions&,
-                                             const trace::CapturePlan&, const Console&);
+/// A model and a text, ready to run: what `trace` and `render` begin with.
+struct Loaded {
+    std::shared_ptr<const model::Model> model;
+    std::shared_ptr<const text::Tokenizer> tokenizer;
+    trace::Prompt prompt;
+    CancelToken cancel;
+    std::int64_t tokens() const;
+};
+
+Loaded load_for_run(const ModelArgument&, const TextArguments&, const ComputeOptions&, const Console&);
+/// Warnings of the run become notes.
+std::shared_ptr<const trace::Trace> run_loaded(const Loaded&, const trace::CapturePlan&, const Console&);
 
 }  // namespace headlight::cli

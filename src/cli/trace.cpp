@@ -5,13 +5,13 @@
 #include "cli/token_json.h"
 #include "headlight/base/error.h"
 #include "headlight/base/version.h"
+#include "headlight/io/atomic_file.h"
 #include "headlight/io/npz.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/trace/tensors.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <set>
 
 namespace headlight::cli {
 namespace {
@@ -45,15 +45,41 @@ std::vector<std::string> split_globs(const std::string& text) {
     return globs;
 }
 
-/// What goes into the file: what was asked for, or by default what the views need. The views compute patterns when
-/// something looks at them; a file has to hold them.
-std::vector<model::HookPoint> points_of(const trace::Trace& trace, const trace::CapturePlan& plan) {
-    std::set<model::HookPoint> points;
-    for (const model::HookPoint point : plan.resolve(trace.config())) points.insert(point);
+/// What goes into the file: what was asked for, or by default what the views need and the patterns they show.
+std::vector<model::HookPoint> points_of(const model::ModelConfig& config, const trace::CapturePlan& plan) {
+    std::vector<model::HookPoint> points = plan.resolve(config);
     if (plan.globs.empty())
-        for (std::int64_t layer = 0; layer < trace.config().n_layers; ++layer)
-            points.insert({model::Hook::pattern, Layer(layer)});
-    return {points.begin(), points.end()};
+        for (const model::HookPoint& point : model::hooks_of(config))
+            if (point.hook == model::Hook::pattern) points.push_back(point);
+    return points;
+}
+
+/// A trace makes patterns, scores and results when they are looked at; a file holds them whole. What that takes is
+/// added to the forecast of the run, and told before it.
+void check_memory(const Loaded& loaded, const trace::CapturePlan& plan, const std::vector<model::HookPoint>& points) {
+    const model::ModelConfig& config = loaded.model->config();
+    const std::int64_t element = loaded.model->dtype() == model::ComputeType::float64    ? 8
+                                 : loaded.model->dtype() == model::ComputeType::bfloat16 ? 2
+                                                                                         : 4;
+    const std::int64_t tokens = loaded.tokens();
+    trace::Forecast forecast = trace::forecast(config, tokens, plan, element);
+    std::map<std::string, std::int64_t> derived;
+    for (const model::HookPoint& point : points) {
+        using model::Hook;
+        if (point.hook != Hook::pattern && point.hook != Hook::attn_scores && point.hook != Hook::result) continue;
+        std::int64_t bytes = element;
+        for (const std::int64_t size : model::shape_of(point.hook, config, tokens)) bytes *= size;
+        const std::string name = model::name_of(point);
+        derived[name.substr(name.rfind('.') + 1)] += bytes;
+        forecast.kept += bytes;
+    }
+    for (const auto& part : derived) forecast.parts.push_back(part);
+    std::stable_sort(forecast.parts.begin(), forecast.parts.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    if (!forecast.fits())
+        throw Error(ErrorFacts{.problem = "the tensors of " + std::to_string(tokens) + " tokens do not fit into memory",
+                               .found = forecast.text(),
+                               .hint = "Choose fewer hooks with --capture"});
 }
 
 io::DType stored_type(at::ScalarType type) {
@@ -87,11 +113,16 @@ int run_trace(const Options& options, const Console& console) {
     plan.globs = split_globs(options.capture);
     if (!options.capture.empty() && plan.globs.empty()) throw UsageError("--capture: no hook is named");
     plan.overview = false;
-    const auto trace = run_text(options.model, options.text, options.compute, plan, console);
+    io::check_writable(options.out);
+    const Loaded loaded = load_for_run(options.model, options.text, options.compute, console);
+    const std::vector<model::HookPoint> points = points_of(loaded.model->config(), plan);
+    check_memory(loaded, plan, points);
+    const auto trace = run_loaded(loaded, plan, console);
 
     std::vector<at::Tensor> tensors;  // keeps the bytes while they are written
     std::vector<io::ArrayRef> arrays;
-    for (const model::HookPoint point : points_of(*trace, plan)) {
+    for (const model::HookPoint point : points) {
+        loaded.cancel.throw_if_cancelled();
         const at::Tensor& tensor = tensors.emplace_back(trace::tensor(*trace, point).to(at::kCPU).contiguous());
         arrays.push_back({model::name_of(point), stored_type(tensor.scalar_type()), tensor.sizes().vec(),
                           {static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()}});

@@ -209,4 +209,14 @@ void write_atomically_at(const fs::path& path, const std::function<void(const fs
     temporary.commit();
 }
 
+void check_writable(const fs::path& path) {
+    const fs::path target = real_target(path);
+    if (check_target(target)) return;
+    const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+    struct stat info {};
+    if (::stat(folder.c_str(), &info) != 0) fail(target, "cannot create the file", errno);
+    if (!S_ISDIR(info.st_mode)) fail(target, "cannot create the file", ENOTDIR);
+    if (::access(folder.c_str(), W_OK | X_OK) != 0) fail(target, "cannot create the file", errno);
+}
+
 }  // namespace headlight::io

@@ -153,6 +153,10 @@ TEST(AtomicFile, UnusableTargets) {
     EXPECT_THAT(message_of([&] { write_atomically(folder / "none/a.txt", "x"); }), HasSubstr("No such file"));
     EXPECT_THAT(message_of([&] { write_atomically("", "x"); }), HasSubstr("expected a file name"));
     EXPECT_THAT(message_of([&] { write_atomically(folder / std::string(300, 'n'), "x"); }), HasSubstr("too long"));
+    EXPECT_NO_THROW(check_writable(folder / "new.txt"));
+    EXPECT_THAT(message_of([&] { check_writable(folder / "d"); }), HasSubstr("Is a directory"));
+    EXPECT_THAT(message_of([&] { check_writable(folder / "none/a.txt"); }), HasSubstr("No such file"));
+    EXPECT_THAT(message_of([&] { check_writable(folder.write("f", "") / "a.txt"); }), HasSubstr("Not a directory"));
     if (::geteuid() == 0) return;  // the superuser may write anywhere
     std::filesystem::permissions(folder / "d", std::filesystem::perms::owner_read);
     EXPECT_THAT(message_of([&] { write_atomically(folder / "d/a.txt", "x"); }), HasSubstr("Permission denied"));

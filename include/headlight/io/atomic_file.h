@@ -17,4 +17,7 @@ void write_atomically(const std::filesystem::path& target, std::string_view cont
 void write_atomically_at(const std::filesystem::path& target,
                          const std::function<void(const std::filesystem::path&)>& write);
 
+/// Tells before long work what writing would tell after it: no such folder, a folder of that name, no permission.
+void check_writable(const std::filesystem::path& target);
+
 }  // namespace headlight::io

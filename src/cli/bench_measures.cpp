@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/bench_measures.h"
+
+#include "headlight/figure/benchmark.h"
+#include "headlight/text/tokenizer.h"
+
+#include <QGuiApplication>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+
+namespace headlight::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using trace::Measured;
+
+double milliseconds(const std::function<void()>& work) {
+    const auto start = Clock::now();
+    work();
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+std::vector<Measured> measure_figures(const trace::BenchmarkOptions& options, const CancelToken& cancel) {
+    ::setenv("QT_QPA_PLATFORM", "offscreen", 1);
+    int argc = 1;
+    char name[] = "headlight";
+    char* argv[] = {name, nullptr};
+    const QGuiApplication application(argc, argv);
+    std::vector<Measured> out;
+    for (const std::int64_t tokens : options.tokens.empty() ? std::vector<std::int64_t>{1024} : options.tokens) {
+        const auto trace = trace::benchmark_trace(options.model_folder, tokens, cancel);
+        for (const figure::PaintTiming& timing : figure::benchmark_views(trace)) {
+            out.push_back({"ui", tokens, timing.view + ", " + timing.what, timing.median_ms, "ms"});
+            out.push_back({"ui", tokens, timing.view + ", " + timing.what + ", worst", timing.worst_ms, "ms"});
+        }
+    }
+    return out;
+}
+
+std::vector<Measured> measure_tokenizer(const trace::BenchmarkOptions& options, const CancelToken& cancel) {
+    const auto tokenizer = text::Tokenizer::load(options.model_folder);
+    // About a megabyte; small ids (common pieces) far more often than large ones, as in real text.
+    std::string text;
+    std::uint64_t state = 88172645463325252ULL;
+    const auto vocabulary = static_cast<double>(tokenizer->vocab_size());
+    while (text.size() < 1'000'000) {
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        const double u = static_cast<double>(state >> 11) / 9007199254740992.0;
+        const auto id = static_cast<std::int64_t>(vocabulary * u * u * u);
+        const std::string bytes = tokenizer->bytes_of(id);
+        const bool ascii = std::all_of(bytes.begin(), bytes.end(), [](char c) { return c >= ' ' && c < 0x7f; });
+        if (ascii && !tokenizer->is_special(id)) text += bytes;
+        if (state % 12 == 0) text += state % 60 == 0 ? ".\n" : " ";
+    }
+    std::vector<double> times;
+    std::int64_t tokens = 0;
+    for (int round = 0; round < std::max(1, options.repeats); ++round) {
+        cancel.throw_if_cancelled();
+        times.push_back(milliseconds([&] { tokens = tokenizer->encode(text).size(); }));
+    }
+    std::sort(times.begin(), times.end());
+    const double seconds = times[times.size() / 2] / 1e3;
+    return {{"tokenizer", 0, "text", static_cast<double>(text.size()) / 1e6 / seconds, "MB/s"},
+            {"tokenizer", 0, "tokens", static_cast<double>(tokens) / seconds, "tokens/s"}};
+}
+
+}  // namespace headlight::cli

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/trace/benchmark.h"
+
+namespace headlight::cli {
+
+/// "ui": every view of a finished trace painted into memory, without a window: first paint, pan, zoom and hover;
+/// milliseconds, median and worst.
+std::vector<trace::Measured> measure_figures(const trace::BenchmarkOptions&, const CancelToken&);
+
+/// "tokenizer": MB/s of the model's tokenizer on one thread, on made-up running text from its own vocabulary.
+std::vector<trace::Measured> measure_tokenizer(const trace::BenchmarkOptions&, const CancelToken&);
+
+}  // namespace headlight::cli

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/io/hash.h"
+#include "headlight/io/safetensors.h"
+#include "program.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace headlight {
+namespace {
+
+using nlohmann::json;
+using test::built_in_model;
+using test::headlight;
+using test::Outcome;
+using test::TempFolder;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kText = "The doctor asked the nurse because she was late.";
+
+std::vector<float> floats(const io::TensorView& view) {
+    std::vector<float> values(static_cast<std::size_t>(view.numel()));
+    std::memcpy(values.data(), view.bytes.data(), view.bytes.size());
+    return values;
+}
+
+TEST(Trace, WritesEveryHookUnderItsName) {
+    const TempFolder folder;
+    const auto file = folder / "t.safetensors";
+    const Outcome outcome = headlight({"trace", "novella-7m", "--text", kText, "--capture", "all", "--out", file});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_EQ(folder.count(), 1u);
+    const io::TensorStore store = io::TensorStore::open_file(file);
+    const auto& metadata = store.metadata();
+    const json tokens = json::parse(metadata.at("tokens"));
+    const auto n = static_cast<std::int64_t>(tokens["ids"].size());
+    EXPECT_EQ(tokens, json::parse(headlight({"tokenize", "novella-7m", "--text", kText, "--json"}).out));
+    EXPECT_EQ(metadata.at("text"), kText);
+    EXPECT_EQ(metadata.at("dtype"), "float32");
+    EXPECT_EQ(metadata.at("version"), "0.1.0");
+    EXPECT_THAT(metadata.at("model"), testing::EndsWith("/models/novella-7m"));
+    EXPECT_EQ(metadata.at("model_hash").size(), 64u);
+
+    using Shape = std::vector<std::int64_t>;
+    EXPECT_EQ(store.find("logits")->shape, (Shape{n, 8192}));
+    for (int layer = 0; layer < 6; ++layer) {
+        const std::string block = "blocks." + std::to_string(layer) + ".";
+        EXPECT_EQ(store.find(block + "hook_resid_pre")->shape, (Shape{n, 256}));
+        EXPECT_EQ(store.find(block + "attn.hook_q")->shape, (Shape{n, 8, 32}));
+        EXPECT_EQ(store.find(block + "attn.hook_result")->shape, (Shape{n, 8, 256}));
+        ASSERT_EQ(store.find(block + "attn.hook_pattern")->shape, (Shape{8, n, n}));
+        const std::vector<float> pattern = floats(*store.find(block + "attn.hook_pattern"));
+        for (std::int64_t row = 0; row < 8 * n; ++row) {
+            double sum = 0;
+            for (std::int64_t key = 0; key < n; ++key) {
+                const float weight = pattern[static_cast<std::size_t>(row * n + key)];
+                sum += weight;
+                ASSERT_TRUE(weight == 0 || key <= row % n) << "a key that lies ahead";
+            }
+            ASSERT_NEAR(sum, 1, 1e-5);
+        }
+    }
+}
+
+TEST(Trace, SameCallWritesTheSameFile) {
+    const TempFolder folder;
+    for (const char* extension : {".safetensors", ".npz"}) {
+        std::vector<std::string> hashes;
+        for (const char* name : {"a", "b"}) {
+            const auto file = folder / (std::string(name) + extension);
+            ASSERT_EQ(headlight({"trace", "novella-7m", "--text", kText, "--out", file, "--quiet"}).code, 0);
+            hashes.push_back(io::sha256_file(file));
+        }
+        EXPECT_EQ(hashes[0], hashes[1]) << extension;
+    }
+}
+
+TEST(Trace, CaptureChoosesByGlob) {
+    const TempFolder folder;
+    const auto file = folder / "t.safetensors";
+    const Outcome outcome = headlight({"trace", "novella-7m", "--text", kText, "--capture", "blocks.[0-9].x,logits", "--out", file});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("blocks.[0-9].x"));
+    EXPECT_EQ(folder.count(), 0u);
+    ASSERT_EQ(headlight({"trace", "novella-7m", "--text", kText, "--capture", "blocks.*.attn.hook_pattern,logits", "--out", file}).code, 0);
+    EXPECT_EQ(io::TensorStore::open_file(file).tensors().size(), 7u);
+}
+
+TEST(Trace, ComputesInTheTypeThatWasAskedFor) {
+    const TempFolder folder;
+    std::map<std::string, io::TensorStore> stores;
+    for (const char* dtype : {"float32", "float64", "bfloat16"}) {
+        const auto file = folder / (std::string(dtype) + ".safetensors");
+        const Outcome outcome = headlight({"trace", "novella-7m", "--text", kText, "--capture", "logits", "--dtype", dtype, "--out", file});
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        stores.emplace(dtype, io::TensorStore::open_file(file));
+        EXPECT_EQ(stores.at(dtype).metadata().at("dtype"), dtype);
+    }
+    EXPECT_EQ(stores.at("float64").find("logits")->dtype, io::DType::F64);
+    EXPECT_EQ(stores.at("bfloat16").find("logits")->dtype, io::DType::BF16);
+    const std::vector<float> f32 = floats(*stores.at("float32").find("logits"));
+    std::vector<double> f64(f32.size());
+    std::memcpy(f64.data(), stores.at("float64").find("logits")->bytes.data(), f64.size() * 8);
+    double largest = 0, difference = 0;
+    for (std::size_t i = 0; i < f32.size(); ++i) {
+        largest = std::max(largest, std::abs(f64[i]));
+        difference = std::max(difference, std::abs(f64[i] - static_cast<double>(f32[i])));
+    }
+    EXPECT_LT(difference, 2e-5 * largest);
+    EXPECT_GT(difference, 0);  // float64 was really computed, not widened at the end
+}
+
+TEST(Trace, OneTokenIsEnough) {
+    const TempFolder folder;
+    EXPECT_EQ(headlight({"trace", "novella-7m", "--text", "a", "--capture", "all", "--out", folder / "t.npz"}).code, 0);
+}
+
+TEST(Trace, RefusesAndLeavesNothing) {
+    const TempFolder folder;
+    const auto refused = [&](std::vector<std::string> arguments, const std::string& message, int code) {
+        arguments.insert(arguments.begin(), {"trace", "novella-7m"});
+        const Outcome outcome = headlight(arguments);
+        EXPECT_EQ(outcome.code, code) << message;
+        EXPECT_THAT(outcome.out, IsEmpty());
+        EXPECT_THAT(outcome.err, HasSubstr(message));
+    };
+    const std::string out = folder / "t.npz";
+    refused({"--text", kText, "--out", folder / "t.csv"}, "ends neither in .safetensors nor in .npz", 2);
+    refused({"--text", kText}, "--out is required", 2);
+    refused({"--text", kText, "--capture", ",", "--out", out}, "--capture: no hook is named", 2);
+    refused({"--text", kText, "--dtype", "floot32", "--out", out}, "did you mean float32?", 2);
+    refused({"--text", kText, "--out", folder / "none/t.npz"}, "No such file", 1);
+    refused({"--text", kText, "--out", "/dev/full.npz/x.npz"}, "cannot create the file", 1);
+    refused({"--text", "", "--out", out}, "there is nothing in the text", 1);
+    refused({"--text", "\xff", "--out", out}, "UTF-8", 1);
+    refused({"--text", kText, "--capture", "hook_patern", "--out", out}, "hook_pattern", 1);
+    refused({"--text", kText, "--device", "cuda", "--threads", "1", "--out", "/proc/x.npz"}, "", 1);
+    EXPECT_EQ(folder.count(), 0u);
+}
+
+// 100,000 tokens: this model has a soft limit (ALiBi), so what stops it is memory, told before the run with numbers.
+TEST(Trace, RefusesWhatDoesNotFitIntoMemory) {
+    const TempFolder folder;
+    std::string text;
+    for (int i = 0; i < 100'000; ++i) text += " the";
+    const Outcome outcome =
+        headlight({"trace", "novella-7m", "--text-file", folder.write("long.txt", text), "--capture", "all", "--out", folder / "t.npz"});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("free"));
+    EXPECT_THAT(outcome.err, HasSubstr("hook_pattern"));
+    EXPECT_EQ(folder.count(), 1u);
+}
+
+}  // namespace
+}  // namespace headlight
