@@ -9,6 +9,7 @@
 
 #include <QGuiApplication>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
@@ -165,12 +166,18 @@ Request request_of(const Options& o, const trace::Trace& trace) {
     return request;
 }
 
+/// Qt's remarks about the session (no runtime folder, no theme) do not concern a picture.
+void drop_remarks(QtMsgType type, const QMessageLogContext&, const QString& message) {
+    if (type == QtCriticalMsg || type == QtFatalMsg) std::fprintf(stderr, "headlight: %s\n", qPrintable(message));
+}
+
 int render(const Options& o, const Console& console) {
     figure::format_of(o.out);  // a wrong extension is told before the work
     if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
     io::check_writable(o.out);
     // Pictures are painted in memory: no display is asked for, whatever the session has.
     ::setenv("QT_QPA_PLATFORM", "offscreen", 1);
+    qInstallMessageHandler(drop_remarks);
     int argc = 1;
     char name[] = "headlight";
     char* argv[] = {name, nullptr};
