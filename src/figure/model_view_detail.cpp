@@ -30,7 +30,7 @@ std::optional<Position> chosen_key(const Selection& selection, bool hover) {
 QRectF ModelFigure::pane(double zoom) const {
     if (!options_.detail) return {};
     const double unit = 1 / zoom;
-    const QRectF canvas = seen_.adjusted(0, 0, 0, -ModelLayout::legend_height * unit);
+    const QRectF canvas = seen_.adjusted(0, 0, 0, -at_.legend_height * unit);
     const QSizeF size = detail_size(shape(), canvas.height() / unit) * unit;
     return detail_rect(at_.cell_rect(*options_.detail), size, canvas, 8 * unit);
 }

@@ -279,7 +279,7 @@ void ModelFigure::paint_groups(Frame& frame) const {
 }
 
 void ModelFigure::paint_legend(Frame& frame) const {
-    const double height = ModelLayout::legend_height, unit = frame.unit;
+    const double height = at_.legend_height, unit = frame.unit;
     const double top = std::min(at_.height, frame.seen.bottom()) - height * unit;
     const Theme& theme = frame.theme();
     frame.painter.fillRect(QRectF(frame.seen.left(), top, frame.seen.width(), height * unit), theme.canvas);
@@ -299,15 +299,18 @@ void ModelFigure::paint_legend(Frame& frame) const {
             more = QStringLiteral("%1 of %2 pairs left out, under 1/255")
                        .arg(draw::count_text(count.left_out), draw::count_text(count.all));
         }
-        draw::text(painter, {0, 0}, what, note_font(), theme.muted);
-        const double x = draw::text_width(what, note_font()) + 34;
-        const QRectF bar(x, -9, 120, 9);
+        const bool two_lines = at_.legend_height > 40;
+        const double width = frame.seen.width() / unit - 2 * ModelLayout::margin;
+        draw::text(painter, {0, 0}, draw::elided(what, note_font(), width), note_font(), theme.muted);
+        const QRectF bar(two_lines ? 12 : draw::text_width(what, note_font()) + 34, two_lines ? 9 : -9,
+                         two_lines ? 80 : 120, 9);
         const QString zero = QStringLiteral("0"), one = QStringLiteral("1");
-        double end = shape().lines ? draw::opacity_bar(painter, bar, theme.text, zero, one, theme)
-                                   : draw::ramp_bar(painter, bar, frame.style.ramp, zero, one, theme);
+        const double end = shape().lines ? draw::opacity_bar(painter, bar, theme.text, zero, one, theme)
+                                         : draw::ramp_bar(painter, bar, frame.style.ramp, zero, one, theme);
         const QString curve =
             frame.style.transfer.legend() + (more.isEmpty() ? QString() : QStringLiteral(" · ") + more);
-        draw::text(painter, {end + 14, 0}, curve, note_font(), theme.faint);
+        draw::text(painter, {end + 14, bar.bottom()}, draw::elided(curve, note_font(), width - end - 14), note_font(),
+                   theme.faint);
     });
 }
 

@@ -39,9 +39,10 @@ ModelLayout model_layout(const ModelShape& shape, QSizeF available) {
     at.layers = shape.layers;
     at.heads = shape.heads;
     at.left = 54;
+    if (available.width() < 640) at.legend_height = 58;  // two lines
     at.top = shape.group_size() > 1 ? 96 : 80;
     const double room_x = available.width() - at.left - ModelLayout::margin;
-    const double room_y = available.height() - at.top - ModelLayout::legend_height - 12;
+    const double room_y = available.height() - at.top - at.legend_height - 12;
     double x = room_x / double(shape.heads), y = room_y / double(shape.layers);
     if (available.height() <= 0) y = shape.lines ? x * 0.8 : x;
     if (shape.lines) {
@@ -57,7 +58,7 @@ ModelLayout model_layout(const ModelShape& shape, QSizeF available) {
     at.cell = {x - gap, y - gap};
     const QRectF grid = at.grid();
     at.width = std::max(available.width(), grid.right() + ModelLayout::margin);
-    at.height = grid.bottom() + 12 + ModelLayout::legend_height;
+    at.height = grid.bottom() + 12 + at.legend_height;
     return at;
 }
 

@@ -27,7 +27,8 @@ struct ModelLayout {
     QSizeF pitch, cell;  ///< pitch is cell and gap
     double width = 0, height = 0;
 
-    static constexpr double margin = 16, title_baseline = 34, legend_height = 40;
+    static constexpr double margin = 16, title_baseline = 34;
+    double legend_height = 40;
 
     QRectF cell_rect(HeadId) const;
     QRectF grid() const;

@@ -178,7 +178,7 @@ Hit ModelFigure::hit_test(QPointF point, const Style& style, const Selection&) c
             return hit;
         }
     }
-    const double legend = std::min(at_.height, seen_.bottom()) - ModelLayout::legend_height / style.zoom;
+    const double legend = std::min(at_.height, seen_.bottom()) - at_.legend_height / style.zoom;
     if (point.y() >= legend) {
         hit.kind = point.y() <= at_.height ? Hit::Kind::legend : Hit::Kind::none;
         hit.tip = style.transfer.legend();

@@ -175,9 +175,9 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
                       NeuronLayout::band_height);
     draw::box(painter, band, 8, theme.accent_soft);
     const double baseline = band.top() + 25;
-    const double name_width = at_.key_x - at_.token_x - 26;
+    const double name_width = at_.key_x - at_.token_x - 22;
     draw::text(painter, {at_.token_x, baseline}, draw::elided(query, query_font, name_width), query_font, theme.accent);
-    draw::text(painter, {at_.key_x - 12, baseline}, QStringLiteral("q"), small, theme.muted, draw::Align::right);
+    draw::text(painter, {at_.key_x - 9, baseline}, QStringLiteral("q"), small, theme.muted, draw::Align::right);
     paint_strip(painter, at_.key_x, band.top() + 10, 20, view.q.data(), vector_divisor_, style);
     draw::text(painter, {at_.product_x, baseline}, QStringLiteral("query vector, %1 numbers").arg(data_.d_head()),
                small, theme.muted);
@@ -189,7 +189,8 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     };
     column(at_.token_x - 6, QStringLiteral("key token"), draw::Align::left);
     column(at_.key_x, QStringLiteral("key vector  k"), draw::Align::left);
-    column(at_.product_x, product_heading(), draw::Align::left);
+    const bool roomy = draw::text_width(product_heading(), note_font()) <= at_.strip_width + 10;
+    column(at_.product_x, roomy ? product_heading() : QStringLiteral("q × k"), draw::Align::left);
     column(at_.dot_right, dot_heading(view.scale, data_.d_head()));
     if (data_.has_position()) column(at_.position_right, QStringLiteral("+ position"));
     column(at_.score_right, QStringLiteral("= score"));
