@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/app.h"
+
+#include "headlight/base/version.h"
+#include "headlight/model/locate.h"
+#include "ui/style/appearance.h"
+#include "ui/window/main_window.h"
+
+#include <QApplication>
+#include <QScreen>
+#include <QSettings>
+#include <QTimer>
+
+namespace headlight::ui {
+
+namespace {
+
+void name_application() {
+    QCoreApplication::setOrganizationName(QStringLiteral("headlight"));
+    QCoreApplication::setApplicationName(QStringLiteral("headlight"));
+    QCoreApplication::setApplicationVersion(QLatin1String(version()));
+    QGuiApplication::setApplicationDisplayName(QStringLiteral("Headlight"));
+    QGuiApplication::setDesktopFileName(QStringLiteral("headlight"));
+}
+
+/// What the command line asked for, else what a crash left, else the example sentence on the built-in model.
+void start_document(MainWindow& window, const WindowOptions& options, std::optional<Session> lost) {
+    Document& document = window.document();
+    const bool asked = options.model || options.text || options.pair;
+    if (!asked && lost) {
+        window.apply_session(*lost);
+        window.status_strip().add_note(QObject::tr("Restored what was open when Headlight ended unexpectedly"));
+        return;
+    }
+    PromptText prompt = document.prompt();
+    if (options.text) prompt.text = QString::fromStdString(*options.text);
+    if (options.pair) {
+        prompt.pair = QString::fromStdString(*options.pair);
+        prompt.has_pair = true;
+    }
+    document.set_prompt(prompt);
+    document.set_modified(false);
+    window.history().clear();
+    window.open(options.model ? QString::fromStdString(*options.model)
+                              : QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size()));
+}
+
+}  // namespace
+
+int run_window(int& argc, char** argv, const WindowOptions& options) {
+    name_application();
+    QApplication application(argc, argv);
+    Appearance::instance().start();
+    MainWindow window(QString::fromStdString(options.device));
+    const QSettings settings;
+    const QByteArray geometry = settings.value(QStringLiteral("window/geometry")).toByteArray();
+    if (geometry.isEmpty() || !window.restoreGeometry(geometry)) {
+        const QSize room = window.screen()->availableGeometry().size();
+        window.resize(QSize(1440, 900).boundedTo(room));
+    }
+    window.restore_panels(settings.value(QStringLiteral("window/body")).toByteArray());
+    window.show();
+    // The window first, the model behind it.
+    QTimer::singleShot(0, &window, [&] { start_document(window, options, window.take_lost_session()); });
+    return application.exec();
+}
+
+}  // namespace headlight::ui

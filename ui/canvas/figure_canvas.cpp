@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/canvas/figure_canvas.h"
+
+#include <QAccessible>
+#include <QEvent>
+#include <QNativeGestureEvent>
+#include <QPainter>
+#include <QPaintEvent>
+#include <QScrollBar>
+#include <QToolTip>
+
+#include <cmath>
+
+namespace headlight::ui {
+
+namespace {
+
+constexpr double smallest_zoom = 1;
+constexpr double zoom_step = 1.2;
+
+bool pins_something(figure::Hit::Kind kind) {
+    using Kind = figure::Hit::Kind;
+    return kind != Kind::none && kind != Kind::legend && kind != Kind::dimension;
+}
+
+}  // namespace
+
+FigureCanvas::FigureCanvas(SelectionModel& selection, QWidget* parent) : QAbstractScrollArea(parent), selection_(selection) {
+    setFrameShape(QFrame::NoFrame);
+    setProperty("kind", "canvas");
+    setFocusPolicy(Qt::StrongFocus);
+    viewport()->setMouseTracking(true);
+    viewport()->setAutoFillBackground(false);
+    viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+    painted_ = selection_.get();
+    connect(&selection_, &SelectionModel::changed, this, &FigureCanvas::selection_changed);
+}
+
+void FigureCanvas::set_figure(std::shared_ptr<figure::Figure> figure) {
+    const bool same_view = figure_ && figure && figure_->view() == figure->view();
+    figure_ = std::move(figure);
+    if (!same_view) {
+        style_.zoom = 1;
+        horizontalScrollBar()->setValue(0);
+        verticalScrollBar()->setValue(0);
+    }
+    stale_ = false;
+    painted_ = selection_.get();
+    if (figure_) setAccessibleDescription(figure_->title() + QStringLiteral(". ") + figure_->description());
+    relayout();
+}
+
+void FigureCanvas::set_style(const figure::Style& style) {
+    const double zoom = style_.zoom;
+    style_ = style;
+    style_.zoom = zoom;
+    style_.exporting = false;
+    relayout();
+}
+
+void FigureCanvas::set_placeholder(const QString& title, const QString& text) {
+    placeholder_title_ = title;
+    placeholder_text_ = text;
+    viewport()->update();
+}
+
+void FigureCanvas::set_stale(bool stale) { stale_ = stale; }
+
+void FigureCanvas::set_fitted(int most) {
+    fitted_ = most;
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    relayout();
+}
+
+QSize FigureCanvas::sizeHint() const {
+    if (!fitted_) return {640, 480};
+    const int frame = 2;
+    return {120, std::clamp(int(std::ceil(content_.height())) + 2 * margin_.height() + frame, 24, fitted_)};
+}
+
+void FigureCanvas::relayout() {
+    if (figure_) {
+        const QSize room = viewport()->size() - 2 * margin_;
+        const QSizeF available(std::max(room.width(), 40), std::max(room.height(), 40));
+        content_ = figure_->layout(available, style_, painted_);
+        if (!figure_->zoomable()) style_.zoom = 1;
+    } else {
+        content_ = {};
+    }
+    if (fitted_) {
+        setVerticalScrollBarPolicy(content_.height() > fitted_ ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
+        if (minimumHeight() != sizeHint().height()) setFixedHeight(sizeHint().height());
+    }
+    update_scroll_bars();
+    viewport()->update();
+}
+
+void FigureCanvas::update_scroll_bars() {
+    const QSize view = viewport()->size();
+    const auto set = [](QScrollBar* bar, double content, int room) {
+        bar->setRange(0, std::max(0, int(std::ceil(content - room))));
+        bar->setPageStep(room);
+        bar->setSingleStep(24);
+    };
+    set(horizontalScrollBar(), content_.width() * style_.zoom + 2 * margin_.width(), view.width());
+    set(verticalScrollBar(), content_.height() * style_.zoom + 2 * margin_.height(), view.height());
+}
+
+QPointF FigureCanvas::origin() const {
+    return QPointF(margin_.width() - horizontalScrollBar()->value(), margin_.height() - verticalScrollBar()->value());
+}
+
+QPointF FigureCanvas::to_viewport(QPointF p) const { return p * style_.zoom + origin(); }
+QPointF FigureCanvas::to_figure(QPointF p) const { return (p - origin()) / style_.zoom; }
+
+void FigureCanvas::reveal(const QRectF& area) {
+    const QRectF shown = QRectF(to_viewport(area.topLeft()), area.size() * style_.zoom);
+    const auto shift = [](QScrollBar* bar, double low, double high, int room) {
+        if (low < 0) bar->setValue(bar->value() + int(std::floor(low)) - 16);
+        else if (high > room) bar->setValue(bar->value() + int(std::ceil(high - room)) + 16);
+    };
+    shift(horizontalScrollBar(), shown.left(), shown.right(), viewport()->width());
+    shift(verticalScrollBar(), shown.top(), shown.bottom(), viewport()->height());
+}
+
+void FigureCanvas::paintEvent(QPaintEvent* event) {
+    QPainter painter(viewport());
+    const figure::Theme& theme = *style_.theme;
+    painter.fillRect(event->rect(), fitted_ ? theme.panel : theme.canvas);
+    if (!figure_) {
+        const QRect room = viewport()->rect().adjusted(32, 0, -32, -48);
+        painter.setPen(theme.muted);
+        painter.setFont(figure::ui_font(15, QFont::DemiBold));
+        painter.drawText(room.adjusted(0, 0, 0, -32), Qt::AlignCenter, placeholder_title_);
+        painter.setFont(figure::ui_font(13));
+        painter.drawText(room.adjusted(0, 32, 0, 0), Qt::AlignCenter | Qt::TextWordWrap, placeholder_text_);
+        return;
+    }
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setRenderHint(QPainter::TextAntialiasing);
+    const QPointF o = origin();
+    const QRectF exposed = QRectF(to_figure(event->rect().topLeft()), QSizeF(event->rect().size()) / style_.zoom);
+    painter.translate(o);
+    painter.scale(style_.zoom, style_.zoom);
+    figure_->paint(painter, exposed, style_, painted_);
+}
+
+void FigureCanvas::resizeEvent(QResizeEvent*) { relayout(); }
+void FigureCanvas::scrollContentsBy(int dx, int dy) { viewport()->scroll(dx, dy); }
+
+void FigureCanvas::selection_changed(bool hover_only) {
+    if (stale_ || !figure_) return;
+    painted_ = selection_.get();
+    if (hover_only) {
+        viewport()->update();
+    } else {
+        relayout();
+    }
+}
+
+figure::Hit FigureCanvas::hit_at(QPointF p) const {
+    if (!figure_ || stale_) return {};
+    return figure_->hit_test(to_figure(p), style_, painted_);
+}
+
+void FigureCanvas::hover(QPointF p) {
+    using Kind = figure::Hit::Kind;
+    const figure::Hit hit = hit_at(p);
+    switch (hit.kind) {
+        case Kind::head:
+        case Kind::head_square: selection_.hover_head(hit.head); break;
+        case Kind::query:
+        case Kind::row_toggle: selection_.hover(std::nullopt, hit.query, std::nullopt); break;
+        case Kind::key: selection_.hover(std::nullopt, std::nullopt, hit.key); break;
+        case Kind::pair: selection_.hover(hit.head, hit.query, hit.key); break;
+        case Kind::dimension: selection_.hover(std::nullopt, std::nullopt, hit.key); break;
+        case Kind::legend:
+        case Kind::none: selection_.clear_hover(); break;
+    }
+    viewport()->setCursor(pins_something(hit.kind) ? Qt::PointingHandCursor : Qt::ArrowCursor);
+    Q_EMIT pointed_at(hit.tip);
+}
+
+void FigureCanvas::leave() {
+    selection_.clear_hover();
+    Q_EMIT pointed_at({});
+}
+
+void FigureCanvas::mouseMoveEvent(QMouseEvent* event) {
+    if (press_ && figure_ && (event->buttons() & (Qt::LeftButton | Qt::MiddleButton))) {
+        const QPointF moved = event->position() - *press_;
+        if (!panning_ && moved.manhattanLength() > 6) {
+            panning_ = true;
+            pan_from_ = QPointF(horizontalScrollBar()->value(), verticalScrollBar()->value());
+            viewport()->setCursor(Qt::ClosedHandCursor);
+        }
+        if (panning_) {
+            horizontalScrollBar()->setValue(int(pan_from_->x() - moved.x()));
+            verticalScrollBar()->setValue(int(pan_from_->y() - moved.y()));
+            return;
+        }
+    }
+    hover(event->position());
+}
+
+void FigureCanvas::mousePressEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton && event->button() != Qt::MiddleButton) return event->ignore();
+    press_ = event->position();
+    panning_ = double_click_ = false;
+    pressed_hit_ = hit_at(event->position());
+}
+
+void FigureCanvas::mouseReleaseEvent(QMouseEvent* event) {
+    const bool was_click = press_ && !panning_ && !double_click_ && event->button() == Qt::LeftButton;
+    press_.reset();
+    panning_ = double_click_ = false;
+    if (was_click) {
+        const figure::Hit hit = hit_at(event->position());
+        if (hit.kind == pressed_hit_.kind) Q_EMIT clicked(hit, event->modifiers());
+    }
+    hover(event->position());
+}
+
+void FigureCanvas::mouseDoubleClickEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton) return;
+    double_click_ = true;
+    press_ = event->position();
+    const figure::Hit hit = hit_at(event->position());
+    if (hit.kind == figure::Hit::Kind::none && figure_ && figure_->zoomable()) zoom_to_fit();
+    Q_EMIT double_clicked(hit);
+}
+
+void FigureCanvas::zoom_by(double factor, QPointF around) {
+    if (!figure_ || !figure_->zoomable()) return;
+    const double zoom = std::clamp(style_.zoom * factor, smallest_zoom, std::max(smallest_zoom, figure_->max_zoom()));
+    if (zoom == style_.zoom) return;
+    const QPointF held = to_figure(around);
+    style_.zoom = zoom;
+    content_ = figure_->layout(QSizeF(viewport()->size() - 2 * margin_), style_, painted_);
+    update_scroll_bars();
+    const QPointF wanted = held * zoom + QPointF(margin_.width(), margin_.height()) - around;
+    horizontalScrollBar()->setValue(int(std::lround(wanted.x())));
+    verticalScrollBar()->setValue(int(std::lround(wanted.y())));
+    viewport()->update();
+}
+
+void FigureCanvas::zoom_to_fit() {
+    style_.zoom = 1;
+    relayout();
+}
+
+void FigureCanvas::wheelEvent(QWheelEvent* event) {
+    const bool zooms = figure_ && figure_->zoomable() && !fitted_ &&
+                       (event->modifiers() & Qt::ControlModifier || (event->pixelDelta().isNull() && !(event->modifiers() & Qt::ShiftModifier)));
+    if (!zooms || event->angleDelta().y() == 0) {
+        QAbstractScrollArea::wheelEvent(event);
+        hover(event->position());
+        return;
+    }
+    zoom_by(std::pow(zoom_step, event->angleDelta().y() / 120.0), event->position());
+    event->accept();
+}
+
+bool FigureCanvas::viewportEvent(QEvent* event) {
+    if (event->type() == QEvent::ToolTip) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        const figure::Hit hit = hit_at(help->pos());
+        if (hit.tip.isEmpty()) {
+            QToolTip::hideText();
+        } else {
+            const QRectF area(to_viewport(hit.area.topLeft()), hit.area.size() * style_.zoom);
+            QToolTip::showText(help->globalPos(), hit.tip, viewport(), area.isEmpty() ? QRect() : area.toAlignedRect());
+        }
+        return true;
+    }
+    if (event->type() == QEvent::Leave) leave();
+    if (event->type() == QEvent::NativeGesture) {
+        const auto* gesture = static_cast<QNativeGestureEvent*>(event);
+        if (gesture->gestureType() == Qt::ZoomNativeGesture) {
+            zoom_by(1 + gesture->value(), gesture->position());
+            return true;
+        }
+    }
+    return QAbstractScrollArea::viewportEvent(event);
+}
+
+void FigureCanvas::keyPressEvent(QKeyEvent* event) {
+    const QPointF middle = QRectF(viewport()->rect()).center();
+    switch (event->key()) {
+        case Qt::Key_Plus:
+        case Qt::Key_Equal: return zoom_by(zoom_step, middle);
+        case Qt::Key_Minus: return zoom_by(1 / zoom_step, middle);
+        case Qt::Key_0: return zoom_to_fit();
+        case Qt::Key_PageUp:
+        case Qt::Key_PageDown:
+        case Qt::Key_Home:
+        case Qt::Key_End: return QAbstractScrollArea::keyPressEvent(event);
+        default: event->ignore();  // arrows and letters belong to the window
+    }
+}
+
+}  // namespace headlight::ui

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/figure/figure.h"
+#include "ui/document/selection_model.h"
+
+#include <QAbstractScrollArea>
+
+#include <memory>
+
+namespace headlight::ui {
+
+/// Shows any figure: lays it out, scrolls it or zooms and pans it, tells the selection what is under the pointer, and
+/// says what was clicked. It decides nothing about what a click means.
+class FigureCanvas : public QAbstractScrollArea {
+    Q_OBJECT
+public:
+    explicit FigureCanvas(SelectionModel&, QWidget* parent = nullptr);
+
+    /// Null: only the placeholder text is shown. The place scrolled and zoomed to is kept for a figure of the same view.
+    void set_figure(std::shared_ptr<figure::Figure>);
+    const std::shared_ptr<figure::Figure>& shown() const { return figure_; }
+    void set_style(const figure::Style&);
+    const figure::Style& style_in_use() const { return style_; }
+    void set_placeholder(const QString& title, const QString& text);
+    /// The figure is of an older text than the selection: keep painting the selection it was made for.
+    void set_stale(bool);
+    /// A small canvas inside a panel: as tall as its content up to `most`, no scroll bars of its own.
+    void set_fitted(int most);
+    void set_margins(int horizontal, int vertical) { margin_ = QSize(horizontal, vertical); relayout(); }
+
+    double zoom() const { return style_.zoom; }
+    void zoom_by(double factor, QPointF around_viewport);
+    void zoom_to_fit();
+    QSizeF content_size() const { return content_; }
+    /// From figure units to the viewport; for tests and for screen readers.
+    QPointF to_viewport(QPointF figure_point) const;
+    QPointF to_figure(QPointF viewport_point) const;
+    /// Scrolls until a point of the figure can be seen.
+    void reveal(const QRectF& figure_area);
+
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override { return {80, 24}; }
+
+Q_SIGNALS:
+    void clicked(const headlight::figure::Hit& hit, Qt::KeyboardModifiers modifiers);
+    void double_clicked(const headlight::figure::Hit& hit);
+    /// Empty when the pointer left.
+    void pointed_at(const QString& tip);
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+    void resizeEvent(QResizeEvent*) override;
+    void scrollContentsBy(int dx, int dy) override;
+    void mouseMoveEvent(QMouseEvent*) override;
+    void mousePressEvent(QMouseEvent*) override;
+    void mouseReleaseEvent(QMouseEvent*) override;
+    void mouseDoubleClickEvent(QMouseEvent*) override;
+    void wheelEvent(QWheelEvent*) override;
+    bool viewportEvent(QEvent*) override;
+    void keyPressEvent(QKeyEvent*) override;
+
+private:
+    void relayout();
+    void update_scroll_bars();
+    void selection_changed(bool hover_only);
+    void hover(QPointF viewport_point);
+    void leave();
+    figure::Hit hit_at(QPointF viewport_point) const;
+    QPointF origin() const;
+
+    SelectionModel& selection_;
+    std::shared_ptr<figure::Figure> figure_;
+    figure::Style style_;
+    figure::Selection painted_;  ///< what the figure is painted with
+    QSizeF content_;
+    QSize margin_{0, 0};
+    QString placeholder_title_, placeholder_text_;
+    std::optional<QPointF> press_, pan_from_;
+    figure::Hit pressed_hit_;
+    bool panning_ = false, stale_ = false, double_click_ = false;
+    int fitted_ = 0;
+};
+
+}  // namespace headlight::ui

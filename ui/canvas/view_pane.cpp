@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/canvas/view_pane.h"
+
+#include "headlight/figure/selection_rules.h"
+#include "ui/style/appearance.h"
+
+#include <QEvent>
+#include <QVBoxLayout>
+
+namespace headlight::ui {
+
+ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* parent)
+    : QWidget(parent), document_(document), jobs_(jobs), lane_(lane), canvas_(new FigureCanvas(document.selection(), this)) {
+    setObjectName(QStringLiteral("ViewPane"));
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(canvas_);
+    canvas_->viewport()->installEventFilter(this);
+    canvas_->installEventFilter(this);
+    connect(&document_, &Document::changed, this, [this](Document::Change change) {
+        if (change == Document::Change::options) restyle();
+        if (change == Document::Change::trace || change == Document::Change::options) refresh();
+    });
+    connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
+        if (!document_.adapting() && (!hover_only || view_ == View::neuron)) refresh();
+    });
+    connect(&Appearance::instance(), &Appearance::changed, this, &ViewPane::restyle);
+    connect(canvas_, &FigureCanvas::clicked, this, &ViewPane::click);
+    connect(canvas_, &FigureCanvas::double_clicked, this, &ViewPane::double_click);
+    set_view(View::head);
+    restyle();
+}
+
+void ViewPane::set_view(View view) {
+    view_ = view;
+    canvas_->setAccessibleName(tr("%1 view").arg(view_title(view)));
+    refresh();
+}
+
+void ViewPane::showEvent(QShowEvent*) { refresh(); }
+
+bool ViewPane::eventFilter(QObject*, QEvent* event) {
+    if (event->type() == QEvent::MouseButtonPress || event->type() == QEvent::FocusIn) Q_EMIT activated();
+    return false;
+}
+
+void ViewPane::restyle() { canvas_->set_style(style_for(Appearance::instance().theme(), document_.options())); }
+
+void ViewPane::refresh() {
+    if (!isVisibleTo(window())) return;
+    if (!document_.trace()) {
+        jobs_.cancel(lane_);
+        shown_.reset();
+        awaited_.reset();
+        canvas_->set_figure(nullptr);
+        if (document_.model().model) {
+            canvas_->set_placeholder(tr("Nothing to look at yet"), tr("Type a sentence above."));
+        } else {
+            canvas_->set_placeholder({}, {});
+        }
+        Q_EMIT figure_changed();
+        return;
+    }
+    Recipe recipe = recipe_for(document_.trace(), view_, document_.selection().get(), document_.options());
+    if (shown_ == recipe) {
+        if (awaited_) jobs_.cancel(lane_), awaited_.reset();
+        return;
+    }
+    if (awaited_ == recipe) return;
+    if (shown_ && shown_->trace != recipe.trace) canvas_->set_stale(true);
+    if (is_quick(recipe)) {
+        jobs_.cancel(lane_);
+        std::shared_ptr<figure::Figure> figure = make_figure(recipe);
+        show_figure(std::move(recipe), std::move(figure));
+        return;
+    }
+    awaited_ = recipe;
+    jobs_.start(lane_, tr("Drawing"), [this, recipe](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+        std::shared_ptr<figure::Figure> figure = make_figure(recipe);
+        cancel.throw_if_cancelled();
+        return [this, recipe, figure] { show_figure(recipe, figure); };
+    });
+}
+
+void ViewPane::show_figure(Recipe recipe, std::shared_ptr<figure::Figure> figure) {
+    shown_ = std::move(recipe);
+    awaited_.reset();
+    canvas_->set_figure(std::move(figure));
+    Q_EMIT figure_changed();
+}
+
+void ViewPane::click_head(HeadId head, bool add) {
+    if (view_ != View::model || add) return document_.selection().focus_head(head, add);
+    // In the model view a click opens the head's detail beside its cell, a second one closes it.
+    ViewOptions options = document_.options();
+    options.model_view.detail = options.model_view.detail == head ? std::nullopt : std::optional(head);
+    document_.selection().focus_head(head);
+    document_.set_options(options);
+}
+
+void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
+    using Kind = figure::Hit::Kind;
+    SelectionModel& selection = document_.selection();
+    const bool add = modifiers & Qt::ControlModifier;
+    switch (hit.kind) {
+        case Kind::head_square:
+            if (hit.head) {
+                figure::Selection next = selection.get();
+                figure::toggle_head(next, selection.heads(), hit.head->head, false);
+                selection.set(next);
+            }
+            break;
+        case Kind::head:
+            if (hit.head) click_head(*hit.head, add);
+            break;
+        case Kind::query:
+            if (hit.query) selection.pin_query(*hit.query, add);
+            break;
+        case Kind::key:
+            if (hit.key) selection.pin_key(*hit.key, add);
+            break;
+        case Kind::pair:
+            if (hit.query && hit.key) selection.pin_pair(hit.head.value_or(selection.get().focus), *hit.query, *hit.key);
+            break;
+        case Kind::row_toggle: {
+            ViewOptions options = document_.options();
+            const bool same = hit.query && selection.get().pinned_queries == std::vector<Position>{*hit.query};
+            options.neuron_view.expanded = hit.query && !same ? true : !options.neuron_view.expanded;
+            if (hit.query && !same) selection.pin_query(*hit.query, false);
+            document_.set_options(options);
+            break;
+        }
+        case Kind::dimension:
+        case Kind::legend:
+        case Kind::none: break;
+    }
+}
+
+void ViewPane::double_click(const figure::Hit& hit) {
+    SelectionModel& selection = document_.selection();
+    if (hit.kind != figure::Hit::Kind::head_square || !hit.head) return;
+    figure::Selection next = selection.get();
+    figure::toggle_head(next, selection.heads(), hit.head->head, true);
+    selection.set(next);
+}
+
+}  // namespace headlight::ui

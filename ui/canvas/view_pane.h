@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/canvas/figure_canvas.h"
+#include "ui/canvas/recipe.h"
+#include "ui/document/document.h"
+
+#include <QWidget>
+
+namespace headlight::ui {
+
+/// One view of the document: makes the figure that view, selection and options ask for (long ones beside the window),
+/// and turns clicks into selection.
+class ViewPane : public QWidget {
+    Q_OBJECT
+public:
+    ViewPane(Document&, Jobs&, Jobs::Lane, QWidget* parent = nullptr);
+
+    View view() const { return view_; }
+    void set_view(View);
+    FigureCanvas& canvas() { return *canvas_; }
+    /// The recipe of the figure on screen; none while there is nothing.
+    const std::optional<Recipe>& shown() const { return shown_; }
+
+Q_SIGNALS:
+    /// A new figure is on screen.
+    void figure_changed();
+    void activated();
+
+protected:
+    void showEvent(QShowEvent*) override;
+    bool eventFilter(QObject*, QEvent*) override;
+
+private:
+    void refresh();
+    void restyle();
+    void show_figure(Recipe, std::shared_ptr<figure::Figure>);
+    void click(const figure::Hit&, Qt::KeyboardModifiers);
+    void double_click(const figure::Hit&);
+    void click_head(HeadId, bool add);
+
+    Document& document_;
+    Jobs& jobs_;
+    Jobs::Lane lane_;
+    View view_ = View::head;
+    FigureCanvas* canvas_;
+    std::optional<Recipe> shown_, awaited_;
+};
+
+}  // namespace headlight::ui

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/dialogs/about.h"
+
+#include "headlight/base/version.h"
+#include "headlight/figure/theme.h"
+#include "headlight/model/runtime.h"
+
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QLabel>
+#include <QScrollArea>
+#include <QVBoxLayout>
+
+namespace headlight::ui {
+
+void show_text_window(QWidget* parent, const QString& title, const QString& text) {
+    auto* dialog = new QDialog(parent);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(title);
+    auto* column = new QVBoxLayout(dialog);
+    column->setContentsMargins(24, 20, 24, 16);
+    column->setSpacing(12);
+    auto* heading = new QLabel(title);
+    heading->setFont(figure::ui_font(15, QFont::DemiBold));
+    auto* body = new QLabel(text);
+    body->setTextFormat(Qt::PlainText);
+    body->setWordWrap(true);
+    body->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+    body->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+    auto* area = new QScrollArea;
+    area->setWidgetResizable(true);
+    area->setFrameShape(QFrame::NoFrame);
+    area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    auto* holder = new QWidget;
+    holder->setProperty("role", "clear");
+    auto* inner = new QVBoxLayout(holder);
+    inner->setContentsMargins(0, 0, 8, 0);
+    inner->addWidget(body);
+    inner->addStretch();
+    area->setWidget(holder);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
+    QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::close);
+    column->addWidget(heading);
+    column->addWidget(area, 1);
+    column->addWidget(buttons);
+    dialog->resize(460, text.size() > 900 ? 560 : 320);
+    dialog->show();
+}
+
+void show_about(QWidget* parent) {
+    const auto facts = model::runtime_facts();
+    show_text_window(parent, QStringLiteral("Headlight %1").arg(QLatin1String(version())),
+                     QObject::tr("Shows what every attention head of a transformer language model did with a sentence. Everything runs on this machine.\n\n"
+                                 "LibTorch %1, Qt %2\n%3\n%4 threads%5\n\n"
+                                 "Free software under the GNU General Public License, version 3 or later. The built-in model and its licence: models/README.md.")
+                         .arg(QString::fromStdString(facts.torch_version), QLatin1String(qVersion()), QString::fromStdString(facts.blas))
+                         .arg(facts.threads)
+                         .arg(facts.cuda ? QStringLiteral(", CUDA") : QString()));
+}
+
+}  // namespace headlight::ui

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+
+class QWidget;
+
+namespace headlight::ui {
+
+/// Version, libraries and licence.
+void show_about(QWidget* parent);
+/// A quiet window with a title and text; does not block the other.
+void show_text_window(QWidget* parent, const QString& title, const QString& text);
+
+}  // namespace headlight::ui

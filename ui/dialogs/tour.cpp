@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/dialogs/tour.h"
+
+#include "ui/style/appearance.h"
+#include "ui/window/main_window.h"
+
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+namespace headlight::ui {
+
+Tour::Tour(MainWindow& window)
+    : QFrame(&window), window_(window), title_(new QLabel), text_(new QLabel), count_(new QLabel), back_(new QPushButton(tr("Back"))),
+      next_(new QPushButton(tr("Next"))) {
+    setObjectName(QStringLiteral("Tour"));
+    setProperty("role", "popover");
+    setAccessibleName(tr("Tour"));
+    setAttribute(Qt::WA_StyledBackground);
+    const auto view = [&window](View v) { return [&window, v] { window.show_view(v); }; };
+    steps_ = {
+        {tr("Type and see"), tr("Type a sentence of your own. The model reads it while you type; the chips below are its tokens. Click one to follow it everywhere."),
+         &window.prompt_bar(), Side::below, {}},
+        {tr("Every head at once"), tr("Rows are layers, columns are heads, the tint is a measure you choose. Click a square to look into that head. Below, find heads: induction > 0.3 and entropy < 1."),
+         &window.heads_panel(), Side::right, {}},
+        {tr("One head: who looks at whom"), tr("Left the tokens that look, right those looked at; a line is as strong as the weight. Hover a token, click to pin it, Ctrl+click to add."),
+         &window.left_pane(), Side::over, view(View::head)},
+        {tr("The whole model"), tr("Every head in small. Click one for its detail. Keys 1 to 4 switch between the views."), &window.left_pane(), Side::over, view(View::model)},
+        {tr("Why this weight"), tr("The neuron view multiplies query and key number by number, adds the position term and takes the softmax: the sum on screen is the score."),
+         &window.left_pane(), Side::over, view(View::neuron)},
+        {tr("Numbers, and out of the window"), tr("The inspector holds the chain behind the pinned pair; click a number to copy it. Ctrl+E exports the figure, Ctrl+K finds every command."),
+         &window.inspector(), Side::left, view(View::head)},
+    };
+    title_->setFont(figure::ui_font(14, QFont::DemiBold));
+    text_->setWordWrap(true);
+    text_->setFixedWidth(288);
+    count_->setProperty("role", "note");
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(16, 14, 16, 14);
+    column->setSpacing(8);
+    column->addWidget(title_);
+    column->addWidget(text_);
+    auto* row = new QHBoxLayout;
+    auto* end = new QPushButton(tr("Close"));
+    next_->setProperty("kind", "primary");
+    row->addWidget(count_);
+    row->addStretch();
+    row->addWidget(end);
+    row->addWidget(back_);
+    row->addWidget(next_);
+    column->addLayout(row);
+    connect(end, &QPushButton::clicked, this, &QObject::deleteLater);
+    connect(back_, &QPushButton::clicked, this, [this] { show_step(step_ - 1); });
+    connect(next_, &QPushButton::clicked, this, [this] {
+        if (step_ + 1 == steps()) {
+            deleteLater();
+        } else {
+            show_step(step_ + 1);
+        }
+    });
+    window_.installEventFilter(this);
+}
+
+void Tour::start() {
+    show_step(0);
+    show();
+    raise();
+    next_->setFocus();
+}
+
+void Tour::show_step(int step) {
+    step_ = std::clamp(step, 0, steps() - 1);
+    const Step& now = steps_[std::size_t(step_)];
+    if (now.prepare) now.prepare();
+    title_->setText(now.title);
+    text_->setText(now.text);
+    count_->setText(tr("%1 of %2").arg(step_ + 1).arg(steps()));
+    back_->setEnabled(step_ > 0);
+    next_->setText(step_ + 1 == steps() ? tr("Done") : tr("Next"));
+    place();
+    raise();
+}
+
+void Tour::place() {
+    adjustSize();
+    const Step& now = steps_[std::size_t(step_)];
+    const QRect part(now.part->mapTo(&window_, QPoint(0, 0)), now.part->size());
+    QPoint at;
+    switch (now.side) {
+        case Side::below: at = QPoint(part.left() + 166, part.bottom() + 8); break;
+        case Side::right: at = QPoint(part.right() + 12, part.top() + 32); break;
+        case Side::left: at = QPoint(part.left() - width() - 12, part.top() + 32); break;
+        case Side::over: at = QPoint(part.right() - width() - 24, part.bottom() - height() - 24); break;
+    }
+    move(std::clamp(at.x(), 8, std::max(8, window_.width() - width() - 8)), std::clamp(at.y(), 8, std::max(8, window_.height() - height() - 8)));
+}
+
+void Tour::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Escape) {
+        deleteLater();
+    } else {
+        QFrame::keyPressEvent(event);
+    }
+}
+
+bool Tour::eventFilter(QObject*, QEvent* event) {
+    if (event->type() == QEvent::Resize) place();
+    return false;
+}
+
+}  // namespace headlight::ui

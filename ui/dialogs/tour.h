@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QFrame>
+
+#include <functional>
+#include <vector>
+
+class QLabel;
+class QPushButton;
+
+namespace headlight::ui {
+
+class MainWindow;
+
+/// Six short steps through the window, each beside the part it is about; the window stays usable.
+class Tour : public QFrame {
+    Q_OBJECT
+public:
+    explicit Tour(MainWindow&);
+    void start();
+    void show_step(int);
+    int step() const { return step_; }
+    int steps() const { return int(steps_.size()); }
+
+protected:
+    void keyPressEvent(QKeyEvent*) override;
+    bool eventFilter(QObject*, QEvent*) override;
+
+private:
+    enum class Side { below, right, left, over };
+    struct Step {
+        QString title, text;
+        QWidget* part;
+        Side side;
+        std::function<void()> prepare;
+    };
+    void place();
+
+    MainWindow& window_;
+    std::vector<Step> steps_;
+    int step_ = 0;
+    QLabel *title_, *text_, *count_;
+    QPushButton *back_, *next_;
+};
+
+}  // namespace headlight::ui

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/document/document.h"
+
+#include "headlight/model/locate.h"
+#include "ui/document/alignment.h"
+
+namespace headlight::ui {
+
+const char* const example_sentence = "The old doctor asked the nurse to wait, because the old doctor was late.";
+
+namespace {
+
+namespace fs = std::filesystem;
+
+OpenModel load(const QString& reference, const std::string& device, const CancelToken& cancel, const Progress& progress) {
+    OpenModel opened;
+    opened.reference = reference;
+    const fs::path folder = model::locate_model(reference.toStdString());
+    model::LoadOptions options;
+    options.device = device;
+    opened.model = model::Model::load(folder, options, cancel, progress);
+    opened.tokenizer = text::Tokenizer::load(folder);
+    for (const std::string& name : opened.model->report().files) {
+        const fs::path file = fs::path(name).is_absolute() ? fs::path(name) : opened.model->folder() / name;
+        std::error_code ec;
+        const auto size = fs::file_size(file, ec);
+        if (!ec) opened.files.emplace_back(file, size);
+    }
+    return opened;
+}
+
+/// Weights are mapped, not copied: reading a file that was cut short would end the program.
+void check_files(const OpenModel& model) {
+    for (const auto& [file, size] : model.files) {
+        std::error_code ec;
+        const auto now = fs::file_size(file, ec);
+        if (!ec && now == size) continue;
+        throw Error(ErrorFacts{.problem = "The model's files are gone or have changed since it was opened",
+                               .file = file.string(),
+                               .expected = std::to_string(size) + " bytes",
+                               .found = ec ? "no file" : std::to_string(now) + " bytes",
+                               .hint = "Put the file back, or open the model again. What is on screen stays"});
+    }
+}
+
+}  // namespace
+
+Document::Document(Jobs& jobs, QString device, QObject* parent)
+    : QObject(parent), jobs_(jobs), device_(std::move(device)), selection_(this) {
+    prompt_.text = QString::fromUtf8(example_sentence);
+    pause_.setSingleShot(true);
+    connect(&pause_, &QTimer::timeout, this, &Document::run);
+    connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane) {
+        if (lane == Jobs::Lane::model) opening_ = false;
+    });
+}
+
+void Document::open_model(const QString& reference) {
+    pause_.stop();
+    opening_ = true;
+    const std::string device = device_.toStdString();
+    jobs_.start(Jobs::Lane::model, tr("Opening %1").arg(reference),
+                [this, reference, device](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                    OpenModel opened = load(reference, device, cancel, progress);
+                    return [this, opened] { accept_model(opened); };
+                });
+}
+
+void Document::accept_model(OpenModel opened) {
+    opening_ = false;
+    model_ = std::move(opened);
+    Q_EMIT changed(Change::model);
+    run();
+}
+
+void Document::set_prompt(const PromptText& prompt) {
+    if (prompt == prompt_) return;
+    prompt_ = prompt;
+    set_modified(true);
+    Q_EMIT changed(Change::prompt);
+    schedule_run();
+}
+
+void Document::set_options(const ViewOptions& options) {
+    if (options == options_) return;
+    options_ = options;
+    set_modified(true);
+    Q_EMIT changed(Change::options);
+}
+
+void Document::set_views(const OpenViews& views) {
+    if (views == views_) return;
+    views_ = views;
+    Q_EMIT changed(Change::views);
+}
+
+/// Long enough to wait for the next key, short enough that the picture follows the typing.
+int Document::pause_ms() const { return prompt_.text.size() + prompt_.pair.size() < 400 ? 30 : 120; }
+
+void Document::schedule_run() {
+    if (opening_ || !model_.model) return;
+    jobs_.cancel(Jobs::Lane::model);
+    pause_.start(pause_ms());
+}
+
+void Document::run_now() {
+    if (opening_ || !model_.model) return;
+    run();
+}
+
+void Document::stop() {
+    pause_.stop();
+    opening_ = false;
+    jobs_.cancel(Jobs::Lane::model);
+}
+
+void Document::run() {
+    pause_.stop();
+    if (!model_.model) return;
+    const PromptText prompt = prompt_;
+    const bool pair = prompt.has_pair && !prompt.pair.isEmpty();
+    if (prompt.text.isEmpty()) {  // nothing to run is not a failure while someone types
+        jobs_.cancel(Jobs::Lane::model);
+        accept_trace(nullptr, nullptr, prompt);
+        return;
+    }
+    jobs_.start(Jobs::Lane::model, tr("Running %1").arg(QString::fromStdString(model_.model->config().name)),
+                [this, prompt, pair, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                    check_files(opened);
+                    const trace::Prompt text{prompt.text.toStdString(), pair ? prompt.pair.toStdString() : std::string()};
+                    auto trace = trace::run(opened.model, opened.tokenizer, text, {}, cancel, progress);
+                    auto table = std::make_shared<const analyze::HeadTable>(analyze::head_table(*trace));
+                    return [this, trace, table, prompt] { accept_trace(trace, table, prompt); };
+                });
+}
+
+void Document::accept_trace(std::shared_ptr<const trace::Trace> trace, std::shared_ptr<const analyze::HeadTable> table,
+                            const PromptText& prompt) {
+    trace_ = std::move(trace);
+    head_table_ = std::move(table);
+    shown_prompt_ = prompt;
+    adapting_ = true;
+    carry_selection();
+    // The filter of a sentence pair means nothing without one.
+    if (trace_ && trace_->text_b().empty() && options_.pattern.filter != analyze::PairFilter::all) {
+        ViewOptions options = options_;
+        options.pattern.filter = analyze::PairFilter::all;
+        set_options(options);
+    }
+    adapting_ = false;
+    Q_EMIT changed(Change::trace);
+}
+
+void Document::carry_selection() {
+    if (!trace_) return;
+    const auto& config = trace_->config();
+    figure::Selection next = without_hover(selection_.get());
+    if (pending_selection_) {
+        next = *pending_selection_;
+        pending_selection_.reset();
+    } else if (selection_.layers() == config.n_layers && selection_.heads() == config.n_heads) {
+        next = align_selection(next, align_tokens(selected_tokens_, trace_->encoding().tokens));
+    } else {  // a first look: the head and the pair that show most
+        const HeadId head = analyze::interesting_head(*head_table_);
+        next = {};
+        next.layer = head.layer;
+        next.heads = {head.head};
+        next.focus = head;
+        if (trace_->tokens() > 1) {
+            const auto pair = analyze::interesting_pair(*trace_, head);
+            next.pinned_queries = {pair.query};
+            next.pinned_keys = {pair.key};
+        }
+    }
+    selected_tokens_ = trace_->encoding().tokens;
+    selection_.reset(config.n_layers, config.n_heads, trace_->tokens(), next);
+}
+
+State Document::state() const { return {prompt_, options_, without_hover(selection_.get())}; }
+
+void Document::restore(const State& state) {
+    // On the text that is shown at once; else when that text has been run.
+    if (up_to_date() && state.prompt == prompt_) {
+        selection_.set(state.selection);
+    } else {
+        pending_selection_ = state.selection;
+    }
+    set_options(state.options);
+    if (state.prompt != prompt_) {
+        prompt_ = state.prompt;
+        set_modified(true);
+        Q_EMIT changed(Change::prompt);
+        if (model_.model && !opening_) run();
+    }
+}
+
+void Document::set_file(const QString& file) {
+    file_ = file;
+    Q_EMIT changed(Change::file);
+}
+
+void Document::set_modified(bool modified) {
+    if (modified_ == modified) return;
+    modified_ = modified;
+    Q_EMIT changed(Change::file);
+}
+
+}  // namespace headlight::ui

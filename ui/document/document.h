@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/analyze/head_table.h"
+#include "headlight/trace/trace.h"
+#include "ui/document/selection_model.h"
+#include "ui/document/state.h"
+#include "ui/jobs/jobs.h"
+
+#include <QObject>
+#include <QTimer>
+
+#include <memory>
+
+namespace headlight::ui {
+
+/// A model that is open, and the name it was asked for with.
+struct OpenModel {
+    QString reference;  ///< as typed: a path, "novella-7m", "org/name"
+    std::shared_ptr<const model::Model> model;
+    std::shared_ptr<const text::Tokenizer> tokenizer;
+    std::vector<std::pair<std::filesystem::path, std::uintmax_t>> files;  ///< weight files and their sizes when opened
+};
+
+/// What the window is about: model, prompt, how it is shown, and the trace of the last finished run. Editing the prompt
+/// runs again after a short pause; a run that is out of date is cancelled and its result dropped.
+class Document : public QObject {
+    Q_OBJECT
+public:
+    enum class Change { model, prompt, trace, options, views, file };
+    Q_ENUM(Change)
+
+    Document(Jobs&, QString device, QObject* parent = nullptr);
+
+    SelectionModel& selection() { return selection_; }
+    const SelectionModel& selection() const { return selection_; }
+    const OpenModel& model() const { return model_; }
+    const PromptText& prompt() const { return prompt_; }
+    const ViewOptions& options() const { return options_; }
+    const OpenViews& views() const { return views_; }
+    const std::shared_ptr<const trace::Trace>& trace() const { return trace_; }
+    const std::shared_ptr<const analyze::HeadTable>& head_table() const { return head_table_; }
+    /// The trace belongs to the prompt as it stands now.
+    bool up_to_date() const { return trace_ && shown_prompt_ == prompt_; }
+    bool opening() const { return opening_; }
+    /// True while pins are carried over to a new trace: no step of its own for undo.
+    bool adapting() const { return adapting_; }
+
+    void open_model(const QString& reference);
+    void set_prompt(const PromptText&);
+    void set_options(const ViewOptions&);
+    void set_views(const OpenViews&);
+    void run_now();
+    void stop();
+
+    State state() const;
+    /// Undo, redo and sessions: everything at once; the selection again when the text has been run.
+    void restore(const State&);
+
+    QString file() const { return file_; }
+    void set_file(const QString&);
+    bool modified() const { return modified_; }
+    void set_modified(bool);
+
+Q_SIGNALS:
+    void changed(headlight::ui::Document::Change change);
+
+private:
+    void schedule_run();
+    void run();
+    void accept_model(OpenModel);
+    void accept_trace(std::shared_ptr<const trace::Trace>, std::shared_ptr<const analyze::HeadTable>, const PromptText&);
+    void carry_selection();
+    int pause_ms() const;
+
+    Jobs& jobs_;
+    QString device_;
+    SelectionModel selection_;
+    OpenModel model_;
+    PromptText prompt_, shown_prompt_;
+    ViewOptions options_;
+    OpenViews views_;
+    std::shared_ptr<const trace::Trace> trace_;
+    std::shared_ptr<const analyze::HeadTable> head_table_;
+    std::optional<figure::Selection> pending_selection_;
+    std::vector<std::string> selected_tokens_;  ///< of the last trace: what the pins stand on
+    QTimer pause_;
+    QString file_;
+    bool opening_ = false, adapting_ = false, modified_ = false;
+};
+
+/// The sentence a first start shows.
+extern const char* const example_sentence;
+
+}  // namespace headlight::ui

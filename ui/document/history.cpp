@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/document/history.h"
+
+#include <QDateTime>
+#include <QUndoCommand>
+
+namespace headlight::ui {
+
+namespace {
+
+enum class Kind { prompt = 1, options, selection };
+constexpr qint64 merge_ms = 700;
+
+}  // namespace
+
+class StateStep : public QUndoCommand {
+public:
+    StateStep(History& history, State before, State after, Kind kind)
+        : history_(history), before_(std::move(before)), after_(std::move(after)), kind_(kind),
+          time_(QDateTime::currentMSecsSinceEpoch()) {
+        setText(kind == Kind::prompt    ? History::tr("Edit text")
+                : kind == Kind::options ? History::tr("Change options")
+                                        : History::tr("Change selection"));
+    }
+
+    /// Every click is a step of its own; letters typed and a slider dragged are not.
+    int id() const override { return kind_ == Kind::selection ? -1 : static_cast<int>(kind_); }
+
+    bool mergeWith(const QUndoCommand* other) override {
+        const auto* next = static_cast<const StateStep*>(other);
+        if (next->time_ - time_ > merge_ms) return false;
+        after_ = next->after_;
+        time_ = next->time_;
+        return true;
+    }
+
+    void undo() override { restore(before_); }
+    void redo() override {
+        if (first_) {
+            first_ = false;  // done already: this step only remembers it
+            return;
+        }
+        restore(after_);
+    }
+    void set_selection(const figure::Selection& s) { after_.selection = s; }
+
+private:
+    void restore(const State& state) {
+        history_.restoring_ = true;
+        history_.document_.restore(state);
+        history_.last_ = history_.document_.state();
+        history_.restoring_ = false;
+    }
+
+    History& history_;
+    State before_, after_;
+    Kind kind_;
+    qint64 time_;
+    bool first_ = true;
+};
+
+History::History(Document& document, QObject* parent) : QObject(parent), document_(document), last_(document.state()) {
+    stack_.setUndoLimit(500);
+    connect(&document_, &Document::changed, this, [this](Document::Change change) {
+        if (change == Document::Change::trace) {
+            absorb();
+        } else if (change == Document::Change::prompt || change == Document::Change::options) {
+            look();
+        }
+    });
+    connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
+        if (!hover_only) look();
+    });
+}
+
+void History::clear() {
+    stack_.clear();
+    last_ = document_.state();
+}
+
+void History::look() {
+    if (restoring_ || document_.adapting()) return;
+    const State now = document_.state();
+    if (now == last_) return;
+    const Kind kind = now.prompt != last_.prompt     ? Kind::prompt
+                      : now.options != last_.options ? Kind::options
+                                                     : Kind::selection;
+    const State before = std::exchange(last_, now);
+    stack_.push(new StateStep(*this, before, now, kind));
+}
+
+/// Pins that moved with the text belong to the edit that moved them.
+void History::absorb() {
+    last_ = document_.state();
+    if (stack_.index() == 0 || stack_.index() != stack_.count()) return;
+    const auto* top = static_cast<const StateStep*>(stack_.command(stack_.index() - 1));
+    if (top->id() == static_cast<int>(Kind::prompt)) const_cast<StateStep*>(top)->set_selection(last_.selection);
+}
+
+}  // namespace headlight::ui

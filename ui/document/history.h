@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/document/document.h"
+
+#include <QUndoStack>
+
+namespace headlight::ui {
+
+/// Undo and redo over everything a State holds. It watches the document instead of being called by every widget, so
+/// that nothing can be changed without a step. Steps of one kind in quick succession (typing, a slider) are one.
+class History : public QObject {
+    Q_OBJECT
+public:
+    explicit History(Document&, QObject* parent = nullptr);
+    QUndoStack& stack() { return stack_; }
+    void clear();
+
+private:
+    void look();
+    void absorb();
+
+    Document& document_;
+    QUndoStack stack_;
+    State last_;
+    bool restoring_ = false;
+    friend class StateStep;
+};
+
+}  // namespace headlight::ui

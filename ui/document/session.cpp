@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/document/session.h"
+
+#include "headlight/base/error.h"
+#include "headlight/base/version.h"
+#include "headlight/io/atomic_file.h"
+#include "headlight/io/json_file.h"
+
+#include <array>
+
+namespace headlight::ui {
+
+namespace {
+
+using nlohmann::json;
+
+template <class Enum, std::size_t N>
+struct Names {
+    std::array<std::pair<Enum, const char*>, N> names;
+    const char* name(Enum value) const {
+        for (const auto& [e, n] : names) {
+            if (e == value) return n;
+        }
+        return names[0].second;
+    }
+    void read(const json& object, const char* key, Enum& value, const std::filesystem::path& file) const {
+        if (!object.contains(key)) return;
+        const std::string found = object.at(key).get<std::string>();
+        std::string known;
+        for (const auto& [e, n] : names) {
+            if (found == n) {
+                value = e;
+                return;
+            }
+            known += (known.empty() ? "" : ", ") + std::string(n);
+        }
+        throw Error(ErrorFacts{.problem = "The session has a value that is not known", .file = file.string(), .item = key,
+                               .expected = known, .found = found});
+    }
+};
+
+using Curve = figure::Transfer::Curve;
+using Filter = analyze::PairFilter;
+using Weighting = analyze::Weighting;
+using Cells = figure::ModelViewOptions::Cells;
+constexpr Names<Curve, 5> curves{{{{Curve::linear, "linear"}, {Curve::log, "log"}, {Curve::gamma, "gamma"}, {Curve::per_row, "per-row"}, {Curve::rank, "rank"}}}};
+constexpr Names<Filter, 5> filters{{{{Filter::all, "all"}, {Filter::a_to_a, "a-a"}, {Filter::b_to_b, "b-b"}, {Filter::a_to_b, "a-b"}, {Filter::b_to_a, "b-a"}}}};
+constexpr Names<Weighting, 3> weightings{{{{Weighting::attention, "attention"}, {Weighting::value_norm, "value-norm"}, {Weighting::output_norm, "output-norm"}}}};
+constexpr Names<Cells, 3> cells{{{{Cells::automatic, "automatic"}, {Cells::lines, "lines"}, {Cells::maps, "maps"}}}};
+constexpr Names<figure::HeadPalette, 2> palettes{{{{figure::HeadPalette::category10, "category10"}, {figure::HeadPalette::okabe_ito, "okabe-ito"}}}};
+constexpr Names<figure::Ramp, 4> ramps{{{{figure::Ramp::ink, "ink"}, {figure::Ramp::viridis, "viridis"}, {figure::Ramp::cividis, "cividis"}, {figure::Ramp::magma, "magma"}}}};
+constexpr Names<View, 4> views{{{{View::head, "head"}, {View::matrix, "matrix"}, {View::model, "model"}, {View::neuron, "neuron"}}}};
+
+template <class T>
+void read(const json& object, const char* key, T& value) {
+    if (object.contains(key)) value = object.at(key).get<T>();
+}
+
+json positions_json(const std::vector<Position>& positions) {
+    json array = json::array();
+    for (const Position p : positions) array.push_back(p.value);
+    return array;
+}
+
+std::vector<Position> positions_of(const json& array) {
+    std::vector<Position> positions;
+    for (const auto& p : array) positions.push_back(Position(p.get<std::int64_t>()));
+    return positions;
+}
+
+json options_json(const ViewOptions& o) {
+    return {{"curve", curves.name(o.transfer.curve)}, {"gamma", o.transfer.gamma}, {"threshold", o.transfer.threshold},
+            {"keep_mass", o.transfer.keep_mass}, {"filter", filters.name(o.pattern.filter)},
+            {"weighting", weightings.name(o.pattern.weighting)}, {"hide_first", o.pattern.hide_first},
+            {"hide_special", o.pattern.hide_special}, {"renormalise", o.pattern.renormalise},
+            {"merge_words", o.pattern.merge_words}, {"cells", cells.name(o.model_view.cells)},
+            {"pooled_by_mean", o.model_view.mean}, {"sorted", o.neuron_view.sorted},
+            {"expanded", o.neuron_view.expanded}, {"palette", palettes.name(o.palette)}, {"ramp", ramps.name(o.ramp)},
+            {"measure", o.measure}, {"finder", o.finder.toStdString()}};
+}
+
+void read_options(const json& j, ViewOptions& o, const std::filesystem::path& file) {
+    curves.read(j, "curve", o.transfer.curve, file);
+    read(j, "gamma", o.transfer.gamma);
+    read(j, "threshold", o.transfer.threshold);
+    read(j, "keep_mass", o.transfer.keep_mass);
+    filters.read(j, "filter", o.pattern.filter, file);
+    weightings.read(j, "weighting", o.pattern.weighting, file);
+    read(j, "hide_first", o.pattern.hide_first);
+    read(j, "hide_special", o.pattern.hide_special);
+    read(j, "renormalise", o.pattern.renormalise);
+    read(j, "merge_words", o.pattern.merge_words);
+    cells.read(j, "cells", o.model_view.cells, file);
+    read(j, "pooled_by_mean", o.model_view.mean);
+    read(j, "sorted", o.neuron_view.sorted);
+    read(j, "expanded", o.neuron_view.expanded);
+    palettes.read(j, "palette", o.palette, file);
+    ramps.read(j, "ramp", o.ramp, file);
+    read(j, "measure", o.measure);
+    std::string finder = o.finder.toStdString();
+    read(j, "finder", finder);
+    o.finder = QString::fromStdString(finder);
+}
+
+}  // namespace
+
+std::string to_json(const Session& s) {
+    json heads = json::array();
+    for (const Head h : s.state.selection.heads) heads.push_back(h.value);
+    const json document = {
+        {"format", "headlight-session"},
+        {"version", 1},
+        {"program", version()},
+        {"model", s.model.toStdString()},
+        {"text", s.state.prompt.text.toStdString()},
+        {"pair", s.state.prompt.pair.toStdString()},
+        {"has_pair", s.state.prompt.has_pair},
+        {"options", options_json(s.state.options)},
+        {"selection",
+         {{"layer", s.state.selection.layer.value},
+          {"heads", heads},
+          {"focus", s.state.selection.focus.head.value},
+          {"queries", positions_json(s.state.selection.pinned_queries)},
+          {"keys", positions_json(s.state.selection.pinned_keys)}}},
+        {"views", {{"left", views.name(s.views.left)}, {"right", views.name(s.views.right)}, {"split", s.views.split}}},
+    };
+    return document.dump(2) + "\n";
+}
+
+Session session_from_json(const std::string& text, const std::filesystem::path& file) {
+    const auto broken = [&](const std::string& found) {
+        return Error(ErrorFacts{.problem = "This is not a session that can be read", .file = file.string(), .found = found});
+    };
+    try {
+        const json j = json::parse(text);
+        if (!j.is_object() || j.value("format", "") != "headlight-session") throw broken("no \"format\": \"headlight-session\"");
+        if (j.value("version", 0) != 1) {
+            throw Error(ErrorFacts{.problem = "The session was written by another version", .file = file.string(), .item = "version",
+                                   .expected = "1", .found = j.value("version", json()).dump()});
+        }
+        Session s;
+        std::string model, prompt, pair;
+        read(j, "model", model);
+        read(j, "text", prompt);
+        read(j, "pair", pair);
+        read(j, "has_pair", s.state.prompt.has_pair);
+        s.model = QString::fromStdString(model);
+        s.state.prompt.text = QString::fromStdString(prompt);
+        s.state.prompt.pair = QString::fromStdString(pair);
+        if (j.contains("options")) read_options(j.at("options"), s.state.options, file);
+        if (j.contains("selection")) {
+            const json& sel = j.at("selection");
+            figure::Selection& out = s.state.selection;
+            read(sel, "layer", out.layer.value);
+            read(sel, "focus", out.focus.head.value);
+            out.focus.layer = out.layer;
+            if (sel.contains("heads")) {
+                for (const auto& h : sel.at("heads")) out.heads.push_back(Head(h.get<std::int64_t>()));
+            }
+            if (sel.contains("queries")) out.pinned_queries = positions_of(sel.at("queries"));
+            if (sel.contains("keys")) out.pinned_keys = positions_of(sel.at("keys"));
+        }
+        if (j.contains("views")) {
+            views.read(j.at("views"), "left", s.views.left, file);
+            views.read(j.at("views"), "right", s.views.right, file);
+            read(j.at("views"), "split", s.views.split);
+        }
+        return s;
+    } catch (const json::exception& error) {
+        throw broken(error.what());
+    }
+}
+
+void save_session(const Session& session, const std::filesystem::path& file) {
+    io::write_atomically(file, to_json(session));
+}
+
+Session load_session(const std::filesystem::path& file) { return session_from_json(io::read_text(file), file); }
+
+}  // namespace headlight::ui

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/app.h"
+
+#include "headlight/analyze/head_table.h"
+#include "headlight/figure/request.h"
+#include "headlight/io/atomic_file.h"
+#include "headlight/model/locate.h"
+#include "ui/style/appearance.h"
+#include "ui/window/main_window.h"
+
+#include <QApplication>
+#include <QDir>
+#include <QEventLoop>
+#include <QSettings>
+#include <QStandardPaths>
+#include <QTimer>
+
+#include <cstdio>
+#include <filesystem>
+
+namespace headlight::ui {
+
+namespace {
+
+constexpr QSize window_size{1440, 900};
+constexpr int longest_wait_ms = 120'000;
+
+struct Picture {
+    std::string file, caption;
+};
+
+/// Runs the event loop until nothing is in work and every view shows what it should; false when that never comes.
+bool settle(MainWindow& window) {
+    QEventLoop loop;
+    QTimer limit, poll;
+    bool done = false;
+    limit.setSingleShot(true);
+    QObject::connect(&limit, &QTimer::timeout, &loop, &QEventLoop::quit);
+    QObject::connect(&poll, &QTimer::timeout, &loop, [&] {
+        done = window.jobs().idle() && (window.document().up_to_date() || window.error_panel().isVisible());
+        if (done) loop.quit();
+    });
+    limit.start(longest_wait_ms);
+    poll.start(5);
+    loop.exec();
+    QCoreApplication::processEvents();
+    return done && window.document().trace();
+}
+
+Picture grab_window(MainWindow& window, const std::filesystem::path& folder, const std::string& theme, View view) {
+    window.show_view(view);
+    settle(window);
+    const std::string name = "window-" + view_name(view) + "-" + theme + ".png";
+    io::write_atomically_at(folder / name, [&](const std::filesystem::path& file) {
+        if (!window.grab().save(QString::fromStdString(file.string()))) {
+            throw Error(ErrorFacts{.problem = "The picture could not be written", .file = file.string()});
+        }
+    });
+    return {name, "The window, " + view_name(view) + " view, " + theme};
+}
+
+Picture write_view(MainWindow& window, const std::filesystem::path& folder, const std::string& theme, View view) {
+    figure::ExportOptions output;
+    output.style = style_for(Appearance::instance().theme(), window.document().options());
+    const auto selection = without_hover(window.document().selection().get());
+    const Recipe recipe = recipe_for(window.document().trace(), view, selection, window.document().options());
+    const auto request = request_for(recipe, selection, output);
+    const auto figure = make_figure(recipe);
+    const std::string name = view_name(view) + "-" + theme + ".png";
+    figure::export_figure(*figure, selection, figure::provenance_of(*recipe.trace, request, "png"), output, folder / name);
+    return {name, view_title(view).toStdString() + " view, " + theme};
+}
+
+std::string index_page(const std::vector<Picture>& pictures) {
+    std::string page = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Headlight: the views</title>\n"
+                       "<style>body{font:15px Inter,sans-serif;margin:32px;background:#f6f6f4;color:#1d2127}"
+                       "figure{margin:0 0 40px}img{max-width:100%;border:1px solid #e3e2de;border-radius:6px}"
+                       "figcaption{margin:0 0 8px;color:#6a7079}</style>\n<h1>Headlight</h1>\n<p>The views of the sentence “" +
+                       std::string(example_sentence) + "”, made by the program itself.</p>\n";
+    for (const Picture& p : pictures) {
+        page += "<figure><figcaption>" + p.caption + "</figcaption><img src=\"" + p.file + "\" alt=\"" + p.caption + "\"></figure>\n";
+    }
+    return page + "</html>\n";
+}
+
+}  // namespace
+
+int write_gallery(int& argc, char** argv, const std::string& folder) {
+    qputenv("QT_QPA_PLATFORM", "offscreen");
+    QApplication application(argc, argv);
+    QStandardPaths::setTestModeEnabled(true);  // neither a person's settings nor their autosave have a say here
+    QCoreApplication::setApplicationName(QStringLiteral("headlight-gallery"));
+    QSettings().clear();
+    Appearance::instance().start();
+    std::error_code ec;
+    std::filesystem::create_directories(folder, ec);
+    if (ec) throw Error(ErrorFacts{.problem = "The folder cannot be made", .file = folder, .found = ec.message()});
+
+    MainWindow window;
+    window.resize(window_size);
+    window.show();
+    window.open(QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size()));
+    if (!settle(window)) throw Error(ErrorFacts{.problem = window.error_panel().message().toStdString()});
+    std::vector<Picture> pictures;
+    for (const auto mode : {Appearance::Mode::light, Appearance::Mode::dark}) {
+        Appearance::instance().set_mode(mode);
+        const std::string theme = mode == Appearance::Mode::light ? "light" : "dark";
+        for (const View view : all_views) pictures.push_back(grab_window(window, folder, theme, view));
+        for (const View view : all_views) pictures.push_back(write_view(window, folder, theme, view));
+    }
+    io::write_atomically(std::filesystem::path(folder) / "index.html", index_page(pictures));
+    std::printf("%s\n", (std::filesystem::path(folder) / "index.html").string().c_str());
+    return 0;
+}
+
+}  // namespace headlight::ui

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/heads_panel.h"
+
+#include "headlight/figure/views.h"
+#include "ui/panels/head_row_delegate.h"
+#include "ui/style/appearance.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QMenu>
+#include <QRegularExpression>
+#include <QStyle>
+#include <QVBoxLayout>
+
+namespace headlight::ui {
+
+HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
+    : QWidget(parent), document_(document), mosaic_(new FigureCanvas(document.selection())), measure_(new QToolButton),
+      finder_(new QLineEdit), message_(new QLabel), count_(new QLabel), list_(new QTableView), model_(new HeadListModel(this)) {
+    setObjectName(QStringLiteral("HeadsPanel"));
+    setAttribute(Qt::WA_StyledBackground);
+    mosaic_->setAccessibleName(tr("All heads"));
+    mosaic_->set_margins(0, 0);
+    mosaic_->set_fitted(360);
+    measure_->setProperty("kind", "quiet");
+    measure_->setPopupMode(QToolButton::InstantPopup);
+    measure_->setAccessibleName(tr("Measure that tints the heads"));
+    measure_->setMenu(new QMenu(measure_));
+    finder_->setObjectName(QStringLiteral("Finder"));
+    finder_->setAccessibleName(tr("Find heads"));
+    finder_->setPlaceholderText(tr("induction > 0.3 and entropy < 1"));
+    finder_->setClearButtonEnabled(true);
+    message_->setProperty("role", "error");
+    message_->setWordWrap(true);
+    message_->hide();
+    count_->setProperty("role", "note");
+    list_->setModel(model_);
+    list_->setAccessibleName(tr("Heads found"));
+    list_->setItemDelegate(new HeadRowDelegate(document_, list_));
+    list_->setShowGrid(false);
+    list_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    list_->setSelectionMode(QAbstractItemView::SingleSelection);
+    list_->setSortingEnabled(true);
+    list_->sortByColumn(1, Qt::DescendingOrder);
+    list_->verticalHeader()->hide();
+    list_->verticalHeader()->setDefaultSectionSize(25);
+    list_->horizontalHeader()->setHighlightSections(false);
+    list_->horizontalHeader()->setSortIndicatorShown(false);
+    list_->horizontalHeader()->setMinimumSectionSize(40);
+    list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    list_->setMouseTracking(true);
+    list_->setTabKeyNavigation(false);
+    build_layout();
+
+    connect(&document_, &Document::changed, this, [this](Document::Change change) {
+        if (change == Document::Change::trace || change == Document::Change::options) refresh();
+    });
+    connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
+        if (!hover_only) show_current();
+    });
+    connect(&Appearance::instance(), &Appearance::changed, this, &HeadsPanel::refresh);
+    connect(mosaic_, &FigureCanvas::clicked, this, [this](const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
+        if (hit.head) document_.selection().focus_head(*hit.head, modifiers & Qt::ControlModifier);
+    });
+    connect(finder_, &QLineEdit::textEdited, this, [this](const QString& text) {
+        ViewOptions options = document_.options();
+        options.finder = text;
+        document_.set_options(options);
+    });
+    connect(list_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
+        if (!following_ && now.isValid()) document_.selection().focus_head(model_->heads()[std::size_t(now.row())]);
+    });
+    connect(list_, &QTableView::entered, this, [this](const QModelIndex& index) {
+        document_.selection().hover_head(model_->heads()[std::size_t(index.row())]);
+    });
+    list_->viewport()->installEventFilter(new LeaveFilter([this] { document_.selection().clear_hover(); }, list_));
+    refresh();
+}
+
+void HeadsPanel::build_layout() {
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(16, 10, 0, 8);
+    column->setSpacing(4);
+    const auto inset = [](QLayout* row) {
+        row->setContentsMargins(0, 0, 16, 0);
+        return row;
+    };
+    const auto title = [](const QString& text) {
+        auto* label = new QLabel(text);
+        label->setProperty("role", "title");
+        return label;
+    };
+    auto* heads = new QHBoxLayout;
+    heads->addWidget(title(tr("Heads")));
+    heads->addStretch();
+    heads->addWidget(measure_);
+    column->addLayout(inset(heads));
+    heads->setContentsMargins(0, 0, 12, 0);
+    auto* mosaic = new QHBoxLayout;
+    mosaic->addWidget(mosaic_);
+    column->addLayout(inset(mosaic));
+    column->addSpacing(12);
+    auto* line = new QHBoxLayout;
+    auto* rule = new QFrame;
+    rule->setProperty("role", "rule");
+    line->addWidget(rule);
+    column->addLayout(inset(line));
+    column->addSpacing(6);
+    auto* find = new QHBoxLayout;
+    find->addWidget(title(tr("Find heads")));
+    find->addStretch();
+    find->addWidget(count_);
+    column->addLayout(inset(find));
+    column->addSpacing(2);
+    auto* field = new QVBoxLayout;
+    field->setSpacing(2);
+    field->addWidget(finder_);
+    field->addWidget(message_);
+    column->addLayout(inset(field));
+    column->addSpacing(4);
+    column->addWidget(list_, 1);
+}
+
+std::vector<std::string> HeadsPanel::columns() const {
+    // The measure of the mosaic with its bar, then what the expression speaks of.
+    std::vector<std::string> shown{document_.options().measure};
+    const auto add = [&](const std::string& id) {
+        if (shown.size() < 3 && std::find(shown.begin(), shown.end(), id) == shown.end()) shown.push_back(id);
+    };
+    const QString expression = document_.options().finder;
+    for (const auto& measure : document_.head_table()->measures) {
+        const QRegularExpression word(QStringLiteral("\\b%1\\b").arg(QRegularExpression::escape(QString::fromStdString(measure.id))));
+        if (word.match(expression).hasMatch()) add(measure.id);
+    }
+    if (shown.size() == 1) add(shown[0] == "entropy" ? "induction" : "entropy");
+    return shown;
+}
+
+void HeadsPanel::refresh() {
+    const auto& table = document_.head_table();
+    if (finder_->text() != document_.options().finder) finder_->setText(document_.options().finder);
+    if (!table) {
+        mosaic_->set_figure(nullptr);
+        model_->show(nullptr, {}, {});
+        count_->clear();
+        return;
+    }
+    message_->hide();
+    finder_->setProperty("invalid", false);
+    try {
+        query_ = analyze::HeadQuery::parse(document_.options().finder.toStdString(), *table);
+    } catch (const Error& error) {
+        show_finder_error(error.facts());
+    }
+    refresh_menu();
+    following_ = true;
+    model_->show(table, columns(), query_);
+    following_ = false;
+    const int total = int(table->n_layers * table->n_heads), found = model_->rowCount();
+    count_->setText(found == total ? tr("%1 heads").arg(total) : tr("%1 of %2").arg(found).arg(total));
+    auto* header = list_->horizontalHeader();
+    header->setSectionResizeMode(0, QHeaderView::Fixed);
+    list_->setColumnWidth(0, 46);
+    for (int c = 1; c < model_->columnCount(); ++c) header->setSectionResizeMode(c, QHeaderView::Stretch);
+
+    std::vector<HeadId> dimmed;
+    if (!query_.empty()) {
+        for (std::int64_t l = 0; l < table->n_layers; ++l) {
+            for (std::int64_t h = 0; h < table->n_heads; ++h) {
+                const HeadId head{Layer(l), Head(h)};
+                if (!query_.matches(*table, head)) dimmed.push_back(head);
+            }
+        }
+    }
+    mosaic_->set_style(style_for_mosaic());
+    mosaic_->set_figure(figure::heads_mosaic(table, document_.options().measure, std::move(dimmed)));
+    show_current();
+}
+
+figure::Style HeadsPanel::style_for_mosaic() const {
+    figure::Style style;
+    style.theme = &Appearance::instance().theme();
+    style.palette = document_.options().palette;
+    style.ramp = document_.options().ramp;
+    return style;
+}
+
+/// The mistake is marked in the field itself, and said below it.
+void HeadsPanel::show_finder_error(const ErrorFacts& facts) {
+    QString text = QString::fromStdString(facts.problem);
+    if (!facts.expected.empty()) text += tr(": expected %1").arg(QString::fromStdString(facts.expected));
+    if (!facts.found.empty()) text += tr(", found %1").arg(QString::fromStdString(facts.found));
+    if (!facts.hint.empty()) text += QStringLiteral(". ") + QString::fromStdString(facts.hint);
+    const auto column = QRegularExpression(QStringLiteral("column (\\d+)")).match(QString::fromStdString(facts.item));
+    if (column.hasMatch()) {
+        const int at = std::clamp(column.captured(1).toInt() - 1, 0, int(finder_->text().size()));
+        const QString before = finder_->text().left(at).right(14), after = finder_->text().mid(at, 14);
+        text = QStringLiteral("%1<span style=\"text-decoration: underline\"><b>%2</b></span><br>%3")
+                   .arg(before.toHtmlEscaped(), after.isEmpty() ? QStringLiteral("&nbsp;…") : after.toHtmlEscaped(), text.toHtmlEscaped());
+    }
+    message_->setTextFormat(Qt::RichText);
+    message_->setText(text);
+    message_->show();
+    finder_->setProperty("invalid", true);
+}
+
+void HeadsPanel::refresh_menu() {
+    const auto& table = *document_.head_table();
+    QMenu* menu = measure_->menu();
+    menu->clear();
+    menu->setToolTipsVisible(true);
+    for (const auto& measure : table.measures) {
+        QAction* action = menu->addAction(QString::fromStdString(measure.title));
+        action->setCheckable(true);
+        action->setChecked(measure.id == document_.options().measure);
+        action->setToolTip(QString::fromStdString(measure.definition));
+        if (action->isChecked()) measure_->setText(QString::fromStdString(measure.id).replace('_', ' '));
+        connect(action, &QAction::triggered, this, [this, id = measure.id] {
+            ViewOptions options = document_.options();
+            options.measure = id;
+            document_.set_options(options);
+        });
+    }
+}
+
+void HeadsPanel::show_current() {
+    const int row = model_->row_of(document_.selection().get().focus);
+    following_ = true;
+    if (row < 0) {
+        list_->clearSelection();
+        list_->setCurrentIndex({});
+    } else if (list_->currentIndex().row() != row || !list_->selectionModel()->hasSelection()) {
+        list_->setCurrentIndex(model_->index(row, 0));
+    }
+    following_ = false;
+    list_->viewport()->update();
+}
+
+}  // namespace headlight::ui

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/canvas/figure_canvas.h"
+#include "ui/document/document.h"
+#include "ui/panels/head_list_model.h"
+
+#include <QLabel>
+#include <QLineEdit>
+#include <QTableView>
+#include <QToolButton>
+
+namespace headlight::ui {
+
+/// The left dock: all heads at once, tinted by a measure, and the finder below.
+class HeadsPanel : public QWidget {
+    Q_OBJECT
+public:
+    HeadsPanel(Document&, QWidget* parent = nullptr);
+
+    FigureCanvas& mosaic() { return *mosaic_; }
+    QLineEdit& finder() { return *finder_; }
+    QTableView& list() { return *list_; }
+    QLabel& finder_message() { return *message_; }
+    HeadListModel& model() { return *model_; }
+
+private:
+    void build_layout();
+    void refresh();
+    void refresh_menu();
+    void show_finder_error(const ErrorFacts&);
+    void show_current();
+    std::vector<std::string> columns() const;
+    figure::Style style_for_mosaic() const;
+
+    Document& document_;
+    FigureCanvas* mosaic_;
+    QToolButton* measure_;
+    QLineEdit* finder_;
+    QLabel *message_, *count_;
+    QTableView* list_;
+    HeadListModel* model_;
+    analyze::HeadQuery query_;  ///< the last expression that could be read
+    bool following_ = false;
+};
+
+}  // namespace headlight::ui

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QAbstractButton>
+#include <QColor>
+
+#include <optional>
+
+namespace headlight::ui {
+
+/// A name, a small bar and a number. A click copies the number in full.
+class NumberRow : public QAbstractButton {
+    Q_OBJECT
+public:
+    explicit NumberRow(const QString& name, QWidget* parent = nullptr);
+
+    void set_name(const QString& name);
+    /// `shown` is what is painted, `exact` what is copied and said in the tip.
+    void set_value(const QString& shown, const QString& exact);
+    /// Signed share -1..1 of the track; none: no bar.
+    void set_bar(std::optional<double> share, bool from_middle = true);
+    void set_bar_color(const QColor& color) { bar_color_ = color; }
+    void set_indent(bool indent) { indent_ = indent; }
+    /// Numbers of a list: the bar stands right after the name's column.
+    void set_wide_bar(bool wide) { wide_ = wide; }
+    QString exact() const { return exact_; }
+    QString shown() const { return shown_; }
+    QSize sizeHint() const override { return {200, 24}; }
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+
+private:
+    QString shown_, exact_;
+    std::optional<double> share_;
+    QColor bar_color_;
+    bool from_middle_ = true, indent_ = false, wide_ = false;
+};
+
+/// −0.14: a real minus, digits after the point by size.
+QString number_text(double value, int digits = 2);
+QString exact_text(double value);
+
+}  // namespace headlight::ui

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/prompt_bar.h"
+
+#include "ui/style/appearance.h"
+
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QLocale>
+#include <QStyle>
+#include <QVBoxLayout>
+
+namespace headlight::ui {
+
+QString bytes_text(std::int64_t bytes) {
+    const char* units[] = {"B", "kB", "MB", "GB", "TB"};
+    double value = static_cast<double>(bytes);
+    int unit = 0;
+    while (value >= 1000 && unit < 4) value /= 1000, ++unit;
+    return QStringLiteral("%1 %2").arg(value, 0, 'f', unit > 1 && value < 100 ? 1 : 0).arg(QLatin1String(units[unit]));
+}
+
+QString seconds_text(double seconds) {
+    if (seconds < 0.0995) return QStringLiteral("%1 ms").arg(seconds * 1e3, 0, 'f', seconds < 0.00995 ? 1 : 0);
+    if (seconds < 1) return QStringLiteral("%1 ms").arg(seconds * 1e3, 0, 'f', 0);
+    return QStringLiteral("%1 s").arg(seconds, 0, 'f', seconds < 9.95 ? 2 : 1);
+}
+
+namespace {
+
+QToolButton* square_button(const QString& icon_name, const QString& name, const QString& tip) {
+    auto* button = new QToolButton;
+    button->setProperty("kind", "button");
+    button->setProperty("square", true);
+    button->setIcon(icon(icon_name));
+    button->setIconSize({16, 16});
+    button->setAccessibleName(name);
+    button->setToolTip(tip);
+    button->setFixedSize(32, 32);
+    return button;
+}
+
+}  // namespace
+
+PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
+    : QWidget(parent), document_(document), jobs_(jobs), model_(new QPushButton), text_(new PromptEdit), pair_(new PromptEdit),
+      run_(new QPushButton(tr("Run"))), tokens_(new TokenStrip(document)), facts_(new QLabel) {
+    setObjectName(QStringLiteral("PromptBar"));
+    setAttribute(Qt::WA_StyledBackground);
+    model_->setObjectName(QStringLiteral("ModelButton"));
+    model_->setProperty("kind", "button");
+    model_->setAccessibleName(tr("Model"));
+    model_->setMinimumWidth(138);
+    model_->setMaximumWidth(240);
+    model_->setFixedHeight(32);
+    text_->setObjectName(QStringLiteral("Prompt"));
+    text_->setAccessibleName(tr("Text"));
+    text_->setPlaceholderText(tr("Type a sentence"));
+    pair_->setObjectName(QStringLiteral("PairPrompt"));
+    pair_->setAccessibleName(tr("Sentence B"));
+    pair_->setPlaceholderText(tr("Sentence B"));
+    run_->setProperty("kind", "primary");
+    run_->setFixedSize(70, 32);
+    run_->setToolTip(tr("Run now (Ctrl+Return)"));
+    swap_ = square_button(QStringLiteral("swap"), tr("Sentence pair"), tr("Show or hide the line for sentence B"));
+    swap_->setCheckable(true);
+    more_ = square_button(QStringLiteral("more"), tr("Menu"), tr("Everything else"));
+    more_->setPopupMode(QToolButton::InstantPopup);
+    facts_->setProperty("role", "note");
+    facts_->setFont(figure::ui_font(12));
+    facts_->setObjectName(QStringLiteral("RunFacts"));
+
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(16, 14, 16, 7);
+    column->setSpacing(9);
+    auto* row = new QHBoxLayout;
+    row->setSpacing(12);
+    auto* texts = new QVBoxLayout;
+    texts->setSpacing(6);
+    texts->addWidget(text_);
+    texts->addWidget(pair_);
+    row->addWidget(model_, 0, Qt::AlignTop);
+    row->addLayout(texts, 1);
+    auto* buttons = new QHBoxLayout;
+    buttons->setSpacing(8);
+    buttons->addWidget(run_, 0, Qt::AlignTop);
+    buttons->addWidget(swap_, 0, Qt::AlignTop);
+    buttons->addWidget(more_, 0, Qt::AlignTop);
+    row->addLayout(buttons);
+    column->addLayout(row);
+    auto* strip = new QHBoxLayout;
+    strip->setSpacing(16);
+    strip->addWidget(tokens_, 1);
+    strip->addWidget(facts_, 0, Qt::AlignVCenter);
+    column->addLayout(strip);
+
+    connect(text_, &PromptEdit::edited, this, &PromptBar::edited);
+    connect(pair_, &PromptEdit::edited, this, &PromptBar::edited);
+    connect(text_, &PromptEdit::run_asked, &document_, &Document::run_now);
+    connect(pair_, &PromptEdit::run_asked, &document_, &Document::run_now);
+    connect(swap_, &QToolButton::clicked, this, &PromptBar::toggle_pair);
+    connect(run_, &QPushButton::clicked, this, [this] {
+        if (stop_shown_) {
+            document_.stop();
+        } else {
+            document_.run_now();
+        }
+    });
+    connect(&document_, &Document::changed, this, &PromptBar::show_document);
+    // Stop appears only for work that lasts: a button that flickers at every key helps nobody.
+    show_stop_.setSingleShot(true);
+    show_stop_.setInterval(250);
+    connect(&show_stop_, &QTimer::timeout, this, [this] {
+        stop_shown_ = true;
+        show_running();
+    });
+    const auto lane_changed = [this](Jobs::Lane lane) {
+        if (lane != Jobs::Lane::model) return;
+        if (jobs_.busy(lane)) {
+            if (!stop_shown_) show_stop_.start();
+        } else {
+            show_stop_.stop();
+            stop_shown_ = false;
+            show_running();
+        }
+    };
+    connect(&jobs_, &Jobs::started, this, lane_changed);
+    connect(&jobs_, &Jobs::finished, this, lane_changed);
+    show_document();
+}
+
+void PromptBar::toggle_pair() {
+    PromptText prompt = document_.prompt();
+    prompt.has_pair = !prompt.has_pair;
+    document_.set_prompt(prompt);
+    (prompt.has_pair ? pair_ : text_)->setFocus();
+}
+
+void PromptBar::edited() {
+    PromptText prompt = document_.prompt();
+    prompt.text = text_->toPlainText();
+    prompt.pair = pair_->toPlainText();
+    document_.set_prompt(prompt);
+}
+
+void PromptBar::show_running() {
+    run_->setText(stop_shown_ ? tr("Stop") : tr("Run"));
+    run_->setToolTip(stop_shown_ ? tr("Stop") : tr("Run now (Ctrl+Return)"));
+}
+
+void PromptBar::show_document() {
+    const PromptText& prompt = document_.prompt();
+    text_->show_text(prompt.text);
+    pair_->show_text(prompt.pair);
+    pair_->setVisible(prompt.has_pair);
+    swap_->setChecked(prompt.has_pair);
+    const auto& model = document_.model().model;
+    const QString name = model ? QString::fromStdString(model->config().name) : tr("Open a model");
+    model_->setText(fontMetrics().elidedText(name, Qt::ElideMiddle, 180));
+    if (const auto& trace = document_.trace()) {
+        facts_->setText(tr("%1 tokens · %2 · %3").arg(QLocale(QLocale::English).toString(qlonglong(trace->tokens())), seconds_text(trace->info().seconds),
+                                                      bytes_text(trace->bytes())));
+        facts_->setToolTip(tr("Length of the input, time of the run, memory of what was kept"));
+    } else {
+        facts_->clear();
+    }
+}
+
+}  // namespace headlight::ui

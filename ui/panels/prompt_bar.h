@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/document/document.h"
+#include "ui/panels/prompt_edit.h"
+#include "ui/panels/token_strip.h"
+
+#include <QLabel>
+#include <QPushButton>
+#include <QToolButton>
+
+namespace headlight::ui {
+
+/// The top of the window: model, text (and sentence B), Run or Stop, menus; below it the tokens.
+class PromptBar : public QWidget {
+    Q_OBJECT
+public:
+    PromptBar(Document&, Jobs&, QWidget* parent = nullptr);
+
+    PromptEdit& text() { return *text_; }
+    PromptEdit& pair() { return *pair_; }
+    TokenStrip& tokens() { return *tokens_; }
+    QPushButton& model_button() { return *model_; }
+    QToolButton& more_button() { return *more_; }
+    void toggle_pair();
+
+private:
+    void edited();
+    void show_document();
+    void show_running();
+
+    Document& document_;
+    Jobs& jobs_;
+    QPushButton* model_;
+    QToolButton *swap_, *more_;
+    PromptEdit *text_, *pair_;
+    QPushButton* run_;
+    TokenStrip* tokens_;
+    QLabel* facts_;
+    QTimer show_stop_;
+    bool stop_shown_ = false;
+};
+
+/// "1.9 MB"
+QString bytes_text(std::int64_t);
+/// "14 ms"
+QString seconds_text(double);
+
+}  // namespace headlight::ui

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QPlainTextEdit>
+
+namespace headlight::ui {
+
+/// A text field of one line that grows to a few when the text does. Return asks for a run, Shift+Return breaks the line,
+/// and undo is the window's, so that one Ctrl+Z covers text, pins and options.
+class PromptEdit : public QPlainTextEdit {
+    Q_OBJECT
+public:
+    explicit PromptEdit(QWidget* parent = nullptr);
+    /// Replaces the text without an echo of edited(), the caret kept as near as can be.
+    void show_text(const QString&);
+    QSize sizeHint() const override;
+
+Q_SIGNALS:
+    void edited(const QString& text);
+    void run_asked();
+
+protected:
+    bool event(QEvent*) override;
+    void keyPressEvent(QKeyEvent*) override;
+    void resizeEvent(QResizeEvent*) override;
+    bool canInsertFromMimeData(const QMimeData*) const override;
+    void insertFromMimeData(const QMimeData*) override;
+
+private:
+    void fit();
+    int lines_ = 1;
+};
+
+}  // namespace headlight::ui

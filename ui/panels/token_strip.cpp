@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/token_strip.h"
+
+#include "ui/style/appearance.h"
+
+#include <QFontMetrics>
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QPainter>
+#include <QScrollBar>
+#include <QToolTip>
+
+#include <algorithm>
+
+namespace headlight::ui {
+
+namespace {
+
+constexpr int chip_height = 24, chip_gap = 4, chip_padding = 8, sentence_gap = 12, top = 2;
+QFont chip_font() { return figure::ui_font(12.5); }
+
+}  // namespace
+
+TokenStrip::TokenStrip(Document& document, QWidget* parent) : QAbstractScrollArea(parent), document_(document) {
+    setObjectName(QStringLiteral("TokenStrip"));
+    setAccessibleName(tr("Tokens"));
+    setFrameShape(QFrame::NoFrame);
+    setProperty("kind", "canvas");
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setFocusPolicy(Qt::StrongFocus);
+    setFixedHeight(30);
+    viewport()->setMouseTracking(true);
+    connect(&document_, &Document::changed, this, [this](Document::Change change) {
+        if (change == Document::Change::trace) rebuild();
+    });
+    connect(&document_.selection(), &SelectionModel::changed, this, [this] { viewport()->update(); });
+    connect(&Appearance::instance(), &Appearance::changed, viewport(), qOverload<>(&QWidget::update));
+}
+
+void TokenStrip::rebuild() {
+    chips_.clear();
+    width_ = 0;
+    if (const auto& trace = document_.trace()) {
+        const QFontMetricsF metrics(chip_font());
+        const auto& sequence = trace->encoding().sequence;
+        int sentence = 0;
+        for (const text::TokenLabel& label : trace->labels()) {
+            Chip chip;
+            const std::size_t index = chips_.size();
+            if (index < sequence.size() && sequence[index] == 1) sentence = 1;
+            chip.sentence = sentence;
+            chip.faint = QString::fromStdString(label.continuation);
+            chip.text = QString::fromStdString(label.text);
+            chip.special = label.special;
+            chip.faint_width = int(metrics.horizontalAdvance(chip.faint));
+            chip.width = std::max(18, int(std::ceil(metrics.horizontalAdvance(chip.text))) + chip.faint_width + 2 * chip_padding);
+            if (index > 0 && chips_.back().sentence != sentence) width_ += sentence_gap;
+            chip.x = width_;
+            width_ += chip.width + chip_gap;
+            chips_.push_back(std::move(chip));
+        }
+        width_ -= chip_gap;
+    }
+    update_range();
+    viewport()->update();
+}
+
+void TokenStrip::update_range() {
+    horizontalScrollBar()->setRange(0, std::max(0, width_ - viewport()->width()));
+    horizontalScrollBar()->setPageStep(viewport()->width());
+    horizontalScrollBar()->setSingleStep(40);
+}
+
+void TokenStrip::resizeEvent(QResizeEvent*) { update_range(); }
+
+QRect TokenStrip::chip_rect(Position p) const {
+    if (p.value < 0 || p.value >= static_cast<std::int64_t>(chips_.size())) return {};
+    const Chip& chip = chips_[static_cast<std::size_t>(p.value)];
+    return {chip.x - horizontalScrollBar()->value(), top, chip.width, chip_height};
+}
+
+void TokenStrip::reveal(Position p) {
+    const QRect rect = chip_rect(p);
+    if (rect.isNull()) return;
+    QScrollBar* bar = horizontalScrollBar();
+    if (rect.left() < 24) bar->setValue(bar->value() + rect.left() - 48);
+    if (rect.right() > viewport()->width() - 24) bar->setValue(bar->value() + rect.right() - viewport()->width() + 48);
+}
+
+std::vector<Position> TokenStrip::find(const QString& text) const {
+    std::vector<Position> found;
+    for (std::size_t i = 0; i < chips_.size(); ++i) {
+        if (!text.isEmpty() && chips_[i].text.contains(text, Qt::CaseInsensitive)) found.push_back(Position(std::int64_t(i)));
+    }
+    return found;
+}
+
+std::optional<Position> TokenStrip::at(QPointF p) const {
+    const int x = int(p.x()) + horizontalScrollBar()->value();
+    const auto after = std::upper_bound(chips_.begin(), chips_.end(), x, [](int value, const Chip& c) { return value < c.x; });
+    if (after == chips_.begin()) return std::nullopt;
+    const Chip& chip = *(after - 1);
+    if (x >= chip.x + chip.width) return std::nullopt;
+    return Position(after - 1 - chips_.begin());
+}
+
+void TokenStrip::paint_chip(QPainter& painter, const Chip& chip, std::size_t index) const {
+    const figure::Theme& theme = Appearance::instance().theme();
+    const figure::Selection& s = document_.selection().get();
+    const Position here(static_cast<std::int64_t>(index));
+    const auto has = [&](const std::vector<Position>& pins) { return std::find(pins.begin(), pins.end(), here) != pins.end(); };
+    const bool query = s.hover_query == here || has(s.pinned_queries);
+    const bool key = s.hover_key == here || has(s.pinned_keys);
+    const QRectF box = QRectF(chip_rect(here)).adjusted(0.5, 0.5, -0.5, -0.5);
+    QColor edge = Qt::transparent;
+    if (key) edge = figure::head_color(theme, document_.options().palette, s.focus.head.value);
+    if (query) edge = theme.accent;
+    painter.setPen(QPen(edge, 1));
+    painter.setBrush(query || key ? theme.accent_soft : theme.chip);
+    painter.drawRoundedRect(box, 4, 4);
+    if (query && key) {  // a token that looks at itself: the key's colour inside the query's
+        painter.setPen(QPen(figure::head_color(theme, document_.options().palette, s.focus.head.value), 1));
+        painter.drawRoundedRect(box.adjusted(1.5, 1.5, -1.5, -1.5), 3, 3);
+    }
+    const double text_width = chip.width - 2 * chip_padding;
+    QRectF text_box(box.left() + std::max(0.0, (chip.width - text_width) / 2) - 0.5, box.top(), text_width + 2, box.height());
+    if (chip.width == 18) text_box = box;
+    painter.setPen(theme.faint);
+    if (!chip.faint.isEmpty()) {
+        painter.drawText(text_box, Qt::AlignVCenter | Qt::AlignLeft, chip.faint);
+        text_box.adjust(chip.faint_width, 0, 0, 0);
+    }
+    painter.setPen(chip.special ? theme.muted : theme.text);
+    painter.drawText(text_box, (chip.width == 18 ? Qt::AlignHCenter : Qt::AlignLeft) | Qt::AlignVCenter, chip.text);
+}
+
+void TokenStrip::paintEvent(QPaintEvent* event) {
+    QPainter painter(viewport());
+    const figure::Theme& theme = Appearance::instance().theme();
+    painter.fillRect(event->rect(), theme.bar);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setFont(chip_font());
+    const int from = horizontalScrollBar()->value() + event->rect().left(), to = from + event->rect().width();
+    auto first = std::lower_bound(chips_.begin(), chips_.end(), from, [](const Chip& c, int x) { return c.x + c.width < x; });
+    for (; first != chips_.end() && first->x <= to; ++first) paint_chip(painter, *first, std::size_t(first - chips_.begin()));
+    // A fade says that the line goes on.
+    const auto fade = [&](QRect area, bool left) {
+        QLinearGradient gradient(area.topLeft(), area.topRight());
+        QColor clear = theme.bar;
+        clear.setAlpha(0);
+        gradient.setColorAt(0, left ? theme.bar : clear);
+        gradient.setColorAt(1, left ? clear : theme.bar);
+        painter.fillRect(area, gradient);
+    };
+    const QScrollBar* bar = horizontalScrollBar();
+    if (bar->value() > bar->minimum()) fade(QRect(0, 0, 32, height()), true);
+    if (bar->value() < bar->maximum()) fade(QRect(viewport()->width() - 32, 0, 32, height()), false);
+}
+
+void TokenStrip::mouseMoveEvent(QMouseEvent* event) {
+    if (drag_from_ && event->buttons() & Qt::LeftButton) {
+        const int moved = int(event->position().x() - drag_from_->x());
+        if (std::abs(moved) > 6) dragging_ = true;
+        if (dragging_) return horizontalScrollBar()->setValue(drag_value_ - moved);
+    }
+    const auto position = at(event->position());
+    viewport()->setCursor(position ? Qt::PointingHandCursor : Qt::ArrowCursor);
+    document_.selection().hover_position(position);
+}
+
+void TokenStrip::mousePressEvent(QMouseEvent* event) {
+    drag_from_ = event->position();
+    drag_value_ = horizontalScrollBar()->value();
+    dragging_ = false;
+}
+
+void TokenStrip::mouseReleaseEvent(QMouseEvent* event) {
+    drag_from_.reset();
+    if (std::exchange(dragging_, false) || event->button() != Qt::LeftButton) return;
+    const auto position = at(event->position());
+    if (!position) return;
+    const bool add = event->modifiers() & Qt::ControlModifier;
+    if (event->modifiers() & Qt::ShiftModifier) {
+        document_.selection().pin_key(*position, add);
+    } else {
+        document_.selection().pin_query(*position, add);
+    }
+}
+
+void TokenStrip::wheelEvent(QWheelEvent* event) {
+    const QPoint delta = event->pixelDelta().isNull() ? event->angleDelta() / 2 : event->pixelDelta();
+    horizontalScrollBar()->setValue(horizontalScrollBar()->value() - (delta.x() ? delta.x() : delta.y()));
+    event->accept();
+}
+
+bool TokenStrip::viewportEvent(QEvent* event) {
+    if (event->type() == QEvent::Leave) document_.selection().clear_hover();
+    if (event->type() == QEvent::ToolTip && document_.trace()) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        if (const auto p = at(help->pos())) {
+            const auto& encoding = document_.trace()->encoding();
+            const auto i = static_cast<std::size_t>(p->value);
+            const QString text = tr("%1   position %2, id %3, vocabulary entry %4")
+                                     .arg(chips_[i].text).arg(p->value).arg(encoding.ids[i])
+                                     .arg(QString::fromStdString(encoding.tokens[i]));
+            QToolTip::showText(help->globalPos(), text, viewport(), chip_rect(*p));
+        } else {
+            QToolTip::hideText();
+        }
+        return true;
+    }
+    return QAbstractScrollArea::viewportEvent(event);
+}
+
+void TokenStrip::keyPressEvent(QKeyEvent* event) {
+    SelectionModel& selection = document_.selection();
+    switch (event->key()) {
+        case Qt::Key_Left: selection.step_query(-1); break;
+        case Qt::Key_Right: selection.step_query(1); break;
+        case Qt::Key_Home: selection.pin_query(Position(0), false); break;
+        case Qt::Key_End: selection.pin_query(Position(std::int64_t(chips_.size()) - 1), false); break;
+        default: return event->ignore();
+    }
+    if (const auto query = selection.get().query()) reveal(*query);
+}
+
+}  // namespace headlight::ui

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/document/document.h"
+
+#include <QAbstractScrollArea>
+
+namespace headlight::ui {
+
+/// One chip per token on one line that scrolls and never wraps. Hover and click select the position everywhere:
+/// a click the query, Shift+click the key, Ctrl+click adds.
+class TokenStrip : public QAbstractScrollArea {
+    Q_OBJECT
+public:
+    TokenStrip(Document&, QWidget* parent = nullptr);
+
+    /// In the strip's viewport; empty outside of the text.
+    QRect chip_rect(Position) const;
+    void reveal(Position);
+    /// Tokens whose text contains this (no case), in order.
+    std::vector<Position> find(const QString& text) const;
+    QSize sizeHint() const override { return {400, 28}; }
+    QSize minimumSizeHint() const override { return {80, 28}; }
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+    void resizeEvent(QResizeEvent*) override;
+    void mouseMoveEvent(QMouseEvent*) override;
+    void mousePressEvent(QMouseEvent*) override;
+    void mouseReleaseEvent(QMouseEvent*) override;
+    void wheelEvent(QWheelEvent*) override;
+    bool viewportEvent(QEvent*) override;
+    void keyPressEvent(QKeyEvent*) override;
+    void scrollContentsBy(int, int) override { viewport()->update(); }
+
+private:
+    struct Chip {
+        QString faint, text;  ///< continuation mark, then the token
+        int x = 0, width = 0, faint_width = 0;
+        bool special = false;
+        int sentence = 0;
+    };
+    void rebuild();
+    void update_range();
+    std::optional<Position> at(QPointF) const;
+    void paint_chip(QPainter&, const Chip&, std::size_t index) const;
+
+    Document& document_;
+    std::vector<Chip> chips_;
+    int width_ = 0;
+    std::optional<QPointF> drag_from_;
+    int drag_value_ = 0;
+    bool dragging_ = false;
+};
+
+}  // namespace headlight::ui

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/document/document.h"
+#include "ui/panels/ring_toggle.h"
+#include "ui/panels/transfer_popover.h"
+
+#include <QToolButton>
+#include <QWidget>
+
+#include <functional>
+#include <map>
+
+namespace headlight::ui {
+
+/// Above the canvas: the views as tabs, and at the right how weights are prepared and drawn, shared by all views.
+class ToolRow : public QWidget {
+    Q_OBJECT
+public:
+    ToolRow(Document&, QWidget* parent = nullptr);
+
+    /// The view of the side that has the focus.
+    void set_view(View);
+    QToolButton& tab(View view) { return *tabs_.at(view); }
+    TransferPopover& transfer() { return *popover_; }
+    void open_transfer() { popover_->open_below(transfer_); }
+    RingToggle& hide_sinks() { return *sinks_; }
+    RingToggle& hide_special() { return *special_; }
+    RingToggle& words() { return *words_; }
+    QToolButton& pair_filter() { return *filter_; }
+    QToolButton& split() { return *split_; }
+
+Q_SIGNALS:
+    void view_asked(headlight::ui::View view);
+
+private:
+    QToolButton* menu_button(const QString& name);
+    void build_menus();
+    void show_document();
+    void edit(const std::function<void(ViewOptions&)>&);
+
+    Document& document_;
+    View view_ = View::head;
+    std::map<View, QToolButton*> tabs_;
+    QToolButton *drawing_, *transfer_, *filter_, *split_;
+    RingToggle *sinks_, *special_, *words_;
+    TransferPopover* popover_;
+};
+
+QString filter_name(analyze::PairFilter);
+
+}  // namespace headlight::ui

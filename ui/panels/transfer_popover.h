@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/document/document.h"
+
+#include <QFrame>
+#include <QRadioButton>
+#include <QSlider>
+
+#include <vector>
+
+class QLabel;
+
+namespace headlight::ui {
+
+/// From weight to strength of drawing: curve, threshold, share of the mass that is kept. One for all views.
+class TransferPopover : public QFrame {
+    Q_OBJECT
+public:
+    explicit TransferPopover(Document&, QWidget* parent = nullptr);
+    /// Below a button, inside the screen.
+    void open_below(QWidget* button);
+    QSlider& threshold() { return *threshold_; }
+    QSlider& keep_mass() { return *keep_mass_; }
+    QRadioButton& curve(figure::Transfer::Curve curve) { return *curves_[static_cast<std::size_t>(curve)]; }
+
+private:
+    void show_document();
+    void take();
+
+    Document& document_;
+    std::vector<QRadioButton*> curves_;
+    QSlider *gamma_, *threshold_, *keep_mass_;
+    QLabel *gamma_value_, *threshold_value_, *keep_mass_value_;
+    bool showing_ = false;
+};
+
+QString curve_name(const figure::Transfer&);
+
+}  // namespace headlight::ui

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Every action of the window, once: menus, shortcuts and the command palette show the same list.
+#include "ui/canvas/recipe.h"
+#include "ui/dialogs/about.h"
+#include "ui/dialogs/export_dialog.h"
+#include "ui/dialogs/tour.h"
+#include "ui/style/appearance.h"
+#include "ui/window/command_palette.h"
+#include "ui/window/main_window.h"
+
+#include "headlight/model/locate.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QInputDialog>
+#include <QMenu>
+#include <QSettings>
+
+namespace headlight::ui {
+
+QAction* MainWindow::add(const QString& name, const QString& text, const QKeySequence& shortcut, std::function<void()> run) {
+    auto* action = new QAction(text, this);
+    action->setObjectName(name);
+    action->setShortcut(shortcut);
+    connect(action, &QAction::triggered, this, std::move(run));
+    addAction(action);
+    actions_.push_back(action);
+    return action;
+}
+
+QAction* MainWindow::action(const QString& name) const {
+    for (QAction* action : actions_) {
+        if (action->objectName() == name) return action;
+    }
+    return nullptr;
+}
+
+void MainWindow::make_actions() {
+    make_file_actions();
+    make_edit_actions();
+    make_view_actions();
+    make_selection_actions();
+    make_help_actions();
+    auto* more = new QMenu(this);
+    prompt_bar_->more_button().setMenu(more);
+    prompt_bar_->model_button().setMenu(new QMenu(this));
+    fill_model_menu();
+    fill_more_menu();
+}
+
+void MainWindow::make_file_actions() {
+    add(QStringLiteral("open-folder"), tr("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
+    add(QStringLiteral("open-name"), tr("Open model by name …"), {}, [this] { open_by_name(); });
+    add(QStringLiteral("open-session"), tr("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O), [this] { open_session_dialog(); });
+    add(QStringLiteral("save"), tr("Save session"), QKeySequence::Save, [this] { save(false); });
+    add(QStringLiteral("save-as"), tr("Save session as …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), [this] { save(true); });
+    add(QStringLiteral("export"), tr("Export figure …"), QKeySequence(Qt::CTRL | Qt::Key_E), [this] { export_figure(); });
+    add(QStringLiteral("copy-image"), tr("Copy image"), QKeySequence::Copy, [this] { copy_image(); });
+    add(QStringLiteral("copy-command"), tr("Copy as command"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), [this] {
+        const QString command = command_for_shown();
+        if (command.isEmpty()) return;
+        QApplication::clipboard()->setText(command);
+        status_->say(tr("Copied: %1").arg(command));
+    });
+    add(QStringLiteral("quit"), tr("Quit"), QKeySequence::Quit, [this] { close(); });
+}
+
+void MainWindow::make_edit_actions() {
+    QUndoStack& stack = history_->stack();
+    QAction* undo = add(QStringLiteral("undo"), tr("Undo"), QKeySequence::Undo, [this] { history_->stack().undo(); });
+    QAction* redo = add(QStringLiteral("redo"), tr("Redo"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z), [this] { history_->stack().redo(); });
+    undo->setEnabled(false);
+    redo->setEnabled(false);
+    connect(&stack, &QUndoStack::canUndoChanged, undo, &QAction::setEnabled);
+    connect(&stack, &QUndoStack::canRedoChanged, redo, &QAction::setEnabled);
+    add(QStringLiteral("run"), tr("Run now"), QKeySequence(Qt::CTRL | Qt::Key_Return), [this] { document_->run_now(); });
+    add(QStringLiteral("stop"), tr("Stop"), {}, [this] { document_->stop(); });
+    add(QStringLiteral("edit-text"), tr("Edit the text"), QKeySequence(Qt::CTRL | Qt::Key_L), [this] {
+        prompt_bar_->text().setFocus();
+        prompt_bar_->text().selectAll();
+    });
+    add(QStringLiteral("pair"), tr("Sentence pair on or off"), {}, [this] { prompt_bar_->toggle_pair(); });
+    add(QStringLiteral("find-heads"), tr("Find heads"), QKeySequence::Find, [this] {
+        heads_->finder().setFocus();
+        heads_->finder().selectAll();
+    });
+    add(QStringLiteral("search-tokens"), tr("Search tokens"), QKeySequence(Qt::Key_Slash), [this] { search_tokens(); });
+    add(QStringLiteral("palette"), tr("All commands"), QKeySequence(Qt::CTRL | Qt::Key_K), [this] { open_palette(); });
+}
+
+void MainWindow::make_view_actions() {
+    int number = 1;
+    for (const View view : all_views) {
+        add(QStringLiteral("view-") + QString::fromStdString(view_name(view)), tr("%1 view").arg(view_title(view)),
+            QKeySequence(Qt::Key_0 + number++), [this, view] { show_view(view); });
+    }
+    add(QStringLiteral("split"), tr("Two views side by side"), QKeySequence(Qt::CTRL | Qt::Key_Backslash), [this] {
+        OpenViews views = document_->views();
+        views.split = !views.split;
+        document_->set_views(views);
+    });
+    add(QStringLiteral("heads-panel"), tr("Heads panel on or off"), {}, [this] { heads_->setVisible(!heads_->isVisible()); });
+    add(QStringLiteral("inspector"), tr("Inspector on or off"), QKeySequence(Qt::Key_F9), [this] { inspector_->setVisible(!inspector_->isVisible()); });
+    add(QStringLiteral("zoom-in"), tr("Zoom in"), QKeySequence::ZoomIn, [this] {
+        FigureCanvas& canvas = active_pane().canvas();
+        canvas.zoom_by(1.4, QRectF(canvas.viewport()->rect()).center());
+    });
+    add(QStringLiteral("zoom-out"), tr("Zoom out"), QKeySequence::ZoomOut, [this] {
+        FigureCanvas& canvas = active_pane().canvas();
+        canvas.zoom_by(1 / 1.4, QRectF(canvas.viewport()->rect()).center());
+    });
+    add(QStringLiteral("zoom-fit"), tr("Zoom to fit"), QKeySequence(Qt::CTRL | Qt::Key_0), [this] { active_pane().canvas().zoom_to_fit(); });
+    add(QStringLiteral("transfer"), tr("How weights are drawn"), QKeySequence(Qt::CTRL | Qt::Key_T), [this] { tools_->open_transfer(); });
+    add(QStringLiteral("hide-sinks"), tr("Hide sinks on or off"), {}, [this] { tools_->hide_sinks().click(); });
+    add(QStringLiteral("hide-special"), tr("Hide special tokens on or off"), {}, [this] { tools_->hide_special().click(); });
+    add(QStringLiteral("words"), tr("Merge sub-words on or off"), {}, [this] { tools_->words().click(); });
+    const auto options = [this](auto change) {
+        return [this, change] {
+            ViewOptions o = document_->options();
+            change(o);
+            document_->set_options(o);
+        };
+    };
+    using figure::HeadPalette;
+    using figure::Ramp;
+    add(QStringLiteral("heads-category10"), tr("Head colours: BertViz"), {}, options([](ViewOptions& o) { o.palette = HeadPalette::category10; }));
+    add(QStringLiteral("heads-okabe-ito"), tr("Head colours: colour-blind safe (Okabe-Ito)"), {}, options([](ViewOptions& o) { o.palette = HeadPalette::okabe_ito; }));
+    add(QStringLiteral("ramp-ink"), tr("Map colours: ink"), {}, options([](ViewOptions& o) { o.ramp = Ramp::ink; }));
+    add(QStringLiteral("ramp-viridis"), tr("Map colours: viridis"), {}, options([](ViewOptions& o) { o.ramp = Ramp::viridis; }));
+    add(QStringLiteral("ramp-cividis"), tr("Map colours: cividis"), {}, options([](ViewOptions& o) { o.ramp = Ramp::cividis; }));
+    add(QStringLiteral("ramp-magma"), tr("Map colours: magma"), {}, options([](ViewOptions& o) { o.ramp = Ramp::magma; }));
+    add(QStringLiteral("appearance-system"), tr("Appearance: as the system"), {}, [] { Appearance::instance().set_mode(Appearance::Mode::system); });
+    add(QStringLiteral("appearance-light"), tr("Appearance: light"), {}, [] { Appearance::instance().set_mode(Appearance::Mode::light); });
+    add(QStringLiteral("appearance-dark"), tr("Appearance: dark"), {}, [] { Appearance::instance().set_mode(Appearance::Mode::dark); });
+}
+
+void MainWindow::make_selection_actions() {
+    SelectionModel& s = document_->selection();
+    // Arrow keys belong to text fields and lists while those have the focus.
+    const auto on_canvas = [this](QAction* action) {
+        removeAction(action);
+        action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+        centre_split_->addAction(action);
+        heads_->mosaic().addAction(action);
+    };
+    on_canvas(add(QStringLiteral("layer-up"), tr("Layer before"), QKeySequence(Qt::Key_Up), [&s] { s.step_layer(-1); }));
+    on_canvas(add(QStringLiteral("layer-down"), tr("Layer after"), QKeySequence(Qt::Key_Down), [&s] { s.step_layer(1); }));
+    on_canvas(add(QStringLiteral("head-left"), tr("Head before"), QKeySequence(Qt::Key_Left), [&s] { s.step_head(-1); }));
+    on_canvas(add(QStringLiteral("head-right"), tr("Head after"), QKeySequence(Qt::Key_Right), [&s] { s.step_head(1); }));
+    const auto step_query = [this, &s](int by) {
+        s.step_query(by);
+        if (const auto query = s.get().query()) prompt_bar_->tokens().reveal(*query);
+    };
+    add(QStringLiteral("query-before"), tr("Query before"), QKeySequence(Qt::Key_BracketLeft), [step_query] { step_query(-1); });
+    add(QStringLiteral("query-after"), tr("Query after"), QKeySequence(Qt::Key_BracketRight), [step_query] { step_query(1); });
+    add(QStringLiteral("all-heads"), tr("All heads of the layer"), QKeySequence(Qt::Key_A), [&s] { s.all_heads(); });
+    add(QStringLiteral("clear-pins"), tr("Clear pins"), {}, [&s] { s.clear_pins(); });
+    add(QStringLiteral("interesting"), tr("Go to a head worth looking at"), QKeySequence(Qt::Key_I), [this, &s] {
+        if (!document_->trace() || document_->trace()->tokens() < 2) return;
+        const HeadId head = analyze::interesting_head(*document_->head_table());
+        const auto pair = analyze::interesting_pair(*document_->trace(), head);
+        s.focus_head(head);
+        s.pin_pair(head, pair.query, pair.key);
+    });
+}
+
+void MainWindow::make_help_actions() {
+    add(QStringLiteral("tour"), tr("Tour"), {}, [this] { start_tour(); });
+    add(QStringLiteral("what"), tr("What am I seeing?"), QKeySequence::HelpContents, [this] {
+        inspector_->show();
+        if (const auto& figure = active_pane().canvas().shown()) show_text_window(this, figure->title(), figure->description());
+    });
+    add(QStringLiteral("keys"), tr("Keyboard"), {}, [this] {
+        QString text;
+        for (const QAction* action : actions_) {
+            if (!action->shortcut().isEmpty()) {
+                text += QStringLiteral("%1\t%2\n").arg(action->shortcut().toString(QKeySequence::NativeText), action->text());
+            }
+        }
+        show_text_window(this, tr("Keyboard"), text);
+    });
+    add(QStringLiteral("about"), tr("About Headlight"), {}, [this] { show_about(this); });
+}
+
+void MainWindow::fill_model_menu() {
+    QMenu* menu = prompt_bar_->model_button().menu();
+    menu->clear();
+    const QString built_in = QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size());
+    QStringList names{built_in};
+    for (const QString& recent : QSettings().value(QStringLiteral("recent/models")).toStringList()) {
+        if (!names.contains(recent) && !(recent.startsWith('/') && !QFileInfo::exists(recent))) names << recent;
+    }
+    for (const QString& name : names) {
+        QAction* action = menu->addAction(name.startsWith('/') ? QFileInfo(name).fileName() : name, this, [this, name] { open(name); });
+        action->setCheckable(true);
+        action->setChecked(name == document_->model().reference);
+        action->setToolTip(name);
+    }
+    menu->setToolTipsVisible(true);
+    menu->addSeparator();
+    menu->addAction(action("open-folder"));
+    menu->addAction(action("open-name"));
+}
+
+void MainWindow::fill_more_menu() {
+    QMenu* menu = prompt_bar_->more_button().menu();
+    menu->clear();
+    const auto put = [this](QMenu* into, std::initializer_list<const char*> names) {
+        for (const char* name : names) {
+            if (*name) {
+                into->addAction(action(QString::fromLatin1(name)));
+            } else {
+                into->addSeparator();
+            }
+        }
+    };
+    put(menu, {"open-folder", "open-session"});
+    QMenu* recent = menu->addMenu(tr("Recent sessions"));
+    for (const QString& file : QSettings().value(QStringLiteral("recent/sessions")).toStringList()) {
+        if (QFileInfo::exists(file)) recent->addAction(QFileInfo(file).completeBaseName(), this, [this, file] { open(file); });
+    }
+    recent->setEnabled(!recent->isEmpty());
+    put(menu, {"save", "save-as", "", "export", "copy-image", "copy-command", "", "undo", "redo", "", "palette"});
+    put(menu->addMenu(tr("View")), {"view-head", "view-matrix", "view-model", "view-neuron", "", "split", "heads-panel", "inspector", "", "zoom-in",
+                                    "zoom-out", "zoom-fit", "", "transfer", "hide-sinks", "hide-special", "words"});
+    put(menu->addMenu(tr("Colours")), {"appearance-system", "appearance-light", "appearance-dark", "", "heads-category10", "heads-okabe-ito", "",
+                                       "ramp-ink", "ramp-viridis", "ramp-cividis", "ramp-magma"});
+    put(menu->addMenu(tr("Help")), {"tour", "what", "keys", "about"});
+    menu->addSeparator();
+    put(menu, {"quit"});
+}
+
+void MainWindow::open_folder() {
+    const QString start = QSettings().value(QStringLiteral("recent/folder")).toString();
+    const QString folder = QFileDialog::getExistingDirectory(this, tr("Open model folder"), start);
+    if (folder.isEmpty()) return;
+    QSettings().setValue(QStringLiteral("recent/folder"), QFileInfo(folder).path());
+    open(folder);
+}
+
+void MainWindow::open_by_name() {
+    bool ok = false;
+    const QString name = QInputDialog::getText(this, tr("Open model"), tr("A built-in name, a folder, or an id in the Hugging Face cache (gpt2, org/name):"),
+                                               QLineEdit::Normal, {}, &ok).trimmed();
+    if (ok && !name.isEmpty()) open(name);
+}
+
+void MainWindow::open_session_dialog() {
+    const QString file = QFileDialog::getOpenFileName(this, tr("Open session"), QFileInfo(document_->file()).path(), tr("Headlight sessions (*.headlight)"));
+    if (!file.isEmpty()) open(file);
+}
+
+void MainWindow::save(bool ask) {
+    QString file = document_->file();
+    if (ask || file.isEmpty()) {
+        file = QFileDialog::getSaveFileName(this, tr("Save session"), file.isEmpty() ? QStringLiteral("session.headlight") : file,
+                                            tr("Headlight sessions (*.headlight)"));
+        if (file.isEmpty()) return;
+        if (!file.endsWith(QStringLiteral(".headlight"))) file += QStringLiteral(".headlight");
+    }
+    save_to(file);
+}
+
+void MainWindow::export_figure() {
+    if (!active_pane().shown()) return status_->say(tr("There is nothing to export yet"));
+    auto* dialog = new ExportDialog(*document_, *jobs_, *active_pane().shown(), active_pane().canvas().viewport()->size(), this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &ExportDialog::written, this, [this](const QString& file) { status_->say(tr("Wrote %1").arg(file)); });
+    dialog->open();
+}
+
+void MainWindow::copy_image() {
+    if (!active_pane().shown()) return;
+    const Recipe recipe = *active_pane().shown();
+    const figure::Selection selection = without_hover(document_->selection().get());
+    figure::ExportOptions output;
+    output.style = style_for(Appearance::instance().theme(), document_->options());
+    output.size_px = QSizeF(active_pane().canvas().viewport()->width(), 0);
+    const auto figure = make_figure(recipe);
+    const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, output), "png");
+    QApplication::clipboard()->setImage(figure::export_image(*figure, selection, provenance, output));
+    status_->say(tr("Copied the picture"));
+}
+
+QString MainWindow::command_for_shown() const {
+    const auto& shown = const_cast<MainWindow*>(this)->active_pane().shown();
+    if (!shown) return {};
+    figure::ExportOptions output;
+    output.style = style_for(Appearance::instance().theme(), document_->options());
+    const auto request = request_for(*shown, document_->selection().get(), output);
+    return QString::fromStdString(figure::provenance_of(*shown->trace, request, "svg").command);
+}
+
+void MainWindow::search_tokens() {
+    if (!document_->trace()) return;
+    std::vector<PaletteItem> items;
+    std::int64_t position = 0;
+    for (const auto& label : document_->trace()->labels()) {
+        const Position here(position++);
+        items.push_back({QString::fromStdString(label.continuation + label.text), tr("position %1").arg(here.value), true, [this, here] {
+                             document_->selection().pin_query(here, false);
+                             prompt_bar_->tokens().reveal(here);
+                         }});
+    }
+    (new CommandPalette(tr("Search tokens"), std::move(items), this))->open();
+}
+
+void MainWindow::open_palette() {
+    std::vector<PaletteItem> items;
+    for (QAction* action : actions_) {
+        if (action->objectName() == QLatin1String("palette")) continue;
+        items.push_back({QString(action->text()).remove(QStringLiteral(" …")), action->shortcut().toString(QKeySequence::NativeText), action->isEnabled(),
+                         [action] { action->trigger(); }});
+    }
+    (new CommandPalette(tr("Type a command"), std::move(items), this))->open();
+}
+
+void MainWindow::start_tour() { (new Tour(*this))->start(); }
+
+}  // namespace headlight::ui

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/window/main_window.h"
+
+#include "headlight/model/locate.h"
+#include "ui/style/appearance.h"
+
+#include <QCloseEvent>
+#include <QDragEnterEvent>
+#include <QFileInfo>
+#include <QMessageBox>
+#include <QMimeData>
+#include <QSettings>
+#include <QVBoxLayout>
+
+namespace headlight::ui {
+
+MainWindow::MainWindow(const QString& device, QWidget* parent) : QMainWindow(parent), jobs_(std::make_unique<Jobs>()) {
+    document_ = std::make_unique<Document>(*jobs_, device);
+    history_ = std::make_unique<History>(*document_);
+    autosave_ = std::make_unique<Autosave>(Autosave::default_folder(), [this] { return session(); });
+    setWindowIcon(QIcon(QStringLiteral(":/headlight/icons/headlight.svg")));
+    setAcceptDrops(true);
+    build();
+    make_actions();
+    connect_parts();
+    show_views();
+    show_title();
+    resize(1440, 900);
+}
+
+MainWindow::~MainWindow() {
+    // Work in flight delivers into parts of this window, and those look at the document: first work, then parts.
+    jobs_->disconnect();
+    jobs_->cancel_all();
+    delete takeCentralWidget();
+}
+
+void MainWindow::build() {
+    auto* root = new QWidget;
+    auto* column = new QVBoxLayout(root);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    prompt_bar_ = new PromptBar(*document_, *jobs_);
+    heads_ = new HeadsPanel(*document_);
+    inspector_ = new Inspector(*document_, *jobs_);
+    status_ = new StatusStrip(*document_, *jobs_);
+    tools_ = new ToolRow(*document_);
+    errors_ = new ErrorPanel;
+    left_ = new ViewPane(*document_, *jobs_, Jobs::Lane::picture);
+    right_ = new ViewPane(*document_, *jobs_, Jobs::Lane::second_picture);
+
+    auto* centre = new QWidget;
+    centre->setObjectName(QStringLiteral("Centre"));
+    centre->setAttribute(Qt::WA_StyledBackground);
+    auto* middle = new QVBoxLayout(centre);
+    middle->setContentsMargins(0, 0, 0, 0);
+    middle->setSpacing(0);
+    middle->addWidget(tools_);
+    auto* error_room = new QVBoxLayout;
+    error_room->setContentsMargins(16, 0, 16, 0);
+    error_room->addWidget(errors_);
+    middle->addLayout(error_room);
+    centre_split_ = new QSplitter(Qt::Horizontal);
+    centre_split_->setHandleWidth(1);
+    centre_split_->setChildrenCollapsible(false);
+    centre_split_->addWidget(left_);
+    centre_split_->addWidget(right_);
+    middle->addWidget(centre_split_, 1);
+
+    body_ = new QSplitter(Qt::Horizontal);
+    body_->setHandleWidth(1);
+    body_->addWidget(heads_);
+    body_->addWidget(centre);
+    body_->addWidget(inspector_);
+    body_->setStretchFactor(0, 0);
+    body_->setStretchFactor(1, 1);
+    body_->setStretchFactor(2, 0);
+    body_->setCollapsible(1, false);
+    heads_->setMinimumWidth(200);
+    inspector_->setMinimumWidth(240);
+    centre->setMinimumWidth(420);
+    body_->setSizes({252, 884, 304});
+    column->addWidget(prompt_bar_);
+    column->addWidget(body_, 1);
+    column->addWidget(status_);
+    setCentralWidget(root);
+    setMinimumSize(960, 560);
+}
+
+void MainWindow::connect_parts() {
+    connect(jobs_.get(), &Jobs::failed, this, [this](Jobs::Lane, const Failure& failure) { show_failure(failure); });
+    connect(document_.get(), &Document::changed, this, [this](Document::Change change) {
+        switch (change) {
+            case Document::Change::model:
+                errors_->hide();
+                watch_model();
+                remember(QStringLiteral("recent/models"), document_->model().reference);
+                fill_model_menu();
+                show_title();
+                break;
+            case Document::Change::trace: errors_->hide(); break;
+            case Document::Change::views: show_views(); break;
+            case Document::Change::file: show_title(); break;
+            case Document::Change::prompt:
+            case Document::Change::options: break;
+        }
+        if (change != Document::Change::file) autosave_->changed();
+    });
+    connect(&document_->selection(), &SelectionModel::changed, this, [this](bool hover_only) {
+        if (!hover_only) autosave_->changed();
+    });
+    connect(tools_, &ToolRow::view_asked, this, &MainWindow::show_view);
+    for (ViewPane* pane : {left_, right_}) {
+        connect(pane, &ViewPane::activated, this, [this, pane] {
+            right_active_ = pane == right_;
+            tools_->set_view(pane->view());
+            show_description();
+        });
+        connect(pane, &ViewPane::figure_changed, this, &MainWindow::show_description);
+        connect(&pane->canvas(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
+    }
+    connect(&heads_->mosaic(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
+    connect(&watcher_, &QFileSystemWatcher::fileChanged, this, [this](const QString& file) {
+        if (QFileInfo::exists(file)) return;
+        show_failure({tr("Watching the model"),
+                      {.problem = "A file of the open model was removed",
+                       .file = file.toStdString(),
+                       .hint = "What is on screen stays. Put the file back or open another model to go on"}});
+    });
+}
+
+void MainWindow::watch_model() {
+    if (!watcher_.files().isEmpty()) watcher_.removePaths(watcher_.files());
+    for (const auto& [file, size] : document_->model().files) watcher_.addPath(QString::fromStdString(file.string()));
+}
+
+void MainWindow::show_views() {
+    const OpenViews& views = document_->views();
+    left_->set_view(views.left);
+    right_->setVisible(views.split);
+    right_->set_view(views.right);
+    if (!views.split) right_active_ = false;
+    tools_->set_view(active_pane().view());
+    show_description();
+}
+
+void MainWindow::show_view(View view) {
+    OpenViews views = document_->views();
+    (right_active_ && views.split ? views.right : views.left) = view;
+    document_->set_views(views);
+    active_pane().canvas().setFocus();
+}
+
+void MainWindow::show_description() {
+    const auto& figure = active_pane().canvas().shown();
+    inspector_->set_view_description(figure ? figure->description() : QString());
+}
+
+void MainWindow::show_failure(const Failure& failure) {
+    errors_->show_failure(failure);
+    status_->say(tr("Could not be done: see the message above the picture"));
+}
+
+void MainWindow::show_title() {
+    const QString file = document_->file().isEmpty() ? QString() : QFileInfo(document_->file()).completeBaseName() + QStringLiteral(" – ");
+    const auto& model = document_->model().model;
+    setWindowModified(!document_->file().isEmpty() && document_->modified());
+    setWindowTitle(QStringLiteral("[*]") + file + (model ? QString::fromStdString(model->config().name) + QStringLiteral(" – ") : QString()) +
+                   QStringLiteral("Headlight"));
+}
+
+void MainWindow::open(const QString& what) {
+    if (what.endsWith(QStringLiteral(".headlight"), Qt::CaseInsensitive)) {
+        try {
+            apply_session(load_session(what.toStdString()));
+            document_->set_file(QFileInfo(what).absoluteFilePath());
+            document_->set_modified(false);
+            remember(QStringLiteral("recent/sessions"), document_->file());
+            fill_more_menu();
+        } catch (const std::exception& error) {
+            show_failure({tr("Opening %1").arg(QFileInfo(what).fileName()), facts_of(error)});
+        }
+        return;
+    }
+    document_->open_model(QFileInfo::exists(what) ? QFileInfo(what).absoluteFilePath() : what);
+}
+
+Session MainWindow::session() const {
+    const QString model = document_->model().reference;
+    return {model.isEmpty() ? QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size()) : model,
+            document_->state(), document_->views()};
+}
+
+void MainWindow::apply_session(const Session& session) {
+    document_->restore(session.state);
+    document_->set_views(session.views);
+    if (document_->model().reference != session.model || !document_->model().model) document_->open_model(session.model);
+    history_->clear();
+}
+
+bool MainWindow::save_to(const QString& file) {
+    try {
+        save_session(session(), file.toStdString());
+    } catch (const std::exception& error) {
+        show_failure({tr("Saving %1").arg(QFileInfo(file).fileName()), facts_of(error)});
+        return false;
+    }
+    document_->set_file(QFileInfo(file).absoluteFilePath());
+    document_->set_modified(false);
+    remember(QStringLiteral("recent/sessions"), document_->file());
+    fill_more_menu();
+    status_->say(tr("Saved %1").arg(QFileInfo(file).fileName()));
+    return true;
+}
+
+void MainWindow::remember(const QString& list, const QString& what) {
+    QSettings settings;
+    QStringList recent = settings.value(list).toStringList();
+    recent.removeAll(what);
+    recent.prepend(what);
+    settings.setValue(list, recent.mid(0, 8));
+}
+
+/// Only a session that has a file asks: everything else is in the autosave until the window is closed on purpose.
+bool MainWindow::may_close() {
+    if (document_->file().isEmpty() || !document_->modified()) return true;
+    const auto answer = QMessageBox::question(this, tr("Save changes?"),
+                                              tr("The session %1 has changes.").arg(QFileInfo(document_->file()).fileName()),
+                                              QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, QMessageBox::Save);
+    if (answer == QMessageBox::Save) return save_to(document_->file());
+    return answer == QMessageBox::Discard;
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+    if (!may_close()) return event->ignore();
+    QSettings settings;
+    settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
+    settings.setValue(QStringLiteral("window/body"), body_->saveState());
+    event->accept();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+    const QList<QUrl> urls = event->mimeData()->urls();
+    if (urls.size() == 1 && urls.front().isLocalFile()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+    const QList<QUrl> urls = event->mimeData()->urls();
+    if (urls.size() != 1 || !urls.front().isLocalFile()) return;
+    event->acceptProposedAction();
+    open(urls.front().toLocalFile());
+}
+
+void MainWindow::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Escape && document_->selection().escape()) return;
+    QMainWindow::keyPressEvent(event);
+}
+
+}  // namespace headlight::ui

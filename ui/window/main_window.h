@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/canvas/view_pane.h"
+#include "ui/document/autosave.h"
+#include "ui/document/history.h"
+#include "ui/document/session.h"
+#include "ui/panels/error_panel.h"
+#include "ui/panels/heads_panel.h"
+#include "ui/panels/inspector.h"
+#include "ui/panels/prompt_bar.h"
+#include "ui/panels/status_strip.h"
+#include "ui/panels/tool_row.h"
+
+#include <QFileSystemWatcher>
+#include <QMainWindow>
+#include <QSplitter>
+
+#include <memory>
+
+namespace headlight::ui {
+
+/// The window: prompt and tokens above, heads at the left, one or two views in the middle, the inspector at the right,
+/// the state below. It joins the parts; what they mean is in Document and SelectionModel.
+class MainWindow : public QMainWindow {
+    Q_OBJECT
+public:
+    explicit MainWindow(const QString& device = QStringLiteral("auto"), QWidget* parent = nullptr);
+    ~MainWindow() override;
+
+    Document& document() { return *document_; }
+    Jobs& jobs() { return *jobs_; }
+    History& history() { return *history_; }
+    PromptBar& prompt_bar() { return *prompt_bar_; }
+    HeadsPanel& heads_panel() { return *heads_; }
+    Inspector& inspector() { return *inspector_; }
+    ToolRow& tool_row() { return *tools_; }
+    StatusStrip& status_strip() { return *status_; }
+    ErrorPanel& error_panel() { return *errors_; }
+    ViewPane& left_pane() { return *left_; }
+    ViewPane& right_pane() { return *right_; }
+    ViewPane& active_pane() { return right_active_ && document_->views().split ? *right_ : *left_; }
+    /// By object name: "run", "export", "undo" … (every one is in the command palette).
+    QAction* action(const QString& name) const;
+
+    /// A model folder, a session file, a model's name: what was dropped, typed or chosen.
+    void open(const QString& path_or_name);
+    Session session() const;
+    void apply_session(const Session&);
+    bool save_to(const QString& file);
+    void show_failure(const Failure&);
+    void show_view(View);
+    QString command_for_shown() const;
+    void restore_panels(const QByteArray& state) { if (!state.isEmpty()) body_->restoreState(state); }
+    std::optional<Session> take_lost_session() { return autosave_->take_lost(); }
+
+protected:
+    void closeEvent(QCloseEvent*) override;
+    void dragEnterEvent(QDragEnterEvent*) override;
+    void dropEvent(QDropEvent*) override;
+    void keyPressEvent(QKeyEvent*) override;
+
+private:
+    void build();
+    void connect_parts();
+    void make_actions();
+    void make_file_actions();
+    void make_edit_actions();
+    void make_view_actions();
+    void make_selection_actions();
+    void make_help_actions();
+    QAction* add(const QString& name, const QString& text, const QKeySequence&, std::function<void()>);
+    void fill_model_menu();
+    void fill_more_menu();
+    void show_views();
+    void show_title();
+    void show_description();
+    void watch_model();
+    void remember(const QString& list, const QString& what);
+    void open_folder();
+    void open_session_dialog();
+    void open_by_name();
+    void save(bool ask);
+    bool may_close();
+    void export_figure();
+    void copy_image();
+    void search_tokens();
+    void open_palette();
+    void start_tour();
+
+    std::unique_ptr<Jobs> jobs_;
+    std::unique_ptr<Document> document_;
+    std::unique_ptr<History> history_;
+    std::unique_ptr<Autosave> autosave_;
+    PromptBar* prompt_bar_;
+    HeadsPanel* heads_;
+    Inspector* inspector_;
+    ToolRow* tools_;
+    StatusStrip* status_;
+    ErrorPanel* errors_;
+    ViewPane *left_, *right_;
+    QSplitter *body_, *centre_split_;
+    QFileSystemWatcher watcher_;
+    std::vector<QAction*> actions_;
+    bool right_active_ = false;
+};
+
+}  // namespace headlight::ui
