@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/bench_measures.h"
 
+#include "cli/offscreen.h"
 #include "headlight/figure/benchmark.h"
 #include "headlight/text/tokenizer.h"
 
-#include <QGuiApplication>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <functional>
 
 namespace headlight::cli {
@@ -26,11 +25,7 @@ double milliseconds(const std::function<void()>& work) {
 }  // namespace
 
 std::vector<Measured> measure_figures(const trace::BenchmarkOptions& options, const CancelToken& cancel) {
-    ::setenv("QT_QPA_PLATFORM", "offscreen", 1);
-    int argc = 1;
-    char name[] = "headlight";
-    char* argv[] = {name, nullptr};
-    const QGuiApplication application(argc, argv);
+    const Offscreen offscreen;
     std::vector<Measured> out;
     for (const std::int64_t tokens : options.tokens.empty() ? std::vector<std::int64_t>{1024} : options.tokens) {
         const auto trace = trace::benchmark_trace(options.model_folder, tokens, cancel);

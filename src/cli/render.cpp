@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
+#include "cli/offscreen.h"
 #include "cli/options.h"
 #include "cli/run_text.h"
 #include "headlight/analyze/head_table.h"
@@ -7,10 +8,6 @@
 #include "headlight/figure/request.h"
 #include "headlight/io/atomic_file.h"
 
-#include <QGuiApplication>
-
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 
 namespace headlight::cli {
@@ -166,23 +163,11 @@ Request request_of(const Options& o, const trace::Trace& trace) {
     return request;
 }
 
-/// Qt's remarks about the session (no runtime folder, no theme) do not concern a picture.
-void drop_remarks(QtMsgType type, const QMessageLogContext&, const QString& message) {
-    if (type == QtCriticalMsg || type == QtFatalMsg) std::fprintf(stderr, "headlight: %s\n", qPrintable(message));
-}
-
 int render(const Options& o, const Console& console) {
     figure::format_of(o.out);  // a wrong extension is told before the work
     if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
     io::check_writable(o.out);
-    // Pictures are painted in memory: no display is asked for, whatever the session has.
-    ::setenv("QT_QPA_PLATFORM", "offscreen", 1);
-    qInstallMessageHandler(drop_remarks);
-    int argc = 1;
-    char name[] = "headlight";
-    char* argv[] = {name, nullptr};
-    const QGuiApplication application(argc, argv);
-
+    const Offscreen offscreen;
     const auto trace = run_loaded(load_for_run(o.model, o.text, o.compute, console), {}, console);
     const Request request = request_of(o, *trace);
     const auto figure = figure::make_figure(trace, request);

@@ -5,6 +5,8 @@
 #include "headlight/base/error.h"
 #include "headlight/base/version.h"
 
+#include <cstdlib>
+
 namespace headlight::cli {
 namespace {
 
@@ -25,6 +27,17 @@ void check_model(const ModelArgument& model) {
         if (near.empty()) throw;
         throw UsageError("\"" + model.typed + "\" is neither a model nor a command; did you mean headlight " + near + "?");
     }
+}
+
+/// Qt ends the program when it finds no display: say so before.
+void check_display() {
+    const auto is_set = [](const char* name) {
+        const char* value = std::getenv(name);
+        return value && *value;
+    };
+    if (is_set("DISPLAY") || is_set("WAYLAND_DISPLAY") || is_set("QT_QPA_PLATFORM")) return;
+    throw Error(ErrorFacts{.problem = "there is no display to open a window on",
+                           .hint = "headlight render and headlight gallery draw without one"});
 }
 
 }  // namespace
@@ -48,6 +61,7 @@ Action define_window(Definition& definition, const Frontend& frontend) {
         if (!open)
             throw Error(ErrorFacts{.problem = "this build of Headlight has no window",
                                    .hint = "Build with -DHEADLIGHT_GUI=ON, or use a command: headlight --help"});
+        check_display();
         return open(request);
     };
 }

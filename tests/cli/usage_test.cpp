@@ -79,6 +79,16 @@ INSTANTIATE_TEST_SUITE_P(
         WrongCall{"WrongDevice", {"--device", "gpu"}, "\"gpu\" is not one of auto cpu cuda"}),
     [](const auto& c) { return std::string(c.param.name); });
 
+TEST(Window, NoDisplayAndWrongModelsAreToldWithoutOne) {
+    const Outcome no_display = headlight({});
+    EXPECT_EQ(no_display.code, 1);
+    EXPECT_THAT(no_display.err, HasSubstr("no "));
+    const Outcome no_model = headlight({"/nonexistent/model"});
+    EXPECT_EQ(no_model.code, 1);
+    EXPECT_THAT(no_model.err, HasSubstr("/nonexistent/model"));
+    EXPECT_EQ(headlight({"--text", ""}).code, 1);
+}
+
 TEST(Nearest, FindsTheMisspeltWord) {
     const std::vector<std::string> words{"info", "tokenize", "trace", "render", "--text", "--theme"};
     EXPECT_EQ(edit_distance("trace", "tarce"), 1);

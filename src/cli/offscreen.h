@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <memory>
+
+class QGuiApplication;
+
+namespace headlight::cli {
+
+/// What fonts and painters need of Qt, without a display: no window system is asked for, whatever the session has.
+class Offscreen {
+public:
+    Offscreen();
+    ~Offscreen();
+    Offscreen(const Offscreen&) = delete;
+    Offscreen& operator=(const Offscreen&) = delete;
+
+private:
+    int argc_ = 1;
+    char name_[10] = "headlight";
+    char* argv_[2] = {name_, nullptr};
+    std::unique_ptr<QGuiApplication> application_;
+};
+
+}  // namespace headlight::cli
