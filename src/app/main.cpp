@@ -12,7 +12,9 @@ int main(int argc, char** argv) {
     frontend.open_window = [&](const headlight::cli::WindowRequest& request) {
         return headlight::ui::run_window(argc, argv, {request.model, request.text, request.pair, request.device});
     };
-    frontend.write_gallery = [&](const std::string& folder) { return headlight::ui::write_gallery(argc, argv, folder); };
+    frontend.write_gallery = [&](const std::string& folder) {
+        return headlight::ui::write_gallery(argc, argv, folder);
+    };
 #endif
     return headlight::cli::run(argc, argv, frontend);
 }

@@ -50,9 +50,12 @@ double memory_gb() {
 
 nlohmann::ordered_json machine() {
     const model::RuntimeFacts facts = model::runtime_facts();
-    return {{"processor", processor()}, {"cores", std::thread::hardware_concurrency()},
-            {"memory_gb", memory_gb()}, {"threads", facts.threads},
-            {"libtorch", facts.torch_version}, {"blas", facts.blas},
+    return {{"processor", processor()},
+            {"cores", std::thread::hardware_concurrency()},
+            {"memory_gb", memory_gb()},
+            {"threads", facts.threads},
+            {"libtorch", facts.torch_version},
+            {"blas", facts.blas},
             {"cuda", facts.cuda}};
 }
 
@@ -101,7 +104,10 @@ int bench(const Options& o, const Console& console) {
         console.clear_progress();
         for (const trace::Measured& m : found) {
             if (!o.json) console.result(line_of(m) + "\n");
-            results.push_back({{"benchmark", m.benchmark}, {"tokens", m.tokens}, {"what", m.what}, {"value", m.value},
+            results.push_back({{"benchmark", m.benchmark},
+                               {"tokens", m.tokens},
+                               {"what", m.what},
+                               {"value", m.value},
                                {"unit", m.unit}});
         }
     }
@@ -128,12 +134,14 @@ Action define_bench(Definition& definition, const Frontend&) {
     for (const std::string& name : known) words += (words.empty() ? "" : "|") + name;
     names->type_name(words)->check(CLI::IsMember(known));
     definition.choices[names] = known;
-    CLI::Option* model = definition.app->add_option("--model", options->model,
-                                                    "the model to measure with (default: random weights of GPT-2 small's "
-                                                    "size, in a temporary folder of 500 MB)");
+    CLI::Option* model =
+        definition.app->add_option("--model", options->model,
+                                   "the model to measure with (default: random weights of GPT-2 small's "
+                                   "size, in a temporary folder of 500 MB)");
     model->type_name("MODEL");
     definition.kinds[model] = ValueKind::model;
-    definition.app->add_option("--tokens", options->tokens, "lengths of text (default: by benchmark)")->type_name("LIST");
+    definition.app->add_option("--tokens", options->tokens, "lengths of text (default: by benchmark)")
+        ->type_name("LIST");
     definition.app->add_option("--repeats", options->repeats, "rounds; the median is told")
         ->type_name("N")
         ->check(CLI::Range(1, 1000))

@@ -5,7 +5,6 @@
 #include "headlight/figure/benchmark.h"
 #include "headlight/text/tokenizer.h"
 
-
 #include <algorithm>
 #include <chrono>
 #include <functional>

@@ -64,17 +64,22 @@ void write_weights(const std::filesystem::path& file) {
 }
 
 nlohmann::json config() {
-    return {{"architectures", {"GPT2LMHeadModel"}}, {"model_type", "gpt2"},
-            {"activation_function", "gelu_new"},    {"n_layer", kLayers},
-            {"n_head", kHeads},                     {"n_embd", kWidth},
-            {"n_positions", kContext},              {"vocab_size", kVocabulary},
-            {"layer_norm_epsilon", 1e-5},           {"tie_word_embeddings", true}};
+    return {{"architectures", {"GPT2LMHeadModel"}},
+            {"model_type", "gpt2"},
+            {"activation_function", "gelu_new"},
+            {"n_layer", kLayers},
+            {"n_head", kHeads},
+            {"n_embd", kWidth},
+            {"n_positions", kContext},
+            {"vocab_size", kVocabulary},
+            {"layer_norm_epsilon", 1e-5},
+            {"tie_word_embeddings", true}};
 }
 
 nlohmann::json tokenizer() {
     nlohmann::json vocabulary = {{"[UNK]", 0}};
     for (std::int64_t i = 1; i < kVocabulary; ++i) vocabulary["w" + std::to_string(i)] = i;
-    const nlohmann::json unknown = {{"id", 0},         {"content", "[UNK]"}, {"single_word", false}, {"lstrip", false},
+    const nlohmann::json unknown = {{"id", 0},         {"content", "[UNK]"},  {"single_word", false}, {"lstrip", false},
                                     {"rstrip", false}, {"normalized", false}, {"special", true}};
     return {{"version", "1.0"},
             {"added_tokens", {unknown}},

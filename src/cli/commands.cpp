@@ -4,10 +4,11 @@
 namespace headlight::cli {
 namespace {
 
-constexpr Command kWindow{"",
-                          "See what every head, neuron and layer of a transformer language model did with a text.",
-                          {"headlight", "headlight novella-7m --text \"The doctor asked the nurse because she was late.\""},
-                          define_window};
+constexpr Command kWindow{
+    "",
+    "See what every head, neuron and layer of a transformer language model did with a text.",
+    {"headlight", "headlight novella-7m --text \"The doctor asked the nurse because she was late.\""},
+    define_window};
 
 constexpr Command kCommands[] = {
     {"info",
@@ -27,7 +28,8 @@ constexpr Command kCommands[] = {
     {"render",
      "Draw a view of a text and write it as a picture or as the data that is drawn. Needs no display.",
      {"headlight render novella-7m --text \"The doctor asked the nurse.\" --view head --layer 4 --out head.svg",
-      "headlight render novella-7m --text \"The nurse was late.\" --view matrix --layer 4 --head 5 --size-mm 85 --out m.pdf"},
+      "headlight render novella-7m --text \"The nurse was late.\" --view matrix --layer 4 --head 5 --size-mm 85 --out "
+      "m.pdf"},
      define_render},
     {"bench",
      "Measure the speed of Headlight on this machine.",
@@ -66,9 +68,13 @@ std::string footer_of(const Command& command) {
 
 }  // namespace
 
-std::span<const Command> commands() { return kCommands; }
+std::span<const Command> commands() {
+    return kCommands;
+}
 
-const Command& window_command() { return kWindow; }
+const Command& window_command() {
+    return kWindow;
+}
 
 Built build(const Command& command, const Frontend& frontend) {
     Built built{Definition(std::string(command.name)), {}};

@@ -20,7 +20,9 @@ std::string shell_quoted(const std::string& text) {
     return out + "'";
 }
 
-std::string model_names() { return std::string(model::default_model_name); }
+std::string model_names() {
+    return std::string(model::default_model_name);
+}
 
 std::string command_names() {
     std::vector<std::string> names;
@@ -29,13 +31,18 @@ std::string command_names() {
 }
 
 std::string bash_values(const OptionFacts& option) {
-    if (!option.choices.empty()) return "COMPREPLY=($(compgen -W " + shell_quoted(joined(option.choices)) + " -- \"$cur\"))";
+    if (!option.choices.empty())
+        return "COMPREPLY=($(compgen -W " + shell_quoted(joined(option.choices)) + " -- \"$cur\"))";
     switch (option.kind) {
-        case ValueKind::file: return "COMPREPLY=($(compgen -f -- \"$cur\"))";
-        case ValueKind::folder: return "COMPREPLY=($(compgen -d -- \"$cur\"))";
+        case ValueKind::file:
+            return "COMPREPLY=($(compgen -f -- \"$cur\"))";
+        case ValueKind::folder:
+            return "COMPREPLY=($(compgen -d -- \"$cur\"))";
         case ValueKind::model:
-            return "COMPREPLY=($(compgen -d -- \"$cur\") $(compgen -W " + shell_quoted(model_names()) + " -- \"$cur\"))";
-        case ValueKind::text: break;
+            return "COMPREPLY=($(compgen -d -- \"$cur\") $(compgen -W " + shell_quoted(model_names()) +
+                   " -- \"$cur\"))";
+        case ValueKind::text:
+            break;
     }
     return "COMPREPLY=()";
 }
@@ -72,7 +79,8 @@ std::string bash(const std::vector<CommandFacts>& all) {
                bash_values(command.arguments.front()) + " ;;\n";
     }
     out += "    esac\n";
-    out += "    [ \"$COMP_CWORD\" -eq 1 ] && COMPREPLY+=($(compgen -W " + shell_quoted(command_names()) + " -- \"$cur\"))\n";
+    out += "    [ \"$COMP_CWORD\" -eq 1 ] && COMPREPLY+=($(compgen -W " + shell_quoted(command_names()) +
+           " -- \"$cur\"))\n";
     out += "    return 0\n}\ncomplete -o filenames -F _headlight headlight\n";
     return out;
 }
@@ -90,10 +98,14 @@ std::string zsh_text(const std::string& text) {
 std::string zsh_values(const OptionFacts& option) {
     if (!option.choices.empty()) return "(" + joined(option.choices) + ")";
     switch (option.kind) {
-        case ValueKind::file: return "_files";
-        case ValueKind::folder: return "_files -/";
-        case ValueKind::model: return "_files -/";
-        case ValueKind::text: break;
+        case ValueKind::file:
+            return "_files";
+        case ValueKind::folder:
+            return "_files -/";
+        case ValueKind::model:
+            return "_files -/";
+        case ValueKind::text:
+            break;
     }
     return " ";
 }
@@ -115,7 +127,8 @@ void zsh_arguments(std::string& out, const CommandFacts& command, const std::str
 std::string zsh(const std::vector<CommandFacts>& all) {
     std::string out = "#compdef headlight\n_headlight() {\n    local -a commands=(\n";
     for (const CommandFacts& command : all)
-        if (!command.name.empty()) out += "        " + shell_quoted(command.name + ":" + zsh_text(command.summary)) + "\n";
+        if (!command.name.empty())
+            out += "        " + shell_quoted(command.name + ":" + zsh_text(command.summary)) + "\n";
     out += "    )\n    if (( CURRENT > 2 )); then\n        local command=$words[2]\n        case $command in\n";
     for (const CommandFacts& command : all) {
         if (command.name.empty()) continue;
@@ -135,7 +148,8 @@ std::string fish(const std::vector<CommandFacts>& all) {
     for (const CommandFacts& command : all) {
         const std::string when = command.name.empty() ? none : "__fish_seen_subcommand_from " + command.name;
         if (!command.name.empty())
-            out += "complete -c headlight -n " + shell_quoted(none) + " -a " + command.name + " -d " + shell_quoted(command.summary) + "\n";
+            out += "complete -c headlight -n " + shell_quoted(none) + " -a " + command.name + " -d " +
+                   shell_quoted(command.summary) + "\n";
         for (const OptionFacts& option : command.options) {
             out += "complete -c headlight -n " + shell_quoted(when);
             for (const std::string& name : option.names)

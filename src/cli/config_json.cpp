@@ -11,32 +11,46 @@ using model::RopeScaling;
 
 const char* word(Positions p) {
     switch (p) {
-        case Positions::learned: return "learned";
-        case Positions::alibi: return "alibi";
-        case Positions::rotary: return "rotary";
-        case Positions::none: return "none";
+        case Positions::learned:
+            return "learned";
+        case Positions::alibi:
+            return "alibi";
+        case Positions::rotary:
+            return "rotary";
+        case Positions::none:
+            return "none";
     }
     return "";
 }
 
-const char* word(Norm n) { return n == Norm::rms_norm ? "rms_norm" : "layer_norm"; }
+const char* word(Norm n) {
+    return n == Norm::rms_norm ? "rms_norm" : "layer_norm";
+}
 
 const char* word(Activation a) {
     switch (a) {
-        case Activation::gelu: return "gelu";
-        case Activation::gelu_tanh: return "gelu_tanh";
-        case Activation::gelu_bloom: return "gelu_bloom";
-        case Activation::relu: return "relu";
-        case Activation::silu: return "silu";
+        case Activation::gelu:
+            return "gelu";
+        case Activation::gelu_tanh:
+            return "gelu_tanh";
+        case Activation::gelu_bloom:
+            return "gelu_bloom";
+        case Activation::relu:
+            return "relu";
+        case Activation::silu:
+            return "silu";
     }
     return "";
 }
 
 const char* word(RopeScaling s) {
     switch (s) {
-        case RopeScaling::none: return "none";
-        case RopeScaling::linear: return "linear";
-        case RopeScaling::llama3: return "llama3";
+        case RopeScaling::none:
+            return "none";
+        case RopeScaling::linear:
+            return "linear";
+        case RopeScaling::llama3:
+            return "llama3";
     }
     return "";
 }

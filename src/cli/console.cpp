@@ -52,7 +52,9 @@ void Console::result(std::string_view text) const {
     }
 }
 
-bool Console::shows_progress() const { return !quiet && ::isatty(STDERR_FILENO) == 1; }
+bool Console::shows_progress() const {
+    return !quiet && ::isatty(STDERR_FILENO) == 1;
+}
 
 Progress Console::progress() const {
     if (!shows_progress()) return {};
@@ -80,7 +82,9 @@ CancelToken interruptible() {
     return token;
 }
 
-void install_signal_messages() { std::signal(SIGBUS, on_bus_error); }
+void install_signal_messages() {
+    std::signal(SIGBUS, on_bus_error);
+}
 
 void end_interrupted() {
     std::signal(SIGINT, SIG_DFL);

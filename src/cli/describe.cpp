@@ -13,6 +13,7 @@ CommandFacts describe(const Command& command, const Frontend& frontend) {
         for (const std::string& name : option->get_snames()) one.names.push_back("-" + name);
         one.help = option->get_description();
         one.default_value = option->get_default_str();
+        one.required = option->get_required();
         one.repeats = option->get_items_expected_max() > 1;
         if (const auto found = definition.choices.find(option); found != definition.choices.end())
             one.choices = found->second;

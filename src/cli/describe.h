@@ -7,13 +7,14 @@
 namespace headlight::cli {
 
 struct OptionFacts {
-    std::vector<std::string> names;    ///< "--quiet", "-q"; empty for a positional argument
-    std::string value;                 ///< "FILE", "a|b"; empty for a flag
+    std::vector<std::string> names;  ///< "--quiet", "-q"; empty for a positional argument
+    std::string value;               ///< "FILE", "a|b"; empty for a flag
     std::string help;
     std::string default_value;
     std::vector<std::string> choices;
     ValueKind kind = ValueKind::text;
     bool repeats = false;
+    bool required = false;
     bool takes_value() const { return !value.empty(); }
 };
 

@@ -90,8 +90,8 @@ ordered_json files_json(const model::Model& model) {
         const std::uintmax_t bytes = fs::file_size(file, code);
         if (!code) files.push_back({{"name", file.filename().string()}, {"bytes", bytes}});
     };
-    for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt",
-                             "model.safetensors.index.json"})
+    for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json",
+                             "merges.txt", "model.safetensors.index.json"})
         add(model.folder() / name);
     for (const std::string& file : model.report().files) add(file);
     return files;
@@ -137,8 +137,9 @@ void put_list(std::string& out, const std::string& title, const std::vector<std:
 
 void put_report(std::string& out, const model::LoadReport& report) {
     out += "loaded\n";
-    line(out, "parameters from", std::to_string(report.loaded.size()) + " places in " +
-                                     std::to_string(report.files.size()) + (report.files.size() == 1 ? " file" : " files"));
+    line(out, "parameters from",
+         std::to_string(report.loaded.size()) + " places in " + std::to_string(report.files.size()) +
+             (report.files.size() == 1 ? " file" : " files"));
     line(out, "bytes mapped", grouped(report.bytes_mapped));
     line(out, "bytes copied", grouped(report.bytes_copied));
     char seconds[32];
@@ -174,7 +175,8 @@ std::string text(const model::Model& model, bool with_tensors) {
         out += "tensors\n";
         for (const auto& tensor : tensors_json(model)) {
             std::string fed;
-            for (const auto& parameter : tensor["parameters"]) fed += (fed.empty() ? "  -> " : ", ") + parameter.get<std::string>();
+            for (const auto& parameter : tensor["parameters"])
+                fed += (fed.empty() ? "  -> " : ", ") + parameter.get<std::string>();
             out += "  " + tensor["name"].get<std::string>() + "  " + tensor["dtype"].get<std::string>() + " " +
                    tensor["shape"].dump() + fed + "\n";
         }

@@ -47,7 +47,10 @@ std::string manual(const std::vector<CommandFacts>& all) {
     for (const CommandFacts& command : all) {
         if (command.name.empty()) continue;
         out += ".br\n.B headlight " + roff(command.name) + "\n";
-        for (const OptionFacts& argument : command.arguments) out += "\\fI" + roff(argument.value) + "\\fR ";
+        for (const OptionFacts& argument : command.arguments) {
+            const std::string word = "\\fI" + roff(argument.value) + "\\fR" + (argument.repeats ? " ..." : "");
+            out += argument.required ? word + " " : "[" + word + "] ";
+        }
         out += "[\\fIoption\\fR ...]\n";
     }
     out += ".SH DESCRIPTION\n" + roff(all.front().summary) +
@@ -61,10 +64,12 @@ std::string manual(const std::vector<CommandFacts>& all) {
         out += ".SS " + roff(command.name) + "\n" + roff(command.summary) + "\n";
         put_options(out, command);
     }
-    out += ".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\ncould not; a message on standard error says why\n"
-           ".TP\n2\nwrong usage; a message names the nearest valid word\n";
-    out += ".SH ENVIRONMENT\n.TP\nHF_HUB_CACHE, HF_HOME\nwhere the local Hugging Face cache lies (default: "
-           "~/.cache/huggingface/hub)\n.TP\nHEADLIGHT_MODELS\na folder with further built\\-in models\n";
+    out +=
+        ".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\ncould not; a message on standard error says why\n"
+        ".TP\n2\nwrong usage; a message names the nearest valid word\n";
+    out +=
+        ".SH ENVIRONMENT\n.TP\nHF_HUB_CACHE, HF_HOME\nwhere the local Hugging Face cache lies (default: "
+        "~/.cache/huggingface/hub)\n.TP\nHEADLIGHT_MODELS\na folder with further built\\-in models\n";
     return out;
 }
 

@@ -27,8 +27,8 @@ std::string read_standard_input() {
         if (got == 0) return text;
         if (got < 0 && errno == EINTR) continue;
         if (got < 0)
-            throw Error(ErrorFacts{.problem = "cannot read standard input",
-                                   .found = std::generic_category().message(errno)});
+            throw Error(
+                ErrorFacts{.problem = "cannot read standard input", .found = std::generic_category().message(errno)});
         text.append(buffer, static_cast<std::size_t>(got));
         if (text.size() > kLongestText)
             throw Error(ErrorFacts{.problem = "the text on standard input is too long",
@@ -36,7 +36,9 @@ std::string read_standard_input() {
     }
 }
 
-bool ends_with_gguf(std::string_view name) { return name.ends_with(".gguf") || name.ends_with(".GGUF"); }
+bool ends_with_gguf(std::string_view name) {
+    return name.ends_with(".gguf") || name.ends_with(".GGUF");
+}
 
 }  // namespace
 
@@ -76,7 +78,8 @@ std::filesystem::path ModelArgument::folder() const {
 }
 
 void TextArguments::add(Definition& definition) {
-    text_option = definition.app->add_option("--text", typed_text, "the text; - reads standard input")->type_name("TEXT");
+    text_option =
+        definition.app->add_option("--text", typed_text, "the text; - reads standard input")->type_name("TEXT");
     file_option = definition.app->add_option("--text-file", text_file, "the text is what this file holds")
                       ->type_name("FILE")
                       ->excludes(text_option);
@@ -91,12 +94,15 @@ void TextArguments::require() const {
 std::string TextArguments::text() const {
     const bool from_file = file_option->count() > 0;
     const bool from_input = !from_file && typed_text == "-";
-    std::string text = from_file ? io::read_text(text_file, kLongestText)
-                       : from_input ? read_standard_input() : typed_text;
+    std::string text = from_file    ? io::read_text(text_file, kLongestText)
+                       : from_input ? read_standard_input()
+                                    : typed_text;
     if (text.empty())
         throw Error(ErrorFacts{.problem = "there is nothing in the text",
                                .file = from_file ? text_file : "",
-                               .item = from_file ? "" : from_input ? "standard input" : "--text",
+                               .item = from_file    ? ""
+                                       : from_input ? "standard input"
+                                                    : "--text",
                                .hint = "Give at least one character"});
     return text;
 }

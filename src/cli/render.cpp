@@ -65,7 +65,8 @@ void define_looks(Definition& d, Options& o) {
     d.add_choice("--theme", o.theme, {"light", "dark"}, "colours");
     d.add_choice("--ramp", o.ramp, {"ink", "viridis", "cividis", "magma"}, "colours of maps");
     d.add_choice("--palette", o.palette, {"category10", "okabe-ito"}, "colours of heads");
-    d.add_choice("--transfer", o.transfer, {"linear", "log", "gamma", "per-row", "rank"}, "from a weight to its strength");
+    d.add_choice("--transfer", o.transfer, {"linear", "log", "gamma", "per-row", "rank"},
+                 "from a weight to its strength");
     const auto number = [&](const char* flag, double& value, const char* help, double low, double high) {
         d.app->add_option(flag, value, help)->type_name("X")->check(CLI::Range(low, high))->capture_default_str();
     };
@@ -87,13 +88,14 @@ figure::ExportOptions output_of(const Options& o) {
     using figure::Ramp;
     using Curve = figure::Transfer::Curve;
     out.style.theme = o.theme == "dark" ? &figure::Theme::dark_theme() : &figure::Theme::light();
-    out.style.ramp = chosen<Ramp>(o.ramp, {{"ink", Ramp::ink}, {"viridis", Ramp::viridis}, {"cividis", Ramp::cividis},
-                                           {"magma", Ramp::magma}});
-    out.style.palette =
-        o.palette == "okabe-ito" ? figure::HeadPalette::okabe_ito : figure::HeadPalette::category10;
-    out.style.transfer.curve =
-        chosen<Curve>(o.transfer, {{"linear", Curve::linear}, {"log", Curve::log}, {"gamma", Curve::gamma},
-                                   {"per-row", Curve::per_row}, {"rank", Curve::rank}});
+    out.style.ramp = chosen<Ramp>(
+        o.ramp, {{"ink", Ramp::ink}, {"viridis", Ramp::viridis}, {"cividis", Ramp::cividis}, {"magma", Ramp::magma}});
+    out.style.palette = o.palette == "okabe-ito" ? figure::HeadPalette::okabe_ito : figure::HeadPalette::category10;
+    out.style.transfer.curve = chosen<Curve>(o.transfer, {{"linear", Curve::linear},
+                                                          {"log", Curve::log},
+                                                          {"gamma", Curve::gamma},
+                                                          {"per-row", Curve::per_row},
+                                                          {"rank", Curve::rank}});
     out.style.transfer.gamma = o.gamma;
     out.style.transfer.threshold = o.threshold;
     out.style.transfer.keep_mass = o.keep_mass;
@@ -108,8 +110,10 @@ figure::ExportOptions output_of(const Options& o) {
 analyze::PatternOptions pattern_of(const Options& o) {
     using analyze::PairFilter;
     analyze::PatternOptions pattern;
-    pattern.filter = chosen<PairFilter>(o.filter, {{"all", PairFilter::all}, {"a-a", PairFilter::a_to_a},
-                                                   {"b-b", PairFilter::b_to_b}, {"a-b", PairFilter::a_to_b},
+    pattern.filter = chosen<PairFilter>(o.filter, {{"all", PairFilter::all},
+                                                   {"a-a", PairFilter::a_to_a},
+                                                   {"b-b", PairFilter::b_to_b},
+                                                   {"a-b", PairFilter::a_to_b},
                                                    {"b-a", PairFilter::b_to_a}});
     if (o.weighting == "value-norm") pattern.weighting = analyze::Weighting::value_norm;
     if (o.weighting == "output-norm") pattern.weighting = analyze::Weighting::output_norm;
@@ -136,21 +140,25 @@ std::vector<Head> heads_of(const Options& o, const trace::Trace& trace, Head int
 
 Request request_of(const Options& o, const trace::Trace& trace) {
     Request request;
-    request.view = chosen<Request::View>(o.view, {{"head", Request::View::head}, {"matrix", Request::View::matrix},
-                                                  {"model", Request::View::model}, {"neuron", Request::View::neuron}});
+    request.view = chosen<Request::View>(o.view, {{"head", Request::View::head},
+                                                  {"matrix", Request::View::matrix},
+                                                  {"model", Request::View::model},
+                                                  {"neuron", Request::View::neuron}});
     request.pattern = pattern_of(o);
     request.output = output_of(o);
     if (o.query >= 0) request.query = Position(o.query);
     if (o.key >= 0) request.key = Position(o.key);
 
     HeadId interesting{Layer(o.layer), Head(0)};
-    if (o.layer < 0 && request.view != Request::View::model) interesting = analyze::interesting_head(analyze::head_table(trace));
+    if (o.layer < 0 && request.view != Request::View::model)
+        interesting = analyze::interesting_head(analyze::head_table(trace));
     request.layer = o.layer < 0 && request.view == Request::View::model ? Layer(0) : interesting.layer;
     if (request.view != Request::View::model) {
         request.heads = heads_of(o, trace, interesting.head);
     } else {
         using Cells = figure::ModelViewOptions::Cells;
-        request.model.cells = chosen<Cells>(o.cells, {{"auto", Cells::automatic}, {"lines", Cells::lines}, {"maps", Cells::maps}});
+        request.model.cells =
+            chosen<Cells>(o.cells, {{"auto", Cells::automatic}, {"lines", Cells::lines}, {"maps", Cells::maps}});
         request.model.mean = o.mean;
         if (o.layer >= 0 && !o.heads.empty())
             request.model.detail = HeadId{Layer(o.layer), heads_of(o, trace, Head(0)).front()};

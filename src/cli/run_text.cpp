@@ -25,7 +25,8 @@ Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& te
     const model::ComputeType dtype = compute.dtype == "float64"    ? model::ComputeType::float64
                                      : compute.dtype == "bfloat16" ? model::ComputeType::bfloat16
                                                                    : model::ComputeType::float32;
-    loaded.model = model::Model::load(folder, {.dtype = dtype, .device = compute.device}, loaded.cancel, console.progress());
+    loaded.model =
+        model::Model::load(folder, {.dtype = dtype, .device = compute.device}, loaded.cancel, console.progress());
     console.clear_progress();
     return loaded;
 }

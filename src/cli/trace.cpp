@@ -26,7 +26,9 @@ struct Options {
     std::string out;
 };
 
-bool is_npz(const std::string& path) { return fs::path(path).extension() == ".npz"; }
+bool is_npz(const std::string& path) {
+    return fs::path(path).extension() == ".npz";
+}
 
 void check_format(const std::string& path) {
     const std::string extension = fs::path(path).extension();
@@ -84,25 +86,31 @@ void check_memory(const Loaded& loaded, const trace::CapturePlan& plan, const st
 
 io::DType stored_type(at::ScalarType type) {
     switch (type) {
-        case at::kFloat: return io::DType::F32;
-        case at::kDouble: return io::DType::F64;
-        case at::kBFloat16: return io::DType::BF16;
-        case at::kHalf: return io::DType::F16;
-        default: throw Error("a tensor of a type that cannot be written");
+        case at::kFloat:
+            return io::DType::F32;
+        case at::kDouble:
+            return io::DType::F64;
+        case at::kBFloat16:
+            return io::DType::BF16;
+        case at::kHalf:
+            return io::DType::F16;
+        default:
+            throw Error("a tensor of a type that cannot be written");
     }
 }
 
 std::map<std::string, std::string> metadata_of(const trace::Trace& trace, const std::string& capture) {
-    std::map<std::string, std::string> metadata{{"format", "headlight trace"},
-                                                {"version", version()},
-                                                {"model", fs::absolute(trace.model()->folder()).lexically_normal().string()},
-                                                {"model_hash", trace.model()->hash()},
-                                                {"family", trace.config().family},
-                                                {"dtype", trace.info().dtype},
-                                                {"device", trace.info().device},
-                                                {"text", trace.text_a()},
-                                                {"capture", capture.empty() ? "default" : capture},
-                                                {"tokens", token_json(trace.encoding())}};
+    std::map<std::string, std::string> metadata{
+        {"format", "headlight trace"},
+        {"version", version()},
+        {"model", fs::absolute(trace.model()->folder()).lexically_normal().string()},
+        {"model_hash", trace.model()->hash()},
+        {"family", trace.config().family},
+        {"dtype", trace.info().dtype},
+        {"device", trace.info().device},
+        {"text", trace.text_a()},
+        {"capture", capture.empty() ? "default" : capture},
+        {"tokens", token_json(trace.encoding())}};
     if (!trace.text_b().empty()) metadata["pair"] = trace.text_b();
     return metadata;
 }
@@ -124,7 +132,9 @@ int run_trace(const Options& options, const Console& console) {
     for (const model::HookPoint point : points) {
         loaded.cancel.throw_if_cancelled();
         const at::Tensor& tensor = tensors.emplace_back(trace::tensor(*trace, point).to(at::kCPU).contiguous());
-        arrays.push_back({model::name_of(point), stored_type(tensor.scalar_type()), tensor.sizes().vec(),
+        arrays.push_back({model::name_of(point),
+                          stored_type(tensor.scalar_type()),
+                          tensor.sizes().vec(),
                           {static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()}});
     }
     const auto metadata = metadata_of(*trace, options.capture);
@@ -136,8 +146,9 @@ int run_trace(const Options& options, const Console& console) {
     std::size_t bytes = 0;
     for (const io::ArrayRef& array : arrays) bytes += array.bytes.size();
     char line[160];
-    std::snprintf(line, sizeof line, "%lld tokens, %zu tensors, %.1f MB, %.0f ms", static_cast<long long>(trace->tokens()),
-                  arrays.size(), static_cast<double>(bytes) / 1e6, trace->info().seconds * 1e3);
+    std::snprintf(line, sizeof line, "%lld tokens, %zu tensors, %.1f MB, %.0f ms",
+                  static_cast<long long>(trace->tokens()), arrays.size(), static_cast<double>(bytes) / 1e6,
+                  trace->info().seconds * 1e3);
     console.note(line);
     return 0;
 }

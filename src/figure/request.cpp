@@ -21,42 +21,60 @@ std::string number(double value) {
 
 const char* word(Request::View view) {
     switch (view) {
-        case Request::View::head: return "head";
-        case Request::View::matrix: return "matrix";
-        case Request::View::model: return "model";
-        case Request::View::neuron: return "neuron";
+        case Request::View::head:
+            return "head";
+        case Request::View::matrix:
+            return "matrix";
+        case Request::View::model:
+            return "model";
+        case Request::View::neuron:
+            return "neuron";
     }
     return "";
 }
 
 const char* word(analyze::PairFilter filter) {
     switch (filter) {
-        case analyze::PairFilter::all: return "all";
-        case analyze::PairFilter::a_to_a: return "a-a";
-        case analyze::PairFilter::b_to_b: return "b-b";
-        case analyze::PairFilter::a_to_b: return "a-b";
-        case analyze::PairFilter::b_to_a: return "b-a";
+        case analyze::PairFilter::all:
+            return "all";
+        case analyze::PairFilter::a_to_a:
+            return "a-a";
+        case analyze::PairFilter::b_to_b:
+            return "b-b";
+        case analyze::PairFilter::a_to_b:
+            return "a-b";
+        case analyze::PairFilter::b_to_a:
+            return "b-a";
     }
     return "";
 }
 
 const char* word(Transfer::Curve curve) {
     switch (curve) {
-        case Transfer::Curve::linear: return "linear";
-        case Transfer::Curve::log: return "log";
-        case Transfer::Curve::gamma: return "gamma";
-        case Transfer::Curve::per_row: return "per-row";
-        case Transfer::Curve::rank: return "rank";
+        case Transfer::Curve::linear:
+            return "linear";
+        case Transfer::Curve::log:
+            return "log";
+        case Transfer::Curve::gamma:
+            return "gamma";
+        case Transfer::Curve::per_row:
+            return "per-row";
+        case Transfer::Curve::rank:
+            return "rank";
     }
     return "";
 }
 
 const char* word(Ramp ramp) {
     switch (ramp) {
-        case Ramp::ink: return "ink";
-        case Ramp::viridis: return "viridis";
-        case Ramp::cividis: return "cividis";
-        case Ramp::magma: return "magma";
+        case Ramp::ink:
+            return "ink";
+        case Ramp::viridis:
+            return "viridis";
+        case Ramp::cividis:
+            return "cividis";
+        case Ramp::magma:
+            return "magma";
     }
     return "";
 }
@@ -186,9 +204,12 @@ std::unique_ptr<Figure> make_figure(TracePtr trace, const Request& request) {
     std::vector<HeadId> ids;
     for (const Head head : request.heads) ids.push_back({request.layer, head});
     switch (request.view) {
-        case Request::View::head: return head_view(std::move(trace), request.layer, request.heads, request.pattern);
-        case Request::View::matrix: return matrix_view(std::move(trace), std::move(ids), request.pattern);
-        case Request::View::model: return model_view(std::move(trace), request.pattern, request.model);
+        case Request::View::head:
+            return head_view(std::move(trace), request.layer, request.heads, request.pattern);
+        case Request::View::matrix:
+            return matrix_view(std::move(trace), std::move(ids), request.pattern);
+        case Request::View::model:
+            return model_view(std::move(trace), request.pattern, request.model);
         case Request::View::neuron: {
             const Position query = request.query.value_or(Position(trace->tokens() - 1));
             return neuron_view(std::move(trace), ids.front(), query, request.neuron);

@@ -167,6 +167,8 @@ json parse_json(std::string_view text, const std::filesystem::path& file) {
     return builder.take();
 }
 
-json read_json(const std::filesystem::path& path) { return parse_json(read_text(path), path); }
+json read_json(const std::filesystem::path& path) {
+    return parse_json(read_text(path), path);
+}
 
 }  // namespace headlight::io

@@ -15,7 +15,9 @@ namespace headlight::io {
 MappedFile::MappedFile(std::filesystem::path path, std::span<const std::byte> bytes)
     : path_(std::move(path)), bytes_(bytes) {}
 
-MappedFile::~MappedFile() { ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size()); }
+MappedFile::~MappedFile() {
+    ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
     const OpenFile file = open_regular(path);

@@ -40,9 +40,8 @@ OpenFile open_regular(const std::filesystem::path& path) {
     }
     struct stat info {};
     if (::fstat(fd.get(), &info) != 0)
-        throw Error(ErrorFacts{.problem = "cannot read the file",
-                               .file = path.string(),
-                               .found = std::generic_category().message(errno)});
+        throw Error(ErrorFacts{
+            .problem = "cannot read the file", .file = path.string(), .found = std::generic_category().message(errno)});
     if (!S_ISREG(info.st_mode))
         throw Error(ErrorFacts{.problem = "not a file",
                                .file = path.string(),

@@ -17,7 +17,9 @@ using nlohmann::json;
 constexpr std::uint64_t kLengthField = 8;
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // the limit of the format's own reader
 
-std::string bytes_text(std::uint64_t n) { return std::to_string(n) + (n == 1 ? " byte" : " bytes"); }
+std::string bytes_text(std::uint64_t n) {
+    return std::to_string(n) + (n == 1 ? " byte" : " bytes");
+}
 
 std::string short_text(const json& value) {
     std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -36,8 +38,7 @@ public:
 
     SafetensorsContent read() {
         const json header = parse_json(header_text(), file_);
-        if (!header.is_object())
-            fail("the header is not a JSON object", "header", "an object", short_text(header));
+        if (!header.is_object()) fail("the header is not a JSON object", "header", "an object", short_text(header));
         for (const auto& [name, entry] : header.items()) {
             if (name == "__metadata__")
                 read_metadata(entry);
@@ -95,8 +96,7 @@ private:
         const auto found = entry.find(key);
         if (found == entry.end())
             fail("the header lacks a field", tensor_item(name), std::string(key) + " (" + expected + ")", "none");
-        if (found->type() != type)
-            fail(std::string("wrong ") + key, tensor_item(name), expected, short_text(*found));
+        if (found->type() != type) fail(std::string("wrong ") + key, tensor_item(name), expected, short_text(*found));
         return *found;
     }
 
@@ -118,8 +118,7 @@ private:
     }
 
     Range read_tensor(const std::string& name, const json& entry) const {
-        if (!entry.is_object())
-            fail("broken header entry", tensor_item(name), "an object", short_text(entry));
+        if (!entry.is_object()) fail("broken header entry", tensor_item(name), "an object", short_text(entry));
         TensorView view;
         view.name = name;
         view.file = file_;
@@ -167,8 +166,7 @@ private:
     }
 
     [[noreturn]] void fail_hole(std::uint64_t begin, std::uint64_t end, const std::string& where) const {
-        fail("bytes that belong to no tensor", "data section", "none",
-             range_text(begin, end) + " " + where);
+        fail("bytes that belong to no tensor", "data section", "none", range_text(begin, end) + " " + where);
     }
 
     std::span<const std::byte> bytes_;

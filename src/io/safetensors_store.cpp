@@ -92,8 +92,9 @@ TensorStore TensorStore::open_folder(const fs::path& folder) {
     std::error_code ignored;
     if (!fs::exists(folder, ignored)) throw Error(ErrorFacts{.problem = "no such folder", .file = folder.string()});
     if (!fs::is_directory(folder, ignored))
-        throw Error(ErrorFacts{
-            .problem = "not a folder", .file = folder.string(), .expected = "a model folder with " + std::string(kSingle)});
+        throw Error(ErrorFacts{.problem = "not a folder",
+                               .file = folder.string(),
+                               .expected = "a model folder with " + std::string(kSingle)});
     if (fs::exists(folder / kSingle, ignored)) return open_file(folder / kSingle);
     if (!fs::exists(folder / kIndex, ignored)) fail_no_weights(folder);
 

@@ -22,8 +22,8 @@ TEST(InfoJson, IsTheDocumentedObject) {
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.err, IsEmpty());
     const json root = json::parse(outcome.out);
-    for (const char* key : {"name", "family", "architecture", "folder", "hash", "config", "parameters", "tokenizer", "tensors",
-                            "load_report", "files"})
+    for (const char* key : {"name", "family", "architecture", "folder", "hash", "config", "parameters", "tokenizer",
+                            "tensors", "load_report", "files"})
         EXPECT_TRUE(root.contains(key)) << key;
     EXPECT_EQ(root["family"], "bloom");
     EXPECT_EQ(root["config"]["n_layers"], 6);
@@ -48,8 +48,8 @@ TEST(InfoJson, IsTheDocumentedObject) {
 TEST(Info, ForPeopleNamesThePartsAndFiles) {
     const Outcome outcome = headlight({"info", "novella-7m", "--tensors"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    for (const char* part : {"BloomForCausalLM", "attention", "total", "model.safetensors", "n_layers", "byte-level BPE",
-                             "query_key_value.weight"})
+    for (const char* part : {"BloomForCausalLM", "attention", "total", "model.safetensors", "n_layers",
+                             "byte-level BPE", "query_key_value.weight"})
         EXPECT_THAT(outcome.out, HasSubstr(part));
 }
 

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -85,11 +86,15 @@ TEST(Trace, SameCallWritesTheSameFile) {
 TEST(Trace, CaptureChoosesByGlob) {
     const TempFolder folder;
     const auto file = folder / "t.safetensors";
-    const Outcome outcome = headlight({"trace", "novella-7m", "--text", kText, "--capture", "blocks.[0-9].x,logits", "--out", file});
+    const Outcome outcome =
+        headlight({"trace", "novella-7m", "--text", kText, "--capture", "blocks.[0-9].x,logits", "--out", file});
     EXPECT_EQ(outcome.code, 1);
     EXPECT_THAT(outcome.err, HasSubstr("blocks.[0-9].x"));
     EXPECT_EQ(folder.count(), 0u);
-    ASSERT_EQ(headlight({"trace", "novella-7m", "--text", kText, "--capture", "blocks.*.attn.hook_pattern,logits", "--out", file}).code, 0);
+    ASSERT_EQ(headlight({"trace", "novella-7m", "--text", kText, "--capture", "blocks.*.attn.hook_pattern,logits",
+                         "--out", file})
+                  .code,
+              0);
     EXPECT_EQ(io::TensorStore::open_file(file).tensors().size(), 7u);
 }
 
@@ -98,7 +103,8 @@ TEST(Trace, ComputesInTheTypeThatWasAskedFor) {
     std::map<std::string, io::TensorStore> stores;
     for (const char* dtype : {"float32", "float64", "bfloat16"}) {
         const auto file = folder / (std::string(dtype) + ".safetensors");
-        const Outcome outcome = headlight({"trace", "novella-7m", "--text", kText, "--capture", "logits", "--dtype", dtype, "--out", file});
+        const Outcome outcome =
+            headlight({"trace", "novella-7m", "--text", kText, "--capture", "logits", "--dtype", dtype, "--out", file});
         ASSERT_EQ(outcome.code, 0) << outcome.err;
         stores.emplace(dtype, io::TensorStore::open_file(file));
         EXPECT_EQ(stores.at(dtype).metadata().at("dtype"), dtype);
@@ -150,12 +156,27 @@ TEST(Trace, RefusesWhatDoesNotFitIntoMemory) {
     const TempFolder folder;
     std::string text;
     for (int i = 0; i < 100'000; ++i) text += " the";
-    const Outcome outcome =
-        headlight({"trace", "novella-7m", "--text-file", folder.write("long.txt", text), "--capture", "all", "--out", folder / "t.npz"});
+    const Outcome outcome = headlight({"trace", "novella-7m", "--text-file", folder.write("long.txt", text),
+                                       "--capture", "all", "--out", folder / "t.npz"});
     EXPECT_EQ(outcome.code, 1);
     EXPECT_THAT(outcome.err, HasSubstr("free"));
     EXPECT_THAT(outcome.err, HasSubstr("hook_pattern"));
     EXPECT_EQ(folder.count(), 1u);
+}
+
+// Learned positions end: more tokens than the model takes is an error that names both numbers, whatever the length.
+TEST(Trace, RefusesMoreTokensThanTheModelTakes) {
+    const TempFolder folder;
+    const std::string model = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/gpt2";
+    for (const int words : {60, 100'000}) {
+        std::string text;
+        for (int i = 0; i < words; ++i) text += "a ";
+        const Outcome outcome = headlight({"trace", model, "--text", "-", "--out", folder / "t.npz"}, text);
+        EXPECT_EQ(outcome.code, 1);
+        EXPECT_THAT(outcome.err, HasSubstr("40"));
+        EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+        EXPECT_EQ(folder.count(), 0u);
+    }
 }
 
 }  // namespace

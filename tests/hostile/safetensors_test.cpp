@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/base/error.h"
 #include "headlight/io/safetensors.h"
+#include "headlight/base/error.h"
 #include "support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -16,12 +16,14 @@ using testing::HasSubstr;
 struct Hostile {
     const char* name;
     std::string content;
-    const char* problem;               // a part of the message
-    const char* item = "";             // the tensor or field it must name
-    const char* expected_found = "";   // a part of "expected …, found …"
+    const char* problem;              // a part of the message
+    const char* item = "";            // the tensor or field it must name
+    const char* expected_found = "";  // a part of "expected …, found …"
 };
 
-void PrintTo(const Hostile& h, std::ostream* out) { *out << h.name; }
+void PrintTo(const Hostile& h, std::ostream* out) {
+    *out << h.name;
+}
 
 std::string tensor(const std::string& name, const std::string& dtype, const std::string& shape,
                    const std::string& offsets) {
@@ -71,8 +73,8 @@ const std::vector<Hostile>& cases() {
          "found F32 [4294967296, 4294967296]"},
         // 2^61 elements of 8 bytes are 2^64 bytes: 0 when the product wraps.
         {"BytesOverflow64Bits", one("F64", "[2305843009213693952]", "[0,0]", 0), "overflows 64 bits", "tensor w"},
-        {"OffsetsMissing", raw_safetensors(R"({"w":{"dtype":"F32","shape":[1]}})", "1234"), "lacks a field",
-         "tensor w", "expected data_offsets"},
+        {"OffsetsMissing", raw_safetensors(R"({"w":{"dtype":"F32","shape":[1]}})", "1234"), "lacks a field", "tensor w",
+         "expected data_offsets"},
         {"OffsetsAreThree", one("F32", "[1]", "[0,4,8]", 4), "wrong data_offsets", "tensor w", "found [0,4,8]"},
         {"OffsetsNegative", one("F32", "[1]", "[-4,0]", 4), "wrong data_offsets", "tensor w", "found [-4,0]"},
         {"OffsetsAbove64Bits", one("F32", "[1]", "[0,18446744073709551620]", 4), "wrong data_offsets", "tensor w"},

@@ -73,8 +73,10 @@ TEST(Npz, HoldsEveryArrayInNumpyTerms) {
     const std::vector<std::int64_t> i64{-1};
     const std::vector<std::uint16_t> bf16{0x3F80, 0xC040};  // 1, -3
     write_npz(folder / "a.npz",
-              {array("blocks.0.hook_q", DType::F32, {1, 2, 3}, f32), array("n", DType::I64, {}, i64),
-               array("half", DType::BF16, {2}, bf16), {"empty", DType::F64, {0, 3}, {}}},
+              {array("blocks.0.hook_q", DType::F32, {1, 2, 3}, f32),
+               array("n", DType::I64, {}, i64),
+               array("half", DType::BF16, {2}, bf16),
+               {"empty", DType::F64, {0, 3}, {}}},
               {{"model", "n\u00f8vella \U0001F600"}});
     const auto members = unzip(test::slurp(folder / "a.npz"));
     ASSERT_EQ(members.size(), 5u);
@@ -104,7 +106,8 @@ TEST(Npz, WidensLongBfloat16) {
     write_npz(folder / "a.npz", {array("x", DType::BF16, {300'001}, bf16)}, {});
     const Npy x = parse_npy(unzip(test::slurp(folder / "a.npz")).at("x.npy"));
     ASSERT_EQ(x.data.size(), bf16.size() * 4);
-    for (std::size_t i = 0; i < bf16.size(); ++i) ASSERT_EQ(number(x.data, 4 * i, 4), std::uint64_t{bf16[i]} << 16) << i;
+    for (std::size_t i = 0; i < bf16.size(); ++i)
+        ASSERT_EQ(number(x.data, 4 * i, 4), std::uint64_t{bf16[i]} << 16) << i;
 }
 
 TEST(Npz, IsTheSameFileForTheSameInput) {

@@ -17,12 +17,12 @@ namespace headlight::figure {
 struct Request {
     enum class View { head, matrix, model, neuron } view = View::head;
     Layer layer;
-    std::vector<Head> heads;          ///< head view: the active ones; matrix: the maps; neuron: the first
+    std::vector<Head> heads;             ///< head view: the active ones; matrix: the maps; neuron: the first
     std::optional<Position> query, key;  ///< pinned
     analyze::PatternOptions pattern;
     ModelViewOptions model;
     NeuronViewOptions neuron;
-    ExportOptions output;             ///< theme, ramp, palette, transfer function, size
+    ExportOptions output;  ///< theme, ramp, palette, transfer function, size
 };
 
 /// Error names the layer, head or position that the trace does not have, and how many it has.

@@ -9,11 +9,13 @@
 namespace headlight::io {
 
 /// Lets `write` fill a temporary file beside `target`, syncs it and renames it over `target`.
-/// On any failure (full disk, exception in `write`) the temporary file is removed, `target` is as before, and Error is thrown.
+/// On any failure (full disk, exception in `write`) the temporary file is removed, `target` is as before, and Error is
+/// thrown.
 void write_atomically(const std::filesystem::path& target, const std::function<void(std::ostream&)>& write);
 void write_atomically(const std::filesystem::path& target, std::string_view content);
 
-/// The same for writers that need a path of their own (Qt's PDF writer): `write` gets the temporary path, same extension.
+/// The same for writers that need a path of their own (Qt's PDF writer): `write` gets the temporary path, same
+/// extension.
 void write_atomically_at(const std::filesystem::path& target,
                          const std::function<void(const std::filesystem::path&)>& write);
 
