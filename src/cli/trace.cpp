@@ -64,6 +64,8 @@ void check_memory(const Loaded& loaded, const trace::CapturePlan& plan, const st
                                  : loaded.model->dtype() == model::ComputeType::bfloat16 ? 2
                                                                                          : 4;
     const std::int64_t tokens = loaded.tokens();
+    // More tokens than the model takes: the run says so, memory is not what is wrong.
+    if (config.context_is_hard_limit && config.context_length > 0 && tokens > config.context_length) return;
     trace::Forecast forecast = trace::forecast(config, tokens, plan, element);
     std::map<std::string, std::int64_t> derived;
     for (const model::HookPoint& point : points) {
