@@ -28,6 +28,8 @@ double device_scale(const QPainter& painter) {
 QRectF on_target(const QPainter& painter, const QRectF& exposed) {
     const QPaintDevice* device = painter.device();
     if (!device || is_vector(painter)) return exposed;
+    // A widget paints into its window's buffer: its own size says nothing about where that buffer ends.
+    if (device->devType() == QInternal::Widget) return exposed;
     const double ratio = device->devicePixelRatioF();
     const QRectF pixels(0, 0, device->width() * ratio, device->height() * ratio);
     return exposed & painter.deviceTransform().inverted().mapRect(pixels);

@@ -140,14 +140,16 @@ void FigureCanvas::paintEvent(QPaintEvent* event) {
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setRenderHint(QPainter::TextAntialiasing);
     const QPointF o = origin();
-    const QRectF exposed = QRectF(to_figure(event->rect().topLeft()), QSizeF(event->rect().size()) / style_.zoom);
+    // Figures keep titles and legends inside what can be seen, so they get all of it; Qt clips to what is exposed.
+    const QRectF exposed(to_figure(QPointF(0, 0)), QSizeF(viewport()->size()) / style_.zoom);
     painter.translate(o);
     painter.scale(style_.zoom, style_.zoom);
     figure_->paint(painter, exposed, style_, painted_);
 }
 
 void FigureCanvas::resizeEvent(QResizeEvent*) { relayout(); }
-void FigureCanvas::scrollContentsBy(int dx, int dy) { viewport()->scroll(dx, dy); }
+/// Titles and legends stay where they are while the rest moves: nothing can be shifted.
+void FigureCanvas::scrollContentsBy(int, int) { viewport()->update(); }
 
 void FigureCanvas::selection_changed(bool hover_only) {
     if (stale_ || !figure_) return;

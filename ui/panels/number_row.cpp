@@ -65,7 +65,7 @@ void NumberRow::paintEvent(QPaintEvent*) {
     QRectF track;
     if (share_) {
         track = wide_ ? QRectF(inner.left() + 108, inner.center().y() - 4, 78, 9)
-                      : QRectF(inner.right() - 133, inner.center().y() - 4, 60, 9);
+                      : QRectF(inner.right() - 119, inner.center().y() - 4, 60, 9);
     }
     const int name_right = share_ ? int(track.left()) - 8 : inner.right() - value_width - 8;
     const QRect name_box(inner.left() + (indent_ ? 8 : 0), 0, name_right - inner.left() - (indent_ ? 8 : 0), height());

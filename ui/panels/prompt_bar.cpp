@@ -6,7 +6,8 @@
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLocale>
-#include <QStyle>
+#include <QStyleOptionButton>
+#include <QStylePainter>
 #include <QVBoxLayout>
 
 namespace headlight::ui {
@@ -39,10 +40,26 @@ QToolButton* square_button(const QString& icon_name, const QString& name, const 
     return button;
 }
 
+/// Style sheets ignore the left padding of a button with a menu: the name is painted here.
+class ModelButton : public QPushButton {
+protected:
+    void paintEvent(QPaintEvent*) override {
+        QStylePainter painter(this);
+        QStyleOptionButton option;
+        initStyleOption(&option);
+        const QString name = std::exchange(option.text, QString());
+        painter.drawControl(QStyle::CE_PushButton, option);
+        painter.setFont(figure::ui_font(13, QFont::DemiBold));
+        painter.setPen(palette().color(QPalette::ButtonText));
+        const QRect room = rect().adjusted(12, 0, -28, 0);
+        painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(name, Qt::ElideMiddle, room.width()));
+    }
+};
+
 }  // namespace
 
 PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
-    : QWidget(parent), document_(document), jobs_(jobs), model_(new QPushButton), text_(new PromptEdit), pair_(new PromptEdit),
+    : QWidget(parent), document_(document), jobs_(jobs), model_(new ModelButton), text_(new PromptEdit), pair_(new PromptEdit),
       run_(new QPushButton(tr("Run"))), tokens_(new TokenStrip(document)), facts_(new QLabel) {
     setObjectName(QStringLiteral("PromptBar"));
     setAttribute(Qt::WA_StyledBackground);

@@ -41,11 +41,13 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
         tab->setProperty("kind", "tab");
         tab->setText(view_title(view));
         tab->setCheckable(true);
-        tab->setAutoExclusive(true);
         tab->setFocusPolicy(Qt::TabFocus);
         tab->setAccessibleName(tr("%1 view").arg(view_title(view)));
         tab->setToolTip(tr("%1 view (%2)").arg(view_title(view)).arg(int(tabs_.size()) + 1));
-        connect(tab, &QToolButton::clicked, this, [this, view] { Q_EMIT view_asked(view); });
+        connect(tab, &QToolButton::clicked, this, [this, view] {
+            Q_EMIT view_asked(view);
+            show_document();  // a click on the open view leaves it open
+        });
         tabs_[view] = tab;
         row->addWidget(tab);
     }
@@ -146,7 +148,7 @@ void ToolRow::set_view(View view) {
 }
 
 void ToolRow::show_document() {
-    tabs_.at(view_)->setChecked(true);
+    for (const auto& [view, tab] : tabs_) tab->setChecked(view == view_);
     const ViewOptions& o = document_.options();
     const bool neuron = view_ == View::neuron;
     QString drawing = o.pattern.weighting == Weighting::attention    ? tr("attention")
