@@ -128,12 +128,8 @@ int bench(const Options& o, const Console& console) {
 
 Action define_bench(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
-    const std::vector<std::string> known = known_names();
     CLI::Option* names = definition.app->add_option("NAME", options->names, "what to measure (default: everything)");
-    std::string words;
-    for (const std::string& name : known) words += (words.empty() ? "" : "|") + name;
-    names->type_name(words)->check(CLI::IsMember(known));
-    definition.choices[names] = known;
+    definition.restrict_to(names, known_names());
     CLI::Option* model =
         definition.app->add_option("--model", options->model,
                                    "the model to measure with (default: random weights of GPT-2 small's "

@@ -40,6 +40,8 @@ public:
     /// An option that takes one of a few words; a wrong one is answered with the nearest.
     CLI::Option* add_choice(const std::string& flag, std::string& value, std::vector<std::string> words,
                             const std::string& help);
+    /// The same for an option that is there already.
+    void restrict_to(CLI::Option*, std::vector<std::string> words);
 };
 
 /// Does the work and returns the exit code.

@@ -45,6 +45,11 @@ bool ends_with_gguf(std::string_view name) {
 CLI::Option* Definition::add_choice(const std::string& flag, std::string& value, std::vector<std::string> words,
                                     const std::string& help) {
     CLI::Option* option = app->add_option(flag, value, help)->capture_default_str();
+    restrict_to(option, std::move(words));
+    return option;
+}
+
+void Definition::restrict_to(CLI::Option* option, std::vector<std::string> words) {
     std::string type;
     for (const std::string& word : words) type += (type.empty() ? "" : "|") + word;
     option->type_name(type);
@@ -57,7 +62,6 @@ CLI::Option* Definition::add_choice(const std::string& flag, std::string& value,
         return message;
     });
     choices[option] = std::move(words);
-    return option;
 }
 
 void ModelArgument::add(Definition& definition) {

@@ -81,6 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
             "TwoTexts", {"tokenize", "novella-7m", "--text", "a", "--text-file", "b"}, "--text excludes --text-file"},
         WrongCall{"OneWordTooMany", {"tokenize", "novella-7m", "The", "--text", "x"}, "one word too many: The"},
         WrongCall{"WrongShell", {"completion", "bsh"}, "\"bsh\" is not one of bash zsh fish; did you mean bash?"},
+        WrongCall{"WrongBenchmark", {"bench", "forwrd"}, "did you mean forward?"},
         WrongCall{"WrongDevice", {"--device", "gpu"}, "\"gpu\" is not one of auto cpu cuda"}),
     [](const auto& c) { return std::string(c.param.name); });
 
