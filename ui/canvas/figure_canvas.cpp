@@ -114,14 +114,13 @@ QPointF FigureCanvas::origin() const {
 QPointF FigureCanvas::to_viewport(QPointF p) const { return p * style_.zoom + origin(); }
 QPointF FigureCanvas::to_figure(QPointF p) const { return (p - origin()) / style_.zoom; }
 
-void FigureCanvas::reveal(const QRectF& area) {
-    const QRectF shown = QRectF(to_viewport(area.topLeft()), area.size() * style_.zoom);
-    const auto shift = [](QScrollBar* bar, double low, double high, int room) {
-        if (low < 0) bar->setValue(bar->value() + int(std::floor(low)) - 16);
-        else if (high > room) bar->setValue(bar->value() + int(std::ceil(high - room)) + 16);
-    };
-    shift(horizontalScrollBar(), shown.left(), shown.right(), viewport()->width());
-    shift(verticalScrollBar(), shown.top(), shown.bottom(), viewport()->height());
+void FigureCanvas::reveal_row(Position position, std::int64_t tokens) {
+    QScrollBar* bar = verticalScrollBar();
+    if (!figure_ || figure_->zoomable() || tokens < 1 || bar->maximum() == 0) return;
+    // Rows are spread evenly over the content; where titles stand is small beside the margin kept here.
+    const double y = (double(position.value) + 0.5) / double(tokens) * content_.height();
+    const int room = viewport()->height(), margin = room / 5;
+    if (y < bar->value() + margin || y > bar->value() + room - margin) bar->setValue(int(y) - room / 2);
 }
 
 void FigureCanvas::paintEvent(QPaintEvent* event) {

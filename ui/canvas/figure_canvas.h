@@ -36,8 +36,8 @@ public:
     /// From figure units to the viewport; for tests and for screen readers.
     QPointF to_viewport(QPointF figure_point) const;
     QPointF to_figure(QPointF viewport_point) const;
-    /// Scrolls until a point of the figure can be seen.
-    void reveal(const QRectF& figure_area);
+    /// Scrolls a figure that is taller than the canvas until the row of a position (of `tokens`) can be seen.
+    void reveal_row(Position, std::int64_t tokens);
 
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override { return {80, 24}; }

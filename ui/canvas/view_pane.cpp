@@ -22,7 +22,9 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
         if (change == Document::Change::trace || change == Document::Change::options) refresh();
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
-        if (!document_.adapting() && (!hover_only || view_ == View::neuron)) refresh();
+        if (document_.adapting()) return;
+        if (!hover_only || view_ == View::neuron) refresh();
+        if (!hover_only) reveal_pin();
     });
     connect(&Appearance::instance(), &Appearance::changed, this, &ViewPane::restyle);
     connect(canvas_, &FigureCanvas::clicked, this, &ViewPane::click);
@@ -86,7 +88,16 @@ void ViewPane::show_figure(Recipe recipe, std::shared_ptr<figure::Figure> figure
     shown_ = std::move(recipe);
     awaited_.reset();
     canvas_->set_figure(std::move(figure));
+    reveal_pin();
     Q_EMIT figure_changed();
+}
+
+/// What was pinned somewhere else, or in a text that grew, comes into sight; a click in this view moves nothing.
+void ViewPane::reveal_pin() {
+    const figure::Selection& s = document_.selection().get();
+    if (!document_.trace() || s.pinned_queries.empty() || revealed_ == s.pinned_queries.back()) return;
+    revealed_ = s.pinned_queries.back();
+    canvas_->reveal_row(*revealed_, document_.trace()->tokens());
 }
 
 void ViewPane::click_head(HeadId head, bool add) {
@@ -102,6 +113,7 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
     using Kind = figure::Hit::Kind;
     SelectionModel& selection = document_.selection();
     const bool add = modifiers & Qt::ControlModifier;
+    if (hit.query) revealed_ = hit.query;
     switch (hit.kind) {
         case Kind::head_square:
             if (hit.head) {

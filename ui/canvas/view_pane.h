@@ -34,6 +34,7 @@ protected:
 private:
     void refresh();
     void restyle();
+    void reveal_pin();
     void show_figure(Recipe, std::shared_ptr<figure::Figure>);
     void click(const figure::Hit&, Qt::KeyboardModifiers);
     void double_click(const figure::Hit&);
@@ -45,6 +46,7 @@ private:
     View view_ = View::head;
     FigureCanvas* canvas_;
     std::optional<Recipe> shown_, awaited_;
+    std::optional<Position> revealed_;
 };
 
 }  // namespace headlight::ui

@@ -231,6 +231,8 @@ void HeadsPanel::show_current() {
         list_->setCurrentIndex({});
     } else if (list_->currentIndex().row() != row || !list_->selectionModel()->hasSelection()) {
         list_->setCurrentIndex(model_->index(row, 0));
+        // Once more when the rows have their places.
+        QTimer::singleShot(0, list_, [this] { list_->scrollTo(list_->currentIndex()); });
     }
     following_ = false;
     list_->viewport()->update();
