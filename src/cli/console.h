@@ -29,7 +29,7 @@ private:
 /// A token that Ctrl+C cancels: the first press stops the work cleanly, the second ends the program at once.
 CancelToken interruptible();
 
-/// Answers a mapped file that was cut short under us with a message instead of a crash.
+/// Answers a mapped file that was cut short under us, and a file that may not grow, with a message instead of a crash.
 void install_signal_messages();
 
 /// After a cancelled run: ends the program the way an interrupted program ends.

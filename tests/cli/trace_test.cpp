@@ -164,6 +164,18 @@ TEST(Trace, RefusesWhatDoesNotFitIntoMemory) {
     EXPECT_EQ(folder.count(), 1u);
 }
 
+// The shell's limit on file sizes stands for a full disk: the old file stays, nothing lies beside it.
+TEST(Trace, FullDiskLeavesTheOldFile) {
+    const TempFolder folder;
+    const auto file = folder.write("t.npz", "old");
+    const std::string command = "ulimit -f 64; '" + std::string(HEADLIGHT_PROGRAM) +
+                                "' trace novella-7m --text 'a b c' --out '" + file.string() + "' 2> /dev/null";
+    const int status = std::system(command.c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 1);
+    EXPECT_EQ(test::slurp(file), "old");
+    EXPECT_EQ(folder.count(), 1u);
+}
+
 // Learned positions end: more tokens than the model takes is an error that names both numbers, whatever the length.
 TEST(Trace, RefusesMoreTokensThanTheModelTakes) {
     const TempFolder folder;
