@@ -84,6 +84,8 @@ CancelToken interruptible() {
 
 void install_signal_messages() {
     std::signal(SIGBUS, on_bus_error);
+    std::signal(SIGXFSZ,
+                SIG_IGN);  // a file that may not grow is an error of write(2), which cleans up, and no sudden end
 }
 
 void end_interrupted() {
