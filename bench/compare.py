@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The same pass in Headlight, Hugging Face transformers and TransformerLens, in turns on this machine.
 
-    python bench/compare.py --headlight build/bin/headlight --folder FOLDER [--tokens 512 1024] [--rounds 5]
+    python bench/compare.py --headlight build/release/bin/headlight --folder FOLDER [--tokens 512 1024] [--rounds 5]
 
 FOLDER is made by make_gpt2_small.py. Each program hands out everything its own way: Headlight a trace of every hook
 with its overview, transformers all attentions and hidden states (eager attention), TransformerLens run_with_cache.
