@@ -17,8 +17,8 @@ def processor():
     return platform.machine()
 
 
-def percent(share):
-    return f"{100 * share:.1f} %"
+def percent(share, sign=""):
+    return f"{100 * share:{sign}.1f} %"
 
 
 def own_tables(measured):
@@ -31,8 +31,8 @@ def own_tables(measured):
                f"| {value['forward', n, 'traced pass', 'GFLOP/s']:.0f} "
                f"| {value['forward', n, 'matrix product', 'GFLOP/s']:.0f} "
                f"| {percent(value['forward', n, 'share of matrix product', ''])} "
-               f"| +{percent(value['capture', n, 'every hook kept', 'share added'])} "
-               f"| +{percent(value['capture', n, 'every hook kept and overview', 'share added'])} |")
+               f"| {percent(value['capture', n, 'every hook kept', 'share added'], '+')} "
+               f"| {percent(value['capture', n, 'every hook kept and overview', 'share added'], '+')} |")
     yield ""
     yield "| tokens | trace of every hook | a token |"
     yield "|---|---|---|"
