@@ -2,6 +2,7 @@
 #include "headlight/analyze/pair_chain.h"
 
 #include "analyze/head_reader.h"
+#include "headlight/trace/weights.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,7 +38,7 @@ at::Tensor logit_effects(const trace::Trace& trace, Position i, at::Tensor updat
     if (config.final_norm) {
         if (config.norm == model::Norm::layer_norm) updates = updates - updates.mean(1, true);
         updates = updates / row(trace, Hook::ln_final_scale, Layer(0), i);
-        const at::Tensor gain = trace::final_norm_gain(*trace.model());
+        const at::Tensor gain = trace::final_norm(*trace.model()).gain;
         if (gain.defined()) updates = updates * gain.cpu().to(at::kDouble);
     }
     const at::Tensor w_u = trace::unembed(*trace.model()).cpu();
@@ -108,7 +109,7 @@ PairChain pair_chain(const trace::Trace& trace, HeadId id, Position query, Posit
 
     set_score(chain, trace, id);
     set_weight(chain, trace, id);
-    const at::Tensor w_o = trace::weight_o(*trace.model(), id.layer).select(0, id.head.value).cpu().to(at::kDouble);
+    const at::Tensor w_o = trace::attention_weights(*trace.model(), id.layer).w_o.select(0, id.head.value).cpu().to(at::kDouble);
     const at::Tensor value = head_values(trace, id).select(0, key.value).to(at::kDouble);
     const at::Tensor written = at::matmul(value, w_o);  // [d_model]
     chain.raw_value_norm = length(value);

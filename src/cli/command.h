@@ -56,6 +56,8 @@ struct Command {
 
 /// Every subcommand, in the order of --help. The window is `window_command`: it has no name.
 std::span<const Command> commands();
+/// What `headlight analyze` offers; their names are two words, "analyze heads".
+std::span<const Command> analyses();
 const Command& window_command();
 
 // One file each.
@@ -66,6 +68,7 @@ Action define_trace(Definition&, const Frontend&);
 Action define_render(Definition&, const Frontend&);
 Action define_bench(Definition&, const Frontend&);
 Action define_gallery(Definition&, const Frontend&);
+Action define_analyze(Definition&, const Frontend&);
 Action define_completion(Definition&, const Frontend&);
 Action define_man(Definition&, const Frontend&);
 

@@ -31,6 +31,11 @@ constexpr Command kCommands[] = {
       "headlight render novella-7m --text \"The nurse was late.\" --view matrix --layer 4 --head 5 --size-mm 85 --out "
       "m.pdf"},
      define_render},
+    {"analyze",
+     "Numbers about heads, neurons and layers as CSV, JSON or NPZ. Needs no display.",
+     {"headlight analyze heads novella-7m --text \"The doctor asked the nurse.\" --out heads.csv",
+      "headlight analyze --help"},
+     define_analyze},
     {"bench",
      "Measure the speed of Headlight on this machine.",
      {"headlight bench", "headlight bench forward capture --json > bench.json"},
@@ -57,6 +62,15 @@ std::string footer_of(const Command& command) {
         for (const Command& each : kCommands) {
             std::string line = "  " + std::string(each.name);
             line.resize(14, ' ');
+            text += line + std::string(each.summary) + "\n";
+        }
+        text += "\n";
+    }
+    if (command.name == "analyze") {
+        text += "Analyses (each has its own --help):\n";
+        for (const Command& each : analyses()) {
+            std::string line = "  " + std::string(each.name.substr(each.name.find(' ') + 1));
+            line.resize(20, ' ');
             text += line + std::string(each.summary) + "\n";
         }
         text += "\n";

@@ -31,7 +31,11 @@ CommandFacts describe(const Command& command, const Frontend& frontend) {
 
 std::vector<CommandFacts> describe_all(const Frontend& frontend) {
     std::vector<CommandFacts> all{describe(window_command(), frontend)};
-    for (const Command& command : commands()) all.push_back(describe(command, frontend));
+    for (const Command& command : commands()) {
+        all.push_back(describe(command, frontend));
+        if (command.name == "analyze")
+            for (const Command& analysis : analyses()) all.push_back(describe(analysis, frontend));
+    }
     return all;
 }
 

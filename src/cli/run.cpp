@@ -8,16 +8,30 @@
 #include <algorithm>
 #include <cstdio>
 #include <new>
+#include <span>
 
 namespace headlight::cli {
 namespace {
 
 constexpr int kDone = 0, kCouldNot = 1, kWrongUsage = 2;
 
-const Command* find_command(std::string_view name) {
-    for (const Command& command : commands())
+const Command* find(std::span<const Command> in, const std::string& name) {
+    for (const Command& command : in)
         if (command.name == name) return &command;
     return nullptr;
+}
+
+/// The command that the first words name, which are taken away; an analysis is named by two.
+const Command& take_command(std::vector<std::string>& words) {
+    const Command* command = words.empty() ? nullptr : find(commands(), words.front());
+    if (!command) return window_command();
+    if (words.size() > 1)
+        if (const Command* analysis = find(analyses(), words[0] + " " + words[1])) {
+            words.erase(words.begin(), words.begin() + 2);
+            return *analysis;
+        }
+    words.erase(words.begin());
+    return *command;
 }
 
 /// File names and tensor names may hold anything: nothing of it may steer the terminal.
@@ -92,13 +106,8 @@ int run_action(const Built& built) {
 int run(int argc, const char* const* argv, const Frontend& frontend) {
     install_signal_messages();
     std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-    const Command* command = words.empty() ? nullptr : find_command(words.front());
-    if (command)
-        words.erase(words.begin());
-    else
-        command = &window_command();
-
-    const Built built = build(*command, frontend);
+    const Command& command = take_command(words);
+    const Built built = build(command, frontend);
     CLI::App& app = *built.definition.app;
     const std::string first = words.empty() ? "" : words.front();
     try {
@@ -111,7 +120,7 @@ int run(int argc, const char* const* argv, const Frontend& frontend) {
         std::puts(e.what());
         return std::fflush(stdout) == 0 ? kDone : kCouldNot;
     } catch (const CLI::ExtrasError&) {
-        const std::string misspelt = command == &window_command() ? misspelt_command(first) : "";
+        const std::string misspelt = &command == &window_command() ? misspelt_command(first) : "";
         return say_wrong_usage(app, misspelt.empty() ? unexpected(app) : misspelt);
     } catch (const CLI::ParseError& e) {
         return say_wrong_usage(app, e.what());

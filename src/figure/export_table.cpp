@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // CSV, JSON and NPZ of exactly what a figure draws.
 #include "figure/export_page.h"
+#include "headlight/figure/table.h"
 #include "headlight/io/npz.h"
 
 #include <nlohmann/json.hpp>
@@ -32,6 +33,10 @@ std::string quoted(const std::string& text) {
     return out + '"';
 }
 
+std::string json_text(const std::string& s) {
+    return nlohmann::ordered_json(s).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 struct CsvCell {
     std::string operator()(std::monostate) const { return {}; }
     std::string operator()(std::int64_t v) const { return std::to_string(v); }
@@ -41,10 +46,8 @@ struct CsvCell {
 
 }  // namespace
 
-QByteArray table_csv(const Figure& figure, const Provenance& provenance) {
-    const Table table = figure.table();
-    // One line before the header; readers skip it (skiprows=1 in pandas, skip = 1 in R).
-    std::string out = "# " + provenance_json(provenance) + '\n';
+std::string csv_text(const Table& table) {
+    std::string out;
     for (std::size_t c = 0; c < table.columns.size(); ++c) out += (c ? "," : "") + table.columns[c];
     out += '\n';
     for (const auto& row : table.rows) {
@@ -54,17 +57,13 @@ QByteArray table_csv(const Figure& figure, const Provenance& provenance) {
         }
         out += '\n';
     }
-    return QByteArray::fromStdString(out);
+    return out;
 }
 
-QByteArray table_json(const Figure& figure, const Provenance& provenance) {
-    const Table table = figure.table();
-    using Json = nlohmann::ordered_json;
-    auto text = [](const std::string& s) { return Json(s).dump(-1, ' ', false, Json::error_handler_t::replace); };
+std::string json_members(const Table& table) {
     // Written by hand: one row a line, and numbers as in the CSV.
-    std::string out =
-        "{\"view\": " + text(figure.view()) + ",\n\"provenance\": " + provenance_json(provenance) + ",\n\"columns\": [";
-    for (std::size_t c = 0; c < table.columns.size(); ++c) out += (c ? ", " : "") + text(table.columns[c]);
+    std::string out = "\"columns\": [";
+    for (std::size_t c = 0; c < table.columns.size(); ++c) out += (c ? ", " : "") + json_text(table.columns[c]);
     out += "],\n\"rows\": [";
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
         out += r ? ",\n[" : "\n[";
@@ -72,7 +71,7 @@ QByteArray table_json(const Figure& figure, const Provenance& provenance) {
             if (c) out += ", ";
             const auto& cell = table.rows[r][c];
             if (const auto* s = std::get_if<std::string>(&cell)) {
-                out += text(*s);
+                out += json_text(*s);
             } else {
                 const std::string value = std::visit(CsvCell{}, cell);
                 // JSON knows neither NaN nor infinity.
@@ -81,8 +80,17 @@ QByteArray table_json(const Figure& figure, const Provenance& provenance) {
         }
         out += ']';
     }
-    out += "\n]}\n";
-    return QByteArray::fromStdString(out);
+    return out + "\n]";
+}
+
+QByteArray table_csv(const Figure& figure, const Provenance& provenance) {
+    // One line before the header; readers skip it (skiprows=1 in pandas, skip = 1 in R).
+    return QByteArray::fromStdString("# " + provenance_json(provenance) + '\n' + csv_text(figure.table()));
+}
+
+QByteArray table_json(const Figure& figure, const Provenance& provenance) {
+    return QByteArray::fromStdString("{\"view\": " + json_text(figure.view()) + ",\n\"provenance\": " +
+                                     provenance_json(provenance) + ",\n" + json_members(figure.table()) + "\n}\n");
 }
 
 void write_arrays_npz(const Figure& figure, const Provenance& provenance, const std::filesystem::path& path) {

@@ -2,6 +2,7 @@
 #include "headlight/trace/tensors.h"
 
 #include "headlight/base/error.h"
+#include "headlight/trace/weights.h"
 #include "model/blocks/pass.h"
 #include "model/internals.h"
 #include "trace/hook_sets.h"
@@ -76,13 +77,29 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
 
 at::Tensor head_results(const Trace& trace, Layer layer) {
     const at::Tensor by_head = stored(trace, {Hook::z, layer}).transpose(0, 1);  // [head, pos, d_head]
-    return at::matmul(by_head, weight_o(*trace.model(), layer).to(at::kCPU)).transpose(0, 1);
+    return at::matmul(by_head, attention_weights(*trace.model(), layer).w_o.to(at::kCPU)).transpose(0, 1);
 }
 
 at::Tensor mlp_post(const Trace& trace, Layer layer) {
     at::Tensor pre = stored(trace, {Hook::mlp_pre, layer}).contiguous();
     at::Tensor post = model::bias_and_activate(pre, {}, trace.config().activation);
     return trace.config().gated_mlp ? post.mul_(stored(trace, {Hook::mlp_pre_linear, layer})) : post;
+}
+
+/// (x - mean) / scale of the stream that a norm read; post-norm models: of the sum it read.
+at::Tensor normalized(const Trace& trace, HookPoint point, Hook source, Hook scale) {
+    const model::ModelConfig& c = trace.config();
+    at::Tensor x;
+    if (point.hook == Hook::ln_final_normalized) {
+        x = stored(trace, {source, Layer(c.n_layers - 1)});
+    } else {
+        x = stored(trace, {source, point.layer});
+        if (c.post_norm) x = x + stored(trace, {source == Hook::attn_out ? Hook::resid_pre : Hook::resid_mid, point.layer});
+    }
+    at::Tensor wide = x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
+    if (c.norm == model::Norm::layer_norm) wide = wide - wide.mean(-1, true);
+    const Layer at = model::has_layer(scale) ? point.layer : Layer(0);
+    return (wide / stored(trace, {scale, at}).to(wide.scalar_type())).to(x.scalar_type());
 }
 
 }  // namespace
@@ -101,6 +118,12 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
             return head_results(trace, point.layer);
         case Hook::mlp_post:
             return mlp_post(trace, point.layer);
+        case Hook::ln1_normalized:
+            return normalized(trace, point, c.post_norm ? Hook::attn_out : Hook::resid_pre, Hook::ln1_scale);
+        case Hook::ln2_normalized:
+            return normalized(trace, point, c.post_norm ? Hook::mlp_out : Hook::resid_mid, Hook::ln2_scale);
+        case Hook::ln_final_normalized:
+            return normalized(trace, point, Hook::resid_post, Hook::ln_final_scale);
         default:
             return stored(trace, point);
     }
@@ -164,28 +187,6 @@ at::Tensor pattern_column(const Trace& trace, Layer layer, Head head, Position k
         first += count;
     }
     return column;
-}
-
-at::Tensor weight_o(const model::Model& model, Layer layer) {
-    const model::ModelConfig& c = model.config();
-    const at::Tensor& weight = model.internals().layers.at(static_cast<std::size_t>(layer.value)).o.weight;
-    return weight.unflatten(0, {c.n_heads, c.d_head});
-}
-
-at::Tensor bias_o(const model::Model& model, Layer layer) {
-    return model.internals().layers.at(static_cast<std::size_t>(layer.value)).o.bias;
-}
-
-at::Tensor unembed(const model::Model& model) {
-    const at::Tensor& weight = model.internals().unembed.weight;
-    if (!weight.defined()) {
-        throw Error({.problem = "This model has no unembedding: it gives no logits", .file = model.folder().string()});
-    }
-    return weight;
-}
-
-at::Tensor final_norm_gain(const model::Model& model) {
-    return model.internals().final_norm.gain;
 }
 
 }  // namespace headlight::trace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The one public header of trace with torch in it: for src/analyze and the CLI's tensor export, never for figure or ui.
+// With torch in it (as weights.h): for src/analyze and the CLI's tensor export, never for figure or ui.
 #pragma once
 
 #include "headlight/trace/trace.h"
@@ -10,7 +10,8 @@
 
 namespace headlight::trace {
 
-/// A kept tensor, or one computed on demand (pattern, attn_scores, result) by the function the run used.
+/// A kept tensor, or one computed on demand (pattern, attn_scores, result, mlp_post by the function the run used;
+/// normalized from the stream and the scale).
 /// On the CPU, in the compute type. Error when the run did not keep what it needs.
 at::Tensor tensor(const Trace&, model::HookPoint);
 
@@ -24,12 +25,6 @@ at::Tensor score_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_
 at::Tensor position_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
 /// Key column j over all queries: [query].
 at::Tensor pattern_column(const Trace&, Layer, Head, Position key);
-
-/// Weights of one layer for the analyses, math orientation (x W): W_Q [head, d_model, d_head] …
-at::Tensor weight_o(const model::Model&, Layer);  ///< W_O [head, d_head, d_model]
-at::Tensor bias_o(const model::Model&, Layer);    ///< b_O [d_model], undefined when none
-at::Tensor unembed(const model::Model&);          ///< W_U [d_model, vocab]; Error without unembedding
-at::Tensor final_norm_gain(const model::Model&);  ///< [d_model], undefined when none
 
 /// A hook function sees a tensor at its place in the pass and returns what the pass goes on with
 /// (the same tensor, or a replacement of equal shape and dtype; Error otherwise). It must not change the one it is

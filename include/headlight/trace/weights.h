@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The weights of a model as the analyses read them. With torch in it: for src/analyze and tests, never for figure or ui.
+#pragma once
+
+#include "headlight/base/ids.h"
+#include "headlight/model/model.h"
+
+#include <ATen/ATen.h>
+
+namespace headlight::trace {
+
+/// A LayerNorm or RMSNorm: y = (x - mean) / scale * gain + bias (RMSNorm: no mean).
+struct NormTensors {
+    at::Tensor gain;  ///< [d_model]; undefined: the model has no such norm
+    at::Tensor bias;  ///< [d_model]; undefined: none
+};
+
+/// Math orientation: x W. Everything is in the model's compute type, on its device; views of the model's memory where
+/// its layout allows. Biases that a model lacks are undefined.
+struct AttentionTensors {
+    at::Tensor w_q, b_q;  ///< [head, d_model, d_head], [head, d_head]
+    at::Tensor w_k, b_k;  ///< [kv_head, d_model, d_head], [kv_head, d_head]
+    at::Tensor w_v, b_v;  ///< [kv_head, d_model, d_head], [kv_head, d_head]
+    at::Tensor w_o;       ///< [head, d_head, d_model]
+    at::Tensor b_o;       ///< [d_model]
+    NormTensors norm;     ///< before attention; post-norm models: after it
+};
+AttentionTensors attention_weights(const model::Model&, Layer);
+
+struct MlpTensors {
+    at::Tensor w_in, b_in;    ///< [d_model, d_mlp], [d_mlp]; the gate's branch of a gated MLP
+    at::Tensor w_up, b_up;    ///< the linear branch of a gated MLP; undefined in others
+    at::Tensor w_out, b_out;  ///< [d_mlp, d_model], [d_model]
+    NormTensors norm;         ///< before the MLP; post-norm models: after it
+};
+MlpTensors mlp_weights(const model::Model&, Layer);
+
+at::Tensor embedding(const model::Model&);          ///< W_E [vocab, d_model]
+NormTensors embedding_norm(const model::Model&);    ///< undefined gain: none
+at::Tensor position_embedding(const model::Model&); ///< W_pos [context, d_model], undefined: none
+NormTensors final_norm(const model::Model&);        ///< undefined gain: none (post-norm models)
+at::Tensor unembed(const model::Model&);            ///< W_U [d_model, vocab]; Error without unembedding
+at::Tensor unembed_bias(const model::Model&);       ///< [vocab], undefined: none
+at::Tensor alibi_slopes(const model::Model&);       ///< [head] float64 on the CPU; undefined: no ALiBi
+
+/// The activation of the model's MLPs, of a tensor of any shape; a new tensor.
+at::Tensor activate(const model::Model&, const at::Tensor&);
+
+/// From a residual stream [..., d_model] to logits [..., vocab], through the final norm (its statistics taken from the
+/// given stream) and the unembedding, or through the whole masked-word head; what the pass itself does.
+/// Error without unembedding.
+at::Tensor logits_of(const model::Model&, const at::Tensor& stream);
+
+}  // namespace headlight::trace

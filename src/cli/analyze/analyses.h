@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One file each; the table is in analyze.cpp.
+#pragma once
+
+#include "cli/command.h"
+
+namespace headlight::cli {
+
+Action define_analyze_heads(Definition&, const Frontend&);
+
+}  // namespace headlight::cli

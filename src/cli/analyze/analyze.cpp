@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/analyze/analyses.h"
+#include "cli/nearest.h"
+
+namespace headlight::cli {
+namespace {
+
+constexpr Command kAnalyses[] = {
+    {"analyze heads",
+     "Every measure of every head on a text: entropy, distances, shares, induction.",
+     {"headlight analyze heads novella-7m --text \"The doctor asked the nurse.\" --out heads.csv",
+      "headlight analyze heads novella-7m --text-file chapter.txt --out heads.json"},
+     define_analyze_heads},
+};
+
+}  // namespace
+
+std::span<const Command> analyses() {
+    return kAnalyses;
+}
+
+/// `headlight analyze` alone: says what there is. An analysis is found before this by its two words.
+Action define_analyze(Definition& definition, const Frontend&) {
+    auto name = std::make_shared<std::string>();
+    definition.app->add_option("NAME", *name, "the analysis")->required();
+    definition.app->allow_extras();
+    return [name]() -> int {
+        std::vector<std::string> names;
+        for (const Command& each : analyses()) names.emplace_back(each.name.substr(each.name.find(' ') + 1));
+        const std::string near = nearest(*name, names);
+        throw UsageError("unknown analysis " + *name + (near.empty() ? "" : "; did you mean " + near + "?"));
+    };
+}
+
+}  // namespace headlight::cli

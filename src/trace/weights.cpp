@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/trace/weights.h"
+
+#include "headlight/base/error.h"
+#include "model/blocks/pass.h"
+#include "model/internals.h"
+
+namespace headlight::trace {
+namespace {
+
+const model::LayerWeights& layer_of(const model::Model& model, Layer layer) {
+    const auto& layers = model.internals().layers;
+    if (layer.value >= 0 && layer.value < static_cast<std::int64_t>(layers.size()))
+        return layers[static_cast<std::size_t>(layer.value)];
+    throw Error({.problem = "There is no such layer",
+                 .expected = "0 to " + std::to_string(layers.size() - 1),
+                 .found = std::to_string(layer.value)});
+}
+
+NormTensors tensors_of(const model::NormWeights& norm) { return {norm.gain, norm.bias}; }
+
+/// [d_model, heads * d_head] -> [head, d_model, d_head]
+at::Tensor by_head(const at::Tensor& weight, std::int64_t heads) {
+    return weight.unflatten(1, std::vector<std::int64_t>{heads, weight.size(1) / heads}).transpose(0, 1);
+}
+
+at::Tensor bias_by_head(const at::Tensor& bias, std::int64_t heads) {
+    return bias.defined() ? bias.view({heads, bias.size(0) / heads}) : bias;
+}
+
+/// Looks at nothing and changes nothing.
+class Nobody final : public model::Observer {
+public:
+    bool wants(model::HookPoint) const override { return false; }
+    at::Tensor visit(model::HookPoint, at::Tensor t) override { return t; }
+};
+
+void require_unembedding(const model::Model& model) {
+    if (model.internals().unembed.weight.defined()) return;
+    throw Error({.problem = "This model has no unembedding: it gives no logits",
+                 .file = model.folder().string(),
+                 .hint = "Open a model with a language-model or masked-word head"});
+}
+
+}  // namespace
+
+AttentionTensors attention_weights(const model::Model& model, Layer layer) {
+    const model::ModelConfig& c = model.config();
+    const model::LayerWeights& w = layer_of(model, layer);
+    const model::Linear q = model::qkv_part(model.internals(), layer, model::QkvPart::q);
+    const model::Linear k = model::qkv_part(model.internals(), layer, model::QkvPart::k);
+    const model::Linear v = model::qkv_part(model.internals(), layer, model::QkvPart::v);
+    return {.w_q = by_head(q.weight, c.n_heads),
+            .b_q = bias_by_head(q.bias, c.n_heads),
+            .w_k = by_head(k.weight, c.n_kv_heads),
+            .b_k = bias_by_head(k.bias, c.n_kv_heads),
+            .w_v = by_head(v.weight, c.n_kv_heads),
+            .b_v = bias_by_head(v.bias, c.n_kv_heads),
+            .w_o = w.o.weight.unflatten(0, std::vector<std::int64_t>{c.n_heads, c.d_head}),
+            .b_o = w.o.bias,
+            .norm = tensors_of(w.ln1)};
+}
+
+MlpTensors mlp_weights(const model::Model& model, Layer layer) {
+    const model::LayerWeights& w = layer_of(model, layer);
+    return {.w_in = w.mlp_in.weight,
+            .b_in = w.mlp_in.bias,
+            .w_up = w.mlp_up.weight,
+            .b_up = w.mlp_up.bias,
+            .w_out = w.mlp_out.weight,
+            .b_out = w.mlp_out.bias,
+            .norm = tensors_of(w.ln2)};
+}
+
+at::Tensor embedding(const model::Model& model) { return model.internals().embed; }
+NormTensors embedding_norm(const model::Model& model) { return tensors_of(model.internals().embed_norm); }
+at::Tensor position_embedding(const model::Model& model) { return model.internals().pos_embed; }
+NormTensors final_norm(const model::Model& model) { return tensors_of(model.internals().final_norm); }
+
+at::Tensor unembed(const model::Model& model) {
+    require_unembedding(model);
+    return model.internals().unembed.weight;
+}
+
+at::Tensor unembed_bias(const model::Model& model) { return model.internals().unembed.bias; }
+
+at::Tensor alibi_slopes(const model::Model& model) {
+    const at::Tensor& slopes = model.internals().alibi_slopes;
+    return slopes.defined() ? slopes.to(at::kCPU) : slopes;
+}
+
+at::Tensor activate(const model::Model& model, const at::Tensor& x) {
+    const at::NoGradGuard no_grad;
+    at::Tensor pre = x.contiguous();
+    return model::bias_and_activate(pre, {}, model.config().activation);
+}
+
+at::Tensor logits_of(const model::Model& model, const at::Tensor& stream) {
+    require_unembedding(model);
+    const at::NoGradGuard no_grad;
+    const model::Model::Internals& m = model.internals();
+    const model::ForwardInput input;
+    Nobody nobody;
+    model::Pass pass{.model = m, .input = input, .observer = nobody, .ids = {}, .type_ids = {}, .rope_cos = {}, .rope_sin = {}};
+    std::vector<std::int64_t> shape = stream.sizes().vec();
+    at::Tensor x = stream.to(m.device, m.dtype).reshape({-1, stream.size(-1)});
+    for (const model::Block block : m.spec.after) x = model::output(pass, block, x);
+    shape.back() = x.size(-1);
+    return x.reshape(shape);
+}
+
+}  // namespace headlight::trace
