@@ -4,6 +4,8 @@
 
 #include "headlight/trace/trace.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -44,6 +46,14 @@ inline TracePtr run_model(const std::filesystem::path& folder, const std::string
 
 inline TracePtr built_in(const std::string& text) {
     return run_model(source_folder() / "models/novella-7m", text);
+}
+
+/// Name of a test that runs for every model.
+inline std::string model_name(const testing::TestParamInfo<std::filesystem::path>& instance) {
+    std::string name = instance.param.filename().string();
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+    return name;
 }
 
 inline HeadId head_id(std::int64_t layer, std::int64_t head) {
