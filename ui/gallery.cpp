@@ -47,26 +47,26 @@ bool settle(MainWindow& window) {
     return done && window.document().trace();
 }
 
-Picture grab_window(MainWindow& window, const std::filesystem::path& folder, const std::string& theme, View view) {
+Picture grab_window(MainWindow& window, const std::filesystem::path& folder, const std::string& theme, const View& view) {
     window.show_view(view);
     settle(window);
-    const std::string name = "window-" + view_name(view) + "-" + theme + ".png";
+    const std::string name = "window-" + view + "-" + theme + ".png";
     io::write_atomically_at(folder / name, [&](const std::filesystem::path& file) {
         if (!window.grab().save(QString::fromStdString(file.string()))) {
             throw Error(ErrorFacts{.problem = "The picture could not be written", .file = file.string()});
         }
     });
-    return {name, "The window, " + view_name(view) + " view, " + theme};
+    return {name, "The window, " + view + " view, " + theme};
 }
 
-Picture write_view(MainWindow& window, const std::filesystem::path& folder, const std::string& theme, View view) {
+Picture write_view(MainWindow& window, const std::filesystem::path& folder, const std::string& theme, const View& view) {
     figure::ExportOptions output;
     output.style = style_for(Appearance::instance().theme(), window.document().options());
     const auto selection = without_hover(window.document().selection().get());
     const Recipe recipe = recipe_for(window.document().trace(), view, selection, window.document().options());
     const auto request = request_for(recipe, selection, output);
-    const auto figure = make_figure(recipe);
-    const std::string name = view_name(view) + "-" + theme + ".png";
+    const auto figure = figure::make_figure(recipe.trace, recipe.state);
+    const std::string name = view + "-" + theme + ".png";
     figure::export_figure(*figure, selection, figure::provenance_of(*recipe.trace, request, "png"), output, folder / name);
     return {name, view_title(view).toStdString() + " view, " + theme};
 }
@@ -105,8 +105,10 @@ int write_gallery(int& argc, char** argv, const std::string& folder) {
     for (const auto mode : {Appearance::Mode::light, Appearance::Mode::dark}) {
         Appearance::instance().set_mode(mode);
         const std::string theme = mode == Appearance::Mode::light ? "light" : "dark";
-        for (const View view : all_views) pictures.push_back(grab_window(window, folder, theme, view));
-        for (const View view : all_views) pictures.push_back(write_view(window, folder, theme, view));
+        for (const figure::ViewSpec& spec : figure::view_specs())
+            if (spec.tab) pictures.push_back(grab_window(window, folder, theme, spec.id));
+        for (const figure::ViewSpec& spec : figure::view_specs())
+            if (!spec.missing || spec.missing(*window.document().trace()).empty()) pictures.push_back(write_view(window, folder, theme, spec.id));
     }
     io::write_atomically(std::filesystem::path(folder) / "index.html", index_page(pictures));
     std::printf("%s\n", (std::filesystem::path(folder) / "index.html").string().c_str());

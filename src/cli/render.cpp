@@ -5,10 +5,11 @@
 #include "cli/run_text.h"
 #include "headlight/analyze/head_table.h"
 #include "headlight/base/error.h"
-#include "headlight/figure/request.h"
+#include "headlight/figure/view_spec.h"
 #include "headlight/io/atomic_file.h"
 
 #include <filesystem>
+#include <map>
 
 namespace headlight::cli {
 namespace {
@@ -24,8 +25,7 @@ struct Options {
     std::string heads;
     std::string filter = "all", weighting = "attention";
     bool hide_sinks = false, hide_special = false, no_renormalise = false, words = false;
-    std::string cells = "auto";
-    bool mean = false, sorted = false, collapsed = false;
+    std::map<std::string, std::string> values;  ///< options of single views, as typed
     std::string theme = "light", ramp = "ink", palette = "category10", transfer = "linear";
     double gamma = 0.5, threshold = 0, keep_mass = 1;
     double width = 1000, height = 0, size_mm = 0, scale = 2;
@@ -40,7 +40,9 @@ T chosen(const std::string& word, std::initializer_list<std::pair<const char*, T
 }
 
 void define_what(Definition& d, Options& o) {
-    d.add_choice("--view", o.view, {"head", "matrix", "model", "neuron"}, "what to draw")->required();
+    std::vector<std::string> views;
+    for (const figure::ViewSpec& spec : figure::view_specs()) views.push_back(spec.id);
+    d.add_choice("--view", o.view, views, "what to draw")->required();
     const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
         d.app->add_option(flag, value, help)->type_name("N")->check(CLI::NonNegativeNumber);
     };
@@ -55,10 +57,30 @@ void define_what(Definition& d, Options& o) {
     d.app->add_flag("--hide-special", o.hide_special, "leave out special tokens");
     d.app->add_flag("--no-renormalise", o.no_renormalise, "rows keep what is left after hiding");
     d.app->add_flag("--words", o.words, "merge sub-words to words");
-    d.add_choice("--cells", o.cells, {"auto", "lines", "maps"}, "model view: what a cell holds");
-    d.app->add_flag("--mean", o.mean, "model view: pool by mean instead of maximum");
-    d.app->add_flag("--sorted", o.sorted, "neuron view: dimensions by contribution instead of by index");
-    d.app->add_flag("--collapsed", o.collapsed, "neuron view: without the vectors");
+}
+
+/// Options that belong to single views, each once.
+void define_view_options(Definition& d, Options& o) {
+    using Kind = figure::ViewOption::Kind;
+    for (const figure::ViewSpec& spec : figure::view_specs())
+        for (const figure::ViewOption& option : spec.options) {
+            const std::string flag = "--" + option.name;
+            if (d.app->get_option_no_throw(flag)) continue;
+            const auto take = [&o, name = option.name](const std::string& value) { o.values[name] = value; };
+            if (option.kind == Kind::flag) {
+                d.app->add_flag_callback(flag, [take] { take("1"); }, option.help);
+                continue;
+            }
+            CLI::Option* added = d.app->add_option_function<std::string>(flag, take, option.help);
+            if (!option.initial.empty()) added->default_str(option.initial);
+            added->type_name(option.kind == Kind::integer  ? "N"
+                             : option.kind == Kind::number ? "X"
+                                                           : "TEXT");
+            if (option.kind != Kind::choice) continue;
+            std::vector<std::string> words;
+            for (const auto& [word, title] : option.choices) words.push_back(word);
+            d.restrict_to(added, words);
+        }
 }
 
 void define_looks(Definition& d, Options& o) {
@@ -124,11 +146,10 @@ analyze::PatternOptions pattern_of(const Options& o) {
     return pattern;
 }
 
-/// Heads as typed; by default all of the layer in the head view, one worth looking at in the others.
-std::vector<Head> heads_of(const Options& o, const trace::Trace& trace, Head interesting) {
+/// Heads as typed; by default all of the layer where the view is of all heads, one worth looking at in the others.
+std::vector<Head> heads_of(const Options& o, const figure::ViewSpec& spec, const trace::Trace& trace, Head interesting) {
     std::vector<Head> heads;
-    const bool all = o.heads == "all" || (o.heads.empty() && o.view == "head");
-    if (all) {
+    if (o.heads == "all" || (o.heads.empty() && spec.all_heads)) {
         for (std::int64_t head = 0; head < trace.config().n_heads; ++head) heads.emplace_back(head);
     } else if (o.heads.empty()) {
         heads.push_back(interesting);
@@ -139,46 +160,49 @@ std::vector<Head> heads_of(const Options& o, const trace::Trace& trace, Head int
 }
 
 Request request_of(const Options& o, const trace::Trace& trace) {
+    const figure::ViewSpec& spec = figure::view_spec(o.view);
     Request request;
-    request.view = chosen<Request::View>(o.view, {{"head", Request::View::head},
-                                                  {"matrix", Request::View::matrix},
-                                                  {"model", Request::View::model},
-                                                  {"neuron", Request::View::neuron}});
+    request.view = o.view;
     request.pattern = pattern_of(o);
     request.output = output_of(o);
+    request.values = figure::tidy(spec, o.values);
     if (o.query >= 0) request.query = Position(o.query);
     if (o.key >= 0) request.key = Position(o.key);
 
-    HeadId interesting{Layer(o.layer), Head(0)};
-    if (o.layer < 0 && request.view != Request::View::model)
-        interesting = analyze::interesting_head(analyze::head_table(trace));
-    request.layer = o.layer < 0 && request.view == Request::View::model ? Layer(0) : interesting.layer;
-    if (request.view != Request::View::model) {
-        request.heads = heads_of(o, trace, interesting.head);
-    } else {
-        using Cells = figure::ModelViewOptions::Cells;
-        request.model.cells =
-            chosen<Cells>(o.cells, {{"auto", Cells::automatic}, {"lines", Cells::lines}, {"maps", Cells::maps}});
-        request.model.mean = o.mean;
-        if (o.layer >= 0 && !o.heads.empty())
-            request.model.detail = HeadId{Layer(o.layer), heads_of(o, trace, Head(0)).front()};
+    const bool of_heads = spec.needs.heads || spec.needs.focus;
+    if (of_heads || spec.needs.layer) {
+        HeadId interesting{Layer(o.layer), Head(0)};
+        if (o.layer < 0 && trace.has_overview()) interesting = analyze::interesting_head(analyze::head_table(trace));
+        request.layer = interesting.layer;
+        if (of_heads) request.heads = heads_of(o, spec, trace, interesting.head);
+        if (spec.needs.focus && request.heads.size() > 1)
+            throw UsageError("--heads: the view " + o.view + " shows one head, not " + std::to_string(request.heads.size()));
+    } else if (o.layer >= 0 && !o.heads.empty()) {
+        request.detail = HeadId{Layer(o.layer), heads_of(o, spec, trace, Head(0)).front()};
     }
-    request.neuron.sorted = o.sorted;
-    request.neuron.expanded = !o.collapsed;
     figure::check(trace, request);
-    if (request.view == Request::View::neuron && !request.query)
-        request.query = analyze::interesting_pair(trace, {request.layer, request.heads.front()}).query;
+    if (spec.needs.focus && spec.needs.query && !request.query)
+        request.query = analyze::interesting_pair(trace, request.focus()).query;
     return request;
+}
+
+/// An option that the view does not have would be silently without effect.
+void check_view_options(const Options& o) {
+    const figure::ViewSpec& spec = figure::view_spec(o.view);
+    for (const auto& [name, value] : o.values)
+        if (!spec.option(name)) throw UsageError("--" + name + " is no option of the view " + o.view);
+    figure::check_values(spec, o.values);
 }
 
 int render(const Options& o, const Console& console) {
     figure::format_of(o.out);  // a wrong extension is told before the work
+    check_view_options(o);
     if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
     io::check_writable(o.out);
     const Offscreen offscreen;
     const auto trace = run_loaded(load_for_run(o.model, o.text, o.compute, console), {}, console);
     const Request request = request_of(o, *trace);
-    const auto figure = figure::make_figure(trace, request);
+    const auto figure = figure::make_figure(trace, request, interruptible());
     const std::string format = std::filesystem::path(o.out).extension().string().substr(1);
     figure::export_figure(*figure, figure::selection_of(request), figure::provenance_of(*trace, request, format),
                           request.output, o.out);
@@ -197,6 +221,7 @@ Action define_render(Definition& definition, const Frontend&) {
     out->type_name("FILE")->required();
     definition.kinds[out] = ValueKind::file;
     define_what(definition, *options);
+    define_view_options(definition, *options);
     define_looks(definition, *options);
     options->compute.add(definition);
     return [options, console = definition.console] { return render(*options, *console); };

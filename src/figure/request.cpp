@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/base/version.h"
+#include "headlight/figure/view_spec.h"
 #include "headlight/model/locate.h"
 
 #include <charconv>
@@ -17,20 +18,6 @@ std::string number(double value) {
     char text[32];
     const auto end = std::to_chars(text, text + sizeof text, value).ptr;
     return {text, end};
-}
-
-const char* word(Request::View view) {
-    switch (view) {
-        case Request::View::head:
-            return "head";
-        case Request::View::matrix:
-            return "matrix";
-        case Request::View::model:
-            return "model";
-        case Request::View::neuron:
-            return "neuron";
-    }
-    return "";
 }
 
 const char* word(analyze::PairFilter filter) {
@@ -93,21 +80,20 @@ std::string list(const std::vector<Head>& heads) {
 }
 
 void put_what(Options& out, const Request& r) {
-    out.emplace_back("view", word(r.view));
-    const bool whole_model = r.view == Request::View::model;
-    if (!whole_model) out.emplace_back("layer", std::to_string(r.layer.value));
-    if (whole_model && r.model.detail) {
-        out.emplace_back("layer", std::to_string(r.model.detail->layer.value));
-        out.emplace_back("heads", std::to_string(r.model.detail->head.value));
+    const ViewSpec& spec = view_spec(r.view);
+    out.emplace_back("view", r.view);
+    if (r.detail) {
+        out.emplace_back("layer", std::to_string(r.detail->layer.value));
+        out.emplace_back("heads", std::to_string(r.detail->head.value));
+    } else {
+        const bool heads = spec.needs.heads || spec.needs.focus;
+        if (spec.needs.layer || heads) out.emplace_back("layer", std::to_string(r.layer.value));
+        if (heads && !r.heads.empty()) out.emplace_back("heads", list(r.heads));
     }
-    if (!whole_model && !r.heads.empty()) out.emplace_back("heads", list(r.heads));
     if (r.query) out.emplace_back("query", std::to_string(r.query->value));
     if (r.key) out.emplace_back("key", std::to_string(r.key->value));
-    if (whole_model && r.model.cells != ModelViewOptions::Cells::automatic)
-        out.emplace_back("cells", r.model.cells == ModelViewOptions::Cells::lines ? "lines" : "maps");
-    if (whole_model && r.model.mean) out.emplace_back("mean", "");
-    if (r.view == Request::View::neuron && r.neuron.sorted) out.emplace_back("sorted", "");
-    if (r.view == Request::View::neuron && !r.neuron.expanded) out.emplace_back("collapsed", "");
+    for (const auto& [name, value] : tidy(spec, r.values))
+        out.emplace_back(name, spec.option(name)->kind == ViewOption::Kind::flag ? "" : value);
 }
 
 void put_pattern(Options& out, const analyze::PatternOptions& p) {
@@ -181,49 +167,39 @@ void check_index(const char* what, std::int64_t index, std::int64_t count) {
 
 }  // namespace
 
-void check(const trace::Trace& trace, const Request& request) {
+void check(const trace::Trace& trace, const ViewState& state) {
     const model::ModelConfig& config = trace.config();
-    check_index("layer", request.layer.value, config.n_layers);
-    for (const Head head : request.heads) check_index("head", head.value, config.n_heads);
-    if (request.query) check_index("query", request.query->value, trace.tokens());
-    if (request.key) check_index("key", request.key->value, trace.tokens());
-    if (request.model.detail) {
-        check_index("layer", request.model.detail->layer.value, config.n_layers);
-        check_index("head", request.model.detail->head.value, config.n_heads);
+    const ViewSpec& spec = view_spec(state.view);
+    check_index("layer", state.layer.value, config.n_layers);
+    for (const Head head : state.heads) check_index("head", head.value, config.n_heads);
+    if (state.query) check_index("query", state.query->value, trace.tokens());
+    if (state.key) check_index("key", state.key->value, trace.tokens());
+    if (state.detail) {
+        check_index("layer", state.detail->layer.value, config.n_layers);
+        check_index("head", state.detail->head.value, config.n_heads);
     }
-    if (request.pattern.filter != analyze::PairFilter::all && trace.text_b().empty())
+    if (state.pattern.filter != analyze::PairFilter::all && trace.text_b().empty())
         throw Error(ErrorFacts{.problem = "a pair filter needs two sentences",
-                               .item = word(request.pattern.filter),
+                               .item = word(state.pattern.filter),
                                .hint = "Give the second one"});
-    if (request.heads.empty() && request.view != Request::View::model)
-        throw Error(ErrorFacts{.problem = "no head was chosen", .item = word(request.view)});
+    if (state.heads.empty() && (spec.needs.heads || spec.needs.focus))
+        throw Error(ErrorFacts{.problem = "no head was chosen", .item = state.view});
+    check_values(spec, state.values);
+    if (spec.missing)
+        if (const std::string why = spec.missing(trace); !why.empty())
+            throw Error(ErrorFacts{.problem = why, .file = trace.model()->folder().string(), .item = state.view});
 }
 
-std::unique_ptr<Figure> make_figure(TracePtr trace, const Request& request) {
-    check(*trace, request);
-    std::vector<HeadId> ids;
-    for (const Head head : request.heads) ids.push_back({request.layer, head});
-    switch (request.view) {
-        case Request::View::head:
-            return head_view(std::move(trace), request.layer, request.heads, request.pattern);
-        case Request::View::matrix:
-            return matrix_view(std::move(trace), std::move(ids), request.pattern);
-        case Request::View::model:
-            return model_view(std::move(trace), request.pattern, request.model);
-        case Request::View::neuron: {
-            const Position query = request.query.value_or(Position(trace->tokens() - 1));
-            return neuron_view(std::move(trace), ids.front(), query, request.neuron);
-        }
-    }
-    throw Error("unknown view");
+std::unique_ptr<Figure> make_figure(TracePtr trace, const ViewState& state, const CancelToken& cancel) {
+    check(*trace, state);
+    return view_spec(state.view).make(std::move(trace), state, cancel);
 }
 
-Selection selection_of(const Request& request) {
+Selection selection_of(const ViewState& request) {
     Selection selection;
     selection.layer = request.layer;
     selection.heads = request.heads;
-    selection.focus = {request.layer, request.heads.empty() ? Head(0) : request.heads.front()};
-    if (request.model.detail) selection.focus = *request.model.detail;
+    selection.focus = request.detail.value_or(request.focus());
     if (request.query) selection.pinned_queries = {*request.query};
     if (request.key) selection.pinned_keys = {*request.key};
     return selection;

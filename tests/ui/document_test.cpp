@@ -62,11 +62,12 @@ TEST_F(WindowTest, EmptyTextShowsNothingAndTheNextLetterWorks) {
 TEST_F(WindowTest, OneTokenWorksInEveryView) {
     type_text(QStringLiteral("a"));
     ASSERT_TRUE(settle());
-    for (const View view : all_views) {
+    for (const figure::ViewSpec& spec : figure::view_specs()) {
+        const View view = spec.id;
         window.show_view(view);
-        ASSERT_TRUE(settle()) << view_name(view);
-        ASSERT_TRUE(canvas().shown()) << view_name(view);
-        EXPECT_EQ(canvas().shown()->view(), view_name(view));
+        ASSERT_TRUE(settle()) << view;
+        ASSERT_TRUE(canvas().shown()) << view;
+        EXPECT_EQ(canvas().shown()->view(), view);
         EXPECT_FALSE(canvas().grab().isNull());
         for (int x = 0; x < canvas().viewport()->width(); x += 40) move(QPoint(x, 200));
     }
@@ -109,7 +110,7 @@ TEST_F(WindowTest, SessionsComeBackAsTheyWere) {
     options.transfer.curve = figure::Transfer::Curve::log;
     options.finder = QStringLiteral("entropy < 1");
     window.document().set_options(options);
-    window.document().set_views({View::model, View::neuron, true});
+    window.document().set_views({"model", "neuron", true});
     const Session saved = window.session();
     ASSERT_TRUE(window.save_to(file));
 
@@ -174,11 +175,12 @@ TEST_F(WindowTest, ExportWritesTheFileAndSaysWhatFails) {
 }
 
 TEST_F(WindowTest, EveryViewPaintsAndTheCommandNamesIt) {
-    for (const View view : all_views) {
+    for (const figure::ViewSpec& spec : figure::view_specs()) {
+        const View view = spec.id;
         window.show_view(view);
         ASSERT_TRUE(settle());
         const QString command = window.command_for_shown();
-        EXPECT_TRUE(command.contains(QStringLiteral("--view ") + QString::fromStdString(view_name(view)))) << command.toStdString();
+        EXPECT_TRUE(command.contains(QStringLiteral("--view ") + QString::fromStdString(view))) << command.toStdString();
     }
 }
 

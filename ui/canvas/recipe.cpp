@@ -3,89 +3,43 @@
 
 namespace headlight::ui {
 
-namespace {
-
-/// Weights that are computed in less than a frame, also in a build without optimisation of the surroundings.
-constexpr std::int64_t quick_weights = 2'000'000;
-
-}  // namespace
-
-Recipe recipe_for(figure::TracePtr trace, View view, const figure::Selection& s, const ViewOptions& options) {
-    Recipe r;
-    r.view = view;
-    const std::int64_t last = trace->tokens() - 1;
-    r.trace = std::move(trace);
-    switch (view) {
-        case View::head:
-            r.layer = s.layer;
-            r.heads = s.heads;
-            r.pattern = options.pattern;
-            break;
-        case View::matrix:
-            r.layer = s.layer;
-            r.heads = s.heads;
-            r.pattern = options.pattern;
-            break;
-        case View::model:
-            r.pattern = options.pattern;
-            r.model_view = options.model_view;
-            break;
-        case View::neuron:
-            r.focus = s.focus;
-            r.neuron_view = options.neuron_view;
-            if (const auto query = s.query()) {
-                r.query = *query;
-            } else {
-                r.query = Position(last);
-                r.neuron_view.expanded = false;
-            }
-            break;
+Recipe recipe_for(figure::TracePtr trace, const View& view, const figure::Selection& s, const ViewOptions& options) {
+    const figure::ViewSpec& spec = figure::view_spec(view);
+    Recipe r{.trace = std::move(trace), .state = {}};
+    figure::ViewState& state = r.state;
+    state.view = view;
+    if (spec.needs.layer) state.layer = s.layer;
+    if (spec.needs.heads) {
+        state.layer = s.layer;
+        state.heads = s.heads;
     }
+    if (spec.needs.focus) {
+        state.layer = s.focus.layer;
+        state.heads = {s.focus.head};
+    }
+    const auto pinned = [](const std::vector<Position>& pins) { return pins.empty() ? std::nullopt : std::optional(pins.back()); };
+    if (spec.needs.query) state.query = spec.needs.hover ? s.query() : pinned(s.pinned_queries);
+    if (spec.needs.key) state.key = spec.needs.hover ? s.key() : pinned(s.pinned_keys);
+    if (spec.needs.pattern) state.pattern = options.pattern;
+    if (view == "model") state.detail = options.detail;
+    if (const auto found = options.values.find(view); found != options.values.end()) state.values = figure::tidy(spec, found->second);
     return r;
 }
 
 bool is_quick(const Recipe& r) {
-    const std::int64_t tokens = r.trace->tokens();
-    const auto& config = r.trace->config();
-    switch (r.view) {
-        case View::head:
-        case View::matrix: return static_cast<std::int64_t>(r.heads.size()) * tokens * tokens <= quick_weights;
-        case View::model: return config.n_layers * config.n_heads * tokens * tokens <= quick_weights;
-        case View::neuron: return tokens * config.d_head <= quick_weights;
-    }
-    return false;
+    const figure::ViewSpec& spec = figure::view_spec(r.state.view);
+    return spec.quick && spec.quick(*r.trace, r.state);
 }
 
-std::unique_ptr<figure::Figure> make_figure(const Recipe& r) {
-    switch (r.view) {
-        case View::head: return figure::head_view(r.trace, r.layer, r.heads, r.pattern);
-        case View::matrix: {
-            std::vector<HeadId> heads;
-            for (const Head h : r.heads) heads.push_back({r.layer, h});
-            return figure::matrix_view(r.trace, heads, r.pattern);
-        }
-        case View::model: return figure::model_view(r.trace, r.pattern, r.model_view);
-        case View::neuron: return figure::neuron_view(r.trace, r.focus, r.query, r.neuron_view);
-    }
-    return {};
+QString missing(const Recipe& r) {
+    const figure::ViewSpec& spec = figure::view_spec(r.state.view);
+    return spec.missing ? QString::fromStdString(spec.missing(*r.trace)) : QString();
 }
 
 figure::Request request_for(const Recipe& r, const figure::Selection& s, const figure::ExportOptions& output) {
-    using Kind = figure::Request::View;
-    figure::Request request;
-    request.view = r.view == View::head     ? Kind::head
-                   : r.view == View::matrix ? Kind::matrix
-                   : r.view == View::model  ? Kind::model
-                                            : Kind::neuron;
-    request.layer = r.view == View::neuron ? r.focus.layer : r.layer;
-    request.heads = r.view == View::neuron ? std::vector<Head>{r.focus.head} : r.heads;
-    if (!s.pinned_queries.empty()) request.query = s.pinned_queries.back();
-    if (!s.pinned_keys.empty()) request.key = s.pinned_keys.back();
-    if (r.view == View::neuron) request.query = r.query;
-    request.pattern = r.pattern;
-    request.model = r.model_view;
-    request.neuron = r.neuron_view;
-    request.output = output;
+    figure::Request request{r.state, output};
+    if (!request.query && !s.pinned_queries.empty()) request.query = s.pinned_queries.back();
+    if (!request.key && !s.pinned_keys.empty()) request.key = s.pinned_keys.back();
     return request;
 }
 

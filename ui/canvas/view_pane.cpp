@@ -23,17 +23,17 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (document_.adapting()) return;
-        if (!hover_only || view_ == View::neuron) refresh();
+        if (!hover_only || figure::view_spec(view_).needs.hover) refresh();
         if (!hover_only) reveal_pin();
     });
     connect(&Appearance::instance(), &Appearance::changed, this, &ViewPane::restyle);
     connect(canvas_, &FigureCanvas::clicked, this, &ViewPane::click);
     connect(canvas_, &FigureCanvas::double_clicked, this, &ViewPane::double_click);
-    set_view(View::head);
+    set_view("head");
     restyle();
 }
 
-void ViewPane::set_view(View view) {
+void ViewPane::set_view(const View& view) {
     view_ = view;
     canvas_->setAccessibleName(tr("%1 view").arg(view_title(view)));
     refresh();
@@ -64,6 +64,15 @@ void ViewPane::refresh() {
         return;
     }
     Recipe recipe = recipe_for(document_.trace(), view_, document_.selection().get(), document_.options());
+    if (const QString why = missing(recipe); !why.isEmpty()) {
+        jobs_.cancel(lane_);
+        shown_.reset();
+        awaited_.reset();
+        canvas_->set_figure(nullptr);
+        canvas_->set_placeholder(tr("%1: not for this model").arg(view_title(view_)), why);
+        Q_EMIT figure_changed();
+        return;
+    }
     if (shown_ == recipe) {
         if (awaited_) jobs_.cancel(lane_), awaited_.reset();
         return;
@@ -72,13 +81,13 @@ void ViewPane::refresh() {
     if (shown_ && shown_->trace != recipe.trace) canvas_->set_stale(true);
     if (is_quick(recipe)) {
         jobs_.cancel(lane_);
-        std::shared_ptr<figure::Figure> figure = make_figure(recipe);
+        std::shared_ptr<figure::Figure> figure = figure::make_figure(recipe.trace, recipe.state);
         show_figure(std::move(recipe), std::move(figure));
         return;
     }
     awaited_ = recipe;
     jobs_.start(lane_, tr("Drawing"), [this, recipe](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-        std::shared_ptr<figure::Figure> figure = make_figure(recipe);
+        std::shared_ptr<figure::Figure> figure = figure::make_figure(recipe.trace, recipe.state, cancel);
         cancel.throw_if_cancelled();
         return [this, recipe, figure] { show_figure(recipe, figure); };
     });
@@ -101,10 +110,10 @@ void ViewPane::reveal_pin() {
 }
 
 void ViewPane::click_head(HeadId head, bool add) {
-    if (view_ != View::model || add) return document_.selection().focus_head(head, add);
+    if (view_ != "model" || add) return document_.selection().focus_head(head, add);
     // In the model view a click opens the head's detail beside its cell, a second one closes it.
     ViewOptions options = document_.options();
-    options.model_view.detail = options.model_view.detail == head ? std::nullopt : std::optional(head);
+    options.detail = options.detail == head ? std::nullopt : std::optional(head);
     document_.selection().focus_head(head);
     document_.set_options(options);
 }
@@ -137,7 +146,8 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
         case Kind::row_toggle: {
             ViewOptions options = document_.options();
             const bool same = hit.query && selection.get().pinned_queries == std::vector<Position>{*hit.query};
-            options.neuron_view.expanded = hit.query && !same ? true : !options.neuron_view.expanded;
+            figure::ViewValues& values = options.values[view_];
+            if (values.erase("collapsed") == 0 && (!hit.query || same)) values["collapsed"] = "1";
             if (hit.query && !same) selection.pin_query(*hit.query, false);
             document_.set_options(options);
             break;

@@ -16,8 +16,8 @@ class ViewPane : public QWidget {
 public:
     ViewPane(Document&, Jobs&, Jobs::Lane, QWidget* parent = nullptr);
 
-    View view() const { return view_; }
-    void set_view(View);
+    const View& view() const { return view_; }
+    void set_view(const View&);
     FigureCanvas& canvas() { return *canvas_; }
     /// The recipe of the figure on screen; none while there is nothing.
     const std::optional<Recipe>& shown() const { return shown_; }
@@ -43,7 +43,7 @@ private:
     Document& document_;
     Jobs& jobs_;
     Jobs::Lane lane_;
-    View view_ = View::head;
+    View view_ = "head";
     FigureCanvas* canvas_;
     std::optional<Recipe> shown_, awaited_;
     std::optional<Position> revealed_;

@@ -117,9 +117,10 @@ void ExportDialog::restore() {
     footer_->setChecked(s.value(setting("footer"), true).toBool());
     transparent_->setChecked(s.value(setting("transparent"), false).toBool());
     const QString folder = s.value(setting("folder"), QDir::homePath()).toString();
-    QString name = QString::fromStdString(recipe_.trace->config().name + "-" + view_name(recipe_.view));
-    if (recipe_.view == View::head) name += QStringLiteral("-L%1").arg(recipe_.layer.value);
-    if (recipe_.view == View::neuron) name += QStringLiteral("-L%1H%2").arg(recipe_.focus.layer.value).arg(recipe_.focus.head.value);
+    QString name = QString::fromStdString(recipe_.trace->config().name + "-" + recipe_.state.view);
+    const figure::ViewNeeds& needs = figure::view_spec(recipe_.state.view).needs;
+    if (needs.layer || needs.heads || needs.focus) name += QStringLiteral("-L%1").arg(recipe_.state.layer.value);
+    if (needs.focus) name += QStringLiteral("H%1").arg(recipe_.state.focus().head.value);
     file_->setText(folder + '/' + name + '.' + format_->currentData().toString());
 }
 
@@ -172,7 +173,7 @@ void ExportDialog::preview() {
     const figure::Selection selection = selection_;
     const double ratio = devicePixelRatioF();
     jobs_.start(Jobs::Lane::second_picture, tr("Preview"), [=](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-        const auto figure = make_figure(recipe);
+        const auto figure = figure::make_figure(recipe.trace, recipe.state);
         cancel.throw_if_cancelled();
         const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, o), "png");
         QImage image = figure::export_image(*figure, selection, provenance, o);
@@ -197,7 +198,7 @@ void ExportDialog::write() {
     const figure::Selection selection = selection_;
     const std::string format = format_->currentData().toString().toStdString();
     jobs_.start(Jobs::Lane::file, tr("Exporting %1").arg(QFileInfo(file).fileName()), [=](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-        const auto figure = make_figure(recipe);
+        const auto figure = figure::make_figure(recipe.trace, recipe.state);
         cancel.throw_if_cancelled();
         const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, o), format);
         figure::export_figure(*figure, selection, provenance, o, file.toStdString());

@@ -19,19 +19,19 @@ Tour::Tour(MainWindow& window)
     setProperty("role", "popover");
     setAccessibleName(tr("Tour"));
     setAttribute(Qt::WA_StyledBackground);
-    const auto view = [&window](View v) { return [&window, v] { window.show_view(v); }; };
+    const auto view = [&window](const View& v) { return [&window, v] { window.show_view(v); }; };
     steps_ = {
         {tr("Type and see"), tr("Type a sentence of your own. The model reads it while you type; the chips below are its tokens. Click one to follow it everywhere."),
          &window.prompt_bar(), Side::below, {}},
         {tr("Every head at once"), tr("Rows are layers, columns are heads, the tint is a measure you choose. Click a square to look into that head. Below, find heads: induction > 0.3 and entropy < 1."),
          &window.heads_panel(), Side::right, {}},
         {tr("One head: who looks at whom"), tr("Left the tokens that look, right those looked at; a line is as strong as the weight. Hover a token, click to pin it, Ctrl+click to add."),
-         &window.left_pane(), Side::over, view(View::head)},
-        {tr("The whole model"), tr("Every head in small. Click one for its detail. Keys 1 to 4 switch between the views."), &window.left_pane(), Side::over, view(View::model)},
+         &window.left_pane(), Side::over, view("head")},
+        {tr("The whole model"), tr("Every head in small. Click one for its detail. Keys 1 to 4 switch between the views."), &window.left_pane(), Side::over, view("model")},
         {tr("Why this weight"), tr("The neuron view multiplies query and key number by number, adds the position term and takes the softmax: the sum on screen is the score."),
-         &window.left_pane(), Side::over, view(View::neuron)},
+         &window.left_pane(), Side::over, view("neuron")},
         {tr("Numbers, and out of the window"), tr("The inspector holds the chain behind the pinned pair; click a number to copy it. Ctrl+E exports the figure, Ctrl+K finds every command."),
-         &window.inspector(), Side::left, view(View::head)},
+         &window.inspector(), Side::left, view("head")},
     };
     title_->setFont(figure::ui_font(14, QFont::DemiBold));
     text_->setWordWrap(true);

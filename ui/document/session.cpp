@@ -42,14 +42,21 @@ struct Names {
 using Curve = figure::Transfer::Curve;
 using Filter = analyze::PairFilter;
 using Weighting = analyze::Weighting;
-using Cells = figure::ModelViewOptions::Cells;
 constexpr Names<Curve, 5> curves{{{{Curve::linear, "linear"}, {Curve::log, "log"}, {Curve::gamma, "gamma"}, {Curve::per_row, "per-row"}, {Curve::rank, "rank"}}}};
 constexpr Names<Filter, 5> filters{{{{Filter::all, "all"}, {Filter::a_to_a, "a-a"}, {Filter::b_to_b, "b-b"}, {Filter::a_to_b, "a-b"}, {Filter::b_to_a, "b-a"}}}};
 constexpr Names<Weighting, 3> weightings{{{{Weighting::attention, "attention"}, {Weighting::value_norm, "value-norm"}, {Weighting::output_norm, "output-norm"}}}};
-constexpr Names<Cells, 3> cells{{{{Cells::automatic, "automatic"}, {Cells::lines, "lines"}, {Cells::maps, "maps"}}}};
 constexpr Names<figure::HeadPalette, 2> palettes{{{{figure::HeadPalette::category10, "category10"}, {figure::HeadPalette::okabe_ito, "okabe-ito"}}}};
 constexpr Names<figure::Ramp, 4> ramps{{{{figure::Ramp::ink, "ink"}, {figure::Ramp::viridis, "viridis"}, {figure::Ramp::cividis, "cividis"}, {figure::Ramp::magma, "magma"}}}};
-constexpr Names<View, 4> views{{{{View::head, "head"}, {View::matrix, "matrix"}, {View::model, "model"}, {View::neuron, "neuron"}}}};
+
+/// A view that this version does not have is an error, as any other value that is not known.
+void read_view(const json& object, const char* key, View& view, const std::filesystem::path& file) {
+    if (!object.contains(key)) return;
+    const std::string found = object.at(key).get<std::string>();
+    if (!figure::find_view(found)) {
+        throw Error(ErrorFacts{.problem = "The session has a view that is not known", .file = file.string(), .item = key, .found = found});
+    }
+    view = found;
+}
 
 template <class T>
 void read(const json& object, const char* key, T& value) {
@@ -73,9 +80,7 @@ json options_json(const ViewOptions& o) {
             {"keep_mass", o.transfer.keep_mass}, {"filter", filters.name(o.pattern.filter)},
             {"weighting", weightings.name(o.pattern.weighting)}, {"hide_first", o.pattern.hide_first},
             {"hide_special", o.pattern.hide_special}, {"renormalise", o.pattern.renormalise},
-            {"merge_words", o.pattern.merge_words}, {"cells", cells.name(o.model_view.cells)},
-            {"pooled_by_mean", o.model_view.mean}, {"sorted", o.neuron_view.sorted},
-            {"expanded", o.neuron_view.expanded}, {"palette", palettes.name(o.palette)}, {"ramp", ramps.name(o.ramp)},
+            {"merge_words", o.pattern.merge_words}, {"view_options", o.values}, {"palette", palettes.name(o.palette)}, {"ramp", ramps.name(o.ramp)},
             {"measure", o.measure}, {"finder", o.finder.toStdString()}};
 }
 
@@ -90,10 +95,12 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
     read(j, "hide_special", o.pattern.hide_special);
     read(j, "renormalise", o.pattern.renormalise);
     read(j, "merge_words", o.pattern.merge_words);
-    cells.read(j, "cells", o.model_view.cells, file);
-    read(j, "pooled_by_mean", o.model_view.mean);
-    read(j, "sorted", o.neuron_view.sorted);
-    read(j, "expanded", o.neuron_view.expanded);
+    read(j, "view_options", o.values);
+    for (const auto& [view, values] : o.values) {
+        View known;
+        read_view({{"view_options", view}}, "view_options", known, file);
+        figure::check_values(figure::view_spec(known), values);
+    }
     palettes.read(j, "palette", o.palette, file);
     ramps.read(j, "ramp", o.ramp, file);
     read(j, "measure", o.measure);
@@ -122,7 +129,7 @@ std::string to_json(const Session& s) {
           {"focus", s.state.selection.focus.head.value},
           {"queries", positions_json(s.state.selection.pinned_queries)},
           {"keys", positions_json(s.state.selection.pinned_keys)}}},
-        {"views", {{"left", views.name(s.views.left)}, {"right", views.name(s.views.right)}, {"split", s.views.split}}},
+        {"views", {{"left", s.views.left}, {"right", s.views.right}, {"split", s.views.split}}},
     };
     return document.dump(2) + "\n";
 }
@@ -161,8 +168,8 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
             if (sel.contains("keys")) out.pinned_keys = positions_of(sel.at("keys"));
         }
         if (j.contains("views")) {
-            views.read(j.at("views"), "left", s.views.left, file);
-            views.read(j.at("views"), "right", s.views.right, file);
+            read_view(j.at("views"), "left", s.views.left, file);
+            read_view(j.at("views"), "right", s.views.right, file);
             read(j.at("views"), "split", s.views.split);
         }
         return s;

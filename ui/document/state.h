@@ -3,19 +3,19 @@
 
 #include "headlight/analyze/pattern_view.h"
 #include "headlight/figure/figure.h"
-#include "headlight/figure/views.h"
+#include "headlight/figure/view_spec.h"
 
 #include <QString>
 
+#include <map>
+#include <optional>
 #include <string>
 
 namespace headlight::ui {
 
-enum class View { head, matrix, model, neuron };
-inline constexpr View all_views[] = {View::head, View::matrix, View::model, View::neuron};
-QString view_title(View);       ///< "Head"
-std::string view_name(View);    ///< "head": in sessions and on the command line
-std::optional<View> view_of(const std::string& name);
+/// Id of a view in figure::view_specs(): "head".
+using View = std::string;
+QString view_title(const View&);  ///< "Head"
 
 /// What is run.
 struct PromptText {
@@ -29,8 +29,8 @@ struct PromptText {
 struct ViewOptions {
     figure::Transfer transfer;
     analyze::PatternOptions pattern;
-    figure::ModelViewOptions model_view;
-    figure::NeuronViewOptions neuron_view;
+    std::map<View, figure::ViewValues> values;  ///< each view's own options, as far as they are not the default ones
+    std::optional<HeadId> detail;               ///< model view: the head whose pane is open
     figure::HeadPalette palette = figure::HeadPalette::category10;
     figure::Ramp ramp = figure::Ramp::ink;
     std::string measure = "induction";  ///< of the mosaic and the finder's bar
@@ -40,8 +40,8 @@ struct ViewOptions {
 
 /// Which views are open.
 struct OpenViews {
-    View left = View::head;
-    View right = View::matrix;
+    View left = "head";
+    View right = "matrix";
     bool split = false;
     bool operator==(const OpenViews&) const = default;
 };

@@ -3,8 +3,13 @@
 
 #include "ui/style/appearance.h"
 
+#include <QDoubleSpinBox>
+#include <QFormLayout>
 #include <QHBoxLayout>
+#include <QLineEdit>
 #include <QMenu>
+#include <QSpinBox>
+#include <QWidgetAction>
 
 #include <cmath>
 
@@ -14,7 +19,10 @@ namespace {
 
 using analyze::PairFilter;
 using analyze::Weighting;
-using Cells = figure::ModelViewOptions::Cells;
+using figure::ViewOption;
+using figure::ViewSpec;
+
+QString shown(const std::string& text) { return QString::fromStdString(text); }
 
 }  // namespace
 
@@ -36,7 +44,9 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(16, 0, 12, 1);
     row->setSpacing(6);
-    for (const View view : all_views) {
+    for (const ViewSpec& spec : figure::view_specs()) {
+        if (!spec.tab) continue;
+        const View view = spec.id;
         auto* tab = new QToolButton;
         tab->setProperty("kind", "tab");
         tab->setText(view_title(view));
@@ -51,6 +61,10 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
         tabs_[view] = tab;
         row->addWidget(tab);
     }
+    more_ = menu_button(tr("More views"));
+    more_->setProperty("kind", "tab");
+    more_->setCheckable(true);
+    row->addWidget(more_);
     row->addStretch();
     drawing_ = menu_button(tr("What is drawn"));
     transfer_ = menu_button(tr("How weights are drawn"));
@@ -109,40 +123,130 @@ void ToolRow::build_menus() {
         connect(filters->addAction(filter_name(f)), &QAction::triggered, this, [this, f] { edit([f](ViewOptions& o) { o.pattern.filter = f; }); });
     }
     filter_->setMenu(filters);
+    auto* more = new QMenu(more_);
+    std::string group;
+    for (const ViewSpec& spec : figure::view_specs()) {
+        if (spec.tab) continue;
+        if (spec.group != group) more->addSection(shown(group = spec.group));
+        connect(more->addAction(shown(spec.title)), &QAction::triggered, this, [this, view = spec.id] { Q_EMIT view_asked(view); });
+    }
+    more_->setMenu(more);
+    connect(more, &QMenu::aboutToHide, this, &ToolRow::show_document);
     auto* drawing = new QMenu(drawing_);
     drawing_->setMenu(drawing);
     connect(drawing, &QMenu::aboutToShow, this, [this, drawing] {
         drawing->clear();
-        const auto add = [&](const QString& text, bool checked, std::function<void(ViewOptions&)> change) {
-            QAction* action = drawing->addAction(text);
-            action->setCheckable(true);
-            action->setChecked(checked);
-            connect(action, &QAction::triggered, this, [this, change] { edit(change); });
-        };
-        const ViewOptions& o = document_.options();
-        if (view_ == View::neuron) {
-            add(tr("Numbers by index"), !o.neuron_view.sorted, [](ViewOptions& v) { v.neuron_view.sorted = false; });
-            add(tr("Numbers by contribution"), o.neuron_view.sorted, [](ViewOptions& v) { v.neuron_view.sorted = true; });
-            return;
-        }
-        if (view_ == View::model) {
-            add(tr("Lines or maps by length"), o.model_view.cells == Cells::automatic, [](ViewOptions& v) { v.model_view.cells = Cells::automatic; });
-            add(tr("Lines"), o.model_view.cells == Cells::lines, [](ViewOptions& v) { v.model_view.cells = Cells::lines; });
-            add(tr("Maps"), o.model_view.cells == Cells::maps, [](ViewOptions& v) { v.model_view.cells = Cells::maps; });
-            drawing->addSeparator();
-            add(tr("Pooled by maximum"), !o.model_view.mean, [](ViewOptions& v) { v.model_view.mean = false; });
-            add(tr("Pooled by mean"), o.model_view.mean, [](ViewOptions& v) { v.model_view.mean = true; });
-            drawing->addSeparator();
-        }
-        add(tr("Attention weight"), o.pattern.weighting == Weighting::attention, [](ViewOptions& v) { v.pattern.weighting = Weighting::attention; });
-        add(tr("Weight · |value|"), o.pattern.weighting == Weighting::value_norm, [](ViewOptions& v) { v.pattern.weighting = Weighting::value_norm; });
-        add(tr("Weight · |value W_O|"), o.pattern.weighting == Weighting::output_norm, [](ViewOptions& v) { v.pattern.weighting = Weighting::output_norm; });
-        drawing->addSeparator();
-        add(tr("Rows add up to 1 after hiding"), o.pattern.renormalise, [](ViewOptions& v) { v.pattern.renormalise = !v.pattern.renormalise; });
+        fill_options(*drawing);
     });
 }
 
-void ToolRow::set_view(View view) {
+/// Sets one of the view's own options.
+void ToolRow::set_value(const std::string& name, const std::string& value) {
+    edit([this, &name, &value](ViewOptions& o) {
+        figure::ViewValues& values = o.values[view_];
+        values[name] = value;
+        values = figure::tidy(figure::view_spec(view_), values);
+        if (values.empty()) o.values.erase(view_);
+    });
+}
+
+std::string ToolRow::value_of(const ViewOption& option) const {
+    const auto view = document_.options().values.find(view_);
+    if (view == document_.options().values.end()) return option.initial;
+    const auto value = view->second.find(option.name);
+    return value == view->second.end() ? option.initial : value->second;
+}
+
+/// A number or a text as a field inside the menu.
+void ToolRow::add_field(QMenu& menu, const ViewOption& option) {
+    auto* action = new QWidgetAction(&menu);
+    auto* box = new QWidget;
+    auto* form = new QFormLayout(box);
+    form->setContentsMargins(12, 4, 12, 4);
+    const QString title = shown(option.title), value = shown(value_of(option));
+    const auto bounded = [&](auto* spin) {
+        if (option.low != 0 || option.high != 0)
+            spin->setRange(static_cast<decltype(spin->value())>(option.low), static_cast<decltype(spin->value())>(option.high));
+        spin->setKeyboardTracking(false);
+    };
+    if (option.kind == ViewOption::Kind::integer) {
+        auto* spin = new QSpinBox;
+        spin->setRange(-1'000'000, 1'000'000);
+        bounded(spin);
+        spin->setValue(value.toInt());
+        connect(spin, &QSpinBox::valueChanged, this, [this, name = option.name](int v) { set_value(name, std::to_string(v)); });
+        form->addRow(title, spin);
+    } else if (option.kind == ViewOption::Kind::number) {
+        auto* spin = new QDoubleSpinBox;
+        spin->setDecimals(3);
+        spin->setSingleStep(0.01);
+        spin->setRange(-1e6, 1e6);
+        bounded(spin);
+        spin->setValue(value.toDouble());
+        connect(spin, &QDoubleSpinBox::valueChanged, this,
+                [this, name = option.name](double v) { set_value(name, QString::number(v, 'g', 6).toStdString()); });
+        form->addRow(title, spin);
+    } else {
+        auto* line = new QLineEdit(value);
+        line->setToolTip(shown(option.help));
+        connect(line, &QLineEdit::editingFinished, this, [this, line, name = option.name] { set_value(name, line->text().toStdString()); });
+        form->addRow(title, line);
+    }
+    action->setDefaultWidget(box);
+    menu.addAction(action);
+}
+
+void ToolRow::fill_options(QMenu& menu) {
+    const auto add = [&](const QString& text, bool checked, std::function<void()> run) {
+        QAction* action = menu.addAction(text);
+        action->setCheckable(true);
+        action->setChecked(checked);
+        connect(action, &QAction::triggered, this, std::move(run));
+    };
+    const auto add_shared = [&](const QString& text, bool checked, std::function<void(ViewOptions&)> change) {
+        add(text, checked, [this, change] { edit(change); });
+    };
+    const ViewSpec& spec = figure::view_spec(view_);
+    for (const ViewOption& option : spec.options) {
+        const std::string value = value_of(option);
+        switch (option.kind) {
+            case ViewOption::Kind::flag:
+                add(shown(option.title), !value.empty(), [this, name = option.name, value] { set_value(name, value.empty() ? "1" : ""); });
+                break;
+            case ViewOption::Kind::choice:
+                menu.addSection(shown(option.title));
+                for (const auto& [word, title] : option.choices)
+                    add(shown(title), word == value, [this, name = option.name, word = word] { set_value(name, word); });
+                break;
+            default: add_field(menu, option);
+        }
+    }
+    if (!spec.needs.pattern) return;
+    if (!spec.options.empty()) menu.addSeparator();
+    const ViewOptions& o = document_.options();
+    add_shared(tr("Attention weight"), o.pattern.weighting == Weighting::attention, [](ViewOptions& v) { v.pattern.weighting = Weighting::attention; });
+    add_shared(tr("Weight · |value|"), o.pattern.weighting == Weighting::value_norm, [](ViewOptions& v) { v.pattern.weighting = Weighting::value_norm; });
+    add_shared(tr("Weight · |value W_O|"), o.pattern.weighting == Weighting::output_norm, [](ViewOptions& v) { v.pattern.weighting = Weighting::output_norm; });
+    menu.addSeparator();
+    add_shared(tr("Rows add up to 1 after hiding"), o.pattern.renormalise, [](ViewOptions& v) { v.pattern.renormalise = !v.pattern.renormalise; });
+}
+
+/// What the button of the view's options says: the first choice as it stands, or the weighting.
+QString ToolRow::options_text() const {
+    const ViewSpec& spec = figure::view_spec(view_);
+    const analyze::PatternOptions& pattern = document_.options().pattern;
+    if (spec.needs.pattern && pattern.weighting == Weighting::value_norm) return tr("weight · |value|");
+    if (spec.needs.pattern && pattern.weighting == Weighting::output_norm) return tr("weight · |value W_O|");
+    for (const ViewOption& option : spec.options) {
+        if (option.kind != ViewOption::Kind::choice) continue;
+        const std::string value = value_of(option);
+        for (const auto& [word, title] : option.choices)
+            if (word == value) return shown(title).toLower();
+    }
+    return spec.needs.pattern ? tr("attention") : tr("options");
+}
+
+void ToolRow::set_view(const View& view) {
     view_ = view;
     show_document();
 }
@@ -150,15 +254,12 @@ void ToolRow::set_view(View view) {
 void ToolRow::show_document() {
     for (const auto& [view, tab] : tabs_) tab->setChecked(view == view_);
     const ViewOptions& o = document_.options();
-    const bool neuron = view_ == View::neuron;
-    QString drawing = o.pattern.weighting == Weighting::attention    ? tr("attention")
-                      : o.pattern.weighting == Weighting::value_norm ? tr("weight · |value|")
-                                                                     : tr("weight · |value W_O|");
-    if (view_ == View::model) {
-        drawing = o.model_view.cells == Cells::lines ? tr("lines") : o.model_view.cells == Cells::maps ? tr("maps") : tr("automatic");
-    }
-    if (neuron) drawing = o.neuron_view.sorted ? tr("by contribution") : tr("by index");
-    drawing_->setText(drawing);
+    const ViewSpec& spec = figure::view_spec(view_);
+    more_->setText(spec.tab ? tr("More") : shown(spec.title));
+    more_->setChecked(!spec.tab);
+    more_->setVisible(!more_->menu()->isEmpty());
+    drawing_->setText(options_text());
+    drawing_->setVisible(spec.needs.pattern || !spec.options.empty());
     QString transfer = curve_name(o.transfer);
     if (o.transfer.threshold > 0) transfer += QStringLiteral(" ≥ %1").arg(o.transfer.threshold, 0, 'g', 2);
     if (o.transfer.keep_mass < 1) transfer += QStringLiteral(" %1 %").arg(std::lround(o.transfer.keep_mass * 100));
@@ -167,8 +268,8 @@ void ToolRow::show_document() {
     special_->setChecked(o.pattern.hide_special);
     words_->setChecked(o.pattern.merge_words);
     filter_->setText(filter_name(o.pattern.filter));
-    filter_->setVisible(!neuron && document_.trace() && !document_.trace()->text_b().empty());
-    for (QWidget* tool : std::initializer_list<QWidget*>{transfer_, sinks_, special_, words_}) tool->setVisible(!neuron);
+    filter_->setVisible(spec.needs.pattern && document_.trace() && !document_.trace()->text_b().empty());
+    for (QWidget* tool : std::initializer_list<QWidget*>{transfer_, sinks_, special_, words_}) tool->setVisible(spec.needs.pattern);
     split_->setChecked(document_.views().split);
 }
 

@@ -20,29 +20,36 @@ public:
     ToolRow(Document&, QWidget* parent = nullptr);
 
     /// The view of the side that has the focus.
-    void set_view(View);
-    QToolButton& tab(View view) { return *tabs_.at(view); }
+    void set_view(const View&);
+    QToolButton& tab(const View& view) { return *tabs_.at(view); }
     TransferPopover& transfer() { return *popover_; }
     void open_transfer() { popover_->open_below(transfer_); }
     RingToggle& hide_sinks() { return *sinks_; }
     RingToggle& hide_special() { return *special_; }
     RingToggle& words() { return *words_; }
+    QToolButton& more() { return *more_; }
+    QToolButton& view_options() { return *drawing_; }
     QToolButton& pair_filter() { return *filter_; }
     QToolButton& split() { return *split_; }
 
 Q_SIGNALS:
-    void view_asked(headlight::ui::View view);
+    void view_asked(const headlight::ui::View& view);
 
 private:
     QToolButton* menu_button(const QString& name);
     void build_menus();
     void show_document();
+    void fill_options(QMenu&);
+    void add_field(QMenu&, const figure::ViewOption&);
+    void set_value(const std::string& name, const std::string& value);
+    std::string value_of(const figure::ViewOption&) const;
+    QString options_text() const;
     void edit(const std::function<void(ViewOptions&)>&);
 
     Document& document_;
-    View view_ = View::head;
+    View view_ = "head";
     std::map<View, QToolButton*> tabs_;
-    QToolButton *drawing_, *transfer_, *filter_, *split_;
+    QToolButton *more_, *drawing_, *transfer_, *filter_, *split_;
     RingToggle *sinks_, *special_, *words_;
     TransferPopover* popover_;
 };

@@ -92,9 +92,10 @@ void MainWindow::make_edit_actions() {
 
 void MainWindow::make_view_actions() {
     int number = 1;
-    for (const View view : all_views) {
-        add(QStringLiteral("view-") + QString::fromStdString(view_name(view)), tr("%1 view").arg(view_title(view)),
-            QKeySequence(Qt::Key_0 + number++), [this, view] { show_view(view); });
+    for (const figure::ViewSpec& spec : figure::view_specs()) {
+        const View view = spec.id;
+        add(QStringLiteral("view-") + QString::fromStdString(view), tr("%1 view").arg(view_title(view)),
+            spec.tab && number <= 9 ? QKeySequence(Qt::Key_0 + number++) : QKeySequence(), [this, view] { show_view(view); });
     }
     add(QStringLiteral("split"), tr("Two views side by side"), QKeySequence(Qt::CTRL | Qt::Key_Backslash), [this] {
         OpenViews views = document_->views();
@@ -278,7 +279,7 @@ void MainWindow::copy_image() {
     figure::ExportOptions output;
     output.style = style_for(Appearance::instance().theme(), document_->options());
     output.size_px = QSizeF(active_pane().canvas().viewport()->width(), 0);
-    const auto figure = make_figure(recipe);
+    const auto figure = figure::make_figure(recipe.trace, recipe.state);
     const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, output), "png");
     QApplication::clipboard()->setImage(figure::export_image(*figure, selection, provenance, output));
     status_->say(tr("Copied the picture"));

@@ -144,7 +144,7 @@ void MainWindow::show_views() {
     show_description();
 }
 
-void MainWindow::show_view(View view) {
+void MainWindow::show_view(const View& view) {
     OpenViews views = document_->views();
     (right_active_ && views.split ? views.right : views.left) = view;
     document_->set_views(views);

@@ -49,7 +49,7 @@ public:
     void apply_session(const Session&);
     bool save_to(const QString& file);
     void show_failure(const Failure&);
-    void show_view(View);
+    void show_view(const View&);
     QString command_for_shown() const;
     void restore_panels(const QByteArray& state) { if (!state.isEmpty()) body_->restoreState(state); }
     std::optional<Session> take_lost_session() { return autosave_->take_lost(); }

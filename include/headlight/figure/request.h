@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/base/job.h"
 #include "headlight/figure/export.h"
 #include "headlight/figure/views.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,25 +13,34 @@
 
 namespace headlight::figure {
 
-/// All that decides what a picture of a trace shows and how: what `headlight render` is told, and what a view of the
-/// window knows about itself. From one request come the figure, the selection painted into it, and the line that makes
-/// the same file again.
-struct Request {
-    enum class View { head, matrix, model, neuron } view = View::head;
+/// Values of a view's own options that are not the default ones, by option name; a flag that is set is "1".
+using ViewValues = std::map<std::string, std::string>;
+
+/// All that decides which figure a view makes of a trace. Two equal states need no second figure.
+struct ViewState {
+    std::string view = "head";  ///< id in view_specs()
     Layer layer;
-    std::vector<Head> heads;             ///< head view: the active ones; matrix: the maps; neuron: the first
+    std::vector<Head> heads;             ///< views of several heads: the active ones; of one head: that one
     std::optional<Position> query, key;  ///< pinned
+    std::optional<HeadId> detail;        ///< model view: the head whose pane is open
     analyze::PatternOptions pattern;
-    ModelViewOptions model;
-    NeuronViewOptions neuron;
+    ViewValues values;
+    bool operator==(const ViewState&) const = default;
+
+    HeadId focus() const { return {layer, heads.empty() ? Head(0) : heads.front()}; }
+};
+
+/// What `headlight render` is told, and what a view of the window knows about itself. From one request come the figure,
+/// the selection painted into it, and the line that makes the same file again.
+struct Request : ViewState {
     ExportOptions output;  ///< theme, ramp, palette, transfer function, size
 };
 
-/// Error names the layer, head or position that the trace does not have, and how many it has.
-void check(const trace::Trace&, const Request&);
+/// Error names the layer, head, position or option that the trace does not have, and what it has.
+void check(const trace::Trace&, const ViewState&);
 
-std::unique_ptr<Figure> make_figure(TracePtr, const Request&);
-Selection selection_of(const Request&);
+std::unique_ptr<Figure> make_figure(TracePtr, const ViewState&, const CancelToken& = {});
+Selection selection_of(const ViewState&);
 
 /// Options of `headlight render` that say all of the request but what is its default, in a fixed order, without dashes:
 /// {"view", "head"}, {"layer", "4"}, {"hide-sinks", ""}.

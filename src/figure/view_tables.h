@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Rows of view_specs(), one function a family of views, beside the figures they are about.
+#pragma once
+
+#include "headlight/figure/view_spec.h"
+
+namespace headlight::figure {
+
+std::vector<ViewSpec> pattern_view_specs();  ///< head, matrix, model, neuron
+
+}  // namespace headlight::figure
