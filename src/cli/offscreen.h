@@ -3,11 +3,11 @@
 
 #include <memory>
 
-class QGuiApplication;
+class QApplication;
 
 namespace headlight::cli {
 
-/// What fonts and painters need of Qt, without a display: no window system is asked for, whatever the session has.
+/// What fonts, painters and plots (QCustomPlot is a widget) need of Qt, without a display: no window system is asked for, whatever the session has.
 class Offscreen {
 public:
     Offscreen();
@@ -19,7 +19,7 @@ private:
     int argc_ = 1;
     char name_[10] = "headlight";
     char* argv_[2] = {name_, nullptr};
-    std::unique_ptr<QGuiApplication> application_;
+    std::unique_ptr<QApplication> application_;
 };
 
 }  // namespace headlight::cli

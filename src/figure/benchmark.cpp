@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/benchmark.h"
 
+#include "figure/plot/plot_data.h"
+
 #include <QElapsedTimer>
 #include <QImage>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <random>
 #include <thread>
 
 namespace headlight::figure {
@@ -83,6 +86,7 @@ public:
         matrix();
         neuron();
         mosaic();
+        plots();
         return std::move(out_);
     }
 
@@ -177,6 +181,34 @@ private:
         const auto table = std::make_shared<const analyze::HeadTable>(analyze::head_table(*trace_));
         auto figure = first_paint("heads", [&] { return heads_mosaic(table, table->measures.front().id, {}); });
         frames("heads", "hover", [&](int i) { canvas_.hover(*figure, along(i)); });
+        canvas_.unhover();
+    }
+
+    /// A cloud as large as a chapter's (one dot a token and head), and a scatter of a large model's heads.
+    void plots() {
+        const auto cloud = [](std::int64_t heads, std::int64_t marks, bool one_each) {
+            plot::PlotData data;
+            data.view = "plot";
+            data.focus_fades = !one_each;
+            plot::Series s;
+            std::mt19937 random(1);
+            for (std::int64_t i = 0; i < heads * marks; ++i) {
+                s.x.push_back(double(random()) / 4294967296.0);
+                s.y.push_back(double(random()) / 4294967296.0);
+                const Head head(i % heads);
+                s.heads.push_back(one_each ? HeadId{Layer(i / 32), Head(i % 32)} : HeadId{Layer(0), head});
+                s.colors.push_back(plot::Color::of_head(s.heads.back().head));
+                if (!one_each) s.queries.emplace_back(i / heads);
+            }
+            data.panels.emplace_back().series.push_back(std::move(s));
+            return plot::plot_figure(std::move(data));
+        };
+        auto points = first_paint("plot", [&] { return cloud(16, 6250, false); });
+        frames("plot", "brush 100,000 points", [&](int i) { canvas_.hover(*points, along(i)); });
+        out_.push_back(timed("plot", "find one of 100,000 points", 1, frames_a_move,
+                             [&](int i) { points->hit_test(along(i), canvas_.style(), canvas_.selection()); }));
+        auto heads = first_paint("plot", [&] { return cloud(1000, 1, true); });
+        frames("plot", "brush 1,000 heads", [&](int i) { canvas_.hover(*heads, along(i)); });
         canvas_.unhover();
     }
 

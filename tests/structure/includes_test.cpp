@@ -114,6 +114,25 @@ TEST(Includes, FiguresKnowNoWidgets) {
     }
 }
 
+/// QCustomPlot is a widget: one header knows it, and the frame of a plot is recorded from it and thrown away.
+TEST(Includes, OnePlaceKnowsThePlottingLibrary) {
+    const std::set<std::string> allowed_here = {"src/figure/plot/with_qcustomplot.h"};
+    const std::set<std::string> users = {"src/figure/plot/frame.cpp", "src/figure/plot/tickers.h",
+                                         "src/figure/plot/tickers.cpp"};
+    std::size_t found = 0;
+    for (const auto& include : all_includes()) {
+        if (include.target == "qcustomplot.h") {
+            EXPECT_TRUE(allowed_here.contains(include.file)) << include.file;
+            ++found;
+        }
+        const bool through = include.target == "figure/plot/with_qcustomplot.h" || include.target == "figure/plot/tickers.h";
+        if (through) {
+            EXPECT_TRUE(users.contains(include.file)) << include.file;
+        }
+    }
+    EXPECT_EQ(found, 1u);
+}
+
 /// Public headers that ui sees must compile without LibTorch: tensors.h and weights.h are the exceptions, and ui must not take it.
 TEST(Includes, TheWindowNeverSeesATensor) {
     for (const auto& include : all_includes()) {

@@ -141,7 +141,13 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
             if (hit.key) selection.pin_key(*hit.key, add);
             break;
         case Kind::pair:
-            if (hit.query && hit.key) selection.pin_pair(hit.head.value_or(selection.get().focus), *hit.query, *hit.key);
+            if (hit.query && hit.key) {
+                selection.pin_pair(hit.head.value_or(selection.get().focus), *hit.query, *hit.key);
+            } else {  // a mark of a plot: what one head does at one token
+                if (hit.head) selection.focus_head(*hit.head);
+                if (hit.query) selection.pin_query(*hit.query, add);
+                if (hit.key) selection.pin_key(*hit.key, add);
+            }
             break;
         case Kind::row_toggle: {
             ViewOptions options = document_.options();

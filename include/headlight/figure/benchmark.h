@@ -12,7 +12,7 @@ namespace headlight::figure {
 
 /// One thing that was painted off screen, and how long it took (wall clock).
 struct PaintTiming {
-    std::string view;  ///< "model", "head", "matrix", "neuron", "heads"
+    std::string view;  ///< "model", "head", "matrix", "neuron", "heads", "plot"
     std::string what;  ///< "first paint", "pan", "zoom", "hover"
     double median_ms = 0, worst_ms = 0;
     double limit_ms = 0;  ///< what a person does not notice: 100 for a first paint, 16 for a frame
@@ -21,7 +21,7 @@ struct PaintTiming {
 };
 
 /// Paints every view of a finished trace into an image of the canvas' size (one device pixel a px), as the window does:
-/// first paints from nothing (making the figure counts), then pans, zooms and hovers. Needs a QGuiApplication
+/// first paints from nothing (making the figure counts), then pans, zooms and hovers. Needs a QApplication
 /// (offscreen will do).
 std::vector<PaintTiming> benchmark_views(TracePtr, QSize canvas = {1440, 900});
 

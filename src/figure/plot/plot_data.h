@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A plot with axes as a plain value: panels of series of marks. plot_figure() makes the figure of it, so that a new
+// plot is only data. Made in any thread; nothing of Qt's widgets or QCustomPlot is in it.
+#pragma once
+
+#include "figure/draw.h"
+#include "headlight/figure/figure.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headlight::figure::plot {
+
+/// A colour by what it says; theme and palette turn it into pixels.
+struct Color {
+    enum class Role {
+        text,
+        muted,
+        faint,
+        accent,
+        positive,
+        negative,
+        head,          ///< of head `value`
+        self_target,   ///< looks at itself: green (Claus' Attention Focus Plots)
+        first_target,  ///< looks at the first token: purple
+        ramp,          ///< the style's ramp at `value`, 0 to 1
+        // Clark 2019's named colours (clarkkev/attention-analysis)
+        clark_green,
+        clark_sea,
+        clark_blue,
+        clark_purple,
+        clark_red,
+        clark_orange,
+        clark_grey
+    } role = Role::muted;
+    double value = 0;
+    bool operator==(const Color&) const = default;
+
+    static Color of_head(Head h) { return {Role::head, static_cast<double>(h.value)}; }
+};
+QColor resolved(const Color&, const Style&);
+
+enum class Marker { disc, square, triangle_up, triangle_right, triangle_left, letter_c, letter_s };
+
+/// Marks that are drawn alike. Every mark can say which head and tokens it is about, so that hovering and clicking it
+/// works as in any other view, and marks of the chosen head stand out.
+struct Series {
+    enum class Kind {
+        points,
+        line,     ///< from mark to mark; a NaN leaves a gap
+        steps,    ///< outline of a histogram: y counts between the edges x, which are one more
+        bars,     ///< from 0 to y, beside no other
+        stacked,  ///< on top of (below) the stacked series before it
+    } kind = Kind::points;
+    QString name;  ///< in the legend; empty: not there
+    Color color;
+    Marker marker = Marker::disc;
+    bool marked = false;  ///< a line with a disc at every mark
+    bool dashed = false;
+    double strength = 1;  ///< opacity
+    double width = 1.5;   ///< of lines, px
+    double radius = 0;    ///< of points, px; 0: by their number
+    std::vector<double> x, y;
+
+    std::optional<HeadId> head;  ///< of all marks,
+    std::vector<HeadId> heads;   ///< or of each
+    std::vector<Position> queries, keys;
+    std::vector<std::int64_t> dimensions;
+    std::vector<Color> colors;  ///< of each mark, if they differ
+    std::vector<Marker> markers;
+
+    std::function<QString(std::size_t)> tip;  ///< "L3H5  magnitude 0.42"; x and y when there is none
+    std::function<std::vector<Table::Cell>(std::size_t)>
+        row;  ///< cells of PlotData::columns; x and y when there is none
+
+    std::size_t size() const { return y.size(); }
+    std::optional<HeadId> head_of(std::size_t i) const { return heads.empty() ? head : std::optional(heads[i]); }
+    std::optional<Position> query_of(std::size_t i) const {
+        return queries.empty() ? std::nullopt : std::optional(queries[i]);
+    }
+    std::optional<Position> key_of(std::size_t i) const { return keys.empty() ? std::nullopt : std::optional(keys[i]); }
+    const Color& color_of(std::size_t i) const { return colors.empty() ? color : colors[i]; }
+    Marker marker_of(std::size_t i) const { return markers.empty() ? marker : markers[i]; }
+};
+
+/// A line across the whole panel: zero, "uniform attention".
+struct Reference {
+    QString name;  ///< in the legend; empty: not there
+    double at = 0;
+    Color color{Color::Role::faint};
+    bool vertical = false, dashed = false;
+};
+
+struct Axis {
+    QString label;                    ///< "update magnitude |u| / |h|"
+    std::optional<double> low, high;  ///< of the data when not given
+    bool log = false;
+    bool integer = false;             ///< ticks at whole numbers only: layers, tokens, counts
+    bool from_zero = false;           ///< the range starts at exactly 0: bars, histograms
+    bool tight = false;               ///< the range ends at the data: no room around it
+    std::vector<draw::Label> labels;  ///< of 0, 1, 2 …: tokens; thinned out, never overlapping
+    enum class Stands { none, query, key } stands_for = Stands::none;  ///< which position of the text a whole number is
+};
+
+struct Panel {
+    QString title;
+    Axis x, y;
+    std::vector<Series> series;
+    std::vector<Reference> references;
+    QString empty;  ///< shown in the middle when no mark can be drawn: why
+    /// Says what stands at a whole number of an axis that stands for positions; asked where no mark is near.
+    std::function<QString(std::int64_t)> column_tip;
+};
+
+/// What the colours between two ends mean.
+struct ColorScale {
+    QString name, low, high;
+};
+
+struct PlotData {
+    std::string view;  ///< "focus-4", "head-scatter"
+    QString title, subtitle, description;
+    QString note;  ///< under the panels: what was left out, what a term is
+    std::vector<Panel> panels;
+    bool stacked_panels = false;  ///< under each other, even where there is room beside
+    bool focus_fades = true;  ///< the focused head is the subject: other marks are faint. Else only a hover does that
+    std::optional<ColorScale> scale;
+    double aspect = 0.62;              ///< height of a panel over its width where the canvas sets no height
+    std::vector<std::string> columns;  ///< of the table
+    std::function<std::vector<NamedArray>()> arrays;  ///< x and y of every series when there is none
+};
+
+std::unique_ptr<Figure> plot_figure(PlotData);
+
+/// "L3H5"
+QString head_name(HeadId);
+
+}  // namespace headlight::figure::plot

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/plot/plot_figure.h"
+
+#include "headlight/base/error.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure::plot {
+
+namespace {
+
+constexpr double margin = 16, title_height = 42, line_height = 16, least_width = 200, least_panel = 150;
+constexpr std::int64_t longest_table = 4'000'000;
+
+QStringList wrapped(const QString& text, const QFont& font, double width) {
+    QStringList lines;
+    for (const QString& paragraph : text.split(u'\n', Qt::SkipEmptyParts)) {
+        QString line;
+        for (const QString& word : paragraph.split(u' ')) {
+            const QString longer = line.isEmpty() ? word : line + u' ' + word;
+            if (!line.isEmpty() && draw::text_width(longer, font) > width) {
+                lines << line;
+                line = word;
+            } else {
+                line = longer;
+            }
+        }
+        lines << draw::elided(line, font, std::max(width, 40.0));
+    }
+    return lines;
+}
+
+void check(const Series& s, const std::string& panel) {
+    const std::size_t n = s.y.size(), edges = n + (s.kind == Series::Kind::steps && n > 0);
+    const auto fits = [&](std::size_t size, std::size_t wanted) { return size == 0 || size == wanted; };
+    const bool right = s.x.size() == edges && fits(s.heads.size(), n) && fits(s.queries.size(), n) &&
+                       fits(s.keys.size(), n) && fits(s.dimensions.size(), n) && fits(s.colors.size(), n) &&
+                       fits(s.markers.size(), n);
+    if (!right)
+        throw Error({.problem = "a series of a plot has lists of different lengths",
+                     .item = panel + " / " + s.name.toStdString(),
+                     .expected = std::to_string(edges) + " places on the x axis",
+                     .found = std::to_string(s.x.size())});
+}
+
+Table::Cell cell(double v) {
+    return std::isfinite(v) ? Table::Cell(v) : Table::Cell();
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> plot_figure(PlotData data) {
+    return std::make_unique<PlotFigure>(std::move(data));
+}
+
+PlotFigure::PlotFigure(PlotData data) : data_(std::move(data)) {
+    for (const Panel& panel : data_.panels)
+        for (const Series& s : panel.series) {
+            check(s, panel.title.toStdString());
+            if (s.kind == Series::Kind::points) points_ += s.size();
+        }
+}
+
+QSizeF PlotFigure::layout(QSizeF available, const Style& style, const Selection&) {
+    const double width = std::floor(std::max(available.width(), least_width)), text = width - 2 * margin;
+    subtitle_ = wrapped(data_.subtitle, ui_font(12), text);
+    note_ = wrapped(data_.note, ui_font(11), text);
+    const double head = title_height + line_height * static_cast<double>(subtitle_.size()) + (data_.scale ? 26 : 0) + 6;
+    const double foot = (note_.isEmpty() ? 8 : 14) + line_height * static_cast<double>(note_.size());
+    const double room = width - 16;
+    const auto across = panels_across(data_, room);
+    const auto rows = (std::max<std::size_t>(data_.panels.size(), 1) + across - 1) / across;
+    double height = natural_height(data_, room);
+    // As tall as the canvas, but no flatter than can be read: then it scrolls.
+    const double least = legend_height(data_, room) + static_cast<double>(rows) * least_panel;
+    if (available.height() > 0) height = std::max(available.height() - head - foot, least);
+    room_ = QRectF(8, head, room, std::floor(height));
+    size_ = QSizeF(width, std::ceil(head + room_.height() + foot));
+    made_ = {};
+    make(style);
+    return size_;
+}
+
+void PlotFigure::make(const Style& style) const {
+    const Made wanted{style.theme, style.palette, style.ramp, style.exporting};
+    if (made_ == wanted) return;
+    frame_ = make_frame(data_, room_, style);
+    index_ = MarkIndex(data_, frame_);
+    axes_pixels_ = mark_pixels_ = QImage();
+    made_ = wanted;
+}
+
+// --- subject --------------------------------------------------------------------------------------------------------
+
+PlotFigure::Subject PlotFigure::subject(const Style& style, const Selection& selection) const {
+    Subject out;
+    const bool hovers = !style.exporting;
+    out.head = hovers && selection.hover_head ? selection.hover_head : std::optional(selection.focus);
+    out.query = hovers                             ? selection.query()
+                : selection.pinned_queries.empty() ? std::nullopt
+                                                   : std::optional(selection.pinned_queries.back());
+    out.key = hovers                          ? selection.key()
+              : selection.pinned_keys.empty() ? std::nullopt
+                                              : std::optional(selection.pinned_keys.back());
+    const bool chosen = data_.focus_fades || (hovers && selection.hover_head);
+    out.fades = chosen && !index_.of_head(*out.head).empty();
+    return out;
+}
+
+std::vector<MarkId> PlotFigure::subject_marks(const Subject& subject) const {
+    return subject.head ? index_.of_head(*subject.head) : std::vector<MarkId>{};
+}
+
+bool PlotFigure::is_subject(const Series& s, std::size_t mark, const Subject& subject) const {
+    const auto query = s.query_of(mark);
+    return query && subject.query && *query == *subject.query;
+}
+
+// --- hits -----------------------------------------------------------------------------------------------------------
+
+Hit PlotFigure::hit_of(MarkId id) const {
+    const Series& s = series_of(id);
+    const auto i = static_cast<std::size_t>(id.mark);
+    const auto p = static_cast<std::size_t>(id.panel);
+    const PanelFrame& frame = frame_.panels[p];
+    Hit hit;
+    hit.head = s.head_of(i), hit.query = s.query_of(i), hit.key = s.key_of(i);
+    if (!s.dimensions.empty()) hit.dimension = s.dimensions[i];
+    using Kind = Hit::Kind;
+    const int positions = (hit.query ? 1 : 0) + (hit.key ? 1 : 0);
+    hit.kind = positions == 2 || (positions == 1 && hit.head) ? Kind::pair
+               : hit.query                                    ? Kind::query
+               : hit.key                                      ? Kind::key
+               : hit.head                                     ? Kind::head
+               : hit.dimension >= 0                           ? Kind::dimension
+                                                              : Kind::legend;
+    hit.value = s.y[i];
+    const double base =
+        s.kind == Series::Kind::stacked ? stack_base(data_.panels[p], static_cast<std::size_t>(id.series), i) : 0;
+    const bool dot = s.kind == Series::Kind::points || s.kind == Series::Kind::line;
+    const QPointF at = place_of(frame, s, i);
+    hit.area = dot ? QRectF(at.x() - 5, at.y() - 5, 10, 10) : bar_of(frame, s, i, base);
+    if (s.tip) {
+        hit.tip = s.tip(i);
+    } else {
+        const Panel& panel = data_.panels[p];
+        hit.tip = QStringLiteral("%1%2 %3  %4 %5")
+                      .arg(s.name.isEmpty() ? QString() : s.name + QStringLiteral("  "), panel.x.label,
+                           draw::number_text(s.x[i], panel.x.integer ? 0 : 4), panel.y.label,
+                           draw::number_text(s.y[i], panel.y.integer ? 0 : 4));
+    }
+    return hit;
+}
+
+Hit PlotFigure::column_hit(std::size_t p, QPointF point) const {
+    const Panel& panel = data_.panels[p];
+    const PanelFrame& frame = frame_.panels[p];
+    Hit hit;
+    if (panel.x.stands_for == Axis::Stands::none) return hit;
+    const auto column = static_cast<std::int64_t>(std::lround(frame.x.value(point.x())));
+    const auto n = static_cast<std::int64_t>(panel.x.labels.size());
+    if (column < 0 || (n > 0 && column >= n)) return hit;
+    const bool query = panel.x.stands_for == Axis::Stands::query;
+    (query ? hit.query : hit.key) = Position(column);
+    hit.kind = query ? Hit::Kind::query : Hit::Kind::key;
+    if (panel.column_tip) hit.tip = panel.column_tip(column);
+    if (hit.tip.isEmpty() && n > 0)
+        hit.tip = panel.x.labels[static_cast<std::size_t>(column)].with_position(Position(column));
+    const double x = frame.x.px(static_cast<double>(column));
+    hit.area = QRectF(x - 3, frame.area.top(), 6, frame.area.height());
+    return hit;
+}
+
+Hit PlotFigure::hit_test(QPointF point, const Style& style, const Selection&) const {
+    make(style);
+    if (const auto mark = index_.at(data_, frame_, point)) return hit_of(*mark);
+    for (const LegendEntry& entry : frame_.legend) {
+        if (!entry.area.contains(point)) continue;
+        const Series& s = data_.panels[entry.panel].series[entry.series];
+        Hit hit;
+        hit.kind = s.head ? Hit::Kind::head : Hit::Kind::legend;
+        hit.head = s.head;
+        hit.tip = s.head ? head_name(*s.head) : s.name;
+        hit.area = entry.area;
+        return hit;
+    }
+    for (std::size_t p = 0; p < frame_.panels.size(); ++p) {
+        // The tokens under the axis belong to it.
+        const QRectF area = frame_.panels[p].area.adjusted(
+            0, 0, 0, frame_.panels[p].shows_labels ? frame_.panels[p].labels.extent + 8 : 20);
+        if (area.contains(point)) return column_hit(p, point);
+    }
+    return {};
+}
+
+// --- numbers --------------------------------------------------------------------------------------------------------
+
+Table PlotFigure::table() const {
+    Table out;
+    out.columns = data_.columns.empty() ? std::vector<std::string>{"panel", "series", "x", "y"} : data_.columns;
+    std::int64_t rows = 0;
+    for (const Panel& panel : data_.panels)
+        for (const Series& s : panel.series) rows += static_cast<std::int64_t>(s.size());
+    if (rows > longest_table)
+        throw Error({.problem = "the table would have too many rows",
+                     .expected = "at most " + std::to_string(longest_table),
+                     .found = std::to_string(rows),
+                     .hint = "Write the arrays as .npz"});
+    for (const Panel& panel : data_.panels)
+        for (const Series& s : panel.series)
+            for (std::size_t i = 0; i < s.size(); ++i) {
+                if (s.row)
+                    out.rows.push_back(s.row(i));
+                else if (data_.columns.empty())
+                    out.rows.push_back({panel.title.toStdString(), s.name.toStdString(), cell(s.x[i]), cell(s.y[i])});
+            }
+    return out;
+}
+
+std::vector<NamedArray> PlotFigure::arrays() const {
+    if (data_.arrays) return data_.arrays();
+    std::vector<NamedArray> out;
+    for (std::size_t p = 0; p < data_.panels.size(); ++p)
+        for (std::size_t s = 0; s < data_.panels[p].series.size(); ++s) {
+            const Series& series = data_.panels[p].series[s];
+            const std::string name = "panel" + std::to_string(p) + "_series" + std::to_string(s);
+            for (const auto& [suffix, values] : {std::pair{"_x", &series.x}, {"_y", &series.y}}) {
+                NamedArray array{name + suffix, {static_cast<std::int64_t>(values->size())}, {}};
+                for (double v : *values) array.values.push_back(static_cast<float>(v));
+                out.push_back(std::move(array));
+            }
+        }
+    return out;
+}
+
+}  // namespace headlight::figure::plot

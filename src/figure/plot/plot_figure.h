@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The one figure class of all plots; its painting is in plot_paint.cpp.
+#pragma once
+
+#include "figure/plot/frame.h"
+#include "figure/plot/mark_index.h"
+#include "figure/plot/plot_data.h"
+#include "figure/plot/stamp.h"
+
+#include <QImage>
+#include <QStringList>
+
+namespace headlight::figure::plot {
+
+class PlotFigure : public Figure {
+public:
+    explicit PlotFigure(PlotData);
+
+    std::string view() const override { return data_.view; }
+    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
+    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
+    Hit hit_test(QPointF, const Style&, const Selection&) const override;
+    Table table() const override;
+    std::vector<NamedArray> arrays() const override;
+    QString title() const override { return data_.title; }
+    QString description() const override { return data_.description; }
+
+    const PlotData& data() const { return data_; }
+    const Frame& frame() const { return frame_; }
+
+private:
+    /// What a picture stands out for: a head, a query, or both.
+    struct Subject {
+        std::optional<HeadId> head;
+        std::optional<Position> query, key;
+        bool fades = false;  ///< some marks are about it: the others are faint
+        bool operator==(const Subject&) const = default;
+    };
+    /// What the frame and the kept pixels were made for.
+    struct Made {
+        const Theme* theme = nullptr;
+        HeadPalette palette{};
+        Ramp ramp{};
+        bool exporting = false;
+        bool operator==(const Made&) const = default;
+    };
+    struct Canvas;  ///< one paint call
+
+    void make(const Style&) const;
+    Subject subject(const Style&, const Selection&) const;
+    bool is_subject(const Series&, std::size_t mark, const Subject&) const;
+    /// Marks of the subject; the last ones are ringed and named when they are few.
+    std::vector<MarkId> subject_marks(const Subject&) const;
+    const Series& series_of(MarkId id) const {
+        return data_.panels[static_cast<std::size_t>(id.panel)].series[static_cast<std::size_t>(id.series)];
+    }
+    Hit hit_of(MarkId) const;
+    Hit column_hit(std::size_t panel, QPointF) const;
+    double radius(const Series&) const;
+    double strength(const Series&) const;
+
+    void paint_words(const Canvas&) const;
+    void paint_frame(const Canvas&) const;
+    void paint_token_labels(const Canvas&, const Subject&, bool chosen_only) const;
+    void paint_marks(const Canvas&, double opacity) const;
+    void paint_points(const Canvas&) const;
+    void paint_positions(const Canvas&, const Subject&) const;
+    void paint_subject(const Canvas&, const Subject&) const;
+    void paint_ring(const Canvas&, MarkId, bool named) const;
+    /// Points as one picture, `scale` pixels a px, of the part of the figure that `area` is.
+    QImage raster(const std::vector<MarkId>*, const QRectF& area, double scale, const Style&) const;
+
+    PlotData data_;
+    std::size_t points_ = 0;  ///< in all series of points
+    QSizeF size_;
+    QRectF room_;                  ///< of the panels and the legend
+    QStringList subtitle_, note_;  ///< lines
+    mutable Made made_;
+    mutable Frame frame_;
+    mutable MarkIndex index_;
+    mutable Stamps stamps_;
+    mutable QImage axes_pixels_, mark_pixels_;  ///< on screen: what does not change while one brushes
+    mutable double pixels_scale_ = 0;
+};
+
+}  // namespace headlight::figure::plot

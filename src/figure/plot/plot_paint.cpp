@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Painting of plots. On screen, what does not change while one brushes is kept as pixels: axes and marks once a layout;
+// a frame is two pictures and the subject's own marks.
+#include "figure/plot/plot_figure.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure::plot {
+
+namespace {
+
+constexpr double margin = 16, title_height = 42, line_height = 16;
+constexpr double faint_marks = 0.25;  ///< opacity of what is not the subject (interface.md, "The look")
+constexpr std::size_t most_vector_points = 20'000;
+constexpr double file_scale = 300.0 / 96;  ///< pixels a px of point clouds in vector files: 300 dpi
+constexpr std::size_t most_named = 3;
+
+void draw_marker(QPainter& painter, Marker marker, QPointF at, double radius) {
+    if (marker == Marker::disc)
+        painter.drawEllipse(at, radius, radius);  // a circle in SVG
+    else
+        painter.drawPath(marker_path(marker, radius).translated(at));
+}
+
+/// The position that is chosen along an axis; -1: none.
+std::int64_t chosen_on(const Axis& axis, const std::optional<Position>& query, const std::optional<Position>& key) {
+    if (axis.stands_for == Axis::Stands::query && query) return query->value;
+    if (axis.stands_for == Axis::Stands::key && key) return key->value;
+    return -1;
+}
+
+}  // namespace
+
+struct PlotFigure::Canvas {
+    QPainter& painter;
+    const Style& style;
+    QRectF visible;
+    double scale;  ///< device pixels a px
+    bool vector;
+    const Theme& theme() const { return *style.theme; }
+    bool keeps() const { return !style.exporting && !vector; }
+};
+
+double PlotFigure::radius(const Series& s) const {
+    if (s.radius > 0) return s.radius;
+    return points_ <= 400 ? 3.5 : points_ <= 3'000 ? 2.75 : points_ <= 20'000 ? 2 : 1.5;
+}
+
+double PlotFigure::strength(const Series& s) const {
+    // Where dots lie on each other, density must show.
+    return s.strength * (points_ <= 400 ? 0.9 : points_ <= 3'000 ? 0.75 : points_ <= 20'000 ? 0.6 : 0.45);
+}
+
+void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
+    make(style);
+    painter.save();
+    painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
+    const Canvas c{painter, style, draw::on_target(painter, exposed) & QRectF(QPointF(0, 0), size_),
+                   draw::device_scale(painter), draw::is_vector(painter)};
+    if (c.keeps() && c.scale != pixels_scale_) {
+        axes_pixels_ = mark_pixels_ = QImage();
+        pixels_scale_ = c.scale;
+    }
+    const Subject subject = this->subject(style, selection);
+    paint_frame(c);
+    paint_positions(c, subject);
+    paint_marks(c, subject.fades ? faint_marks : 1);
+    paint_subject(c, subject);
+    paint_token_labels(c, subject, true);
+    painter.restore();
+}
+
+void PlotFigure::paint_words(const Canvas& c) const {
+    const QFont title = ui_font(15, QFont::DemiBold), small = ui_font(12), note = ui_font(11);
+    const double width = size_.width() - 2 * margin;
+    draw::text(c.painter, {margin, 32}, draw::elided(data_.title, title, width), title, c.theme().text);
+    double y = title_height + 10;
+    for (const QString& line : subtitle_) {
+        draw::text(c.painter, {margin, y}, line, small, c.theme().muted);
+        y += line_height;
+    }
+    if (data_.scale) {
+        const double left =
+            margin + draw::text_width(data_.scale->name, note) + 10 + draw::number_width(data_.scale->low, note) + 5;
+        draw::text(c.painter, {margin, y + 6}, data_.scale->name, note, c.theme().muted);
+        draw::bar(
+            c.painter, QRectF(left, y - 2, 110, 8),
+            [&](double t) {
+                return resolved({Color::Role::ramp, t}, c.style);
+            },
+            data_.scale->low, data_.scale->high, c.theme());
+    }
+    y = room_.bottom() + 16;
+    for (const QString& line : note_) {
+        draw::text(c.painter, {margin, y}, line, note, c.theme().muted);
+        y += line_height;
+    }
+    for (std::size_t p = 0; p < data_.panels.size(); ++p) {
+        const QRectF area = frame_.panels[p].area;
+        const QFont bold = ui_font(12, QFont::DemiBold);
+        draw::text(c.painter, {area.left(), area.top() - 12}, draw::elided(data_.panels[p].title, bold, area.width()),
+                   bold, c.theme().text);
+        if (data_.panels[p].empty.isEmpty()) continue;
+        const QString empty = draw::elided(data_.panels[p].empty, small, area.width() - 16);
+        draw::text(c.painter, area.center(), empty, small, c.theme().muted, draw::Align::center);
+    }
+}
+
+void PlotFigure::paint_frame(const Canvas& c) const {
+    const auto all = [this](const Canvas& to) {
+        paint_words(to);
+        to.painter.save();
+        to.painter.translate(room_.topLeft());
+        frame_.axes.replay(to.painter);
+        to.painter.restore();
+        paint_token_labels(to, {}, false);
+    };
+    if (!c.keeps()) return all(c);
+    if (axes_pixels_.isNull()) {
+        axes_pixels_ = QImage((size_ * c.scale).toSize(), QImage::Format_ARGB32_Premultiplied);
+        axes_pixels_.fill(Qt::transparent);
+        QPainter painter(&axes_pixels_);
+        painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
+        painter.scale(c.scale, c.scale);
+        all({painter, c.style, QRectF(QPointF(0, 0), size_), c.scale, false});
+    }
+    draw::device_image(c.painter, {0, 0}, axes_pixels_);
+}
+
+void PlotFigure::paint_token_labels(const Canvas& c, const Subject& subject, bool chosen_only) const {
+    const QFont font = ui_font(tick_font), bold = ui_font(tick_font, QFont::DemiBold);
+    const double line = QFontMetricsF(font).height();
+    for (std::size_t p = 0; p < data_.panels.size(); ++p) {
+        const Axis& axis = data_.panels[p].x;
+        const PanelFrame& frame = frame_.panels[p];
+        if (axis.labels.empty()) continue;
+        const std::int64_t chosen = chosen_on(axis, subject.query, subject.key);
+        const double top = frame.area.bottom() + 7, cell = std::abs(frame.x.px(1) - frame.x.px(0));
+        const auto put = [&](std::size_t i, const QFont& in, const QColor& color) {
+            const double x = frame.x.px(static_cast<double>(i));
+            if (frame.labels.upwards)
+                draw::token_upwards(c.painter, QRectF(x - line / 2, top, line, frame.labels.extent), axis.labels[i], in,
+                                    c.theme(), color);
+            else
+                draw::token(c.painter, QRectF(x - cell / 2, top, cell, line), axis.labels[i], in, c.theme(),
+                            draw::Align::center, color);
+        };
+        if (!chosen_only) {
+            if (!frame.shows_labels) continue;
+            for (std::size_t i = 0; i < axis.labels.size(); i += static_cast<std::size_t>(frame.labels.stride))
+                put(i, font, {});
+            continue;
+        }
+        if (chosen < 0 || chosen >= static_cast<std::int64_t>(axis.labels.size())) continue;
+        const auto i = static_cast<std::size_t>(chosen);
+        // The chosen token is named whatever was thinned out; its neighbours' labels make room.
+        const double x = frame.x.px(static_cast<double>(i));
+        if (frame.shows_labels && frame.labels.upwards) {
+            const QRectF room(x - line / 2, top - 1, line, frame.labels.extent + 2);
+            draw::box(c.painter, room, 3, c.theme().accent_soft);
+            put(i, bold, c.theme().accent);
+        } else {
+            const QString name = axis.labels[i].with_position(Position(chosen));
+            const double width = draw::text_width(name, bold) + 10;
+            const double left = std::clamp(x - width / 2, 2.0, std::max(2.0, size_.width() - width - 2));
+            const QRectF chip(left, top - 2, width, line + 4);
+            draw::box(c.painter, chip, 4, c.theme().accent_soft);
+            draw::text(c.painter, {chip.center().x(), draw::centred_baseline(chip.center().y(), bold)}, name, bold,
+                       c.theme().accent, draw::Align::center);
+        }
+    }
+}
+
+// --- marks ----------------------------------------------------------------------------------------------------------
+
+QImage PlotFigure::raster(const std::vector<MarkId>* only, const QRectF& area, double scale, const Style& style) const {
+    QImage image((area.size() * scale).toSize().expandedTo({1, 1}), QImage::Format_ARGB32_Premultiplied);
+    image.fill(Qt::transparent);
+    const auto put = [&](const Series& s, const PanelFrame& frame, std::size_t i, double opacity) {
+        const QPointF at = place_of(frame, s, i);
+        if (!std::isfinite(at.x()) || !std::isfinite(at.y())) return;
+        stamps_.stamp(image, s.marker_of(i), radius(s) * scale, (at - area.topLeft()) * scale,
+                      draw::faded(resolved(s.color_of(i), style), opacity));
+    };
+    if (only) {
+        for (const MarkId id : *only)
+            if (series_of(id).kind == Series::Kind::points)
+                put(series_of(id), frame_.panels[static_cast<std::size_t>(id.panel)], static_cast<std::size_t>(id.mark),
+                    std::max(0.8, strength(series_of(id))));
+        return image;
+    }
+    for (std::size_t p = 0; p < data_.panels.size(); ++p)
+        for (const Series& s : data_.panels[p].series)
+            if (s.kind == Series::Kind::points)
+                for (std::size_t i = 0; i < s.size(); ++i) put(s, frame_.panels[p], i, strength(s));
+    return image;
+}
+
+void PlotFigure::paint_points(const Canvas& c) const {
+    const bool as_pixels = c.keeps() || points_ > most_vector_points;
+    if (points_ > 0 && as_pixels) {
+        const double scale = c.vector ? file_scale : c.scale;
+        const QRectF area = c.vector || c.keeps() ? room_ : (room_ & c.visible).toAlignedRect();
+        if (area.isEmpty()) return;
+        const QImage image = raster(nullptr, area, scale, c.style);
+        if (c.vector)
+            c.painter.drawImage(area, image);
+        else
+            draw::device_image(c.painter, area.topLeft(), image);
+    }
+    for (std::size_t p = 0; p < data_.panels.size(); ++p)
+        for (const Series& s : data_.panels[p].series) {
+            const bool dots = s.kind == Series::Kind::line && s.marked;
+            if (!dots && (s.kind != Series::Kind::points || as_pixels)) continue;
+            for (std::size_t i = 0; i < s.size(); ++i) {
+                const QPointF at = place_of(frame_.panels[p], s, i);
+                if (!std::isfinite(at.x()) || !std::isfinite(at.y())) continue;
+                const double r = dots ? (s.radius > 0 ? s.radius : 2.5) : radius(s);
+                c.painter.setPen(Qt::NoPen);
+                c.painter.setBrush(draw::faded(resolved(s.color_of(i), c.style), dots ? s.strength : strength(s)));
+                draw_marker(c.painter, s.marker_of(i), at, r);
+            }
+        }
+    c.painter.setBrush(Qt::NoBrush);
+}
+
+void PlotFigure::paint_marks(const Canvas& c, double opacity) const {
+    const auto all = [this](const Canvas& to) {
+        to.painter.save();
+        to.painter.translate(room_.topLeft());
+        frame_.lines.replay(to.painter);
+        to.painter.restore();
+        paint_points(to);
+    };
+    c.painter.save();
+    if (!c.keeps()) {
+        c.painter.setOpacity(opacity);
+        all(c);
+        c.painter.restore();
+        return;
+    }
+    if (mark_pixels_.isNull()) {
+        mark_pixels_ = QImage((size_ * c.scale).toSize(), QImage::Format_ARGB32_Premultiplied);
+        mark_pixels_.fill(Qt::transparent);
+        QPainter painter(&mark_pixels_);
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.scale(c.scale, c.scale);
+        all({painter, c.style, QRectF(QPointF(0, 0), size_), c.scale, false});
+    }
+    c.painter.setOpacity(opacity);
+    draw::device_image(c.painter, {0, 0}, mark_pixels_);
+    c.painter.restore();
+}
+
+// --- the subject ----------------------------------------------------------------------------------------------------
+
+void PlotFigure::paint_positions(const Canvas& c, const Subject& subject) const {
+    for (std::size_t p = 0; p < data_.panels.size(); ++p) {
+        const std::int64_t at = chosen_on(data_.panels[p].x, subject.query, subject.key);
+        if (at < 0) continue;
+        const QRectF area = frame_.panels[p].area;
+        const double x = frame_.panels[p].x.px(static_cast<double>(at));
+        if (!(x >= area.left() - 1 && x <= area.right() + 1)) continue;
+        c.painter.setPen(QPen(draw::faded(c.theme().accent, 0.55), 1));
+        c.painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
+    }
+}
+
+void PlotFigure::paint_subject(const Canvas& c, const Subject& subject) const {
+    const std::vector<MarkId> marks = subject_marks(subject);
+    if (marks.empty() && !subject.query) return;
+    std::vector<MarkId> ringed;
+    if (subject.fades) {
+        // Whole lines of the head, then its dots.
+        std::vector<const Series*> done;
+        std::size_t dots = 0;
+        for (const MarkId id : marks) {
+            const Series& s = series_of(id);
+            dots += s.kind == Series::Kind::points;
+            if (s.kind == Series::Kind::points || !s.head || std::find(done.begin(), done.end(), &s) != done.end())
+                continue;
+            done.push_back(&s);
+            const PanelFrame& frame = frame_.panels[static_cast<std::size_t>(id.panel)];
+            QPainterPath path;
+            bool pen_down = false;
+            for (std::size_t i = 0; i < s.size(); ++i) {
+                const bool steps = s.kind == Series::Kind::steps;
+                const QPointF at = steps ? QPointF(frame.x.px(s.x[i]), frame.y.px(s.y[i])) : place_of(frame, s, i);
+                if (!std::isfinite(at.x()) || !std::isfinite(at.y())) {
+                    pen_down = false;
+                    continue;
+                }
+                if (steps && i == 0) path.moveTo(at.x(), frame.area.bottom()), pen_down = true;
+                pen_down ? path.lineTo(at) : path.moveTo(at);
+                if (steps) path.lineTo(frame.x.px(s.x[i + 1]), at.y());
+                if (steps && i + 1 == s.size()) path.lineTo(frame.x.px(s.x[i + 1]), frame.area.bottom());
+                pen_down = true;
+            }
+            QPen pen = line_pen(s, c.style);
+            pen.setWidthF(s.width + 0.75);
+            pen.setColor(resolved(s.color, c.style));
+            if (s.kind == Series::Kind::steps) c.painter.fillPath(path, draw::faded(pen.color(), 0.12));
+            c.painter.setPen(pen);
+            c.painter.setBrush(Qt::NoBrush);
+            c.painter.drawPath(path);
+        }
+        if (dots > 0) {
+            const bool as_pixels = c.keeps() || dots > most_vector_points;
+            const double scale = c.vector ? file_scale : c.scale;
+            const QRectF area = c.vector ? room_ : QRectF((room_ & c.visible).toAlignedRect());
+            if (as_pixels && !area.isEmpty()) {
+                const QImage image = raster(&marks, area, scale, c.style);
+                if (c.vector)
+                    c.painter.drawImage(area, image);
+                else
+                    draw::device_image(c.painter, area.topLeft(), image);
+            } else if (!as_pixels) {
+                for (const MarkId id : marks) {
+                    const Series& s = series_of(id);
+                    if (s.kind != Series::Kind::points) continue;
+                    const auto i = static_cast<std::size_t>(id.mark);
+                    const QPointF at = place_of(frame_.panels[static_cast<std::size_t>(id.panel)], s, i);
+                    c.painter.setPen(Qt::NoPen);
+                    c.painter.setBrush(draw::faded(resolved(s.color_of(i), c.style), std::max(0.8, strength(s))));
+                    draw_marker(c.painter, s.marker_of(i), at, radius(s));
+                }
+            }
+        }
+    }
+    // One ring a panel and head: of the query that is looked at, or the head's only mark.
+    std::vector<std::size_t> in_panel(data_.panels.size(), 0);
+    for (const MarkId id : marks) ++in_panel[static_cast<std::size_t>(id.panel)];
+    for (const MarkId id : marks) {
+        const Series& s = series_of(id);
+        if (s.kind == Series::Kind::bars || s.kind == Series::Kind::stacked || s.kind == Series::Kind::steps) continue;
+        const bool only = in_panel[static_cast<std::size_t>(id.panel)] <= most_named;
+        if (is_subject(s, static_cast<std::size_t>(id.mark), subject) || only) ringed.push_back(id);
+    }
+    if (ringed.size() > 4 * most_named * data_.panels.size()) return;
+    for (const MarkId id : ringed) paint_ring(c, id, true);
+}
+
+void PlotFigure::paint_ring(const Canvas& c, MarkId id, bool named) const {
+    const Series& s = series_of(id);
+    const auto i = static_cast<std::size_t>(id.mark);
+    const PanelFrame& frame = frame_.panels[static_cast<std::size_t>(id.panel)];
+    const QPointF at = place_of(frame, s, i);
+    const double r = (s.kind == Series::Kind::points ? radius(s) : 2.5);
+    c.painter.setPen(Qt::NoPen);
+    c.painter.setBrush(resolved(s.color_of(i), c.style));
+    draw_marker(c.painter, s.marker_of(i), at, std::max(r, 3.0));
+    c.painter.setPen(QPen(c.theme().accent, 1.5));
+    c.painter.setBrush(Qt::NoBrush);
+    c.painter.drawEllipse(at, r + 3.5, r + 3.5);
+    if (!named) return;
+    // The number stands beside the mark, on whichever side there is room.
+    const QFont font = ui_font(11, QFont::DemiBold);
+    const auto head = s.head_of(i);
+    const Axis& axis = data_.panels[static_cast<std::size_t>(id.panel)].y;
+    const QString text =
+        (head ? head_name(*head) + QStringLiteral("  ") : QString()) + draw::number_text(s.y[i], axis.integer ? 0 : 3);
+    const double width = draw::text_width(text, font) + 8;
+    const bool right = at.x() + r + 6 + width <= frame.area.right() + 8;
+    const double y = std::clamp(at.y(), frame.area.top() + 8, frame.area.bottom() - 8);
+    const QRectF chip(right ? at.x() + r + 6 : at.x() - r - 6 - width, y - 8, width, 16);
+    draw::box(c.painter, chip, 4, draw::faded(c.theme().canvas, 0.85));
+    draw::text(c.painter, {chip.left() + 4, draw::centred_baseline(chip.center().y(), font)}, text, font,
+               c.theme().text);
+    c.painter.setBrush(Qt::NoBrush);
+}
+
+}  // namespace headlight::figure::plot

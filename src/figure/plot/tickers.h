@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where the ticks of an axis are, and how their numbers are written: as everywhere else in the program.
+#pragma once
+
+#include "figure/plot/with_qcustomplot.h"
+
+namespace headlight::figure::plot {
+
+/// 0, 0.5, 1 …: as many decimals as the step needs, a true minus sign, thousands with a comma.
+class NumberTicker : public QCPAxisTicker {
+public:
+    explicit NumberTicker(bool integer) : integer_(integer) {}
+
+protected:
+    double getTickStep(const QCPRange&) override;
+    int getSubTickCount(double) override { return 0; }
+    QVector<QString> createLabelVector(const QVector<double>&, const QLocale&, QChar, int) override;
+
+private:
+    bool integer_;
+};
+
+/// Powers of ten; 1, 2, 5 in between where an axis spans few of them.
+class LogTicker : public QCPAxisTicker {
+protected:
+    int getSubTickCount(double) override { return 0; }
+    QVector<double> createTickVector(double, const QCPRange&) override;
+    QVector<QString> createLabelVector(const QVector<double>&, const QLocale&, QChar, int) override;
+};
+
+}  // namespace headlight::figure::plot
