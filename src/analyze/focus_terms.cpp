@@ -149,8 +149,8 @@ at::Tensor ScoreTerms::pairs(const at::Tensor& queries, const at::Tensor& keys) 
         position = (rot_q_.index_select(0, queries) * rot_k_.index_select(0, keys)).sum(1) * s -
                    ((q + b_q_) * whole_k).sum(1) * s;
     } else if (facts_.terms[0].exists) {
-        const at::Tensor distance = absolute_ ? -keys : queries - keys;
-        position = distance.to(at::kDouble) * -facts_.alibi_slope;
+        const at::Tensor distance = absolute_ ? keys : keys - queries;
+        position = distance.to(at::kDouble) * facts_.alibi_slope;
     }
     return join(position, bias, quadratic, at::mv(q, b_k_) * s, at::dot(b_q_, b_k_) * s);
 }
@@ -167,7 +167,7 @@ at::Tensor ScoreTerms::rows(std::int64_t first, std::int64_t count, std::int64_t
     } else if (facts_.terms[0].exists) {
         const at::Tensor key = at::arange(keys, at::kDouble).unsqueeze(0);
         const at::Tensor query = at::arange(first, first + count, at::kDouble).unsqueeze(1);
-        position = absolute_ ? (key * facts_.alibi_slope).expand_as(quadratic) : (query - key) * -facts_.alibi_slope;
+        position = absolute_ ? (key * facts_.alibi_slope).expand_as(quadratic) : (key - query) * facts_.alibi_slope;
     }
     return join(position, bias, quadratic, (at::mv(q, b_k_) * s).unsqueeze(1), at::dot(b_q_, b_k_) * s);
 }

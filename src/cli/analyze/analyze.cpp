@@ -11,6 +11,16 @@ constexpr Command kAnalyses[] = {
      {"headlight analyze heads novella-7m --text \"The doctor asked the nurse.\" --out heads.csv",
       "headlight analyze heads novella-7m --text-file chapter.txt --out heads.json"},
      define_analyze_heads},
+    {"analyze focus",
+     "What a head's scores are made of: position, query bias and content.",
+     {"headlight analyze focus novella-7m --text \"The doctor asked the nurse.\" --layer 4 --head 5 --out focus.csv",
+      "headlight analyze focus novella-7m --text-file chapter.txt --layer 0 --head 0 --sort-idx 1 --five-terms"},
+     define_analyze_focus},
+    {"analyze rollout",
+     "Attention through all layers down to the input: rollout and flow.",
+     {"headlight analyze rollout novella-7m --text \"The doctor asked the nurse.\" --out r.npz",
+      "headlight analyze rollout novella-7m --text \"The doctor asked the nurse.\" --flow --layer 5 --out r.csv"},
+     define_analyze_rollout},
 };
 
 }  // namespace

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/rollout.h"
+
+#include "cli/analyze/analyses.h"
+#include "cli/result_file.h"
+#include "cli/run_text.h"
+#include "headlight/base/error.h"
+
+#include <filesystem>
+
+namespace headlight::cli {
+namespace {
+
+constexpr std::int64_t most_rows = 2'000'000;
+
+struct Options {
+    ModelArgument model;
+    TextArguments text;
+    ComputeOptions compute;
+    ResultFile out;
+    std::int64_t layer = -1, head = -1;
+    bool flow = false, by_receptive_field = false;
+};
+
+analyze::RolloutOptions options_of(const Options& o) {
+    analyze::RolloutOptions options;
+    if (o.layer >= 0) options.layer = Layer(o.layer);
+    if (o.head >= 0) options.head = Head(o.head);
+    options.by_receptive_field = o.by_receptive_field;
+    return options;
+}
+
+figure::NamedArray array_of(std::string name, const analyze::Rollout& found) {
+    const std::int64_t n = found.maps.front().rows();
+    figure::NamedArray out{std::move(name), {static_cast<std::int64_t>(found.maps.size()), n, n}, {}};
+    out.values.reserve(static_cast<std::size_t>(n * n) * found.maps.size());
+    for (const analyze::Matrix& map : found.maps)
+        out.values.insert(out.values.end(), map.data(), map.data() + map.size());
+    return out;
+}
+
+std::string token_name(const trace::Trace& trace, std::int64_t position) {
+    const text::TokenLabel& label = trace.labels()[static_cast<std::size_t>(position)];
+    return label.continuation + label.text;
+}
+
+/// One row a pair that is not masked.
+void add_rows(figure::Table& table, const trace::Trace& trace, const analyze::Rollout& rollout,
+              const analyze::Rollout* flow) {
+    table.columns = {"layer", "query", "query_token", "key", "key_token", "rollout"};
+    if (flow) table.columns.emplace_back("flow");
+    const std::int64_t n = trace.tokens();
+    for (std::size_t m = 0; m < rollout.maps.size(); ++m)
+        for (std::int64_t i = 0; i < n; ++i)
+            for (std::int64_t j = 0; j < (trace.config().causal ? i + 1 : n); ++j) {
+                auto& row = table.rows.emplace_back();
+                row = {rollout.layers[m].value, i,
+                       token_name(trace, i),    j,
+                       token_name(trace, j),    static_cast<double>(rollout.maps[m](i, j))};
+                if (flow) row.emplace_back(static_cast<double>(flow->maps[m](i, j)));
+            }
+}
+
+void check_rows(const trace::Trace& trace, const Options& o) {
+    const std::int64_t n = trace.tokens(), layers = o.layer >= 0 ? 1 : trace.config().n_layers,
+                       rows = (trace.config().causal ? n * (n + 1) / 2 : n * n) * layers;
+    if (rows <= most_rows) return;
+    throw Error(ErrorFacts{.problem = "a row for every pair and layer would be too long a table",
+                           .expected = "at most " + std::to_string(most_rows) + " rows",
+                           .found = std::to_string(rows) + " of " + std::to_string(n) + " tokens",
+                           .hint = "Write .npz, which holds arrays of any size, or ask for one --layer"});
+}
+
+int rollout(const Options& o, const Console& console) {
+    if (o.flow && o.head >= 0) throw UsageError("--flow goes through all heads together: leave out --head");
+    o.out.check();
+    const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
+    const auto trace = run_loaded(loaded, {}, console);
+    const bool arrays = std::filesystem::path(o.out.path).extension() == ".npz";
+    if (!arrays) check_rows(*trace, o);
+    const analyze::RolloutOptions options = options_of(o);
+    const analyze::Rollout found = analyze::rollout(*trace, options, loaded.cancel, console.progress());
+    analyze::Rollout flow;
+    if (o.flow) flow = analyze::attention_flow(*trace, options, loaded.cancel, console.progress());
+    console.clear_progress();
+
+    Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(*trace)};
+    result.definitions.emplace_back("rollout",
+                                    "R_l = J_l R_{l-1}, J = (mean of the heads + I) / 2 (Abnar & Zuidema 2020).");
+    if (o.flow)
+        result.definitions.emplace_back(
+            "flow",
+            "Largest flow from the query after the layer to the key's input with capacities "
+            "J; rows divided by their sums (Abnar & Zuidema 2020).");
+    result.facts.emplace_back("layers", o.layer < 0 ? "all" : std::to_string(o.layer));
+    result.facts.emplace_back("heads", o.head < 0 ? "mean" : std::to_string(o.head));
+    result.facts.emplace_back("by_receptive_field", o.by_receptive_field ? "yes" : "no");
+    for (std::size_t k = 0; k < found.notes.size(); ++k) {
+        result.facts.emplace_back("note_" + std::to_string(k + 1), found.notes[k]);
+        console.note(found.notes[k]);
+    }
+    if (arrays) {
+        result.arrays.push_back(array_of("rollout", found));
+        if (o.flow) result.arrays.push_back(array_of("flow", flow));
+    } else {
+        add_rows(result.table, *trace, found, o.flow ? &flow : nullptr);
+    }
+    o.out.write(result, console);
+    return 0;
+}
+
+}  // namespace
+
+Action define_analyze_rollout(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<Options>();
+    options->model.add(definition);
+    options->text.add(definition);
+    const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
+        definition.app->add_option(flag, value, help)->type_name("N")->check(CLI::NonNegativeNumber);
+    };
+    definition.app->add_flag("--flow", options->flow, "attention flow too: slow, for short texts");
+    index("--layer", options->layer, "only the map after this layer, from 0 (default: every layer)");
+    index("--head", options->head, "only this head of each map's own layer, from 0 (default: mean of all)");
+    definition.app->add_flag("--by-receptive-field", options->by_receptive_field,
+                             "causal models: divide by what even attention gives");
+    options->out.add(definition);
+    options->compute.add(definition);
+    return [options, console = definition.console] { return rollout(*options, *console); };
+}
+
+}  // namespace headlight::cli

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "program.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+namespace headlight {
+namespace {
+
+using nlohmann::json;
+using test::headlight;
+using test::Outcome;
+using test::TempFolder;
+using testing::HasSubstr;
+
+const std::string kText = "The old doctor asked the nurse to wait.";
+
+std::vector<std::string> lines(const std::string& text) {
+    std::vector<std::string> out;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) out.push_back(line);
+    return out;
+}
+
+std::vector<std::string> focus(std::initializer_list<std::string> more) {
+    std::vector<std::string> call{"analyze", "focus", "novella-7m", "--text", kText,
+                                  "--layer", "4",     "--head",     "5",      "-q"};
+    call.insert(call.end(), more);
+    return call;
+}
+
+TEST(AnalyzeFocus, OneRowAQueryWithTermsThatSumToTheScore) {
+    const TempFolder folder;
+    const std::string file = folder / "focus.json";
+    ASSERT_EQ(headlight(focus({"--sort-idx", "1", "--out", file})).code, 0);
+    const json found = json::parse(test::slurp(file));
+    const json columns = {"query",     "query_token",    "key",   "key_token",  "position_term",
+                          "bias_term", "quadratic_term", "score", "probability"};
+    EXPECT_EQ(found["columns"], columns);
+    const auto n = json::parse(headlight({"tokenize", "novella-7m", "--text", kText, "--json"}).out)["ids"].size();
+    ASSERT_EQ(found["rows"].size(), n);
+    for (std::size_t i = 0; i < n; ++i) {
+        const json& row = found["rows"][i];
+        EXPECT_EQ(row[0], i);
+        if (i == 0) {
+            for (std::size_t c = 2; c < columns.size(); ++c) EXPECT_TRUE(row[c].is_null()) << "one target: no second";
+            continue;
+        }
+        EXPECT_NEAR(row[4].get<double>() + row[5].get<double>() + row[6].get<double>(), row[7].get<double>(), 1e-4);
+        EXPECT_LE(row[8].get<double>(), 0.5) << "the second largest";
+    }
+    EXPECT_EQ(found["facts"]["position"], "ALiBi");
+    EXPECT_THAT(found["definitions"]["bias_term"].get<std::string>(), HasSubstr("b_q"));
+}
+
+TEST(AnalyzeFocus, CsvOnStandardOutputAndEveryPair) {
+    const Outcome ranked = headlight(focus({}));
+    ASSERT_EQ(ranked.code, 0) << ranked.err;
+    EXPECT_EQ(lines(ranked.out).front(),
+              "query,query_token,key,key_token,position_term,bias_term,quadratic_term,score,probability");
+    const std::size_t n = lines(ranked.out).size() - 1;
+    EXPECT_EQ(lines(headlight(focus({"--all-targets"})).out).size(), n * (n + 1) / 2 + 1);
+    EXPECT_EQ(lines(headlight(focus({"--five-terms"})).out).front(),
+              "query,query_token,key,key_token,position_term,bias_term,quadratic_term,key_bias_term,constant_term,"
+              "score,probability");
+}
+
+TEST(AnalyzeFocus, WhatDoesNotExistIsNamed) {
+    const auto call = [](const std::string& layer, const std::string& head, const std::string& rank) {
+        return headlight(
+            {"analyze", "focus", "novella-7m", "--text", kText, "--layer", layer, "--head", head, "--sort-idx", rank});
+    };
+    EXPECT_EQ(call("6", "0", "0").code, 1);
+    EXPECT_THAT(call("6", "0", "0").err, HasSubstr("layer 0 to 5"));
+    EXPECT_THAT(call("0", "8", "0").err, HasSubstr("head 0 to 7"));
+    EXPECT_THAT(call("0", "0", "400").err, HasSubstr("sort_idx"));
+    EXPECT_EQ(call("0", "0", "-1").code, 2);
+    EXPECT_EQ(headlight(focus({"--all-targets", "--sort-idx", "1"})).code, 2);
+    EXPECT_EQ(headlight({"analyze", "focus", "novella-7m", "--text", kText, "--layer", "0"}).code, 2) << "which head?";
+}
+
+TEST(AnalyzeRollout, RowsAndFlows) {
+    const std::vector<std::string> base{"analyze", "rollout", "novella-7m", "--text", kText, "-q"};
+    const auto with = [&](std::initializer_list<std::string> more) {
+        auto call = base;
+        call.insert(call.end(), more);
+        return headlight(call);
+    };
+    const Outcome all = with({});
+    ASSERT_EQ(all.code, 0) << all.err;
+    EXPECT_EQ(lines(all.out).front(), "layer,query,query_token,key,key_token,rollout");
+    const std::size_t rows = lines(all.out).size() - 1;
+    EXPECT_EQ(rows % 6, 0U);
+    const Outcome one = with({"--layer", "5", "--flow"});
+    EXPECT_EQ(lines(one.out).front(), "layer,query,query_token,key,key_token,rollout,flow");
+    EXPECT_EQ(lines(one.out).size() - 1, rows / 6);
+    EXPECT_EQ(lines(one.out)[1].substr(0, 10), "5,0,\"<s>\",");
+    const TempFolder folder;
+    EXPECT_EQ(with({"--out", folder / "r.npz"}).code, 0);
+    EXPECT_EQ(folder.count(), 1U);
+    EXPECT_EQ(with({"--head", "1", "--flow"}).code, 2);
+    EXPECT_THAT(with({"--layer", "6"}).err, HasSubstr("layer 0 to 5"));
+    EXPECT_THAT(with({"--head", "8"}).err, HasSubstr("head 0 to 7"));
+}
+
+}  // namespace
+}  // namespace headlight
