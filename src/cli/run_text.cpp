@@ -11,23 +11,45 @@ std::int64_t Loaded::tokens() const {
     return tokenizer->encode(prompt.text, pair, prompt.add_special_tokens).size();
 }
 
-Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& text, const ComputeOptions& compute,
-                    const Console& console) {
-    text.require();
+namespace {
+
+/// What is quick, and says at once when the folder is not what it should be.
+Loaded load_tokenizer(const std::filesystem::path& folder, const ComputeOptions& compute) {
     Loaded loaded;
-    loaded.prompt = {.text = text.text(), .pair = text.pair()};
-    const std::filesystem::path folder = model_argument.folder();
     model::start_runtime(compute.threads);
     loaded.cancel = interruptible();
-    // The tokenizer first: it is quick, and says at once when the folder or the text is not what it should be.
     loaded.tokenizer = text::Tokenizer::load(folder);
-    loaded.tokens();
+    return loaded;
+}
+
+void load_weights(Loaded& loaded, const std::filesystem::path& folder, const ComputeOptions& compute,
+                  const Console& console) {
     const model::ComputeType dtype = compute.dtype == "float64"    ? model::ComputeType::float64
                                      : compute.dtype == "bfloat16" ? model::ComputeType::bfloat16
                                                                    : model::ComputeType::float32;
     loaded.model =
         model::Model::load(folder, {.dtype = dtype, .device = compute.device}, loaded.cancel, console.progress());
     console.clear_progress();
+}
+
+}  // namespace
+
+Loaded load_model(const ModelArgument& model_argument, const ComputeOptions& compute, const Console& console) {
+    const std::filesystem::path folder = model_argument.folder();
+    Loaded loaded = load_tokenizer(folder, compute);
+    load_weights(loaded, folder, compute, console);
+    return loaded;
+}
+
+Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& text, const ComputeOptions& compute,
+                    const Console& console) {
+    text.require();
+    const trace::Prompt prompt = {.text = text.text(), .pair = text.pair()};
+    const std::filesystem::path folder = model_argument.folder();
+    Loaded loaded = load_tokenizer(folder, compute);
+    loaded.prompt = prompt;
+    loaded.tokens();  // a text that cannot be read is told before the weights are
+    load_weights(loaded, folder, compute, console);
     return loaded;
 }
 

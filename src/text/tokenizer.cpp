@@ -128,6 +128,30 @@ Segment Tokenizer::Impl::encode_sentence(std::string_view typed, std::int64_t se
     return out;
 }
 
+Encoding Tokenizer::Impl::assemble(std::vector<Segment> segments, bool add_special_tokens) const {
+    if (post_processor) post_processor->process(segments, add_special_tokens, view);
+
+    std::size_t total = 0;
+    for (const Segment& s : segments) total += s.tokens.size();
+    Encoding e;
+    e.ids.reserve(total);
+    e.tokens.reserve(total);
+    e.offsets.reserve(total);
+    e.words.reserve(total);
+    for (const Segment& s : segments) {
+        for (const PlacedToken& t : s.tokens) {
+            e.ids.push_back(t.id);
+            e.tokens.push_back(token_of(t.id));
+            e.offsets.push_back({t.begin, t.end});
+            e.words.push_back(t.word);
+        }
+        e.type_ids.resize(e.ids.size(), s.type_id);
+        e.special.resize(e.ids.size(), s.sequence < 0);
+        e.sequence.resize(e.ids.size(), s.sequence);
+    }
+    return e;
+}
+
 Tokenizer::Tokenizer() = default;
 Tokenizer::~Tokenizer() = default;
 
@@ -186,27 +210,24 @@ Encoding Tokenizer::encode(std::string_view text, std::optional<std::string_view
         segments.push_back(impl_->encode_sentence(text, 0, cache));
         if (pair) segments.push_back(impl_->encode_sentence(*pair, 1, cache));
     }
-    if (impl_->post_processor) impl_->post_processor->process(segments, add_special_tokens, impl_->view);
+    return impl_->assemble(std::move(segments), add_special_tokens);
+}
 
-    std::size_t total = 0;
-    for (const Segment& s : segments) total += s.tokens.size();
-    Encoding e;
-    e.ids.reserve(total);
-    e.tokens.reserve(total);
-    e.offsets.reserve(total);
-    e.words.reserve(total);
-    for (const Segment& s : segments) {
-        for (const PlacedToken& t : s.tokens) {
-            e.ids.push_back(t.id);
-            e.tokens.push_back(impl_->token_of(t.id));
-            e.offsets.push_back({t.begin, t.end});
-            e.words.push_back(t.word);
+Encoding Tokenizer::encode_ids(const std::vector<std::int64_t>& ids, bool add_special_tokens) const {
+    std::vector<Segment> segments(1);
+    segments[0].sequence = 0;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        if (ids[i] < 0 || ids[i] >= impl_->vocab_size || impl_->token_of(ids[i]).empty()) {
+            throw Error({.problem = "There is no such token",
+                         .file = "",
+                         .item = "token " + std::to_string(i),
+                         .expected = "an id from 0 to " + std::to_string(impl_->vocab_size - 1) + " that has a string",
+                         .found = std::to_string(ids[i]),
+                         .hint = ""});
         }
-        e.type_ids.resize(e.ids.size(), s.type_id);
-        e.special.resize(e.ids.size(), s.sequence < 0);
-        e.sequence.resize(e.ids.size(), s.sequence);
+        segments[0].tokens.push_back({static_cast<std::int32_t>(ids[i]), 0, 0, static_cast<std::int32_t>(i)});
     }
-    return e;
+    return impl_->assemble(std::move(segments), add_special_tokens);
 }
 
 std::int64_t Tokenizer::vocab_size() const noexcept {

@@ -19,6 +19,8 @@ struct Tokenizer::Impl {
     const std::string& token_of(std::int64_t id) const;
     /// Tokens of one sentence, offsets into `typed`.
     Segment encode_sentence(std::string_view typed, std::int64_t sequence, WordCache&) const;
+    /// What a template adds around the sentences, and all of it as one encoding.
+    Encoding assemble(std::vector<Segment>, bool add_special_tokens) const;
     void encode_section(Section&&, WordCache&, std::int32_t& word, Segment& out) const;
 
     std::string file;

@@ -5,98 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <unordered_map>
 
-// One object file serves every x86-64: the wide version is picked when the program starts.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define HEADLIGHT_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define HEADLIGHT_WIDE
-#endif
-
 namespace headlight::trace {
 namespace {
-
-constexpr int kLanes = 16;
-constexpr std::int64_t kChunk = 256;  ///< floats are summed over one chunk at most, chunks in float64
-using Floats [[gnu::vector_size(kLanes * sizeof(float)), gnu::aligned(4), gnu::may_alias]] = float;
-using Ints [[gnu::vector_size(kLanes * sizeof(float))]] = std::int32_t;
-
-struct RowNumbers {
-    double sum = 0;    ///< sum p
-    double index = 0;  ///< sum p j
-    double plogp = 0;  ///< sum p ln p
-    float largest = 0, second = 0;
-};
-
-/// ln x for x in (FLT_MIN, 2): exponent plus 2 artanh((m - 1) / (m + 1)) with m in [sqrt(1/2), sqrt(2)); error below
-/// 1e-7.
-[[gnu::always_inline]] inline void natural_log(const Floats& x, Floats& out) {
-    Ints bits;
-    std::memcpy(&bits, &x, sizeof bits);
-    const Ints shifted = bits - 0x3f3504f3;  // bits of sqrt(1/2): puts the mantissa around 1
-    const Ints exponent = shifted >> 23;
-    const Ints mantissa_bits = (shifted & 0x007fffff) + 0x3f3504f3;
-    Floats mantissa;
-    std::memcpy(&mantissa, &mantissa_bits, sizeof mantissa);
-    const Floats s = (mantissa - 1.0F) / (mantissa + 1.0F);
-    const Floats s2 = s * s;
-    const Floats series = 2.0F + s2 * (2.0F / 3 + s2 * (2.0F / 5 + s2 * (2.0F / 7 + s2 * (2.0F / 9))));
-    out = __builtin_convertvector(exponent, Floats) * 0.69314718056F + s * series;
-}
-
-double lanes_sum(const Floats& v) {
-    double sum = 0;
-    for (int k = 0; k < kLanes; ++k) sum += static_cast<double>(v[k]);
-    return sum;
-}
-
-/// One row of n weights: its numbers, and its share in the column maxima and sums.
-/// `readable` floats may be read from row; the columns have room for whole vectors.
-HEADLIGHT_WIDE void row_pass(const float* row, std::int64_t n, std::int64_t readable, float* column_max,
-                             float* column_sum, RowNumbers& out) {
-    const Floats zero = {};
-    const Floats tiny = zero + std::numeric_limits<float>::min();
-    Floats lane_index = {};
-    for (int k = 0; k < kLanes; ++k) lane_index[k] = static_cast<float>(k);
-    Floats largest = zero, second = zero;
-    for (std::int64_t start = 0; start < n; start += kChunk) {
-        const std::int64_t end = std::min(n, start + kChunk);
-        Floats sum = zero, index = zero, plogp = zero, j = lane_index;
-        for (std::int64_t at = start; at < end; at += kLanes, j += static_cast<float>(kLanes)) {
-            Floats p = zero, cmax, csum, logp;
-            if (at + kLanes <= readable)
-                std::memcpy(&p, row + at, sizeof p);
-            else
-                std::memcpy(&p, row + at, static_cast<std::size_t>(readable - at) * sizeof(float));
-            if (at + kLanes > n) p = j < static_cast<float>(n - start) ? p : zero;
-            std::memcpy(&cmax, column_max + at, sizeof cmax);
-            std::memcpy(&csum, column_sum + at, sizeof csum);
-            cmax = p > cmax ? p : cmax;
-            csum += p;
-            natural_log(p > tiny ? p : tiny, logp);
-            sum += p;
-            index += p * j;
-            plogp += p * logp;  // below FLT_MIN the product is under 1e-36 either way
-            const Floats lower = p < largest ? p : largest;
-            largest = p > largest ? p : largest;
-            second = lower > second ? lower : second;
-            std::memcpy(column_max + at, &cmax, sizeof cmax);
-            std::memcpy(column_sum + at, &csum, sizeof csum);
-        }
-        const double chunk_sum = lanes_sum(sum);
-        out.sum += chunk_sum;
-        out.index += lanes_sum(index) + static_cast<double>(start) * chunk_sum;
-        out.plogp += lanes_sum(plogp);
-    }
-    for (int k = 0; k < kLanes; ++k) {
-        const float a = largest[k], b = second[k];
-        out.second = std::max(out.second, a > out.largest ? std::max(out.largest, b) : a);
-        out.largest = std::max(out.largest, a);
-    }
-}
 
 /// Pairs (i, j) of [i0, i1) x [j0, j1) that the model may use.
 std::int64_t legal_pairs(std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1, bool causal) {
@@ -106,13 +19,36 @@ std::int64_t legal_pairs(std::int64_t i0, std::int64_t i1, std::int64_t j0, std:
     return pairs;
 }
 
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+
 constexpr std::size_t index(std::int64_t i) {
     return static_cast<std::size_t>(i);
 }
 
+std::vector<std::int64_t> positions_of(const std::vector<bool>& flags) {
+    std::vector<std::int64_t> positions;
+    for (std::size_t i = 0; i < flags.size(); ++i)
+        if (flags[i]) positions.push_back(static_cast<std::int64_t>(i));
+    return positions;
+}
+
+/// Numbers that are sums over rows, and become means over all of them.
+constexpr double HeadSummary::*kAdded[] = {
+    &HeadSummary::entropy,        &HeadSummary::entropy_smoothed,  &HeadSummary::mean_distance,
+    &HeadSummary::share_self,     &HeadSummary::share_previous,    &HeadSummary::share_next,
+    &HeadSummary::share_first,    &HeadSummary::share_special,     &HeadSummary::share_punctuation,
+    &HeadSummary::share_same_token, &HeadSummary::share_any_punctuation, &HeadSummary::argmax_self,
+    &HeadSummary::argmax_first,   &HeadSummary::share_sep};
+/// And those that are means over some of them.
+constexpr double HeadSummary::*kAddedForSome[] = {
+    &HeadSummary::previous_token,  &HeadSummary::top1_minus_top2, &HeadSummary::induction,
+    &HeadSummary::duplicate_token, &HeadSummary::vw_share_first,  &HeadSummary::vw_share_self,
+    &HeadSummary::vw_share_special, &HeadSummary::weighted_value_norm, &HeadSummary::sep_to_sep};
+
 }  // namespace
 
-TextFacts TextFacts::of(const std::vector<std::int64_t>& ids, const std::vector<bool>& special_flags, bool is_causal) {
+TextFacts TextFacts::of(const std::vector<std::int64_t>& ids, const std::vector<bool>& special_flags, bool is_causal,
+                        const text::Punctuation& punctuation) {
     TextFacts facts;
     facts.tokens = static_cast<std::int64_t>(ids.size());
     facts.causal = is_causal;
@@ -123,27 +59,46 @@ TextFacts TextFacts::of(const std::vector<std::int64_t>& ids, const std::vector<
         const auto [entry, first_time] = last.try_emplace(ids[i], position);
         facts.previous_same.push_back(first_time ? -1 : entry->second);
         entry->second = position;
-        if (i < special_flags.size() && special_flags[i]) facts.special.push_back(position);
     }
+    facts.special = positions_of(special_flags);
+    facts.starts_special = !facts.special.empty() && facts.special.front() == 0;
+    facts.separators.assign(facts.special.begin() + (facts.starts_special ? 1 : 0), facts.special.end());
+    facts.is_separator.assign(ids.size(), false);
+    for (const std::int64_t i : facts.separators) facts.is_separator[index(i)] = true;
+    facts.period_or_comma = positions_of(punctuation.period_or_comma);
+    facts.any_punctuation = positions_of(punctuation.any);
+    const auto n = static_cast<double>(ids.size());
+    double logs = 0;
+    for (std::size_t i = 0; i < ids.size(); ++i) logs += std::log(is_causal ? static_cast<double>(i + 1) : n);
+    facts.uniform_with_first = logs / n;
+    facts.uniform = !is_causal ? logs / n : ids.size() > 1 ? logs / (n - 1) : kUndefined;
     const std::int64_t cells = std::min(facts.tokens, kPooledCells);
     for (std::int64_t c = 0; c <= cells; ++c)
         facts.cell_begin.push_back(c * facts.tokens / std::max<std::int64_t>(cells, 1));
     return facts;
 }
 
-HeadAccumulator::HeadAccumulator(const TextFacts& facts, PooledPattern& pooled, HeadSummary& summary)
-    : facts_(facts), pooled_(pooled), summary_(summary) {
+HeadAccumulator::HeadAccumulator(const TextFacts& facts, PooledPattern& pooled, HeadSummaries& summaries)
+    : facts_(facts), pooled_(pooled), summaries_(summaries) {
     pooled_.rows = pooled_.cols = std::min(facts.tokens, kPooledCells);
     const auto cells = static_cast<std::size_t>(pooled_.rows * pooled_.cols);
     pooled_.max.assign(cells, 0.0F);
     pooled_.mean.assign(cells, 0.0F);
 }
 
+void HeadAccumulator::set_value_norms(std::vector<float> norms) {
+    value_norm_sum_ = 0;
+    for (const float x : norms) value_norm_sum_ += static_cast<double>(x);
+    norms.resize(index(facts_.tokens + kRowLanes), 0.0F);
+    value_norms_ = std::move(norms);
+}
+
 void HeadAccumulator::add_rows(const float* rows, std::int64_t first, std::int64_t count, std::int64_t keys,
                                std::int64_t stride) {
     thread_local std::vector<float> column_max, column_sum;
-    column_max.assign(index(keys + kLanes), 0.0F);
-    column_sum.assign(index(keys + kLanes), 0.0F);
+    column_max.assign(index(keys + kRowLanes), 0.0F);
+    column_sum.assign(index(keys + kRowLanes), 0.0F);
+    const RowColumns columns{column_max.data(), column_sum.data()};
     Block block;
     block.first = first;
     const std::vector<std::int64_t>& begin = facts_.cell_begin;
@@ -153,9 +108,10 @@ void HeadAccumulator::add_rows(const float* rows, std::int64_t first, std::int64
         for (; i < end; ++i) {
             const std::int64_t legal = facts_.causal ? std::min(keys, i + 1) : keys;
             const std::int64_t readable = i + 1 < first + count ? std::max(keys, stride) : keys;
-            add_row(rows + (i - first) * stride, i, legal, readable, column_max.data(), column_sum.data(), block);
+            add_row(rows + (i - first) * stride, i, legal, readable, columns, block);
         }
         const std::int64_t reached = facts_.causal ? std::min(keys, end) : keys;
+        add_column_sums(column_sum.data(), reached, block.sums);
         CellRow pooled = pool_columns(cell, reached, column_max.data(), column_sum.data());
         const bool whole = start == begin[index(cell)] && end == begin[index(cell + 1)];
         if (whole)
@@ -171,44 +127,123 @@ void HeadAccumulator::add_rows(const float* rows, std::int64_t first, std::int64
     if (rows_seen_ == facts_.tokens) finish();
 }
 
+void HeadAccumulator::Sums::add(const Sums& other) {
+    for (const auto member : kAdded) of.*member += other.of.*member;
+    for (const auto member : kAddedForSome) of.*member += other.of.*member;
+    of.max_weight = std::max(of.max_weight, other.of.max_weight);
+    rows += other.rows;
+    with_previous += other.with_previous;
+    with_two += other.with_two;
+    repeats += other.repeats;
+    weighted += other.weighted;
+    separator_rows += other.separator_rows;
+    entropy_cls += other.entropy_cls;
+}
+
 void HeadAccumulator::add_row(const float* row, std::int64_t i, std::int64_t keys, std::int64_t readable,
-                              float* column_max, float* column_sum, Block& block) const {
+                              const RowColumns& columns, Block& block) {
+    thread_local std::vector<float> zeros;
+    if (value_norms_.empty() && zeros.size() < index(facts_.tokens + kRowLanes))
+        zeros.assign(index(facts_.tokens + kRowLanes), 0.0F);
+    const float* factor = value_norms_.empty() ? zeros.data() : value_norms_.data();
+    const auto floor = static_cast<float>(0.0001 / static_cast<double>(keys));
     RowNumbers numbers, later;  // keys up to i, and behind it
-    row_pass(row, i + 1, readable, column_max, column_sum, numbers);
+    row_pass({row, i + 1, readable, factor, floor}, columns, numbers);
     if (keys > i + 1) {
-        row_pass(row + i + 1, keys - i - 1, readable - i - 1, column_max + i + 1, column_sum + i + 1, later);
+        row_pass({row + i + 1, keys - i - 1, readable - i - 1, factor + i + 1, floor},
+                 {columns.max + i + 1, columns.sum + i + 1}, later);
     }
-    if (facts_.causal && i == 0) return;  // it can only look at itself
-    const auto at = [row](std::int64_t j) { return static_cast<double>(row[j]); };
-    HeadSummary& sums = block.sums;
-    ++block.rows;
-    sums.entropy -= numbers.plogp + later.plogp;
-    sums.mean_distance += static_cast<double>(i) * numbers.sum - numbers.index + later.index + later.sum;
+    // Row 0 of a causal model can only look at itself: kept apart.
+    Sums& sums = facts_.causal && i == 0 ? first_row_ : block.sums;
+    HeadSummary& of = sums.of;
+    ++sums.rows;
+    of.entropy -= numbers.plogp + later.plogp;
+    const double smoothed = -(numbers.smoothed + later.smoothed);
+    of.entropy_smoothed += smoothed;
+    if (i == 0) sums.entropy_cls = smoothed;
+    of.mean_distance += static_cast<double>(i) * numbers.sum - numbers.index + later.index + later.sum;
     const float largest = std::max(numbers.largest, later.largest);
     const float second = std::max({std::min(numbers.largest, later.largest), numbers.second, later.second});
-    sums.share_self += at(i);
-    if (i > 0) sums.share_previous += at(i - 1);
-    if (i + 1 < keys) sums.share_next += at(i + 1);
-    sums.share_first += at(0);
-    for (const std::int64_t j : facts_.special) {
-        if (j >= keys) break;
-        sums.share_special += at(j);
-    }
     if (keys > 1) {
-        ++block.rows_with_two;
-        sums.top1_minus_top2 += static_cast<double>(largest) - static_cast<double>(second);
+        ++sums.with_two;
+        of.top1_minus_top2 += static_cast<double>(largest) - static_cast<double>(second);
     }
     // Equal weights: the first key counts as the largest.
-    if (row[0] == largest) sums.argmax_first += 1;
-    if (row[i] == largest && std::find(row, row + i, largest) == row + i) sums.argmax_self += 1;
-    if (i > 0) sums.max_weight = std::max(sums.max_weight, static_cast<double>(largest));
+    if (row[0] == largest) of.argmax_first += 1;
+    if (row[i] == largest && std::find(row, row + i, largest) == row + i) of.argmax_self += 1;
+    if (i > 0) of.max_weight = std::max(of.max_weight, static_cast<double>(largest));
+    add_shares(row, i, keys, numbers.scaled + later.scaled, sums);
+    add_repeats(row, i, sums);
+    if (&sums == &first_row_) {
+        // The column sums of its block have it too: it moves over.
+        for (const auto& [flags, member] : {std::pair(&facts_.period_or_comma, &HeadSummary::share_punctuation),
+                                            std::pair(&facts_.any_punctuation, &HeadSummary::share_any_punctuation)}) {
+            if (flags->empty() || flags->front() != 0) continue;
+            of.*member += static_cast<double>(row[0]);
+            block.sums.of.*member -= static_cast<double>(row[0]);
+        }
+    }
+}
+
+void HeadAccumulator::add_shares(const float* row, std::int64_t i, std::int64_t keys, double scaled_sum,
+                                 Sums& sums) const {
+    const auto at = [row](std::int64_t j) { return static_cast<double>(row[j]); };
+    HeadSummary& of = sums.of;
+    of.share_self += at(i);
+    if (i > 0) {
+        of.share_previous += at(i - 1);
+        of.previous_token += at(i - 1);
+        ++sums.with_previous;
+    }
+    if (i + 1 < keys) of.share_next += at(i + 1);
+    of.share_first += at(0);
+    double special = 0, scaled_special = 0;
+    for (const std::int64_t j : facts_.special) {
+        if (j >= keys) break;
+        special += at(j);
+        if (!value_norms_.empty()) scaled_special += at(j) * static_cast<double>(value_norms_[index(j)]);
+    }
+    of.share_special += special;
+    if (!facts_.separators.empty()) {
+        const double separators = special - (facts_.starts_special ? at(0) : 0.0);
+        of.share_sep += separators;
+        if (facts_.is_separator[index(i)]) {
+            of.sep_to_sep += separators;
+            ++sums.separator_rows;
+        }
+    }
+    of.weighted_value_norm += scaled_sum;
+    if (scaled_sum <= 0) return;
+    ++sums.weighted;
+    of.vw_share_first += at(0) * static_cast<double>(value_norms_[0]) / scaled_sum;
+    of.vw_share_self += at(i) * static_cast<double>(value_norms_[index(i)]) / scaled_sum;
+    of.vw_share_special += scaled_special / scaled_sum;
+}
+
+void HeadAccumulator::add_repeats(const float* row, std::int64_t i, Sums& sums) const {
     std::int64_t j = facts_.previous_same[index(i)];
     if (j < 0) return;
-    ++block.repeats;
+    ++sums.repeats;
+    double copies = 0, behind = 0;
     for (; j >= 0; j = facts_.previous_same[index(j)]) {
-        sums.duplicate_token += at(j);
-        sums.induction += at(j + 1);
+        copies += static_cast<double>(row[j]);
+        behind += static_cast<double>(row[j + 1]);
     }
+    sums.of.duplicate_token += copies;
+    sums.of.share_same_token += copies;
+    sums.of.induction += behind;
+}
+
+/// Shares on a set of keys, from what the rows of a cell added to the columns.
+void HeadAccumulator::add_column_sums(const float* column_sum, std::int64_t reached, Sums& sums) const {
+    const auto add = [&](const std::vector<std::int64_t>& keys, double& share) {
+        for (const std::int64_t j : keys) {
+            if (j >= reached) break;
+            share += static_cast<double>(column_sum[j]);
+        }
+    };
+    add(facts_.period_or_comma, sums.of.share_punctuation);
+    add(facts_.any_punctuation, sums.of.share_any_punctuation);
 }
 
 HeadAccumulator::CellRow HeadAccumulator::pool_columns(std::int64_t cell, std::int64_t reached, const float* column_max,
@@ -250,20 +285,10 @@ void HeadAccumulator::write_cells(const CellRow& row) {
 
 void HeadAccumulator::finish() {
     std::sort(blocks_.begin(), blocks_.end(), [](const Block& a, const Block& b) { return a.first < b.first; });
-    HeadSummary sums;
-    std::int64_t rows = 0, rows_with_two = 0, repeats = 0;
-    constexpr double HeadSummary::*kAdded[] = {
-        &HeadSummary::entropy,        &HeadSummary::mean_distance,   &HeadSummary::share_self,
-        &HeadSummary::share_previous, &HeadSummary::share_next,      &HeadSummary::share_first,
-        &HeadSummary::share_special,  &HeadSummary::top1_minus_top2, &HeadSummary::argmax_self,
-        &HeadSummary::argmax_first,   &HeadSummary::induction,       &HeadSummary::duplicate_token};
+    Sums sums;
     CellRow open{-1, {}, {}};
     for (const Block& block : blocks_) {
-        for (const auto member : kAdded) sums.*member += block.sums.*member;
-        sums.max_weight = std::max(sums.max_weight, block.sums.max_weight);
-        rows += block.rows;
-        rows_with_two += block.rows_with_two;
-        repeats += block.repeats;
+        sums.add(block.sums);
         for (const CellRow& edge : block.edges) {
             if (edge.cell != open.cell) {
                 if (open.cell >= 0) write_cells(open);
@@ -281,16 +306,43 @@ void HeadAccumulator::finish() {
     if (open.cell >= 0) write_cells(open);
     blocks_ = {};
 
-    constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+    summaries_.usual = means(sums, facts_.uniform);
+    sums.add(first_row_);
+    summaries_.with_first_row = means(sums, facts_.uniform_with_first);
+    value_norms_ = {};
+}
+
+HeadSummary HeadAccumulator::means(const Sums& sums, double uniform) const {
     const auto mean = [](double sum, std::int64_t count) {
-        return count > 0 ? sum / static_cast<double>(count) : undefined;
+        return count > 0 ? sum / static_cast<double>(count) : kUndefined;
     };
-    for (const auto member : kAdded) summary_.*member = mean(sums.*member, rows);
-    summary_.max_weight = facts_.tokens > 1 ? sums.max_weight : undefined;
-    summary_.top1_minus_top2 = mean(sums.top1_minus_top2, rows_with_two);
-    summary_.induction = mean(sums.induction, repeats);
-    summary_.duplicate_token = mean(sums.duplicate_token, repeats);
-    if (facts_.tokens < 2) summary_.share_previous = summary_.share_next = undefined;
+    HeadSummary out;
+    for (const auto member : kAdded) out.*member = mean(sums.of.*member, sums.rows);
+    const auto over = [&](double HeadSummary::*member, std::int64_t count) {
+        out.*member = mean(sums.of.*member, count);
+    };
+    over(&HeadSummary::previous_token, sums.with_previous);
+    over(&HeadSummary::top1_minus_top2, sums.with_two);
+    over(&HeadSummary::induction, sums.repeats);
+    over(&HeadSummary::duplicate_token, sums.repeats);
+    over(&HeadSummary::vw_share_first, sums.weighted);
+    over(&HeadSummary::vw_share_self, sums.weighted);
+    over(&HeadSummary::vw_share_special, sums.weighted);
+    over(&HeadSummary::weighted_value_norm, value_norms_.empty() ? 0 : sums.rows);
+    out.value_norm = mean(value_norm_sum_, value_norms_.empty() ? 0 : facts_.tokens);
+    out.entropy_uniform = sums.rows > 0 ? uniform : kUndefined;
+    out.max_weight = facts_.tokens > 1 ? sums.of.max_weight : kUndefined;
+    if (facts_.tokens < 2) out.share_previous = out.share_next = kUndefined;
+
+    // Clark's figures are about models that look both ways and frame a text with [CLS] and [SEP].
+    const bool separated = !facts_.causal && !facts_.separators.empty();
+    out.share_cls = !facts_.causal && facts_.starts_special ? out.share_first : kUndefined;
+    out.entropy_cls = !facts_.causal && facts_.starts_special ? sums.entropy_cls : kUndefined;
+    out.share_sep = separated ? out.share_sep : kUndefined;
+    out.sep_to_sep = separated ? mean(sums.of.sep_to_sep, sums.separator_rows) : kUndefined;
+    out.other_to_sep =
+        separated ? mean(sums.of.share_sep - sums.of.sep_to_sep, sums.rows - sums.separator_rows) : kUndefined;
+    return out;
 }
 
 }  // namespace headlight::trace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/trace/trace.h"
+#include "trace/head_kernels.h"
 
 #include <ATen/ATen.h>
 
@@ -24,7 +25,7 @@ struct Trace::Internals {
     std::int64_t bytes = 0;
 
     std::vector<PooledPattern> pooled;  ///< [layer * head]; empty without an overview
-    std::vector<HeadSummary> summaries;
+    std::vector<HeadSummaries> summaries;
 };
 
 }  // namespace headlight::trace

@@ -2,6 +2,7 @@
 #include "trace/recorder.h"
 
 #include "headlight/base/error.h"
+#include "model/internals.h"
 
 #include <algorithm>
 #include <sstream>
@@ -66,14 +67,12 @@ Hooked resolve_interventions(const model::ModelConfig& config, const std::vector
     return hooked;
 }
 
-Recorder::Recorder(const model::ModelConfig& config, const text::Encoding& encoding, std::set<HookPoint> stored,
-                   Hooked hooked, bool overview)
-    : config_(config),
-      facts_(TextFacts::of(encoding.ids, encoding.special, config.causal)),
-      wanted_(std::move(stored)),
-      hooked_(std::move(hooked)) {
+Recorder::Recorder(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
+                   std::set<HookPoint> stored, Hooked hooked, bool overview)
+    : model_(model), config_(model.config()), wanted_(std::move(stored)), hooked_(std::move(hooked)) {
     if (!overview) return;
-    const auto heads = static_cast<std::size_t>(config.n_layers * config.n_heads);
+    facts_ = TextFacts::of(encoding.ids, encoding.special, config_.causal, text::punctuation(tokenizer, encoding));
+    const auto heads = static_cast<std::size_t>(config_.n_layers * config_.n_heads);
     pooled_.resize(heads);
     summaries_.resize(heads);
     for (std::size_t h = 0; h < heads; ++h) {
@@ -83,6 +82,7 @@ Recorder::Recorder(const model::ModelConfig& config, const text::Encoding& encod
 
 bool Recorder::wants(HookPoint point) const {
     if (wanted_.count(point) > 0 || hooked_.count(point) > 0) return true;
+    if (point.hook == Hook::v && !heads_.empty()) return true;
     // The pattern of replaced scores cannot be had from q and k later.
     return point.hook == Hook::pattern && hooked_.count({Hook::attn_scores, point.layer}) > 0;
 }
@@ -93,7 +93,24 @@ at::Tensor Recorder::visit(HookPoint point, at::Tensor tensor) {
     const bool keep = wanted_.count(point) > 0 || replaced_.count(point) > 0 ||
                       (point.hook == Hook::pattern && replaced_.count({Hook::attn_scores, point.layer}) > 0);
     if (keep) stored_[point] = tensor.is_cpu() ? tensor : tensor.to(at::kCPU);
+    if (point.hook == Hook::v && !heads_.empty()) weigh_values(point.layer, tensor);
     return tensor;
+}
+
+/// |v_j W_O^h| of every head, by v (W_O W_O^T) v^T so that nothing of [head, token, d_model] is made. In float64: where v
+/// lies along a direction that W_O shrinks, the products nearly cancel.
+void Recorder::weigh_values(Layer layer, const at::Tensor& v) {
+    const at::Tensor& w_o = model_.internals().layers[static_cast<std::size_t>(layer.value)].o.weight;
+    const std::int64_t group = config_.n_heads / config_.n_kv_heads, d = config_.d_head;
+    const at::Tensor values = v.transpose(0, 1).to(at::kDouble);  // [kv_head, token, d_head]
+    for (std::int64_t h = 0; h < config_.n_heads; ++h) {
+        const at::Tensor w = w_o.narrow(0, h * d, d).to(at::kDouble), x = values.select(0, h / group);
+        const at::Tensor squared = at::mul(at::mm(x, at::mm(w, w.t())), x).sum(1);
+        const at::Tensor norms = squared.clamp_min(0).sqrt().to(at::kFloat).cpu().contiguous();
+        const float* data = norms.data_ptr<float>();
+        heads_[static_cast<std::size_t>(layer.value * config_.n_heads + h)]->set_value_norms(
+            std::vector<float>(data, data + norms.numel()));
+    }
 }
 
 at::Tensor Recorder::intervene(HookPoint point, const at::Tensor& tensor, const std::vector<const HookFn*>& functions) {

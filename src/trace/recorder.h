@@ -21,8 +21,8 @@ Hooked resolve_interventions(const model::ModelConfig&, const std::vector<Interv
 /// The observer of one run: calls the interventions, stores what the plan asked for, gathers the overview.
 class Recorder final : public model::Observer {
 public:
-    Recorder(const model::ModelConfig&, const text::Encoding&, std::set<model::HookPoint> stored, Hooked hooked,
-             bool overview);
+    Recorder(const model::Model&, const text::Tokenizer&, const text::Encoding&, std::set<model::HookPoint> stored,
+             Hooked hooked, bool overview);
 
     bool wants(model::HookPoint) const override;
     at::Tensor visit(model::HookPoint, at::Tensor) override;
@@ -35,6 +35,9 @@ public:
 private:
     at::Tensor intervene(model::HookPoint, const at::Tensor&, const std::vector<const HookFn*>&);
 
+    void weigh_values(Layer, const at::Tensor& v);
+
+    const model::Model& model_;
     const model::ModelConfig& config_;
     TextFacts facts_;
     std::set<model::HookPoint> wanted_;  ///< to store
@@ -42,7 +45,7 @@ private:
     std::set<model::HookPoint> replaced_;
     std::map<model::HookPoint, at::Tensor> stored_;
     std::vector<PooledPattern> pooled_;
-    std::vector<HeadSummary> summaries_;
+    std::vector<HeadSummaries> summaries_;
     std::vector<std::unique_ptr<HeadAccumulator>> heads_;  ///< [layer * head]; empty: no overview
 };
 

@@ -94,7 +94,9 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
                                             const CancelToken& cancel, const Progress& progress) {
     const auto started = std::chrono::steady_clock::now();
     if (!model || !tokenizer) throw Error("A run needs a model and a tokenizer");
-    if (prompt.text.empty() && prompt.pair.empty()) {
+    if (!prompt.ids.empty() && !(prompt.text.empty() && prompt.pair.empty()))
+        throw Error("A prompt is a text or token ids, not both");
+    if (prompt.text.empty() && prompt.pair.empty() && prompt.ids.empty()) {
         throw Error({.problem = "There is nothing to run", .found = "an empty text", .hint = "Type some text"});
     }
     cancel.throw_if_cancelled();
@@ -102,7 +104,8 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
     auto internals = std::make_unique<Trace::Internals>();
     std::optional<std::string_view> pair;
     if (!prompt.pair.empty()) pair = prompt.pair;
-    internals->encoding = tokenizer->encode(prompt.text, pair, prompt.add_special_tokens);
+    internals->encoding = prompt.ids.empty() ? tokenizer->encode(prompt.text, pair, prompt.add_special_tokens)
+                                             : tokenizer->encode_ids(prompt.ids, prompt.add_special_tokens);
     check_length(config, internals->encoding, internals->info);
 
     internals->kept = plan.resolve(config);
@@ -112,7 +115,7 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
     internals->labels = text::token_labels(*tokenizer, internals->encoding);
 
     const at::NoGradGuard no_grad;
-    Recorder recorder(config, internals->encoding, stored, std::move(hooked), plan.overview);
+    Recorder recorder(*model, *tokenizer, internals->encoding, stored, std::move(hooked), plan.overview);
     model::forward(*model, {internals->encoding.ids, internals->encoding.type_ids}, recorder, cancel, progress);
     recorder.finish(*internals);
 

@@ -73,8 +73,9 @@ bool Trace::has_overview() const noexcept {
 const PooledPattern& Trace::pooled(Layer layer, Head head) const {
     return internals_->pooled[head_index(*this, layer, head)];
 }
-const HeadSummary& Trace::summary(Layer layer, Head head) const {
-    return internals_->summaries[head_index(*this, layer, head)];
+const HeadSummary& Trace::summary(Layer layer, Head head, bool with_first_row) const {
+    const HeadSummaries& both = internals_->summaries[head_index(*this, layer, head)];
+    return with_first_row ? both.with_first_row : both.usual;
 }
 
 }  // namespace headlight::trace

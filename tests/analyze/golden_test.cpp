@@ -5,6 +5,7 @@
 #include "headlight/analyze/neuron_view.h"
 #include "headlight/analyze/pair_chain.h"
 #include "headlight/analyze/pattern_view.h"
+#include "headlight/base/error.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -115,8 +116,7 @@ void check_maps(const trace::Trace& trace, const json& e) {
     }
 }
 
-void check_measures(const trace::Trace& trace, const json& e) {
-    const HeadTable table = head_table(trace);
+void check_measures(const HeadTable& table, const json& e) {
     ASSERT_EQ(table.measures.size(), e.size());
     for (const auto& [name, expected] : e.items()) {
         const Eigen::MatrixXd* values = table.find(name);
@@ -143,7 +143,24 @@ TEST_P(AnalyzeGolden, AgreesWithTheReference) {
         for (const json& chain : e["chains"]) check_chain(*trace, chain);
         check_neuron(*trace, e["neuron"]);
         if (e.contains("maps")) check_maps(*trace, e["maps"]);
-        check_measures(*trace, e["measures"]);
+        check_measures(head_table(*trace), e["measures"]);
+        if (e.contains("measures_with_first_row"))
+            check_measures(head_table(*trace, {.with_first_row = true}), e["measures_with_first_row"]);
+    }
+}
+
+TEST_P(AnalyzeGolden, MeansOverTextsAgreeWithTheReference) {
+    std::ifstream stream(source_folder() / "tests/golden/analyze" / (GetParam().filename().string() + ".json"));
+    const json golden = json::parse(stream);
+    if (!golden.contains("averages")) GTEST_SKIP() << "the other families' texts would repeat the same arithmetic";
+    for (const bool with_first_row : {false, true}) {
+        HeadAverages averages({.with_first_row = with_first_row});
+        EXPECT_THROW(averages.table(), Error);
+        for (const auto& [name, e] : golden["cases"].items())
+            if (e["pair"].is_null()) averages.add(*run_model(GetParam(), e["text"]));
+        EXPECT_GE(averages.texts(), 2);
+        SCOPED_TRACE(with_first_row ? "with the first row" : "without it");
+        check_measures(averages.table(), golden[with_first_row ? "averages_with_first_row" : "averages"]);
     }
 }
 

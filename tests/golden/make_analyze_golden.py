@@ -10,6 +10,7 @@ include/headlight/analyze.
 """
 import json
 import sys
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ TEXTS = {
     "tiny": ("The cats asked; the cat asked.", None),
     "pair": ("The cats asked.", "The old cat waited."),
     "one": ("a", None),
+    "marks": (".,. , !? ,", None),
 }
 MAPS_OF = ("novella-7m", "bert", "bloom-h6", "llama-kv2")  # the others would repeat the same arithmetic
 
@@ -182,14 +184,23 @@ def neuron(run, l, h, i):
                 value_norm=np.linalg.norm(data["v"][h] @ data["w_o"][h], axis=-1))
 
 
-def measures(run, ids, special):
-    """{measure: [layer, head]}; row 0 of causal models is left out."""
-    n, first = run.tokens, 1 if run.causal else 0
+def measures(run, ids, special, texts, with_first_row=False):
+    """{measure: [layer, head]}; row 0 of causal models is left out unless asked for. texts: each token as written."""
+    n, first = run.tokens, 1 if run.causal and not with_first_row else 0
     rows, keys = np.arange(first, n), np.arange(n)
+    legal = keys + 1 if run.causal else np.full(n, n)  # keys that each query may look at
     copies = (ids[None, :] == ids[:, None]) & (keys[None, :] < keys[:, None])  # [query, earlier position]
     behind = np.zeros_like(copies)
     behind[:, 1:] = copies[:, :-1]
     repeats = [i for i in rows if copies[i].any()]
+    clark = np.array([t in (".", ",") for t in texts]) & ~special
+    marks = np.array([bool(t) and all(unicodedata.category(c)[0] == "P" for c in t) for t in texts]) & ~special
+    framed = not run.causal and special[0]
+    separators = special.copy()
+    separators[0] = separators[0] and not framed
+    sep_rows = [i for i in rows if separators[i]]
+    other_rows = [i for i in rows if not separators[i]]
+    separated = not run.causal and separators.any()
     table = {}
 
     def put(name, l, h, values):
@@ -201,20 +212,66 @@ def measures(run, ids, special):
             p = data["pattern"][h]
             ordered = np.sort(p, axis=-1)[:, ::-1]
             safe = np.where(p > 0, p, 1)
+            smooth = np.where(keys[None, :] < legal[:, None], 0.9999 * p + 0.0001 / legal[:, None], 1)
+            smooth_entropy = -(smooth * np.log(smooth)).sum(-1)
             put("entropy", l, h, -(p * np.log(safe)).sum(-1)[rows])
+            put("entropy_smoothed", l, h, smooth_entropy[rows])
+            put("entropy_uniform", l, h, np.log(legal)[rows])
             put("mean_distance", l, h, (p * np.abs(keys[:, None] - keys[None, :])).sum(-1)[rows])
             put("share_self", l, h, np.diag(p)[rows])
             put("share_previous", l, h, [p[i, i - 1] if i else 0 for i in rows] if n > 1 else [])
             put("share_next", l, h, [p[i, i + 1] if i + 1 < n else 0 for i in rows] if n > 1 else [])
             put("share_first", l, h, p[rows, 0])
             put("share_special", l, h, p[:, special].sum(-1)[rows])
-            put("top1_minus_top2", l, h, (ordered[:, 0] - ordered[:, 1])[rows] if n > 1 else [])
+            put("share_punctuation", l, h, p[:, clark].sum(-1)[rows])
+            put("share_any_punctuation", l, h, p[:, marks].sum(-1)[rows])
+            put("share_same_token", l, h, (p * copies).sum(-1)[rows])
+            put("top1_minus_top2", l, h, [ordered[i, 0] - ordered[i, 1] for i in rows if legal[i] > 1])
             put("argmax_self", l, h, p.argmax(-1)[rows] == rows)
             put("argmax_first", l, h, p.argmax(-1)[rows] == 0)
+            put("variability", l, h, [])
+            update, stream, z = p @ data["v"][h] @ data["w_o"][h], data["resid_pre"], p @ data["v"][h]
+            sizes = np.linalg.norm(update, axis=-1), np.linalg.norm(stream, axis=-1)
+            put("update_magnitude", l, h, (sizes[0] / sizes[1])[rows])
+            put("update_orientation", l, h, ((update * stream).sum(-1) / sizes[0] / sizes[1])[rows])
+            put("update_inner", l, h, (np.linalg.norm(z, axis=-1) / sizes[1])[rows])
+            written = np.linalg.norm(data["v"][h] @ data["w_o"][h], axis=-1)
+            weighted = p * written
+            shares = weighted / weighted.sum(-1, keepdims=True)
+            put("vw_share_first", l, h, shares[rows, 0])
+            put("vw_share_self", l, h, np.diag(shares)[rows])
+            put("vw_share_special", l, h, shares[:, special].sum(-1)[rows])
+            put("value_norm", l, h, written)
+            put("weighted_value_norm", l, h, weighted.sum(-1)[rows])
             put("induction", l, h, [p[i, behind[i]].sum() for i in repeats])
+            put("previous_token", l, h, [p[i, i - 1] for i in rows if i])
             put("duplicate_token", l, h, [p[i, copies[i]].sum() for i in repeats])
             put("max_weight", l, h, [p[1:].max()] if n > 1 else [])
+            put("share_cls", l, h, p[rows, 0] if framed else [])
+            put("entropy_cls", l, h, smooth_entropy[:1] if framed else [])
+            put("share_sep", l, h, p[:, separators].sum(-1)[rows] if separated else [])
+            put("sep_to_sep", l, h, p[:, separators].sum(-1)[sep_rows] if separated else [])
+            put("other_to_sep", l, h, p[:, separators].sum(-1)[other_rows] if separated else [])
     return table
+
+
+def averages(runs, tables, with_first_row):
+    """Means over texts of {measure: [layer, head]}, and Vig & Belinkov's variability over the first ten tokens."""
+    out = {}
+    for name in tables[0]:
+        values = np.stack([t[name] for t in tables])
+        counts = (~np.isnan(values)).sum(0)
+        out[name] = np.where(counts > 0, np.nansum(values, 0) / np.maximum(counts, 1), np.nan)
+    for l in range(len(runs[0].layers)):
+        for h in range(runs[0].heads):
+            differences = total = 0.0
+            for i in range(1 if runs[0].causal and not with_first_row else 0, 10):
+                for j in range(i + 1 if runs[0].causal else 10):
+                    a = np.array([r.layers[l]["pattern"][h][i, j] for r in runs if r.tokens > max(i, j)])
+                    if len(a) > 1:
+                        differences, total = differences + np.abs(a - a.mean()).sum(), total + a.sum()
+            out["variability"][l, h] = differences / (2 * total) if total else np.nan
+    return out
 
 
 def maps(run, l, h, special, words, pair_start):
@@ -264,8 +321,9 @@ def golden(folder, name):
     model = kind.from_pretrained(folder, attn_implementation="eager", dtype=torch.float64).eval()
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     built_in = name == Path(BUILT_IN).name
-    wanted = {"doctor": built_in, "words": built_in, "tiny": not built_in, "pair": config.model_type == "bert"}
-    cases = {}
+    wanted = {"doctor": built_in, "words": built_in, "tiny": not built_in, "pair": config.model_type == "bert",
+              "marks": built_in or name == "bert"}
+    cases, runs = {}, []
     for case, (text, pair) in TEXTS.items():
         if not wanted.get(case, True):
             continue
@@ -274,6 +332,7 @@ def golden(folder, name):
         words = [-1 if w is None else w for w in encoded.word_ids]
         special = np.array([s is None for s in encoded.sequence_ids])
         pair_start = encoded.type_ids.index(1) if pair else len(ids)
+        texts = [tokenizer.decode([i], skip_special_tokens=False).strip() for i in encoded.ids]
         inputs = {"input_ids": torch.tensor([encoded.ids])}
         if config.model_type == "bert":
             inputs["token_type_ids"] = torch.tensor([encoded.type_ids])
@@ -290,12 +349,20 @@ def golden(folder, name):
         pairs = [(4, 5, 13, 4), (3, 0, 9, 8), (5, 7, 16, 0), (0, 2, 6, 6)] if case == "doctor" else \
             [(0, 0, n - 1, n // 2), (last, heads - 1, n // 2, 0), (last, heads // 2, n - 1, n - 1)]
         of = dict(text=text, pair=pair, ids=ids.tolist(), chains=[chain(run, *p) for p in pairs],
-                  neuron=neuron(run, *pairs[0][:3]), measures=measures(run, ids, special))
+                  neuron=neuron(run, *pairs[0][:3]), measures=measures(run, ids, special, texts))
+        if built_in or name == "bert":
+            of["measures_with_first_row"] = measures(run, ids, special, texts, True)
+            if not pair:
+                runs.append((run, of))
         if case in ("words", "tiny", "pair") and name in MAPS_OF:
             l, h = pairs[1][:2]
             of["maps"] = dict(layer=l, head=h, **maps(run, l, h, special, words, pair_start))
         cases[case] = of
-    return dict(model=name, cases=cases)
+    out = dict(model=name, cases=cases)
+    for key in ("measures", "measures_with_first_row") if runs else ():
+        tables = [of[key] for _, of in runs]
+        out["averages" + key[len("measures"):]] = averages([run for run, _ in runs], tables, key != "measures")
+    return out
 
 
 def main():

@@ -2,6 +2,7 @@
 // What must hold of a trace whatever the model: the tiny fixtures of every family, each with its own tokenizer.
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
+#include "headlight/trace/weights.h"
 #include "naive_summary.h"
 #include "novella.h"
 
@@ -75,10 +76,19 @@ TEST_P(Families, SummariesAreThoseOfThePatterns) {
     for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {
         for (std::int64_t head = 0; head < c.n_heads; ++head) {
             const at::Tensor rows = pattern_rows(*trace, Layer(layer), Head(head), 0, trace->tokens()).contiguous();
-            Example e{trace->encoding().ids, trace->encoding().special, {}, c.causal};
+            const at::Tensor values = tensor(*trace, {Hook::v, Layer(layer)}).select(1, head / (c.n_heads / c.n_kv_heads));
+            const at::Tensor written = at::mm(values, attention_weights(*trace->model(), Layer(layer)).w_o.select(0, head));
+            const at::Tensor norms = written.square().sum(1).sqrt().contiguous();
+            Example e{.ids = trace->encoding().ids,
+                      .special = trace->encoding().special,
+                      .pattern = {},
+                      .causal = c.causal,
+                      .punctuation = text::punctuation(*tokenizer_, trace->encoding()),
+                      .value_norms = {norms.data_ptr<float>(), norms.data_ptr<float>() + norms.numel()}};
             e.pattern.assign(rows.data_ptr<float>(), rows.data_ptr<float>() + rows.numel());
             SCOPED_TRACE(testing::Message() << "L" << layer << "H" << head);
-            expect_equal(trace->summary(Layer(layer), Head(head)), naive_summary(e), 1e-6);
+            expect_equal(trace->summary(Layer(layer), Head(head)), naive_summary(e), 2e-6);
+            expect_equal(trace->summary(Layer(layer), Head(head), true), naive_summary(e, true), 2e-6);
             EXPECT_EQ(trace->pooled(Layer(layer), Head(head)).max, e.pattern);  // short: a cell is a pair
         }
     }

@@ -25,6 +25,9 @@ Example make_example(std::int64_t tokens, bool causal, unsigned seed, std::int64
     for (std::size_t i = 0; i < n; ++i) {
         e.ids.push_back(static_cast<std::int64_t>(random() % static_cast<unsigned>(vocabulary)));
         e.special.push_back(i == 0 || (!causal && i + 1 == n));
+        e.punctuation.period_or_comma.push_back(random() % 5 == 0);
+        e.punctuation.any.push_back(e.punctuation.period_or_comma.back() || random() % 7 == 0);
+        e.value_norms.push_back(static_cast<float>(random() % 1000) / 300.0F);
         const std::size_t legal = causal ? i + 1 : n;
         std::vector<double> w(legal);
         double sum = 0;
@@ -36,13 +39,15 @@ Example make_example(std::int64_t tokens, bool causal, unsigned seed, std::int64
 
 struct Results {
     PooledPattern pooled;
-    HeadSummary summary;
+    HeadSummaries summaries;
+    HeadSummary& summary = summaries.usual;
 };
 
 Results run_blocks(const Example& e, std::int64_t block, bool backwards = false, bool short_rows = false) {
     Results r;
-    const TextFacts facts = TextFacts::of(e.ids, e.special, e.causal);
-    HeadAccumulator head(facts, r.pooled, r.summary);
+    const TextFacts facts = TextFacts::of(e.ids, e.special, e.causal, e.punctuation);
+    HeadAccumulator head(facts, r.pooled, r.summaries);
+    if (!e.value_norms.empty()) head.set_value_norms(e.value_norms);
     std::vector<std::int64_t> starts;
     for (std::int64_t first = 0; first < e.tokens(); first += block) starts.push_back(first);
     if (backwards) std::reverse(starts.begin(), starts.end());
@@ -59,11 +64,9 @@ TEST(HeadKernels, SummaryEqualsTheFormulas) {
         for (const std::int64_t tokens : {2, 5, 17, 128, 300, 700}) {
             SCOPED_TRACE(testing::Message() << tokens << (causal ? " causal" : " both ways"));
             const Example e = make_example(tokens, causal, 7U + static_cast<unsigned>(tokens), tokens > 5 ? 40 : 2);
-            const HeadSummary expected = naive_summary(e), got = run_blocks(e, 64).summary;
-            if (std::isnan(expected.induction))
-                EXPECT_TRUE(std::isnan(got.induction));
-            else
-                expect_equal(got, expected, 2e-6);
+            const Results got = run_blocks(e, 64);
+            expect_equal(got.summaries.usual, naive_summary(e), 2e-6);
+            expect_equal(got.summaries.with_first_row, naive_summary(e, true), 2e-6);
         }
     }
 }
@@ -102,8 +105,9 @@ TEST(HeadKernels, OrderOfBlocksAndThreadsDoNotMatter) {
                   cut = run_blocks(e, 64, false, true);
     Results threaded;
     {
-        const TextFacts facts = TextFacts::of(e.ids, e.special, e.causal);
-        HeadAccumulator head(facts, threaded.pooled, threaded.summary);
+        const TextFacts facts = TextFacts::of(e.ids, e.special, e.causal, e.punctuation);
+        HeadAccumulator head(facts, threaded.pooled, threaded.summaries);
+        head.set_value_norms(e.value_norms);
         std::vector<std::thread> threads;
         for (std::int64_t part = 0; part < 3; ++part) {
             threads.emplace_back([&, part] {
@@ -136,6 +140,64 @@ TEST(HeadKernels, ShortTextsHaveGapsNotZeros) {
     Example no_repeat = make_example(4, true, 2);
     no_repeat.ids = {1, 2, 3, 4};
     EXPECT_TRUE(std::isnan(run_blocks(no_repeat, 8).summary.induction));
+}
+
+TEST(HeadKernels, WithTheFirstRowOneTokenLooksAtItself) {
+    const HeadSummary s = run_blocks(make_example(1, true, 1), 8).summaries.with_first_row;
+    EXPECT_EQ(s.entropy, 0.0);
+    EXPECT_EQ(s.entropy_uniform, 0.0);
+    EXPECT_EQ(s.share_self, 1.0);
+    EXPECT_TRUE(std::isnan(s.share_previous));
+    EXPECT_TRUE(std::isnan(s.previous_token));
+    EXPECT_TRUE(std::isnan(s.top1_minus_top2));
+}
+
+/// Both ways, four keys, every row the same.
+Example four_keys(const std::vector<float>& row) {
+    Example e;
+    e.causal = false;
+    e.ids = {1, 2, 3, 4};
+    e.special = {false, false, false, false};
+    for (int i = 0; i < 4; ++i) e.pattern.insert(e.pattern.end(), row.begin(), row.end());
+    return e;
+}
+
+TEST(HeadKernels, SmoothedEntropyOfOneHotAndUniformRows) {
+    EXPECT_NEAR(run_blocks(four_keys({0, 1, 0, 0}), 4).summary.entropy_smoothed, 0.000869745, 1e-7);
+    const HeadSummary uniform = run_blocks(four_keys({0.25F, 0.25F, 0.25F, 0.25F}), 4).summary;
+    EXPECT_NEAR(uniform.entropy, std::log(4.0), 1e-6);
+    EXPECT_NEAR(uniform.entropy_smoothed, std::log(4.0), 1e-6);
+    EXPECT_DOUBLE_EQ(uniform.entropy_uniform, std::log(4.0));
+}
+
+TEST(HeadKernels, NextTokenHeadDividesByAllTokens) {
+    Example e = four_keys({0, 0, 0, 0});
+    for (const std::size_t i : {0U, 1U, 2U}) e.pattern[i * 4 + i + 1] = 1;
+    e.pattern[15 - 3] = 1;  // the last row looks at the first token
+    const HeadSummary s = run_blocks(e, 2).summary;
+    EXPECT_DOUBLE_EQ(s.share_next, 0.75);
+    EXPECT_DOUBLE_EQ(s.share_self, 0.0);
+    EXPECT_DOUBLE_EQ(s.previous_token, 0.0);
+}
+
+TEST(HeadKernels, SeparatorsCountAsManyAsThereAre) {
+    // [CLS] a [SEP] b [SEP]: separators look at separators, the others at [CLS]
+    Example e;
+    e.causal = false;
+    e.ids = {1, 5, 2, 6, 2};
+    e.special = {true, false, true, false, true};
+    e.pattern.assign(25, 0.0F);
+    for (const std::size_t i : {2U, 4U}) e.pattern[i * 5 + 2] = e.pattern[i * 5 + 4] = 0.5F;
+    for (const std::size_t i : {0U, 1U, 3U}) e.pattern[i * 5] = 1;
+    const HeadSummary s = run_blocks(e, 3).summary;
+    EXPECT_DOUBLE_EQ(s.sep_to_sep, 1.0);
+    EXPECT_DOUBLE_EQ(s.other_to_sep, 0.0);
+    EXPECT_DOUBLE_EQ(s.share_sep, 0.4);
+    EXPECT_DOUBLE_EQ(s.share_cls, 0.6);
+    EXPECT_TRUE(std::isnan(s.vw_share_first)) << "no values are known";
+    Example only_special = four_keys({0.5F, 0.5F, 0, 0});
+    only_special.special = {true, true, true, true};
+    EXPECT_DOUBLE_EQ(run_blocks(only_special, 4).summary.share_special, 1.0);
 }
 
 TEST(HeadKernels, KnownHeads) {

@@ -2,6 +2,7 @@
 // The numbers of a head as docs/measures.md defines them, over a whole pattern, with nothing clever.
 #pragma once
 
+#include "headlight/text/tokenizer.h"
 #include "headlight/trace/trace.h"
 
 #include <gtest/gtest.h>
@@ -16,6 +17,8 @@ struct Example {
     std::vector<bool> special;
     std::vector<float> pattern;  ///< [T, T]
     bool causal = true;
+    text::Punctuation punctuation;
+    std::vector<float> value_norms;  ///< empty: not known
     std::int64_t tokens() const { return static_cast<std::int64_t>(ids.size()); }
     double p(std::int64_t i, std::int64_t j) const {
         return static_cast<double>(pattern[static_cast<std::size_t>(i * tokens() + j)]);
@@ -23,19 +26,34 @@ struct Example {
 };
 
 /// methods.md's formulas, one by one, over the whole matrix.
-inline HeadSummary naive_summary(const Example& e) {
-    const std::int64_t n = e.tokens(), row0 = e.causal ? 1 : 0;
+inline HeadSummary naive_summary(const Example& e, bool with_first_row = false) {
+    const std::int64_t n = e.tokens(), row0 = e.causal && !with_first_row ? 1 : 0;
+    const bool framed = !e.causal && e.special[0];
     HeadSummary s;
-    double rows = 0, repeats = 0;
+    double rows = 0, repeats = 0, with_previous = 0, with_two = 0, sep_rows = 0, weighted = 0;
+    const auto flag = [](const std::vector<bool>& flags, std::int64_t j) {
+        return !flags.empty() && flags[static_cast<std::size_t>(j)];
+    };
+    for (const float norm : e.value_norms) s.value_norm += static_cast<double>(norm) / static_cast<double>(n);
     for (std::int64_t i = row0; i < n; ++i) {
         rows += 1;
         double top1 = -1, top2 = -1;
         std::int64_t argmax = -1;
         bool repeat = false;
+        const std::int64_t legal = e.causal ? i + 1 : n;
+        double scaled = 0, to_sep = 0, smoothed = 0, to_special = 0;
         double induction = 0, duplicate = 0;
         for (std::int64_t j = 0; j < n; ++j) {
             const double p = e.p(i, j);
             if (p > 0) s.entropy -= p * std::log(p);
+            const double q = 0.9999 * p + 0.0001 / static_cast<double>(legal);
+            if (j < legal) smoothed -= q * std::log(q);
+            if (flag(e.punctuation.period_or_comma, j)) s.share_punctuation += p;
+            if (flag(e.punctuation.any, j)) s.share_any_punctuation += p;
+            const double norm = e.value_norms.empty() ? 0.0 : static_cast<double>(e.value_norms[static_cast<std::size_t>(j)]);
+            scaled += p * norm;
+            if (flag(e.special, j)) to_special += p * norm;
+            if (flag(e.special, j) && !(framed && j == 0)) to_sep += p;
             s.mean_distance += p * static_cast<double>(std::abs(i - j));
             if (j == i) s.share_self += p;
             if (j == i - 1) s.share_previous += p;
@@ -57,7 +75,31 @@ inline HeadSummary naive_summary(const Example& e) {
             }
             if (j > 0 && j - 1 < i && id(j - 1) == id(i)) induction += p;
         }
-        s.top1_minus_top2 += top1 - top2;
+        s.entropy_smoothed += smoothed;
+        s.entropy_uniform += std::log(static_cast<double>(legal));
+        if (i == 0) s.entropy_cls = smoothed;
+        if (i > 0) {
+            with_previous += 1;
+            s.previous_token += e.p(i, i - 1);
+        }
+        if (legal > 1) {
+            with_two += 1;
+            s.top1_minus_top2 += top1 - top2;
+        }
+        s.share_same_token += duplicate;
+        s.weighted_value_norm += scaled;
+        if (scaled > 0) {
+            const auto norm = [&](std::int64_t j) { return static_cast<double>(e.value_norms[static_cast<std::size_t>(j)]); };
+            weighted += 1;
+            s.vw_share_first += e.p(i, 0) * norm(0) / scaled;
+            s.vw_share_self += e.p(i, i) * norm(i) / scaled;
+            s.vw_share_special += to_special / scaled;
+        }
+        s.share_sep += to_sep;
+        if (flag(e.special, i) && !(framed && i == 0)) {
+            sep_rows += 1;
+            s.sep_to_sep += to_sep;
+        }
         s.argmax_self += argmax == i ? 1 : 0;
         s.argmax_first += argmax == 0 ? 1 : 0;
         if (repeat) {
@@ -66,28 +108,68 @@ inline HeadSummary naive_summary(const Example& e) {
             s.duplicate_token += duplicate;
         }
     }
-    for (double* x : {&s.entropy, &s.mean_distance, &s.share_self, &s.share_previous, &s.share_next, &s.share_first,
-                      &s.share_special, &s.top1_minus_top2, &s.argmax_self, &s.argmax_first})
+    const double nan = std::nan("");
+    s.share_cls = framed ? s.share_first : nan;
+    s.entropy_cls = framed ? s.entropy_cls : nan;
+    if (e.causal || sep_rows == 0) {
+        s.share_sep = s.sep_to_sep = s.other_to_sep = nan;
+    } else {
+        s.other_to_sep = (s.share_sep - s.sep_to_sep) / (rows - sep_rows);
+        s.sep_to_sep /= sep_rows;
+    }
+    if (e.value_norms.empty()) s.value_norm = s.weighted_value_norm = nan;
+    for (double* x : {&s.entropy, &s.entropy_smoothed, &s.entropy_uniform, &s.mean_distance, &s.share_self,
+                      &s.share_previous, &s.share_next, &s.share_first, &s.share_special, &s.share_punctuation,
+                      &s.share_any_punctuation, &s.share_same_token, &s.argmax_self, &s.argmax_first, &s.share_cls,
+                      &s.share_sep, &s.weighted_value_norm})
         *x /= rows;
+    s.top1_minus_top2 /= with_two;
+    s.previous_token /= with_previous;
     s.induction /= repeats;
     s.duplicate_token /= repeats;
+    for (double* x : {&s.vw_share_first, &s.vw_share_self, &s.vw_share_special}) *x /= weighted;
     return s;
 }
 
+/// Gaps must be gaps in both.
 inline void expect_equal(const HeadSummary& a, const HeadSummary& b, double tolerance) {
-    EXPECT_NEAR(a.entropy, b.entropy, tolerance);
-    EXPECT_NEAR(a.mean_distance, b.mean_distance, tolerance * 100);
-    EXPECT_NEAR(a.share_self, b.share_self, tolerance);
-    EXPECT_NEAR(a.share_previous, b.share_previous, tolerance);
-    EXPECT_NEAR(a.share_next, b.share_next, tolerance);
-    EXPECT_NEAR(a.share_first, b.share_first, tolerance);
-    EXPECT_NEAR(a.share_special, b.share_special, tolerance);
-    EXPECT_NEAR(a.top1_minus_top2, b.top1_minus_top2, tolerance);
-    EXPECT_NEAR(a.argmax_self, b.argmax_self, tolerance);
-    EXPECT_NEAR(a.argmax_first, b.argmax_first, tolerance);
-    EXPECT_NEAR(a.max_weight, b.max_weight, tolerance);
-    EXPECT_NEAR(a.induction, b.induction, tolerance);
-    EXPECT_NEAR(a.duplicate_token, b.duplicate_token, tolerance);
+    using S = HeadSummary;
+    const std::pair<const char*, double S::*> numbers[] = {
+        {"entropy", &S::entropy},
+        {"entropy_smoothed", &S::entropy_smoothed},
+        {"entropy_uniform", &S::entropy_uniform},
+        {"mean_distance", &S::mean_distance},
+        {"share_self", &S::share_self},
+        {"share_previous", &S::share_previous},
+        {"share_next", &S::share_next},
+        {"share_first", &S::share_first},
+        {"share_special", &S::share_special},
+        {"share_punctuation", &S::share_punctuation},
+        {"share_any_punctuation", &S::share_any_punctuation},
+        {"share_same_token", &S::share_same_token},
+        {"top1_minus_top2", &S::top1_minus_top2},
+        {"argmax_self", &S::argmax_self},
+        {"argmax_first", &S::argmax_first},
+        {"max_weight", &S::max_weight},
+        {"vw_share_first", &S::vw_share_first},
+        {"vw_share_self", &S::vw_share_self},
+        {"vw_share_special", &S::vw_share_special},
+        {"value_norm", &S::value_norm},
+        {"weighted_value_norm", &S::weighted_value_norm},
+        {"induction", &S::induction},
+        {"previous_token", &S::previous_token},
+        {"duplicate_token", &S::duplicate_token},
+        {"share_cls", &S::share_cls},
+        {"share_sep", &S::share_sep},
+        {"sep_to_sep", &S::sep_to_sep},
+        {"other_to_sep", &S::other_to_sep},
+        {"entropy_cls", &S::entropy_cls}};
+    for (const auto& [name, member] : numbers) {
+        if (std::isnan(b.*member))
+            EXPECT_TRUE(std::isnan(a.*member)) << name;
+        else
+            EXPECT_NEAR(a.*member, b.*member, member == &S::mean_distance ? 100 * tolerance : tolerance) << name;
+    }
 }
 
 }  // namespace headlight::trace::testing_support

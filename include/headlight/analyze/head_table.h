@@ -24,6 +24,7 @@ struct MeasureInfo {
 /// Values of all measures for all heads; NaN where a measure does not exist for this text.
 struct HeadTable {
     std::int64_t n_layers = 0, n_heads = 0;
+    std::int64_t n_kv_heads = 0;  ///< heads of a group read one key/value head
     std::vector<MeasureInfo> measures;
     std::vector<Eigen::MatrixXd> values;  ///< per measure [layer, head]
 
@@ -32,8 +33,35 @@ struct HeadTable {
 
 /// The measures of HeadTable without values: ids, titles, definitions, units (docs/measures.md).
 const std::vector<MeasureInfo>& head_measures();
-/// From the summaries that the run left. Error when the run kept no overview.
-HeadTable head_table(const trace::Trace&);
+struct HeadTableOptions {
+    bool with_first_row = false;  ///< row 0 of a causal model counts in the means, though it can only look at itself
+};
+/// From the summaries that the run left, and its z and resid_pre for the updates (NaN when it kept none). Error when the
+/// run kept no overview. `variability` needs several texts: NaN here.
+HeadTable head_table(const trace::Trace&, const HeadTableOptions& = {});
+
+/// Means over texts, each of weight one; a text in which a measure does not exist does not count in its mean.
+class HeadAverages {
+public:
+    explicit HeadAverages(HeadTableOptions options = {}) : options_(options) {}
+    /// Error for a trace of another model's shape, and as head_table().
+    void add(const trace::Trace&);
+    std::int64_t texts() const noexcept { return static_cast<std::int64_t>(tokens_.size()); }
+    /// With `variability` (Vig & Belinkov 2019) over the first 10 tokens, where at least two texts have them.
+    /// Error when nothing was added.
+    HeadTable table() const;
+
+private:
+    void add_corner(const trace::Trace&);
+    double variability(std::int64_t head) const;
+
+    HeadTableOptions options_;
+    bool causal_ = true;
+    HeadTable sums_;
+    std::vector<Eigen::MatrixXd> counts_;
+    std::vector<std::int64_t> tokens_;         ///< of each text
+    std::vector<std::vector<float>> corners_;  ///< of each text: [layer * head, 10, 10], 0 where it has no tokens
+};
 
 /// A question about heads: "induction > 0.3 and entropy < 1", "layer = 4 or not (share_first >= 0.5)".
 /// Comparisons < <= > >= = != of a measure, `layer` or `head` with a number, in either order; not before and before or;

@@ -29,6 +29,9 @@ public:
     /// `text` must be UTF-8 (Error with the byte offset otherwise). `pair` is sentence B.
     Encoding encode(std::string_view text, std::optional<std::string_view> pair = std::nullopt,
                     bool add_special_tokens = true) const;
+    /// Token ids instead of a text, for probes of random tokens: what a template adds comes around them, offsets are
+    /// {0, 0}, every token is its own word. Error for an id without a string, with its place.
+    Encoding encode_ids(const std::vector<std::int64_t>& ids, bool add_special_tokens = true) const;
 
     std::int64_t vocab_size() const noexcept;  ///< with added tokens: highest id + 1
     std::optional<std::int64_t> id_of(std::string_view token) const;
@@ -48,6 +51,13 @@ private:
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };
+
+/// Which tokens are punctuation, without the white space at their ends. Special tokens never are.
+struct Punctuation {
+    std::vector<bool> period_or_comma;  ///< "." or ",": what Clark et al. 2019 count
+    std::vector<bool> any;              ///< nothing but characters of Unicode's category P
+};
+Punctuation punctuation(const Tokenizer&, const Encoding&);
 
 /// The label to show for one token: "·the", "⏎", "ing" + continuation mark.
 struct TokenLabel {

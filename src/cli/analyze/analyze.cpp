@@ -9,7 +9,7 @@ constexpr Command kAnalyses[] = {
     {"analyze heads",
      "Every measure of every head on a text: entropy, distances, shares, induction.",
      {"headlight analyze heads novella-7m --text \"The doctor asked the nurse.\" --out heads.csv",
-      "headlight analyze heads novella-7m --text-file chapter.txt --out heads.json"},
+      "headlight analyze heads novella-7m --texts sentences.txt --out heads.json"},
      define_analyze_heads},
     {"analyze focus",
      "What a head's scores are made of: position, query bias and content.",

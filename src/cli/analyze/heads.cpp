@@ -2,7 +2,9 @@
 #include "cli/analyze/analyses.h"
 #include "cli/result_file.h"
 #include "cli/run_text.h"
+#include "cli/text_list.h"
 #include "headlight/analyze/head_table.h"
+#include "headlight/base/error.h"
 
 namespace headlight::cli {
 namespace {
@@ -10,26 +12,60 @@ namespace {
 struct Options {
     ModelArgument model;
     TextArguments text;
+    TextList texts;
     ComputeOptions compute;
     ResultFile out;
+    bool include_first_row = false;
 };
+
+/// What the measures are made of, and no more: long texts fit.
+trace::CapturePlan plan() {
+    return {.globs = {"*.hook_pattern", "*.hook_z", "*.hook_resid_pre"}, .overview = true};
+}
+
+analyze::HeadTable of_texts(const Options& o, std::vector<std::pair<std::string, std::string>>& facts,
+                            const Console& console) {
+    const std::vector<TextList::Line> lines = o.texts.lines();
+    Loaded loaded = load_model(o.model, o.compute, console);
+    analyze::HeadAverages averages({.with_first_row = o.include_first_row});
+    for (const TextList::Line& line : lines) {
+        loaded.prompt = {.text = line.text};
+        o.texts.naming(line, [&] { averages.add(*run_loaded(loaded, plan(), console)); });
+    }
+    facts = facts_of(*loaded.model);
+    facts.emplace_back("dtype", o.compute.dtype);
+    facts.emplace_back("texts", o.texts.path);
+    facts.emplace_back("documents", std::to_string(lines.size()));
+    return averages.table();
+}
 
 int heads(const Options& o, const Console& console) {
     o.out.check();
-    const auto trace = run_loaded(load_for_run(o.model, o.text, o.compute, console), {}, console);
-    const analyze::HeadTable measured = analyze::head_table(*trace);
-    Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(*trace)};
+    Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = {}};
+    analyze::HeadTable measured;
+    if (o.texts.given()) {
+        measured = of_texts(o, result.facts, console);
+    } else {
+        const auto trace = run_loaded(load_for_run(o.model, o.text, o.compute, console), plan(), console);
+        measured = analyze::head_table(*trace, {.with_first_row = o.include_first_row});
+        result.facts = facts_of(*trace);
+    }
+    result.facts.emplace_back("first_row_of_causal_models", o.include_first_row ? "included" : "left out");
     result.table.columns = {"layer", "head"};
     for (const analyze::MeasureInfo& measure : measured.measures) {
         result.table.columns.push_back(measure.id);
         result.definitions.emplace_back(measure.id, measure.definition);
     }
+    result.table.columns.emplace_back("kv_head");
+    result.definitions.emplace_back("kv_head", "The key/value head that this query head reads.");
+    const std::int64_t group = measured.n_heads / std::max<std::int64_t>(1, measured.n_kv_heads);
     for (std::int64_t layer = 0; layer < measured.n_layers; ++layer)
         for (std::int64_t head = 0; head < measured.n_heads; ++head) {
             auto& row = result.table.rows.emplace_back();
             row.emplace_back(layer);
             row.emplace_back(head);
             for (const Eigen::MatrixXd& values : measured.values) row.emplace_back(values(layer, head));
+            row.emplace_back(head / group);
         }
     o.out.write(result, console);
     return 0;
@@ -41,6 +77,9 @@ Action define_analyze_heads(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->text.add(definition);
+    options->texts.add(definition, options->text);
+    definition.app->add_flag("--include-first-row", options->include_first_row,
+                             "causal models: the first token counts in the means, though it can only look at itself");
     options->out.add(definition);
     options->compute.add(definition);
     return [options, console = definition.console] { return heads(*options, *console); };

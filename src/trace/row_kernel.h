@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The inner loop over one row of a pattern: everything that needs each weight once.
+#pragma once
+
+#include <cstdint>
+
+namespace headlight::trace {
+
+constexpr int kRowLanes = 16;  ///< floats a step
+
+struct RowInput {
+    const float* row = nullptr;  ///< n weights
+    std::int64_t n = 0;
+    std::int64_t readable = 0;      ///< floats that may be read from row
+    const float* factor = nullptr;  ///< one for each key, with room for a whole step behind the last
+    float floor = 0;                ///< what smoothing adds to every weight, 0.0001 / keys
+};
+
+/// Maxima and sums down the columns; with room for a whole step behind the last.
+struct RowColumns {
+    float* max = nullptr;
+    float* sum = nullptr;
+};
+
+struct RowNumbers {
+    double sum = 0;       ///< sum p
+    double index = 0;     ///< sum p j
+    double plogp = 0;     ///< sum p ln p
+    double smoothed = 0;  ///< sum q ln q, q = 0.9999 p + floor
+    double scaled = 0;    ///< sum p factor
+    float largest = 0, second = 0;
+};
+
+/// Adds one row to the columns and its numbers to `out`. Floats are summed over at most 256 keys, these in float64.
+void row_pass(const RowInput&, const RowColumns&, RowNumbers& out);
+
+}  // namespace headlight::trace
