@@ -2,11 +2,13 @@
 #include "cli/bench_measures.h"
 
 #include "cli/offscreen.h"
+#include "headlight/analyze/head_table.h"
 #include "headlight/figure/benchmark.h"
 #include "headlight/text/tokenizer.h"
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <functional>
 
 namespace headlight::cli {
@@ -21,6 +23,20 @@ double milliseconds(const std::function<void()>& work) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
+/// "VmRSS:" or "VmHWM:" of this process.
+double memory_mb(const std::string& name) {
+    std::ifstream in("/proc/self/status");
+    for (std::string word; in >> word;) {
+        double kilobytes = 0;
+        if (word == name && in >> kilobytes) return kilobytes / 1e3;
+    }
+    return 0;
+}
+
+void reset_peak() {
+    std::ofstream("/proc/self/clear_refs") << "5";
+}
+
 }  // namespace
 
 std::vector<Measured> measure_figures(const trace::BenchmarkOptions& options, const CancelToken& cancel) {
@@ -32,6 +48,44 @@ std::vector<Measured> measure_figures(const trace::BenchmarkOptions& options, co
             out.push_back({"ui", tokens, timing.view + ", " + timing.what, timing.median_ms, "ms"});
             out.push_back({"ui", tokens, timing.view + ", " + timing.what + ", worst", timing.worst_ms, "ms"});
         }
+    }
+    return out;
+}
+
+std::vector<Measured> measure_heads(const trace::BenchmarkOptions& options, const CancelToken& cancel) {
+    const auto model = model::Model::load(options.model_folder, {}, cancel);
+    const auto tokenizer = text::Tokenizer::load(options.model_folder);
+    const model::ModelConfig& c = model->config();
+    trace::CapturePlan plain = trace::CapturePlan::everything();
+    plain.overview = false;
+    std::vector<Measured> out;
+    for (const std::int64_t tokens : options.tokens.empty() ? std::vector<std::int64_t>{512} : options.tokens) {
+        const trace::Prompt prompt = trace::benchmark_prompt(*tokenizer, tokens);
+        const auto traced = [&] { trace::run(model, tokenizer, prompt, plain, cancel); };
+        const auto measured = [&] {
+            analyze::head_table(*trace::run(model, tokenizer, prompt, trace::CapturePlan::everything(), cancel));
+        };
+        traced();
+        const double before = memory_mb("VmRSS:");
+        reset_peak();
+        measured();
+        const double peak = memory_mb("VmHWM:") - before;
+        // In turns, so that a slow moment of the machine hits both.
+        std::vector<double> without, with, added;
+        for (int round = 0; round < std::max(1, options.repeats); ++round) {
+            cancel.throw_if_cancelled();
+            without.push_back(milliseconds(traced));
+            with.push_back(milliseconds(measured));
+        }
+        for (std::size_t i = 0; i < with.size(); ++i) added.push_back(with[i] / without[i] - 1);
+        for (std::vector<double>* values : {&without, &with, &added}) std::sort(values->begin(), values->end());
+        const std::size_t middle = with.size() / 2;
+        const double t = static_cast<double>(tokens), patterns = static_cast<double>(c.n_layers * c.n_heads) * t * t * 4;
+        out.push_back({"measures", tokens, "traced pass without measures", without[middle], "ms"});
+        out.push_back({"measures", tokens, "traced pass and every measure", with[middle], "ms"});
+        out.push_back({"measures", tokens, "every measure of every head", added[middle], "share added"});
+        out.push_back({"measures", tokens, "peak memory of pass and measures", peak, "MB"});
+        out.push_back({"measures", tokens, "all patterns at once would be", patterns / 1e6, "MB"});
     }
     return out;
 }

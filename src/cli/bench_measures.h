@@ -9,6 +9,10 @@ namespace headlight::cli {
 /// milliseconds, median and worst.
 std::vector<trace::Measured> measure_figures(const trace::BenchmarkOptions&, const CancelToken&);
 
+/// "measures": what every measure of every head costs over a traced pass that makes no overview, taken in turns, and
+/// how much memory pass and measures need at their peak.
+std::vector<trace::Measured> measure_heads(const trace::BenchmarkOptions&, const CancelToken&);
+
 /// "tokenizer": MB/s of the model's tokenizer on one thread, on made-up running text from its own vocabulary.
 std::vector<trace::Measured> measure_tokenizer(const trace::BenchmarkOptions&, const CancelToken&);
 

@@ -58,6 +58,8 @@ struct Command {
 std::span<const Command> commands();
 /// What `headlight analyze` offers; their names are two words, "analyze heads".
 std::span<const Command> analyses();
+/// The second word of an analysis: "heads".
+inline std::string_view analysis_name(const Command& analysis) { return analysis.name.substr(analysis.name.find(' ') + 1); }
 const Command& window_command();
 
 // One file each.

@@ -69,7 +69,7 @@ std::string footer_of(const Command& command) {
     if (command.name == "analyze") {
         text += "Analyses (each has its own --help):\n";
         for (const Command& each : analyses()) {
-            std::string line = "  " + std::string(each.name.substr(each.name.find(' ') + 1));
+            std::string line = "  " + std::string(analysis_name(each));
             line.resize(20, ' ');
             text += line + std::string(each.summary) + "\n";
         }

@@ -30,6 +30,24 @@ std::string command_names() {
     return joined(names);
 }
 
+std::string analysis_names() {
+    std::vector<std::string> names;
+    for (const Command& analysis : analyses()) names.emplace_back(analysis_name(analysis));
+    return joined(names);
+}
+
+/// "a b" -> "a|b", for the patterns of case.
+std::string alternatives(std::string words) {
+    for (char& c : words)
+        if (c == ' ') c = '|';
+    return words;
+}
+
+/// Names of analyses are two words: "analyze heads".
+bool is_analysis(const CommandFacts& command) {
+    return command.name.find(' ') != std::string::npos;
+}
+
 std::string bash_values(const OptionFacts& option) {
     if (!option.choices.empty())
         return "COMPREPLY=($(compgen -W " + shell_quoted(joined(option.choices)) + " -- \"$cur\"))";
@@ -53,30 +71,29 @@ std::string bash(const std::vector<CommandFacts>& all) {
         "_headlight() {\n"
         "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=\n"
         "    case ${COMP_WORDS[1]} in\n";
-    std::string names = command_names();
-    for (char& c : names)
-        if (c == ' ') c = '|';
-    out += "        " + names + ") [ \"$COMP_CWORD\" -gt 1 ] && command=${COMP_WORDS[1]} ;;\n    esac\n";
+    out += "        " + alternatives(command_names()) +
+           ") [ \"$COMP_CWORD\" -gt 1 ] && command=${COMP_WORDS[1]} ;;\n    esac\n";
+    out += "    if [ \"$command\" = analyze ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n        case ${COMP_WORDS[2]} in\n            " +
+           alternatives(analysis_names()) + ") command=\"analyze ${COMP_WORDS[2]}\" ;;\n        esac\n    fi\n";
     out += "    case $command:$prev in\n";
     for (const CommandFacts& command : all)
         for (const OptionFacts& option : command.options) {
             if (!option.takes_value()) continue;
             for (const std::string& name : option.names)
-                out += "        " + command.name + ":" + name + ") " + bash_values(option) + "; return ;;\n";
+                out += "        '" + command.name + "':" + name + ") " + bash_values(option) + "; return ;;\n";
         }
     out += "    esac\n    case $command:$cur in\n";
     for (const CommandFacts& command : all) {
         std::vector<std::string> options;
         for (const OptionFacts& option : command.options)
             options.insert(options.end(), option.names.begin(), option.names.end());
-        out += "        " + command.name + ":-*) COMPREPLY=($(compgen -W " + shell_quoted(joined(options)) +
+        out += "        '" + command.name + "':-*) COMPREPLY=($(compgen -W " + shell_quoted(joined(options)) +
                " -- \"$cur\")); return ;;\n";
     }
     out += "    esac\n    case $command in\n";
     for (const CommandFacts& command : all) {
         if (command.arguments.empty()) continue;
-        out += "        " + (command.name.empty() ? std::string("''") : command.name) + ") " +
-               bash_values(command.arguments.front()) + " ;;\n";
+        out += "        '" + command.name + "') " + bash_values(command.arguments.front()) + " ;;\n";
     }
     out += "    esac\n";
     out += "    [ \"$COMP_CWORD\" -eq 1 ] && COMPREPLY+=($(compgen -W " + shell_quoted(command_names()) +
@@ -124,15 +141,29 @@ void zsh_arguments(std::string& out, const CommandFacts& command, const std::str
     out += "\n";
 }
 
+/// The second word decides where there is one.
+void zsh_analyses(std::string& out, const std::vector<CommandFacts>& all) {
+    out += "                if (( CURRENT > 2 )); then\n                    case $words[2] in\n";
+    for (const CommandFacts& command : all) {
+        if (!is_analysis(command)) continue;
+        out += "                        " + command.name.substr(command.name.find(' ') + 1) +
+               ")\n                            shift words; (( CURRENT-- ))\n";
+        zsh_arguments(out, command, "                            ");
+        out += "                            return ;;\n";
+    }
+    out += "                    esac\n                fi\n";
+}
+
 std::string zsh(const std::vector<CommandFacts>& all) {
     std::string out = "#compdef headlight\n_headlight() {\n    local -a commands=(\n";
     for (const CommandFacts& command : all)
-        if (!command.name.empty())
+        if (!command.name.empty() && !is_analysis(command))
             out += "        " + shell_quoted(command.name + ":" + zsh_text(command.summary)) + "\n";
     out += "    )\n    if (( CURRENT > 2 )); then\n        local command=$words[2]\n        case $command in\n";
     for (const CommandFacts& command : all) {
-        if (command.name.empty()) continue;
+        if (command.name.empty() || is_analysis(command)) continue;
         out += "            " + command.name + ")\n                shift words; (( CURRENT-- ))\n";
+        if (command.name == "analyze") zsh_analyses(out, all);
         zsh_arguments(out, command, "                ");
         out += "                return ;;\n";
     }
@@ -146,8 +177,15 @@ std::string fish(const std::vector<CommandFacts>& all) {
     std::string out = "# fish completion for headlight\n";
     const std::string none = "not __fish_seen_subcommand_from " + command_names();
     for (const CommandFacts& command : all) {
-        const std::string when = command.name.empty() ? none : "__fish_seen_subcommand_from " + command.name;
-        if (!command.name.empty())
+        const std::string seen = "__fish_seen_subcommand_from ";
+        std::string when = command.name.empty() ? none : seen + command.name;
+        if (is_analysis(command)) {
+            const std::size_t space = command.name.find(' ');
+            when = seen + command.name.substr(0, space) + "; and " + seen + command.name.substr(space + 1);
+        } else if (command.name == "analyze") {
+            when += "; and not " + seen + analysis_names();
+        }
+        if (!command.name.empty() && !is_analysis(command))
             out += "complete -c headlight -n " + shell_quoted(none) + " -a " + command.name + " -d " +
                    shell_quoted(command.summary) + "\n";
         for (const OptionFacts& option : command.options) {

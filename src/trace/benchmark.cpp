@@ -51,37 +51,6 @@ std::vector<double> medians_in_turns(const std::vector<std::function<void()>>& w
     return result;
 }
 
-/// A text of exactly so many tokens: vocabulary entries that stand for themselves when written one after the other,
-/// common ones more often than rare ones, as in real text.
-Prompt prompt_of(const Subject& subject, std::int64_t tokens) {
-    Prompt prompt;
-    prompt.add_special_tokens = false;
-    std::uint64_t state = 88172645463325252ULL;
-    const auto vocabulary = static_cast<std::uint64_t>(subject.tokenizer->vocab_size());
-    std::int64_t missing = tokens;
-    while (missing > 0) {
-        std::string more;
-        for (std::int64_t i = 0; i < missing; ++i) {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            const double u = static_cast<double>(state >> 11) / 9007199254740992.0;
-            const auto id = static_cast<std::int64_t>(u * u * u * static_cast<double>(vocabulary));
-            std::string word = subject.tokenizer->bytes_of(id);
-            const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-                return c == ' ' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
-            });
-            more += (plain && word.front() == ' ' ? "" : " ") + (plain ? word : std::string("a"));
-        }
-        prompt.text += more;
-        missing = tokens - subject.tokenizer->encode(prompt.text, std::nullopt, false).size();
-    }
-    // Too many: cut at the end of the last token that fits.
-    const text::Encoding encoding = subject.tokenizer->encode(prompt.text, std::nullopt, false);
-    prompt.text.resize(static_cast<std::size_t>(encoding.offsets[static_cast<std::size_t>(tokens - 1)].end));
-    return prompt;
-}
-
 std::vector<std::int64_t> lengths(const BenchmarkOptions& options, const model::ModelConfig& c,
                                   std::vector<std::int64_t> standard) {
     std::vector<std::int64_t> result = options.tokens.empty() ? std::move(standard) : options.tokens;
@@ -100,7 +69,7 @@ std::vector<Measured> bench_forward(const BenchmarkOptions& options, const Cance
     const double product_flops = 2.0 * static_cast<double>(side * side * side);
     std::vector<Measured> found;
     for (const std::int64_t tokens : lengths(options, subject.model->config(), {512, 1024})) {
-        const Prompt prompt = prompt_of(subject, tokens);
+        const Prompt prompt = benchmark_prompt(*subject.tokenizer, tokens);
         const std::vector<double> t =
             medians_in_turns({[&] { run(subject.model, subject.tokenizer, prompt, CapturePlan::everything(), cancel); },
                               [&] { at::mm_out(product, a, b); }},
@@ -119,7 +88,7 @@ std::vector<Measured> bench_capture(const BenchmarkOptions& options, const Cance
     const Subject subject = load(options, cancel);
     std::vector<Measured> found;
     for (const std::int64_t tokens : lengths(options, subject.model->config(), {512, 1024})) {
-        const Prompt prompt = prompt_of(subject, tokens);
+        const Prompt prompt = benchmark_prompt(*subject.tokenizer, tokens);
         CapturePlan last_only;  // the pass has to hand out something
         last_only.globs = {subject.model->config().has_unembedding ? "logits" : "blocks.0.ln1.hook_scale"};
         last_only.overview = false;
@@ -141,7 +110,7 @@ std::vector<Measured> bench_memory(const BenchmarkOptions& options, const Cancel
     const Subject subject = load(options, cancel);
     std::vector<Measured> found;
     for (const std::int64_t tokens : lengths(options, subject.model->config(), {512, 1024, 2048})) {
-        const Prompt prompt = prompt_of(subject, tokens);
+        const Prompt prompt = benchmark_prompt(*subject.tokenizer, tokens);
         const auto trace = run(subject.model, subject.tokenizer, prompt, CapturePlan::everything(), cancel);
         found.push_back({"memory", tokens, "trace of every hook", static_cast<double>(trace->bytes()) / 1e6, "MB"});
     }
@@ -160,6 +129,37 @@ constexpr std::pair<const char*, Benchmark> kBenchmarks[] = {
     {"forward", bench_forward}, {"capture", bench_capture}, {"memory", bench_memory}, {"load", bench_load}};
 
 }  // namespace
+
+// Vocabulary entries that stand for themselves when written one after the other, common ones more often than rare
+// ones, as in real text.
+Prompt benchmark_prompt(const text::Tokenizer& tokenizer, std::int64_t tokens) {
+    Prompt prompt;
+    prompt.add_special_tokens = false;
+    std::uint64_t state = 88172645463325252ULL;
+    const auto vocabulary = static_cast<std::uint64_t>(tokenizer.vocab_size());
+    std::int64_t missing = tokens;
+    while (missing > 0) {
+        std::string more;
+        for (std::int64_t i = 0; i < missing; ++i) {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            const double u = static_cast<double>(state >> 11) / 9007199254740992.0;
+            const auto id = static_cast<std::int64_t>(u * u * u * static_cast<double>(vocabulary));
+            std::string word = tokenizer.bytes_of(id);
+            const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+                return c == ' ' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+            });
+            more += (plain && word.front() == ' ' ? "" : " ") + (plain ? word : std::string("a"));
+        }
+        prompt.text += more;
+        missing = tokens - tokenizer.encode(prompt.text, std::nullopt, false).size();
+    }
+    // Too many: cut at the end of the last token that fits.
+    const text::Encoding encoding = tokenizer.encode(prompt.text, std::nullopt, false);
+    prompt.text.resize(static_cast<std::size_t>(encoding.offsets[static_cast<std::size_t>(tokens - 1)].end));
+    return prompt;
+}
 
 std::vector<std::string> benchmark_names() {
     std::vector<std::string> names;
@@ -182,7 +182,7 @@ std::vector<Measured> run_benchmark(const std::string& name, const BenchmarkOpti
 std::shared_ptr<const Trace> benchmark_trace(const std::filesystem::path& model_folder, std::int64_t tokens,
                                              const CancelToken& cancel) {
     const Subject subject = load({.model_folder = model_folder, .tokens = {}}, cancel);
-    return run(subject.model, subject.tokenizer, prompt_of(subject, tokens), {}, cancel);
+    return run(subject.model, subject.tokenizer, benchmark_prompt(*subject.tokenizer, tokens), {}, cancel);
 }
 
 double forward_flops(const model::ModelConfig& c, std::int64_t tokens) {

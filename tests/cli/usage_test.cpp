@@ -26,18 +26,36 @@ TEST(Help, OfTheProgramNamesEveryCommand) {
 
 // Two real examples each: what they name must be options that the command has.
 TEST(Help, OfEveryCommandShowsTwoExamples) {
-    for (const Command& command : commands()) {
+    std::vector<Command> all(commands().begin(), commands().end());
+    all.insert(all.end(), analyses().begin(), analyses().end());
+    for (const Command& command : all) {
         const Built built = build(command, {});
         const std::string help = built.definition.app->help();
         for (const std::string_view example : command.examples) {
             EXPECT_THAT(help, HasSubstr("\n  " + std::string(example) + "\n"));
             EXPECT_THAT(std::string(example), HasSubstr("headlight " + std::string(command.name)));
             const std::string own(example.substr(0, example.find(" | ")));
+            const Command* shown = &command;
+            for (const Command& analysis : analyses())
+                if (own.starts_with("headlight " + std::string(analysis.name) + " ")) shown = &analysis;
+            const Built its = build(*shown, {});
             for (std::size_t at = own.find(" --"); at != std::string::npos; at = own.find(" --", at + 1)) {
                 const std::string option = own.substr(at + 1, own.find_first_of(" =", at + 1) - at - 1);
-                EXPECT_NE(built.definition.app->get_option_no_throw(option), nullptr) << example << ": " << option;
+                EXPECT_NE(its.definition.app->get_option_no_throw(option), nullptr) << example << ": " << option;
             }
         }
+    }
+}
+
+TEST(Help, OfAnalyzeNamesEveryAnalysis) {
+    const Outcome help = test::in_process({"analyze", "--help"});
+    EXPECT_EQ(help.code, 0);
+    for (const Command& analysis : analyses()) {
+        EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(analysis_name(analysis)) + " "));
+        EXPECT_THAT(help.out, HasSubstr(std::string(analysis.summary)));
+        const Outcome own = test::in_process({"analyze", std::string(analysis_name(analysis)), "--help"});
+        EXPECT_EQ(own.code, 0);
+        EXPECT_THAT(own.out, HasSubstr("headlight " + std::string(analysis.name) + " "));
     }
 }
 
@@ -81,6 +99,15 @@ INSTANTIATE_TEST_SUITE_P(
             "TwoTexts", {"tokenize", "novella-7m", "--text", "a", "--text-file", "b"}, "--text excludes --text-file"},
         WrongCall{"OneWordTooMany", {"tokenize", "novella-7m", "The", "--text", "x"}, "one word too many: The"},
         WrongCall{"WrongShell", {"completion", "bsh"}, "\"bsh\" is not one of bash zsh fish; did you mean bash?"},
+        WrongCall{"AnalyzeAlone", {"analyze"}, "NAME is required"},
+        WrongCall{"MisspeltAnalysis", {"analyze", "haeds", "novella-7m", "--text", "x"}, "did you mean heads?"},
+        WrongCall{"UnknownAnalysis", {"analyze", "quaternion"}, "\"quaternion\" is not one of heads"},
+        WrongCall{"OptionOfAnalysis", {"analyze", "heads", "novella-7m", "--txt", "x"}, "did you mean --text?"},
+        WrongCall{"AnalysisWithoutText", {"analyze", "heads", "novella-7m"}, "a text is needed"},
+        WrongCall{"TextAndTexts",
+                  {"analyze", "heads", "novella-7m", "--text", "x", "--texts", "f"},
+                  "--texts excludes --text"},
+        WrongCall{"AnalysisToAPicture", {"analyze", "heads", "novella-7m", "--text", "x", "--out", "a.png"}, ".csv"},
         WrongCall{"WrongBenchmark", {"bench", "forwrd"}, "did you mean forward?"},
         WrongCall{"WrongDevice", {"--device", "gpu"}, "\"gpu\" is not one of auto cpu cuda"}),
     [](const auto& c) { return std::string(c.param.name); });
@@ -115,11 +142,13 @@ TEST(IndexList, TakesNumbersAndRanges) {
 }
 
 TEST(Completion, KnowsEveryCommandAndOption) {
+    std::vector<Command> all(commands().begin(), commands().end());
+    all.insert(all.end(), analyses().begin(), analyses().end());
     for (const char* shell : {"bash", "zsh", "fish"}) {
         const Outcome script = test::in_process({"completion", shell});
         EXPECT_EQ(script.code, 0);
-        for (const Command& command : commands()) {
-            EXPECT_THAT(script.out, HasSubstr(std::string(command.name))) << shell;
+        for (const Command& command : all) {
+            EXPECT_THAT(script.out, HasSubstr(std::string(analysis_name(command)))) << shell;
             const Built built = build(command, {});
             for (const CLI::Option* option : built.definition.app->get_options())
                 for (const std::string& name : option->get_lnames())
@@ -145,6 +174,11 @@ TEST(Completion, WorksInBash) {
     EXPECT_EQ(bash_offers("headlight completion z", 2), "zsh\n");
     EXPECT_EQ(bash_offers("headlight tokenize nov", 2), "novella-7m\n");
     EXPECT_EQ(bash_offers("headlight --device c", 2), "cpu cuda\n");
+    EXPECT_EQ(bash_offers("headlight analyze hea", 2), "heads\n");
+    EXPECT_EQ(bash_offers("headlight analyze heads nov", 3), "novella-7m\n");
+    EXPECT_EQ(bash_offers("headlight analyze heads --tex", 3), "--text --text-file --texts\n");
+    EXPECT_EQ(bash_offers("headlight analyze detect novella-7m --kind ind", 5), "induction\n");
+    EXPECT_EQ(bash_offers("headlight analyze detect --include", 3), "\n") << "an option of another analysis";
 }
 
 TEST(Man, HasEveryCommandAndOption) {
@@ -153,6 +187,8 @@ TEST(Man, HasEveryCommandAndOption) {
     EXPECT_THAT(man.out, testing::StartsWith(".TH HEADLIGHT 1"));
     for (const Command& command : commands())
         EXPECT_THAT(man.out, HasSubstr(".SS " + std::string(command.name) + "\n"));
+    for (const Command& analysis : analyses())
+        EXPECT_THAT(man.out, HasSubstr(".SS " + std::string(analysis.name) + "\n"));
     EXPECT_THAT(man.out, HasSubstr("\\fB\\-\\-text\\-file\\fR"));
 }
 

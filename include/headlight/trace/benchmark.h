@@ -40,6 +40,8 @@ std::vector<std::string> benchmark_names();
 std::vector<Measured> run_benchmark(const std::string& name, const BenchmarkOptions&, const CancelToken& = {},
                                     const Progress& = {});
 
+/// A made-up text of exactly so many tokens, as every benchmark uses it.
+Prompt benchmark_prompt(const text::Tokenizer&, std::int64_t tokens);
 /// A finished run on a made-up text of exactly so many tokens, as every benchmark uses it.
 std::shared_ptr<const Trace> benchmark_trace(const std::filesystem::path& model_folder, std::int64_t tokens,
                                              const CancelToken& = {});

@@ -9,5 +9,7 @@ namespace headlight::cli {
 Action define_analyze_heads(Definition&, const Frontend&);
 Action define_analyze_focus(Definition&, const Frontend&);
 Action define_analyze_rollout(Definition&, const Frontend&);
+Action define_analyze_induction(Definition&, const Frontend&);
+Action define_analyze_detect(Definition&, const Frontend&);
 
 }  // namespace headlight::cli

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/analyze/analyses.h"
-#include "cli/nearest.h"
 
 namespace headlight::cli {
 namespace {
@@ -21,6 +20,16 @@ constexpr Command kAnalyses[] = {
      {"headlight analyze rollout novella-7m --text \"The doctor asked the nurse.\" --out r.npz",
       "headlight analyze rollout novella-7m --text \"The doctor asked the nurse.\" --flow --layer 5 --out r.csv"},
      define_analyze_rollout},
+    {"analyze induction",
+     "Induction, previous-token and duplicate-token scores of every head on random tokens, repeated.",
+     {"headlight analyze induction novella-7m --out induction.csv",
+      "headlight analyze induction novella-7m --n 100 --batch 20 --seed 7 --out induction.npz"},
+     define_analyze_induction},
+    {"analyze detect",
+     "How closely every head follows a known pattern on a text: previous token, duplicate token, induction.",
+     {"headlight analyze detect novella-7m --text \"one two one two\" --kind previous-token --out previous.csv",
+      "headlight analyze detect novella-7m --text \"one two one two\" --kind induction --measure abs"},
+     define_analyze_detect},
 };
 
 }  // namespace
@@ -29,17 +38,15 @@ std::span<const Command> analyses() {
     return kAnalyses;
 }
 
-/// `headlight analyze` alone: says what there is. An analysis is found before this by its two words.
+/// `headlight analyze` alone, or with a name that there is not: an analysis is found before this by its two words.
 Action define_analyze(Definition& definition, const Frontend&) {
     auto name = std::make_shared<std::string>();
-    definition.app->add_option("NAME", *name, "the analysis")->required();
-    definition.app->allow_extras();
-    return [name]() -> int {
-        std::vector<std::string> names;
-        for (const Command& each : analyses()) names.emplace_back(each.name.substr(each.name.find(' ') + 1));
-        const std::string near = nearest(*name, names);
-        throw UsageError("unknown analysis " + *name + (near.empty() ? "" : "; did you mean " + near + "?"));
-    };
+    std::vector<std::string> names;
+    for (const Command& each : analyses()) names.emplace_back(analysis_name(each));
+    CLI::Option* option = definition.app->add_option("NAME", *name, "the analysis")->required();
+    definition.restrict_to(option, names);
+    definition.app->allow_extras();  // what belongs to the analysis; the misspelt name is what is told
+    return [name]() -> int { throw UsageError("an option stands before the analysis: write headlight analyze " + *name); };
 }
 
 }  // namespace headlight::cli

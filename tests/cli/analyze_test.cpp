@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// headlight analyze heads, induction and detect: columns, gaps, what the files say about themselves. The numbers are
+// checked against the reference in tests/analyze.
+#include "program.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+
+namespace headlight {
+namespace {
+
+using nlohmann::json;
+using test::in_process;
+using test::Outcome;
+using test::TempFolder;
+using testing::HasSubstr;
+
+const std::string kText = "The old doctor asked the nurse to wait, because the old doctor was late.";
+
+std::vector<std::string> cells(const std::string& line) {
+    std::vector<std::string> out;
+    std::istringstream in(line + ",");
+    for (std::string cell; std::getline(in, cell, ',');) out.push_back(cell);
+    return out;
+}
+
+/// Column -> cells of all heads.
+std::map<std::string, std::vector<std::string>> columns(const std::string& csv) {
+    std::istringstream in(csv);
+    std::string line;
+    std::getline(in, line);
+    const std::vector<std::string> names = cells(line);
+    std::map<std::string, std::vector<std::string>> out;
+    while (std::getline(in, line)) {
+        const std::vector<std::string> row = cells(line);
+        EXPECT_EQ(row.size(), names.size());
+        for (std::size_t c = 0; c < names.size() && c < row.size(); ++c) out[names[c]].push_back(row[c]);
+    }
+    return out;
+}
+
+TEST(AnalyzeHeads, WritesOneRowAHeadWithTheColumnsInTheirOrder) {
+    const Outcome outcome = in_process({"analyze", "heads", "novella-7m", "--text", kText});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out,
+                testing::StartsWith(
+                    "layer,head,entropy,entropy_smoothed,entropy_uniform,mean_distance,share_self,share_previous,"
+                    "share_next,share_first,share_special,share_punctuation,share_same_token,top1_minus_top2,argmax_self,"
+                    "argmax_first,variability,update_magnitude,update_orientation,vw_share_first,vw_share_self,"
+                    "induction,previous_token,duplicate_token,"));
+    const auto table = columns(outcome.out);
+    ASSERT_EQ(table.at("layer").size(), 48U);
+    EXPECT_EQ(table.at("layer")[47], "5");
+    EXPECT_EQ(table.at("head")[47], "7");
+    EXPECT_EQ(table.at("variability")[0], "") << "one text has none";
+    EXPECT_EQ(table.at("share_sep")[0], "") << "a causal model has no [SEP]";
+    EXPECT_EQ(table.at("previous_token"), table.at("share_previous"));
+    EXPECT_GT(std::stod(table.at("share_punctuation")[0]), 0);
+}
+
+TEST(AnalyzeHeads, OneTokenHasGaps) {
+    const Outcome outcome =
+        in_process({"analyze", "heads", std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/gpt2", "--text", "a"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto table = columns(outcome.out);
+    for (const char* gap : {"entropy", "share_self", "share_previous", "top1_minus_top2", "update_magnitude", "max_weight"})
+        for (const std::string& cell : table.at(gap)) EXPECT_EQ(cell, "") << gap;
+}
+
+TEST(AnalyzeHeads, TheFirstRowCountsWhenAskedFor) {
+    const auto without = columns(in_process({"analyze", "heads", "novella-7m", "--text", kText}).out);
+    const auto with =
+        columns(in_process({"analyze", "heads", "novella-7m", "--text", kText, "--include-first-row"}).out);
+    const double n = 18;  // <s> and 17 tokens
+    for (std::size_t head = 0; head < 48; head += 7) {
+        const auto value = [&](const auto& table, const char* name) { return std::stod(table.at(name)[head]); };
+        EXPECT_NEAR(value(with, "share_self"), (value(without, "share_self") * (n - 1) + 1) / n, 1e-6);
+        EXPECT_NEAR(value(with, "entropy"), value(without, "entropy") * (n - 1) / n, 1e-6);
+        EXPECT_NEAR(value(with, "top1_minus_top2"), value(without, "top1_minus_top2"), 1e-9) << "it has no second";
+    }
+}
+
+TEST(AnalyzeHeads, SeveralTextsAreMeansOfWeightOne) {
+    const TempFolder folder;
+    const std::string other = "She waited.";
+    const auto list = folder.write("texts", kText + "\r\n\n  \n" + other + "\n");
+    const auto out = folder / "heads.json";
+    const Outcome outcome = in_process({"analyze", "heads", "novella-7m", "--texts", list, "--out", out});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const json result = json::parse(test::slurp(out));
+    EXPECT_EQ(result["facts"]["documents"], "2");
+    EXPECT_THAT(result["definitions"]["entropy_smoothed"].get<std::string>(), HasSubstr("0.9999"));
+    for (const json& name : result["columns"])
+        EXPECT_EQ(result["definitions"].contains(name), name != "layer" && name != "head") << name;
+    const auto column = [&](const char* name) {
+        return static_cast<std::size_t>(
+            std::find(result["columns"].begin(), result["columns"].end(), name) - result["columns"].begin());
+    };
+    const auto a = columns(in_process({"analyze", "heads", "novella-7m", "--text", kText}).out);
+    const auto b = columns(in_process({"analyze", "heads", "novella-7m", "--text", other}).out);
+    for (std::size_t head = 0; head < 48; head += 5) {
+        const json& row = result["rows"][head];
+        EXPECT_NEAR(row[column("entropy")].get<double>(), (std::stod(a.at("entropy")[head]) + std::stod(b.at("entropy")[head])) / 2, 1e-6);
+        EXPECT_EQ(b.at("induction")[head], "") << "nothing repeats in the second text";
+        EXPECT_NEAR(row[column("induction")].get<double>(), std::stod(a.at("induction")[head]), 1e-6);
+        EXPECT_GE(row[column("variability")].get<double>(), 0);
+        EXPECT_LE(row[column("variability")].get<double>(), 1);
+    }
+}
+
+TEST(AnalyzeHeads, MistakesInAListNameTheLine) {
+    const TempFolder folder;
+    const Outcome broken =
+        in_process({"analyze", "heads", "novella-7m", "--texts", folder.write("broken", "fine\n\n\xff\n")});
+    EXPECT_EQ(broken.code, 1);
+    EXPECT_THAT(broken.err, HasSubstr("line 3"));
+    EXPECT_THAT(broken.err, HasSubstr("UTF-8"));
+    const Outcome blank = in_process({"analyze", "heads", "novella-7m", "--texts", folder.write("blank", "\n \n")});
+    EXPECT_EQ(blank.code, 1);
+    EXPECT_THAT(blank.err, HasSubstr("one text a line"));
+    EXPECT_EQ(in_process({"analyze", "heads", "novella-7m", "--texts", folder / "absent"}).code, 1);
+}
+
+TEST(AnalyzeInduction, WritesTheProbeOfEveryHead) {
+    const std::vector<std::string> call = {"analyze", "induction", "novella-7m", "--n", "20", "--batch", "2", "--seed", "4"};
+    const Outcome outcome = in_process(call);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, testing::StartsWith("layer,head,probe_induction,probe_previous,probe_duplicate\n"));
+    const auto table = columns(outcome.out);
+    EXPECT_EQ(table.at("layer").size(), 48U);
+    EXPECT_EQ(in_process(call).out, outcome.out) << "the same seed";
+    double best = 0;
+    for (const std::string& cell : table.at("probe_induction")) best = std::max(best, std::stod(cell));
+    EXPECT_GT(best, 0.2) << "the built-in model has induction heads";
+    EXPECT_EQ(in_process({"analyze", "induction", "novella-7m", "--n", "1"}).code, 2);
+    const Outcome long_one = in_process({"analyze", "induction", "novella-7m", "--n", "100000"});
+    EXPECT_EQ(long_one.code, 1);
+    EXPECT_THAT(long_one.err, HasSubstr("vocabulary"));
+}
+
+TEST(AnalyzeDetect, ScoresEveryHead) {
+    const auto table = columns(
+        in_process({"analyze", "detect", "novella-7m", "--text", kText, "--kind", "previous-token"}).out);
+    const auto heads =
+        columns(in_process({"analyze", "heads", "novella-7m", "--text", kText, "--include-first-row"}).out);
+    for (std::size_t head = 0; head < 48; ++head)
+        EXPECT_NEAR(std::stod(table.at("score")[head]), std::stod(heads.at("share_previous")[head]), 1e-5);
+    EXPECT_EQ(in_process({"analyze", "detect", "novella-7m", "--text", kText}).code, 2);
+}
+
+}  // namespace
+}  // namespace headlight
