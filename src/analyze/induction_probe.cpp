@@ -72,6 +72,61 @@ std::vector<std::vector<std::int64_t>> probe_ids(const text::Tokenizer& tokenize
     return sequences;
 }
 
+namespace {
+
+/// One run of a sequence; position of its first random token.
+struct Sequence {
+    std::shared_ptr<const trace::Trace> trace;
+    std::int64_t first = 0;
+};
+
+class Prober {
+public:
+    Prober(std::shared_ptr<const model::Model> model, std::shared_ptr<const text::Tokenizer> tokenizer,
+           const ProbeOptions& options, const CancelToken& cancel)
+        : model_(std::move(model)), tokenizer_(std::move(tokenizer)), n_(options.n), cancel_(cancel) {}
+
+    Sequence run(const std::vector<std::int64_t>& ids) const {
+        check_length(model_->config(), tokenizer_->encode_ids(ids).size(), n_);
+        const trace::CapturePlan plan{.globs = {"*.hook_pattern"}, .overview = false};
+        const auto trace = trace::run(model_, tokenizer_, {.text = {}, .pair = {}, .ids = ids}, plan, cancel_, {});
+        const std::vector<bool>& special = trace->encoding().special;
+        return {trace, std::find(special.begin(), special.end(), false) - special.begin()};
+    }
+
+    /// Adds a head's mean over `queries` of the weight on query - back, times `share`.
+    void add(const Sequence& s, const std::vector<std::int64_t>& queries, std::int64_t back, double share,
+             Eigen::MatrixXd& to) const {
+        if (queries.empty()) return;
+        std::vector<bool> asked(static_cast<std::size_t>(s.trace->tokens()), false);
+        for (const std::int64_t q : queries) asked[static_cast<std::size_t>(q)] = true;
+        for (std::int64_t layer = 0; layer < to.rows(); ++layer)
+            for (std::int64_t head = 0; head < to.cols(); ++head) {
+                double sum = 0;
+                for_each_pattern_row(*s.trace, {Layer(layer), Head(head)}, queries.front(),
+                                     queries.back() - queries.front() + 1, [&](std::int64_t q, const float* row) {
+                                         if (asked[static_cast<std::size_t>(q)])
+                                             sum += static_cast<double>(row[q - back]);
+                                     });
+                to(layer, head) += sum / static_cast<double>(queries.size()) * share;
+            }
+    }
+
+private:
+    std::shared_ptr<const model::Model> model_;
+    std::shared_ptr<const text::Tokenizer> tokenizer_;
+    std::int64_t n_;
+    const CancelToken& cancel_;
+};
+
+std::vector<std::int64_t> range(std::int64_t first, std::int64_t end, std::int64_t step = 1) {
+    std::vector<std::int64_t> out;
+    for (std::int64_t i = first; i < end; i += step) out.push_back(i);
+    return out;
+}
+
+}  // namespace
+
 InductionProbe induction_probe(const std::shared_ptr<const model::Model>& model,
                                const std::shared_ptr<const text::Tokenizer>& tokenizer, const ProbeOptions& options,
                                const CancelToken& cancel, const Progress& progress) {
@@ -79,37 +134,36 @@ InductionProbe induction_probe(const std::shared_ptr<const model::Model>& model,
     const model::ModelConfig& c = model->config();
     InductionProbe probe;
     probe.ids = probe_ids(*tokenizer, c.vocab_size, options);
-    for (Eigen::MatrixXd* m : {&probe.induction, &probe.previous, &probe.duplicate})
-        *m = Eigen::MatrixXd::Zero(c.n_layers, c.n_heads);
-    const trace::CapturePlan plan{.globs = {"*.hook_pattern"}, .overview = false};
+    const Eigen::MatrixXd zero = Eigen::MatrixXd::Zero(c.n_layers, c.n_heads);
+    probe.induction = probe.previous = probe.duplicate = zero;
     const std::int64_t n = options.n;
-    for (std::size_t b = 0; b < probe.ids.size(); ++b) {
+    // Masks that have a token of the first copy on both sides of the one they hide.
+    const std::vector<std::int64_t> places = range(2, n - 1, 5);
+    const bool masks = !c.causal && tokenizer->mask_id() && !places.empty();
+    if (masks) probe.masked_copy = probe.masked_before = probe.masked_after = zero;
+    const Prober prober(model, tokenizer, options, cancel);
+    const double share = 1 / static_cast<double>(options.batch);
+    std::int64_t done = 0;
+    for (const std::vector<std::int64_t>& once : probe.ids) {
         cancel.throw_if_cancelled();
-        if (progress)
-            progress({"Random tokens, repeated", "sequence", static_cast<std::int64_t>(b), options.batch});
-        std::vector<std::int64_t> twice = probe.ids[b];
-        twice.insert(twice.end(), probe.ids[b].begin(), probe.ids[b].end());
-        if (b == 0) check_length(c, tokenizer->encode_ids(twice).size(), n);
-        const auto trace =
-            trace::run(model, tokenizer, {.text = {}, .pair = {}, .ids = std::move(twice)}, plan, cancel, {});
-        const std::vector<bool>& special = trace->encoding().special;
-        const std::int64_t first = std::find(special.begin(), special.end(), false) - special.begin();
-        const std::int64_t start = std::max<std::int64_t>(first, 1);
-        for (std::int64_t layer = 0; layer < c.n_layers; ++layer)
-            for (std::int64_t head = 0; head < c.n_heads; ++head) {
-                double induction = 0, previous = 0, duplicate = 0;
-                for_each_pattern_row(*trace, {Layer(layer), Head(head)}, start, first + 2 * n - start,
-                                     [&](std::int64_t q, const float* row) {
-                                         previous += static_cast<double>(row[q - 1]);
-                                         if (q < first + n) return;
-                                         induction += static_cast<double>(row[q - (n - 1)]);
-                                         duplicate += static_cast<double>(row[q - n]);
-                                     });
-                const double sequences = static_cast<double>(options.batch);
-                probe.induction(layer, head) += induction / static_cast<double>(n) / sequences;
-                probe.previous(layer, head) += previous / static_cast<double>(first + 2 * n - start) / sequences;
-                probe.duplicate(layer, head) += duplicate / static_cast<double>(n) / sequences;
-            }
+        if (progress) progress({"Random tokens, repeated", "sequence", done++, options.batch});
+        std::vector<std::int64_t> twice = once;
+        twice.insert(twice.end(), once.begin(), once.end());
+        const Sequence s = prober.run(twice);
+        const std::vector<std::int64_t> second = range(s.first + n, s.first + 2 * n);
+        prober.add(s, second, n - 1, share, probe.induction);
+        prober.add(s, second, n, share, probe.duplicate);
+        prober.add(s, range(std::max<std::int64_t>(s.first, 1), s.first + 2 * n), 1, share, probe.previous);
+        if (!masks) continue;
+        std::vector<std::int64_t> queries;
+        for (const std::int64_t place : places) {
+            twice[static_cast<std::size_t>(n + place)] = *tokenizer->mask_id();
+            queries.push_back(s.first + n + place);
+        }
+        const Sequence masked = prober.run(twice);
+        prober.add(masked, queries, n, share, probe.masked_copy);
+        prober.add(masked, queries, n + 1, share, probe.masked_before);
+        prober.add(masked, queries, n - 1, share, probe.masked_after);
     }
     return probe;
 }

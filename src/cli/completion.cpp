@@ -73,8 +73,10 @@ std::string bash(const std::vector<CommandFacts>& all) {
         "    case ${COMP_WORDS[1]} in\n";
     out += "        " + alternatives(command_names()) +
            ") [ \"$COMP_CWORD\" -gt 1 ] && command=${COMP_WORDS[1]} ;;\n    esac\n";
-    out += "    if [ \"$command\" = analyze ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n        case ${COMP_WORDS[2]} in\n            " +
-           alternatives(analysis_names()) + ") command=\"analyze ${COMP_WORDS[2]}\" ;;\n        esac\n    fi\n";
+    out +=
+        "    if [ \"$command\" = analyze ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n        case ${COMP_WORDS[2]} in\n      "
+        "      " +
+        alternatives(analysis_names()) + ") command=\"analyze ${COMP_WORDS[2]}\" ;;\n        esac\n    fi\n";
     out += "    case $command:$prev in\n";
     for (const CommandFacts& command : all)
         for (const OptionFacts& option : command.options) {

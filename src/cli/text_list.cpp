@@ -33,8 +33,10 @@ std::vector<TextList::Line> TextList::lines() const {
         at = end + 1;
     }
     if (lines.empty())
-        throw Error(ErrorFacts{
-            .problem = "there is no text in the list", .file = path, .expected = "one text a line", .found = "blank lines only"});
+        throw Error(ErrorFacts{.problem = "there is no text in the list",
+                               .file = path,
+                               .expected = "one text a line",
+                               .found = "blank lines only"});
     return lines;
 }
 

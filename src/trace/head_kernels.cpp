@@ -33,16 +33,24 @@ std::vector<std::int64_t> positions_of(const std::vector<bool>& flags) {
 }
 
 /// Numbers that are sums over rows, and become means over all of them.
-constexpr double HeadSummary::*kAdded[] = {
-    &HeadSummary::entropy,        &HeadSummary::entropy_smoothed,  &HeadSummary::mean_distance,
-    &HeadSummary::share_self,     &HeadSummary::share_previous,    &HeadSummary::share_next,
-    &HeadSummary::share_first,    &HeadSummary::share_special,     &HeadSummary::share_punctuation,
-    &HeadSummary::share_same_token, &HeadSummary::share_any_punctuation, &HeadSummary::argmax_self,
-    &HeadSummary::argmax_first,   &HeadSummary::share_sep};
+constexpr double HeadSummary::*kAdded[] = {&HeadSummary::entropy,
+                                           &HeadSummary::entropy_smoothed,
+                                           &HeadSummary::mean_distance,
+                                           &HeadSummary::share_self,
+                                           &HeadSummary::share_previous,
+                                           &HeadSummary::share_next,
+                                           &HeadSummary::share_first,
+                                           &HeadSummary::share_special,
+                                           &HeadSummary::share_punctuation,
+                                           &HeadSummary::share_same_token,
+                                           &HeadSummary::share_any_punctuation,
+                                           &HeadSummary::argmax_self,
+                                           &HeadSummary::argmax_first,
+                                           &HeadSummary::share_sep};
 /// And those that are means over some of them.
 constexpr double HeadSummary::*kAddedForSome[] = {
-    &HeadSummary::previous_token,  &HeadSummary::top1_minus_top2, &HeadSummary::induction,
-    &HeadSummary::duplicate_token, &HeadSummary::vw_share_first,  &HeadSummary::vw_share_self,
+    &HeadSummary::previous_token,   &HeadSummary::top1_minus_top2,     &HeadSummary::induction,
+    &HeadSummary::duplicate_token,  &HeadSummary::vw_share_first,      &HeadSummary::vw_share_self,
     &HeadSummary::vw_share_special, &HeadSummary::weighted_value_norm, &HeadSummary::sep_to_sep};
 
 }  // namespace

@@ -97,8 +97,8 @@ at::Tensor Recorder::visit(HookPoint point, at::Tensor tensor) {
     return tensor;
 }
 
-/// |v_j W_O^h| of every head, by v (W_O W_O^T) v^T so that nothing of [head, token, d_model] is made. In float64: where v
-/// lies along a direction that W_O shrinks, the products nearly cancel.
+/// |v_j W_O^h| of every head, by v (W_O W_O^T) v^T so that nothing of [head, token, d_model] is made. In float64: where
+/// v lies along a direction that W_O shrinks, the products nearly cancel.
 void Recorder::weigh_values(Layer layer, const at::Tensor& v) {
     const at::Tensor& w_o = model_.internals().layers[static_cast<std::size_t>(layer.value)].o.weight;
     const std::int64_t group = config_.n_heads / config_.n_kv_heads, d = config_.d_head;

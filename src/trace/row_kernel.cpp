@@ -16,7 +16,7 @@ namespace headlight::trace {
 namespace {
 
 constexpr int kLanes = kRowLanes;
-constexpr float kKept = 0.9999F;  ///< Clark et al. 2019: 0.9999 a + 0.0001 / n
+constexpr float kKept = 0.9999F;      ///< Clark et al. 2019: 0.9999 a + 0.0001 / n
 constexpr std::int64_t kChunk = 256;  ///< floats are summed over one chunk at most, chunks in float64
 using Floats [[gnu::vector_size(kLanes * sizeof(float)), gnu::aligned(4), gnu::may_alias]] = float;
 using Ints [[gnu::vector_size(kLanes * sizeof(float))]] = std::int32_t;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "analyze/traces.h"
 #include "headlight/analyze/detector.h"
+#include "analyze/traces.h"
 #include "headlight/base/error.h"
 
 #include <gtest/gtest.h>

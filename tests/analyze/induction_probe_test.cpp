@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The random-token probe, on a two-layer model whose heads are what the probe must find.
+#include "headlight/analyze/induction_probe.h"
 #include "analyze/traces.h"
 #include "headlight/analyze/head_table.h"
-#include "headlight/analyze/induction_probe.h"
 #include "headlight/base/error.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/trace/tensors.h"
@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::int64_t kPlaces = 64, kWords = 60, kWidth = kPlaces + 2 * kWords;
 
-/// GPT-2 without a working MLP. The stream has three parts: where a token stands, which token it is, and which one stands
-/// before it; each is one-hot. Layer 0 looks at the previous place and copies the token there into the third part; layer 1
-/// looks from a token at the places behind its earlier copies.
+/// GPT-2 without a working MLP. The stream has three parts: where a token stands, which token it is, and which one
+/// stands before it; each is one-hot. Layer 0 looks at the previous place and copies the token there into the third
+/// part; layer 1 looks from a token at the places behind its earlier copies.
 class Circuit {
 public:
     Circuit() {
@@ -45,7 +45,7 @@ public:
                                                     {"vocab_size", kWords},
                                                     {"layer_norm_epsilon", 1e-5},
                                                     {"tie_word_embeddings", true}}
-                                             .dump());
+                                         .dump());
         folder_.write("tokenizer.json", tokenizer().dump());
     }
     std::filesystem::path path() const { return folder_ / ""; }
@@ -78,14 +78,14 @@ private:
             constexpr float sharp = 100;
             if (layer == 0) {
                 for (std::int64_t p = 0; p < kPlaces; ++p) {
-                    w(p, p) = sharp;                                            // query: my place
-                    if (p + 1 < kPlaces) w(p, kWidth + p + 1) = 1;              // key: the place behind me
+                    w(p, p) = sharp;                                // query: my place
+                    if (p + 1 < kPlaces) w(p, kWidth + p + 1) = 1;  // key: the place behind me
                 }
                 for (std::int64_t t = 0; t < kWords; ++t) w(kPlaces + t, 2 * kWidth + t) = 1;  // value: my token
             } else {
                 for (std::int64_t t = 0; t < kWords; ++t) {
-                    w(kPlaces + t, t) = sharp;                    // query: my token
-                    w(kPlaces + kWords + t, kWidth + t) = 1;      // key: the token before me
+                    w(kPlaces + t, t) = sharp;                // query: my token
+                    w(kPlaces + kWords + t, kWidth + t) = 1;  // key: the token before me
                 }
             }
         });
@@ -103,26 +103,29 @@ private:
     static nlohmann::json tokenizer() {
         nlohmann::json vocabulary = {{"<s>", 0}};
         for (std::int64_t t = 1; t < kWords; ++t) vocabulary["w" + std::to_string(t)] = t;
-        const nlohmann::json start = {{"id", 0},         {"content", "<s>"},    {"single_word", false}, {"lstrip", false},
-                                      {"rstrip", false}, {"normalized", false}, {"special", true}};
+        const nlohmann::json start = {{"id", 0},         {"content", "<s>"}, {"single_word", false},
+                                      {"lstrip", false}, {"rstrip", false},  {"normalized", false},
+                                      {"special", true}};
         const nlohmann::json special = {{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}};
         const auto sequence = [](const char* id) { return nlohmann::json{{"Sequence", {{"id", id}, {"type_id", 0}}}}; };
-        return {{"version", "1.0"},
-                {"added_tokens", nlohmann::json::array({start})},
-                {"normalizer", nullptr},
-                {"pre_tokenizer", {{"type", "Whitespace"}}},
-                {"post_processor",
-                 {{"type", "TemplateProcessing"},
-                  {"single", nlohmann::json::array({special, sequence("A")})},
-                  {"pair", nlohmann::json::array({special, sequence("A"), sequence("B")})},
-                  {"special_tokens",
-                   {{"<s>", {{"id", "<s>"}, {"ids", nlohmann::json::array({0})}, {"tokens", nlohmann::json::array({"<s>"})}}}}}}},
-                {"model",
-                 {{"type", "WordPiece"},
-                  {"unk_token", "<s>"},
-                  {"continuing_subword_prefix", "##"},
-                  {"max_input_chars_per_word", 100},
-                  {"vocab", vocabulary}}}};
+        return {
+            {"version", "1.0"},
+            {"added_tokens", nlohmann::json::array({start})},
+            {"normalizer", nullptr},
+            {"pre_tokenizer", {{"type", "Whitespace"}}},
+            {"post_processor",
+             {{"type", "TemplateProcessing"},
+              {"single", nlohmann::json::array({special, sequence("A")})},
+              {"pair", nlohmann::json::array({special, sequence("A"), sequence("B")})},
+              {"special_tokens",
+               {{"<s>",
+                 {{"id", "<s>"}, {"ids", nlohmann::json::array({0})}, {"tokens", nlohmann::json::array({"<s>"})}}}}}}},
+            {"model",
+             {{"type", "WordPiece"},
+              {"unk_token", "<s>"},
+              {"continuing_subword_prefix", "##"},
+              {"max_input_chars_per_word", 100},
+              {"vocab", vocabulary}}}};
     }
 
     test::TempFolder folder_;
@@ -149,7 +152,9 @@ TEST(InductionProbe, FindsTheHeadsOfAHandBuiltCircuit) {
 
 TEST(InductionProbe, DrawsTheSameTokensForTheSameSeed) {
     const auto tokenizer = text::Tokenizer::load(source_folder() / "models/novella-7m");
-    const auto draw = [&](std::uint64_t seed) { return probe_ids(*tokenizer, 8192, {.n = 50, .batch = 4, .seed = seed}); };
+    const auto draw = [&](std::uint64_t seed) {
+        return probe_ids(*tokenizer, 8192, {.n = 50, .batch = 4, .seed = seed});
+    };
     const auto first = draw(5);
     EXPECT_EQ(first, draw(5));
     EXPECT_NE(first, draw(6));
@@ -199,6 +204,29 @@ TEST(InductionProbe, IsTheMeanOverThePatternsInEveryFamily) {
         EXPECT_NEAR(probe.duplicate(layer, head), duplicate, 1e-6);
         EXPECT_NEAR(probe.previous(layer, head), previous / rows, 1e-6);
     }
+}
+
+TEST(InductionProbe, ModelsThatLookBothWaysAreAskedWithMasks) {
+    const auto folder = source_folder() / "tests/fixtures/models/bert-mlm";
+    const auto model = model::Model::load(folder);
+    const auto tokenizer = text::Tokenizer::load(folder);
+    ASSERT_TRUE(tokenizer->mask_id());
+    const InductionProbe probe = induction_probe(model, tokenizer, {.n = 9, .batch = 1, .seed = 2});
+    std::vector<std::int64_t> ids = probe.ids[0];
+    ids.insert(ids.end(), probe.ids[0].begin(), probe.ids[0].end());
+    ids[9 + 2] = ids[9 + 7] = *tokenizer->mask_id();
+    const auto trace = trace::run(model, tokenizer, {.text = {}, .pair = {}, .ids = ids});
+    const at::Tensor p = trace::tensor(*trace, {model::Hook::pattern, Layer(1)})[0];
+    const auto at = [&](std::int64_t query, std::int64_t key) {
+        return p[query + 1][key + 1].item<double>();
+    };  // [CLS]
+    EXPECT_NEAR(probe.masked_copy(1, 0), (at(11, 2) + at(16, 7)) / 2, 1e-6);
+    EXPECT_NEAR(probe.masked_before(1, 0), (at(11, 1) + at(16, 6)) / 2, 1e-6);
+    EXPECT_NEAR(probe.masked_after(1, 0), (at(11, 3) + at(16, 8)) / 2, 1e-6);
+    const auto novella = source_folder() / "models/novella-7m";
+    EXPECT_EQ(induction_probe(model::Model::load(novella), text::Tokenizer::load(novella), {.n = 9, .batch = 1})
+                  .masked_copy.size(),
+              0);
 }
 
 TEST(InductionProbe, TooLongForTheModelNamesN) {

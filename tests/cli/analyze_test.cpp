@@ -47,12 +47,13 @@ std::map<std::string, std::vector<std::string>> columns(const std::string& csv) 
 TEST(AnalyzeHeads, WritesOneRowAHeadWithTheColumnsInTheirOrder) {
     const Outcome outcome = in_process({"analyze", "heads", "novella-7m", "--text", kText});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_THAT(outcome.out,
-                testing::StartsWith(
-                    "layer,head,entropy,entropy_smoothed,entropy_uniform,mean_distance,share_self,share_previous,"
-                    "share_next,share_first,share_special,share_punctuation,share_same_token,top1_minus_top2,argmax_self,"
-                    "argmax_first,variability,update_magnitude,update_orientation,vw_share_first,vw_share_self,"
-                    "induction,previous_token,duplicate_token,"));
+    EXPECT_THAT(
+        outcome.out,
+        testing::StartsWith(
+            "layer,head,entropy,entropy_smoothed,entropy_uniform,mean_distance,share_self,share_previous,"
+            "share_next,share_first,share_special,share_punctuation,share_same_token,top1_minus_top2,argmax_self,"
+            "argmax_first,variability,update_magnitude,update_orientation,vw_share_first,vw_share_self,"
+            "induction,previous_token,duplicate_token,"));
     const auto table = columns(outcome.out);
     ASSERT_EQ(table.at("layer").size(), 48U);
     EXPECT_EQ(table.at("layer")[47], "5");
@@ -64,11 +65,12 @@ TEST(AnalyzeHeads, WritesOneRowAHeadWithTheColumnsInTheirOrder) {
 }
 
 TEST(AnalyzeHeads, OneTokenHasGaps) {
-    const Outcome outcome =
-        in_process({"analyze", "heads", std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/gpt2", "--text", "a"});
+    const Outcome outcome = in_process(
+        {"analyze", "heads", std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/gpt2", "--text", "a"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto table = columns(outcome.out);
-    for (const char* gap : {"entropy", "share_self", "share_previous", "top1_minus_top2", "update_magnitude", "max_weight"})
+    for (const char* gap :
+         {"entropy", "share_self", "share_previous", "top1_minus_top2", "update_magnitude", "max_weight"})
         for (const std::string& cell : table.at(gap)) EXPECT_EQ(cell, "") << gap;
 }
 
@@ -98,14 +100,15 @@ TEST(AnalyzeHeads, SeveralTextsAreMeansOfWeightOne) {
     for (const json& name : result["columns"])
         EXPECT_EQ(result["definitions"].contains(name), name != "layer" && name != "head") << name;
     const auto column = [&](const char* name) {
-        return static_cast<std::size_t>(
-            std::find(result["columns"].begin(), result["columns"].end(), name) - result["columns"].begin());
+        return static_cast<std::size_t>(std::find(result["columns"].begin(), result["columns"].end(), name) -
+                                        result["columns"].begin());
     };
     const auto a = columns(in_process({"analyze", "heads", "novella-7m", "--text", kText}).out);
     const auto b = columns(in_process({"analyze", "heads", "novella-7m", "--text", other}).out);
     for (std::size_t head = 0; head < 48; head += 5) {
         const json& row = result["rows"][head];
-        EXPECT_NEAR(row[column("entropy")].get<double>(), (std::stod(a.at("entropy")[head]) + std::stod(b.at("entropy")[head])) / 2, 1e-6);
+        EXPECT_NEAR(row[column("entropy")].get<double>(),
+                    (std::stod(a.at("entropy")[head]) + std::stod(b.at("entropy")[head])) / 2, 1e-6);
         EXPECT_EQ(b.at("induction")[head], "") << "nothing repeats in the second text";
         EXPECT_NEAR(row[column("induction")].get<double>(), std::stod(a.at("induction")[head]), 1e-6);
         EXPECT_GE(row[column("variability")].get<double>(), 0);
@@ -127,7 +130,8 @@ TEST(AnalyzeHeads, MistakesInAListNameTheLine) {
 }
 
 TEST(AnalyzeInduction, WritesTheProbeOfEveryHead) {
-    const std::vector<std::string> call = {"analyze", "induction", "novella-7m", "--n", "20", "--batch", "2", "--seed", "4"};
+    const std::vector<std::string> call = {"analyze", "induction", "novella-7m", "--n", "20",
+                                           "--batch", "2",         "--seed",     "4"};
     const Outcome outcome = in_process(call);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, testing::StartsWith("layer,head,probe_induction,probe_previous,probe_duplicate\n"));
@@ -144,8 +148,8 @@ TEST(AnalyzeInduction, WritesTheProbeOfEveryHead) {
 }
 
 TEST(AnalyzeDetect, ScoresEveryHead) {
-    const auto table = columns(
-        in_process({"analyze", "detect", "novella-7m", "--text", kText, "--kind", "previous-token"}).out);
+    const auto table =
+        columns(in_process({"analyze", "detect", "novella-7m", "--text", kText, "--kind", "previous-token"}).out);
     const auto heads =
         columns(in_process({"analyze", "heads", "novella-7m", "--text", kText, "--include-first-row"}).out);
     for (std::size_t head = 0; head < 48; ++head)

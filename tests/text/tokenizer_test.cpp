@@ -99,6 +99,46 @@ TEST(Tokenizer, VocabularyLookups) {
     EXPECT_EQ(t.description(), "byte-level BPE, 8192 entries");
 }
 
+TEST(Tokenizer, IdsGetWhatATemplateAdds) {
+    const auto bert = Tokenizer::load(HEADLIGHT_SOURCE_DIR "/tests/fixtures/text/wordpiece");
+    const Encoding typed = bert->encode("the the");
+    const Encoding e = bert->encode_ids({typed.ids[1], typed.ids[2]});
+    EXPECT_EQ(e.ids, typed.ids);
+    EXPECT_EQ(e.tokens, typed.tokens);
+    EXPECT_EQ(e.special, typed.special);
+    EXPECT_EQ(e.type_ids, typed.type_ids);
+    EXPECT_THAT(e.words, ElementsAre(-1, 0, 1, -1));
+    EXPECT_THAT(e.offsets, testing::Each(ByteRange{0, 0}));
+    EXPECT_THAT(bert->encode_ids({typed.ids[1]}, false).ids, ElementsAre(typed.ids[1]));
+    EXPECT_EQ(novella()->encode_ids({300, 301}).ids.size(), 3U) << "<s>";
+    for (const std::int64_t wrong : {std::int64_t{-1}, std::int64_t{8192}, std::int64_t{1} << 40}) {
+        try {
+            novella()->encode_ids({300, wrong});
+            FAIL() << wrong;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.facts().item, "token 1");
+            EXPECT_EQ(error.facts().found, std::to_string(wrong));
+        }
+    }
+}
+
+TEST(Punctuation, PeriodsAndCommasAreClarksAndTheRestIsCountedApart) {
+    const Encoding e = novella()->encode("Wait, he said; \u201cnow!\u201d.");
+    const Punctuation marks = punctuation(*novella(), e);
+    std::string clark, any;
+    for (std::size_t i = 0; i < e.ids.size(); ++i) {
+        if (marks.period_or_comma[i]) clark += novella()->bytes_of(e.ids[i]);
+        if (marks.any[i]) any += novella()->bytes_of(e.ids[i]) + "|";
+    }
+    EXPECT_EQ(clark.substr(0, 1), ",");
+    EXPECT_THAT(any, testing::StartsWith(",|;|"));
+    EXPECT_THAT(any, HasSubstr("!"));
+    EXPECT_FALSE(marks.any[0]) << "<s>";
+    const auto bert = Tokenizer::load(HEADLIGHT_SOURCE_DIR "/tests/fixtures/text/wordpiece");
+    const Encoding framed = bert->encode(".");
+    EXPECT_EQ(punctuation(*bert, framed).any, (std::vector<bool>{false, true, false})) << "[SEP] is no punctuation";
+}
+
 TEST(Tokenizer, ThreadsAgree) {
     const std::string text = "It was a dark night; the old doctor’s carriage came late, and nobody knew why.";
     const Encoding expected = novella()->encode(text);

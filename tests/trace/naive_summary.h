@@ -50,7 +50,8 @@ inline HeadSummary naive_summary(const Example& e, bool with_first_row = false) 
             if (j < legal) smoothed -= q * std::log(q);
             if (flag(e.punctuation.period_or_comma, j)) s.share_punctuation += p;
             if (flag(e.punctuation.any, j)) s.share_any_punctuation += p;
-            const double norm = e.value_norms.empty() ? 0.0 : static_cast<double>(e.value_norms[static_cast<std::size_t>(j)]);
+            const double norm =
+                e.value_norms.empty() ? 0.0 : static_cast<double>(e.value_norms[static_cast<std::size_t>(j)]);
             scaled += p * norm;
             if (flag(e.special, j)) to_special += p * norm;
             if (flag(e.special, j) && !(framed && j == 0)) to_sep += p;
@@ -89,7 +90,9 @@ inline HeadSummary naive_summary(const Example& e, bool with_first_row = false) 
         s.share_same_token += duplicate;
         s.weighted_value_norm += scaled;
         if (scaled > 0) {
-            const auto norm = [&](std::int64_t j) { return static_cast<double>(e.value_norms[static_cast<std::size_t>(j)]); };
+            const auto norm = [&](std::int64_t j) {
+                return static_cast<double>(e.value_norms[static_cast<std::size_t>(j)]);
+            };
             weighted += 1;
             s.vw_share_first += e.p(i, 0) * norm(0) / scaled;
             s.vw_share_self += e.p(i, i) * norm(i) / scaled;
@@ -118,10 +121,10 @@ inline HeadSummary naive_summary(const Example& e, bool with_first_row = false) 
         s.sep_to_sep /= sep_rows;
     }
     if (e.value_norms.empty()) s.value_norm = s.weighted_value_norm = nan;
-    for (double* x : {&s.entropy, &s.entropy_smoothed, &s.entropy_uniform, &s.mean_distance, &s.share_self,
-                      &s.share_previous, &s.share_next, &s.share_first, &s.share_special, &s.share_punctuation,
-                      &s.share_any_punctuation, &s.share_same_token, &s.argmax_self, &s.argmax_first, &s.share_cls,
-                      &s.share_sep, &s.weighted_value_norm})
+    for (double* x :
+         {&s.entropy, &s.entropy_smoothed, &s.entropy_uniform, &s.mean_distance, &s.share_self, &s.share_previous,
+          &s.share_next, &s.share_first, &s.share_special, &s.share_punctuation, &s.share_any_punctuation,
+          &s.share_same_token, &s.argmax_self, &s.argmax_first, &s.share_cls, &s.share_sep, &s.weighted_value_norm})
         *x /= rows;
     s.top1_minus_top2 /= with_two;
     s.previous_token /= with_previous;
@@ -134,36 +137,35 @@ inline HeadSummary naive_summary(const Example& e, bool with_first_row = false) 
 /// Gaps must be gaps in both.
 inline void expect_equal(const HeadSummary& a, const HeadSummary& b, double tolerance) {
     using S = HeadSummary;
-    const std::pair<const char*, double S::*> numbers[] = {
-        {"entropy", &S::entropy},
-        {"entropy_smoothed", &S::entropy_smoothed},
-        {"entropy_uniform", &S::entropy_uniform},
-        {"mean_distance", &S::mean_distance},
-        {"share_self", &S::share_self},
-        {"share_previous", &S::share_previous},
-        {"share_next", &S::share_next},
-        {"share_first", &S::share_first},
-        {"share_special", &S::share_special},
-        {"share_punctuation", &S::share_punctuation},
-        {"share_any_punctuation", &S::share_any_punctuation},
-        {"share_same_token", &S::share_same_token},
-        {"top1_minus_top2", &S::top1_minus_top2},
-        {"argmax_self", &S::argmax_self},
-        {"argmax_first", &S::argmax_first},
-        {"max_weight", &S::max_weight},
-        {"vw_share_first", &S::vw_share_first},
-        {"vw_share_self", &S::vw_share_self},
-        {"vw_share_special", &S::vw_share_special},
-        {"value_norm", &S::value_norm},
-        {"weighted_value_norm", &S::weighted_value_norm},
-        {"induction", &S::induction},
-        {"previous_token", &S::previous_token},
-        {"duplicate_token", &S::duplicate_token},
-        {"share_cls", &S::share_cls},
-        {"share_sep", &S::share_sep},
-        {"sep_to_sep", &S::sep_to_sep},
-        {"other_to_sep", &S::other_to_sep},
-        {"entropy_cls", &S::entropy_cls}};
+    const std::pair<const char*, double S::*> numbers[] = {{"entropy", &S::entropy},
+                                                           {"entropy_smoothed", &S::entropy_smoothed},
+                                                           {"entropy_uniform", &S::entropy_uniform},
+                                                           {"mean_distance", &S::mean_distance},
+                                                           {"share_self", &S::share_self},
+                                                           {"share_previous", &S::share_previous},
+                                                           {"share_next", &S::share_next},
+                                                           {"share_first", &S::share_first},
+                                                           {"share_special", &S::share_special},
+                                                           {"share_punctuation", &S::share_punctuation},
+                                                           {"share_any_punctuation", &S::share_any_punctuation},
+                                                           {"share_same_token", &S::share_same_token},
+                                                           {"top1_minus_top2", &S::top1_minus_top2},
+                                                           {"argmax_self", &S::argmax_self},
+                                                           {"argmax_first", &S::argmax_first},
+                                                           {"max_weight", &S::max_weight},
+                                                           {"vw_share_first", &S::vw_share_first},
+                                                           {"vw_share_self", &S::vw_share_self},
+                                                           {"vw_share_special", &S::vw_share_special},
+                                                           {"value_norm", &S::value_norm},
+                                                           {"weighted_value_norm", &S::weighted_value_norm},
+                                                           {"induction", &S::induction},
+                                                           {"previous_token", &S::previous_token},
+                                                           {"duplicate_token", &S::duplicate_token},
+                                                           {"share_cls", &S::share_cls},
+                                                           {"share_sep", &S::share_sep},
+                                                           {"sep_to_sep", &S::sep_to_sep},
+                                                           {"other_to_sep", &S::other_to_sep},
+                                                           {"entropy_cls", &S::entropy_cls}};
     for (const auto& [name, member] : numbers) {
         if (std::isnan(b.*member))
             EXPECT_TRUE(std::isnan(a.*member)) << name;

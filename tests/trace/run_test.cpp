@@ -171,6 +171,22 @@ TEST(Run, ATextWithNothingInItIsAnError) {
     EXPECT_THAT(error_of([] { run(nullptr, nullptr, {.text = "a", .pair = {}}); }), HasSubstr("model"));
 }
 
+TEST(Run, TakesTokenIdsInsteadOfAText) {
+    const Novella& n = Novella::get();
+    const auto typed = n.run(kSentence);
+    const auto& all = typed->encoding().ids;
+    const std::vector<std::int64_t> ids(all.begin() + 1, all.end());  // <s> comes by itself
+    const auto trace = run(n.model, n.tokenizer, {.text = {}, .pair = {}, .ids = ids});
+    EXPECT_EQ(trace->encoding().ids, all);
+    EXPECT_TRUE(at::equal(tensor(*trace, {Hook::logits, Layer(0)}), tensor(*typed, {Hook::logits, Layer(0)})));
+    EXPECT_EQ(trace->text_a(), "");
+    EXPECT_EQ(trace->labels().size(), all.size());
+    EXPECT_THAT(error_of([&] { run(n.model, n.tokenizer, {.text = "a", .pair = {}, .ids = ids}); }),
+                HasSubstr("not both"));
+    EXPECT_THAT(error_of([&] { run(n.model, n.tokenizer, {.text = {}, .pair = {}, .ids = {7, 99999}}); }),
+                HasSubstr("token 1"));
+}
+
 TEST(Run, OneTokenWorks) {
     const Novella& n = Novella::get();
     const auto trace = run(n.model, n.tokenizer, {.text = "a", .pair = {}, .add_special_tokens = false});

@@ -24,6 +24,10 @@ struct InductionProbe {
     Eigen::MatrixXd induction;  ///< a_q,q-(n-1) over q of the second copy: what came after the token the last time
     Eigen::MatrixXd previous;   ///< a_q,q-1 over all q of both copies that have a token before them
     Eigen::MatrixXd duplicate;  ///< a_q,q-n over q of the second copy: the same token in the first
+    /// Models that look both ways and have a mask token, empty in others. Such a model can see the answer in the second
+    /// copy, so every fifth token there is masked: from the mask q to q-n, where the hidden token stands in the first
+    /// copy, and to the places before and after that.
+    Eigen::MatrixXd masked_copy, masked_before, masked_after;
     std::vector<std::vector<std::int64_t>> ids;  ///< the n tokens of each sequence
 };
 
@@ -33,9 +37,10 @@ struct InductionProbe {
 /// Errors: n below 2, batch below 1, a vocabulary with fewer tokens than n.
 std::vector<std::vector<std::int64_t>> probe_ids(const text::Tokenizer&, std::int64_t vocabulary, const ProbeOptions&);
 
-/// Runs the model once for each sequence, with what the tokenizer puts around a text (<s>, [CLS] and [SEP]).
-/// Errors: as probe_ids(); more tokens than the model takes.
-InductionProbe induction_probe(const std::shared_ptr<const model::Model>&, const std::shared_ptr<const text::Tokenizer>&,
-                               const ProbeOptions& = {}, const CancelToken& = {}, const Progress& = {});
+/// Runs the model once for each sequence (with masks twice), with what the tokenizer puts around a text (<s>, [CLS] and
+/// [SEP]). Errors: as probe_ids(); more tokens than the model takes.
+InductionProbe induction_probe(const std::shared_ptr<const model::Model>&,
+                               const std::shared_ptr<const text::Tokenizer>&, const ProbeOptions& = {},
+                               const CancelToken& = {}, const Progress& = {});
 
 }  // namespace headlight::analyze

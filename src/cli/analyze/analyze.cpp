@@ -46,7 +46,8 @@ Action define_analyze(Definition& definition, const Frontend&) {
     CLI::Option* option = definition.app->add_option("NAME", *name, "the analysis")->required();
     definition.restrict_to(option, names);
     definition.app->allow_extras();  // what belongs to the analysis; the misspelt name is what is told
-    return [name]() -> int { throw UsageError("an option stands before the analysis: write headlight analyze " + *name); };
+    return
+        [name]() -> int { throw UsageError("an option stands before the analysis: write headlight analyze " + *name); };
 }
 
 }  // namespace headlight::cli

@@ -32,9 +32,9 @@ int detect(const Options& o, const Console& console) {
     result.facts.emplace_back("measure", o.measure);
     result.facts.emplace_back("exclude_first", options.exclude_first ? "yes" : "no");
     result.facts.emplace_back("exclude_current", options.exclude_current ? "yes" : "no");
-    result.definitions = {{"score", o.measure == "abs"
-                                        ? "1 - mean over all queries of sum_j |a_ij - d_ij|, d the pattern of such a head."
-                                        : "Share of the attention of all queries that is where such a head has it."}};
+    result.definitions = {
+        {"score", o.measure == "abs" ? "1 - mean over all queries of sum_j |a_ij - d_ij|, d the pattern of such a head."
+                                     : "Share of the attention of all queries that is where such a head has it."}};
     result.table.columns = {"layer", "head", "score"};
     for (Eigen::Index layer = 0; layer < scores.rows(); ++layer)
         for (Eigen::Index head = 0; head < scores.cols(); ++head)
@@ -49,8 +49,9 @@ Action define_analyze_detect(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->text.add(definition);
-    definition.add_choice("--kind", options->kind, {"previous-token", "duplicate-token", "induction"},
-                          "the kind of head that is looked for")
+    definition
+        .add_choice("--kind", options->kind, {"previous-token", "duplicate-token", "induction"},
+                    "the kind of head that is looked for")
         ->required();
     definition.add_choice("--measure", options->measure, {"mul", "abs"},
                           "mul: share of the attention that fits; abs: 1 minus the mean difference");

@@ -4,6 +4,8 @@
 #include "cli/run_text.h"
 #include "headlight/analyze/induction_probe.h"
 
+#include <tuple>
+
 namespace headlight::cli {
 namespace {
 
@@ -27,18 +29,30 @@ int induction(const Options& o, const Console& console) {
     result.facts.emplace_back("seed", std::to_string(o.probe.seed));
     result.definitions = {
         {"probe_induction",
-         "Mean over the second copy of a_q,q-(n-1): the weight on what followed the token the first time (Olsson 2022)."},
+         "Mean over the second copy of a_q,q-(n-1): the weight on what followed the token the first time (Olsson "
+         "2022)."},
         {"probe_previous", "Mean over both copies of a_q,q-1."},
         {"probe_duplicate", "Mean over the second copy of a_q,q-n: the weight on the same token in the first copy."},
         {"ids", "The n random tokens of each sequence, which were repeated once."}};
     result.table.columns = {"layer", "head", "probe_induction", "probe_previous", "probe_duplicate"};
+    std::vector<const Eigen::MatrixXd*> columns = {&probe.induction, &probe.previous, &probe.duplicate};
+    if (probe.masked_copy.size() > 0) {
+        const std::string masked = "Every fifth token of the second copy masked: mean over the masks of the weight on ";
+        for (const auto& [name, values, place] :
+             {std::tuple("probe_masked_copy", &probe.masked_copy, "the hidden token's place in the first copy."),
+              std::tuple("probe_masked_before", &probe.masked_before, "the place before it."),
+              std::tuple("probe_masked_after", &probe.masked_after, "the place after it.")}) {
+            result.table.columns.emplace_back(name);
+            result.definitions.emplace_back(name, masked + place);
+            columns.push_back(values);
+        }
+    }
     for (Eigen::Index layer = 0; layer < probe.induction.rows(); ++layer)
         for (Eigen::Index head = 0; head < probe.induction.cols(); ++head) {
             auto& row = result.table.rows.emplace_back();
             row.emplace_back(std::int64_t{layer});
             row.emplace_back(std::int64_t{head});
-            for (const Eigen::MatrixXd* scores : {&probe.induction, &probe.previous, &probe.duplicate})
-                row.emplace_back((*scores)(layer, head));
+            for (const Eigen::MatrixXd* scores : columns) row.emplace_back((*scores)(layer, head));
         }
     figure::NamedArray ids{"ids", {o.probe.batch, o.probe.n}, {}};
     for (const auto& sequence : probe.ids)
