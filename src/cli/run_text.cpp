@@ -22,22 +22,22 @@ Loaded load_tokenizer(const std::filesystem::path& folder, const ComputeOptions&
     return loaded;
 }
 
-void load_weights(Loaded& loaded, const std::filesystem::path& folder, const ComputeOptions& compute,
-                  const Console& console) {
+}  // namespace
+
+std::shared_ptr<const model::Model> load_model(const std::filesystem::path& folder, const ComputeOptions& compute,
+                                               const CancelToken& cancel, const Console& console) {
     const model::ComputeType dtype = compute.dtype == "float64"    ? model::ComputeType::float64
                                      : compute.dtype == "bfloat16" ? model::ComputeType::bfloat16
                                                                    : model::ComputeType::float32;
-    loaded.model =
-        model::Model::load(folder, {.dtype = dtype, .device = compute.device}, loaded.cancel, console.progress());
+    auto model = model::Model::load(folder, {.dtype = dtype, .device = compute.device}, cancel, console.progress());
     console.clear_progress();
+    return model;
 }
-
-}  // namespace
 
 Loaded load_model(const ModelArgument& model_argument, const ComputeOptions& compute, const Console& console) {
     const std::filesystem::path folder = model_argument.folder();
     Loaded loaded = load_tokenizer(folder, compute);
-    load_weights(loaded, folder, compute, console);
+    loaded.model = load_model(folder, compute, loaded.cancel, console);
     return loaded;
 }
 
@@ -49,7 +49,7 @@ Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& te
     Loaded loaded = load_tokenizer(folder, compute);
     loaded.prompt = prompt;
     loaded.tokens();  // a text that cannot be read is told before the weights are
-    load_weights(loaded, folder, compute, console);
+    loaded.model = load_model(folder, compute, loaded.cancel, console);
     return loaded;
 }
 
