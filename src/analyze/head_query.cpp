@@ -241,8 +241,7 @@ private:
 
     /// The word, and a token by its text or position.
     std::string place(const char* word, std::vector<Position>& positions) {
-        if (!is(word))
-            fail_at(now(), std::string("The word \"") + word + "\" is missing", "attention from `a` to `b`");
+        if (!is(word)) fail_at(now(), std::string("The word \"") + word + "\" is missing", "attention from `a` to `b`");
         ++at_;
         const Token& token = now();
         if (token.kind == Kind::number) {
@@ -323,7 +322,8 @@ bool HeadQuery::matches(const HeadTable& table, HeadId id) const {
         if (measure == "layer") return static_cast<double>(id.layer.value);
         if (measure == "head") return static_cast<double>(id.head.value);
         for (const Term& term : terms_)
-            if (term.id == measure) return term.values.size() > 0 ? term.values(id.layer.value, id.head.value) : not_a_number;
+            if (term.id == measure)
+                return term.values.size() > 0 ? term.values(id.layer.value, id.head.value) : not_a_number;
         const Eigen::MatrixXd* values = table.find(measure);
         return values ? (*values)(id.layer.value, id.head.value) : not_a_number;
     };
@@ -344,9 +344,9 @@ bool HeadQuery::matches(const HeadTable& table, HeadId id) const {
 HeadTable HeadQuery::with_terms(const HeadTable& table) const {
     HeadTable out = table;
     for (const Term& term : terms_) {
-        const std::string definition =
-            std::string("Largest ") + (term.weighted ? "value-weighted weight (Kobayashi 2020)" : "weight") +
-            " over the pairs of these tokens, on this text.";
+        const std::string definition = std::string("Largest ") +
+                                       (term.weighted ? "value-weighted weight (Kobayashi 2020)" : "weight") +
+                                       " over the pairs of these tokens, on this text.";
         out.measures.push_back({term.id, term.title, definition, "share", 0, 1});
         const bool known = term.values.size() > 0;
         out.values.push_back(known ? term.values

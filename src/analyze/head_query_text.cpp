@@ -136,7 +136,7 @@ private:
 /// Lower case, split at everything that is neither letter nor digit, without words that name nothing: people write
 /// "share to first token" for "share on the first token".
 Words words_of(std::string_view text) {
-    static constexpr std::array<std::string_view, 9> fillers = {"on",     "to",    "the",   "of",   "a",
+    static constexpr std::array<std::string_view, 9> fillers = {"on",     "to",    "the",   "of",  "a",
                                                                 "tokens", "token", "score", "from"};
     Words all, kept;
     std::string word;

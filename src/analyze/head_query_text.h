@@ -45,7 +45,7 @@ public:
 
 private:
     struct Name {
-        std::string id, title;                        ///< lower case
+        std::string id, title;  ///< lower case
         std::vector<std::string> id_words, title_words;
     };
     std::vector<Name> names_;

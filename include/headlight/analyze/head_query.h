@@ -71,8 +71,8 @@ std::vector<HeadId> ranked_heads(const HeadTable&, const HeadQuery&, std::string
 /// The heads that do not match, by layer, then head.
 std::vector<HeadId> heads_left_out(const HeadTable&, const HeadQuery&);
 
-/// Positions of the tokens that read `typed`, without the mark of a leading space and in any case; else of the pieces of
-/// the words that read so; else none.
+/// Positions of the tokens that read `typed`, without the mark of a leading space and in any case; else of the pieces
+/// of the words that read so; else none.
 std::vector<Position> tokens_called(const trace::Trace&, std::string_view typed);
 
 /// Largest weight from any of `from` to any of `to`, [layer, head]; `weighted` as in HeadQuery::Term. A pair that a
