@@ -61,7 +61,7 @@ Picture grab_window(MainWindow& window, const std::filesystem::path& folder, con
 
 Picture write_view(MainWindow& window, const std::filesystem::path& folder, const std::string& theme, const View& view) {
     figure::ExportOptions output;
-    output.style = style_for(Appearance::instance().theme(), window.document().options());
+    output.style = style_for(Appearance::instance().theme(), window.document());
     const auto selection = without_hover(window.document().selection().get());
     const Recipe recipe = recipe_for(window.document().trace(), view, selection, window.document().options());
     const auto request = request_for(recipe, selection, output);

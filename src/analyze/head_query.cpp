@@ -1,139 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // HeadQuery: the expression is turned into reverse Polish by the shunting-yard method, which needs no recursion, so
 // that no text can exhaust the stack.
+#include "headlight/analyze/head_query.h"
+
+#include "analyze/head_query_text.h"
 #include "headlight/analyze/head_table.h"
 #include "headlight/base/error.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <optional>
 #include <utility>
 
 namespace headlight::analyze {
 namespace {
 
 using Node = HeadQuery::Node;
+using Term = HeadQuery::Term;
+using Token = QueryToken;
+using Kind = QueryToken::Kind;
 
-struct Token {
-    enum class Kind { name, number, comparison, open, close, end } kind = Kind::end;
-    std::string text;  ///< lower case
-    double number = 0;
-    std::int64_t column = 1;
-};
-
-[[noreturn]] void fail(const std::string& what, const Token& at, const std::string& expected,
-                       const std::string& hint = {}) {
-    throw Error(ErrorFacts{.problem = what,
-                           .item = "column " + std::to_string(at.column),
-                           .expected = expected,
-                           .found = at.kind == Token::Kind::end ? "the end" : "\"" + at.text + "\"",
-                           .hint = hint});
-}
-
-bool is_letter(char c) {
-    return (c >= 'a' && c <= 'z') || c == '_' || (static_cast<unsigned char>(c) & 0x80) != 0;
-}
-bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-bool is_space(char c) {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-class Lexer {
-public:
-    explicit Lexer(std::string_view text) : text_(text) {
-        std::transform(text_.begin(), text_.end(), text_.begin(),
-                       [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    }
-
-    Token next() {
-        while (at_ < text_.size() && is_space(text_[at_])) ++at_;
-        Token token;
-        token.column = column();
-        if (at_ == text_.size()) return token;
-        const char c = text_[at_];
-        if (is_letter(c)) {
-            const std::size_t begin = at_;
-            while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
-            token.kind = Token::Kind::name;
-            token.text = text_.substr(begin, at_ - begin);
-        } else if (is_digit(c) || c == '.' || c == '-' || c == '+') {
-            number(token);
-        } else if (c == '(' || c == ')') {
-            token.kind = c == '(' ? Token::Kind::open : Token::Kind::close;
-            token.text = text_.substr(at_++, 1);
-        } else {
-            comparison(token);
-        }
-        return token;
-    }
-
-private:
-    /// 1-based, counted in characters, not bytes.
-    std::int64_t column() {
-        for (; counted_ < at_; ++counted_)
-            if ((static_cast<unsigned char>(text_[counted_]) & 0xC0) != 0x80) ++characters_;
-        return characters_ + 1;
-    }
-
-    void number(Token& token) {
-        token.kind = Token::Kind::number;
-        const char* begin = text_.data() + at_ + (text_[at_] == '+' ? 1 : 0);
-        const auto result = std::from_chars(begin, text_.data() + text_.size(), token.number);
-        const auto length = static_cast<std::size_t>(result.ptr - (text_.data() + at_));
-        token.text = text_.substr(at_, std::max<std::size_t>(length, 1));
-        if (result.ec != std::errc{}) fail("Not a number", token, "a number such as 0.3");
-        at_ += length;
-    }
-
-    void comparison(Token& token) {
-        static constexpr std::array<std::string_view, 7> operators = {"<=", ">=", "!=", "==", "<", ">", "="};
-        for (const std::string_view op : operators) {
-            if (text_.compare(at_, op.size(), op) != 0) continue;
-            token.kind = Token::Kind::comparison;
-            token.text = op == "==" ? "=" : std::string(op);
-            at_ += op.size();
-            return;
-        }
-        token.kind = Token::Kind::comparison;
-        token.text = text_.substr(at_, 1);
-        fail("Not understood in a question about heads", token,
-             "a measure, a number, < <= > >= = !=, and, or, not, ( or )");
-    }
-
-    std::string text_;
-    std::size_t at_ = 0;
-    std::size_t counted_ = 0;  ///< bytes that characters_ counts
-    std::int64_t characters_ = 0;
-};
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i + 1);
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({row[j + 1] + 1, row[j] + 1, changed});
-        }
-    }
-    return row.back();
-}
-
-/// The known name closest to what was typed; a name that begins or ends with it counts as close ("self" -> share_self).
-std::string nearest(const std::vector<std::string>& names, const std::string& typed) {
-    const auto cost = [&](const std::string& name) {
-        const bool part = typed.size() >= 3 && name.find(typed) != std::string::npos;
-        return part ? std::size_t{1} : edit_distance(name, typed);
-    };
-    return *std::min_element(names.begin(), names.end(),
-                             [&](const std::string& a, const std::string& b) { return cost(a) < cost(b); });
-}
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 bool compare(double value, const std::string& op, double number) {
     if (std::isnan(value) || std::isnan(number)) return false;
@@ -153,29 +42,68 @@ std::string mirrored(const std::string& op) {
     return op;
 }
 
+std::string listed(const std::vector<std::string>& ids) {
+    std::string out;
+    for (const std::string& id : ids) out += (out.empty() ? "" : ", ") + id;
+    return out;
+}
+
+/// The one measure that is meant; else the Error at `at`.
+std::string sole(const MeasureNames& names, const MeasureNames::Found& found, const std::string& words,
+                 const Token& at) {
+    if (found.ids.size() == 1) return found.ids.front();
+    if (found.ids.empty())
+        fail_at(at, "No such measure", "the name of a measure, layer or head",
+                "Did you mean " + names.nearest(words) + "?");
+    fail_at(at, "More than one measure is called so", "one of " + listed(found.ids));
+}
+
+/// "l3h5": a head; "l3": a layer.
+struct NamedHead {
+    std::int64_t layer = 0;
+    std::optional<std::int64_t> head;
+};
+std::optional<NamedHead> named_head(const std::string& word) {
+    const auto number = [](const char*& at, const char* end) -> std::optional<std::int64_t> {
+        std::int64_t value = 0;
+        const auto result = std::from_chars(at, end, value);
+        if (result.ec != std::errc{} || value < 0) return std::nullopt;
+        at = result.ptr;
+        return value;
+    };
+    if (word.size() < 2 || word[0] != 'l') return std::nullopt;
+    const char *at = word.data() + 1, *end = word.data() + word.size();
+    const auto layer = number(at, end);
+    if (!layer) return std::nullopt;
+    if (at == end) return NamedHead{*layer, std::nullopt};
+    if (*at++ != 'h') return std::nullopt;
+    const auto head = number(at, end);
+    if (!head || at != end) return std::nullopt;
+    return NamedHead{*layer, head};
+}
+
 class Parser {
 public:
-    Parser(std::string_view text, std::vector<std::string> names) : lexer_(text), names_(std::move(names)) {
-        advance();
-    }
+    Parser(std::string_view text, const HeadTable& table, const trace::Trace* trace)
+        : tokens_(query_tokens(text)), names_(table), table_(table), trace_(trace) {}
 
     std::vector<Node> run() {
-        if (token_.kind == Token::Kind::end) return {};
+        if (now().kind == Kind::end) return {};
         while (true) {
             operand();
-            while (token_.kind == Token::Kind::close) close();
-            if (token_.kind == Token::Kind::end) break;
-            if (token_.kind != Token::Kind::name || (token_.text != "and" && token_.text != "or"))
-                fail("Two conditions without a word between them", token_, "and, or");
-            push_operator(token_.text == "and" ? Node::Kind::logical_and : Node::Kind::logical_or);
-            advance();
+            while (now().kind == Kind::close) close();
+            if (now().kind == Kind::end) break;
+            if (!is("and") && !is("or")) fail_at(now(), "Two conditions without a word between them", "and, or");
+            push_operator(is("and") ? Node::Kind::logical_and : Node::Kind::logical_or);
+            ++at_;
         }
         while (!pending_.empty()) {
-            if (pending_.back().open) fail("A parenthesis is not closed", pending_.back().token, ")");
+            if (pending_.back().open) fail_at(pending_.back().token, "A parenthesis is not closed", ")");
             pop();
         }
         return std::move(out_);
     }
+    std::vector<Term> terms() { return std::move(terms_); }
 
 private:
     struct Pending {
@@ -188,40 +116,47 @@ private:
         return kind == Node::Kind::logical_not ? 3 : kind == Node::Kind::logical_and ? 2 : 1;
     }
 
-    void advance() { token_ = lexer_.next(); }
+    const Token& now() const { return tokens_[at_]; }
+    const Token& ahead(std::size_t by) const { return tokens_[std::min(at_ + by, tokens_.size() - 1)]; }
+    static bool is(const Token& token, const char* word) { return token.kind == Kind::name && token.text == word; }
+    bool is(const char* word) const { return is(now(), word); }
+    static bool can_name(const Token& token) {
+        return token.kind == Kind::name && !is(token, "and") && !is(token, "or") && !is(token, "not");
+    }
 
     void pop() {
-        out_.push_back({pending_.back().kind, {}, {}, 0});
+        out_.push_back({.kind = pending_.back().kind});
         pending_.pop_back();
     }
 
     void push_operator(Node::Kind kind) {
         while (!pending_.empty() && !pending_.back().open && strength(pending_.back().kind) >= strength(kind)) pop();
-        pending_.push_back({false, kind, token_});
+        pending_.push_back({false, kind, now()});
     }
 
     void close() {
         while (!pending_.empty() && !pending_.back().open) pop();
-        if (pending_.empty()) fail("A parenthesis closes nothing", token_, "and, or, or the end");
+        if (pending_.empty()) fail_at(now(), "A parenthesis closes nothing", "and, or, or the end");
         pending_.pop_back();
-        advance();
+        ++at_;
     }
 
-    /// Any number of "not" and "(" and then one comparison.
+    /// Any number of "not" and "(" and then one comparison or the name of a head.
     void operand() {
-        while (token_.kind == Token::Kind::open || (token_.kind == Token::Kind::name && token_.text == "not")) {
-            pending_.push_back({token_.kind == Token::Kind::open, Node::Kind::logical_not, token_});
-            advance();
+        while (now().kind == Kind::open || is("not")) {
+            pending_.push_back({now().kind == Kind::open, Node::Kind::logical_not, now()});
+            ++at_;
         }
-        Node node{Node::Kind::compare, {}, {}, 0};
-        const bool number_first = token_.kind == Token::Kind::number;
+        if (now().kind == Kind::name && ahead(1).kind != Kind::comparison && place_head()) return;
+        Node node;
+        const bool number_first = now().kind == Kind::number;
         if (number_first)
             node.number = number();
         else
             node.measure = measure();
-        if (token_.kind != Token::Kind::comparison) fail("A comparison is missing", token_, "< <= > >= = or !=");
-        node.op = token_.text;
-        advance();
+        if (now().kind != Kind::comparison) fail_at(now(), "A comparison is missing", "< <= > >= = or !=");
+        node.op = now().text;
+        ++at_;
         if (number_first) {
             node.op = mirrored(node.op);
             node.measure = measure();
@@ -231,53 +166,168 @@ private:
         out_.push_back(std::move(node));
     }
 
+    bool place_head() {
+        const auto named = named_head(now().text);
+        if (!named || names_.find(now().text).whole) return false;
+        if (named->layer >= table_.n_layers || named->head.value_or(0) >= table_.n_heads)
+            fail_at(now(), "No such head",
+                    "layer 0 to " + std::to_string(table_.n_layers - 1) + ", head 0 to " +
+                        std::to_string(table_.n_heads - 1));
+        out_.push_back({Node::Kind::compare, "layer", "=", static_cast<double>(named->layer)});
+        if (named->head) {
+            out_.push_back({Node::Kind::compare, "head", "=", static_cast<double>(*named->head)});
+            out_.push_back({.kind = Node::Kind::logical_and});
+        }
+        ++at_;
+        return true;
+    }
+
     double number() {
-        if (token_.kind != Token::Kind::number) fail("A number is missing", token_, "a number such as 0.3");
-        const double value = token_.number;
-        advance();
-        return value;
+        if (now().kind != Kind::number) fail_at(now(), "A number is missing", "a number such as 0.3");
+        return tokens_[at_++].number;
     }
 
     std::string measure() {
-        const bool word = token_.text == "and" || token_.text == "or" || token_.text == "not";
-        if (token_.kind != Token::Kind::name || word)
-            fail("A measure is missing", token_, "a measure such as " + names_.front() + ", layer or head");
-        if (std::find(names_.begin(), names_.end(), token_.text) == names_.end())
-            fail("No such measure", token_, "the name of a measure, layer or head",
-                 "Did you mean " + nearest(names_, token_.text) + "?");
-        std::string name = token_.text;
-        advance();
-        return name;
+        if (now().kind == Kind::quoted) {
+            const Token& token = tokens_[at_++];
+            return sole(names_, names_.find(token.text), token.text, token);
+        }
+        if (!can_name(now()))
+            fail_at(now(), "A measure is missing", "a measure such as " + names_.first() + ", layer or head");
+        const bool weighted = is("weighted") || is("value-weighted");
+        if (is("attention") || (weighted && is(ahead(1), "attention"))) return attention(weighted);
+        std::size_t end = at_;
+        while (can_name(tokens_[end])) ++end;
+        const std::string all = words(end);
+        const MeasureNames::Found found = names_.find(all);
+        if (found.ids.empty()) {
+            // When the beginning is a measure, the mistake is what follows it.
+            for (std::size_t shorter = end - 1; shorter > at_; --shorter) {
+                const MeasureNames::Found part = names_.find(words(shorter));
+                if (!part.whole || part.ids.size() != 1) continue;
+                at_ = shorter;
+                return part.ids.front();
+            }
+        }
+        std::string id = sole(names_, found, all, now());
+        at_ = end;
+        return id;
     }
 
-    Lexer lexer_;
-    std::vector<std::string> names_;
-    Token token_;
+    std::string words(std::size_t end) const {
+        std::string out;
+        for (std::size_t i = at_; i < end; ++i) out += (i > at_ ? " " : "") + tokens_[i].text;
+        return out;
+    }
+
+    /// [weighted] attention from TOKEN to TOKEN
+    std::string attention(bool weighted) {
+        const Token& begin = now();
+        at_ += weighted ? 2 : 1;
+        if (!trace_) fail_at(begin, "Attention between tokens needs a text", "a measure, layer or head");
+        Term term;
+        term.weighted = weighted;
+        const std::string from = place("from", term.from), to = place("to", term.to);
+        term.id = std::string(weighted ? "weighted " : "") + "attention from " + from + " to " + to;
+        const auto plain = [](std::string name) {
+            std::erase(name, '`');
+            return name;
+        };
+        term.title = plain(from) + " → " + plain(to) + (weighted ? ", weighted" : "");
+        if (std::none_of(terms_.begin(), terms_.end(), [&](const Term& t) { return t.id == term.id; }))
+            terms_.push_back(term);
+        return term.id;
+    }
+
+    /// The word, and a token by its text or position.
+    std::string place(const char* word, std::vector<Position>& positions) {
+        if (!is(word)) fail_at(now(), std::string("The word \"") + word + "\" is missing", "attention from `a` to `b`");
+        ++at_;
+        const Token& token = now();
+        if (token.kind == Kind::number) {
+            const auto position = static_cast<std::int64_t>(token.number);
+            if (token.number < 0 || token.number >= static_cast<double>(trace_->tokens()) ||
+                static_cast<double>(position) != token.number)
+                fail_at(token, "No such position", "0 to " + std::to_string(trace_->tokens() - 1));
+            positions = {Position(position)};
+            ++at_;
+            return std::to_string(position);
+        }
+        if (token.kind != Kind::name && token.kind != Kind::quoted)
+            fail_at(token, "A token is missing", "a token of the text such as `the`, or its position from 0");
+        positions = tokens_called(*trace_, token.text);
+        if (positions.empty()) {
+            const std::string near = nearest_token(*trace_, token.text);
+            fail_at(token, "No such token in the text", "a token of the text, or its position from 0",
+                    near.empty() ? std::string() : "Did you mean " + near + "?");
+        }
+        ++at_;
+        return "`" + token.text + "`";
+    }
+
+    std::vector<Token> tokens_;
+    std::size_t at_ = 0;
+    MeasureNames names_;
+    const HeadTable& table_;
+    const trace::Trace* trace_;
     std::vector<Pending> pending_;
     std::vector<Node> out_;
+    std::vector<Term> terms_;
 };
 
 }  // namespace
 
-HeadQuery HeadQuery::parse(std::string_view expression, const HeadTable& names_from) {
-    std::vector<std::string> names;
-    for (const MeasureInfo& measure : names_from.measures) names.push_back(measure.id);
-    names.insert(names.end(), {"layer", "head"});
+HeadQuery HeadQuery::parse(std::string_view expression, const HeadTable& names_from, const trace::Trace* trace) {
+    Parser parser(expression, names_from, trace);
     HeadQuery query;
-    query.tokens_ = Parser(expression, std::move(names)).run();
+    query.nodes_ = parser.run();
+    query.terms_ = parser.terms();
     return query;
 }
 
+std::vector<std::string> HeadQuery::measures() const {
+    std::vector<std::string> ids;
+    for (const Node& node : nodes_) {
+        if (node.kind != Node::Kind::compare || node.measure == "layer" || node.measure == "head") continue;
+        if (std::find(ids.begin(), ids.end(), node.measure) == ids.end()) ids.push_back(node.measure);
+    }
+    return ids;
+}
+
+void HeadQuery::measure(const trace::Trace& trace, const CancelToken& cancel) {
+    for (Term& term : terms_)
+        if (term.values.size() == 0) term.values = attention_between(trace, term.from, term.to, term.weighted, cancel);
+}
+
+bool HeadQuery::measured() const noexcept {
+    return std::all_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.values.size() > 0; });
+}
+
+std::int64_t HeadQuery::cost(const trace::Trace& trace) const noexcept {
+    const std::int64_t heads = trace.config().n_layers * trace.config().n_heads;
+    std::int64_t weights = 0;
+    for (const Term& term : terms_) {
+        if (term.values.size() > 0) continue;
+        // The lengths of all values cost as much as a row for each dimension of a head.
+        const auto rows = static_cast<std::int64_t>(term.from.size()) + (term.weighted ? trace.config().d_head : 0);
+        weights += rows * trace.tokens() * heads;
+    }
+    return weights;
+}
+
 bool HeadQuery::matches(const HeadTable& table, HeadId id) const {
-    if (tokens_.empty()) return true;
+    if (nodes_.empty()) return true;
     std::vector<bool> stack;
     const auto value_of = [&](const std::string& measure) {
         if (measure == "layer") return static_cast<double>(id.layer.value);
         if (measure == "head") return static_cast<double>(id.head.value);
+        for (const Term& term : terms_)
+            if (term.id == measure)
+                return term.values.size() > 0 ? term.values(id.layer.value, id.head.value) : not_a_number;
         const Eigen::MatrixXd* values = table.find(measure);
-        return values ? (*values)(id.layer.value, id.head.value) : std::numeric_limits<double>::quiet_NaN();
+        return values ? (*values)(id.layer.value, id.head.value) : not_a_number;
     };
-    for (const Node& node : tokens_) {
+    for (const Node& node : nodes_) {
         if (node.kind == Node::Kind::compare) {
             stack.push_back(compare(value_of(node.measure), node.op, node.number));
         } else if (node.kind == Node::Kind::logical_not) {
@@ -289,6 +339,60 @@ bool HeadQuery::matches(const HeadTable& table, HeadId id) const {
         }
     }
     return stack.back();
+}
+
+HeadTable HeadQuery::with_terms(const HeadTable& table) const {
+    HeadTable out = table;
+    for (const Term& term : terms_) {
+        const std::string definition = std::string("Largest ") +
+                                       (term.weighted ? "value-weighted weight (Kobayashi 2020)" : "weight") +
+                                       " over the pairs of these tokens, on this text.";
+        out.measures.push_back({term.id, term.title, definition, "share", 0, 1});
+        const bool known = term.values.size() > 0;
+        out.values.push_back(known ? term.values
+                                   : Eigen::MatrixXd::Constant(table.n_layers, table.n_heads, not_a_number));
+    }
+    return out;
+}
+
+std::vector<HeadId> heads_left_out(const HeadTable& table, const HeadQuery& query) {
+    std::vector<HeadId> heads;
+    for (std::int64_t layer = 0; layer < table.n_layers; ++layer)
+        for (std::int64_t head = 0; head < table.n_heads; ++head)
+            if (const HeadId id{Layer(layer), Head(head)}; !query.matches(table, id)) heads.push_back(id);
+    return heads;
+}
+
+std::string measure_called(std::string_view words, const HeadTable& table) {
+    if (words == "layer" || words == "head" || table.find(words)) return std::string(words);
+    const MeasureNames names(table);
+    Token whole;
+    whole.kind = Kind::name;
+    whole.text = whole.typed = words;
+    return sole(names, names.find(words), whole.text, whole);
+}
+
+std::vector<HeadId> ranked_heads(const HeadTable& table, const HeadQuery& query, std::string_view sort_by,
+                                 bool ascending) {
+    const std::string id = measure_called(sort_by, table);
+    const Eigen::MatrixXd* measure = table.find(id);
+    const auto key = [&](HeadId head) {
+        if (measure) return (*measure)(head.layer.value, head.head.value);
+        return static_cast<double>(id == "layer" ? head.layer.value : head.head.value);
+    };
+    std::vector<HeadId> heads;
+    for (std::int64_t layer = 0; layer < table.n_layers; ++layer) {
+        for (std::int64_t head = 0; head < table.n_heads; ++head) {
+            const HeadId head_id{Layer(layer), Head(head)};
+            if (query.matches(table, head_id)) heads.push_back(head_id);
+        }
+    }
+    std::stable_sort(heads.begin(), heads.end(), [&](HeadId a, HeadId b) {
+        const double x = key(a), y = key(b);
+        if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
+        return ascending ? x < y : x > y;
+    });
+    return heads;
 }
 
 }  // namespace headlight::analyze

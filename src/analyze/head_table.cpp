@@ -60,31 +60,6 @@ HeadTable head_table(const trace::Trace& trace, const HeadTableOptions& options)
     return table;
 }
 
-std::vector<HeadId> ranked_heads(const HeadTable& table, const HeadQuery& query, std::string_view sort_by,
-                                 bool ascending) {
-    // Parsing gives the same message for an unknown name here as in an expression.
-    const bool is_index = sort_by == "layer" || sort_by == "head";
-    if (!is_index && !table.find(sort_by)) HeadQuery::parse(std::string(sort_by) + " = 0", table);
-    const Eigen::MatrixXd* measure = table.find(sort_by);
-    const auto key = [&](HeadId id) {
-        if (measure) return (*measure)(id.layer.value, id.head.value);
-        return static_cast<double>(sort_by == "layer" ? id.layer.value : id.head.value);
-    };
-    std::vector<HeadId> heads;
-    for (std::int64_t layer = 0; layer < table.n_layers; ++layer) {
-        for (std::int64_t head = 0; head < table.n_heads; ++head) {
-            const HeadId id{Layer(layer), Head(head)};
-            if (query.matches(table, id)) heads.push_back(id);
-        }
-    }
-    std::stable_sort(heads.begin(), heads.end(), [&](HeadId a, HeadId b) {
-        const double x = key(a), y = key(b);
-        if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
-        return ascending ? x < y : x > y;
-    });
-    return heads;
-}
-
 HeadId interesting_head(const HeadTable& table) {
     const auto any = [](HeadId) { return true; };
     const Eigen::MatrixXd* induction = table.find("induction");

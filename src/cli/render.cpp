@@ -3,6 +3,7 @@
 #include "cli/offscreen.h"
 #include "cli/options.h"
 #include "cli/run_text.h"
+#include "cli/where.h"
 #include "headlight/analyze/head_table.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/view_spec.h"
@@ -30,6 +31,7 @@ struct Options {
     double gamma = 0.5, threshold = 0, keep_mass = 1;
     double width = 1000, height = 0, size_mm = 0, scale = 2;
     bool transparent = false, no_footer = false;
+    std::string where;
 };
 
 template <class T>
@@ -53,6 +55,8 @@ void define_what(Definition& d, Options& o) {
     index("--key", o.key, "pin the token that is looked at, by position from 0");
     d.add_choice("--filter", o.filter, {"all", "a-a", "b-b", "a-b", "b-a"}, "of a pair: who looks at whom");
     d.add_choice("--weighting", o.weighting, {"attention", "value-norm", "output-norm"}, "what a weight is");
+    d.app->add_option("--where", o.where, "heads that do not match are faint: \"entropy < 1 and share first < 0.5\"")
+        ->type_name("EXPR");
     d.app->add_flag("--hide-sinks", o.hide_sinks, "leave out attention to the first token");
     d.app->add_flag("--hide-special", o.hide_special, "leave out special tokens");
     d.app->add_flag("--no-renormalise", o.no_renormalise, "rows keep what is left after hiding");
@@ -186,12 +190,31 @@ Request request_of(const Options& o, const trace::Trace& trace) {
     return request;
 }
 
+/// The heads that --where leaves out. A mistake in it is told with its column.
+std::shared_ptr<const figure::HeadFilter> filter_of(const std::string& where, const trace::Trace& trace,
+                                                    const Console& console) {
+    if (where.empty()) return nullptr;
+    const analyze::HeadTable table = analyze::head_table(trace);
+    analyze::HeadQuery query = read_where(where, table, &trace);
+    query.measure(trace, interruptible());
+    auto filter = std::make_shared<figure::HeadFilter>();
+    filter->expression = where;
+    filter->dimmed = analyze::heads_left_out(table, query);
+    filter->matching = table.n_layers * table.n_heads - static_cast<std::int64_t>(filter->dimmed.size());
+    if (filter->matching == 0) {
+        console.note("no head matches " + where + ": every head is painted in full");
+        return nullptr;
+    }
+    return filter->dimmed.empty() ? nullptr : filter;
+}
+
 /// An option that the view does not have would be silently without effect.
 void check_view_options(const Options& o) {
     const figure::ViewSpec& spec = figure::view_spec(o.view);
     for (const auto& [name, value] : o.values)
         if (!spec.option(name)) throw UsageError("--" + name + " is no option of the view " + o.view);
     figure::check_values(spec, o.values);
+    if (!o.where.empty() && !spec.filters) throw UsageError("--where is no option of the view " + o.view);
 }
 
 int render(const Options& o, const Console& console) {
@@ -201,7 +224,8 @@ int render(const Options& o, const Console& console) {
     io::check_writable(o.out);
     const Offscreen offscreen;
     const auto trace = run_loaded(load_for_run(o.model, o.text, o.compute, console), {}, console);
-    const Request request = request_of(o, *trace);
+    Request request = request_of(o, *trace);
+    request.output.style.filter = filter_of(o.where, *trace, console);
     const auto figure = figure::make_figure(trace, request, interruptible());
     const std::string format = std::filesystem::path(o.out).extension().string().substr(1);
     figure::export_figure(*figure, figure::selection_of(request), figure::provenance_of(*trace, request, format),

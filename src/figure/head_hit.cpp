@@ -104,6 +104,7 @@ Hit HeadFigure::hit_test(QPointF at, const Style& style, const Selection& select
             hit.head = HeadId{data_.layer, Head(h)};
             hit.tip = QStringLiteral("%1  click: on or off, double-click: only this head")
                           .arg(head_name(data_.layer, Head(h)));
+            if (style.dims(*hit.head)) hit.tip += QStringLiteral("  (not in the filter)");
             hit.area = square;
             return hit;
         }

@@ -91,6 +91,8 @@ void ModelFigure::paint_cell(Frame& frame, HeadId head) const {
         draw::box(frame.painter, cell, 3 * frame.unit, back);
     else
         frame.painter.fillRect(cell, back);
+    frame.strength = frame.style.dims(head) ? dimmed_strength : 1;
+    frame.painter.setOpacity(frame.strength);
     if (shape().lines) {
         paint_lines(frame, head, parts.area, std::clamp(parts.row_px * 0.28, 0.8, 2.2));
         if (parts.labelled) paint_line_labels(frame, cell, parts);
@@ -98,6 +100,7 @@ void ModelFigure::paint_cell(Frame& frame, HeadId head) const {
         paint_map(frame, head, parts.area);
         if (parts.labelled) paint_map_labels(frame, cell, parts);
     }
+    frame.painter.setOpacity(1);
 }
 
 void ModelFigure::paint_lines(Frame& frame, HeadId head, const QRectF& area, double line_px) const {
@@ -122,9 +125,9 @@ void ModelFigure::paint_lines(Frame& frame, HeadId head, const QRectF& area, dou
         return;
     }
     const QImage* image = store_->lines(head, size, line_px * dense);
-    painter.setOpacity(one_token ? 0.2 : 1);
+    painter.setOpacity(frame.strength * (one_token ? 0.2 : 1));
     paint_image(frame, area, *image);
-    painter.setOpacity(1);
+    painter.setOpacity(frame.strength);
     if (!one_token) return;
     analyze::Matrix drawn = strengths(store_->pattern_now(head), frame.style.transfer);
     for (Eigen::Index i = 0; i < drawn.rows(); ++i)
@@ -211,7 +214,13 @@ void ModelFigure::paint_title(Frame& frame) const {
         QStringLiteral("%1 × %2, %3")
             .arg(count(shape().layers, QStringLiteral("layer")), count(shape().heads, QStringLiteral("head")),
                  count(tokens, QStringLiteral("token")));
-    frame.text(at + QPointF((draw::text_width(title(), heading) + 14) * frame.unit, 0), facts, note,
+    QString line = facts;
+    if (const auto& filter = frame.style.filter)
+        line += QStringLiteral(" · %1 in the filter %2")
+                    .arg(draw::count_text(filter->matching), QString::fromStdString(filter->expression));
+    const double x = draw::text_width(title(), heading) + 14;
+    const double room = frame.seen.width() / frame.unit - ModelLayout::margin * 2 - x;
+    frame.text(at + QPointF(x * frame.unit, 0), draw::elided(line, note, std::max(room, 40.0)), note,
                frame.theme().muted);
 }
 

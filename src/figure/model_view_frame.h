@@ -17,6 +17,7 @@ struct ModelFigure::Frame {
     bool real_maps = true;  ///< few enough maps are in sight to show their full patterns
     int pooled_side = 0;    ///< cells a side of the maps that were drawn, for the legend
     bool pooled = false;
+    double strength = 1;  ///< opacity of the cell that is painted: less outside the filter
 
     const Theme& theme() const { return *style.theme; }
     bool hover() const { return !style.exporting; }

@@ -38,7 +38,8 @@ std::vector<ViewSpec> pattern_view_specs() {
          .needs = {.layer = true, .heads = true, .pattern = true},
          .all_heads = true,
          .make = [](TracePtr trace, const ViewState& s, const CancelToken&) { return head_view(std::move(trace), s.layer, s.heads, s.pattern); },
-         .quick = few_weights},
+         .quick = few_weights,
+         .filters = true},
         {.id = "matrix",
          .title = "Matrix",
          .group = "Attention",
@@ -67,7 +68,8 @@ std::vector<ViewSpec> pattern_view_specs() {
              [](const trace::Trace& trace, const ViewState&) {
                  const auto& c = trace.config();
                  return c.n_layers * c.n_heads * trace.tokens() * trace.tokens() <= quick_weights;
-             }},
+             },
+         .filters = true},
         {.id = "neuron",
          .title = "Neuron",
          .group = "Attention",

@@ -118,6 +118,11 @@ void put_looks(Options& out, const ExportOptions& o) {
     if (s.transfer.keep_mass != 1) out.emplace_back("keep-mass", number(s.transfer.keep_mass));
 }
 
+void put_filter(Options& out, const Request& r) {
+    const auto& filter = r.output.style.filter;
+    if (filter && view_spec(r.view).filters) out.emplace_back("where", filter->expression);
+}
+
 void put_size(Options& out, const ExportOptions& o) {
     const ExportOptions defaults;
     if (o.size_px.width() != defaults.size_px.width()) out.emplace_back("width", number(o.size_px.width()));
@@ -210,6 +215,7 @@ Options options_of(const Request& request) {
     put_what(out, request);
     put_pattern(out, request.pattern);
     put_looks(out, request.output);
+    put_filter(out, request);
     put_size(out, request.output);
     return out;
 }

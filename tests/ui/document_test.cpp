@@ -109,6 +109,7 @@ TEST_F(WindowTest, SessionsComeBackAsTheyWere) {
     ViewOptions options = window.document().options();
     options.transfer.curve = figure::Transfer::Curve::log;
     options.finder = QStringLiteral("entropy < 1");
+    options.filters = {{QStringLiteral("“first” & ☃"), QStringLiteral("share first > 0.5")}};
     window.document().set_options(options);
     window.document().set_views({"model", "neuron", true});
     const Session saved = window.session();
@@ -141,21 +142,6 @@ TEST_F(WindowTest, BrokenSessionsAndFoldersAreExplainedAndChangeNothing) {
     type_text(QStringLiteral("It still runs"));
     ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().up_to_date(); }, 60'000));
     EXPECT_EQ(window.document().trace()->text_a(), "It still runs");
-}
-
-TEST_F(WindowTest, FinderFiltersAndMarksMistakes) {
-    HeadsPanel& panel = window.heads_panel();
-    const int all = panel.model().rowCount();
-    QTest::keyClicks(&panel.finder(), QStringLiteral("induction > 0.3"));
-    EXPECT_GT(panel.model().rowCount(), 0);
-    EXPECT_LT(panel.model().rowCount(), all);
-    EXPECT_FALSE(panel.finder_message().isVisible());
-    const auto& values = *window.document().head_table()->find("induction");
-    for (const HeadId head : panel.model().heads()) EXPECT_GT(values(head.layer.value, head.head.value), 0.3);
-    panel.finder().clear();
-    QTest::keyClicks(&panel.finder(), QStringLiteral("inducton > 0.3"));
-    EXPECT_TRUE(panel.finder_message().isVisible());
-    EXPECT_TRUE(panel.finder_message().text().contains(QStringLiteral("induction"))) << panel.finder_message().text().toStdString();
 }
 
 TEST_F(WindowTest, ExportWritesTheFileAndSaysWhatFails) {

@@ -43,12 +43,14 @@ figure::Request request_for(const Recipe& r, const figure::Selection& s, const f
     return request;
 }
 
-figure::Style style_for(const figure::Theme& theme, const ViewOptions& options) {
+figure::Style style_for(const figure::Theme& theme, const Document& document) {
+    const ViewOptions& options = document.options();
     figure::Style style;
     style.theme = &theme;
     style.palette = options.palette;
     style.ramp = options.ramp;
     style.transfer = options.transfer;
+    style.filter = document.finder().filter();
     return style;
 }
 

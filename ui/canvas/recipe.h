@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headlight/figure/view_spec.h"
-#include "ui/document/state.h"
+#include "ui/document/document.h"
 
 #include <memory>
 
@@ -24,6 +24,7 @@ QString missing(const Recipe&);
 
 /// The same as `headlight render` is told it, for exports and "Copy as command".
 figure::Request request_for(const Recipe&, const figure::Selection&, const figure::ExportOptions&);
-figure::Style style_for(const figure::Theme&, const ViewOptions&);
+/// Everything but the data: looks, and the heads that the finder leaves faint.
+figure::Style style_for(const figure::Theme&, const Document&);
 
 }  // namespace headlight::ui

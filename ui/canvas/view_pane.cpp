@@ -18,7 +18,8 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     canvas_->viewport()->installEventFilter(this);
     canvas_->installEventFilter(this);
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
-        if (change == Document::Change::options) restyle();
+        using Change = Document::Change;
+        if (change == Change::options || change == Change::trace || change == Change::filter) restyle();
         if (change == Document::Change::trace || change == Document::Change::options) refresh();
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
@@ -46,7 +47,7 @@ bool ViewPane::eventFilter(QObject*, QEvent* event) {
     return false;
 }
 
-void ViewPane::restyle() { canvas_->set_style(style_for(Appearance::instance().theme(), document_.options())); }
+void ViewPane::restyle() { canvas_->set_style(style_for(Appearance::instance().theme(), document_)); }
 
 void ViewPane::refresh() {
     if (!isVisibleTo(window())) return;

@@ -149,7 +149,7 @@ void ExportDialog::format_changed() {
 
 figure::ExportOptions ExportDialog::options() const {
     figure::ExportOptions o;
-    o.style = style_for(theme_->currentIndex() == 1 ? figure::Theme::dark_theme() : figure::Theme::light(), document_.options());
+    o.style = style_for(theme_->currentIndex() == 1 ? figure::Theme::dark_theme() : figure::Theme::light(), document_);
     o.scale = scale_->currentIndex() + 1;
     o.footer = footer_->isChecked();
     o.transparent = transparent_->isChecked();

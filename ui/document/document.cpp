@@ -46,7 +46,8 @@ void check_files(const OpenModel& model) {
 }  // namespace
 
 Document::Document(Jobs& jobs, QString device, QObject* parent)
-    : QObject(parent), jobs_(jobs), device_(std::move(device)), selection_(this) {
+    : QObject(parent), jobs_(jobs), device_(std::move(device)), selection_(this), finder_(jobs) {
+    connect(&finder_, &HeadFinder::arrived, this, [this] { Q_EMIT changed(Change::filter); });
     prompt_.text = QString::fromUtf8(example_sentence);
     pause_.setSingleShot(true);
     connect(&pause_, &QTimer::timeout, this, &Document::run);
@@ -84,6 +85,7 @@ void Document::set_prompt(const PromptText& prompt) {
 void Document::set_options(const ViewOptions& options) {
     if (options == options_) return;
     options_ = options;
+    finder_.look(options_.finder, trace_, head_table_);
     set_modified(true);
     Q_EMIT changed(Change::options);
 }
@@ -138,6 +140,7 @@ void Document::accept_trace(std::shared_ptr<const trace::Trace> trace, std::shar
                             const PromptText& prompt) {
     trace_ = std::move(trace);
     head_table_ = std::move(table);
+    finder_.look(options_.finder, trace_, head_table_);
     shown_prompt_ = prompt;
     adapting_ = true;
     carry_selection();

@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/head_table.h"
 #include "headlight/trace/trace.h"
+#include "ui/document/head_finder.h"
 #include "ui/document/selection_model.h"
 #include "ui/document/state.h"
 #include "ui/jobs/jobs.h"
@@ -27,7 +28,8 @@ struct OpenModel {
 class Document : public QObject {
     Q_OBJECT
 public:
-    enum class Change { model, prompt, trace, options, views, file };
+    /// filter: what the finder found came later than the options or the trace that it belongs to.
+    enum class Change { model, prompt, trace, options, views, file, filter };
     Q_ENUM(Change)
 
     Document(Jobs&, QString device, QObject* parent = nullptr);
@@ -40,6 +42,8 @@ public:
     const OpenViews& views() const { return views_; }
     const std::shared_ptr<const trace::Trace>& trace() const { return trace_; }
     const std::shared_ptr<const analyze::HeadTable>& head_table() const { return head_table_; }
+    /// What the finder's expression means on this trace.
+    const HeadFinder& finder() const { return finder_; }
     /// The trace belongs to the prompt as it stands now.
     bool up_to_date() const { return trace_ && shown_prompt_ == prompt_; }
     bool opening() const { return opening_; }
@@ -82,6 +86,7 @@ private:
     OpenViews views_;
     std::shared_ptr<const trace::Trace> trace_;
     std::shared_ptr<const analyze::HeadTable> head_table_;
+    HeadFinder finder_;
     std::optional<figure::Selection> pending_selection_;
     std::vector<std::string> selected_tokens_;  ///< of the last trace: what the pins stand on
     QTimer pause_;

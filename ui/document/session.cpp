@@ -75,13 +75,32 @@ std::vector<Position> positions_of(const json& array) {
     return positions;
 }
 
+json filters_json(const std::vector<NamedFilter>& filters) {
+    json array = json::array();
+    for (const NamedFilter& f : filters) array.push_back({{"name", f.name.toStdString()}, {"expression", f.expression.toStdString()}});
+    return array;
+}
+
+std::vector<NamedFilter> filters_of(const json& array, const std::filesystem::path& file) {
+    std::vector<NamedFilter> filters;
+    for (const auto& f : array) {
+        const NamedFilter filter{QString::fromStdString(f.at("name").get<std::string>()), QString::fromStdString(f.at("expression").get<std::string>())};
+        if (filter.name.trimmed().isEmpty() || filter_called(filters, filter.name)) {
+            throw Error(ErrorFacts{.problem = "A filter of the session has no name of its own", .file = file.string(), .item = "filters",
+                                   .found = "\"" + filter.name.toStdString() + "\""});
+        }
+        filters = with_filter(filters, filter);
+    }
+    return filters;
+}
+
 json options_json(const ViewOptions& o) {
     return {{"curve", curves.name(o.transfer.curve)}, {"gamma", o.transfer.gamma}, {"threshold", o.transfer.threshold},
             {"keep_mass", o.transfer.keep_mass}, {"filter", filters.name(o.pattern.filter)},
             {"weighting", weightings.name(o.pattern.weighting)}, {"hide_first", o.pattern.hide_first},
             {"hide_special", o.pattern.hide_special}, {"renormalise", o.pattern.renormalise},
             {"merge_words", o.pattern.merge_words}, {"view_options", o.values}, {"palette", palettes.name(o.palette)}, {"ramp", ramps.name(o.ramp)},
-            {"measure", o.measure}, {"finder", o.finder.toStdString()}};
+            {"measure", o.measure}, {"finder", o.finder.toStdString()}, {"filters", filters_json(o.filters)}};
 }
 
 void read_options(const json& j, ViewOptions& o, const std::filesystem::path& file) {
@@ -107,6 +126,7 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
     std::string finder = o.finder.toStdString();
     read(j, "finder", finder);
     o.finder = QString::fromStdString(finder);
+    if (j.contains("filters")) o.filters = filters_of(j.at("filters"), file);
 }
 
 }  // namespace

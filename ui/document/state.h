@@ -25,6 +25,12 @@ struct PromptText {
     bool operator==(const PromptText&) const = default;
 };
 
+/// An expression of the finder that was given a name.
+struct NamedFilter {
+    QString name, expression;
+    bool operator==(const NamedFilter&) const = default;
+};
+
 /// How it is shown; the same for every view.
 struct ViewOptions {
     figure::Transfer transfer;
@@ -35,8 +41,15 @@ struct ViewOptions {
     figure::Ramp ramp = figure::Ramp::ink;
     std::string measure = "induction";  ///< of the mosaic and the finder's bar
     QString finder;                     ///< the finder's expression
+    std::vector<NamedFilter> filters;   ///< in the order of their names; no two of one name
     bool operator==(const ViewOptions&) const = default;
 };
+
+/// Names are the same whatever their case.
+const NamedFilter* filter_called(const std::vector<NamedFilter>&, const QString& name);
+/// With this filter in its place, instead of one of the same name.
+std::vector<NamedFilter> with_filter(std::vector<NamedFilter>, const NamedFilter&);
+std::vector<NamedFilter> without_filter(std::vector<NamedFilter>, const QString& name);
 
 /// Which views are open.
 struct OpenViews {

@@ -84,7 +84,12 @@ QVariant HeadListModel::headerData(int section, Qt::Orientation orientation, int
     if (role == Qt::TextAlignmentRole) return int((section == 0 ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
     if (section == 0) return role == Qt::DisplayRole ? tr("head") : QVariant();
     const std::string& id = measures_[static_cast<std::size_t>(section - 1)];
-    if (role == Qt::DisplayRole) return QString::fromStdString(id).replace('_', ' ');
+    if (role == Qt::DisplayRole && id.find(' ') == std::string::npos) return QString::fromStdString(id).replace('_', ' ');
+    if (role == Qt::DisplayRole && table_) {  // attention between tokens, called by its title
+        for (const auto& m : table_->measures) {
+            if (m.id == id) return QString::fromStdString(m.title);
+        }
+    }
     if (role == Qt::ToolTipRole && table_) {
         for (const auto& m : table_->measures) {
             if (m.id == id) return QString::fromStdString(m.definition);

@@ -10,13 +10,14 @@
 #include <QMenu>
 #include <QRegularExpression>
 #include <QStyle>
+#include <QTimer>
 #include <QVBoxLayout>
 
 namespace headlight::ui {
 
 HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     : QWidget(parent), document_(document), mosaic_(new FigureCanvas(document.selection())), measure_(new QToolButton),
-      finder_(new QLineEdit), message_(new QLabel), count_(new QLabel), list_(new QTableView), model_(new HeadListModel(this)) {
+      finder_(new QLineEdit), message_(new QLabel), count_(new QLabel), list_(new QTableView), model_(new HeadListModel(this)), filters_(new FilterMenu(document, this)) {
     setObjectName(QStringLiteral("HeadsPanel"));
     setAttribute(Qt::WA_StyledBackground);
     mosaic_->setAccessibleName(tr("All heads"));
@@ -53,7 +54,8 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     build_layout();
 
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
-        if (change == Document::Change::trace || change == Document::Change::options) refresh();
+        using Change = Document::Change;
+        if (change == Change::trace || change == Change::options || change == Change::filter) refresh();
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (!hover_only) show_current();
@@ -110,12 +112,15 @@ void HeadsPanel::build_layout() {
     find->addWidget(title(tr("Find heads")));
     find->addStretch();
     find->addWidget(count_);
+    find->addWidget(filters_);
     column->addLayout(inset(find));
+    find->setContentsMargins(0, 0, 12, 0);
     column->addSpacing(2);
     auto* field = new QVBoxLayout;
     field->setSpacing(2);
     field->addWidget(finder_);
     field->addWidget(message_);
+    field->addWidget(&filters_->name());
     column->addLayout(inset(field));
     column->addSpacing(4);
     column->addWidget(list_, 1);
@@ -127,53 +132,37 @@ std::vector<std::string> HeadsPanel::columns() const {
     const auto add = [&](const std::string& id) {
         if (shown.size() < 3 && std::find(shown.begin(), shown.end(), id) == shown.end()) shown.push_back(id);
     };
-    const QString expression = document_.options().finder;
-    for (const auto& measure : document_.head_table()->measures) {
-        const QRegularExpression word(QStringLiteral("\\b%1\\b").arg(QRegularExpression::escape(QString::fromStdString(measure.id))));
-        if (word.match(expression).hasMatch()) add(measure.id);
-    }
+    for (const std::string& id : document_.finder().query().measures()) add(id);
     if (shown.size() == 1) add(shown[0] == "entropy" ? "induction" : "entropy");
     return shown;
 }
 
 void HeadsPanel::refresh() {
-    const auto& table = document_.head_table();
+    const HeadFinder& found = document_.finder();
+    const auto& table = found.table();
     if (finder_->text() != document_.options().finder) finder_->setText(document_.options().finder);
+    show_message();
     if (!table) {
         mosaic_->set_figure(nullptr);
         model_->show(nullptr, {}, {});
         count_->clear();
         return;
     }
-    message_->hide();
-    finder_->setProperty("invalid", false);
-    try {
-        query_ = analyze::HeadQuery::parse(document_.options().finder.toStdString(), *table);
-    } catch (const Error& error) {
-        show_finder_error(error.facts());
-    }
     refresh_menu();
     following_ = true;
-    model_->show(table, columns(), query_);
+    model_->show(table, columns(), found.query());
     following_ = false;
-    const int total = int(table->n_layers * table->n_heads), found = model_->rowCount();
-    count_->setText(found == total ? tr("%1 heads").arg(total) : tr("%1 of %2").arg(found).arg(total));
+    count_->setText(found.working()                      ? tr("measuring …")
+                    : found.matching() == found.all() ? tr("%1 heads").arg(found.all())
+                                                      : tr("%1 of %2").arg(found.matching()).arg(found.all()));
     auto* header = list_->horizontalHeader();
     header->setSectionResizeMode(0, QHeaderView::Fixed);
     list_->setColumnWidth(0, 46);
     for (int c = 1; c < model_->columnCount(); ++c) header->setSectionResizeMode(c, QHeaderView::Stretch);
 
-    std::vector<HeadId> dimmed;
-    if (!query_.empty()) {
-        for (std::int64_t l = 0; l < table->n_layers; ++l) {
-            for (std::int64_t h = 0; h < table->n_heads; ++h) {
-                const HeadId head{Layer(l), Head(h)};
-                if (!query_.matches(*table, head)) dimmed.push_back(head);
-            }
-        }
-    }
     mosaic_->set_style(style_for_mosaic());
-    mosaic_->set_figure(figure::heads_mosaic(table, document_.options().measure, std::move(dimmed)));
+    mosaic_->set_figure(figure::heads_mosaic(document_.head_table(), document_.options().measure,
+                                             found.filter() ? found.filter()->dimmed : std::vector<HeadId>()));
     show_current();
 }
 
@@ -185,23 +174,58 @@ figure::Style HeadsPanel::style_for_mosaic() const {
     return style;
 }
 
-/// The mistake is marked in the field itself, and said below it.
-void HeadsPanel::show_finder_error(const ErrorFacts& facts) {
+void HeadsPanel::show_message() {
+    const HeadFinder& found = document_.finder();
+    const auto mark = [this](const char* role, bool invalid) {
+        if (message_->property("role") == QLatin1String(role) && finder_->property("invalid").toBool() == invalid) return;
+        message_->setProperty("role", role);
+        finder_->setProperty("invalid", invalid);
+        for (QWidget* widget : std::initializer_list<QWidget*>{message_, finder_}) {  // the style sheet reads properties once
+            widget->style()->unpolish(widget);
+            widget->style()->polish(widget);
+        }
+    };
+    if (found.mistake()) {
+        mark("error", true);
+        show_mistake(*found.mistake());
+    } else if (found.table() && !found.working() && found.matching() == 0) {
+        mark("note", false);
+        message_->setText(tr("No head matches. The views stay as they are."));
+        message_->show();
+    } else {
+        mark("note", false);
+        message_->hide();
+    }
+}
+
+/// The part of the expression around the mistake, which is underlined, and what is wrong there.
+void HeadsPanel::show_mistake(const ErrorFacts& facts) {
     QString text = QString::fromStdString(facts.problem);
     if (!facts.expected.empty()) text += tr(": expected %1").arg(QString::fromStdString(facts.expected));
     if (!facts.found.empty()) text += tr(", found %1").arg(QString::fromStdString(facts.found));
     if (!facts.hint.empty()) text += QStringLiteral(". ") + QString::fromStdString(facts.hint);
+    text = text.toHtmlEscaped();
     const auto column = QRegularExpression(QStringLiteral("column (\\d+)")).match(QString::fromStdString(facts.item));
     if (column.hasMatch()) {
-        const int at = std::clamp(column.captured(1).toInt() - 1, 0, int(finder_->text().size()));
-        const QString before = finder_->text().left(at).right(14), after = finder_->text().mid(at, 14);
-        text = QStringLiteral("%1<span style=\"text-decoration: underline\"><b>%2</b></span><br>%3")
-                   .arg(before.toHtmlEscaped(), after.isEmpty() ? QStringLiteral("&nbsp;…") : after.toHtmlEscaped(), text.toHtmlEscaped());
+        // Columns count characters; QString counts UTF-16 units.
+        const auto characters = finder_->text().toUcs4();
+        const auto part = [&](qsizetype begin, qsizetype end) {
+            begin = std::clamp<qsizetype>(begin, 0, characters.size());
+            end = std::clamp<qsizetype>(end, begin, characters.size());
+            return QString::fromUcs4(reinterpret_cast<const char32_t*>(characters.data() + begin), end - begin).toHtmlEscaped();
+        };
+        const qsizetype at = column.captured(1).toInt() - 1;
+        QString found = QString::fromStdString(facts.found);
+        if (found.startsWith('"') && found.endsWith('"')) found = found.mid(1, found.size() - 2);
+        const qsizetype end = at + std::max<qsizetype>(1, found.toUcs4().size());
+        const QString wrong = at < characters.size() ? part(at, end) : QStringLiteral("&nbsp;&nbsp;");
+        text = QStringLiteral("%1%2<u><b>%3</b></u>%4<br>%5 %6: %7")
+                   .arg(at > 14 ? QStringLiteral("…") : QString(), part(at - 14, at), wrong, part(end, end + 8), tr("Column"),
+                        column.captured(1), text);
     }
     message_->setTextFormat(Qt::RichText);
     message_->setText(text);
     message_->show();
-    finder_->setProperty("invalid", true);
 }
 
 void HeadsPanel::refresh_menu() {

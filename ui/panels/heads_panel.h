@@ -3,6 +3,7 @@
 
 #include "ui/canvas/figure_canvas.h"
 #include "ui/document/document.h"
+#include "ui/panels/filter_menu.h"
 #include "ui/panels/head_list_model.h"
 
 #include <QLabel>
@@ -22,13 +23,15 @@ public:
     QLineEdit& finder() { return *finder_; }
     QTableView& list() { return *list_; }
     QLabel& finder_message() { return *message_; }
+    FilterMenu& filters() { return *filters_; }
     HeadListModel& model() { return *model_; }
 
 private:
     void build_layout();
     void refresh();
     void refresh_menu();
-    void show_finder_error(const ErrorFacts&);
+    void show_message();
+    void show_mistake(const ErrorFacts&);
     void show_current();
     std::vector<std::string> columns() const;
     figure::Style style_for_mosaic() const;
@@ -40,7 +43,7 @@ private:
     QLabel *message_, *count_;
     QTableView* list_;
     HeadListModel* model_;
-    analyze::HeadQuery query_;  ///< the last expression that could be read
+    FilterMenu* filters_;
     bool following_ = false;
 };
 

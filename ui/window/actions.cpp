@@ -157,6 +157,10 @@ void MainWindow::make_selection_actions() {
     add(QStringLiteral("query-before"), tr("Query before"), QKeySequence(Qt::Key_BracketLeft), [step_query] { step_query(-1); });
     add(QStringLiteral("query-after"), tr("Query after"), QKeySequence(Qt::Key_BracketRight), [step_query] { step_query(1); });
     add(QStringLiteral("all-heads"), tr("All heads of the layer"), QKeySequence(Qt::Key_A), [&s] { s.all_heads(); });
+    add(QStringLiteral("activate-matching"), tr("Activate the matching heads of the layer"), QKeySequence(Qt::Key_M), [this] { heads_->filters().activate_matching(); });
+    add(QStringLiteral("save-filter"), tr("Save the filter as …"), {}, [this] {
+        if (const QAction* save = heads_->filters().entry(QStringLiteral("save")); save && save->isEnabled()) heads_->filters().ask_name();
+    });
     add(QStringLiteral("clear-pins"), tr("Clear pins"), {}, [&s] { s.clear_pins(); });
     add(QStringLiteral("interesting"), tr("Go to a head worth looking at"), QKeySequence(Qt::Key_I), [this, &s] {
         if (!document_->trace() || document_->trace()->tokens() < 2) return;
@@ -277,7 +281,7 @@ void MainWindow::copy_image() {
     const Recipe recipe = *active_pane().shown();
     const figure::Selection selection = without_hover(document_->selection().get());
     figure::ExportOptions output;
-    output.style = style_for(Appearance::instance().theme(), document_->options());
+    output.style = style_for(Appearance::instance().theme(), *document_);
     output.size_px = QSizeF(active_pane().canvas().viewport()->width(), 0);
     const auto figure = figure::make_figure(recipe.trace, recipe.state);
     const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, output), "png");
@@ -289,7 +293,7 @@ QString MainWindow::command_for_shown() const {
     const auto& shown = const_cast<MainWindow*>(this)->active_pane().shown();
     if (!shown) return {};
     figure::ExportOptions output;
-    output.style = style_for(Appearance::instance().theme(), document_->options());
+    output.style = style_for(Appearance::instance().theme(), *document_);
     const auto request = request_for(*shown, document_->selection().get(), output);
     return QString::fromStdString(figure::provenance_of(*shown->trace, request, "svg").command);
 }

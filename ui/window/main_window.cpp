@@ -120,6 +120,7 @@ void MainWindow::connect_parts() {
         connect(&pane->canvas(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
     }
     connect(&heads_->mosaic(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
+    connect(&heads_->filters(), &FilterMenu::said, status_, &StatusStrip::say);
     connect(&watcher_, &QFileSystemWatcher::fileChanged, this, [this](const QString& file) {
         if (QFileInfo::exists(file)) return;
         show_failure({tr("Watching the model"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/analyze/head_query.h"
 #include "headlight/base/ids.h"
 #include "headlight/trace/trace.h"
 
@@ -62,30 +63,6 @@ private:
     std::vector<std::int64_t> tokens_;         ///< of each text
     std::vector<std::vector<float>> corners_;  ///< of each text: [layer * head, 10, 10], 0 where it has no tokens
 };
-
-/// A question about heads: "induction > 0.3 and entropy < 1", "layer = 4 or not (share_first >= 0.5)".
-/// Comparisons < <= > >= = != of a measure, `layer` or `head` with a number, in either order; not before and before or;
-/// parentheses; upper and lower case are the same. A NaN satisfies no comparison. An empty expression matches every
-/// head. The Error names the column of the mistake (1-based, in characters) and the nearest measure.
-class HeadQuery {
-public:
-    static HeadQuery parse(std::string_view expression, const HeadTable& names_from);
-    bool matches(const HeadTable&, HeadId) const;
-    bool empty() const noexcept { return tokens_.empty(); }
-
-    struct Node {  ///< reverse Polish; see head_query.cpp
-        enum class Kind { compare, logical_and, logical_or, logical_not } kind;
-        std::string measure, op;
-        double number = 0;
-    };
-
-private:
-    std::vector<Node> tokens_;
-};
-
-/// Heads that match, sorted by a measure, `layer` or `head` (descending unless `ascending`); NaN last, ties by layer
-/// then head.
-std::vector<HeadId> ranked_heads(const HeadTable&, const HeadQuery&, std::string_view sort_by, bool ascending);
 
 /// A head worth looking at first: highest induction if any is above 0.3, else the most focused head past layer 0 that
 /// does not mainly look at the first token or itself.

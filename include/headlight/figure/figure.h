@@ -34,6 +34,13 @@ struct Selection {
     std::optional<Position> key() const { return hover_key ? hover_key : pinned_keys.empty() ? std::nullopt : std::optional(pinned_keys.back()); }
 };
 
+/// What a filter says about heads. Only painted: data, tables and arrays keep every head.
+struct HeadFilter {
+    std::string expression;      ///< "entropy < 1"
+    std::vector<HeadId> dimmed;  ///< sorted: the heads that do not match
+    std::int64_t matching = 0;
+};
+
 /// Everything beside its data that a figure needs to be painted.
 struct Style {
     const Theme* theme = &Theme::light();
@@ -42,7 +49,12 @@ struct Style {
     Transfer transfer;
     double zoom = 1;            ///< device-independent px per figure unit; text keeps its size on screen, details appear with it
     bool exporting = false;     ///< no hover effects; footer instead of interaction hints
+    std::shared_ptr<const HeadFilter> filter;  ///< null: every head is painted in full
+
+    /// Painted at dimmed_strength: it does not match the filter.
+    bool dims(HeadId) const noexcept;
 };
+inline constexpr double dimmed_strength = 0.25;  ///< of the opacity
 
 /// What lies under a point: what to select, and the line to say about it.
 struct Hit {

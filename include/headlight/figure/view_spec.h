@@ -57,6 +57,7 @@ struct ViewSpec {
     std::function<bool(const trace::Trace&, const ViewState&)> quick{};
     /// Why this model or text has no such picture, and what to do; empty text: it has. Empty function: always has.
     std::function<std::string(const trace::Trace&)> missing{};
+    bool filters = false;  ///< paints heads outside Style::filter faintly
 
     const ViewOption* option(std::string_view name) const noexcept;
 };

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/base/ids.h"
+#include "headlight/base/job.h"
+#include "headlight/trace/trace.h"
+
+#include <Eigen/Core>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headlight::analyze {
+
+struct HeadTable;
+
+/// A question about heads: "induction > 0.3 and entropy < 1", "layer = 4 or not (share_first >= 0.5)",
+/// "attention from `it` to `animal` > 0.3", "L3H5" (grammar: docs/measures.md).
+/// Comparisons < <= > >= = != of a measure, `layer` or `head` with a number, in either order; not before and before or;
+/// parentheses; upper and lower case are the same. A measure is called by its id, its title, or any part of either that
+/// no other measure has. A NaN satisfies no comparison. An empty expression matches every head.
+class HeadQuery {
+public:
+    /// Weight between tokens, the largest over all pairs of `from` and `to`.
+    struct Term {
+        std::string id;     ///< "attention from `it` to `animal`"
+        std::string title;  ///< "it → animal"
+        std::vector<Position> from, to;
+        bool weighted = false;   ///< a_ij |v_j W_O^h| / sum_j a_ij |v_j W_O^h| (Kobayashi 2020) instead of a_ij
+        Eigen::MatrixXd values;  ///< [layer, head]; empty until measure()
+    };
+
+    /// Tokens in the expression are looked up in the text of `trace`; null: an expression with tokens is an Error.
+    /// The Error names the column of the mistake (1-based, in characters) and the nearest name.
+    static HeadQuery parse(std::string_view expression, const HeadTable& names_from,
+                           const trace::Trace* trace = nullptr);
+
+    bool empty() const noexcept { return nodes_.empty(); }
+    const std::vector<Term>& terms() const noexcept { return terms_; }
+    /// Ids of the measures and terms it speaks of, in order, each once; without layer and head.
+    std::vector<std::string> measures() const;
+    /// Computes the terms, once for all heads: reads only the rows of the tokens that look. Until then they are NaN.
+    void measure(const trace::Trace&, const CancelToken& = {});
+    bool measured() const noexcept;
+    /// Weights that measure() reads: rows times keys, over all heads.
+    std::int64_t cost(const trace::Trace&) const noexcept;
+    bool matches(const HeadTable&, HeadId) const;
+    /// The table and one more measure a term.
+    HeadTable with_terms(const HeadTable&) const;
+
+    struct Node {  ///< reverse Polish; see head_query.cpp
+        enum class Kind { compare, logical_and, logical_or, logical_not } kind = Kind::compare;
+        std::string measure{}, op{};
+        double number = 0;
+    };
+
+private:
+    std::vector<Node> nodes_;
+    std::vector<Term> terms_;
+};
+
+/// Id of the measure (or "layer", "head") that a person means by `words`: its id, its title, or a part of either that
+/// no other has. Error names the nearest, or all that fit.
+std::string measure_called(std::string_view words, const HeadTable&);
+
+/// Heads that match, sorted by a measure, `layer` or `head` (descending unless `ascending`); NaN last, ties by layer
+/// then head. Error as measure_called().
+std::vector<HeadId> ranked_heads(const HeadTable&, const HeadQuery&, std::string_view sort_by, bool ascending);
+
+/// The heads that do not match, by layer, then head.
+std::vector<HeadId> heads_left_out(const HeadTable&, const HeadQuery&);
+
+/// Positions of the tokens that read `typed`, without the mark of a leading space and in any case; else of the pieces
+/// of the words that read so; else none.
+std::vector<Position> tokens_called(const trace::Trace&, std::string_view typed);
+
+/// Largest weight from any of `from` to any of `to`, [layer, head]; `weighted` as in HeadQuery::Term. A pair that a
+/// causal model cannot have has weight 0.
+Eigen::MatrixXd attention_between(const trace::Trace&, const std::vector<Position>& from,
+                                  const std::vector<Position>& to, bool weighted, const CancelToken& = {});
+
+}  // namespace headlight::analyze

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/document/document.h"
+
+#include <QLineEdit>
+#include <QMenu>
+#include <QToolButton>
+
+#include <functional>
+#include <vector>
+
+namespace headlight::ui {
+
+/// The star beside the finder: filters that have a name, and what can be done with the one in force. A name is typed
+/// into a field of the panel, not into a window of its own.
+class FilterMenu : public QToolButton {
+    Q_OBJECT
+public:
+    FilterMenu(Document&, QWidget* parent);
+
+    /// Hidden until a name is asked for.
+    QLineEdit& name() { return *name_; }
+    /// The entry with this object name: "apply:NAME", "save", "rename:NAME", "delete:NAME", "activate".
+    QAction* entry(const QString& object_name) const;
+    void ask_name(const QString& renamed = {});
+    /// The matching heads of the layer become the active ones; false when none of it matches.
+    bool activate_matching();
+
+Q_SIGNALS:
+    void said(const QString& text);
+
+protected:
+    bool eventFilter(QObject*, QEvent*) override;
+
+private:
+    void refresh();
+    void take_name();
+    void stop_asking();
+    void change(std::function<void(ViewOptions&)>);
+    QAction* put(QMenu*, const QString& object_name, const QString& text, std::function<void()>);
+
+    Document& document_;
+    QLineEdit* name_;
+    std::vector<QAction*> entries_;
+    QString renamed_;  ///< the filter that gets another name; empty: the expression gets one
+};
+
+}  // namespace headlight::ui
