@@ -9,6 +9,7 @@
 
 #include <QImage>
 
+#include <array>
 #include <map>
 
 namespace headlight::figure {
@@ -17,7 +18,7 @@ class MatrixFigure : public Figure {
 public:
     explicit MatrixFigure(MatrixViewData);
 
-    std::string view() const override { return "matrix"; }
+    std::string view() const override { return data_.view; }
     QSizeF layout(QSizeF available, const Style&, const Selection&) override;
     void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
     Hit hit_test(QPointF, const Style&, const Selection&) const override;
@@ -47,6 +48,10 @@ private:
 
     void paint_header(const Frame&) const;
     void paint_legend(const Frame&) const;
+    /// Names of the marks along a line that begins at (left, y); returns where they end.
+    double paint_mark_names(const Frame&, double left, double y) const;
+    QColor mark_color(const Frame&, std::size_t row) const;
+    std::array<QRgb, 256> colors(const Frame&) const;
     void paint_panel(const Frame&, const Panel&) const;
     void paint_cells(const Frame&, const Panel&) const;
     void paint_tiles(const Frame&, const Panel&) const;

@@ -27,12 +27,12 @@ double cell_for(const MatrixLayout& l, std::int64_t across, std::int64_t down, Q
 }  // namespace
 
 MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t panels, double row_extent,
-                           double column_extent, QSizeF available) {
+                           double column_extent, QSizeF available, double legend_height) {
     MatrixLayout l;
+    l.legend_height = legend_height;
     l.rows = std::max<std::int64_t>(rows, 1), l.cols = std::max<std::int64_t>(cols, 1);
     l.row_extent = row_extent, l.column_extent = column_extent;
-    const double tall =
-        available.height() > 0 ? available.height() - MatrixLayout::header_height - MatrixLayout::legend_height : 0;
+    const double tall = available.height() > 0 ? available.height() - MatrixLayout::header_height - l.legend_height : 0;
     const QSizeF room(available.width() - MatrixLayout::margin, tall);
     std::int64_t across = 1;
     for (std::int64_t n = 2; n <= panels; ++n) {
@@ -55,8 +55,7 @@ MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t pa
     l.size = QSizeF(
         std::max(available.width(), MatrixLayout::margin + static_cast<double>(across) * (width + extra.width())),
         std::max(available.height(), MatrixLayout::header_height +
-                                         static_cast<double>(down) * (height + extra.height()) +
-                                         MatrixLayout::legend_height));
+                                         static_cast<double>(down) * (height + extra.height()) + l.legend_height));
     return l;
 }
 

@@ -11,7 +11,10 @@
 namespace headlight::figure {
 
 struct MatrixLayout {
-    static constexpr double margin = 16, header_height = 48, legend_height = 56, panel_title = 24, label_gap = 6;
+    static constexpr double margin = 16, header_height = 48, panel_title = 24, label_gap = 6;
+    static constexpr double plain_legend = 56, mark_line = 20;
+
+    double legend_height = plain_legend;  ///< higher by a line where marks are named
 
     std::int64_t rows = 0, cols = 0;
     double cell = 1;                           ///< figure units
@@ -21,6 +24,6 @@ struct MatrixLayout {
 };
 
 MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t panels, double row_extent,
-                           double column_extent, QSizeF available);
+                           double column_extent, QSizeF available, double legend_height = MatrixLayout::plain_legend);
 
 }  // namespace headlight::figure

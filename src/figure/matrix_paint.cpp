@@ -39,7 +39,7 @@ MatrixFigure::Panel MatrixFigure::panel(std::size_t index, const QRectF& view, d
     p.index = index;
     p.cell = layout_.cell * zoom;
     p.cells = QRectF(layout_.panels[index].topLeft() * zoom, layout_.panels[index].size() * zoom);
-    const QRectF body = view.adjusted(0, MatrixLayout::header_height, 0, -MatrixLayout::legend_height);
+    const QRectF body = view.adjusted(0, MatrixLayout::header_height, 0, -layout_.legend_height);
     const double gap = MatrixLayout::label_gap;
     const double left = std::max(p.cells.left(), body.left() + MatrixLayout::margin + layout_.row_extent + gap);
     const double top = std::max(p.cells.top(), body.top() + MatrixLayout::panel_title + layout_.column_extent + gap);
@@ -113,7 +113,7 @@ void MatrixFigure::paint_panel(const Frame& f, const Panel& p) const {
 
 void MatrixFigure::paint_cells(const Frame& f, const Panel& p) const {
     const MipPyramid::Level& level = pyramid(p.index, f.style).levels.front();
-    const auto ramp = draw::ramp_table(f.style.ramp, f.theme());
+    const auto ramp = colors(f);
     const double gap = p.cell < gap_cell ? 0 : f.vector ? 0.75 : 1 / f.scale * std::max(1.0, std::round(f.scale));
     f.painter.setRenderHint(QPainter::Antialiasing, false);
     for (std::int64_t r = p.row_begin; r < p.row_end; ++r) {
@@ -139,7 +139,7 @@ void MatrixFigure::paint_tiles(const Frame& f, const Panel& p) const {
     const MipPyramid::Level& level = pyramid.levels[number];
     const auto pooled = static_cast<double>(std::int64_t{1} << number);
     const auto span = static_cast<double>(tile_side) * pooled;
-    const auto ramp = draw::ramp_table(f.style.ramp, f.theme());
+    const auto ramp = colors(f);
     auto tile_image = [&](std::int64_t row, std::int64_t col) {
         const auto rows = std::min(tile_side, level.rows - row * tile_side),
                    cols = std::min(tile_side, level.cols - col * tile_side);
@@ -172,19 +172,20 @@ void MatrixFigure::paint_tiles(const Frame& f, const Panel& p) const {
 void MatrixFigure::paint_numbers(const Frame& f, const Panel& p) const {
     const QFont font = ui_font(p.cell < 34 ? 10 : 11);
     const double wide = draw::number_width(QStringLiteral("0.000"), font) + 6;
+    const auto ramp = colors(f);
     for (std::int64_t r = p.row_begin; r < p.row_end; ++r)
         for (std::int64_t c = p.col_begin; c < p.col_end; ++c) {
             const QRectF rect = p.cell_rect(r, c);
             if (!legal(r, c) || !rect.intersects(f.visible)) continue;
             const float weight = data_.weights[p.index](r, c);
-            if (p.cell < zero_cell && weight < 0.005F) continue;
+            if (p.cell < zero_cell && weight < 0.005F && !data_.diverging) continue;
             const std::uint8_t cell = pyramid(p.index, f.style).levels.front().at(r, c);
-            const QColor ground = ramp_color(f.style.ramp, f.theme(), (cell - 1) / 254.0);
-            const QString text = draw::number_text(weight, p.cell >= wide ? 3 : 2);
+            const QColor ground(ramp[static_cast<std::size_t>(std::lround((cell - 1) / 254.0 * 255))]);
+            const QString text = draw::number_text(weight, data_.diverging ? 1 : p.cell >= wide ? 3 : 2);
             // A zero is there to be found when one looks for it, not to be read first.
             const QColor ink = text_on(f.theme(), ground);
             draw::number(f.painter, {rect.center().x(), draw::centred_baseline(rect.center().y(), font)}, text, font,
-                         weight < 0.005 ? draw::faded(ink, 0.4) : ink, draw::Align::center);
+                         weight < 0.005 && !data_.diverging ? draw::faded(ink, 0.4) : ink, draw::Align::center);
         }
 }
 
@@ -204,6 +205,17 @@ void MatrixFigure::paint_marks(const Frame& f, const Panel& p) const {
     auto col_rect = [&](std::int64_t c) {
         return QRectF(p.cell_rect(0, c).left(), p.cells.top(), p.cell, p.cells.height());
     };
+    if (data_.marks)
+        for (std::int64_t r = p.row_begin; r < p.row_end; ++r) {
+            const std::int64_t c = data_.marks->columns[static_cast<std::size_t>(r)];
+            if (c < p.col_begin || c >= p.col_end) continue;
+            const QRectF cell = p.cell_rect(r, c);
+            if (p.cell >= 8)
+                outline(cell.adjusted(1, 1, -1, -1), mark_color(f, static_cast<std::size_t>(r)), 2);
+            else  // too small for an outline: a dot that can be seen
+                draw::box(f.painter, QRectF(cell.center().x() - 1.25, cell.center().y() - 1.25, 2.5, 2.5), 0,
+                          mark_color(f, static_cast<std::size_t>(r)));
+        }
     if (!f.style.exporting) {
         const QColor quiet = draw::faded(f.theme().accent, 0.55);
         if (s.hover_query)
@@ -223,7 +235,8 @@ void MatrixFigure::paint_marks(const Frame& f, const Panel& p) const {
             outline(rect, f.theme().accent, 2);
             if (p.cell >= number_cell || !legal(r, c)) continue;
             // The number stands beside the cell, on whichever side there is room.
-            const QString text = draw::weight_text(data_.weights[p.index](r, c));
+            const float value = data_.weights[p.index](r, c);
+            const QString text = data_.diverging ? draw::number_text(value, 2) : draw::weight_text(value);
             const double width = draw::number_width(text, font) + 8;
             const bool right = rect.right() + 4 + width <= p.clip.right();
             const QRectF chip(right ? rect.right() + 4 : rect.left() - 4 - width, rect.center().y() - 8, width, 16);
@@ -326,25 +339,59 @@ void MatrixFigure::paint_captions(const Frame& f, const Panel& p) const {
                f.theme().muted, draw::Align::right);
 }
 
+std::array<QRgb, 256> MatrixFigure::colors(const Frame& f) const {
+    if (!data_.diverging) return draw::ramp_table(f.style.ramp, f.theme());
+    std::array<QRgb, 256> table{};
+    for (int i = 0; i < 256; ++i) table[static_cast<std::size_t>(i)] = signed_color(f.theme(), i / 127.5 - 1).rgb();
+    return table;
+}
+
+QColor MatrixFigure::mark_color(const Frame& f, std::size_t row) const {
+    const auto& kind = data_.marks->kinds[data_.marks->kind_of[row]];
+    return f.theme().dark ? kind.dark : kind.light;
+}
+
+double MatrixFigure::paint_mark_names(const Frame& f, double left, double y) const {
+    const QFont font = ui_font(12);
+    draw::text(f.painter, {left, y}, QStringLiteral("row's largest on"), font, f.theme().muted);
+    left += draw::text_width(QStringLiteral("row's largest on"), font) + 10;
+    for (const auto& kind : data_.marks->kinds) {
+        draw::box(f.painter, QRectF(left, y - 9, 9, 9), 0, {}, f.theme().dark ? kind.dark : kind.light, 2);
+        draw::text(f.painter, {left + 15, y}, kind.name, font, f.theme().muted);
+        left += 15 + draw::text_width(kind.name, font) + 12;
+    }
+    return left;
+}
+
 void MatrixFigure::paint_legend(const Frame& f) const {
-    const double y = f.view.bottom() - 30;
+    double y = f.view.bottom() - 30;
     const QFont font = ui_font(12);
     const double left = f.view.left() + MatrixLayout::margin;
+    if (data_.marks) paint_mark_names(f, left, y - MatrixLayout::mark_line);
     draw::text(f.painter, {left, y}, data_.weight_name, font, f.theme().muted);
-    const QRectF bar(left + draw::text_width(data_.weight_name, font) + 40, y - 9, 120, 10);
+    const QString end_text = data_.diverging ? draw::number_text(data_.diverging->limit, 1) : QString();
+    const double lead = data_.diverging ? draw::number_width(QStringLiteral("−") + end_text, ui_font(11)) + 14 : 40;
+    const QRectF bar(left + draw::text_width(data_.weight_name, font) + lead, y - 9, data_.diverging ? 90 : 120, 10);
     using Curve = Transfer::Curve;
     const Curve curve = f.style.transfer.curve;
     const bool relative = curve == Curve::per_row || curve == Curve::rank;
     const QString low = curve == Curve::log ? QStringLiteral("10⁻⁴") : QStringLiteral("0");
-    const double end = draw::ramp_bar(f.painter, bar, f.style.ramp, low,
-                                      relative ? QStringLiteral("row's largest") : QStringLiteral("1"), f.theme());
+    const double end =
+        data_.diverging ? draw::bar(
+                              f.painter, bar, [&](double t) { return signed_color(f.theme(), 2 * t - 1); },
+                              QStringLiteral("−") + end_text, end_text, f.theme())
+                        : draw::ramp_bar(f.painter, bar, f.style.ramp, low,
+                                         relative ? QStringLiteral("row's largest") : QStringLiteral("1"), f.theme());
     QStringList notes;
-    notes << f.style.transfer.legend();
+    if (!data_.diverging) notes << f.style.transfer.legend();
+    if (!data_.note.isEmpty()) notes << data_.note;
     if (data_.causal) notes << QStringLiteral("blank: later tokens, masked");
     const double cell = layout_.cell * f.style.zoom;
     const double pixels = f.cell_pixels(cell, std::max(layout_.rows, layout_.cols));
     if (const auto side = std::int64_t{1} << pyramid(0, f.style).level_for(pixels); side > 1) {
-        notes << QStringLiteral("a pixel is the largest of %1 × %1 pairs").arg(side);
+        notes << QStringLiteral("a pixel is the %2 of %1 × %1 pairs")
+                     .arg(side)
+                     .arg(data_.diverging ? QStringLiteral("farthest") : QStringLiteral("largest"));
     }
     const double line = QFontMetricsF(ui_font(matrix_label_size)).height();
     const auto rows = draw::fit_rows(query_widths_, cell, line, layout_.row_extent);

@@ -56,14 +56,18 @@ QSizeF MatrixFigure::layout(QSizeF available, const Style&, const Selection&) {
     const auto columns = draw::fit_columns(key_widths_, line, line, tallest_column_label * share);
     const double least = draw::text_width(QStringLiteral("query (looks)"), ui_font(11));
     layout_ = matrix_layout(n_q, n_k, static_cast<std::int64_t>(data_.heads.size()),
-                            std::max(std::ceil(rows.extent) + 4, least), std::ceil(columns.extent) + 2, available);
+                            std::max(std::ceil(rows.extent) + 4, least), std::ceil(columns.extent) + 2, available,
+                            MatrixLayout::plain_legend + (data_.marks ? MatrixLayout::mark_line : 0));
     view_ = QRectF(QPointF(0, 0), layout_.size);
     return layout_.size;
 }
 
 void MatrixFigure::make_pyramids(const Transfer& transfer) const {
     pyramids_.clear();
-    for (const auto& map : data_.weights) pyramids_.push_back(mip_pyramid(map, data_.axes, data_.causal, transfer));
+    for (const auto& map : data_.weights)
+        pyramids_.push_back(data_.diverging ? signed_pyramid(map, data_.axes, data_.causal, data_.diverging->middle,
+                                                             data_.diverging->limit)
+                                            : mip_pyramid(map, data_.axes, data_.causal, transfer));
     transfer_ = transfer;
     tiles_.images.clear();
 }
@@ -81,7 +85,7 @@ bool MatrixFigure::legal(std::int64_t row, std::int64_t col) const {
 QString MatrixFigure::pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const {
     const auto q = static_cast<std::size_t>(row), k = static_cast<std::size_t>(col);
     const QString value = legal(row, col)
-                              ? QStringLiteral("weight ") + draw::number_text(data_.weights[panel](row, col), 4)
+                              ? data_.value_word + u' ' + draw::number_text(data_.weights[panel](row, col), 4)
                               : QStringLiteral("masked: a later token");
     return QStringLiteral("%1  %2 → %3  %4")
         .arg(head_name(data_.heads[panel]), query_labels_[q].with_position(data_.axes.queries[q].first),
@@ -104,7 +108,7 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
     const double zoom = style.zoom;
     const QRectF view(view_.topLeft() * zoom, view_.size() * zoom);
     const QPointF p = at * zoom;
-    if (p.y() > view.bottom() - MatrixLayout::legend_height) {
+    if (p.y() > view.bottom() - layout_.legend_height) {
         Hit hit;
         hit.kind = Hit::Kind::legend;
         return hit;
@@ -140,7 +144,7 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
 }
 
 Table MatrixFigure::table() const {
-    Table t{{"layer", "head", "query", "query_token", "key", "key_token", "weight"}, {}};
+    Table t{{"layer", "head", "query", "query_token", "key", "key_token", data_.column}, {}};
     const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size()),
                n_k = static_cast<std::int64_t>(data_.axes.keys.size());
     std::int64_t pairs = 0;
@@ -184,12 +188,14 @@ std::vector<NamedArray> MatrixFigure::arrays() const {
 }
 
 QString MatrixFigure::title() const {
+    if (!data_.title.isEmpty()) return data_.title;
     if (data_.heads.size() == 1)
         return QStringLiteral("Layer %1 head %2").arg(data_.heads[0].layer.value).arg(data_.heads[0].head.value);
     return QStringLiteral("%1 heads").arg(data_.heads.size());
 }
 
 QString MatrixFigure::description() const {
+    if (!data_.description.isEmpty()) return data_.description;
     return QStringLiteral(
         "Each row is a token that looks (the query), each column a token it looks at (the key); the cell is the "
         "softmax weight, "

@@ -24,6 +24,11 @@ struct MipPyramid {
     std::size_t level_for(double pixels) const;
 };
 
+/// For signed numbers: 1 is `limit` below the row's middle, 128 the middle, 255 `limit` above. A larger cell is the one
+/// of its four that is farthest from the middle.
+MipPyramid signed_pyramid(const analyze::Matrix&, const analyze::PatternAxes&, bool causal,
+                          const Eigen::VectorXf& middle, float limit);
+
 MipPyramid mip_pyramid(const analyze::Matrix&, const analyze::PatternAxes&, bool causal, const Transfer&);
 
 }  // namespace headlight::figure

@@ -263,6 +263,8 @@ private:
         QCPAxis *x = rect.axis(QCPAxis::atBottom), *y = rect.axis(QCPAxis::atLeft);
         x->ticker()->setTickCount(std::max(3, rect.width() / (panel.x.integer ? 40 : 72)));
         y->ticker()->setTickCount(std::max(3, rect.height() / 40));
+        x->setLabel(draw::elided(panel.x.label, ui_font(axis_font), rect.width()));
+        y->setLabel(draw::elided(panel.y.label, ui_font(axis_font), rect.height()));
         fits_.emplace_back();
         shows_.push_back(false);
         if (panel.x.labels.empty()) return;

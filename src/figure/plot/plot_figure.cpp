@@ -87,7 +87,7 @@ void PlotFigure::make(const Style& style) const {
     if (made_ == wanted) return;
     frame_ = make_frame(data_, room_, style);
     index_ = MarkIndex(data_, frame_);
-    axes_pixels_ = mark_pixels_ = QImage();
+    pixels_ = {};
     made_ = wanted;
 }
 

@@ -10,6 +10,8 @@
 #include <QImage>
 #include <QStringList>
 
+#include <array>
+
 namespace headlight::figure::plot {
 
 class PlotFigure : public Figure {
@@ -79,7 +81,7 @@ private:
     mutable Frame frame_;
     mutable MarkIndex index_;
     mutable Stamps stamps_;
-    mutable QImage axes_pixels_, mark_pixels_;  ///< on screen: what does not change while one brushes
+    mutable std::array<QImage, 2> pixels_;  ///< on screen, what does not change while one brushes: marks strong, faint
     mutable double pixels_scale_ = 0;
 };
 

@@ -59,13 +59,29 @@ void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     const Canvas c{painter, style, draw::on_target(painter, exposed) & QRectF(QPointF(0, 0), size_),
                    draw::device_scale(painter), draw::is_vector(painter)};
     if (c.keeps() && c.scale != pixels_scale_) {
-        axes_pixels_ = mark_pixels_ = QImage();
+        pixels_ = {};
         pixels_scale_ = c.scale;
     }
     const Subject subject = this->subject(style, selection);
-    paint_frame(c);
+    const double opacity = subject.fades ? faint_marks : 1;
+    if (c.keeps()) {
+        QImage& kept = pixels_[subject.fades];
+        if (kept.isNull()) {
+            kept = QImage((size_ * c.scale).toSize(), QImage::Format_ARGB32_Premultiplied);
+            kept.fill(Qt::transparent);
+            QPainter to(&kept);
+            to.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
+            to.scale(c.scale, c.scale);
+            const Canvas canvas{to, style, QRectF(QPointF(0, 0), size_), c.scale, false};
+            paint_frame(canvas);
+            paint_marks(canvas, opacity);
+        }
+        draw::device_image(painter, {0, 0}, kept);
+    } else {
+        paint_frame(c);
+        paint_marks(c, opacity);
+    }
     paint_positions(c, subject);
-    paint_marks(c, subject.fades ? faint_marks : 1);
     paint_subject(c, subject);
     paint_token_labels(c, subject, true);
     painter.restore();
@@ -108,24 +124,12 @@ void PlotFigure::paint_words(const Canvas& c) const {
 }
 
 void PlotFigure::paint_frame(const Canvas& c) const {
-    const auto all = [this](const Canvas& to) {
-        paint_words(to);
-        to.painter.save();
-        to.painter.translate(room_.topLeft());
-        frame_.axes.replay(to.painter);
-        to.painter.restore();
-        paint_token_labels(to, {}, false);
-    };
-    if (!c.keeps()) return all(c);
-    if (axes_pixels_.isNull()) {
-        axes_pixels_ = QImage((size_ * c.scale).toSize(), QImage::Format_ARGB32_Premultiplied);
-        axes_pixels_.fill(Qt::transparent);
-        QPainter painter(&axes_pixels_);
-        painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
-        painter.scale(c.scale, c.scale);
-        all({painter, c.style, QRectF(QPointF(0, 0), size_), c.scale, false});
-    }
-    draw::device_image(c.painter, {0, 0}, axes_pixels_);
+    paint_words(c);
+    c.painter.save();
+    c.painter.translate(room_.topLeft());
+    frame_.axes.replay(c.painter);
+    c.painter.restore();
+    paint_token_labels(c, {}, false);
 }
 
 void PlotFigure::paint_token_labels(const Canvas& c, const Subject& subject, bool chosen_only) const {
@@ -198,7 +202,7 @@ QImage PlotFigure::raster(const std::vector<MarkId>* only, const QRectF& area, d
 }
 
 void PlotFigure::paint_points(const Canvas& c) const {
-    const bool as_pixels = c.keeps() || points_ > most_vector_points;
+    const bool as_pixels = (c.keeps() && points_ > 400) || points_ > most_vector_points;
     if (points_ > 0 && as_pixels) {
         const double scale = c.vector ? file_scale : c.scale;
         const QRectF area = c.vector || c.keeps() ? room_ : (room_ & c.visible).toAlignedRect();
@@ -226,30 +230,13 @@ void PlotFigure::paint_points(const Canvas& c) const {
 }
 
 void PlotFigure::paint_marks(const Canvas& c, double opacity) const {
-    const auto all = [this](const Canvas& to) {
-        to.painter.save();
-        to.painter.translate(room_.topLeft());
-        frame_.lines.replay(to.painter);
-        to.painter.restore();
-        paint_points(to);
-    };
     c.painter.save();
-    if (!c.keeps()) {
-        c.painter.setOpacity(opacity);
-        all(c);
-        c.painter.restore();
-        return;
-    }
-    if (mark_pixels_.isNull()) {
-        mark_pixels_ = QImage((size_ * c.scale).toSize(), QImage::Format_ARGB32_Premultiplied);
-        mark_pixels_.fill(Qt::transparent);
-        QPainter painter(&mark_pixels_);
-        painter.setRenderHint(QPainter::Antialiasing);
-        painter.scale(c.scale, c.scale);
-        all({painter, c.style, QRectF(QPointF(0, 0), size_), c.scale, false});
-    }
     c.painter.setOpacity(opacity);
-    draw::device_image(c.painter, {0, 0}, mark_pixels_);
+    c.painter.save();
+    c.painter.translate(room_.topLeft());
+    frame_.lines.replay(c.painter);
+    c.painter.restore();
+    paint_points(c);
     c.painter.restore();
 }
 

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Rows of the list of views for the plots: Attention Focus Plots, heads by their measures.
+#include "figure/view_tables.h"
+#include "headlight/figure/plots.h"
+
+#include <array>
+
+namespace headlight::figure {
+namespace {
+
+using Kind = ViewOption::Kind;
+using analyze::HeadTable;
+
+ViewOption flag(const char* name, const char* title, const char* help) {
+    return {.name = name, .kind = Kind::flag, .title = title, .help = help, .initial = ""};
+}
+
+const ViewOption sort_idx{
+    .name = "sort-idx",
+    .kind = Kind::integer,
+    .title = "Rank of the target",
+    .help = "focus-2: which target of a row is taken apart, 0 the one with the largest score, 1 the second …",
+    .initial = "0",
+    .low = 0,
+    .high = 1'000'000};
+const ViewOption five_terms = flag("five-terms", "Five terms", "focus-2: the key's bias taken apart as well");
+const ViewOption absolute = flag("absolute-positions", "Absolute positions",
+                                 "focus-2: ALiBi as m·j, as transformers adds it, in place of −m·(i − j)");
+const ViewOption probability =
+    flag("probability", "Weights, not scores", "focus-1: softmax weights in place of scores");
+const ViewOption first_row = flag("include-first-row", "Count the first token",
+                                  "focus-4 and -5: count row 0 of a causal model, which can only look at itself");
+const ViewOption literal = flag("literal", "Before W_O", "focus-7, -9, -10: |z| / |h| in place of |u| / |h|");
+const ViewOption log_magnitude = flag("log-magnitude", "Logarithmic magnitude", "focus-7, -9, -10: logarithmic axis");
+const ViewOption bins{.name = "bins",
+                      .kind = Kind::integer,
+                      .title = "Bins",
+                      .help = "focus-7 and -8: bins of the histograms",
+                      .initial = "50",
+                      .low = 2,
+                      .high = 500};
+
+bool has(const ViewSpec& spec, const char* name) {
+    return spec.option(name) != nullptr;
+}
+
+FocusFigureOptions focus_options(const ViewState& state, int figure) {
+    const ViewSpec& spec = view_spec(state.view);
+    const auto is = [&](const char* name) { return has(spec, name) && flag_value(state, name); };
+    FocusFigureOptions o;
+    o.figure = figure;
+    o.head = state.focus();
+    if (has(spec, "sort-idx")) o.sort_idx = integer_value(state, "sort-idx");
+    o.terms = {.five_terms = is("five-terms"), .absolute_positions = is("absolute-positions")};
+    o.probability = is("probability");
+    o.include_first_row = is("include-first-row");
+    o.literal = is("literal");
+    o.log_magnitude = is("log-magnitude");
+    if (has(spec, "bins")) o.bins = integer_value(state, "bins");
+    return o;
+}
+
+struct FocusRow {
+    const char* title;
+    ViewNeeds needs;
+    std::vector<ViewOption> options;
+    bool quick = false;
+};
+
+std::vector<ViewSpec> focus_specs() {
+    const ViewNeeds of_head{.focus = true}, of_layer{.layer = true}, of_none;
+    const std::array<FocusRow, 11> rows{{
+        {"Focus", of_head, {sort_idx, five_terms, absolute, probability, first_row, literal, log_magnitude, bins}},
+        {"1  Scores and their maxima", of_head, {probability}},
+        {"2  Terms of the score", of_head, {sort_idx, five_terms, absolute}},
+        {"3  Bias against position", of_head, {}, true},
+        {"4  Largest weight on itself", of_none, {first_row}, true},
+        {"5  Largest weight on the first token", of_none, {first_row}, true},
+        {"6  Largest minus second weight", of_none, {first_row}, true},
+        {"7  Magnitudes of updates", of_layer, {literal, log_magnitude, bins}},
+        {"8  Orientations of updates", of_layer, {bins}},
+        {"9  Magnitude against orientation", of_layer, {literal, log_magnitude}},
+        {"10  Magnitude over the text", of_layer, {literal, log_magnitude}},
+    }};
+    std::vector<ViewSpec> out;
+    for (int i = 0; i < static_cast<int>(rows.size()); ++i) {
+        const FocusRow& row = rows[static_cast<std::size_t>(i)];
+        ViewSpec spec;
+        spec.id = i == 0 ? "focus" : "focus-" + std::to_string(i);
+        spec.title = row.title;
+        spec.group = "Focus";
+        spec.tab = i == 0;
+        spec.needs = row.needs;
+        spec.options = row.options;
+        spec.make = [i](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+            return focus_figure(std::move(trace), focus_options(s, i), cancel);
+        };
+        if (row.quick) spec.quick = [](const trace::Trace&, const ViewState&) { return true; };
+        out.push_back(std::move(spec));
+    }
+    return out;
+}
+
+ViewOption measure_option(const char* name, const char* title, const char* help, const char* initial, bool color) {
+    ViewOption option{.name = name, .kind = Kind::choice, .title = title, .help = help, .initial = initial};
+    if (color) option.choices = {{"behaviour", "what the head mostly does"}};
+    option.choices.insert(option.choices.end(), {{"layer", "layer"}, {"head", "head"}});
+    for (const auto& measure : analyze::head_measures()) option.choices.emplace_back(measure.id, measure.title);
+    return option;
+}
+
+std::shared_ptr<const HeadTable> table_of(const TracePtr& trace) {
+    return std::make_shared<const HeadTable>(analyze::head_table(*trace));
+}
+
+bool always(const trace::Trace&, const ViewState&) {
+    return true;
+}
+
+std::string without_overview(const trace::Trace& trace) {
+    return trace.has_overview() ? "" : "this run kept no overview of the heads";
+}
+
+}  // namespace
+
+std::vector<ViewSpec> plot_view_specs() {
+    std::vector<ViewSpec> out = focus_specs();
+    out.push_back(
+        {.id = "head-scatter",
+         .title = "Heads by two measures",
+         .group = "Heads",
+         .options = {measure_option("x", "To the right", "head-scatter: measure to the right", "mean_distance", false),
+                     measure_option("y", "Upwards", "head-scatter: measure upwards", "entropy", false),
+                     measure_option("color", "Colour", "head-scatter: what the colour says", "layer", true)},
+         .make =
+             [](TracePtr trace, const ViewState& s, const CancelToken&) {
+                 return head_scatter(
+                     table_of(trace),
+                     {.x = text_value(s, "x"), .y = text_value(s, "y"), .color = text_value(s, "color")});
+             },
+         .quick = always,
+         .missing = without_overview});
+    out.push_back(
+        {.id = "clark-kinds",
+         .title = "Attention to kinds of tokens",
+         .group = "Heads",
+         .make = [](TracePtr trace, const ViewState&, const CancelToken&) { return clark_kinds(table_of(trace)); },
+         .quick = always,
+         .missing = without_overview});
+    out.push_back({.id = "clark-entropy",
+                   .title = "Entropy by layer",
+                   .group = "Heads",
+                   .make =
+                       [](TracePtr trace, const ViewState&, const CancelToken&) {
+                           return clark_entropy(table_of(trace),
+                                                uniform_entropy(trace->tokens(), trace->config().causal));
+                       },
+                   .quick = always,
+                   .missing = without_overview});
+    return out;
+}
+
+}  // namespace headlight::figure
