@@ -29,7 +29,7 @@ struct Options {
 
 std::vector<std::string> known_names() {
     std::vector<std::string> names = trace::benchmark_names();
-    names.insert(names.end(), {"tokenizer", "ui"});
+    names.insert(names.end(), {"prediction", "tokenizer", "ui"});
     return names;
 }
 
@@ -62,6 +62,7 @@ nlohmann::ordered_json machine() {
 std::vector<trace::Measured> measure(const std::string& name, const trace::BenchmarkOptions& options,
                                      const CancelToken& cancel, const Progress& progress) {
     if (name == "ui") return measure_figures(options, cancel);
+    if (name == "prediction") return measure_prediction(options, cancel);
     if (name == "tokenizer") {
         // The random model's tokenizer knows only made-up words: real pieces come from the built-in one.
         trace::BenchmarkOptions own = options;

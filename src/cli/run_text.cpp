@@ -11,6 +11,29 @@ std::int64_t Loaded::tokens() const {
     return tokenizer->encode(prompt.text, pair, prompt.add_special_tokens).size();
 }
 
+namespace {
+
+void read_model(Loaded& loaded, const std::filesystem::path& folder, const ComputeOptions& compute, const Console& console) {
+    const model::ComputeType dtype = compute.dtype == "float64"    ? model::ComputeType::float64
+                                     : compute.dtype == "bfloat16" ? model::ComputeType::bfloat16
+                                                                   : model::ComputeType::float32;
+    loaded.model =
+        model::Model::load(folder, {.dtype = dtype, .device = compute.device}, loaded.cancel, console.progress());
+    console.clear_progress();
+}
+
+}  // namespace
+
+Loaded load_model(const ModelArgument& model_argument, const ComputeOptions& compute, const Console& console) {
+    Loaded loaded;
+    const std::filesystem::path folder = model_argument.folder();
+    model::start_runtime(compute.threads);
+    loaded.cancel = interruptible();
+    loaded.tokenizer = text::Tokenizer::load(folder);
+    read_model(loaded, folder, compute, console);
+    return loaded;
+}
+
 Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& text, const ComputeOptions& compute,
                     const Console& console) {
     text.require();
@@ -22,12 +45,7 @@ Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& te
     // The tokenizer first: it is quick, and says at once when the folder or the text is not what it should be.
     loaded.tokenizer = text::Tokenizer::load(folder);
     loaded.tokens();
-    const model::ComputeType dtype = compute.dtype == "float64"    ? model::ComputeType::float64
-                                     : compute.dtype == "bfloat16" ? model::ComputeType::bfloat16
-                                                                   : model::ComputeType::float32;
-    loaded.model =
-        model::Model::load(folder, {.dtype = dtype, .device = compute.device}, loaded.cancel, console.progress());
-    console.clear_progress();
+    read_model(loaded, folder, compute, console);
     return loaded;
 }
 

@@ -15,6 +15,8 @@ struct Loaded {
     std::int64_t tokens() const;
 };
 
+/// The model and its tokenizer alone, for what needs no text.
+Loaded load_model(const ModelArgument&, const ComputeOptions&, const Console&);
 Loaded load_for_run(const ModelArgument&, const TextArguments&, const ComputeOptions&, const Console&);
 /// Warnings of the run become notes.
 std::shared_ptr<const trace::Trace> run_loaded(const Loaded&, const trace::CapturePlan&, const Console&);

@@ -9,5 +9,12 @@ namespace headlight::cli {
 Action define_analyze_heads(Definition&, const Frontend&);
 Action define_analyze_focus(Definition&, const Frontend&);
 Action define_analyze_rollout(Definition&, const Frontend&);
+Action define_analyze_lens(Definition&, const Frontend&);
+Action define_analyze_dla(Definition&, const Frontend&);
+Action define_analyze_memories(Definition&, const Frontend&);
+Action define_analyze_refinement(Definition&, const Frontend&);
+Action define_analyze_drivers(Definition&, const Frontend&);
+Action define_analyze_contributions(Definition&, const Frontend&);
+Action define_analyze_predictions(Definition&, const Frontend&);
 
 }  // namespace headlight::cli
