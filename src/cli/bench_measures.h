@@ -16,4 +16,7 @@ std::vector<trace::Measured> measure_heads(const trace::BenchmarkOptions&, const
 /// "tokenizer": MB/s of the model's tokenizer on one thread, on made-up running text from its own vocabulary.
 std::vector<trace::Measured> measure_tokenizer(const trace::BenchmarkOptions&, const CancelToken&);
 
+/// "prediction": logit lens, promoted tokens, attribution and contribution graph, beside their matrix products.
+std::vector<trace::Measured> measure_prediction(const trace::BenchmarkOptions&, const CancelToken&);
+
 }  // namespace headlight::cli

@@ -160,7 +160,91 @@ HEADLIGHT_INLINE std::int64_t not_finite_row(const T* __restrict x, std::int64_t
     return -1;
 }
 
+/// Long sums are added up in double after every stretch of this many floats.
+constexpr std::int64_t kStretch = 1024;
+
+HEADLIGHT_INLINE ExpSums exp_sums_row(const float* __restrict x, std::int64_t n, float highest) {
+    ExpSums all{0, 0};
+    for (std::int64_t first = 0; first < n; first += kStretch) {
+        const std::int64_t last = first + kStretch < n ? first + kStretch : n;
+        float sum = 0, weighted = 0;
+#pragma omp simd reduction(+ : sum, weighted)
+        for (std::int64_t j = first; j < last; ++j) {
+            const float below = x[j] - highest, e = exponential(below);
+            sum += e;
+            weighted += below * e;
+        }
+        all.sum += static_cast<double>(sum);
+        all.weighted += static_cast<double>(weighted);
+    }
+    return all;
+}
+
+template <bool largest>
+HEADLIGHT_INLINE void block_extremes(const float* __restrict x, std::int64_t n, float* __restrict out) {
+    for (std::int64_t b = 0; b * kBlock < n; ++b) {
+        const std::int64_t first = b * kBlock, last = first + kBlock < n ? first + kBlock : n;
+        float best = x[first];
+        if constexpr (largest) {
+#pragma omp simd reduction(max : best)
+            for (std::int64_t j = first; j < last; ++j) best = x[j] > best ? x[j] : best;
+        } else {
+#pragma omp simd reduction(min : best)
+            for (std::int64_t j = first; j < last; ++j) best = x[j] < best ? x[j] : best;
+        }
+        out[b] = best;
+    }
+}
+
+HEADLIGHT_INLINE double dot_row(const float* __restrict a, const float* __restrict b, std::int64_t n) {
+    double all = 0;
+    for (std::int64_t first = 0; first < n; first += kStretch) {
+        const std::int64_t last = first + kStretch < n ? first + kStretch : n;
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t j = first; j < last; ++j) sum += a[j] * b[j];
+        all += static_cast<double>(sum);
+    }
+    return all;
+}
+
+HEADLIGHT_INLINE double distance_row(const float* __restrict x, float scale, const float* __restrict y, std::int64_t n) {
+    double all = 0;
+    for (std::int64_t first = 0; first < n; first += kStretch) {
+        const std::int64_t last = first + kStretch < n ? first + kStretch : n;
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t j = first; j < last; ++j) {
+            const float d = x[j] - scale * y[j];
+            sum += d < 0.0f ? -d : d;
+        }
+        all += static_cast<double>(sum);
+    }
+    return all;
+}
+
+HEADLIGHT_INLINE std::int64_t count_above_row(const float* __restrict x, std::int64_t n, float than) {
+    std::int64_t all = 0;
+    for (std::int64_t first = 0; first < n; first += kStretch) {
+        const std::int64_t last = first + kStretch < n ? first + kStretch : n;
+        std::int32_t count = 0;
+#pragma omp simd reduction(+ : count)
+        for (std::int64_t j = first; j < last; ++j) count += x[j] > than ? 1 : 0;
+        all += count;
+    }
+    return all;
+}
+
 }  // namespace
+
+HEADLIGHT_CLONES ExpSums exp_sums(const float* x, std::int64_t n, float highest) { return exp_sums_row(x, n, highest); }
+HEADLIGHT_CLONES void block_maxima(const float* x, std::int64_t n, float* out) { block_extremes<true>(x, n, out); }
+HEADLIGHT_CLONES void block_minima(const float* x, std::int64_t n, float* out) { block_extremes<false>(x, n, out); }
+HEADLIGHT_CLONES double dot(const float* a, const float* b, std::int64_t n) { return dot_row(a, b, n); }
+HEADLIGHT_CLONES double distance(const float* x, float scale, const float* y, std::int64_t n) {
+    return distance_row(x, scale, y, n);
+}
+HEADLIGHT_CLONES std::int64_t count_above(const float* x, std::int64_t n, float than) { return count_above_row(x, n, than); }
 
 HEADLIGHT_CLONES void scores(float* x, std::int64_t n, float scale, float slope, std::int64_t row) {
     scores_row(x, n, scale, slope, row);

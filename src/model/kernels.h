@@ -50,6 +50,23 @@ void affine(const double* x, const double* gain, const double* bias, double* out
 std::int64_t first_not_finite(const float* x, std::int64_t n);
 std::int64_t first_not_finite(const double* x, std::int64_t n);
 
+/// What a distribution over a vocabulary is made of, from its raw logits x[0, n): sums of e and (x - highest) e with
+/// e = exp(x - highest). ln sum + highest is the log partition; ln sum - weighted / sum the entropy in nats.
+struct ExpSums {
+    double sum, weighted;
+};
+ExpSums exp_sums(const float* x, std::int64_t n, float highest);
+/// out[b] = the largest of x[64 b, 64 b + 64), (n + 63) / 64 of them; smallest likewise.
+constexpr std::int64_t kBlock = 64;
+void block_maxima(const float* x, std::int64_t n, float* out);
+void block_minima(const float* x, std::int64_t n, float* out);
+/// sum of a[j] b[j], added up in double.
+double dot(const float* a, const float* b, std::int64_t n);
+/// sum of |x[j] - scale y[j]|.
+double distance(const float* x, float scale, const float* y, std::int64_t n);
+/// How many of x[0, n) are larger than `than`.
+std::int64_t count_above(const float* x, std::int64_t n, float than);
+
 /// C [m, n] = A [m, k] op(B), row-major, leading dimensions in elements. op: B is [k, n], or with `transposed` [n, k].
 /// One thread when called from inside a parallel region.
 void gemm(const float* a, std::int64_t lda, const float* b, std::int64_t ldb, bool transposed, float* c, std::int64_t ldc,

@@ -75,15 +75,16 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
     return attention_of(trace, layer, head, rotary ? Hook::rot_q : Hook::q, rotary ? Hook::rot_k : Hook::k);
 }
 
-at::Tensor head_results(const Trace& trace, Layer layer) {
-    const at::Tensor by_head = stored(trace, {Hook::z, layer}).transpose(0, 1);  // [head, pos, d_head]
+at::Tensor head_results(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
+    const at::Tensor by_head =
+        stored(trace, {Hook::z, layer}).narrow(0, first, count).transpose(0, 1);  // [head, pos, d_head]
     return at::matmul(by_head, attention_weights(*trace.model(), layer).w_o.to(at::kCPU)).transpose(0, 1);
 }
 
-at::Tensor mlp_post(const Trace& trace, Layer layer) {
-    at::Tensor pre = stored(trace, {Hook::mlp_pre, layer}).contiguous();
+at::Tensor mlp_post(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
+    at::Tensor pre = stored(trace, {Hook::mlp_pre, layer}).narrow(0, first, count).contiguous();
     at::Tensor post = model::bias_and_activate(pre, {}, trace.config().activation);
-    return trace.config().gated_mlp ? post.mul_(stored(trace, {Hook::mlp_pre_linear, layer})) : post;
+    return trace.config().gated_mlp ? post.mul_(stored(trace, {Hook::mlp_pre_linear, layer}).narrow(0, first, count)) : post;
 }
 
 /// (x - mean) / scale of the stream that a norm read; post-norm models: of the sum it read.
@@ -115,9 +116,9 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
         case Hook::attn_scores:
             return model::score_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
         case Hook::result:
-            return head_results(trace, point.layer);
+            return head_results(trace, point.layer, 0, trace.tokens());
         case Hook::mlp_post:
-            return mlp_post(trace, point.layer);
+            return mlp_post(trace, point.layer, 0, trace.tokens());
         case Hook::ln1_normalized:
             return normalized(trace, point, c.post_norm ? Hook::attn_out : Hook::resid_pre, Hook::ln1_scale);
         case Hook::ln2_normalized:
@@ -127,6 +128,19 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
         default:
             return stored(trace, point);
     }
+}
+
+at::Tensor tensor_rows(const Trace& trace, HookPoint point, std::int64_t first, std::int64_t count) {
+    if (point.hook == Hook::pattern || point.hook == Hook::attn_scores) {
+        throw Error({.problem = "Rows of all heads' patterns are not one tensor", .item = name_of(point)});
+    }
+    check_rows(trace, model::has_layer(point.hook) ? point.layer : Layer(0), Head(0), first, count);
+    const at::NoGradGuard no_grad;
+    if (!find_stored(trace, point)) {
+        if (point.hook == Hook::result) return head_results(trace, point.layer, first, count);
+        if (point.hook == Hook::mlp_post) return mlp_post(trace, point.layer, first, count);
+    }
+    return tensor(trace, point).narrow(0, first, count);
 }
 
 at::Tensor pattern_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {

@@ -61,6 +61,16 @@ AttentionTensors attention_weights(const model::Model& model, Layer layer) {
             .norm = tensors_of(w.ln1)};
 }
 
+AttentionTensors attention_output(const model::Model& model, Layer layer) {
+    const model::ModelConfig& c = model.config();
+    const model::LayerWeights& w = layer_of(model, layer);
+    AttentionTensors out;
+    out.w_o = w.o.weight.unflatten(0, std::vector<std::int64_t>{c.n_heads, c.d_head});
+    out.b_o = w.o.bias;
+    out.norm = tensors_of(w.ln1);
+    return out;
+}
+
 MlpTensors mlp_weights(const model::Model& model, Layer layer) {
     const model::LayerWeights& w = layer_of(model, layer);
     return {.w_in = w.mlp_in.weight,

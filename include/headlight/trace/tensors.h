@@ -15,6 +15,10 @@ namespace headlight::trace {
 /// On the CPU, in the compute type. Error when the run did not keep what it needs.
 at::Tensor tensor(const Trace&, model::HookPoint);
 
+/// Positions [first, first + count) of what tensor() gives, for hooks whose first axis is the position; only these are
+/// computed. [count, …]
+at::Tensor tensor_rows(const Trace&, model::HookPoint, std::int64_t first, std::int64_t count);
+
 /// Rows [first, first + count) of one head's pattern: [count, key]. Equal (1e-6) to what the run used; a replaced
 /// pattern is the replaced one.
 at::Tensor pattern_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);

@@ -26,6 +26,8 @@ struct AttentionTensors {
     NormTensors norm;     ///< before attention; post-norm models: after it
 };
 AttentionTensors attention_weights(const model::Model&, Layer);
+/// Only w_o, b_o and norm: no copy of a fused q, k and v.
+AttentionTensors attention_output(const model::Model&, Layer);
 
 struct MlpTensors {
     at::Tensor w_in, b_in;    ///< [d_model, d_mlp], [d_mlp]; the gate's branch of a gated MLP

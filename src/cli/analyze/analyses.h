@@ -17,5 +17,12 @@ Action define_analyze_composition(Definition&, const Frontend&);
 Action define_analyze_copy_suppression(Definition&, const Frontend&);
 Action define_analyze_importance(Definition&, const Frontend&);
 Action define_analyze_attention_gradient(Definition&, const Frontend&);
+Action define_analyze_lens(Definition&, const Frontend&);
+Action define_analyze_dla(Definition&, const Frontend&);
+Action define_analyze_memories(Definition&, const Frontend&);
+Action define_analyze_refinement(Definition&, const Frontend&);
+Action define_analyze_drivers(Definition&, const Frontend&);
+Action define_analyze_contributions(Definition&, const Frontend&);
+Action define_analyze_predictions(Definition&, const Frontend&);
 
 }  // namespace headlight::cli

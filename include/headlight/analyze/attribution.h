@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/base/ids.h"
+#include "headlight/trace/trace.h"
+
+#include <Eigen/Core>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headlight::analyze {
+
+/// What writes into the residual stream, in the order of the pass.
+enum class Component {
+    embed,       ///< token embedding (BLOOM: behind its norm)
+    pos,         ///< learned position
+    token_type,  ///< sentence A or B (BERT)
+    head,        ///< z_h W_O^h; layer and head
+    attn_bias,   ///< b_O; layer
+    mlp,         ///< whole MLP with its bias; layer
+    neuron,      ///< m_i v_i; layer and neuron (in place of mlp when neurons are asked for)
+    mlp_bias,    ///< b_out; layer
+    norm_bias,   ///< biases of norms that lie in the stream's way (post-norm models and BLOOM's residual after norm)
+    final_bias,  ///< what no component writes: the last norm's bias and the read-out's own
+};
+const char* name_of(Component) noexcept;  ///< "attn_bias"
+
+struct Contribution {
+    Component component = Component::embed;
+    std::int64_t layer = -1;  ///< -1: none
+    std::int64_t index = -1;  ///< head or neuron; -1: none
+    double value = 0;
+};
+
+/// A number of the pass, split over what wrote into the stream at one position.
+struct Split {
+    std::vector<Contribution> parts;
+    double sum = 0;    ///< of the parts
+    double total = 0;  ///< the number itself, as the run had it; equal to `sum` unless an intervention changed the stream
+
+    /// Parts of the heads, [layer, head]; NaN where a head comes too late to count.
+    Eigen::MatrixXd heads(const model::ModelConfig&) const;
+};
+
+struct AttributionOptions {
+    std::int64_t token = 0;
+    std::optional<std::int64_t> minus{};  ///< logit of `token` minus logit of this one
+    bool neurons = false;                 ///< every neuron on its own
+};
+
+/// Direct logit attribution (methods 4.6): component c adds ((c - mean c) / sigma * gain) W_U[:, t] to the logit of t at
+/// position p, sigma of the run's own final norm (RMSNorm: no centring); beta W_U + b_U is `final_bias`. Float64.
+/// Errors: position or token that does not exist, models without unembedding, models in which logits are no sum over the
+/// stream (a masked-word head).
+Split attribution(const trace::Trace&, Position, const AttributionOptions&);
+
+/// One head's part of the same number, split over the source tokens it read: a_pj v_j W_O^h: [token]; sums to the head's part.
+Eigen::VectorXd head_sources(const trace::Trace&, HeadId, Position, const AttributionOptions&);
+
+/// The same for all heads at once (a figure's click then costs nothing): [layer * head, token].
+Eigen::MatrixXd all_head_sources(const trace::Trace&, Position, const AttributionOptions&, const CancelToken& = {});
+
+}  // namespace headlight::analyze

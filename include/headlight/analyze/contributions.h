@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/base/ids.h"
+#include "headlight/base/job.h"
+#include "headlight/trace/trace.h"
+
+#include <Eigen/Core>
+
+#include <cstdint>
+#include <vector>
+
+namespace headlight::analyze {
+
+/// What a token's new state is made of, layer by layer (LM Transparency Tool, Tufanov 2024; Ferrando & Voita 2024). A part p
+/// of a whole w weighs max(|w|_1 - |w - p|_1, 1e-5), normalised over the parts of w. The whole behind attention is
+/// resid_mid, its parts are resid_pre and a_ij v_j W_O^h of every legal source token j and head h (not b_O); the whole
+/// behind the MLP is resid_post, its parts are mlp_out and resid_mid. In models that normalise behind the layer, or add to
+/// the normalised stream, the whole is the sum itself and the stream's part is what is added to.
+struct AttentionShares {
+    double residual = 0;         ///< part of the stream
+    Eigen::MatrixXd from_heads;  ///< [head, source token]; with `residual` sums to 1
+};
+struct MlpShares {
+    double mlp = 0, residual = 0;
+};
+AttentionShares attention_shares(const trace::Trace&, Layer, Position);
+MlpShares mlp_shares(const trace::Trace&, Layer, Position);
+
+/// One edge of the graph: from the state of a source token before the layer to a token's state behind attention, or
+/// behind the MLP.
+struct ContributionEdge {
+    enum class Kind {
+        attention,  ///< source token -> token, through some heads
+        residual,   ///< the token's own stream past the attention
+        mlp,        ///< through the MLP
+        mlp_residual,  ///< past the MLP
+    } kind = Kind::attention;
+    std::int64_t layer = 0;
+    std::int64_t from = 0, to = 0;  ///< positions
+    double weight = 0;              ///< sum over heads
+    std::vector<std::pair<std::int64_t, double>> heads;  ///< attention: heads that stayed and their weights, largest first
+};
+const char* name_of(ContributionEdge::Kind) noexcept;
+
+struct ContributionOptions {
+    double threshold = 0.04;   ///< parts (head and source token) below it are dropped
+    bool renormalise = true;   ///< what stays sums to 1 again at each state
+    std::int64_t from_layer = 0;
+};
+
+/// The part of the graph that reaches one token's last state, from the top down. Only states that something above still
+/// uses are computed, one at a time: nothing of the size tokens x tokens x heads x width is made.
+struct ContributionGraph {
+    std::int64_t layers = 0, tokens = 0;
+    Position target;
+    double threshold = 0;
+    std::vector<ContributionEdge> edges;  ///< from the last layer down, then by position
+};
+/// Errors: a position that does not exist, a threshold that is not in [0, 1].
+ContributionGraph contribution_graph(const trace::Trace&, Position, const ContributionOptions& = {}, const CancelToken& = {},
+                                     const Progress& = {});
+
+/// Shares of one head over the text, as the map beside its attention map: [token, source token], before the threshold.
+/// Costs a pass over every token of the layer.
+Eigen::MatrixXd head_contribution_map(const trace::Trace&, HeadId, const CancelToken& = {});
+
+}  // namespace headlight::analyze

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/analyze/attribution.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace headlight::analyze {
+
+/// One hidden unit of an MLP.
+struct NeuronId {
+    Layer layer;
+    Neuron neuron;
+    constexpr auto operator<=>(const NeuronId&) const = default;
+};
+
+/// Which weights of a gated MLP read the stream: the gate (hook_pre) or the linear branch (hook_pre_linear).
+enum class Branch { gate, up };
+
+/// What drives a neuron at a position (methods 4.10): its pre-activation w_in . LN2(resid_mid) + b_in with the norm's scale as
+/// it was in the run, split over every head, MLP, embedding and bias before it. `final_bias` is the norm's bias through
+/// w_in plus b_in. Earlier norms that lie in the way (post-norm models) are held at their scales too.
+/// Errors: layer, neuron or position that does not exist; Branch::up where there is no such branch.
+Split neuron_drivers(const trace::Trace&, NeuronId, Position, Branch = Branch::gate);
+
+/// One head's part of the same number over the source tokens: [token].
+Eigen::VectorXd neuron_sources(const trace::Trace&, NeuronId, HeadId, Position, Branch = Branch::gate);
+
+/// A neuron and a number that belongs to it.
+struct NeuronScore {
+    NeuronId id;
+    double value = 0;
+    double pre = 0;  ///< whole pre-activation at the position (downstream), or 0
+};
+
+/// The neurons of the head's own and all later layers whose pre-activation the head's output at the position changes most
+/// by the direct path, largest amount first.
+std::vector<NeuronScore> downstream_neurons(const trace::Trace&, HeadId, Position, std::int64_t top);
+
+/// Next-token neurons of a token (Neo 2024, arXiv 2402.15055; methods 4.10): <w_out_i, W_U[:, t]>, largest first, all layers.
+/// No text is needed. Error without unembedding.
+std::vector<NeuronScore> next_token_neurons(const model::Model&, std::int64_t token, std::int64_t top);
+
+}  // namespace headlight::analyze

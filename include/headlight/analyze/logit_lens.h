@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/base/ids.h"
+#include "headlight/base/job.h"
+#include "headlight/trace/trace.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headlight::analyze {
+
+/// A token and its place in a distribution over the vocabulary.
+struct TokenScore {
+    std::int64_t id = 0;
+    float logit = 0;
+    float probability = 0;
+};
+
+/// Which state of a layer is read.
+enum class StreamPlace { resid_pre, resid_mid, resid_post };
+const char* name_of(StreamPlace) noexcept;  ///< "resid_pre"
+
+/// A tuned lens (Belrose 2023): for each layer an affine map A h + b that is applied before the model's own read-out.
+/// A safetensors file with, for each layer N, either `N.A` [d_model, d_model] and `N.b` [d_model], or what the
+/// tuned-lens package saves, `N.weight` and `N.bias` (also behind `layer_translators.`), which stand for
+/// h + weight h + bias. Metadata `at` says which state it was made for; resid_pre when it does not, as in that package.
+class TunedLens {
+public:
+    /// Error when a layer is missing or the shapes are those of another model.
+    static std::shared_ptr<const TunedLens> load(const std::filesystem::path&, const model::ModelConfig&);
+    ~TunedLens();
+    StreamPlace made_for() const noexcept;
+    const std::filesystem::path& file() const noexcept;
+
+    struct Internals;
+    const Internals& internals() const noexcept { return *internals_; }
+
+private:
+    explicit TunedLens(std::unique_ptr<Internals>);
+    std::unique_ptr<Internals> internals_;
+};
+
+struct LensOptions {
+    StreamPlace at = StreamPlace::resid_post;
+    std::int64_t top = 10;                   ///< tokens to list for each state
+    std::optional<std::int64_t> watched{};   ///< a token whose rank is wanted everywhere
+    bool watch_text = false;                 ///< watch what the text has: the token behind each position (encoders: at it)
+    std::shared_ptr<const TunedLens> tuned{};
+};
+
+/// What the model would say if it stopped at one state.
+struct LensState {
+    std::vector<TokenScore> top;        ///< largest first
+    double entropy = 0;                 ///< nats
+    double kl_to_final = 0;             ///< nats, KL(model's output || this state), the loss of a tuned lens; 0: the same
+    std::int64_t watched_rank = -1;     ///< 0: the watched token is the likeliest; -1: none is watched here
+    TokenScore watched{};
+};
+
+/// softmax(LN_f(state) W_U + b_U) of every layer and position; the norm's statistics are those of the state itself
+/// (nostalgebraist 2020; methods 4.7). Encoders: through the whole masked-word head.
+struct LogitLens {
+    StreamPlace at = StreamPlace::resid_post;
+    std::int64_t layers = 0, positions = 0, vocab = 0;
+    std::optional<std::int64_t> watched;
+    std::vector<LensState> states;  ///< [layer, position], then a last row: the model's output
+
+    /// Layer -1 is the model's output.
+    const LensState& state(std::int64_t layer, Position position) const {
+        const std::int64_t row = layer < 0 ? layers : layer;
+        return states.at(static_cast<std::size_t>(row * positions + position.value));
+    }
+};
+
+/// Errors: a model without unembedding, a watched id outside the vocabulary, a tuned lens made for another state.
+LogitLens logit_lens(const trace::Trace&, const LensOptions& = {}, const CancelToken& = {}, const Progress& = {});
+
+/// Some tokens through the layers at one position: the history behind a cell of the lens.
+struct LensHistory {
+    std::vector<std::int64_t> ids;
+    std::int64_t layers = 0;
+    std::vector<TokenScore> scores;   ///< [layer, id], then a last row: the model's output
+    std::vector<std::int64_t> ranks;  ///< likewise; 0: the likeliest
+};
+LensHistory lens_history(const trace::Trace&, Position, const std::vector<std::int64_t>& ids, const LensOptions& = {});
+
+/// Error when the model gives no logits, saying what can be looked at instead.
+void require_unembedding(const model::ModelConfig&, const std::string& what);
+
+}  // namespace headlight::analyze

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/attribution.h"
+
+#include "analyze/head_reader.h"
+#include "analyze/stream_paths.h"
+#include "headlight/analyze/logit_lens.h"
+#include "headlight/base/error.h"
+#include "headlight/trace/weights.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+void check_token(const trace::Trace& trace, std::int64_t id) {
+    const std::int64_t vocab = trace.config().vocab_size;
+    if (id >= 0 && id < vocab) return;
+    throw Error({.problem = "There is no such token",
+                 .expected = "an id from 0 to " + std::to_string(vocab - 1),
+                 .found = std::to_string(id)});
+}
+
+void check(const trace::Trace& trace, Position p, const AttributionOptions& o) {
+    const model::ModelConfig& c = trace.config();
+    require_unembedding(c, "Attribution to a logit");
+    if (c.mlm_head || c.post_norm)
+        throw Error({.problem = "In this model a logit is not a sum over what was written into the stream",
+                     .item = c.name,
+                     .found = c.mlm_head ? "a masked-word head, which is not linear" : "a norm behind every layer",
+                     .hint = "The logit lens, drivers of a neuron and contributions work for it"});
+    check_position(trace, p, "position");
+    check_token(trace, o.token);
+    if (o.minus) check_token(trace, *o.minus);
+}
+
+double logit_of(const trace::Trace& trace, Position p, std::int64_t id) {
+    return trace::tensor_rows(trace, HookPoint{Hook::logits, Layer(0)}, p.value, 1)[0][id].to(at::kDouble).item<double>();
+}
+
+at::Tensor wide(const at::Tensor& t) {
+    return t.to(at::kCPU, at::kDouble);
+}
+
+Eigen::VectorXd to_vector_d(const at::Tensor& t) {
+    return Eigen::Map<const Eigen::VectorXd>(t.data_ptr<double>(), t.size(0));
+}
+
+}  // namespace
+
+const char* name_of(Component component) noexcept {
+    switch (component) {
+        case Component::embed: return "embed";
+        case Component::pos: return "pos";
+        case Component::token_type: return "token_type";
+        case Component::head: return "head";
+        case Component::attn_bias: return "attn_bias";
+        case Component::mlp: return "mlp";
+        case Component::neuron: return "neuron";
+        case Component::mlp_bias: return "mlp_bias";
+        case Component::norm_bias: return "norm_bias";
+        case Component::final_bias: break;
+    }
+    return "final_bias";
+}
+
+Eigen::MatrixXd Split::heads(const model::ModelConfig& config) const {
+    Eigen::MatrixXd map =
+        Eigen::MatrixXd::Constant(config.n_layers, config.n_heads, std::numeric_limits<double>::quiet_NaN());
+    for (const Contribution& part : parts)
+        if (part.component == Component::head) map(part.layer, part.index) = part.value;
+    return map;
+}
+
+Reading logit_reading(const trace::Trace& trace, Position p, const AttributionOptions& o) {
+    const model::ModelConfig& c = trace.config();
+    const at::Tensor w_u = trace::unembed(*trace.model()), b_u = trace::unembed_bias(*trace.model());
+    Reading reading{.direction = wide(w_u.select(1, o.token)), .constant = 0, .layer = Layer(c.n_layers - 1), .behind_mlp = true};
+    if (b_u.defined()) reading.constant += b_u[o.token].to(at::kDouble).item<double>();
+    if (o.minus) {
+        reading.direction = reading.direction - wide(w_u.select(1, *o.minus));
+        if (b_u.defined()) reading.constant -= b_u[*o.minus].to(at::kDouble).item<double>();
+    }
+    if (c.final_norm)
+        reading.direction = frozen_norm(trace, Hook::ln_final_scale, Layer(0), p).back(reading.direction, reading.constant);
+    return reading;
+}
+
+Split attribution(const trace::Trace& trace, Position p, const AttributionOptions& o) {
+    check(trace, p, o);
+    Split split = split_reading(trace, p, logit_reading(trace, p, o), o.neurons);
+    split.total = logit_of(trace, p, o.token) - (o.minus ? logit_of(trace, p, *o.minus) : 0.0);
+    return split;
+}
+
+Eigen::VectorXd head_sources(const trace::Trace& trace, HeadId id, Position p, const AttributionOptions& o) {
+    check(trace, p, o);
+    check_head(trace, id);
+    std::vector<at::Tensor> directions;
+    split_reading(trace, p, logit_reading(trace, p, o), false, &directions);
+    return to_vector_d(sources_of(trace, id, p, directions[static_cast<std::size_t>(id.layer.value)]));
+}
+
+Eigen::MatrixXd all_head_sources(const trace::Trace& trace, Position p, const AttributionOptions& o,
+                                 const CancelToken& cancel) {
+    check(trace, p, o);
+    const model::ModelConfig& c = trace.config();
+    std::vector<at::Tensor> directions;
+    split_reading(trace, p, logit_reading(trace, p, o), false, &directions);
+    Eigen::MatrixXd all(c.n_layers * c.n_heads, trace.tokens());
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        cancel.throw_if_cancelled();
+        for (std::int64_t h = 0; h < c.n_heads; ++h)
+            all.row(l * c.n_heads + h) =
+                to_vector_d(sources_of(trace, {Layer(l), Head(h)}, p, directions[static_cast<std::size_t>(l)]));
+    }
+    return all;
+}
+
+}  // namespace headlight::analyze

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/drivers.h"
+
+#include "analyze/head_reader.h"
+#include "analyze/stream_paths.h"
+#include "headlight/analyze/logit_lens.h"
+#include "headlight/base/error.h"
+#include "headlight/trace/weights.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+at::Tensor wide(const at::Tensor& t) {
+    return t.to(at::kCPU, at::kDouble);
+}
+
+void check_neuron(const model::ModelConfig& c, NeuronId id) {
+    if (id.layer.value >= 0 && id.layer.value < c.n_layers && id.neuron.value >= 0 && id.neuron.value < c.d_mlp) return;
+    throw Error({.problem = "There is no such neuron",
+                 .item = "layer " + std::to_string(id.layer.value) + ", neuron " + std::to_string(id.neuron.value),
+                 .expected = "layer 0 to " + std::to_string(c.n_layers - 1) + ", neuron 0 to " + std::to_string(c.d_mlp - 1)});
+}
+
+/// The pre-activation as a reading of the stream behind the layer's attention.
+Reading neuron_reading(const trace::Trace& trace, NeuronId id, Position p, Branch branch) {
+    const model::ModelConfig& c = trace.config();
+    check_neuron(c, id);
+    check_position(trace, p, "position");
+    if (branch == Branch::up && !c.gated_mlp)
+        throw Error({.problem = "The MLPs of this model have one branch", .item = c.name, .hint = "Leave the branch out"});
+    const trace::MlpTensors w = trace::mlp_weights(*trace.model(), id.layer);
+    const at::Tensor& matrix = branch == Branch::up ? w.w_up : w.w_in;
+    const at::Tensor& bias = branch == Branch::up ? w.b_up : w.b_in;
+    Reading reading{.direction = wide(matrix.select(1, id.neuron.value)), .constant = 0, .layer = id.layer, .behind_mlp = false};
+    if (bias.defined()) reading.constant += bias[id.neuron.value].to(at::kDouble).item<double>();
+    if (!c.post_norm)
+        reading.direction = frozen_norm(trace, Hook::ln2_scale, id.layer, p).back(reading.direction, reading.constant);
+    return reading;
+}
+
+bool larger(const NeuronScore& a, const NeuronScore& b) {
+    return a.value != b.value ? a.value > b.value : a.id < b.id;
+}
+bool stronger(const NeuronScore& a, const NeuronScore& b) {
+    return std::abs(a.value) != std::abs(b.value) ? std::abs(a.value) > std::abs(b.value) : a.id < b.id;
+}
+
+template <class Order>
+void keep_best(std::vector<NeuronScore>& scores, std::int64_t top, Order order) {
+    const auto count = static_cast<std::ptrdiff_t>(std::clamp<std::int64_t>(top, 0, static_cast<std::int64_t>(scores.size())));
+    std::partial_sort(scores.begin(), scores.begin() + count, scores.end(), order);
+    scores.resize(static_cast<std::size_t>(count));
+}
+
+}  // namespace
+
+Split neuron_drivers(const trace::Trace& trace, NeuronId id, Position p, Branch branch) {
+    const at::NoGradGuard no_grad;
+    Split split = split_reading(trace, p, neuron_reading(trace, id, p, branch), false);
+    const Hook hook = branch == Branch::up ? Hook::mlp_pre_linear : Hook::mlp_pre;
+    split.total = wide(trace::tensor_rows(trace, {hook, id.layer}, p.value, 1))[0][id.neuron.value].item<double>();
+    return split;
+}
+
+Eigen::VectorXd neuron_sources(const trace::Trace& trace, NeuronId id, HeadId head, Position p, Branch branch) {
+    check_head(trace, head);
+    const Reading reading = neuron_reading(trace, id, p, branch);
+    if (head.layer > id.layer)
+        throw Error({.problem = "This head comes after the neuron",
+                     .item = "L" + std::to_string(head.layer.value) + "H" + std::to_string(head.head.value),
+                     .expected = "a layer up to " + std::to_string(id.layer.value)});
+    std::vector<at::Tensor> directions;
+    split_reading(trace, p, reading, false, &directions);
+    const at::Tensor sources = sources_of(trace, head, p, directions[static_cast<std::size_t>(head.layer.value)]);
+    return Eigen::Map<const Eigen::VectorXd>(sources.data_ptr<double>(), sources.size(0));
+}
+
+std::vector<NeuronScore> downstream_neurons(const trace::Trace& trace, HeadId id, Position p, std::int64_t top) {
+    check_head(trace, id);
+    check_position(trace, p, "position");
+    const at::NoGradGuard no_grad;
+    const model::ModelConfig& c = trace.config();
+    at::Tensor change = wide(trace::tensor_rows(trace, {Hook::result, id.layer}, p.value, 1)[0][id.head.value]);
+    std::vector<NeuronScore> scores;
+    for (std::int64_t l = id.layer.value; l < c.n_layers; ++l) {
+        const FrozenNorm ln1 = frozen_norm(trace, Hook::ln1_scale, Layer(l), p),
+                         ln2 = frozen_norm(trace, Hook::ln2_scale, Layer(l), p);
+        if (l > id.layer.value && c.residual_after_norm) change = ln1.forward(change);
+        if (c.post_norm) change = ln1.forward(change);
+        const at::Tensor read = c.post_norm ? change : ln2.forward(change);
+        const at::Tensor w_in = trace::mlp_weights(*trace.model(), Layer(l)).w_in.cpu();
+        const auto type = w_in.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+        const at::Tensor effect = at::mv(w_in.to(type).t(), read.to(type)).to(at::kDouble).contiguous();
+        const at::Tensor pre = wide(trace::tensor_rows(trace, {Hook::mlp_pre, Layer(l)}, p.value, 1)[0]).contiguous();
+        for (std::int64_t i = 0; i < c.d_mlp; ++i)
+            scores.push_back({{Layer(l), Neuron(i)}, effect.data_ptr<double>()[i], pre.data_ptr<double>()[i]});
+        if (c.residual_after_norm || c.post_norm) change = ln2.forward(change);
+    }
+    keep_best(scores, top, stronger);
+    return scores;
+}
+
+std::vector<NeuronScore> next_token_neurons(const model::Model& model, std::int64_t token, std::int64_t top) {
+    const model::ModelConfig& c = model.config();
+    require_unembedding(c, "A next-token neuron");
+    if (token < 0 || token >= c.vocab_size)
+        throw Error({.problem = "There is no such token",
+                     .expected = "an id from 0 to " + std::to_string(c.vocab_size - 1),
+                     .found = std::to_string(token)});
+    const at::NoGradGuard no_grad;
+    const at::Tensor column = trace::unembed(model).select(1, token);
+    std::vector<NeuronScore> scores;
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        const at::Tensor w_out = trace::mlp_weights(model, Layer(l)).w_out;
+        const at::Tensor product = wide(at::mv(w_out, column)).contiguous();
+        for (std::int64_t i = 0; i < c.d_mlp; ++i)
+            scores.push_back({{Layer(l), Neuron(i)}, product.data_ptr<double>()[i], 0});
+    }
+    keep_best(scores, top, larger);
+    return scores;
+}
+
+}  // namespace headlight::analyze

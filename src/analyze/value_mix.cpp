@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/value_mix.h"
+
+#include "analyze/head_reader.h"
+#include "headlight/base/error.h"
+#include "headlight/trace/weights.h"
+
+#include <ATen/Parallel.h>
+
+#include <cmath>
+#include <limits>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+
+at::Tensor plain(const at::Tensor& t) {
+    return t.to(at::kCPU, at::kFloat).contiguous();
+}
+
+void check(const trace::Trace& trace, Layer layer, MixScope scope) {
+    check_head(trace, {layer, Head(0)});
+    if (scope == MixScope::with_norm && !trace.config().post_norm)
+        throw Error({.problem = "This model has no norm behind its attention",
+                     .item = trace.config().name,
+                     .hint = "Choose the map with the residual stream"});
+}
+
+/// The part of the layer's norm that is the same for all tokens: centring and gain. [..., d_model]
+at::Tensor shaped(const trace::Trace& trace, Layer layer, MixScope scope, at::Tensor x) {
+    if (scope != MixScope::with_norm) return x;
+    if (trace.config().norm == model::Norm::layer_norm) x = x - x.mean(-1, true);
+    const at::Tensor gain = trace::attention_output(*trace.model(), layer).norm.gain;
+    return gain.defined() ? x * plain(gain) : x;
+}
+
+/// One over the norm's scale at each token; 1 without it. [token]
+at::Tensor inverse_scale(const trace::Trace& trace, Layer layer, MixScope scope) {
+    if (scope != MixScope::with_norm) return at::ones({trace.tokens()}, at::kFloat);
+    return plain(1.0 / trace::tensor(trace, {Hook::ln1_scale, layer}).to(at::kFloat).reshape({-1}));
+}
+
+/// f_h(x_j) of tokens [first, first + count): [token, head, d_model].
+at::Tensor written(const trace::Trace& trace, Layer layer, MixScope scope, std::int64_t first, std::int64_t count) {
+    const model::ModelConfig& c = trace.config();
+    const at::Tensor v = plain(trace::tensor_rows(trace, {Hook::v, layer}, first, count));
+    const at::Tensor w_o = plain(trace::attention_output(*trace.model(), layer).w_o);
+    std::vector<at::Tensor> heads;
+    for (std::int64_t h = 0; h < c.n_heads; ++h)
+        heads.push_back(at::mm(v.select(1, h / (c.n_heads / c.n_kv_heads)), w_o.select(0, h)));
+    return shaped(trace, layer, scope, at::stack(heads, 1));
+}
+
+/// What the attention's output is added to.
+at::Tensor stream(const trace::Trace& trace, Layer layer) {
+    const model::ModelConfig& c = trace.config();
+    if (!c.residual_after_norm) return plain(trace::tensor(trace, {Hook::resid_pre, layer}));
+    const trace::NormTensors norm = trace::attention_output(*trace.model(), layer).norm;
+    at::Tensor x = plain(trace::tensor(trace, {Hook::ln1_normalized, layer}));
+    if (norm.gain.defined()) x = x * plain(norm.gain);
+    return norm.bias.defined() ? x + plain(norm.bias) : x;
+}
+
+at::Tensor pattern_of(const trace::Trace& trace, HeadId id) {
+    return plain(trace::pattern_rows(trace, id.layer, id.head, 0, trace.tokens()));
+}
+
+}  // namespace
+
+Matrix head_value_mix(const trace::Trace& trace, HeadId id) {
+    check_head(trace, id);
+    const at::NoGradGuard no_grad;
+    return to_matrix(pattern_of(trace, id) * output_norms(trace, id));
+}
+
+Matrix value_mix(const trace::Trace& trace, Layer layer, MixScope scope, const CancelToken& cancel) {
+    check(trace, layer, scope);
+    const at::NoGradGuard no_grad;
+    const model::ModelConfig& c = trace.config();
+    const std::int64_t tokens = trace.tokens(), heads = c.n_heads;
+    const at::Tensor inverse = inverse_scale(trace, layer, scope);
+    const at::Tensor own = scope == MixScope::attention ? at::Tensor() : shaped(trace, layer, scope, stream(trace, layer));
+    Matrix map(tokens, tokens);
+    // |sum_h a_h f_h|^2 = sum_{h,g} a_h a_g <f_h, f_g>: the products of a source's heads with each other are enough, so
+    // that nothing of width d_model stands for a pair.
+    constexpr std::int64_t block = 64;
+    for (std::int64_t first = 0; first < tokens; first += block) {
+        cancel.throw_if_cancelled();
+        const std::int64_t count = std::min(block, tokens - first);
+        const at::Tensor f = written(trace, layer, scope, first, count);              // [source, head, d_model]
+        const at::Tensor products = at::bmm(f, f.transpose(1, 2)).to(at::kDouble).contiguous();  // [source, head, head]
+        std::vector<at::Tensor> rows;
+        for (std::int64_t h = 0; h < heads; ++h)
+            rows.push_back(trace::pattern_rows(trace, layer, Head(h), 0, tokens).narrow(1, first, count));
+        const at::Tensor a = at::stack(rows, 2).to(at::kDouble).contiguous();  // [token, source, head]
+        at::parallel_for(0, tokens, 8, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i)
+                for (std::int64_t j = 0; j < count; ++j) {
+                    const double* w = a.data_ptr<double>() + (i * count + j) * heads;
+                    const double* g = products.data_ptr<double>() + j * heads * heads;
+                    double squared = 0;
+                    for (std::int64_t h = 0; h < heads; ++h) {
+                        if (w[h] == 0) continue;
+                        double part = 0;
+                        for (std::int64_t k = 0; k < heads; ++k) part += w[k] * g[h * heads + k];
+                        squared += w[h] * part;
+                    }
+                    map(i, first + j) =
+                        static_cast<float>(std::sqrt(std::max(0.0, squared)) * static_cast<double>(inverse.data_ptr<float>()[i]));
+                }
+        });
+        if (own.defined()) {
+            // A token's own part has the stream in it: few enough to be added up as vectors.
+            for (std::int64_t j = 0; j < count; ++j) {
+                const at::Tensor weights = a.select(0, first + j).select(0, j).to(at::kFloat);  // [head]
+                const at::Tensor sum = at::mv(f.select(0, j).t(), weights) + own.select(0, first + j);
+                map(first + j, first + j) = sum.norm().item<float>() * inverse.data_ptr<float>()[first + j];
+            }
+        }
+    }
+    return map;
+}
+
+Vector mixing_ratio(const trace::Trace& trace, Layer layer, MixScope scope) {
+    check(trace, layer, scope);
+    const at::NoGradGuard no_grad;
+    const model::ModelConfig& c = trace.config();
+    const std::int64_t tokens = trace.tokens();
+    const at::Tensor all = plain(trace::tensor(trace, {Hook::result, layer})).sum(1);  // [token, d_model], without b_O
+    at::Tensor own = at::zeros_like(all);
+    const at::Tensor f = written(trace, layer, MixScope::attention, 0, tokens);
+    for (std::int64_t h = 0; h < c.n_heads; ++h) {
+        std::vector<float> diagonal(static_cast<std::size_t>(tokens));
+        for_each_pattern_row(trace, {layer, Head(h)}, 0, tokens,
+                             [&](std::int64_t i, const float* row) { diagonal[static_cast<std::size_t>(i)] = row[i]; });
+        const at::Tensor weights = at::from_blob(diagonal.data(), {tokens, 1}, at::kFloat);
+        own = own + f.select(1, h) * weights;
+    }
+    const at::Tensor mixed = shaped(trace, layer, scope, all - own);
+    at::Tensor kept = own;
+    if (scope != MixScope::attention) kept = kept + stream(trace, layer);
+    kept = shaped(trace, layer, scope, kept);
+    const at::Tensor from_others = mixed.norm(2, -1), of_itself = kept.norm(2, -1);  // the scale is the same in both
+    Vector ratio = to_vector(from_others / (from_others + of_itself));
+    const std::int64_t alone = trace.config().causal ? 1 : tokens == 1 ? 1 : 0;
+    ratio.head(alone).setConstant(std::numeric_limits<float>::quiet_NaN());
+    return ratio;
+}
+
+}  // namespace headlight::analyze

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The analyses from the logit to the memories: columns as documented, sums that close in the file, errors people can
+// mend.
+#include "program.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+namespace headlight {
+namespace {
+
+using test::built_in_model;
+using test::in_process;
+using test::Outcome;
+using testing::HasSubstr;
+
+constexpr const char* text = "The old doctor asked the nurse to wait.";
+
+/// Fields of a line; quoted text is kept whole.
+std::vector<std::string> fields(const std::string& line) {
+    std::vector<std::string> out{""};
+    bool quoted = false;
+    for (const char c : line) {
+        if (c == '"') quoted = !quoted;
+        if (c == ',' && !quoted)
+            out.emplace_back();
+        else
+            out.back() += c;
+    }
+    return out;
+}
+
+std::vector<std::vector<std::string>> table(const std::string& csv) {
+    std::vector<std::vector<std::string>> rows;
+    std::istringstream stream(csv);
+    for (std::string line; std::getline(stream, line);) rows.push_back(fields(line));
+    return rows;
+}
+
+Outcome analyze(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "analyze");
+    arguments.insert(arguments.begin() + 2, built_in_model());
+    if (std::find(arguments.begin(), arguments.end(), "--text") == arguments.end()) {
+        arguments.push_back("--text");
+        arguments.push_back(text);
+    }
+    return in_process(arguments);
+}
+
+TEST(AnalyzeLens, HasTheDocumentedColumns) {
+    const Outcome outcome = analyze({"lens", "--top", "2", "--watch", " nurse"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto rows = table(outcome.out);
+    EXPECT_EQ(rows[0], fields("layer,position,rank,token_id,token,logit,probability,kl_to_final,entropy"));
+    bool output = false, watched = false;
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+        ASSERT_EQ(rows[i].size(), 9U);
+        EXPECT_EQ(rows[i][2] == "0", !rows[i][7].empty()) << "only rank 0 has a distribution's numbers";
+        output |= rows[i][0] == "-1";
+        watched |= std::stoi(rows[i][2]) > 1;
+    }
+    EXPECT_TRUE(output);
+    EXPECT_TRUE(watched) << "the watched token is there whatever its rank";
+}
+
+TEST(AnalyzeDla, EndsInTheLogitDifference) {
+    const Outcome outcome = analyze({"dla", "--position", "5", "--token", " nurse", "--minus", "7", "--neurons"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto rows = table(outcome.out);
+    EXPECT_EQ(rows[0], fields("component,layer,index,contribution"));
+    EXPECT_EQ(rows.back()[0], "total");
+    double sum = 0;
+    for (std::size_t i = 1; i + 1 < rows.size(); ++i) sum += std::stod(rows[i][3]);
+    EXPECT_NEAR(sum, std::stod(rows.back()[3]), 1e-3 * std::max(1.0, std::abs(sum)));
+    EXPECT_THAT(outcome.out, HasSubstr("neuron,5,1023,"));
+}
+
+TEST(AnalyzeMemories, HasTheDocumentedColumns) {
+    const Outcome outcome = analyze({"memories", "--layer", "3", "--position", "2", "--top", "4"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto rows = table(outcome.out);
+    EXPECT_EQ(rows[0], fields("neuron,coefficient,value_norm,contribution_norm,top_token_id,top_token,top_probability,"
+                              "bottom_token_id,bottom_token"));
+    ASSERT_EQ(rows.size(), 5U);
+    EXPECT_GE(std::stod(rows[1][3]), std::stod(rows[4][3]));
+}
+
+TEST(AnalyzeDrivers, AnswersThreeQuestions) {
+    const Outcome neuron = analyze({"drivers", "--layer", "2", "--neuron", "17", "--position", "3"});
+    ASSERT_EQ(neuron.code, 0) << neuron.err;
+    EXPECT_EQ(table(neuron.out).back()[0], "total");
+    const Outcome head = analyze({"drivers", "--layer", "2", "--head", "1", "--position", "3", "--top", "5"});
+    EXPECT_EQ(table(head.out).size(), 6U);
+    const Outcome token = in_process({"analyze", "drivers", built_in_model(), "--token", " nurse", "--top", "3"});
+    EXPECT_EQ(table(token.out).size(), 4U) << token.err;
+    EXPECT_EQ(analyze({"drivers", "--layer", "2"}).code, 2);
+}
+
+TEST(AnalyzeContributions, RefinementAndPredictions) {
+    const Outcome graph = analyze({"contributions", "--position", "4"});
+    EXPECT_EQ(table(graph.out)[0], fields("layer,kind,from,to,head,contribution")) << graph.err;
+    const Outcome layers = analyze({"refinement"});
+    EXPECT_EQ(table(layers.out).size(), 7U) << layers.err;
+    const test::TempFolder folder;
+    const Outcome texts =
+        in_process({"analyze", "refinement", built_in_model(), "--texts",
+                    folder.write("texts.txt", "The old doctor asked.\n\nThe nurse was late.\n").string(), "--changes"});
+    EXPECT_EQ(table(texts.out)[0], fields("text,position,before_id,before,after_id,after")) << texts.err;
+    const Outcome next = analyze({"predictions", "--top", "2"});
+    EXPECT_EQ(table(next.out)[1][3], "") << "the first token was not predicted: a gap";
+}
+
+TEST(AnalyzeErrors, SayWhatToDo) {
+    const Outcome several = analyze({"dla", "--position", "1", "--token", "Brocklehurst handkerchief"});
+    EXPECT_EQ(several.code, 1);
+    EXPECT_THAT(several.err, HasSubstr("more than one token"));
+    EXPECT_THAT(several.err, HasSubstr("--token"));
+    const Outcome far = analyze({"dla", "--position", "99", "--token", "5"});
+    EXPECT_EQ(far.code, 1);
+    EXPECT_THAT(far.err, HasSubstr("99"));
+    const std::string bert = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/bert";
+    const Outcome headless = in_process({"analyze", "lens", bert, "--text", "the cat"});
+    EXPECT_EQ(headless.code, 1);
+    EXPECT_THAT(headless.err, HasSubstr("unembedding"));
+    const Outcome coefficients =
+        in_process({"analyze", "memories", bert, "--text", "the cat", "--layer", "0", "--position", "1"});
+    EXPECT_EQ(coefficients.code, 0) << "coefficients need no unembedding: " << coefficients.err;
+    const Outcome masked =
+        in_process({"analyze", "dla", bert + "-mlm", "--text", "the cat", "--position", "1", "--token", "5"});
+    EXPECT_THAT(masked.err, HasSubstr("not a sum"));
+}
+
+}  // namespace
+}  // namespace headlight
