@@ -95,6 +95,7 @@ std::vector<ViewSpec> focus_specs() {
         spec.make = [i](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
             return focus_figure(std::move(trace), focus_options(s, i), cancel);
         };
+        spec.filters = i == 0 || i >= 4;  // figures of every head
         if (row.quick) spec.quick = [](const trace::Trace&, const ViewState&) { return true; };
         out.push_back(std::move(spec));
     }
@@ -139,14 +140,16 @@ std::vector<ViewSpec> plot_view_specs() {
                      {.x = text_value(s, "x"), .y = text_value(s, "y"), .color = text_value(s, "color")});
              },
          .quick = always,
-         .missing = without_overview});
+         .missing = without_overview,
+         .filters = true});
     out.push_back(
         {.id = "clark-kinds",
          .title = "Attention to kinds of tokens",
          .group = "Heads",
          .make = [](TracePtr trace, const ViewState&, const CancelToken&) { return clark_kinds(table_of(trace)); },
          .quick = always,
-         .missing = without_overview});
+         .missing = without_overview,
+         .filters = true});
     out.push_back({.id = "clark-entropy",
                    .title = "Entropy by layer",
                    .group = "Heads",
@@ -156,7 +159,8 @@ std::vector<ViewSpec> plot_view_specs() {
                                                 uniform_entropy(trace->tokens(), trace->config().causal));
                        },
                    .quick = always,
-                   .missing = without_overview});
+                   .missing = without_overview,
+         .filters = true});
     return out;
 }
 

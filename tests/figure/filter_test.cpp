@@ -2,8 +2,10 @@
 // Heads outside a filter are painted at a quarter of their strength; everything else stays as it is.
 #include "figure/head_figure.h"
 #include "figure/model_view_figure.h"
+#include "figure/plot/plot_figure.h"
 #include "headlight/figure/view_spec.h"
 #include "model_sample.h"
+#include "plot_sample.h"
 #include "synthetic.h"
 
 #include <gtest/gtest.h>
@@ -104,6 +106,45 @@ TEST(FilteredHeadView, SquaresOfOtherHeadsAreFaint) {
     EXPECT_EQ(before.copy(0, 80, 900, 300), after.copy(0, 80, 900, 300)) << "lines and tokens are as before";
 }
 
+TEST(FilteredPlot, DotsAndLinesOfOtherHeadsAreFaint) {
+    plot::PlotData data = sample::named("few", "Few");
+    plot::Series dots;
+    for (int i = 0; i < 4; ++i) {
+        dots.heads.push_back({Layer(1), Head(i)});
+        dots.x.push_back(i), dots.y.push_back(i % 2);
+    }
+    data.focus_fades = false;
+    data.panels.emplace_back().series.push_back(dots);
+    plot::PlotFigure figure(data);
+    Style style;
+    style.exporting = true;
+    Selection elsewhere;
+    elsewhere.focus = {Layer(0), Head(0)};
+    const QImage before = painted(figure, {600, 400}, style, elsewhere);
+    style.filter = without({{Layer(1), Head(2)}});
+    const QImage after = painted(figure, {600, 400}, style, elsewhere);
+    const auto around = [&](std::int64_t head) {
+        for (int y = 0; y < before.height(); ++y)
+            for (int x = 0; x < before.width(); ++x) {
+                const Hit hit = figure.hit_test(QPointF(x, y), style, elsewhere);
+                if (hit.head == HeadId{Layer(1), Head(head)} && hit.area.contains(QPointF(x, y)))
+                    return QRectF(hit.area.center() - QPointF(2, 2), QSizeF(3, 3)).toAlignedRect();
+            }
+        return QRect();
+    };
+    const QColor ground = style.theme->canvas;
+    ASSERT_GT(ink(before, around(2), ground), 100);
+    EXPECT_NEAR(ink(after, around(2), ground) / ink(before, around(2), ground), dimmed_strength, 0.06);
+    EXPECT_EQ(before.copy(around(1)), after.copy(around(1)));
+
+    plot::Series line;
+    line.head = HeadId{Layer(1), Head(2)};
+    style.filter = nullptr;
+    const double full = plot::line_pen(line, style).color().alphaF();
+    style.filter = without({{Layer(1), Head(2)}});
+    EXPECT_NEAR(plot::line_pen(line, style).color().alphaF(), full * dimmed_strength, 0.01);
+}
+
 TEST(FilteredRequest, OnlyViewsThatPaintItNameTheFilter) {
     Request request;
     request.output.style.filter = without({{Layer(0), Head(0)}});
@@ -115,6 +156,7 @@ TEST(FilteredRequest, OnlyViewsThatPaintItNameTheFilter) {
     };
     EXPECT_TRUE(names_it("head"));
     EXPECT_TRUE(names_it("model"));
+    EXPECT_TRUE(names_it("head-scatter"));
     EXPECT_FALSE(names_it("matrix"));
     EXPECT_FALSE(names_it("neuron"));
 }

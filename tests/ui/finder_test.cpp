@@ -167,11 +167,13 @@ TEST_F(WindowTest, FiltersGetNamesAreSavedAppliedRenamedAndDeleted) {
     type_name("narrow");
     EXPECT_FALSE(filters.entry(QStringLiteral("apply:sharp")));
     choose(filters, "apply:copies");
+    const auto renamed = window.document().options().filters;
+    EXPECT_EQ(renamed.size(), 2u);
+    QTest::qWait(800);  // changes in quick succession are one step of undo
     choose(filters, "delete:copies");
     EXPECT_EQ(window.document().options().filters, (std::vector<NamedFilter>{{QStringLiteral("narrow"), QStringLiteral("entropy < 1")}}));
-    QTest::qWait(1);
-    while (window.document().options().filters != both && window.history().stack().canUndo()) window.history().stack().undo();
-    EXPECT_EQ(window.document().options().filters, both) << "undo brings filters back";
+    window.history().stack().undo();
+    EXPECT_EQ(window.document().options().filters, renamed) << "undo brings a filter back";
 
     MainWindow other;
     other.show();

@@ -75,23 +75,23 @@ std::vector<Position> positions_of(const json& array) {
     return positions;
 }
 
-json filters_json(const std::vector<NamedFilter>& filters) {
+json filters_json(const std::vector<NamedFilter>& named) {
     json array = json::array();
-    for (const NamedFilter& f : filters) array.push_back({{"name", f.name.toStdString()}, {"expression", f.expression.toStdString()}});
+    for (const NamedFilter& f : named) array.push_back({{"name", f.name.toStdString()}, {"expression", f.expression.toStdString()}});
     return array;
 }
 
 std::vector<NamedFilter> filters_of(const json& array, const std::filesystem::path& file) {
-    std::vector<NamedFilter> filters;
+    std::vector<NamedFilter> named;
     for (const auto& f : array) {
         const NamedFilter filter{QString::fromStdString(f.at("name").get<std::string>()), QString::fromStdString(f.at("expression").get<std::string>())};
-        if (filter.name.trimmed().isEmpty() || filter_called(filters, filter.name)) {
+        if (filter.name.trimmed().isEmpty() || filter_called(named, filter.name)) {
             throw Error(ErrorFacts{.problem = "A filter of the session has no name of its own", .file = file.string(), .item = "filters",
                                    .found = "\"" + filter.name.toStdString() + "\""});
         }
-        filters = with_filter(filters, filter);
+        named = with_filter(named, filter);
     }
-    return filters;
+    return named;
 }
 
 json options_json(const ViewOptions& o) {

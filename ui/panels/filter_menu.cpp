@@ -11,7 +11,7 @@ FilterMenu::FilterMenu(Document& document, QWidget* parent) : QToolButton(parent
     setObjectName(QStringLiteral("FilterMenu"));
     setProperty("kind", "quiet");
     setProperty("plain", true);
-    setIcon(icon(QStringLiteral("star")));
+    setIcon(ui::icon(QStringLiteral("star")));
     setIconSize({15, 15});
     setPopupMode(QToolButton::InstantPopup);
     setAccessibleName(tr("Filters"));

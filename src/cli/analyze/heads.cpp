@@ -3,6 +3,7 @@
 #include "cli/result_file.h"
 #include "cli/run_text.h"
 #include "cli/text_list.h"
+#include "cli/where.h"
 #include "headlight/analyze/head_table.h"
 #include "headlight/base/error.h"
 
@@ -16,6 +17,8 @@ struct Options {
     ComputeOptions compute;
     ResultFile out;
     bool include_first_row = false;
+    std::string where, sort;
+    bool ascending = false;
 };
 
 /// What the measures are made of, and no more: long texts fit.
@@ -39,17 +42,35 @@ analyze::HeadTable of_texts(const Options& o, std::vector<std::pair<std::string,
     return averages.table();
 }
 
+/// The rows: heads that --where keeps, in the order of --sort. Attention that --where speaks of becomes a column.
+std::vector<HeadId> rows_of(const Options& o, const trace::Trace* trace, analyze::HeadTable& measured) {
+    analyze::HeadQuery query;
+    if (!o.where.empty()) query = read_where(o.where, measured, trace);
+    if (trace) query.measure(*trace, interruptible());
+    measured = query.with_terms(measured);
+    if (o.sort.empty()) return analyze::ranked_heads(measured, query, "layer", true);
+    return analyze::ranked_heads(measured, query, read_sort(o.sort, measured), o.ascending);
+}
+
 int heads(const Options& o, const Console& console) {
     o.out.check();
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = {}};
     analyze::HeadTable measured;
+    std::vector<HeadId> rows;
     if (o.texts.given()) {
         measured = of_texts(o, result.facts, console);
+        rows = rows_of(o, nullptr, measured);
     } else {
-        const auto trace = run_loaded(load_for_run(o.model, o.text, o.compute, console), plan(), console);
+        // A question may be about any pair of tokens, and lengths of values: all that the window keeps.
+        const trace::CapturePlan kept = o.where.empty() ? plan() : trace::CapturePlan{};
+        const auto trace = run_loaded(load_for_run(o.model, o.text, o.compute, console), kept, console);
         measured = analyze::head_table(*trace, {.with_first_row = o.include_first_row});
+        rows = rows_of(o, trace.get(), measured);
         result.facts = facts_of(*trace);
     }
+    if (!o.where.empty()) result.facts.emplace_back("where", o.where);
+    if (!o.sort.empty()) result.facts.emplace_back("sort", o.sort + (o.ascending ? ", ascending" : ""));
+    if (rows.empty()) console.note("no head matches " + o.where);
     result.facts.emplace_back("first_row_of_causal_models", o.include_first_row ? "included" : "left out");
     result.table.columns = {"layer", "head"};
     for (const analyze::MeasureInfo& measure : measured.measures) {
@@ -59,14 +80,14 @@ int heads(const Options& o, const Console& console) {
     result.table.columns.emplace_back("kv_head");
     result.definitions.emplace_back("kv_head", "The key/value head that this query head reads.");
     const std::int64_t group = measured.n_heads / std::max<std::int64_t>(1, measured.n_kv_heads);
-    for (std::int64_t layer = 0; layer < measured.n_layers; ++layer)
-        for (std::int64_t head = 0; head < measured.n_heads; ++head) {
-            auto& row = result.table.rows.emplace_back();
-            row.emplace_back(layer);
-            row.emplace_back(head);
-            for (const Eigen::MatrixXd& values : measured.values) row.emplace_back(values(layer, head));
-            row.emplace_back(head / group);
-        }
+    for (const HeadId id : rows) {
+        const std::int64_t layer = id.layer.value, head = id.head.value;
+        auto& row = result.table.rows.emplace_back();
+        row.emplace_back(layer);
+        row.emplace_back(head);
+        for (const Eigen::MatrixXd& values : measured.values) row.emplace_back(values(layer, head));
+        row.emplace_back(head / group);
+    }
     o.out.write(result, console);
     return 0;
 }
@@ -80,6 +101,13 @@ Action define_analyze_heads(Definition& definition, const Frontend&) {
     options->texts.add(definition, options->text);
     definition.app->add_flag("--include-first-row", options->include_first_row,
                              "causal models: the first token counts in the means, though it can only look at itself");
+    definition.app
+        ->add_option("--where", options->where, "only heads that match: \"entropy < 1 and mean distance < 2\"")
+        ->type_name("EXPR");
+    CLI::Option* sort = definition.app->add_option("--sort", options->sort,
+                                                   "by this measure, largest first (default: by layer and head)");
+    sort->type_name("MEASURE");
+    definition.app->add_flag("--ascending", options->ascending, "with --sort: smallest first")->needs(sort);
     options->out.add(definition);
     options->compute.add(definition);
     return [options, console = definition.console] { return heads(*options, *console); };

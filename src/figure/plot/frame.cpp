@@ -22,7 +22,8 @@ double Scale::value(double px) const {
 }
 
 QPen line_pen(const Series& series, const Style& style) {
-    QPen pen(draw::faded(resolved(series.color, style), series.strength), series.width, Qt::SolidLine, Qt::FlatCap,
+    const double strength = series.strength * (series.head && style.dims(*series.head) ? dimmed_strength : 1);
+    QPen pen(draw::faded(resolved(series.color, style), strength), series.width, Qt::SolidLine, Qt::FlatCap,
              Qt::RoundJoin);
     // Ten colours repeat: the next ten heads are dashed, the ten after them dotted.
     const auto decade = series.color.role == Color::Role::head ? static_cast<int>(series.color.value) / 10 : 0;

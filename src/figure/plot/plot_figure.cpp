@@ -83,7 +83,7 @@ QSizeF PlotFigure::layout(QSizeF available, const Style& style, const Selection&
 }
 
 void PlotFigure::make(const Style& style) const {
-    const Made wanted{style.theme, style.palette, style.ramp, style.exporting};
+    const Made wanted{style.theme, style.palette, style.ramp, style.exporting, style.filter};
     if (made_ == wanted) return;
     frame_ = make_frame(data_, room_, style);
     index_ = MarkIndex(data_, frame_);

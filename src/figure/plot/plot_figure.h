@@ -44,6 +44,7 @@ private:
         HeadPalette palette{};
         Ramp ramp{};
         bool exporting = false;
+        std::shared_ptr<const HeadFilter> filter;
         bool operator==(const Made&) const = default;
     };
     struct Canvas;  ///< one paint call

@@ -23,6 +23,12 @@ void draw_marker(QPainter& painter, Marker marker, QPointF at, double radius) {
         painter.drawPath(marker_path(marker, radius).translated(at));
 }
 
+/// Marks of heads outside the filter are faint.
+double filtered(const Style& style, const Series& s, std::size_t i) {
+    const auto head = s.head_of(i);
+    return head && style.dims(*head) ? dimmed_strength : 1;
+}
+
 /// The position that is chosen along an axis; -1: none.
 std::int64_t chosen_on(const Axis& axis, const std::optional<Position>& query, const std::optional<Position>& key) {
     if (axis.stands_for == Axis::Stands::query && query) return query->value;
@@ -197,7 +203,7 @@ QImage PlotFigure::raster(const std::vector<MarkId>* only, const QRectF& area, d
     for (std::size_t p = 0; p < data_.panels.size(); ++p)
         for (const Series& s : data_.panels[p].series)
             if (s.kind == Series::Kind::points)
-                for (std::size_t i = 0; i < s.size(); ++i) put(s, frame_.panels[p], i, strength(s));
+                for (std::size_t i = 0; i < s.size(); ++i) put(s, frame_.panels[p], i, strength(s) * filtered(style, s, i));
     return image;
 }
 
@@ -222,7 +228,8 @@ void PlotFigure::paint_points(const Canvas& c) const {
                 if (!std::isfinite(at.x()) || !std::isfinite(at.y())) continue;
                 const double r = dots ? (s.radius > 0 ? s.radius : 2.5) : radius(s);
                 c.painter.setPen(Qt::NoPen);
-                c.painter.setBrush(draw::faded(resolved(s.color_of(i), c.style), dots ? s.strength : strength(s)));
+                const double opacity = (dots ? s.strength : strength(s)) * filtered(c.style, s, i);
+                c.painter.setBrush(draw::faded(resolved(s.color_of(i), c.style), opacity));
                 draw_marker(c.painter, s.marker_of(i), at, r);
             }
         }
