@@ -4,7 +4,7 @@
 
     python bench/text_tokenizers.py BENCH_BINARY TEXT TOKENIZER.json [TOKENIZER.json …]
 
-BENCH_BINARY is build/bin/tokenizer_bench. Each program encodes the text line by line and in one call, again and again; the best
+BENCH_BINARY is build/release/bin/tokenizer_bench. Each program encodes the text line by line and in one call, again and again; the best
 pass of each counts, in processor time, because the machine may be shared. Both have seen the text before by then (both keep a cache
 of words).
 """

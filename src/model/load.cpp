@@ -11,6 +11,7 @@
 #include <ATen/Parallel.h>
 
 #include <chrono>
+#include <cstring>
 
 namespace headlight::model {
 namespace {
@@ -80,6 +81,33 @@ void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Cance
     }
 }
 
+bool same_numbers(const io::TensorView& a, const io::TensorView& b) {
+    return a.dtype == b.dtype && a.shape == b.shape && std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
+}
+
+/// The family's map. An unembedding that lies in the files with other numbers than the embedding is not tied to it,
+/// whatever config.json says: many an old config.json leaves the field out, and transformers reads it so.
+WeightMap map_of(const Family& family, ModelConfig& c, const io::TensorStore& store) {
+    WeightMap map = family.weight_map(c);
+    if (!c.tied_unembedding) return map;
+    ModelConfig untied = c;
+    untied.tied_unembedding = false;
+    WeightMap other = family.weight_map(untied);
+    const io::TensorView* own = find(other, Slot::unembed, store);
+    const io::TensorView* embedding = find(map, Slot::embed, store);
+    if (!own || !embedding || same_numbers(*own, *embedding)) return map;
+    c = untied;
+    return other;
+}
+
+/// The folder's name; of a snapshot in the Hugging Face cache (models--org--name/snapshots/0a1b2c…) the model's.
+std::string name_of_folder(const std::filesystem::path& folder) {
+    const std::filesystem::path whole = std::filesystem::weakly_canonical(folder);
+    const std::string entry = whole.parent_path().parent_path().filename().string();
+    if (whole.parent_path().filename() != "snapshots" || !entry.starts_with("models--")) return whole.filename().string();
+    return entry.substr(entry.rfind("--") + 2);
+}
+
 /// What follows from the loaded tensors: the tied unembedding, ALiBi's slopes.
 void derive(Model::Internals& m, bool head_absent) {
     ModelConfig& c = m.config;
@@ -112,10 +140,10 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& folder, co
     m->config = family.parse_config(config);
     m->config.architecture = config.architecture();
     m->config.family = family.name;
-    m->config.name = std::filesystem::weakly_canonical(folder).filename().string();
+    m->config.name = name_of_folder(folder);
 
     const io::TensorStore store = io::TensorStore::open_folder(folder);
-    const WeightMap map = family.weight_map(m->config);
+    const WeightMap map = map_of(family, m->config, store);
     m->qkv_layout = map.qkv;
     m->layers.resize(static_cast<std::size_t>(m->config.n_layers));
     bool head_absent = false;

@@ -179,6 +179,11 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
     return {};
 }
 
+const io::TensorView* find(const WeightMap& map, Slot slot, const io::TensorStore& store) {
+    const auto row = std::ranges::find(map.rows, slot, &WeightRow::slot);
+    return row == map.rows.end() ? nullptr : find(map, *row, 0, store);
+}
+
 std::vector<ResolvedRow> resolve(const WeightMap& map, std::int64_t n_layers, const io::TensorStore& store,
                                  const std::filesystem::path& folder, LoadReport& report, bool& head_absent) {
     head_absent = std::ranges::any_of(map.rows, &WeightRow::head) &&

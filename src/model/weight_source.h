@@ -13,7 +13,7 @@
 
 namespace headlight::model {
 
-/// "blocks.3.attn.W_QKV": how the load report calls a parameter.
+/// "blocks.3.attn.W_O": how the load report calls a parameter.
 std::string parameter_name(Slot, std::int64_t layer);
 
 struct ResolvedRow {
@@ -27,6 +27,9 @@ struct ResolvedRow {
 /// tensors are listed in the report.
 std::vector<ResolvedRow> resolve(const WeightMap&, std::int64_t n_layers, const io::TensorStore&,
                                  const std::filesystem::path& folder, LoadReport&, bool& head_absent);
+
+/// The tensor that feeds a slot without a layer; nullptr when the map has no such row or the files no such tensor.
+const io::TensorView* find(const WeightMap&, Slot, const io::TensorStore&);
 
 /// Error naming file, tensor and position of the first NaN or Inf. Threads, at memory speed.
 void check_finite(const std::vector<ResolvedRow>&, const CancelToken&, const Progress&);

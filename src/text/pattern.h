@@ -14,7 +14,7 @@ namespace headlight::text {
 class Pattern {
 public:
     virtual ~Pattern() = default;
-    /// Calls `out` for every match in `text`, which is valid UTF-8; the matches lie between character boundaries.
+    /// Adds every match in `text`, which is valid UTF-8, to `out`; the matches lie between character boundaries.
     virtual void find(std::string_view text, std::vector<Span>& out) const = 0;
 };
 

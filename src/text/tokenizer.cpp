@@ -164,7 +164,8 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_json_file(const std::filesystem
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& folder) {
     const auto json_path = folder / "tokenizer.json";
-    if (std::filesystem::exists(json_path)) return from_json_file(json_path);
+    std::error_code ignored;
+    if (std::filesystem::exists(json_path, ignored)) return from_json_file(json_path);
     std::string file;
     const nlohmann::json json = json_from_vocab_files(folder, file);
     std::shared_ptr<Tokenizer> t(new Tokenizer);

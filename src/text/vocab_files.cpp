@@ -3,6 +3,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "text/tokenizer_impl.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 #include <map>
@@ -25,11 +26,17 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
+/// A folder that may not be read has no files; what reads them tells why.
+bool is_there(const fs::path& file) {
+    std::error_code ignored;
+    return fs::exists(file, ignored);
+}
+
 /// tokenizer_config.json with what special_tokens_map.json adds; empty without the files.
 json read_config(const fs::path& folder) {
     json config = json::object();
     for (const char* name : {"special_tokens_map.json", "tokenizer_config.json"}) {
-        if (!fs::exists(folder / name)) continue;
+        if (!is_there(folder / name)) continue;
         const json more = io::read_json(folder / name);
         if (!more.is_object()) Field(more, (folder / name).string()).fail_expected("an object");
         config.update(more);
@@ -86,6 +93,14 @@ json word_piece_json(const fs::path& folder, const std::string& file) {
     std::int64_t id = 0;
     for (std::string line : lines_of(io::read_text(file))) {
         line.erase(line.find_last_not_of(" \t\r\f\v") + 1);
+        if (utf8::first_invalid(line)) {
+            throw Error({.problem = "An entry of the vocabulary is not valid UTF-8",
+                         .file = file,
+                         .item = "line " + std::to_string(id + 1),
+                         .expected = "",
+                         .found = "",
+                         .hint = "Save the file in UTF-8"});
+        }
         if (vocab.contains(line)) {
             throw Error({.problem = "An entry of the vocabulary is there twice",
                          .file = file,
@@ -172,11 +187,11 @@ json byte_level_bpe_json(const fs::path& folder, const std::string& file) {
 }  // namespace
 
 json json_from_vocab_files(const fs::path& folder, std::string& file) {
-    if (fs::exists(folder / "vocab.txt")) {
+    if (is_there(folder / "vocab.txt")) {
         file = (folder / "vocab.txt").string();
         return word_piece_json(folder, file);
     }
-    if (fs::exists(folder / "vocab.json") && fs::exists(folder / "merges.txt")) {
+    if (is_there(folder / "vocab.json") && is_there(folder / "merges.txt")) {
         file = (folder / "vocab.json").string();
         return byte_level_bpe_json(folder, file);
     }

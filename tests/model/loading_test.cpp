@@ -124,6 +124,72 @@ TEST(Loading, AWholeLanguageModelNeedsItsHead) {
     EXPECT_THAT(base->report().optional_missing, Contains("language model head"));
 }
 
+/// What transformers does with a config.json that says "tied" (or nothing) and files that say otherwise.
+TEST(Loading, AnUnembeddingOfItsOwnIsUsedWhateverTheConfigSays) {
+    const ScratchModel folder("gpt2");
+    const auto add_head = [](float change) {
+        return [change](auto& tensors) {
+            std::erase_if(tensors, [](const auto& t) { return t.name == "lm_head.weight"; });
+            auto head = *std::ranges::find(tensors, "transformer.wte.weight", &ScratchModel::Stored::name);
+            head.name = "lm_head.weight";
+            if (change != 0) head.set_float(5 * head.shape[1], change);
+            tensors.push_back(head);
+        };
+    };
+    folder.edit_weights(add_head(0));
+    EXPECT_TRUE(Model::load(folder.folder)->config().tied_unembedding) << "an equal copy is ignored";
+    folder.edit_weights(add_head(7.5F));
+    const auto model = Model::load(folder.folder);
+    EXPECT_FALSE(model->config().tied_unembedding);
+    const ForwardInput text = some_text(model->config(), 6);
+    Collector tied, own;
+    forward(*Model::load(fixture("gpt2")), text, tied, {}, {});
+    forward(*model, text, own, {}, {});
+    const at::Tensor change = (own.tensors.at("logits") - tied.tensors.at("logits")).abs().amax(0);
+    EXPECT_GT(change[5].item<float>(), 1.0F);  // the row that differs, and no other
+    EXPECT_LT((change.sum() - change[5]).item<float>(), 1e-3F);
+}
+
+TEST(Loading, TheTiedMatrixMayHaveTheNameOfEither) {
+    const ScratchModel folder("gpt2");
+    folder.edit_weights([](auto& tensors) {
+        std::ranges::find(tensors, "transformer.wte.weight", &ScratchModel::Stored::name)->name = "lm_head.weight";
+    });
+    const auto model = Model::load(folder.folder);
+    EXPECT_TRUE(model->config().tied_unembedding);
+    EXPECT_TRUE(at::equal(model->internals().embed, Model::load(fixture("gpt2"))->internals().embed));
+}
+
+TEST(Loading, AnUntiedMaskedWordHeadAddsTheBiasOfItsDecoder) {
+    const ScratchModel folder("bert-mlm");
+    folder.edit_weights([](auto& tensors) {
+        auto weight = *std::ranges::find(tensors, "bert.embeddings.word_embeddings.weight", &ScratchModel::Stored::name);
+        weight.name = "cls.predictions.decoder.weight";
+        weight.set_float(0, 3.0F);
+        auto bias = *std::ranges::find(tensors, "cls.predictions.bias", &ScratchModel::Stored::name);
+        bias.name = "cls.predictions.decoder.bias";
+        bias.set_float(1, 4.0F);
+        tensors.push_back(weight);
+        tensors.push_back(bias);
+    });
+    const auto model = Model::load(folder.folder);
+    EXPECT_FALSE(model->config().tied_unembedding);
+    EXPECT_EQ(model->internals().unembed.weight[0][0].item<float>(), 3.0F);
+    EXPECT_EQ(model->internals().unembed.bias[1].item<float>(), 4.0F);
+    EXPECT_THAT(model->report().ignored, Contains("cls.predictions.bias"));
+    EXPECT_TRUE(model->report().unused.empty());
+}
+
+TEST(Loading, AModelOfTheHuggingFaceCacheIsCalledByItsName) {
+    const ScratchModel scratch("gpt2");
+    const auto snapshot = scratch.folder / "models--org--tiny-v2" / "snapshots" / "0a1b2c";
+    std::filesystem::create_directories(snapshot);
+    for (const char* file : {"config.json", "model.safetensors"})
+        std::filesystem::copy_file(scratch.folder / file, snapshot / file);
+    EXPECT_EQ(Model::load(snapshot)->config().name, "tiny-v2");
+    EXPECT_EQ(Model::load(scratch.folder)->config().name, scratch.folder.filename().string());
+}
+
 TEST(Loading, HalfAMaskedWordHeadIsAnError) {
     const ScratchModel model("bert-mlm");
     model.edit_config([](json& c) { c["architectures"] = {"BertForSequenceClassification"}; });

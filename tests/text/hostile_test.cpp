@@ -153,6 +153,18 @@ TEST_F(Hostile, Merges) {
     expect_error([](json& j) { j["model"]["continuing_subword_prefix"] = "####"; }, "model.merges[0]", "begins with");
 }
 
+TEST_F(Hostile, ByteFallbackWithAnAffix) {
+    for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+        expect_error(
+            [&](json& j) {
+                j["model"]["byte_fallback"] = true;
+                j["model"][affix] = "</w>";
+                j["model"]["merges"] = json::array();
+            },
+            "model.byte_fallback", affix);
+    }
+}
+
 TEST_F(Hostile, AddedTokens) {
     expect_error([](json& j) { j["added_tokens"][0]["id"] = 1; }, "added_tokens[0].id", "in conflict");
     expect_error([](json& j) { j["added_tokens"][1]["id"] = 2; }, "added_tokens[1].id", "2 is \"b\"");
@@ -200,6 +212,8 @@ TEST_F(Hostile, SequencesInsideThemselvesToTheLimit) {
 TEST_F(Hostile, VocabularyFiles) {
     write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\nthe\n");
     expect_load_error("line 6", "twice", (folder_ / "vocab.txt").string());
+    write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n\xe2\x82\n");
+    expect_load_error("line 5", "UTF-8", (folder_ / "vocab.txt").string());
     write("vocab.txt", "[PAD]\n[UNK]\nthe\n");
     expect_load_error("[CLS]", "special token", (folder_ / "vocab.txt").string());
     write("tokenizer_config.json", "{\"do_lower_case\": \"yes\"}");

@@ -48,17 +48,22 @@ void add_mlm_head(WeightMap& map, const ModelConfig& c) {
     const bool optional = std::ranges::find(kWithHead, c.architecture) == std::end(kWithHead);
     const std::int64_t d = c.d_model;
     const std::string head = "cls.predictions.", transform = head + "transform.";
+    // Tied, the decoder's bias is a copy of the head's; untied, it is the one that transformers adds.
+    std::vector<std::string> bias_names = {head + "bias", head + "decoder.bias"};
+    if (!c.tied_unembedding) std::ranges::reverse(bias_names);
     std::vector<WeightRow> rows = {
         {Slot::mlm_weight, {transform + "dense.weight"}, {d, d}, Layout::out_in},
         {Slot::mlm_bias, {transform + "dense.bias"}, {d}},
         {Slot::mlm_norm_gain, gain(transform + "LayerNorm"), {d}},
         {Slot::mlm_norm_bias, bias(transform + "LayerNorm"), {d}},
-        {Slot::unembed_bias, {head + "bias", head + "decoder.bias"}, {c.vocab_size}},
+        {Slot::unembed_bias, bias_names, {c.vocab_size}},
     };
-    if (c.tied_unembedding)
+    if (c.tied_unembedding) {
         map.ignored.push_back("*" + head + "decoder.*");  // copies of the embedding and of the bias
-    else
+    } else {
         rows.push_back({Slot::unembed, {head + "decoder.weight"}, {c.vocab_size, d}, Layout::out_in});
+        map.ignored.push_back("*" + head + "bias");
+    }
     for (WeightRow& row : rows) {
         row.head = optional;
         map.rows.push_back(std::move(row));

@@ -43,6 +43,9 @@ const Family& family_for(const ConfigReader& config) {
 void add_language_head(WeightMap& map, const ModelConfig& c, const std::string& name) {
     if (c.tied_unembedding) {
         map.ignored.push_back("*" + name);
+        // Writers that store shared memory once may have chosen the unembedding's name for it.
+        for (WeightRow& row : map.rows)
+            if (row.slot == Slot::embed) row.names.push_back(name);
         return;
     }
     const bool whole = c.architecture.ends_with("ForCausalLM") || c.architecture.ends_with("LMHeadModel");

@@ -61,12 +61,16 @@ private:
 
 Bpe::Bpe(const Field& f)
     : vocab_(f.at("vocab")),
-      merges_(f.at("merges").items().size()),
+      merges_(f.at("merges").json().size()),
       prefix_(f.string_or("continuing_subword_prefix", "")),
       suffix_(f.string_or("end_of_word_suffix", "")),
       fuse_unknown_(f.boolean_or("fuse_unk", false)),
       byte_fallback_(f.boolean_or("byte_fallback", false)),
       ignore_merges_(f.boolean_or("ignore_merges", false)) {
+    // A byte of the affix would count as a byte of the text, and offsets would reach behind the word.
+    if (byte_fallback_ && !(prefix_.empty() && suffix_.empty()))
+        f.at("byte_fallback").fail("This cannot be used together with continuing_subword_prefix or end_of_word_suffix",
+                                   "false", "true");
     if (const auto unk = f.find("unk_token")) {
         unknown_ = vocab_.id_of(unk->string());
         if (!unknown_) unk->fail("The unknown token is not in the vocabulary", "", unk->string());
