@@ -2,6 +2,7 @@
 // Against tests/golden/analyze/*.json: Hugging Face transformers and NumPy in float64 (make_analyze_golden.py).
 #include "analyze/traces.h"
 #include "headlight/analyze/head_table.h"
+#include "headlight/analyze/induction_probe.h"
 #include "headlight/analyze/neuron_view.h"
 #include "headlight/analyze/pair_chain.h"
 #include "headlight/analyze/pattern_view.h"
@@ -165,6 +166,20 @@ TEST(AnalyzeGoldenOfTexts, MeansAndVariabilityAgreeWithTheReference) {
             check_measures(averages.table(), golden[with_first_row ? "averages_with_first_row" : "averages"]);
         }
     }
+}
+
+TEST(AnalyzeGoldenOfTheProbe, TokensAndScoresAgreeWithTheReference) {
+    std::ifstream stream(source_folder() / "tests/golden/analyze/novella-7m.json");
+    const json e = json::parse(stream)["probe"];
+    const auto folder = source_folder() / "models/novella-7m";
+    const InductionProbe found = induction_probe(model::Model::load(folder), text::Tokenizer::load(folder),
+                                                 {.n = e["n"], .batch = e["batch"], .seed = e["seed"]});
+    EXPECT_EQ(found.ids, e["ids"].get<std::vector<std::vector<std::int64_t>>>());
+    for (const auto& [name, values] : {std::pair("induction", &found.induction), std::pair("previous", &found.previous),
+                                       std::pair("duplicate", &found.duplicate)})
+        for (Eigen::Index l = 0; l < values->rows(); ++l)
+            for (Eigen::Index h = 0; h < values->cols(); ++h)
+                expect_number((*values)(l, h), e[name][static_cast<std::size_t>(l)][static_cast<std::size_t>(h)], name);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, AnalyzeGolden, testing::ValuesIn(model_folders()), [](const auto& instance) {

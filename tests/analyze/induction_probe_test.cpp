@@ -48,7 +48,7 @@ public:
                                          .dump());
         folder_.write("tokenizer.json", tokenizer().dump());
     }
-    std::filesystem::path path() const { return folder_ / ""; }
+    const std::filesystem::path& path() const { return folder_.path(); }
 
 private:
     struct Entries {

@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongCall{"AnalysisWithoutText", {"analyze", "heads", "novella-7m"}, "a text is needed"},
         WrongCall{"TextAndTexts",
                   {"analyze", "heads", "novella-7m", "--text", "x", "--texts", "f"},
-                  "--texts excludes --text"},
+                  "--text excludes --texts"},
         WrongCall{"AnalysisToAPicture", {"analyze", "heads", "novella-7m", "--text", "x", "--out", "a.png"}, ".csv"},
         WrongCall{"WrongBenchmark", {"bench", "forwrd"}, "did you mean forward?"},
         WrongCall{"WrongDevice", {"--device", "gpu"}, "\"gpu\" is not one of auto cpu cuda"}),

@@ -274,6 +274,35 @@ def averages(runs, tables, with_first_row):
     return out
 
 
+def probe(model, tokenizer, n=20, batch=2, seed=4):
+    """The random-token probe, drawn with SplitMix64 as analyze/induction_probe.h says."""
+    state, low = seed, (1 << 64) - 1
+
+    def uniform():
+        nonlocal state
+        state = (state + 0x9E3779B97F4A7C15) & low
+        z = ((state ^ state >> 30) * 0xBF58476D1CE4E5B9) & low
+        z = ((z ^ z >> 27) * 0x94D049BB133111EB) & low
+        return ((z ^ z >> 31) >> 11) / 2 ** 53
+
+    special = {i for i, t in tokenizer.get_added_tokens_decoder().items() if t.special}
+    first = len(tokenizer.encode("").ids)  # <s>
+    scores, all_ids = {"induction": 0, "previous": 0, "duplicate": 0}, []
+    for _ in range(batch):
+        ids = [i for i in range(tokenizer.get_vocab_size()) if i not in special]
+        for i in range(n):
+            j = i + int(uniform() * (len(ids) - i))
+            ids[i], ids[j] = ids[j], ids[i]
+        all_ids.append(ids[:n])
+        tokens = tokenizer.encode("").ids + ids[:n] * 2
+        with torch.no_grad():
+            a = np.stack([array(x)[0] for x in model(torch.tensor([tokens]), output_attentions=True).attentions])
+        second, both = np.arange(first + n, first + 2 * n), np.arange(max(1, first), first + 2 * n)
+        for name, queries, back in (("induction", second, n - 1), ("previous", both, 1), ("duplicate", second, n)):
+            scores[name] = scores[name] + a[:, :, queries, queries - back].mean(-1) / batch
+    return dict(n=n, batch=batch, seed=seed, ids=all_ids, **scores)
+
+
 def maps(run, l, h, special, words, pair_start):
     p, data = run.layers[l]["pattern"][h], run.layers[l]
     raw = np.linalg.norm(data["v"][h], axis=-1)
@@ -359,6 +388,8 @@ def golden(folder, name):
             of["maps"] = dict(layer=l, head=h, **maps(run, l, h, special, words, pair_start))
         cases[case] = of
     out = dict(model=name, cases=cases)
+    if built_in:
+        out["probe"] = probe(model, tokenizer)
     for key in ("measures", "measures_with_first_row") if runs else ():
         tables = [of[key] for _, of in runs]
         out["averages" + key[len("measures"):]] = averages([run for run, _ in runs], tables, key != "measures")
