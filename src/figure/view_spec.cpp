@@ -17,6 +17,7 @@ std::vector<ViewSpec> all_specs() {
         for (ViewSpec& spec : some) all.push_back(std::move(spec));
     };
     take(pattern_view_specs());
+    take(rollout_view_specs());
     std::stable_partition(all.begin(), all.end(), [](const ViewSpec& spec) { return spec.tab; });
     return all;
 }

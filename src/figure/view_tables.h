@@ -7,5 +7,6 @@
 namespace headlight::figure {
 
 std::vector<ViewSpec> pattern_view_specs();  ///< head, matrix, model, neuron
+std::vector<ViewSpec> rollout_view_specs();  ///< aggregate, rollout and flow: maps and paths
 
 }  // namespace headlight::figure
