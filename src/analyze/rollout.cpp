@@ -90,9 +90,7 @@ Matrix product(const Matrix& a, const Matrix& b) {
 std::vector<std::string> notes_of(const trace::Trace& trace, const RolloutOptions& options, bool flow) {
     std::vector<std::string> notes;
     if (trace.config().causal && !options.by_receptive_field)
-        notes.push_back(
-            "In a causal model more paths lead to the first tokens than to later ones, so their numbers are large "
-            "whatever the heads do.");
+        notes.push_back("In a causal model more paths lead to the first tokens than to later ones.");
     if (options.by_receptive_field)
         notes.push_back("Divided by what even attention to all earlier tokens gives; rows sum to 1.");
     if (options.head && !flow)

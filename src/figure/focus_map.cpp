@@ -67,7 +67,7 @@ std::unique_ptr<Figure> focus_map_figure(TracePtr trace, const FocusFigureOption
         data.column = "score";
         data.title = QStringLiteral("Scores of %1").arg(head);
     }
-    if (data.causal) data.note = QStringLiteral("row 0 not counted");
+    if (data.causal) data.notes.push_back("row 0 not counted");
     data.description = QStringLiteral(
         "Each row is a token that looks (query), each column a token it looks at (key); the colour is the score before "
         "the "

@@ -45,6 +45,7 @@ private:
     QString pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const;
     Hit pair_hit(std::size_t panel, std::int64_t row, std::int64_t col, const QRectF& area) const;
     bool legal(std::int64_t row, std::int64_t col) const;
+    void name_map(Hit&, std::size_t panel) const;
 
     void paint_header(const Frame&) const;
     void paint_legend(const Frame&) const;
@@ -60,10 +61,12 @@ private:
     void paint_row_labels(const Frame&, const Panel&) const;
     void paint_column_labels(const Frame&, const Panel&) const;
     void paint_captions(const Frame&, const Panel&) const;
+    void paint_sums(const Frame&, const Panel&) const;
 
     MatrixViewData data_;
     std::vector<draw::Label> query_labels_, key_labels_;
     std::vector<double> query_widths_, key_widths_;
+    std::vector<Eigen::VectorXd> row_sums_, column_sums_;  ///< of each map, with data_.sums
     MatrixLayout layout_;
     mutable Transfer transfer_;
     mutable std::vector<MipPyramid> pyramids_;  ///< of each map, with this transfer

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Painting of the matrix view. Everything here is in px on screen: the painter's zoom is taken back first.
 #include "figure/matrix_figure.h"
+#include "figure/matrix_frame.h"
 #include "figure/matrix_panel.h"
 
 #include <algorithm>
@@ -19,21 +20,6 @@ constexpr std::int64_t most_vector_cells = 90'000;
 
 }  // namespace
 
-struct MatrixFigure::Frame {
-    QPainter& painter;
-    const Style& style;
-    const Selection& selection;
-    QRectF view, visible;  ///< of the content; of that, what lies on the target
-    double scale;          ///< device pixels a px
-    bool vector;
-    const Theme& theme() const { return *style.theme; }
-    /// Device pixels of a cell; in vector files a map is a picture of at most 2,048 pixels a side.
-    double cell_pixels(double cell, std::int64_t longest) const {
-        return vector ? 2048.0 / static_cast<double>(longest) : cell * scale;
-    }
-    double snapped(double v) const { return vector ? v : std::round(v * scale) / scale; }
-};
-
 MatrixFigure::Panel MatrixFigure::panel(std::size_t index, const QRectF& view, double zoom) const {
     Panel p;
     p.index = index;
@@ -43,11 +29,16 @@ MatrixFigure::Panel MatrixFigure::panel(std::size_t index, const QRectF& view, d
     const double gap = MatrixLayout::label_gap;
     const double left = std::max(p.cells.left(), body.left() + MatrixLayout::margin + layout_.row_extent + gap);
     const double top = std::max(p.cells.top(), body.top() + MatrixLayout::panel_title + layout_.column_extent + gap);
-    p.clip = p.cells & body & QRectF(QPointF(left, top), body.bottomRight());
+    const double sums = layout_.sum_extent;
+    p.clip = p.cells & body & QRectF(QPointF(left, top), body.bottomRight() - QPointF(sums, sums));
     p.row_strip = QRectF(left - gap - layout_.row_extent, p.clip.top(), layout_.row_extent, p.clip.height());
     p.column_strip = QRectF(p.clip.left(), top - gap - layout_.column_extent, p.clip.width(), layout_.column_extent);
     p.title =
         QRectF(left, p.column_strip.top() - MatrixLayout::panel_title, p.clip.width(), MatrixLayout::panel_title - 4);
+    if (sums > 0) {
+        p.row_sums = QRectF(p.clip.right() + gap, p.clip.top(), sums - gap, p.clip.height());
+        p.column_sums = QRectF(p.clip.left(), p.clip.bottom() + gap, p.clip.width(), sums - gap);
+    }
     if (p.clip.isEmpty()) return p;
     p.row_begin =
         std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor((p.clip.top() - p.cells.top()) / p.cell)));
@@ -76,7 +67,7 @@ void MatrixFigure::paint(QPainter& painter, const QRectF& exposed, const Style& 
                   draw::device_scale(painter),
                   draw::is_vector(painter)};
     paint_header(f);
-    for (std::size_t i = 0; i < data_.heads.size(); ++i) {
+    for (std::size_t i = 0; i < data_.weights.size(); ++i) {
         const Panel p = panel(i, view, zoom);
         if (!p.clip.isEmpty()) paint_panel(f, p);
     }
@@ -107,6 +98,7 @@ void MatrixFigure::paint_panel(const Frame& f, const Panel& p) const {
     paint_row_labels(f, p);
     paint_column_labels(f, p);
     paint_captions(f, p);
+    if (data_.sums) paint_sums(f, p);
 }
 
 // --- cells ----------------------------------------------------------------------------------------------------------
@@ -325,13 +317,14 @@ void MatrixFigure::paint_captions(const Frame& f, const Panel& p) const {
     const QFont bold = ui_font(matrix_label_size, QFont::DemiBold), caption = ui_font(11);
     const double y = p.title.center().y() + 4;
     double x = p.title.left();
-    if (data_.heads.size() > 1) {
-        const HeadId id = data_.heads[p.index];
-        const QString name = QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
-        draw::box(f.painter, QRectF(x, p.title.center().y() - 5, 10, 10), 2,
-                  head_color(f.theme(), f.style.palette, id.head.value));
-        draw::text(f.painter, {x + 15, y}, name, bold, f.theme().text);
-        x += 15 + draw::text_width(name, bold) + 10;
+    if (data_.weights.size() > 1) {
+        const QString name = data_.name_of(p.index);
+        const bool head = data_.names.empty();
+        if (head)
+            draw::box(f.painter, QRectF(x, p.title.center().y() - 5, 10, 10), 2,
+                      head_color(f.theme(), f.style.palette, data_.heads[p.index].head.value));
+        draw::text(f.painter, {x + (head ? 15 : 0), y}, name, bold, f.theme().text);
+        x += (head ? 15 : 0) + draw::text_width(name, bold) + 10;
     }
     if (p.index > 0) return;  // the first map explains the others
     draw::text(f.painter, {x, y}, QStringLiteral("key (is looked at)"), caption, f.theme().muted);
@@ -376,16 +369,18 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     const Curve curve = f.style.transfer.curve;
     const bool relative = curve == Curve::per_row || curve == Curve::rank;
     const QString low = curve == Curve::log ? QStringLiteral("10⁻⁴") : QStringLiteral("0");
+    const QString high = relative          ? QStringLiteral("row's largest")
+                         : data_.full == 1 ? QStringLiteral("1")
+                                           : QStringLiteral("≥ %1").arg(data_.full);
     const double end =
         data_.diverging ? draw::bar(
                               f.painter, bar, [&](double t) { return signed_color(f.theme(), 2 * t - 1); },
                               QStringLiteral("−") + end_text, end_text, f.theme())
-                        : draw::ramp_bar(f.painter, bar, f.style.ramp, low,
-                                         relative ? QStringLiteral("row's largest") : QStringLiteral("1"), f.theme());
+                        : draw::ramp_bar(f.painter, bar, f.style.ramp, low, high, f.theme());
     QStringList notes;
     if (!data_.diverging) notes << f.style.transfer.legend();
-    if (!data_.note.isEmpty()) notes << data_.note;
     if (data_.causal) notes << QStringLiteral("blank: later tokens, masked");
+    for (const std::string& each : data_.notes) notes << QString::fromStdString(each);
     const double cell = layout_.cell * f.style.zoom;
     const double pixels = f.cell_pixels(cell, std::max(layout_.rows, layout_.cols));
     if (const auto side = std::int64_t{1} << pyramid(0, f.style).level_for(pixels); side > 1) {

@@ -18,6 +18,7 @@ struct MatrixFigure::Panel {
     QRectF row_strip,
         column_strip;  ///< labels: beside the map, or along the edge of the view when that is scrolled away
     QRectF title;
+    QRectF row_sums, column_sums;  ///< bars, right of and below the visible part; empty without
     std::int64_t row_begin = 0, row_end = 0, col_begin = 0, col_end = 0;  ///< cells that `clip` meets
 
     QRectF cell_rect(std::int64_t row, std::int64_t col) const {

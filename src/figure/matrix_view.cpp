@@ -20,16 +20,20 @@ namespace {
 constexpr double widest_row_label = 130, tallest_column_label = 96;
 constexpr std::int64_t longest_table = 4'000'000;
 
-QString head_name(HeadId id) {
-    return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
-}
+constexpr double sum_extent = 64;
 
 }  // namespace
 
+QString MatrixViewData::name_of(std::size_t map) const {
+    if (map < names.size()) return names[map];
+    return QStringLiteral("L%1H%2").arg(heads[map].layer.value).arg(heads[map].head.value);
+}
+
 MatrixFigure::MatrixFigure(MatrixViewData data) : data_(std::move(data)) {
-    if (data_.heads.empty() || data_.weights.size() != data_.heads.size())
+    const std::size_t maps = data_.names.empty() ? data_.heads.size() : data_.names.size();
+    if (maps == 0 || data_.weights.size() != maps)
         throw Error({.problem = "a matrix view needs one map for each head",
-                     .expected = std::to_string(data_.heads.size()) + " maps",
+                     .expected = std::to_string(maps) + " maps",
                      .found = std::to_string(data_.weights.size())});
     for (const auto& map : data_.weights)
         if (map.rows() != static_cast<Eigen::Index>(data_.axes.queries.size()) ||
@@ -43,6 +47,10 @@ MatrixFigure::MatrixFigure(MatrixViewData data) : data_(std::move(data)) {
     for (const auto& item : data_.axes.keys) key_labels_.push_back(draw::label_of(item));
     for (const auto& label : query_labels_) query_widths_.push_back(draw::token_width(label, font));
     for (const auto& label : key_labels_) key_widths_.push_back(draw::token_width(label, font));
+    for (std::size_t m = 0; data_.sums && m < maps; ++m) {
+        row_sums_.push_back(data_.weights[m].cast<double>().rowwise().sum());
+        column_sums_.push_back(data_.weights[m].cast<double>().colwise().sum());
+    }
     make_pyramids({});  // figures are made by a worker, painted by the window
 }
 
@@ -51,23 +59,31 @@ QSizeF MatrixFigure::layout(QSizeF available, const Style&, const Selection&) {
                n_k = static_cast<std::int64_t>(key_labels_.size());
     const double line = QFontMetricsF(ui_font(matrix_label_size)).height();
     // Beside each other, the maps need the room more than the labels.
-    const double share = data_.heads.size() > 1 ? 0.6 : 1;
+    const double share = data_.weights.size() > 1 ? 0.6 : 1;
     const auto rows = draw::fit_rows(query_widths_, line, line, widest_row_label * share);
     const auto columns = draw::fit_columns(key_widths_, line, line, tallest_column_label * share);
     const double least = draw::text_width(QStringLiteral("query (looks)"), ui_font(11));
-    layout_ = matrix_layout(n_q, n_k, static_cast<std::int64_t>(data_.heads.size()),
+    layout_ = matrix_layout(n_q, n_k, static_cast<std::int64_t>(data_.weights.size()),
                             std::max(std::ceil(rows.extent) + 4, least), std::ceil(columns.extent) + 2, available,
-                            MatrixLayout::plain_legend + (data_.marks ? MatrixLayout::mark_line : 0));
+                            MatrixLayout::plain_legend + (data_.marks ? MatrixLayout::mark_line : 0),
+                            data_.sums ? sum_extent : 0);
     view_ = QRectF(QPointF(0, 0), layout_.size);
     return layout_.size;
 }
 
 void MatrixFigure::make_pyramids(const Transfer& transfer) const {
     pyramids_.clear();
-    for (const auto& map : data_.weights)
-        pyramids_.push_back(data_.diverging ? signed_pyramid(map, data_.axes, data_.causal, data_.diverging->middle,
-                                                             data_.diverging->limit)
-                                            : mip_pyramid(map, data_.axes, data_.causal, transfer));
+    for (const auto& map : data_.weights) {
+        if (data_.diverging) {
+            pyramids_.push_back(
+                signed_pyramid(map, data_.axes, data_.causal, data_.diverging->middle, data_.diverging->limit));
+            continue;
+        }
+        const bool scaled = data_.full != 1;
+        const analyze::Matrix part =
+            scaled ? analyze::Matrix((map / static_cast<float>(data_.full)).cwiseMin(1.0F)) : analyze::Matrix();
+        pyramids_.push_back(mip_pyramid(scaled ? part : map, data_.axes, data_.causal, transfer));
+    }
     transfer_ = transfer;
     tiles_.images.clear();
 }
@@ -85,17 +101,18 @@ bool MatrixFigure::legal(std::int64_t row, std::int64_t col) const {
 QString MatrixFigure::pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const {
     const auto q = static_cast<std::size_t>(row), k = static_cast<std::size_t>(col);
     const QString value = legal(row, col)
-                              ? data_.value_word + u' ' + draw::number_text(data_.weights[panel](row, col), 4)
+                              ? (data_.names.empty() ? data_.value_word + u' ' : QString()) +
+                                    draw::number_text(data_.weights[panel](row, col), 4)
                               : QStringLiteral("masked: a later token");
     return QStringLiteral("%1  %2 → %3  %4")
-        .arg(head_name(data_.heads[panel]), query_labels_[q].with_position(data_.axes.queries[q].first),
+        .arg(data_.name_of(panel), query_labels_[q].with_position(data_.axes.queries[q].first),
              key_labels_[k].with_position(data_.axes.keys[k].first), value);
 }
 
 Hit MatrixFigure::pair_hit(std::size_t panel, std::int64_t row, std::int64_t col, const QRectF& area) const {
     Hit hit;
     hit.kind = Hit::Kind::pair;
-    hit.head = data_.heads[panel];
+    if (data_.names.empty()) hit.head = data_.heads[panel];
     hit.query = data_.axes.queries[static_cast<std::size_t>(row)].first;
     hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
     if (legal(row, col)) hit.value = data_.weights[panel](row, col);
@@ -103,6 +120,14 @@ Hit MatrixFigure::pair_hit(std::size_t panel, std::int64_t row, std::int64_t col
     hit.area = area;
     return hit;
 }
+
+namespace {
+
+QString sum_tip(const QString& what, const QString& token, double sum) {
+    return QStringLiteral("%1  sum of the %2 %3").arg(token, what, draw::number_text(sum, 4));
+}
+
+}  // namespace
 
 Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) const {
     const double zoom = style.zoom;
@@ -113,7 +138,7 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
         hit.kind = Hit::Kind::legend;
         return hit;
     }
-    for (std::size_t i = 0; i < data_.heads.size(); ++i) {
+    for (std::size_t i = 0; i < data_.weights.size(); ++i) {
         const Panel panel = this->panel(i, view, zoom);
         const auto row = panel.row_at(p.y(), layout_.rows), col = panel.col_at(p.x(), layout_.cols);
         auto figure_rect = [&](const QRectF& r) { return QRectF(r.topLeft() / zoom, r.size() / zoom); };
@@ -128,44 +153,66 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
             hit.kind = Hit::Kind::key;
             hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
             hit.tip = key_labels_[static_cast<std::size_t>(col)].with_position(*hit.key);
+        } else if (panel.row_sums.contains(p) && row >= 0) {
+            hit.kind = Hit::Kind::query;
+            hit.query = data_.axes.queries[static_cast<std::size_t>(row)].first;
+            hit.value = row_sums_[i][row];
+            hit.tip = sum_tip(QStringLiteral("row"), query_labels_[static_cast<std::size_t>(row)].with_position(*hit.query), *hit.value);
+        } else if (panel.column_sums.contains(p) && col >= 0) {
+            hit.kind = Hit::Kind::key;
+            hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
+            hit.value = column_sums_[i][col];
+            hit.tip = sum_tip(QStringLiteral("column"), key_labels_[static_cast<std::size_t>(col)].with_position(*hit.key), *hit.value);
         } else if (panel.title.contains(p)) {
-            hit.kind = Hit::Kind::head;
-            hit.head = data_.heads[i];
-            hit.tip = head_name(data_.heads[i]);
+            hit.kind = data_.names.empty() ? Hit::Kind::head : Hit::Kind::legend;
+            if (data_.names.empty()) hit.head = data_.heads[i];
+            hit.tip = data_.name_of(i);
         } else {
             continue;
         }
-        hit.area = figure_rect(hit.kind == Hit::Kind::query ? panel.row_strip
-                               : hit.kind == Hit::Kind::key ? panel.column_strip
-                                                            : panel.title);
+        const QRectF area = panel.row_sums.contains(p)      ? panel.row_sums
+                            : panel.column_sums.contains(p) ? panel.column_sums
+                            : hit.kind == Hit::Kind::query  ? panel.row_strip
+                            : hit.kind == Hit::Kind::key    ? panel.column_strip
+                                                            : panel.title;
+        hit.area = figure_rect(area);
         return hit;
     }
     return {};
 }
 
 Table MatrixFigure::table() const {
-    Table t{{"layer", "head", "query", "query_token", "key", "key_token", data_.column}, {}};
+    const bool heads = data_.names.empty();
+    Table t{{"query", "query_token", "key", "key_token", data_.column}, {}};
+    const std::vector<std::string> first = heads ? std::vector<std::string>{"layer", "head"} : std::vector<std::string>{"map"};
+    t.columns.insert(t.columns.begin(), first.begin(), first.end());
     const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size()),
                n_k = static_cast<std::int64_t>(data_.axes.keys.size());
     std::int64_t pairs = 0;
     for (std::int64_t i = 0; i < n_q; ++i)
         for (std::int64_t j = 0; j < n_k; ++j) pairs += legal(i, j);
-    pairs *= static_cast<std::int64_t>(data_.heads.size());
+    pairs *= static_cast<std::int64_t>(data_.weights.size());
     if (pairs > longest_table)
         throw Error({.problem = "the table would be too long",
                      .expected = "at most " + std::to_string(longest_table) + " pairs",
                      .found = std::to_string(pairs),
                      .hint = "Export NPZ, which holds maps of any size"});
     t.rows.reserve(static_cast<std::size_t>(pairs));
-    for (std::size_t h = 0; h < data_.heads.size(); ++h)
+    for (std::size_t h = 0; h < data_.weights.size(); ++h)
         for (std::int64_t i = 0; i < n_q; ++i)
             for (std::int64_t j = 0; j < n_k; ++j) {
                 if (!legal(i, j)) continue;
                 const auto& query = data_.axes.queries[static_cast<std::size_t>(i)];
                 const auto& key = data_.axes.keys[static_cast<std::size_t>(j)];
-                t.rows.push_back({data_.heads[h].layer.value, data_.heads[h].head.value, query.first.value,
-                                  query.continuation + query.label, key.first.value, key.continuation + key.label,
-                                  static_cast<double>(data_.weights[h](i, j))});
+                auto& row = t.rows.emplace_back();
+                if (heads)
+                    row = {data_.heads[h].layer.value, data_.heads[h].head.value};
+                else
+                    row = {data_.names[h].toStdString()};
+                const std::vector<Table::Cell> rest{query.first.value, query.continuation + query.label, key.first.value,
+                                                    key.continuation + key.label,
+                                                    static_cast<double>(data_.weights[h](i, j))};
+                row.insert(row.end(), rest.begin(), rest.end());
             }
     return t;
 }
@@ -173,17 +220,19 @@ Table MatrixFigure::table() const {
 std::vector<NamedArray> MatrixFigure::arrays() const {
     const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size()),
                n_k = static_cast<std::int64_t>(data_.axes.keys.size());
-    const auto n = static_cast<std::int64_t>(data_.heads.size());
+    const auto n = static_cast<std::int64_t>(data_.weights.size());
     NamedArray weights{"weights", {n, n_q, n_k}, {}}, heads{"heads", {n, 2}, {}};
-    for (std::size_t h = 0; h < data_.heads.size(); ++h) {
+    for (std::size_t h = 0; h < data_.weights.size(); ++h) {
         weights.values.insert(weights.values.end(), data_.weights[h].data(),
                               data_.weights[h].data() + data_.weights[h].size());
+        if (!data_.names.empty()) continue;
         heads.values.push_back(static_cast<float>(data_.heads[h].layer.value));
         heads.values.push_back(static_cast<float>(data_.heads[h].head.value));
     }
     NamedArray queries{"query_positions", {n_q}, {}}, keys{"key_positions", {n_k}, {}};
     for (const auto& item : data_.axes.queries) queries.values.push_back(static_cast<float>(item.first.value));
     for (const auto& item : data_.axes.keys) keys.values.push_back(static_cast<float>(item.first.value));
+    if (!data_.names.empty()) return {weights, queries, keys};
     return {weights, heads, queries, keys};
 }
 

@@ -6,12 +6,14 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace headlight::figure {
 
 /// What a matrix view draws, free of the model it came from.
 struct MatrixViewData {
-    std::vector<HeadId> heads;             ///< one map each, side by side
+    std::vector<HeadId> heads;             ///< one map each, side by side; empty where maps are not of single heads
+    std::vector<QString> names;            ///< then: what each map is, "after layer 3", "mean of 8 heads"
     std::vector<analyze::Matrix> weights;  ///< of each: [axes.queries, axes.keys]
     analyze::PatternAxes axes;
     bool causal = true;
@@ -37,8 +39,13 @@ struct MatrixViewData {
     };
     std::optional<Marks> marks;
 
-    std::string view = "matrix", column = "weight";                           ///< of the table
-    QString value_word = QStringLiteral("weight"), title, description, note;  ///< empty: a matrix view's
+    std::string view = "matrix", column = "weight";              ///< of the table
+    QString value_word = QStringLiteral("weight");
+    QString title, description;                                  ///< empty: a matrix view's
+    double full = 1;             ///< the number that is drawn at full strength
+    bool sums = false;           ///< bars with the sums of rows and columns beside the maps
+    std::vector<std::string> notes;  ///< sentences for the legend
+    QString name_of(std::size_t map) const;
 };
 
 std::unique_ptr<Figure> matrix_figure(MatrixViewData);

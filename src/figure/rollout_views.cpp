@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Rollout, flow and heads put together, of a trace: gathers what they draw.
+#include "headlight/figure/rollout_views.h"
+
+#include "figure/matrix_view.h"
+#include "figure/paths_view.h"
+#include "figure/weight_name.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace headlight::figure {
+
+namespace {
+
+const QString what_rollout_is = QStringLiteral(
+    "Row: a token after the layer; column: an input token; the cell is how much of the one comes from the other when "
+    "attention is followed through all layers below. Each layer hands on (A + I) / 2, with A the mean of its heads; "
+    "rows sum to 1. ");
+
+/// Strongest colour: what 97.5 % of the pairs are below, rounded up to two digits. The first token's column and the
+/// first rows would leave all others pale.
+double full_of(const std::vector<analyze::Matrix>& maps, bool causal) {
+    std::vector<float> values;
+    for (const analyze::Matrix& map : maps)
+        for (Eigen::Index i = 0; i < map.rows(); ++i)
+            values.insert(values.end(), map.row(i).data(), map.row(i).data() + (causal ? i + 1 : map.cols()));
+    if (values.empty()) return 1;
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(values.size() - 1) * 0.975);
+    std::nth_element(values.begin(), at, values.end());
+    const double digits = std::pow(10, 1 - std::floor(std::log10(std::max(static_cast<double>(*at), 1e-6))));
+    return std::min(1.0, std::ceil(static_cast<double>(*at) * digits - 1e-6) / digits);
+}
+
+QString heads_text(const std::vector<HeadId>& heads) {
+    std::set<Layer> layers;
+    for (const HeadId id : heads) layers.insert(id.layer);
+    if (heads.size() > 4)
+        return QStringLiteral("%1 heads of %2")
+            .arg(heads.size())
+            .arg(layers.size() == 1 ? QStringLiteral("layer %1").arg(layers.begin()->value)
+                                    : QStringLiteral("%1 layers").arg(layers.size()));
+    QStringList names;
+    for (const HeadId id : heads) names << QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
+    return names.join(QStringLiteral(", "));
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutViewOptions& options,
+                                     const CancelToken& cancel) {
+    analyze::RolloutOptions what{
+        .head = options.head, .layer = layer, .by_receptive_field = options.by_receptive_field};
+    if (options.all_layers) what.layer.reset();
+    analyze::Rollout found =
+        options.flow ? analyze::attention_flow(*trace, what, cancel) : analyze::rollout(*trace, what, cancel);
+    MatrixViewData data;
+    for (std::size_t m = 0; m < found.maps.size() && found.layers[m] <= layer; ++m) {
+        data.names.push_back(QStringLiteral("after layer %1").arg(found.layers[m].value));
+        data.weights.push_back(std::move(found.maps[m]));
+    }
+    data.axes = analyze::pattern_axes(*trace, {});
+    data.causal = trace->config().causal;
+    data.view = options.flow ? "flow" : "rollout";
+    data.title = options.flow ? QStringLiteral("Attention flow") : QStringLiteral("Rollout");
+    if (data.names.size() == 1) data.title += QStringLiteral(" ") + data.names[0];
+    if (options.head) data.title += QStringLiteral(", head %1").arg(options.head->value);
+    data.weight_name =
+        options.by_receptive_field ? QStringLiteral("share by receptive field") : QStringLiteral("share");
+    data.full = full_of(data.weights, data.causal);
+    data.sums = options.sums;
+    data.notes = std::move(found.notes);
+    data.description = what_rollout_is +
+                       (options.flow ? QStringLiteral("Here each number is the largest flow between the two, with the "
+                                                      "layers' numbers as capacities, divided by the row's sum. ")
+                                     : QString()) +
+                       QStringLiteral(
+                           "In causal models first tokens are reached by more paths than later ones. Abnar & "
+                           "Zuidema, “Quantifying Attention Flow in Transformers”, 2020.");
+    return matrix_figure(std::move(data));
+}
+
+std::unique_ptr<Figure> paths_view(TracePtr trace, Layer layer, Position query, std::optional<Position> key,
+                                   const PathsViewOptions& options, const CancelToken& cancel) {
+    PathsData data;
+    data.paths = options.flow ? analyze::flow_paths(*trace, layer, query, key, options.least, cancel)
+                              : analyze::rollout_paths(*trace, layer, query, options.least, cancel);
+    data.tokens = analyze::pattern_axes(*trace, {}).keys;
+    data.flow = options.flow;
+    return paths_figure(std::move(data));
+}
+
+std::unique_ptr<Figure> aggregate_matrix_view(TracePtr trace, const std::vector<HeadId>& heads, analyze::Aggregate how,
+                                              const analyze::PatternOptions& options, bool sums,
+                                              const CancelToken& cancel) {
+    MatrixViewData data;
+    const bool mean = how == analyze::Aggregate::mean;
+    data.weights.push_back(analyze::aggregate_pattern(*trace, heads, how, options, cancel));
+    data.names.push_back((mean ? QStringLiteral("mean of ") : QStringLiteral("maximum of ")) + heads_text(heads));
+    data.axes = analyze::pattern_axes(*trace, options);
+    data.causal = trace->config().causal;
+    data.weight_name = weight_name(options);
+    data.view = "aggregate";
+    data.title = data.names[0];
+    data.title[0] = data.title[0].toUpper();
+    data.sums = sums;
+    data.description =
+        (mean ? QStringLiteral("The mean of several heads' maps, cell by cell. ")
+              : QStringLiteral("Of several heads the largest weight of each pair; rows no longer sum to 1. ")) +
+        QStringLiteral(
+            "Row: a token that looks; column: a token it looks at. The sum of a column is the attention that "
+            "a token gets from all others.");
+    return matrix_figure(std::move(data));
+}
+
+}  // namespace headlight::figure
