@@ -60,6 +60,7 @@ Prompt prompt_of(const Subject& subject, std::int64_t tokens) {
     const auto vocabulary = static_cast<std::uint64_t>(subject.tokenizer->vocab_size());
     std::int64_t missing = tokens;
     while (missing > 0) {
+        const std::int64_t before = missing;
         std::string more;
         for (std::int64_t i = 0; i < missing; ++i) {
             state ^= state << 13;
@@ -75,6 +76,10 @@ Prompt prompt_of(const Subject& subject, std::int64_t tokens) {
         }
         prompt.text += more;
         missing = tokens - subject.tokenizer->encode(prompt.text, std::nullopt, false).size();
+        if (missing >= before)
+            throw Error({.problem = "The model's tokenizer makes no tokens of a plain text",
+                         .file = subject.model->folder().string(),
+                         .found = std::to_string(tokens - missing) + " tokens"});
     }
     // Too many: cut at the end of the last token that fits.
     const text::Encoding encoding = subject.tokenizer->encode(prompt.text, std::nullopt, false);
@@ -88,7 +93,9 @@ std::vector<std::int64_t> lengths(const BenchmarkOptions& options, const model::
     std::erase_if(result, [&](std::int64_t n) {
         return n < 1 || (c.context_is_hard_limit && c.context_length > 0 && n > c.context_length);
     });
-    if (result.empty()) throw Error("The model takes none of the lengths to measure");
+    if (result.empty())
+        throw Error({.problem = "The model takes none of the lengths to measure",
+                     .expected = "at most " + std::to_string(c.context_length) + " tokens"});
     return result;
 }
 
