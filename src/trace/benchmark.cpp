@@ -57,7 +57,9 @@ std::vector<std::int64_t> lengths(const BenchmarkOptions& options, const model::
     std::erase_if(result, [&](std::int64_t n) {
         return n < 1 || (c.context_is_hard_limit && c.context_length > 0 && n > c.context_length);
     });
-    if (result.empty()) throw Error("The model takes none of the lengths to measure");
+    if (result.empty())
+        throw Error({.problem = "The model takes none of the lengths to measure",
+                     .expected = "at most " + std::to_string(c.context_length) + " tokens"});
     return result;
 }
 
@@ -139,6 +141,7 @@ Prompt benchmark_prompt(const text::Tokenizer& tokenizer, std::int64_t tokens) {
     const auto vocabulary = static_cast<std::uint64_t>(tokenizer.vocab_size());
     std::int64_t missing = tokens;
     while (missing > 0) {
+        const std::int64_t before = missing;
         std::string more;
         for (std::int64_t i = 0; i < missing; ++i) {
             state ^= state << 13;
@@ -154,6 +157,9 @@ Prompt benchmark_prompt(const text::Tokenizer& tokenizer, std::int64_t tokens) {
         }
         prompt.text += more;
         missing = tokens - tokenizer.encode(prompt.text, std::nullopt, false).size();
+        if (missing >= before)
+            throw Error({.problem = "The model's tokenizer makes no tokens of a plain text",
+                         .found = std::to_string(tokens - missing) + " tokens"});
     }
     // Too many: cut at the end of the last token that fits.
     const text::Encoding encoding = tokenizer.encode(prompt.text, std::nullopt, false);

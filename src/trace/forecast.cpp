@@ -6,6 +6,8 @@
 #include "trace/hook_sets.h"
 #include "trace/memory.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -83,6 +85,10 @@ Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::s
     const std::int64_t logits = c.has_unembedding ? tokens * c.vocab_size * element_bytes : 0;
     result.working = std::max(layer, stored.count({Hook::logits, Layer(0)}) > 0 ? 0 : logits);
     result.available = available_memory();
+    if (!result.fits()) {  // what earlier runs freed may still lie in this process's heap, where it counts as in use
+        malloc_trim(0);
+        result.available = available_memory();
+    }
     return result;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
+#include "headlight/model/runtime.h"
 #include "headlight/trace/benchmark.h"
 #include "headlight/trace/capture.h"
 
@@ -7,6 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+
+#include <unistd.h>
 
 namespace headlight::trace {
 namespace {
@@ -93,6 +97,30 @@ TEST(Forecast, AHugeTextDoesNotFitAndDoesNotOverflow) {
     const Forecast f = forecast(gpt2_small(), std::int64_t{1} << 40, CapturePlan::everything());
     EXPECT_FALSE(f.fits());
     EXPECT_THAT(f.text(), HasSubstr("leave out: logits"));
+}
+
+std::int64_t resident_bytes() {
+    std::ifstream in("/proc/self/statm");
+    std::int64_t size = 0, resident = 0;
+    in >> size >> resident;
+    return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+TEST(Forecast, WhatEarlierRunsFreedIsGivenBackBeforeARunIsRefused) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "the sanitizer's allocator keeps what is freed";
+#endif
+    model::start_runtime(1);  // from here on freed memory stays in the heap
+    constexpr std::int64_t kBlock = 1 << 20, kBlocks = 200;
+    {
+        std::vector<std::vector<char>> blocks;
+        for (std::int64_t i = 0; i < kBlocks; ++i) blocks.emplace_back(kBlock, 'x');
+    }
+    const std::int64_t before = resident_bytes();
+    EXPECT_TRUE(forecast(gpt2_small(), 1, {}).fits());
+    EXPECT_GT(resident_bytes(), before - kBlock);  // a run that fits keeps the heap as it is
+    EXPECT_FALSE(forecast(gpt2_small(), std::int64_t{1} << 40, {}).fits());
+    EXPECT_LT(resident_bytes(), before - (kBlocks - 10) * kBlock);
 }
 
 TEST(Benchmark, CountsTheFlopsOfADensePass) {
