@@ -2,6 +2,7 @@
 // Head and matrix view of a trace: gathers what they draw.
 #include "figure/head_view.h"
 #include "figure/matrix_view.h"
+#include "figure/weight_name.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/views.h"
 
@@ -11,9 +12,6 @@
 
 namespace headlight::figure {
 
-namespace {
-
-/// "softmax weight · first token hidden, rows sum to 1": what a number of the map is.
 QString weight_name(const analyze::PatternOptions& o) {
     // The neuron view's |value| is the second: the value after W_O.
     constexpr const char* weightings[] = {"softmax weight", "weight × |v|, row sums 1", "weight × |v W_O|, row sums 1"};
@@ -27,8 +25,6 @@ QString weight_name(const analyze::PatternOptions& o) {
     if (o.filter != analyze::PairFilter::all) parts << QLatin1String(filters[static_cast<int>(o.filter)]);
     return parts.join(QStringLiteral(", "));
 }
-
-}  // namespace
 
 std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head> active,
                                   const analyze::PatternOptions& options) {

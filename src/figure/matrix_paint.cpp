@@ -332,12 +332,8 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     const double left = f.view.left() + MatrixLayout::margin;
     draw::text(f.painter, {left, y}, data_.weight_name, font, f.theme().muted);
     const QRectF bar(left + draw::text_width(data_.weight_name, font) + 40, y - 9, 120, 10);
-    using Curve = Transfer::Curve;
-    const Curve curve = f.style.transfer.curve;
-    const bool relative = curve == Curve::per_row || curve == Curve::rank;
-    const QString low = curve == Curve::log ? QStringLiteral("10⁻⁴") : QStringLiteral("0");
-    const double end = draw::ramp_bar(f.painter, bar, f.style.ramp, low,
-                                      relative ? QStringLiteral("row's largest") : QStringLiteral("1"), f.theme());
+    const auto [low, high] = draw::scale_ends(f.style.transfer);
+    const double end = draw::ramp_bar(f.painter, bar, f.style.ramp, low, high, f.theme());
     QStringList notes;
     notes << f.style.transfer.legend();
     if (data_.causal) notes << QStringLiteral("blank: later tokens, masked");
