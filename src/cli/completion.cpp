@@ -47,6 +47,16 @@ std::string bash_values(const OptionFacts& option) {
     return "COMPREPLY=()";
 }
 
+/// Commands of two words ("analyze heads") are found by both.
+bool has_two_words(const CommandFacts& command) {
+    return command.name.find(' ') != std::string::npos;
+}
+
+/// A command's name as a pattern of case.
+std::string pattern(const CommandFacts& command) {
+    return shell_quoted(command.name);
+}
+
 std::string bash(const std::vector<CommandFacts>& all) {
     std::string out =
         "# bash completion for headlight\n"
@@ -57,26 +67,29 @@ std::string bash(const std::vector<CommandFacts>& all) {
     for (char& c : names)
         if (c == ' ') c = '|';
     out += "        " + names + ") [ \"$COMP_CWORD\" -gt 1 ] && command=${COMP_WORDS[1]} ;;\n    esac\n";
-    out += "    case $command:$prev in\n";
+    out += "    case \"${COMP_WORDS[1]} ${COMP_WORDS[2]}\" in\n";
+    for (const CommandFacts& command : all)
+        if (has_two_words(command))
+            out += "        " + pattern(command) + ") [ \"$COMP_CWORD\" -gt 2 ] && command=" + pattern(command) + " ;;\n";
+    out += "    esac\n    case $command:$prev in\n";
     for (const CommandFacts& command : all)
         for (const OptionFacts& option : command.options) {
             if (!option.takes_value()) continue;
             for (const std::string& name : option.names)
-                out += "        " + command.name + ":" + name + ") " + bash_values(option) + "; return ;;\n";
+                out += "        " + pattern(command) + ":" + name + ") " + bash_values(option) + "; return ;;\n";
         }
     out += "    esac\n    case $command:$cur in\n";
     for (const CommandFacts& command : all) {
         std::vector<std::string> options;
         for (const OptionFacts& option : command.options)
             options.insert(options.end(), option.names.begin(), option.names.end());
-        out += "        " + command.name + ":-*) COMPREPLY=($(compgen -W " + shell_quoted(joined(options)) +
+        out += "        " + pattern(command) + ":-*) COMPREPLY=($(compgen -W " + shell_quoted(joined(options)) +
                " -- \"$cur\")); return ;;\n";
     }
     out += "    esac\n    case $command in\n";
     for (const CommandFacts& command : all) {
         if (command.arguments.empty()) continue;
-        out += "        " + (command.name.empty() ? std::string("''") : command.name) + ") " +
-               bash_values(command.arguments.front()) + " ;;\n";
+        out += "        " + pattern(command) + ") " + bash_values(command.arguments.front()) + " ;;\n";
     }
     out += "    esac\n";
     out += "    [ \"$COMP_CWORD\" -eq 1 ] && COMPREPLY+=($(compgen -W " + shell_quoted(command_names()) +
@@ -127,12 +140,18 @@ void zsh_arguments(std::string& out, const CommandFacts& command, const std::str
 std::string zsh(const std::vector<CommandFacts>& all) {
     std::string out = "#compdef headlight\n_headlight() {\n    local -a commands=(\n";
     for (const CommandFacts& command : all)
-        if (!command.name.empty())
+        if (!command.name.empty() && !has_two_words(command))
             out += "        " + shell_quoted(command.name + ":" + zsh_text(command.summary)) + "\n";
-    out += "    )\n    if (( CURRENT > 2 )); then\n        local command=$words[2]\n        case $command in\n";
+    out += "    )\n    if (( CURRENT > 2 )); then\n        local command=$words[2]\n";
+    for (const CommandFacts& command : all)
+        if (has_two_words(command))
+            out += "        [[ $CURRENT -gt 3 && \"$words[2] $words[3]\" == " + pattern(command) +
+                   " ]] && command=" + pattern(command) + "\n";
+    out += "        case $command in\n";
     for (const CommandFacts& command : all) {
         if (command.name.empty()) continue;
-        out += "            " + command.name + ")\n                shift words; (( CURRENT-- ))\n";
+        out += "            " + pattern(command) + ")\n                shift words; (( CURRENT-- ))\n";
+        if (has_two_words(command)) out += "                shift words; (( CURRENT-- ))\n";
         zsh_arguments(out, command, "                ");
         out += "                return ;;\n";
     }
@@ -146,8 +165,13 @@ std::string fish(const std::vector<CommandFacts>& all) {
     std::string out = "# fish completion for headlight\n";
     const std::string none = "not __fish_seen_subcommand_from " + command_names();
     for (const CommandFacts& command : all) {
-        const std::string when = command.name.empty() ? none : "__fish_seen_subcommand_from " + command.name;
-        if (!command.name.empty())
+        const std::string seen = "__fish_seen_subcommand_from ";
+        const auto space = command.name.find(' ');
+        const std::string when = command.name.empty() ? none
+                                 : has_two_words(command)
+                                     ? seen + command.name.substr(0, space) + "; and " + seen + command.name.substr(space + 1)
+                                     : seen + command.name;
+        if (!command.name.empty() && !has_two_words(command))
             out += "complete -c headlight -n " + shell_quoted(none) + " -a " + command.name + " -d " +
                    shell_quoted(command.summary) + "\n";
         for (const OptionFacts& option : command.options) {

@@ -145,6 +145,9 @@ TEST(Completion, WorksInBash) {
     EXPECT_EQ(bash_offers("headlight completion z", 2), "zsh\n");
     EXPECT_EQ(bash_offers("headlight tokenize nov", 2), "novella-7m\n");
     EXPECT_EQ(bash_offers("headlight --device c", 2), "cpu cuda\n");
+    EXPECT_EQ(bash_offers("headlight analyze hea", 2), "heads\n");
+    EXPECT_EQ(bash_offers("headlight analyze heads --text-", 3), "--text-file\n");
+    EXPECT_EQ(bash_offers("headlight analyze heads --device c", 4), "cpu cuda\n");
 }
 
 TEST(Man, HasEveryCommandAndOption) {

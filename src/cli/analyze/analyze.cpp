@@ -32,11 +32,12 @@ std::span<const Command> analyses() {
 /// `headlight analyze` alone: says what there is. An analysis is found before this by its two words.
 Action define_analyze(Definition& definition, const Frontend&) {
     auto name = std::make_shared<std::string>();
-    definition.app->add_option("NAME", *name, "the analysis")->required();
+    CLI::Option* option = definition.app->add_option("NAME", *name, "the analysis")->required();
     definition.app->allow_extras();
-    return [name]() -> int {
-        std::vector<std::string> names;
-        for (const Command& each : analyses()) names.emplace_back(each.name.substr(each.name.find(' ') + 1));
+    std::vector<std::string> names;
+    for (const Command& each : analyses()) names.emplace_back(each.name.substr(each.name.find(' ') + 1));
+    definition.choices[option] = names;  // for completion; the message below knows better what was meant
+    return [name, names]() -> int {
         const std::string near = nearest(*name, names);
         throw UsageError("unknown analysis " + *name + (near.empty() ? "" : "; did you mean " + near + "?"));
     };
