@@ -26,8 +26,9 @@ struct Failure {
 class Jobs : public QObject {
     Q_OBJECT
 public:
-    /// model: load and run; picture: figures that take long; inspector; file: exports and sessions.
-    enum class Lane { model, picture, second_picture, inspector, file };
+    /// model: load and run; picture: figures that take long; inspector; preview: of an export; file: exports, sessions
+    /// and copies.
+    enum class Lane { model, picture, second_picture, inspector, preview, file };
     Q_ENUM(Lane)
     /// Runs in the window's thread when the work is done and still wanted.
     using Deliver = std::function<void()>;

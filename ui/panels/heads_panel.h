@@ -30,6 +30,7 @@ private:
     void refresh_menu();
     void show_finder_error(const ErrorFacts&);
     void show_current();
+    std::string measure() const;
     std::vector<std::string> columns() const;
     figure::Style style_for_mosaic() const;
 
