@@ -20,9 +20,9 @@ constexpr double zoom_step = 1.2;
 constexpr int refine_ms = 20;
 constexpr int covered = 110;  ///< px at the top and bottom that headings and legends take
 
-bool pins_something(figure::Hit::Kind kind) {
+bool pins_something(const figure::Hit& hit) {
     using Kind = figure::Hit::Kind;
-    return kind != Kind::none && kind != Kind::legend;
+    return hit.kind != Kind::none && hit.kind != Kind::legend && (hit.kind != Kind::dimension || hit.query);
 }
 
 }  // namespace
@@ -220,7 +220,7 @@ void FigureCanvas::hover(QPointF p) {
         case Kind::legend:
         case Kind::none: selection_.clear_hover(); break;
     }
-    viewport()->setCursor(pins_something(hit.kind) ? Qt::PointingHandCursor : Qt::ArrowCursor);
+    viewport()->setCursor(pins_something(hit) ? Qt::PointingHandCursor : Qt::ArrowCursor);
     Q_EMIT pointed_at(hit.tip);
 }
 

@@ -180,10 +180,16 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
             if (hit.query && hit.key) {
                 selection.pin_pair(hit.head.value_or(selection.get().focus), *hit.query, *hit.key);
             } else {  // a mark of a plot: what one head does at one token
-                if (hit.head && *hit.head != selection.get().focus) selection.focus_head(*hit.head);
+                if (hit.head) selection.focus_head(*hit.head);
                 if (hit.query) selection.pin_query(*hit.query, add);
                 if (hit.key) selection.pin_key(*hit.key, add);
             }
+            break;
+        case Kind::dimension:  // a number of the neuron view is a part of its row
+            if (hit.query && hit.key)
+                selection.pin_pair(hit.head.value_or(selection.get().focus), *hit.query, *hit.key);
+            else if (hit.query)
+                selection.pin_query(*hit.query, add);
             break;
         case Kind::row_toggle: {
             ViewOptions options = document_.options();
