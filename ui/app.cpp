@@ -23,6 +23,23 @@ void name_application() {
     QGuiApplication::setDesktopFileName(QStringLiteral("headlight"));
 }
 
+/// What no part of the window caught is told instead of ending the program with all that is open in it.
+class Application : public QApplication {
+public:
+    using QApplication::QApplication;
+    MainWindow* window = nullptr;
+
+    bool notify(QObject* receiver, QEvent* event) override {
+        try {
+            return QApplication::notify(receiver, event);
+        } catch (const std::exception& error) {
+            if (!window) throw;
+            window->show_failure({QObject::tr("Something went wrong"), facts_of(error)});
+            return true;
+        }
+    }
+};
+
 /// What the command line asked for, else what a crash left, else the example sentence on the built-in model.
 void start_document(MainWindow& window, const WindowOptions& options, std::optional<Session> lost) {
     Document& document = window.document();
@@ -49,9 +66,10 @@ void start_document(MainWindow& window, const WindowOptions& options, std::optio
 
 int run_window(int& argc, char** argv, const WindowOptions& options) {
     name_application();
-    QApplication application(argc, argv);
+    Application application(argc, argv);
     Appearance::instance().start();
     MainWindow window(QString::fromStdString(options.device));
+    application.window = &window;
     const QSettings settings;
     const QByteArray geometry = settings.value(QStringLiteral("window/geometry")).toByteArray();
     if (geometry.isEmpty() || !window.restoreGeometry(geometry)) {
@@ -62,7 +80,9 @@ int run_window(int& argc, char** argv, const WindowOptions& options) {
     window.show();
     // The window first, the model behind it.
     QTimer::singleShot(0, &window, [&] { start_document(window, options, window.take_lost_session()); });
-    return application.exec();
+    const int code = application.exec();
+    application.window = nullptr;
+    return code;
 }
 
 }  // namespace headlight::ui

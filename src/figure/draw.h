@@ -73,6 +73,13 @@ std::array<QRgb, 256> ramp_table(Ramp, const Theme&);
 /// A bar of colours with a number at each end, on one line; returns the x where the right number ends.
 double bar(QPainter&, const QRectF& bar, const std::function<QColor(double t)>&, const QString& low,
            const QString& high, const Theme&);
+/// What stands at the ends of a bar of strengths: the weights that are drawn so.
+struct ScaleEnds {
+    QString low = QStringLiteral("0"), high = QStringLiteral("1");
+};
+ScaleEnds scale_ends(const Transfer&);
+/// "weight" where a mark is as strong as its weight, else "strength", which the transfer function makes of it.
+QString amount_name(const Transfer&);
 double ramp_bar(QPainter&, const QRectF& bar, Ramp, const QString& low, const QString& high, const Theme&);
 /// From transparent to `color`: for opacity-coded lines and boxes.
 double opacity_bar(QPainter&, const QRectF& bar, const QColor& color, const QString& low, const QString& high,

@@ -39,6 +39,18 @@ double bar(QPainter& painter, const QRectF& bar, const std::function<QColor(doub
     return bar.right() + 5 + number_width(high, font);
 }
 
+ScaleEnds scale_ends(const Transfer& transfer) {
+    using Curve = Transfer::Curve;
+    ScaleEnds ends;
+    if (transfer.curve == Curve::log) ends.low = QStringLiteral("10⁻⁴");
+    if (transfer.curve == Curve::per_row || transfer.curve == Curve::rank) ends.high = QStringLiteral("row’s largest");
+    return ends;
+}
+
+QString amount_name(const Transfer& transfer) {
+    return transfer.curve == Transfer::Curve::linear ? QStringLiteral("weight") : QStringLiteral("strength");
+}
+
 double ramp_bar(QPainter& painter, const QRectF& rect, Ramp ramp, const QString& low, const QString& high,
                 const Theme& theme) {
     return bar(

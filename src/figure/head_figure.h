@@ -32,6 +32,8 @@ public:
     std::vector<NamedArray> arrays() const override;
     QString title() const override { return QStringLiteral("Layer %1").arg(data_.layer.value); }
     QString description() const override;
+    std::optional<QRectF> row_of_query(Position) const override;
+    std::optional<QRectF> row_of_key(Position) const override;
 
 private:
     using LineList = std::vector<const HeadLine*>;
@@ -42,6 +44,8 @@ private:
         Transfer transfer;
         std::vector<std::int32_t> active;  ///< indices into data_.heads
         HeadLines lines;
+        std::int64_t key = -1;                 ///< of the strengths below
+        std::vector<Eigen::VectorXf> to_key;   ///< of each active head: strength of every query's weight on that key
     };
     struct Tiles {
         const Theme* theme = nullptr;
@@ -52,6 +56,8 @@ private:
 
     const Drawn& drawn(const Style&, const Selection&) const;
     HeadSubject subject(const Style&, const Selection&) const;
+    /// Strengths of a query's row, or of all queries on a key, one vector for each active head.
+    std::vector<Eigen::VectorXf> strengths(bool on_keys, std::int64_t row) const;
     QString pair_tip(std::int32_t head, std::int64_t query, std::int64_t key) const;
     Hit token_hit(bool is_query, std::int64_t row, const Style&, const Selection&) const;
     Hit line_hit(QPointF, const Style&, const Selection&) const;
@@ -63,7 +69,7 @@ private:
     QImage line_picture(const Frame&, const LineList&, const QRectF& area, double scale) const;
     void paint_pictures(const Frame&, const LineList&, std::map<std::int64_t, QImage>& known) const;
     void paint_tokens(const Frame&) const;
-    void paint_boxes(const Frame&, bool on_keys, std::int64_t row) const;
+    void paint_boxes(const Frame&, bool on_keys, const std::vector<Eigen::VectorXf>& strengths) const;
     void paint_pair_rules(const Frame&) const;
     QColor color(const Style&, std::int32_t head) const;
 

@@ -84,16 +84,17 @@ void HeadFigure::paint_legend(const Frame& f) const {
     const double y = f.view.bottom() - 30;
     const QFont font = ui_font(12);
     const bool sole = f.sole_head();
+    const QString amount = draw::amount_name(f.style.transfer);
     const QString what =
-        sole ? QStringLiteral("one line a pair, opacity = weight")
-             : QStringLiteral("one line a pair and head, opacity = weight / %1").arg(f.drawn.active.size());
+        sole ? QStringLiteral("one line a pair, opacity = %1").arg(amount)
+             : QStringLiteral("one line a pair and head, opacity = %1 / %2").arg(amount).arg(f.drawn.active.size());
     draw::text(p, {HeadLayout::margin, y}, what, font, f.theme().muted);
     const double bar_x = HeadLayout::margin + draw::text_width(what, font) + 38;
     const QColor hue = sole ? color(f.style, f.drawn.active.front()) : f.theme().text;
     const QRectF bar(bar_x, y - 9, 120, 10);
-    const double end =
-        draw::opacity_bar(p, bar, hue, QStringLiteral("0"),
-                          sole ? QStringLiteral("1") : QStringLiteral("1/%1").arg(f.drawn.active.size()), f.theme());
+    // Of one head the ends are weights; of several the bar says how opaque a line is.
+    const auto [low, high] = sole ? draw::scale_ends(f.style.transfer) : draw::ScaleEnds{};
+    const double end = draw::opacity_bar(p, bar, hue, low, high, f.theme());
     const bool plain = f.style.transfer == Transfer{};
     QString note =
         QStringLiteral("%1 pairs under 1/255 left out of %2 · %3")
@@ -194,15 +195,13 @@ void HeadFigure::paint_lines(const Frame& f) const {
 
 // --- tokens ---------------------------------------------------------------------------------------------------------
 
-void HeadFigure::paint_boxes(const Frame& f, bool on_keys, std::int64_t row) const {
+void HeadFigure::paint_boxes(const Frame& f, bool on_keys, const std::vector<Eigen::VectorXf>& strengths) const {
     // BertViz: one box a head on each opposite token, its width divided by the active heads, its opacity the weight.
     const auto count = static_cast<double>(f.drawn.active.size());
     f.painter.setRenderHint(QPainter::Antialiasing, count == 1);  // neighbouring boxes meet on a pixel's edge
     for (std::size_t a = 0; a < f.drawn.active.size(); ++a) {
         const std::int32_t head = f.drawn.active[a];
-        const auto& map = data_.weights[static_cast<std::size_t>(head)];
-        const Eigen::VectorXf weights = on_keys ? Eigen::VectorXf(map.row(row)) : Eigen::VectorXf(map.col(row));
-        const Eigen::VectorXf strength = apply(f.style.transfer, weights);
+        const Eigen::VectorXf& strength = strengths[a];
         const QColor hue = color(f.style, head);
         for (Eigen::Index j = 0; j < strength.size(); ++j) {
             const QRectF whole = on_keys ? layout_.key_box(j) : layout_.query_box(j);
@@ -222,8 +221,12 @@ void HeadFigure::paint_boxes(const Frame& f, bool on_keys, std::int64_t row) con
 void HeadFigure::paint_tokens(const Frame& f) const {
     const HeadSubject& subject = f.subject;
     const std::int64_t box_query = subject.queries.empty() ? -1 : subject.queries.back();
-    if (box_query >= 0) paint_boxes(f, true, box_query);
-    if (subject.key >= 0) paint_boxes(f, false, subject.key);
+    std::vector<Eigen::VectorXf> strong;
+    if (box_query >= 0)
+        strong = strengths(true, box_query);
+    else if (subject.key >= 0)
+        strong = strengths(false, subject.key);
+    if (!strong.empty()) paint_boxes(f, box_query >= 0, strong);
 
     const QFont font = ui_font(layout_.token_size), bold = ui_font(layout_.token_size, QFont::DemiBold);
     const QFont number_font = ui_font(layout_.number_size);
@@ -238,19 +241,16 @@ void HeadFigure::paint_tokens(const Frame& f) const {
             draw::box(f.painter, box, 5, f.theme().accent_soft, hovered ? QColor() : f.theme().accent);
         } else if (is_query ? subject.key >= 0 : box_query >= 0) {
             const auto q = is_query ? row : box_query, k = is_query ? subject.key : row;
-            double strongest = 0;
-            QColor ground = f.theme().canvas;
-            for (std::int32_t head : f.drawn.active) {
-                weight = data_.weights[static_cast<std::size_t>(head)](q, k);
-                if (weight > strongest)
-                    ground = draw::blended(f.theme().canvas, color(f.style, head), strongest = weight);
-            }
+            const std::int32_t head = f.drawn.active.front();
+            weight = data_.weights[static_cast<std::size_t>(head)](q, k);
+            const double box_strength = strong.front()[is_query ? q : k];
             const auto& pinned = f.selection.pinned_keys;
             const bool pinned_pair = !is_query && std::any_of(pinned.begin(), pinned.end(), [&](Position p) {
                 return data_.axes.key_column(p) == row;
             });
             if (pinned_pair) draw::box(f.painter, box, 5, {}, f.theme().accent);
-            if (f.sole_head() && strongest > 0.35) text_color = text_on(f.theme(), ground);
+            if (f.sole_head() && box_strength > 0.35)
+                text_color = text_on(f.theme(), draw::blended(f.theme().canvas, color(f.style, head), box_strength));
         }
         const QRectF inside = box.adjusted(8, 0, is_query ? -6 : -4, 0);
         const QFont& used = chosen ? bold : font;

@@ -67,9 +67,31 @@ const HeadFigure::Drawn& HeadFigure::drawn(const Style& style, const Selection& 
         drawn_.lines = head_lines(data_.weights, active, data_.axes, data_.causal, style.transfer);
         drawn_.active = std::move(active);
         drawn_.transfer = style.transfer;
+        drawn_.key = -1;
         tiles_.images.clear();
     }
     return drawn_;
+}
+
+std::vector<Eigen::VectorXf> HeadFigure::strengths(bool on_keys, std::int64_t row) const {
+    std::vector<Eigen::VectorXf> all;
+    if (on_keys) {
+        for (const std::int32_t head : drawn_.active)
+            all.push_back(apply(drawn_.transfer, Eigen::VectorXf(data_.weights[static_cast<std::size_t>(head)].row(row))));
+        return all;
+    }
+    if (drawn_.key == row) return drawn_.to_key;
+    // Some transfer functions look at the whole row of a query, so a column alone does not say its strengths.
+    for (const std::int32_t head : drawn_.active) {
+        const auto& map = data_.weights[static_cast<std::size_t>(head)];
+        Eigen::VectorXf column(map.rows());
+        for (Eigen::Index i = 0; i < map.rows(); ++i)
+            column[i] = apply(drawn_.transfer, Eigen::VectorXf(map.row(i)))[row];
+        all.push_back(std::move(column));
+    }
+    drawn_.key = row;
+    drawn_.to_key = all;
+    return all;
 }
 
 HeadSubject HeadFigure::subject(const Style& style, const Selection& selection) const {
@@ -88,6 +110,16 @@ HeadSubject HeadFigure::subject(const Style& style, const Selection& selection) 
     if (s.queries.empty() && !selection.pinned_keys.empty())
         s.key = data_.axes.key_column(selection.pinned_keys.back());
     return s;
+}
+
+std::optional<QRectF> HeadFigure::row_of_query(Position position) const {
+    const auto row = data_.axes.query_row(position);
+    return row < 0 ? std::nullopt : std::optional(layout_.query_box(row));
+}
+
+std::optional<QRectF> HeadFigure::row_of_key(Position position) const {
+    const auto row = data_.axes.key_column(position);
+    return row < 0 ? std::nullopt : std::optional(layout_.key_box(row));
 }
 
 QColor HeadFigure::color(const Style& style, std::int32_t head) const {

@@ -38,8 +38,10 @@ MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, double avail
     at.left = 24;
     at.top = 18;
     const double room = available_width - at.left - 4;
-    at.pitch = std::clamp(std::floor(room / double(heads)), 6.0, 25.0);
-    at.gap = at.pitch >= 18 ? 2 : at.pitch >= 10 ? 1.5 : 1;
+    const double fitting = room / double(heads);
+    // Whole pixels as long as there are a few of them; the panel does not scroll sideways.
+    at.pitch = std::clamp(fitting >= 6 ? std::floor(fitting) : fitting, 2.0, 25.0);
+    at.gap = at.pitch >= 18 ? 2 : at.pitch >= 10 ? 1.5 : at.pitch >= 6 ? 1 : 0.5;
     const QRectF grid = at.grid();
     const double legend_width = std::clamp(grid.width(), 120.0, std::max(120.0, room));
     at.legend = {at.left, grid.bottom() + 12, legend_width, legend_height};

@@ -365,13 +365,8 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     const QString end_text = data_.diverging ? draw::number_text(data_.diverging->limit, 1) : QString();
     const double lead = data_.diverging ? draw::number_width(QStringLiteral("−") + end_text, ui_font(11)) + 14 : 40;
     const QRectF bar(left + draw::text_width(data_.weight_name, font) + lead, y - 9, data_.diverging ? 90 : 120, 10);
-    using Curve = Transfer::Curve;
-    const Curve curve = f.style.transfer.curve;
-    const bool relative = curve == Curve::per_row || curve == Curve::rank;
-    const QString low = curve == Curve::log ? QStringLiteral("10⁻⁴") : QStringLiteral("0");
-    const QString high = relative          ? QStringLiteral("row's largest")
-                         : data_.full == 1 ? QStringLiteral("1")
-                                           : QStringLiteral("≥ %1").arg(data_.full);
+    auto [low, high] = draw::scale_ends(f.style.transfer);
+    if (data_.full != 1 && high == QStringLiteral("1")) high = QStringLiteral("≥ %1").arg(data_.full);
     const double end =
         data_.diverging ? draw::bar(
                               f.painter, bar, [&](double t) { return signed_color(f.theme(), 2 * t - 1); },

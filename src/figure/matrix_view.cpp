@@ -246,13 +246,12 @@ QString MatrixFigure::title() const {
 QString MatrixFigure::description() const {
     if (!data_.description.isEmpty()) return data_.description;
     return QStringLiteral(
-        "Each row is a token that looks (the query), each column a token it looks at (the key); the cell is the "
-        "softmax weight, "
-        "and every row sums to 1. In a causal model the upper right is empty: later tokens are masked. A bright column "
-        "is a "
-        "token that many look at, a diagonal a head that looks a fixed distance back. Zoomed out, a pixel shows the "
-        "largest "
-        "weight of the pairs under it. Vaswani et al., “Attention Is All You Need”, 2017, section 3.2.");
+               "Each row is a token that looks (the query), each column a token it looks at (the key); the cell is the "
+               "%1. Softmax weights of a row sum to 1. In a causal model the upper right is empty: later tokens are "
+               "masked. A bright column is a token that many look at, a diagonal a head that looks a fixed distance "
+               "back. Zoomed out, a pixel shows the largest weight of the pairs under it. Vaswani et al., “Attention "
+               "Is All You Need”, 2017, section 3.2.")
+        .arg(data_.weight_name);
 }
 
 }  // namespace headlight::figure

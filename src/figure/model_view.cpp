@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/model_view_figure.h"
+#include "figure/weight_name.h"
 
 #include <mutex>
 
@@ -46,6 +47,7 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
                   true};
     data.shape.lines = draws_lines(data.shape, cells);
     data.causal = config.causal;
+    if (!(options == analyze::PatternOptions{})) data.weight_name = weight_name(options);
     const std::lock_guard lock(shared_lock);
     std::erase_if(shared_stores, [](const SharedStore& s) { return s.store.expired() || s.trace.expired(); });
     for (const SharedStore& s : shared_stores)

@@ -38,7 +38,12 @@ PixelStyle ModelFigure::pixel_style(const Style& style) const {
     return {style.theme, style.ramp, style.palette, style.transfer, options_.mean};
 }
 
-QSizeF ModelFigure::layout(QSizeF available, const Style&, const Selection&) {
+QSizeF ModelFigure::layout(QSizeF available, const Style& style, const Selection&) {
+    // Files are made beside the window: they must not paint with the pixels that the window paints with.
+    if (style.exporting && !own_store_) {
+        store_ = std::make_shared<ModelViewStore>(store_->data());
+        own_store_ = true;
+    }
     at_ = model_layout(shape(), available);
     if (options_.detail) at_.height = std::max(at_.height, detail_size(shape(), at_.height).height() + 24);
     seen_ = {0, 0, at_.width, at_.height};
@@ -190,6 +195,10 @@ void ModelFigure::paint_image(Frame& frame, const QRectF& area, const QImage& im
                       image, QRectF(left, top, right - left, bottom - top));
 }
 
+std::optional<HeadId> ModelFigure::marked(const Frame& frame) const {
+    return frame.style.exporting ? options_.detail : std::optional(frame.selection.focus);
+}
+
 void ModelFigure::paint_rings(Frame& frame) const {
     const auto ring = [&](HeadId head, const QColor& color) {
         if (head.layer.value >= at_.layers || head.head.value >= at_.heads) return;
@@ -197,7 +206,7 @@ void ModelFigure::paint_rings(Frame& frame) const {
         draw::box(frame.painter, at_.cell_rect(head).adjusted(-out, -out, out, out), 4 * frame.unit, {}, color,
                   2 * frame.unit);
     };
-    ring(frame.selection.focus, frame.theme().accent);
+    if (const auto head = marked(frame)) ring(*head, frame.theme().accent);
     if (frame.hover() && frame.selection.hover_head && *frame.selection.hover_head != frame.selection.focus)
         ring(*frame.selection.hover_head, frame.theme().muted);
 }
@@ -241,6 +250,7 @@ void ModelFigure::paint_axes(Frame& frame) const {
 
     const auto range = at_.touching(frame.target.adjusted(-at_.pitch.width(), -at_.pitch.height(), 0, 0));
     const auto color = [&](bool focused) { return focused ? theme.accent : theme.muted; };
+    const auto mark = marked(frame);
     const auto columns = index_step(at_.pitch.width() / unit), rows = index_step(at_.pitch.height() / unit);
     const auto inside = [](double low, double high, double from, double to) {
         const double a = std::max(low, from), b = std::min(high, to);
@@ -250,7 +260,7 @@ void ModelFigure::paint_axes(Frame& frame) const {
         const QRectF cell = at_.cell_rect({Layer{0}, Head{h}});
         const double x = inside(cell.left(), cell.right(), frame.seen.left(), frame.seen.right());
         if (left_gone && x < left) continue;
-        frame.text({x, top - 7 * unit}, QString::number(h), index_font(), color(frame.selection.focus.head.value == h),
+        frame.text({x, top - 7 * unit}, QString::number(h), index_font(), color(mark && mark->head.value == h),
                    draw::Align::center);
     }
     for (auto l = range.first_layer / rows * rows; l <= range.last_layer; l += rows) {
@@ -258,7 +268,7 @@ void ModelFigure::paint_axes(Frame& frame) const {
         const double y = inside(cell.top(), cell.bottom(), frame.seen.top(), frame.seen.bottom());
         if (top_gone && y < top) continue;
         frame.text({left - 8 * unit, y + 4 * unit}, QString::number(l), index_font(),
-                   color(frame.selection.focus.layer.value == l), draw::Align::right);
+                   color(mark && mark->layer.value == l), draw::Align::right);
     }
     const double above = grid.top() - (shape().group_size() > 1 ? 46 : 26) * unit;
     frame.text({grid.center().x(), above}, QStringLiteral("Heads"), note_font(), theme.muted, draw::Align::center);
@@ -294,7 +304,8 @@ void ModelFigure::paint_legend(Frame& frame) const {
     frame.painter.fillRect(QRectF(frame.seen.left(), top, frame.seen.width(), height * unit), theme.canvas);
     frame.at({frame.seen.left() + ModelLayout::margin * unit, top + 22 * unit}, [&] {
         QPainter& painter = frame.painter;
-        QString what = QStringLiteral("one line a pair, opacity = weight"), more;
+        const Transfer& transfer = frame.style.transfer;
+        QString what = QStringLiteral("one line a pair, opacity = %1").arg(draw::amount_name(transfer)), more;
         if (!shape().lines) {
             const auto most = std::max(shape().rows, shape().columns);
             const auto pairs = frame.pooled_side > 0 ? (most + frame.pooled_side - 1) / frame.pooled_side : 1;
@@ -313,11 +324,13 @@ void ModelFigure::paint_legend(Frame& frame) const {
         draw::text(painter, {0, 0}, draw::elided(what, note_font(), width), note_font(), theme.muted);
         const QRectF bar(two_lines ? 12 : draw::text_width(what, note_font()) + 34, two_lines ? 9 : -9,
                          two_lines ? 80 : 120, 9);
-        const QString zero = QStringLiteral("0"), one = QStringLiteral("1");
-        const double end = shape().lines ? draw::opacity_bar(painter, bar, theme.text, zero, one, theme)
-                                         : draw::ramp_bar(painter, bar, frame.style.ramp, zero, one, theme);
-        const QString curve =
-            frame.style.transfer.legend() + (more.isEmpty() ? QString() : QStringLiteral(" · ") + more);
+        const auto [low, high] = draw::scale_ends(transfer);
+        const double end = shape().lines ? draw::opacity_bar(painter, bar, theme.text, low, high, theme)
+                                         : draw::ramp_bar(painter, bar, frame.style.ramp, low, high, theme);
+        QStringList notes{transfer.legend()};
+        for (const QString& note : {store_->data().weight_name, more})
+            if (!note.isEmpty()) notes << note;
+        const QString curve = notes.join(QStringLiteral(" · "));
         draw::text(painter, {end + 14, bar.bottom()}, draw::elided(curve, note_font(), width - end - 14), note_font(),
                    theme.faint);
     });

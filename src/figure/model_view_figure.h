@@ -33,6 +33,8 @@ private:
     const ModelShape& shape() const { return store_->data().shape; }
     const analyze::PatternAxes& axes() const { return store_->data().axes; }
     PixelStyle pixel_style(const Style&) const;
+    /// The head that is marked: on screen the focused one, in a file the one whose pane is open.
+    std::optional<HeadId> marked(const Frame&) const;
     QString query_name(std::int64_t row) const;
     QString key_name(std::int64_t column) const;
 
@@ -61,6 +63,7 @@ private:
     void pair_hit(Hit&, HeadId, std::int64_t row, std::int64_t column) const;
 
     std::shared_ptr<ModelViewStore> store_;
+    bool own_store_ = false;  ///< else shared with the figures on screen
     ModelViewOptions options_;
     ModelLayout at_;
     mutable QRectF seen_;  ///< part of the figure that was last painted: where the pane and the legend lie for a hit

@@ -20,6 +20,7 @@ struct ModelViewData {
     ModelShape shape;
     analyze::PatternAxes axes;
     bool causal = true;
+    QString weight_name;  ///< what a weight is, where it is not the plain softmax weight
     /// [rows, columns]; may be called from another thread.
     std::function<analyze::Matrix(HeadId)> pattern;
     std::function<analyze::PooledMap(HeadId)> pooled;

@@ -30,6 +30,8 @@ public:
         return QStringLiteral("Layer %1  head %2").arg(head_.layer.value).arg(head_.head.value);
     }
     QString description() const override { return neuron_description(false); }
+    std::optional<QRectF> row_of_query(Position position) const override { return lines_->row_of_query(position); }
+    std::optional<QRectF> row_of_key(Position position) const override { return lines_->row_of_key(position); }
 
 private:
     std::unique_ptr<Figure> lines_;

@@ -75,6 +75,11 @@ Hit NeuronFigure::hit_test(QPointF point, const Style& style, const Selection&) 
     return hit;
 }
 
+/// The query stands in the band that stays in sight; the rows are keys.
+std::optional<QRectF> NeuronFigure::row_of_key(Position key) const {
+    return key.value >= 0 && key.value < at_.rows ? std::optional(at_.row(key.value)) : std::nullopt;
+}
+
 draw::Label NeuronFigure::label_of(std::int64_t position) const {
     return draw::label_of(data_.labels[static_cast<std::size_t>(position)]);
 }

@@ -22,6 +22,7 @@ public:
     std::vector<NamedArray> arrays() const override;
     QString title() const override;
     QString description() const override;
+    std::optional<QRectF> row_of_key(Position) const override;
 
     const NeuronLayout& places() const { return at_; }
 

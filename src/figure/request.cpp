@@ -150,16 +150,6 @@ std::string model_reference(const std::filesystem::path& folder) {
     return std::filesystem::absolute(folder, ignored).lexically_normal().string();
 }
 
-std::string command_of(const trace::Trace& trace, const Request& request, const std::string& format) {
-    std::string line = "headlight render " + shell_word(model_reference(trace.model()->folder())) + " --text " +
-                       shell_word(trace.text_a());
-    if (!trace.text_b().empty()) line += " --pair " + shell_word(trace.text_b());
-    if (trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
-    for (const auto& [name, value] : options_of(request))
-        line += " --" + name + (value.empty() ? "" : " " + shell_word(value));
-    return line + " --out figure." + format;
-}
-
 [[noreturn]] void fail_index(const char* what, std::int64_t index, std::int64_t count) {
     throw Error(ErrorFacts{.problem = std::string("there is no such ") + what,
                            .item = std::string(what) + " " + std::to_string(index),
@@ -218,6 +208,16 @@ Options options_of(const Request& request) {
     put_filter(out, request);
     put_size(out, request.output);
     return out;
+}
+
+std::string command_of(const trace::Trace& trace, const Request& request, const std::string& format) {
+    std::string line = "headlight render " + shell_word(model_reference(trace.model()->folder())) + " --text " +
+                       shell_word(trace.text_a());
+    if (!trace.text_b().empty()) line += " --pair " + shell_word(trace.text_b());
+    if (trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
+    for (const auto& [name, value] : options_of(request))
+        line += " --" + name + (value.empty() ? "" : " " + shell_word(value));
+    return line + " --out figure." + format;
 }
 
 Provenance provenance_of(const trace::Trace& trace, const Request& request, const std::string& format) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <stdexcept>
 
 namespace headlight::figure {
@@ -41,8 +42,11 @@ std::string range_text(const ViewOption& option) {
     const auto whole = [](double x) { return std::to_string(static_cast<std::int64_t>(x)); };
     if (option.kind == ViewOption::Kind::integer) return whole(option.low) + " to " + whole(option.high);
     std::string low = std::to_string(option.low), high = std::to_string(option.high);
-    for (std::string* text : {&low, &high}) text->erase(text->find_last_not_of("0.") + 1);
-    return (low.empty() ? "0" : low) + " to " + (high.empty() ? "0" : high);
+    for (std::string* text : {&low, &high}) {
+        text->erase(text->find_last_not_of('0') + 1);
+        if (text->ends_with('.')) text->pop_back();
+    }
+    return low + " to " + high;
 }
 
 /// What the value should be; empty: it is fine.
@@ -57,7 +61,7 @@ std::string expectation(const ViewOption& option, const std::string& value) {
         }
         case ViewOption::Kind::number: {
             const auto number = parsed<double>(value);
-            if (!number) return "a number";
+            if (!number || !std::isfinite(*number)) return "a number";
             return outside(*number) ? range_text(option) : "";
         }
         case ViewOption::Kind::choice: {

@@ -179,6 +179,8 @@ TEST(Completion, WorksInBash) {
     EXPECT_EQ(bash_offers("headlight analyze heads --tex", 3), "--text --text-file --texts\n");
     EXPECT_EQ(bash_offers("headlight analyze detect novella-7m --kind ind", 5), "induction\n");
     EXPECT_EQ(bash_offers("headlight analyze detect --include", 3), "\n") << "an option of another analysis";
+    EXPECT_EQ(bash_offers("headlight analyze heads --text-", 3), "--text-file\n");
+    EXPECT_EQ(bash_offers("headlight analyze heads --device c", 4), "cpu cuda\n");
 }
 
 TEST(Man, HasEveryCommandAndOption) {

@@ -50,6 +50,24 @@ std::vector<double> marks_at(const QImage& image, double x, const HeadLayout& l)
     return marks;
 }
 
+TEST(HeadView, BoxesOfThoseWhoLookAreAsStrongAsTheirLines) {
+    // Each query's largest weight is that on key 0: relative to the row's largest, both look at it with all strength.
+    const auto figure = head_figure(synthetic::heads(3, 1, [](int, int i, int j) { return j ? 0.F : i == 2 ? 0.2F : 0.9F; }));
+    Style style;
+    style.transfer.curve = Transfer::Curve::per_row;
+    Selection selection;
+    selection.layer = Layer(4);
+    selection.heads = {Head(0)};
+    selection.pinned_keys = {Position(0)};
+    const QImage image = painted(*figure, style, selection);
+    const QColor hue = head_color(*style.theme, style.palette, 0);
+    for (const std::int64_t query : {1, 2}) {
+        const auto box = figure->row_of_query(Position(query));
+        ASSERT_TRUE(box);
+        EXPECT_EQ(image.pixelColor((box->topLeft() + QPointF(box->width() / 2, 3)).toPoint()), hue) << query;
+    }
+}
+
 TEST(HeadLines, OpacityIsTheWeightOverTheActiveHeads) {
     const HeadViewData data = synthetic::heads(3, 3, [](int, int i, int j) { return i == j ? 0.9F : 0.F; });
     const auto three = head_lines(data.weights, {0, 1, 2}, data.axes, true, {});

@@ -46,6 +46,23 @@ TEST(ModelView, GridsOfEverySizeFitTheirWidthAndHitTheirCells) {
     EXPECT_LE(model_layout({12, 12, 12, 1024, 1024, false}, {900, 700}).height, 700);
 }
 
+TEST(ModelView, FilesMarkNoHeadButTheOneThatIsOpen) {
+    const auto shared = store(2, 3, 12);
+    Style style;
+    style.exporting = true;
+    const auto picture = [&](HeadId focus, std::optional<HeadId> open) {
+        ModelFigure figure(shared, {.detail = open});
+        Selection selection;
+        selection.focus = focus;
+        const QSizeF size = figure.layout({700, 500}, style, selection);
+        return painted(figure, size, QRectF(QPointF(0, 0), size), style, selection);
+    };
+    const HeadId first{Layer{0}, Head{0}}, other{Layer{1}, Head{2}};
+    EXPECT_EQ(picture(first, {}), picture(other, {})) << "the focus is no part of the command that makes the file again";
+    EXPECT_NE(picture(first, {}), picture(first, other));
+    EXPECT_EQ(picture(first, other), picture(other, other));
+}
+
 TEST(ModelView, OnlyCellsInSightAreAsked) {
     const ModelLayout at = model_layout({12, 12, 12, 60, 60, false}, {900, 700});
     const QRectF one = at.cell_rect({Layer{3}, Head{7}}).adjusted(1, 1, -1, -1);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/canvas/figure_canvas.h"
 
-#include <QAccessible>
 #include <QEvent>
 #include <QNativeGestureEvent>
 #include <QPainter>
@@ -10,6 +9,7 @@
 #include <QToolTip>
 
 #include <cmath>
+#include <new>
 
 namespace headlight::ui {
 
@@ -17,10 +17,12 @@ namespace {
 
 constexpr double smallest_zoom = 1;
 constexpr double zoom_step = 1.2;
+constexpr int refine_ms = 20;
+constexpr int covered = 110;  ///< px at the top and bottom that headings and legends take
 
-bool pins_something(figure::Hit::Kind kind) {
+bool pins_something(const figure::Hit& hit) {
     using Kind = figure::Hit::Kind;
-    return kind != Kind::none && kind != Kind::legend && kind != Kind::dimension;
+    return hit.kind != Kind::none && hit.kind != Kind::legend && (hit.kind != Kind::dimension || hit.query);
 }
 
 }  // namespace
@@ -33,7 +35,35 @@ FigureCanvas::FigureCanvas(SelectionModel& selection, QWidget* parent) : QAbstra
     viewport()->setAutoFillBackground(false);
     viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
     painted_ = selection_.get();
+    refine_.setSingleShot(true);
+    connect(&refine_, &QTimer::timeout, viewport(), qOverload<>(&QWidget::update));
     connect(&selection_, &SelectionModel::changed, this, &FigureCanvas::selection_changed);
+    connect(&selection_, &SelectionModel::about_to_reset, this, [this] { stale_ = figure_ != nullptr; });
+}
+
+bool FigureCanvas::guarded(const std::function<void()>& work) {
+    const auto held = figure_;  // lives on while it is left
+    const auto give_up = [this](const ErrorFacts& facts) {
+        figure_.reset();
+        content_ = {};
+        // Later: what is under way may be a paint, or the call that shows the figure.
+        QMetaObject::invokeMethod(this, [this, facts] {
+            update_scroll_bars();
+            viewport()->update();
+            Q_EMIT failed(facts);
+        }, Qt::QueuedConnection);
+        return false;
+    };
+    try {
+        work();
+        return true;
+    } catch (const Error& error) {
+        return give_up(error.facts());
+    } catch (const std::bad_alloc&) {
+        return give_up({.problem = "There is not enough memory for the picture"});
+    } catch (const std::exception& error) {
+        return give_up({.problem = error.what()});
+    }
 }
 
 void FigureCanvas::set_figure(std::shared_ptr<figure::Figure> figure) {
@@ -79,14 +109,23 @@ QSize FigureCanvas::sizeHint() const {
     return {120, std::clamp(int(std::ceil(content_.height())) + 2 * margin_.height() + frame, 24, fitted_)};
 }
 
+void FigureCanvas::lay_out() {
+    const QSize room = viewport()->size() - 2 * margin_;
+    const QSizeF available(std::max(room.width(), 40), std::max(room.height(), 40));
+    content_ = figure_->layout(available, style_, painted_);
+}
+
 void FigureCanvas::relayout() {
+    content_ = {};
     if (figure_) {
-        const QSize room = viewport()->size() - 2 * margin_;
-        const QSizeF available(std::max(room.width(), 40), std::max(room.height(), 40));
-        content_ = figure_->layout(available, style_, painted_);
-        if (!figure_->zoomable()) style_.zoom = 1;
-    } else {
-        content_ = {};
+        guarded([&] {
+            lay_out();
+            // A shorter text has larger cells: what was zoomed in on may be too near now.
+            const double most = figure_->zoomable() ? std::max(smallest_zoom, figure_->max_zoom()) : smallest_zoom;
+            if (style_.zoom <= most) return;
+            style_.zoom = most;
+            lay_out();
+        });
     }
     if (fitted_) {
         setVerticalScrollBarPolicy(content_.height() > fitted_ ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
@@ -114,13 +153,12 @@ QPointF FigureCanvas::origin() const {
 QPointF FigureCanvas::to_viewport(QPointF p) const { return p * style_.zoom + origin(); }
 QPointF FigureCanvas::to_figure(QPointF p) const { return (p - origin()) / style_.zoom; }
 
-void FigureCanvas::reveal_row(Position position, std::int64_t tokens) {
+void FigureCanvas::reveal(const QRectF& row) {
     QScrollBar* bar = verticalScrollBar();
-    if (!figure_ || figure_->zoomable() || tokens < 1 || bar->maximum() == 0) return;
-    // Rows are spread evenly over the content; where titles stand is small beside the margin kept here.
-    const double y = (double(position.value) + 0.5) / double(tokens) * content_.height();
-    const int room = viewport()->height(), margin = room / 5;
-    if (y < bar->value() + margin || y > bar->value() + room - margin) bar->setValue(int(y) - room / 2);
+    if (!figure_ || figure_->zoomable() || bar->maximum() == 0) return;
+    const int room = viewport()->height(), margin = std::min(std::max(room / 5, covered), room / 3);
+    const double top = to_viewport(row.topLeft()).y(), bottom = to_viewport(row.bottomRight()).y();
+    if (top < margin || bottom > room - margin) bar->setValue(bar->value() + int((top + bottom) / 2) - room / 2);
 }
 
 void FigureCanvas::paintEvent(QPaintEvent* event) {
@@ -143,7 +181,8 @@ void FigureCanvas::paintEvent(QPaintEvent* event) {
     const QRectF exposed(to_figure(QPointF(0, 0)), QSizeF(viewport()->size()) / style_.zoom);
     painter.translate(o);
     painter.scale(style_.zoom, style_.zoom);
-    figure_->paint(painter, exposed, style_, painted_);
+    guarded([&] { figure_->paint(painter, exposed, style_, painted_); });
+    if (figure_ && figure_->refining()) refine_.start(refine_ms);
 }
 
 void FigureCanvas::resizeEvent(QResizeEvent*) { relayout(); }
@@ -160,9 +199,11 @@ void FigureCanvas::selection_changed(bool hover_only) {
     }
 }
 
-figure::Hit FigureCanvas::hit_at(QPointF p) const {
+figure::Hit FigureCanvas::hit_at(QPointF p) {
     if (!figure_ || stale_) return {};
-    return figure_->hit_test(to_figure(p), style_, painted_);
+    figure::Hit hit;
+    guarded([&] { hit = figure_->hit_test(to_figure(p), style_, painted_); });
+    return hit;
 }
 
 void FigureCanvas::hover(QPointF p) {
@@ -175,11 +216,11 @@ void FigureCanvas::hover(QPointF p) {
         case Kind::row_toggle: selection_.hover(std::nullopt, hit.query, std::nullopt); break;
         case Kind::key: selection_.hover(std::nullopt, std::nullopt, hit.key); break;
         case Kind::pair: selection_.hover(hit.head, hit.query, hit.key); break;
-        case Kind::dimension: selection_.hover(std::nullopt, std::nullopt, hit.key); break;
+        case Kind::dimension: selection_.hover(std::nullopt, hit.query, hit.key); break;
         case Kind::legend:
         case Kind::none: selection_.clear_hover(); break;
     }
-    viewport()->setCursor(pins_something(hit.kind) ? Qt::PointingHandCursor : Qt::ArrowCursor);
+    viewport()->setCursor(pins_something(hit) ? Qt::PointingHandCursor : Qt::ArrowCursor);
     Q_EMIT pointed_at(hit.tip);
 }
 
@@ -238,7 +279,7 @@ void FigureCanvas::zoom_by(double factor, QPointF around) {
     if (zoom == style_.zoom) return;
     const QPointF held = to_figure(around);
     style_.zoom = zoom;
-    content_ = figure_->layout(QSizeF(viewport()->size() - 2 * margin_), style_, painted_);
+    if (!guarded([this] { lay_out(); })) return;
     update_scroll_bars();
     const QPointF wanted = held * zoom + QPointF(margin_.width(), margin_.height()) - around;
     horizontalScrollBar()->setValue(int(std::lround(wanted.x())));

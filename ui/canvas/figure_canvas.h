@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/base/error.h"
 #include "headlight/figure/figure.h"
 #include "ui/document/selection_model.h"
 
 #include <QAbstractScrollArea>
+#include <QTimer>
 
+#include <functional>
 #include <memory>
 
 namespace headlight::ui {
@@ -36,8 +39,8 @@ public:
     /// From figure units to the viewport; for tests and for screen readers.
     QPointF to_viewport(QPointF figure_point) const;
     QPointF to_figure(QPointF viewport_point) const;
-    /// Scrolls a figure that is taller than the canvas until the row of a position (of `tokens`) can be seen.
-    void reveal_row(Position, std::int64_t tokens);
+    /// Scrolls a figure that is taller than the canvas until a row of it can be seen.
+    void reveal(const QRectF& row);
 
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override { return {80, 24}; }
@@ -47,6 +50,8 @@ Q_SIGNALS:
     void double_clicked(const headlight::figure::Hit& hit);
     /// Empty when the pointer left.
     void pointed_at(const QString& tip);
+    /// The figure could not be laid out or painted, and is no longer shown.
+    void failed(const headlight::ErrorFacts& facts);
 
 protected:
     void paintEvent(QPaintEvent*) override;
@@ -61,12 +66,15 @@ protected:
     void keyPressEvent(QKeyEvent*) override;
 
 private:
+    /// An exception must not reach Qt's event loop: the figure is given up instead. False when that happened.
+    bool guarded(const std::function<void()>&);
+    void lay_out();
     void relayout();
     void update_scroll_bars();
     void selection_changed(bool hover_only);
     void hover(QPointF viewport_point);
     void leave();
-    figure::Hit hit_at(QPointF viewport_point) const;
+    figure::Hit hit_at(QPointF viewport_point);
     QPointF origin() const;
 
     SelectionModel& selection_;
@@ -78,6 +86,7 @@ private:
     QString placeholder_title_, placeholder_text_;
     std::optional<QPointF> press_, pan_from_;
     figure::Hit pressed_hit_;
+    QTimer refine_;  ///< paints again while a figure refines its pixels
     bool panning_ = false, stale_ = false, double_click_ = false;
     int fitted_ = 0;
 };

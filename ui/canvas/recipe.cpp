@@ -3,6 +3,19 @@
 
 namespace headlight::ui {
 
+namespace {
+
+std::optional<Position> last(const std::vector<Position>& pins) { return pins.empty() ? std::nullopt : std::optional(pins.back()); }
+
+/// Options outlive the model and text that they were chosen on (undo, sessions): what this trace does not have is left out.
+void fit(figure::ViewState& state, const trace::Trace& trace) {
+    const auto& config = trace.config();
+    if (state.detail && (state.detail->layer.value >= config.n_layers || state.detail->head.value >= config.n_heads)) state.detail.reset();
+    if (trace.text_b().empty()) state.pattern.filter = analyze::PairFilter::all;
+}
+
+}  // namespace
+
 Recipe recipe_for(figure::TracePtr trace, const View& view, const figure::Selection& s, const ViewOptions& options) {
     const figure::ViewSpec& spec = figure::view_spec(view);
     Recipe r{.trace = std::move(trace), .state = {}};
@@ -17,12 +30,13 @@ Recipe recipe_for(figure::TracePtr trace, const View& view, const figure::Select
         state.layer = s.focus.layer;
         state.heads = {s.focus.head};
     }
-    const auto pinned = [](const std::vector<Position>& pins) { return pins.empty() ? std::nullopt : std::optional(pins.back()); };
-    if (spec.needs.query) state.query = spec.needs.hover ? s.query() : pinned(s.pinned_queries);
-    if (spec.needs.key) state.key = spec.needs.hover ? s.key() : pinned(s.pinned_keys);
+    // A hover alone makes no other figure: it would change under the pointer.
+    if (spec.needs.query) state.query = spec.needs.hover && !s.pinned_queries.empty() ? s.query() : last(s.pinned_queries);
+    if (spec.needs.key) state.key = spec.needs.hover && !s.pinned_keys.empty() ? s.key() : last(s.pinned_keys);
     if (spec.needs.pattern) state.pattern = options.pattern;
     if (view == "model") state.detail = options.detail;
     if (const auto found = options.values.find(view); found != options.values.end()) state.values = figure::tidy(spec, found->second);
+    fit(state, *r.trace);
     return r;
 }
 
@@ -38,8 +52,8 @@ QString missing(const Recipe& r) {
 
 figure::Request request_for(const Recipe& r, const figure::Selection& s, const figure::ExportOptions& output) {
     figure::Request request{r.state, output};
-    if (!request.query && !s.pinned_queries.empty()) request.query = s.pinned_queries.back();
-    if (!request.key && !s.pinned_keys.empty()) request.key = s.pinned_keys.back();
+    if (!request.query) request.query = last(s.pinned_queries);
+    if (!request.key) request.key = last(s.pinned_keys);
     return request;
 }
 

@@ -7,6 +7,8 @@
 #include <QEvent>
 #include <QVBoxLayout>
 
+#include <utility>
+
 namespace headlight::ui {
 
 ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* parent)
@@ -28,6 +30,17 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
         if (!hover_only) reveal_pin();
     });
     connect(&Appearance::instance(), &Appearance::changed, this, &ViewPane::restyle);
+    connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
+        if (lane == lane_) give_up(failure.facts);
+    });
+    // Cancelled by hand, or failed: nothing is on its way, so the next change asks again.
+    connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
+        if (lane == lane_) awaited_.reset();
+    });
+    connect(canvas_, &FigureCanvas::failed, this, [this](const ErrorFacts& facts) {
+        give_up(facts);
+        Q_EMIT failed({tr("Drawing the %1 view").arg(view_title(view_)), facts});
+    });
     connect(canvas_, &FigureCanvas::clicked, this, &ViewPane::click);
     connect(canvas_, &FigureCanvas::double_clicked, this, &ViewPane::double_click);
     set_view("head");
@@ -35,6 +48,10 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
 }
 
 void ViewPane::set_view(const View& view) {
+    if (view != view_) {
+        revealed_query_.reset();
+        revealed_key_.reset();
+    }
     view_ = view;
     canvas_->setAccessibleName(tr("%1 view").arg(view_title(view)));
     refresh();
@@ -49,31 +66,43 @@ bool ViewPane::eventFilter(QObject*, QEvent* event) {
 
 void ViewPane::restyle() { canvas_->set_style(style_for(Appearance::instance().theme(), document_)); }
 
+/// Without a figure, and why.
+void ViewPane::clear(const QString& title, const QString& text) {
+    jobs_.cancel(lane_);
+    shown_.reset();
+    awaited_.reset();
+    canvas_->set_figure(nullptr);
+    canvas_->set_placeholder(title, text);
+    Q_EMIT figure_changed();
+}
+
+void ViewPane::give_up(const ErrorFacts& facts) {
+    const std::string& hint = facts.hint;
+    clear(tr("%1: could not be drawn").arg(view_title(view_)), QString::fromStdString(facts.problem + (hint.empty() ? "" : ". " + hint)));
+}
+
 void ViewPane::refresh() {
-    if (!isVisibleTo(window())) return;
-    if (!document_.trace()) {
-        jobs_.cancel(lane_);
-        shown_.reset();
-        awaited_.reset();
-        canvas_->set_figure(nullptr);
-        if (document_.model().model) {
-            canvas_->set_placeholder(tr("Nothing to look at yet"), tr("Type a sentence above."));
-        } else {
-            canvas_->set_placeholder({}, {});
-        }
-        Q_EMIT figure_changed();
+    if (!isVisibleTo(window())) {
+        // A closed side must not keep an old run in memory.
+        if (shown_ && shown_->trace != document_.trace()) clear({}, {});
         return;
+    }
+    try {
+        make_figure();
+    } catch (const std::exception& error) {  // nothing may reach Qt's event loop
+        const ErrorFacts facts = facts_of(error);
+        give_up(facts);
+        Q_EMIT failed({tr("Drawing the %1 view").arg(view_title(view_)), facts});
+    }
+}
+
+void ViewPane::make_figure() {
+    if (!document_.trace()) {
+        const bool empty = document_.model().model && document_.prompt().text.isEmpty();  // else a run is on its way
+        return clear(empty ? tr("Nothing to look at yet") : QString(), empty ? tr("Type a sentence above.") : QString());
     }
     Recipe recipe = recipe_for(document_.trace(), view_, document_.selection().get(), document_.options());
-    if (const QString why = missing(recipe); !why.isEmpty()) {
-        jobs_.cancel(lane_);
-        shown_.reset();
-        awaited_.reset();
-        canvas_->set_figure(nullptr);
-        canvas_->set_placeholder(tr("%1: not for this model").arg(view_title(view_)), why);
-        Q_EMIT figure_changed();
-        return;
-    }
+    if (const QString why = missing(recipe); !why.isEmpty()) return clear(tr("%1: not for this model").arg(view_title(view_)), why);
     if (shown_ == recipe) {
         if (awaited_) jobs_.cancel(lane_), awaited_.reset();
         return;
@@ -86,12 +115,12 @@ void ViewPane::refresh() {
         show_figure(std::move(recipe), std::move(figure));
         return;
     }
-    awaited_ = recipe;
     jobs_.start(lane_, tr("Drawing"), [this, recipe](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
         std::shared_ptr<figure::Figure> figure = figure::make_figure(recipe.trace, recipe.state, cancel);
         cancel.throw_if_cancelled();
         return [this, recipe, figure] { show_figure(recipe, figure); };
     });
+    awaited_ = recipe;
 }
 
 void ViewPane::show_figure(Recipe recipe, std::shared_ptr<figure::Figure> figure) {
@@ -104,10 +133,16 @@ void ViewPane::show_figure(Recipe recipe, std::shared_ptr<figure::Figure> figure
 
 /// What was pinned somewhere else, or in a text that grew, comes into sight; a click in this view moves nothing.
 void ViewPane::reveal_pin() {
+    if (awaited_ || !shown_ || shown_->trace != document_.trace() || !canvas_->shown()) return;
     const figure::Selection& s = document_.selection().get();
-    if (!document_.trace() || s.pinned_queries.empty() || revealed_ == s.pinned_queries.back()) return;
-    revealed_ = s.pinned_queries.back();
-    canvas_->reveal_row(*revealed_, document_.trace()->tokens());
+    const auto last = [](const std::vector<Position>& pins) { return pins.empty() ? std::nullopt : std::optional(pins.back()); };
+    const auto query = last(s.pinned_queries), key = last(s.pinned_keys);
+    const bool new_query = std::exchange(revealed_query_, query) != query && query;
+    const bool new_key = std::exchange(revealed_key_, key) != key && key;
+    const figure::Figure& figure = *canvas_->shown();
+    // Where queries have rows, a new query goes first; else the key is looked for, in the rows of the new query.
+    if (const auto row = new_query ? figure.row_of_query(*query) : std::nullopt) return canvas_->reveal(*row);
+    if (const auto row = key && (new_query || new_key) ? figure.row_of_key(*key) : std::nullopt) canvas_->reveal(*row);
 }
 
 void ViewPane::click_head(HeadId head, bool add) {
@@ -123,7 +158,8 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
     using Kind = figure::Hit::Kind;
     SelectionModel& selection = document_.selection();
     const bool add = modifiers & Qt::ControlModifier;
-    if (hit.query) revealed_ = hit.query;
+    if (hit.query) revealed_query_ = hit.query;
+    if (hit.key) revealed_key_ = hit.key;
     switch (hit.kind) {
         case Kind::head_square:
             if (hit.head) {
@@ -150,16 +186,22 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
                 if (hit.key) selection.pin_key(*hit.key, add);
             }
             break;
+        case Kind::dimension:  // a number of the neuron view is a part of its row
+            if (hit.query && hit.key)
+                selection.pin_pair(hit.head.value_or(selection.get().focus), *hit.query, *hit.key);
+            else if (hit.query)
+                selection.pin_query(*hit.query, add);
+            break;
         case Kind::row_toggle: {
             ViewOptions options = document_.options();
             const bool same = hit.query && selection.get().pinned_queries == std::vector<Position>{*hit.query};
             figure::ViewValues& values = options.values[view_];
-            if (values.erase("collapsed") == 0 && (!hit.query || same)) values["collapsed"] = "1";
+            if (values.erase("collapsed") == 0 && same) values["collapsed"] = "1";
+            if (values.empty()) options.values.erase(view_);
             if (hit.query && !same) selection.pin_query(*hit.query, false);
             document_.set_options(options);
             break;
         }
-        case Kind::dimension:
         case Kind::legend:
         case Kind::none: break;
     }

@@ -26,6 +26,8 @@ Q_SIGNALS:
     /// A new figure is on screen.
     void figure_changed();
     void activated();
+    /// The picture could not be made.
+    void failed(const headlight::ui::Failure& failure);
 
 protected:
     void showEvent(QShowEvent*) override;
@@ -33,6 +35,9 @@ protected:
 
 private:
     void refresh();
+    void make_figure();
+    void clear(const QString& title, const QString& text);
+    void give_up(const ErrorFacts&);
     void restyle();
     void reveal_pin();
     void show_figure(Recipe, std::shared_ptr<figure::Figure>);
@@ -46,7 +51,7 @@ private:
     View view_ = "head";
     FigureCanvas* canvas_;
     std::optional<Recipe> shown_, awaited_;
-    std::optional<Position> revealed_;
+    std::optional<Position> revealed_query_, revealed_key_;
 };
 
 }  // namespace headlight::ui

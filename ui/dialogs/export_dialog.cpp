@@ -33,9 +33,12 @@ ExportDialog::ExportDialog(Document& document, Jobs& jobs, Recipe recipe, QSize 
     setWindowTitle(tr("Export figure"));
     build();
     restore();
+    // Written, failed or cancelled by hand: it can be tried again.
+    connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
+        if (lane == Jobs::Lane::file) write_->setEnabled(true);
+    });
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
-        if (lane != Jobs::Lane::file) return;
-        write_->setEnabled(true);
+        if (lane != Jobs::Lane::file && lane != Jobs::Lane::preview) return;
         message_->setText(QString::fromStdString(Error(failure.facts).what()));
         message_->show();
     });
@@ -75,8 +78,10 @@ void ExportDialog::build() {
     form->addRow(QString(), footer_);
     form->addRow(QString(), transparent_);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
+    buttons->button(QDialogButtonBox::Cancel)->setIcon({});
     write_ = buttons->addButton(tr("Export"), QDialogButtonBox::AcceptRole);
-    write_->setDefault(true);
+    write_->setProperty("kind", "primary");
+    choose->setAutoDefault(false);
     auto* right = new QVBoxLayout;
     right->addLayout(form);
     right->addStretch();
@@ -90,6 +95,7 @@ void ExportDialog::build() {
     row->setSpacing(24);
     row->addWidget(picture_);
     row->addLayout(right, 1);
+    write_->setDefault(true);  // only now: it is in the dialog
     resize(880, 480);
 
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
@@ -172,8 +178,8 @@ void ExportDialog::preview() {
     const Recipe recipe = recipe_;
     const figure::Selection selection = selection_;
     const double ratio = devicePixelRatioF();
-    jobs_.start(Jobs::Lane::second_picture, tr("Preview"), [=](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-        const auto figure = figure::make_figure(recipe.trace, recipe.state);
+    jobs_.start(Jobs::Lane::preview, tr("Preview"), [=](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+        const auto figure = figure::make_figure(recipe.trace, recipe.state, cancel);
         cancel.throw_if_cancelled();
         const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, o), "png");
         QImage image = figure::export_image(*figure, selection, provenance, o);

@@ -5,21 +5,29 @@
 #include "ui/window/main_window.h"
 
 #include <QHBoxLayout>
-#include <QKeyEvent>
+#include <QEvent>
 #include <QLabel>
 #include <QPushButton>
+#include <QShortcut>
 #include <QVBoxLayout>
 
 namespace headlight::ui {
 
 Tour::Tour(MainWindow& window)
-    : QFrame(&window), window_(window), title_(new QLabel), text_(new QLabel), count_(new QLabel), back_(new QPushButton(tr("Back"))),
+    : QFrame(&window), window_(window), before_(window.document().views()), title_(new QLabel), text_(new QLabel), count_(new QLabel), back_(new QPushButton(tr("Back"))),
       next_(new QPushButton(tr("Next"))) {
     setObjectName(QStringLiteral("Tour"));
     setProperty("role", "popover");
     setAccessibleName(tr("Tour"));
     setAttribute(Qt::WA_StyledBackground);
-    const auto view = [&window](const View& v) { return [&window, v] { window.show_view(v); }; };
+    const auto view = [&window](const View& v) {
+        return [&window, v] {
+            OpenViews views = window.document().views();
+            views.left = v;
+            views.split = false;
+            window.document().set_views(views);
+        };
+    };
     steps_ = {
         {tr("Type and see"), tr("Type a sentence of your own. The model reads it while you type; the chips below are its tokens. Click one to follow it everywhere."),
          &window.prompt_bar(), Side::below, {}},
@@ -27,7 +35,7 @@ Tour::Tour(MainWindow& window)
          &window.heads_panel(), Side::right, {}},
         {tr("One head: who looks at whom"), tr("Left the tokens that look, right those looked at; a line is as strong as the weight. Hover a token, click to pin it, Ctrl+click to add."),
          &window.left_pane(), Side::over, view("head")},
-        {tr("The whole model"), tr("Every head in small. Click one for its detail. Keys 1 to 4 switch between the views."), &window.left_pane(), Side::over, view("model")},
+        {tr("The whole model"), tr("Every head in small. Click one for its detail. The keys 1, 2, 3 … switch between the views."), &window.left_pane(), Side::over, view("model")},
         {tr("Why this weight"), tr("The neuron view multiplies query and key number by number, adds the position term and takes the softmax: the sum on screen is the score."),
          &window.left_pane(), Side::over, view("neuron")},
         {tr("Numbers, and out of the window"), tr("The inspector holds the chain behind the pinned pair; click a number to copy it. Ctrl+E exports the figure, Ctrl+K finds every command."),
@@ -43,19 +51,21 @@ Tour::Tour(MainWindow& window)
     column->addWidget(title_);
     column->addWidget(text_);
     auto* row = new QHBoxLayout;
-    auto* end = new QPushButton(tr("Close"));
+    auto* close = new QPushButton(tr("Close"));
     next_->setProperty("kind", "primary");
     row->addWidget(count_);
     row->addStretch();
-    row->addWidget(end);
+    row->addWidget(close);
     row->addWidget(back_);
     row->addWidget(next_);
     column->addLayout(row);
-    connect(end, &QPushButton::clicked, this, &QObject::deleteLater);
+    connect(close, &QPushButton::clicked, this, &Tour::end);
+    // Wherever the focus is: a view that was opened for a step takes it.
+    connect(new QShortcut(QKeySequence(Qt::Key_Escape), this), &QShortcut::activated, this, &Tour::end);
     connect(back_, &QPushButton::clicked, this, [this] { show_step(step_ - 1); });
     connect(next_, &QPushButton::clicked, this, [this] {
         if (step_ + 1 == steps()) {
-            deleteLater();
+            end();
         } else {
             show_step(step_ + 1);
         }
@@ -70,6 +80,14 @@ void Tour::start() {
     next_->setFocus();
 }
 
+void Tour::end() {
+    window_.removeEventFilter(this);
+    hide();
+    window_.document().set_views(before_);
+    window_.active_pane().canvas().setFocus();
+    deleteLater();
+}
+
 void Tour::show_step(int step) {
     step_ = std::clamp(step, 0, steps() - 1);
     const Step& now = steps_[std::size_t(step_)];
@@ -81,6 +99,7 @@ void Tour::show_step(int step) {
     next_->setText(step_ + 1 == steps() ? tr("Done") : tr("Next"));
     place();
     raise();
+    next_->setFocus();
 }
 
 void Tour::place() {
@@ -95,14 +114,6 @@ void Tour::place() {
         case Side::over: at = QPoint(part.right() - width() - 24, part.bottom() - height() - 24); break;
     }
     move(std::clamp(at.x(), 8, std::max(8, window_.width() - width() - 8)), std::clamp(at.y(), 8, std::max(8, window_.height() - height() - 8)));
-}
-
-void Tour::keyPressEvent(QKeyEvent* event) {
-    if (event->key() == Qt::Key_Escape) {
-        deleteLater();
-    } else {
-        QFrame::keyPressEvent(event);
-    }
 }
 
 bool Tour::eventFilter(QObject*, QEvent* event) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "ui/document/state.h"
+
 #include <QFrame>
 
 #include <functional>
@@ -20,11 +22,14 @@ public:
     explicit Tour(MainWindow&);
     void start();
     void show_step(int);
+    /// Takes it away, and brings back the views that were open before.
+    void end();
+    QPushButton& next() { return *next_; }
+    QPushButton& back() { return *back_; }
     int step() const { return step_; }
     int steps() const { return int(steps_.size()); }
 
 protected:
-    void keyPressEvent(QKeyEvent*) override;
     bool eventFilter(QObject*, QEvent*) override;
 
 private:
@@ -39,6 +44,7 @@ private:
 
     MainWindow& window_;
     std::vector<Step> steps_;
+    OpenViews before_;
     int step_ = 0;
     QLabel *title_, *text_, *count_;
     QPushButton *back_, *next_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/document/autosave.h"
 
-#include "headlight/base/error.h"
-
 #include <QCoreApplication>
 #include <QDir>
 #include <QFile>
@@ -34,7 +32,7 @@ void Autosave::save_now() {
     timer_.stop();
     try {
         save_session(session_(), file_.toStdString());
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
         qWarning("Autosave: %s", error.what());  // a full disk must not stop the work
     }
 }
@@ -49,7 +47,7 @@ std::optional<Session> Autosave::take_lost() {
         if (!lock.tryLock(0)) continue;  // another window works on it
         try {
             if (!found) found = load_session(info.absoluteFilePath().toStdString());
-        } catch (const Error& error) {
+        } catch (const std::exception& error) {
             qWarning("Autosave: %s", error.what());
         }
         QFile::remove(info.absoluteFilePath());

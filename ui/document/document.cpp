@@ -181,9 +181,9 @@ void Document::carry_selection() {
 
 State Document::state() const { return {prompt_, options_, without_hover(selection_.get())}; }
 
-void Document::restore(const State& state) {
+void Document::restore(const State& state, bool other_model) {
     // On the text that is shown at once; else when that text has been run.
-    if (up_to_date() && state.prompt == prompt_) {
+    if (!other_model && up_to_date() && state.prompt == prompt_) {
         selection_.set(state.selection);
     } else {
         pending_selection_ = state.selection;
@@ -193,7 +193,7 @@ void Document::restore(const State& state) {
         prompt_ = state.prompt;
         set_modified(true);
         Q_EMIT changed(Change::prompt);
-        if (model_.model && !opening_) run();
+        if (model_.model && !opening_ && !other_model) run();
     }
 }
 

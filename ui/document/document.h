@@ -58,8 +58,9 @@ public:
     void stop();
 
     State state() const;
-    /// Undo, redo and sessions: everything at once; the selection again when the text has been run.
-    void restore(const State&);
+    /// Undo, redo and sessions: everything at once; the selection again when the text has been run. `other_model`: it is
+    /// of a model that is opened next, so nothing is run before.
+    void restore(const State&, bool other_model = false);
 
     QString file() const { return file_; }
     void set_file(const QString&);

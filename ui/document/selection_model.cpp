@@ -56,6 +56,7 @@ void SelectionModel::clamp(figure::Selection& s) const {
 }
 
 void SelectionModel::reset(std::int64_t layers, std::int64_t heads, std::int64_t tokens, figure::Selection s) {
+    Q_EMIT about_to_reset();
     layers_ = layers;
     heads_ = heads;
     tokens_ = tokens;

@@ -46,6 +46,8 @@ public:
     bool escape();
 
 Q_SIGNALS:
+    /// Another trace comes: what is on screen is of the one before.
+    void about_to_reset();
     /// `hover_only`: nothing that is kept (undo, sessions) changed.
     void changed(bool hover_only);
 

@@ -53,7 +53,10 @@ void read_view(const json& object, const char* key, View& view, const std::files
     if (!object.contains(key)) return;
     const std::string found = object.at(key).get<std::string>();
     if (!figure::find_view(found)) {
-        throw Error(ErrorFacts{.problem = "The session has a view that is not known", .file = file.string(), .item = key, .found = found});
+        std::string known;
+        for (const figure::ViewSpec& spec : figure::view_specs()) known += (known.empty() ? "" : ", ") + spec.id;
+        throw Error(ErrorFacts{.problem = "The session has a view that is not known", .file = file.string(), .item = key,
+                               .expected = known, .found = found});
     }
     view = found;
 }
@@ -61,6 +64,14 @@ void read_view(const json& object, const char* key, View& view, const std::files
 template <class T>
 void read(const json& object, const char* key, T& value) {
     if (object.contains(key)) value = object.at(key).get<T>();
+}
+
+/// A number inside its range; the ends count.
+void read_number(const json& object, const char* key, double& value, double low, double high, const std::filesystem::path& file) {
+    read(object, key, value);
+    if (value >= low && value <= high) return;
+    throw Error(ErrorFacts{.problem = "The session has a number out of range", .file = file.string(), .item = key,
+                           .expected = json(low).dump() + " to " + json(high).dump(), .found = json(value).dump()});
 }
 
 json positions_json(const std::vector<Position>& positions) {
@@ -94,6 +105,21 @@ std::vector<NamedFilter> filters_of(const json& array, const std::filesystem::pa
     return named;
 }
 
+/// Until views had options of their own they stood beside the shared ones.
+void read_first_version_options(const json& j, ViewOptions& o) {
+    const auto flag = [&](const char* key, const char* view, const char* option, bool when) {
+        bool value = !when;
+        read(j, key, value);
+        if (value == when) o.values[view][option] = "1";
+    };
+    flag("pooled_by_mean", "model", "mean", true);
+    flag("sorted", "neuron", "sorted", true);
+    flag("expanded", "neuron", "collapsed", false);
+    std::string cells;
+    read(j, "cells", cells);
+    if (cells == "lines" || cells == "maps") o.values["model"]["cells"] = cells;
+}
+
 json options_json(const ViewOptions& o) {
     return {{"curve", curves.name(o.transfer.curve)}, {"gamma", o.transfer.gamma}, {"threshold", o.transfer.threshold},
             {"keep_mass", o.transfer.keep_mass}, {"filter", filters.name(o.pattern.filter)},
@@ -105,9 +131,9 @@ json options_json(const ViewOptions& o) {
 
 void read_options(const json& j, ViewOptions& o, const std::filesystem::path& file) {
     curves.read(j, "curve", o.transfer.curve, file);
-    read(j, "gamma", o.transfer.gamma);
-    read(j, "threshold", o.transfer.threshold);
-    read(j, "keep_mass", o.transfer.keep_mass);
+    read_number(j, "gamma", o.transfer.gamma, 0.01, 10, file);
+    read_number(j, "threshold", o.transfer.threshold, 0, 1, file);
+    read_number(j, "keep_mass", o.transfer.keep_mass, 0, 1, file);
     filters.read(j, "filter", o.pattern.filter, file);
     weightings.read(j, "weighting", o.pattern.weighting, file);
     read(j, "hide_first", o.pattern.hide_first);
@@ -118,8 +144,16 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
     for (const auto& [view, values] : o.values) {
         View known;
         read_view({{"view_options", view}}, "view_options", known, file);
-        figure::check_values(figure::view_spec(known), values);
+        try {
+            figure::check_values(figure::view_spec(known), values);
+        } catch (const Error& error) {
+            ErrorFacts facts = error.facts();
+            facts.file = file.string();
+            facts.item = "view_options " + view + " " + facts.item;
+            throw Error(facts);
+        }
     }
+    read_first_version_options(j, o);
     palettes.read(j, "palette", o.palette, file);
     ramps.read(j, "ramp", o.ramp, file);
     read(j, "measure", o.measure);

@@ -26,9 +26,9 @@ struct Failure {
 class Jobs : public QObject {
     Q_OBJECT
 public:
-    /// model: load and run; picture: figures that take long; inspector; file: exports and sessions;
-    /// finder: attention that its expression asks for.
-    enum class Lane { model, picture, second_picture, inspector, file, finder };
+    /// model: load and run; picture: figures that take long; inspector; preview: of an export; file: exports, sessions
+    /// and copies; finder: attention that its expression asks for.
+    enum class Lane { model, picture, second_picture, inspector, preview, file, finder };
     Q_ENUM(Lane)
     /// Runs in the window's thread when the work is done and still wanted.
     using Deliver = std::function<void()>;

@@ -126,9 +126,16 @@ void HeadsPanel::build_layout() {
     column->addWidget(list_, 1);
 }
 
+/// The one chosen, or the first where this model has none of that name (a session of another version).
+std::string HeadsPanel::measure() const {
+    const auto& table = *document_.head_table();
+    const std::string& chosen = document_.options().measure;
+    return table.find(chosen) || table.measures.empty() ? chosen : table.measures.front().id;
+}
+
 std::vector<std::string> HeadsPanel::columns() const {
     // The measure of the mosaic with its bar, then what the expression speaks of.
-    std::vector<std::string> shown{document_.options().measure};
+    std::vector<std::string> shown{measure()};
     const auto add = [&](const std::string& id) {
         if (shown.size() < 3 && std::find(shown.begin(), shown.end(), id) == shown.end()) shown.push_back(id);
     };
@@ -142,6 +149,7 @@ void HeadsPanel::refresh() {
     const auto& table = found.table();
     if (finder_->text() != document_.options().finder) finder_->setText(document_.options().finder);
     show_message();
+    mosaic_->set_style(style_for_mosaic());
     if (!table) {
         mosaic_->set_figure(nullptr);
         model_->show(nullptr, {}, {});
@@ -160,8 +168,7 @@ void HeadsPanel::refresh() {
     list_->setColumnWidth(0, 46);
     for (int c = 1; c < model_->columnCount(); ++c) header->setSectionResizeMode(c, QHeaderView::Stretch);
 
-    mosaic_->set_style(style_for_mosaic());
-    mosaic_->set_figure(figure::heads_mosaic(document_.head_table(), document_.options().measure,
+    mosaic_->set_figure(figure::heads_mosaic(table, measure(),
                                              found.filter() ? found.filter()->dimmed : std::vector<HeadId>()));
     show_current();
 }
@@ -236,7 +243,7 @@ void HeadsPanel::refresh_menu() {
     for (const auto& measure : table.measures) {
         QAction* action = menu->addAction(QString::fromStdString(measure.title));
         action->setCheckable(true);
-        action->setChecked(measure.id == document_.options().measure);
+        action->setChecked(measure.id == this->measure());
         action->setToolTip(QString::fromStdString(measure.definition));
         if (action->isChecked()) measure_->setText(QString::fromStdString(measure.id).replace('_', ' '));
         connect(action, &QAction::triggered, this, [this, id = measure.id] {

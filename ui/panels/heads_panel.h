@@ -33,6 +33,7 @@ private:
     void show_message();
     void show_mistake(const ErrorFacts&);
     void show_current();
+    std::string measure() const;
     std::vector<std::string> columns() const;
     figure::Style style_for_mosaic() const;
 

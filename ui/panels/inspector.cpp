@@ -296,11 +296,13 @@ void Inspector::show_chain(const analyze::PairChain& c) {
     const QString scale = c.scale == 1                                  ? QString()
                           : std::abs(root - std::round(root)) < 1e-4    ? QStringLiteral(" / √%1").arg(std::lround(root))
                                                                         : QStringLiteral(" · %1").arg(c.scale, 0, 'g', 4);
-    auto* content = add_row(tr("q·k%1").arg(scale), number_text(c.content), exact_text(c.content));
+    // The neuron view's q·k is after the rotation; here what the rotation adds stands for itself.
+    const bool rotary = c.position && c.position_kind == "rotary";
+    auto* content = add_row(rotary ? tr("q·k%1, unrotated").arg(scale) : tr("q·k%1").arg(scale), number_text(c.content), exact_text(c.content));
     content->set_indent(true);
     content->set_bar(c.content / largest);
     if (c.position) {
-        auto* term = add_row(tr("position (%1)").arg(QString::fromStdString(c.position_kind)), number_text(position), exact_text(position));
+        auto* term = add_row(rotary ? tr("by the rotation") : tr("position (%1)").arg(QString::fromStdString(c.position_kind)), number_text(position), exact_text(position));
         term->set_indent(true);
         term->set_bar(position / largest);
     } else if (!c.position_kind.empty()) {
@@ -316,7 +318,7 @@ void Inspector::show_chain(const analyze::PairChain& c) {
     cosine->set_bar(c.update_cosine);
     add_rule();
     if (!c.promoted.empty()) {
-        add_note(tr("writes towards (logit of the next token)"));
+        add_note(tr("the head writes towards (logit of the next token)"));
         double most = 1e-9;
         for (const auto& effect : c.promoted) most = std::max(most, std::abs(effect.logit));
         for (const auto& effect : c.promoted) {

@@ -9,11 +9,13 @@
 #include <QSignalBlocker>
 #include <QTextBlock>
 
+#include <cmath>
+
 namespace headlight::ui {
 
 namespace {
 
-constexpr int one_line = 32, line_step = 19, most_lines = 5;
+constexpr int one_line = 32, most_lines = 5;
 
 }  // namespace
 
@@ -46,7 +48,10 @@ void PromptEdit::show_text(const QString& text) {
     fit();
 }
 
-QSize PromptEdit::sizeHint() const { return {400, one_line + (lines_ - 1) * line_step}; }
+QSize PromptEdit::sizeHint() const {
+    const double step = QFontMetricsF(font()).lineSpacing();
+    return {400, one_line + int(std::ceil((lines_ - 1) * step))};
+}
 
 void PromptEdit::fit() {
     int lines = 0;

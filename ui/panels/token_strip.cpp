@@ -11,6 +11,7 @@
 #include <QToolTip>
 
 #include <algorithm>
+#include <utility>
 
 namespace headlight::ui {
 
@@ -32,9 +33,16 @@ TokenStrip::TokenStrip(Document& document, QWidget* parent) : QAbstractScrollAre
     setFixedHeight(30);
     viewport()->setMouseTracking(true);
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
-        if (change == Document::Change::trace) rebuild();
+        if (change != Document::Change::trace) return;
+        const bool first = chips_.empty();
+        rebuild();
+        // While someone types, the strip stays where they look.
+        follow_pin(first);
     });
-    connect(&document_.selection(), &SelectionModel::changed, this, [this] { viewport()->update(); });
+    connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
+        viewport()->update();
+        if (!hover_only && !document_.adapting()) follow_pin(true);
+    });
     connect(&Appearance::instance(), &Appearance::changed, viewport(), qOverload<>(&QWidget::update));
 }
 
@@ -66,13 +74,24 @@ void TokenStrip::rebuild() {
     viewport()->update();
 }
 
+void TokenStrip::follow_pin(bool reveal_it) {
+    const auto& pins = document_.selection().get().pinned_queries;
+    const auto pin = pins.empty() ? std::nullopt : std::optional(pins.back());
+    if (pin != std::exchange(followed_, pin) && pin && reveal_it) reveal(*pin);
+}
+
 void TokenStrip::update_range() {
     horizontalScrollBar()->setRange(0, std::max(0, width_ - viewport()->width()));
     horizontalScrollBar()->setPageStep(viewport()->width());
     horizontalScrollBar()->setSingleStep(40);
 }
 
-void TokenStrip::resizeEvent(QResizeEvent*) { update_range(); }
+void TokenStrip::resizeEvent(QResizeEvent* event) {
+    const QRect chip = followed_ ? chip_rect(*followed_) : QRect();
+    const bool in_sight = chip.isValid() && chip.left() >= 0 && chip.right() <= event->oldSize().width();
+    update_range();
+    if (in_sight) reveal(*followed_);  // the facts beside the strip take room when a run has ended
+}
 
 QRect TokenStrip::chip_rect(Position p) const {
     if (p.value < 0 || p.value >= static_cast<std::int64_t>(chips_.size())) return {};
@@ -218,8 +237,14 @@ void TokenStrip::keyPressEvent(QKeyEvent* event) {
     switch (event->key()) {
         case Qt::Key_Left: selection.step_query(-1); break;
         case Qt::Key_Right: selection.step_query(1); break;
-        case Qt::Key_Home: selection.pin_query(Position(0), false); break;
-        case Qt::Key_End: selection.pin_query(Position(std::int64_t(chips_.size()) - 1), false); break;
+        case Qt::Key_Home:
+        case Qt::Key_End: {
+            if (chips_.empty()) return;
+            figure::Selection s = without_hover(selection.get());
+            s.pinned_queries = {Position(event->key() == Qt::Key_Home ? 0 : std::int64_t(chips_.size()) - 1)};
+            selection.set(s);
+            break;
+        }
         default: return event->ignore();
     }
     if (const auto query = selection.get().query()) reveal(*query);

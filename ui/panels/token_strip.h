@@ -42,11 +42,13 @@ private:
     };
     void rebuild();
     void update_range();
+    void follow_pin(bool reveal_it);
     std::optional<Position> at(QPointF) const;
     void paint_chip(QPainter&, const Chip&, std::size_t index) const;
 
     Document& document_;
     std::vector<Chip> chips_;
+    std::optional<Position> followed_;  ///< the pinned query that was last brought into sight
     int width_ = 0;
     std::optional<QPointF> drag_from_;
     int drag_value_ = 0;

@@ -101,6 +101,12 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     show_document();
 }
 
+bool ToolRow::open_transfer() {
+    if (!figure::view_spec(view_).needs.pattern) return false;
+    popover_->open_below(transfer_);
+    return true;
+}
+
 QToolButton* ToolRow::menu_button(const QString& name) {
     auto* button = new QToolButton;
     button->setProperty("kind", "quiet");
@@ -168,6 +174,7 @@ void ToolRow::add_field(QMenu& menu, const ViewOption& option) {
         if (option.low != 0 || option.high != 0)
             spin->setRange(static_cast<decltype(spin->value())>(option.low), static_cast<decltype(spin->value())>(option.high));
         spin->setKeyboardTracking(false);
+        spin->setToolTip(shown(option.help));
     };
     if (option.kind == ViewOption::Kind::integer) {
         auto* spin = new QSpinBox;
@@ -178,8 +185,8 @@ void ToolRow::add_field(QMenu& menu, const ViewOption& option) {
         form->addRow(title, spin);
     } else if (option.kind == ViewOption::Kind::number) {
         auto* spin = new QDoubleSpinBox;
-        spin->setDecimals(3);
-        spin->setSingleStep(0.01);
+        spin->setDecimals(6);
+        spin->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
         spin->setRange(-1e6, 1e6);
         bounded(spin);
         spin->setValue(value.toDouble());
@@ -218,7 +225,9 @@ void ToolRow::fill_options(QMenu& menu) {
                 for (const auto& [word, title] : option.choices)
                     add(shown(title), word == value, [this, name = option.name, word = word] { set_value(name, word); });
                 break;
-            default: add_field(menu, option);
+            case ViewOption::Kind::integer:
+            case ViewOption::Kind::number:
+            case ViewOption::Kind::text: add_field(menu, option); break;
         }
     }
     if (!spec.needs.pattern) return;

@@ -23,7 +23,8 @@ public:
     void set_view(const View&);
     QToolButton& tab(const View& view) { return *tabs_.at(view); }
     TransferPopover& transfer() { return *popover_; }
-    void open_transfer() { popover_->open_below(transfer_); }
+    /// False where the view has no use for it.
+    bool open_transfer();
     RingToggle& hide_sinks() { return *sinks_; }
     RingToggle& hide_special() { return *special_; }
     RingToggle& words() { return *words_; }

@@ -61,6 +61,7 @@ TransferPopover::TransferPopover(Document& document, QWidget* parent)
     }
     auto* grid = new QGridLayout;
     grid->setHorizontalSpacing(12);
+    grid->setVerticalSpacing(10);
     grid->setContentsMargins(0, 8, 0, 0);
     int row = 0;
     const auto slider = [&](const QString& text, const QString& tip, int low, int high, QLabel*& value) {
@@ -106,7 +107,7 @@ void TransferPopover::show_document() {
     const figure::Transfer& t = document_.options().transfer;
     showing_ = true;
     curve(t.curve).setChecked(true);
-    gamma_->setEnabled(t.curve == Curve::gamma);
+    for (QWidget* part : std::initializer_list<QWidget*>{gamma_, gamma_value_}) part->setEnabled(t.curve == Curve::gamma);
     gamma_->setValue(int(std::lround(t.gamma * 100)));
     gamma_value_->setText(QString::number(t.gamma, 'f', 2));
     threshold_->setValue(threshold_step(t.threshold));

@@ -18,6 +18,8 @@
 #include <QMenu>
 #include <QSettings>
 
+#include <map>
+
 namespace headlight::ui {
 
 QAction* MainWindow::add(const QString& name, const QString& text, const QKeySequence& shortcut, std::function<void()> run) {
@@ -113,7 +115,9 @@ void MainWindow::make_view_actions() {
         canvas.zoom_by(1 / 1.4, QRectF(canvas.viewport()->rect()).center());
     });
     add(QStringLiteral("zoom-fit"), tr("Zoom to fit"), QKeySequence(Qt::CTRL | Qt::Key_0), [this] { active_pane().canvas().zoom_to_fit(); });
-    add(QStringLiteral("transfer"), tr("How weights are drawn"), QKeySequence(Qt::CTRL | Qt::Key_T), [this] { tools_->open_transfer(); });
+    add(QStringLiteral("transfer"), tr("How weights are drawn"), QKeySequence(Qt::CTRL | Qt::Key_T), [this] {
+        if (!tools_->open_transfer()) status_->say(tr("The %1 view draws no weights").arg(view_title(active_pane().view())));
+    });
     add(QStringLiteral("hide-sinks"), tr("Hide sinks on or off"), {}, [this] { tools_->hide_sinks().click(); });
     add(QStringLiteral("hide-special"), tr("Hide special tokens on or off"), {}, [this] { tools_->hide_special().click(); });
     add(QStringLiteral("words"), tr("Merge sub-words on or off"), {}, [this] { tools_->words().click(); });
@@ -166,7 +170,6 @@ void MainWindow::make_selection_actions() {
         if (!document_->trace() || document_->trace()->tokens() < 2) return;
         const HeadId head = analyze::interesting_head(*document_->head_table());
         const auto pair = analyze::interesting_pair(*document_->trace(), head);
-        s.focus_head(head);
         s.pin_pair(head, pair.query, pair.key);
     });
 }
@@ -228,8 +231,19 @@ void MainWindow::fill_more_menu() {
     }
     recent->setEnabled(!recent->isEmpty());
     put(menu, {"save", "save-as", "", "export", "copy-image", "copy-command", "", "undo", "redo", "", "palette"});
-    put(menu->addMenu(tr("View")), {"view-head", "view-matrix", "view-model", "view-neuron", "", "split", "heads-panel", "inspector", "", "zoom-in",
-                                    "zoom-out", "zoom-fit", "", "transfer", "hide-sinks", "hide-special", "words"});
+    QMenu* view = menu->addMenu(tr("View"));
+    const auto put_view = [this](QMenu* into, const figure::ViewSpec& spec) { into->addAction(action(QStringLiteral("view-") + QString::fromStdString(spec.id))); };
+    std::map<std::string, QMenu*> groups;
+    for (const figure::ViewSpec& spec : figure::view_specs()) {
+        if (spec.tab) {
+            put_view(view, spec);
+            continue;
+        }
+        QMenu*& group = groups[spec.group];
+        if (!group) group = view->addMenu(QString::fromStdString(spec.group));
+        put_view(group, spec);
+    }
+    put(view, {"", "split", "heads-panel", "inspector", "", "zoom-in", "zoom-out", "zoom-fit", "", "transfer", "hide-sinks", "hide-special", "words"});
     put(menu->addMenu(tr("Colours")), {"appearance-system", "appearance-light", "appearance-dark", "", "heads-category10", "heads-okabe-ito", "",
                                        "ramp-ink", "ramp-viridis", "ramp-cividis", "ramp-magma"});
     put(menu->addMenu(tr("Help")), {"tour", "what", "keys", "about"});
@@ -283,10 +297,15 @@ void MainWindow::copy_image() {
     figure::ExportOptions output;
     output.style = style_for(Appearance::instance().theme(), *document_);
     output.size_px = QSizeF(active_pane().canvas().viewport()->width(), 0);
-    const auto figure = figure::make_figure(recipe.trace, recipe.state);
-    const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, output), "png");
-    QApplication::clipboard()->setImage(figure::export_image(*figure, selection, provenance, output));
-    status_->say(tr("Copied the picture"));
+    jobs_->start(Jobs::Lane::file, tr("Copying the picture"), [this, recipe, selection, output](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+        const auto figure = figure::make_figure(recipe.trace, recipe.state, cancel);
+        const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, output), "png");
+        const QImage image = figure::export_image(*figure, selection, provenance, output);
+        return [this, image] {
+            QApplication::clipboard()->setImage(image);
+            status_->say(tr("Copied the picture"));
+        };
+    });
 }
 
 QString MainWindow::command_for_shown() const {
@@ -295,7 +314,7 @@ QString MainWindow::command_for_shown() const {
     figure::ExportOptions output;
     output.style = style_for(Appearance::instance().theme(), *document_);
     const auto request = request_for(*shown, document_->selection().get(), output);
-    return QString::fromStdString(figure::provenance_of(*shown->trace, request, "svg").command);
+    return QString::fromStdString(figure::command_of(*shown->trace, request, "svg"));
 }
 
 void MainWindow::search_tokens() {
@@ -322,6 +341,10 @@ void MainWindow::open_palette() {
     (new CommandPalette(tr("Type a command"), std::move(items), this))->open();
 }
 
-void MainWindow::start_tour() { (new Tour(*this))->start(); }
+void MainWindow::start_tour() {
+    if (tour_) tour_->end();  // begun again while it is open
+    tour_ = new Tour(*this);
+    tour_->start();
+}
 
 }  // namespace headlight::ui

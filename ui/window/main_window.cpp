@@ -46,6 +46,10 @@ void MainWindow::build() {
     status_ = new StatusStrip(*document_, *jobs_);
     tools_ = new ToolRow(*document_);
     errors_ = new ErrorPanel;
+    // Before the views hear of it: what they then have to say must stay.
+    connect(document_.get(), &Document::changed, this, [this](Document::Change change) {
+        if (change == Document::Change::model || change == Document::Change::trace) errors_->hide();
+    });
     left_ = new ViewPane(*document_, *jobs_, Jobs::Lane::picture);
     right_ = new ViewPane(*document_, *jobs_, Jobs::Lane::second_picture);
 
@@ -88,19 +92,20 @@ void MainWindow::build() {
 }
 
 void MainWindow::connect_parts() {
-    connect(jobs_.get(), &Jobs::failed, this, [this](Jobs::Lane, const Failure& failure) { show_failure(failure); });
+    connect(jobs_.get(), &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
+        if (lane != Jobs::Lane::preview) show_failure(failure);  // its dialog says it
+    });
     connect(document_.get(), &Document::changed, this, [this](Document::Change change) {
         switch (change) {
             case Document::Change::model:
-                errors_->hide();
                 watch_model();
                 remember(QStringLiteral("recent/models"), document_->model().reference);
                 fill_model_menu();
                 show_title();
                 break;
-            case Document::Change::trace: errors_->hide(); break;
             case Document::Change::views: show_views(); break;
             case Document::Change::file: show_title(); break;
+            case Document::Change::trace:
             case Document::Change::prompt:
             case Document::Change::options: break;
         }
@@ -116,6 +121,7 @@ void MainWindow::connect_parts() {
             tools_->set_view(pane->view());
             show_description();
         });
+        connect(pane, &ViewPane::failed, this, &MainWindow::show_failure);
         connect(pane, &ViewPane::figure_changed, this, &MainWindow::show_description);
         connect(&pane->canvas(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
     }
@@ -193,9 +199,10 @@ Session MainWindow::session() const {
 }
 
 void MainWindow::apply_session(const Session& session) {
-    document_->restore(session.state);
+    const bool other_model = document_->model().reference != session.model || !document_->model().model;
+    document_->restore(session.state, other_model);
     document_->set_views(session.views);
-    if (document_->model().reference != session.model || !document_->model().model) document_->open_model(session.model);
+    if (other_model) document_->open_model(session.model);
     history_->clear();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/canvas/view_pane.h"
+#include "ui/dialogs/tour.h"
 #include "ui/document/autosave.h"
 #include "ui/document/history.h"
 #include "ui/document/session.h"
@@ -14,6 +15,7 @@
 
 #include <QFileSystemWatcher>
 #include <QMainWindow>
+#include <QPointer>
 #include <QSplitter>
 
 #include <memory>
@@ -51,6 +53,8 @@ public:
     void show_failure(const Failure&);
     void show_view(const View&);
     QString command_for_shown() const;
+    /// The tour that is open; null when none is.
+    Tour* tour() const { return tour_; }
     void restore_panels(const QByteArray& state) { if (!state.isEmpty()) body_->restoreState(state); }
     std::optional<Session> take_lost_session() { return autosave_->take_lost(); }
 
@@ -102,6 +106,7 @@ private:
     QSplitter *body_, *centre_split_;
     QFileSystemWatcher watcher_;
     std::vector<QAction*> actions_;
+    QPointer<Tour> tour_;
     bool right_active_ = false;
 };
 

@@ -105,6 +105,9 @@ public:
     virtual std::vector<NamedArray> arrays() const = 0;
     virtual QString title() const = 0;       ///< "Layer 4"
     virtual QString description() const = 0; ///< "What am I seeing?": one paragraph and the paper behind it
+    /// Where a position's row is, in figure units; empty: it has none. For views that scroll, to bring pins into sight.
+    virtual std::optional<QRectF> row_of_query(Position) const { return std::nullopt; }
+    virtual std::optional<QRectF> row_of_key(Position) const { return std::nullopt; }
     /// True: canvas zooms and pans (maps); false: it only scrolls (head and neuron view).
     virtual bool zoomable() const { return false; }
     /// Largest useful zoom (one cell about 80 px).

@@ -46,6 +46,9 @@ Selection selection_of(const ViewState&);
 /// {"view", "head"}, {"layer", "4"}, {"hide-sinks", ""}.
 std::vector<std::pair<std::string, std::string>> options_of(const Request&);
 
+/// The line that makes the same file again.
+std::string command_of(const trace::Trace&, const Request&, const std::string& format);
+
 /// Footer and metadata of an export; the same from the window and the command line. `format` is the extension the
 /// command writes ("svg").
 Provenance provenance_of(const trace::Trace&, const Request&, const std::string& format);

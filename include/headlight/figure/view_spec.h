@@ -36,7 +36,7 @@ struct ViewNeeds {
     bool heads = false;    ///< the active heads of the layer
     bool focus = false;    ///< the one head
     bool query = false;    ///< the pinned query
-    bool hover = false;    ///< with query: the hovered one before the pinned one
+    bool hover = false;    ///< once one is pinned, the hovered one before it
     bool key = false;      ///< the pinned key
     bool pattern = false;  ///< PatternOptions and the transfer function
     bool operator==(const ViewNeeds&) const = default;
