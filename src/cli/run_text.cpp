@@ -11,6 +11,16 @@ std::int64_t Loaded::tokens() const {
     return tokenizer->encode(prompt.text, pair, prompt.add_special_tokens).size();
 }
 
+std::shared_ptr<const model::Model> load_model(const std::filesystem::path& folder, const ComputeOptions& compute,
+                                               const CancelToken& cancel, const Console& console) {
+    const model::ComputeType dtype = compute.dtype == "float64"    ? model::ComputeType::float64
+                                     : compute.dtype == "bfloat16" ? model::ComputeType::bfloat16
+                                                                   : model::ComputeType::float32;
+    auto model = model::Model::load(folder, {.dtype = dtype, .device = compute.device}, cancel, console.progress());
+    console.clear_progress();
+    return model;
+}
+
 Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& text, const ComputeOptions& compute,
                     const Console& console) {
     text.require();
@@ -22,12 +32,7 @@ Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& te
     // The tokenizer first: it is quick, and says at once when the folder or the text is not what it should be.
     loaded.tokenizer = text::Tokenizer::load(folder);
     loaded.tokens();
-    const model::ComputeType dtype = compute.dtype == "float64"    ? model::ComputeType::float64
-                                     : compute.dtype == "bfloat16" ? model::ComputeType::bfloat16
-                                                                   : model::ComputeType::float32;
-    loaded.model =
-        model::Model::load(folder, {.dtype = dtype, .device = compute.device}, loaded.cancel, console.progress());
-    console.clear_progress();
+    loaded.model = load_model(folder, compute, loaded.cancel, console);
     return loaded;
 }
 

@@ -95,6 +95,23 @@ at::Tensor activate(const model::Model& model, const at::Tensor& x) {
     return model::bias_and_activate(pre, {}, model.config().activation);
 }
 
+at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int64_t count, bool after_block_0) {
+    const at::NoGradGuard no_grad;
+    const model::Model::Internals& m = model.internals();
+    const model::ForwardInput input;
+    Nobody nobody;
+    model::Pass pass{.model = m, .input = input, .observer = nobody, .ids = {}, .type_ids = {}, .rope_cos = {}, .rope_sin = {}};
+    at::Tensor x = m.embed.narrow(0, first, count);
+    if (m.token_type_embed.defined()) x = x + m.token_type_embed.select(0, 0);
+    if (m.config.embed_norm) x = model::embedding(pass, model::Block::embedding_norm, x);
+    if (!after_block_0) return x;
+    const model::LayerWeights& w = m.layers.front();
+    // What attention would have written is 0; the norm around it stays.
+    if (m.config.post_norm || m.config.residual_after_norm)
+        x = model::norm(pass, w.ln1, x, model::Hook::ln1_scale, model::Hook::ln1_normalized);
+    return model::mlp(pass, Layer(0), x);
+}
+
 at::Tensor logits_of(const model::Model& model, const at::Tensor& stream) {
     require_unembedding(model);
     const at::NoGradGuard no_grad;

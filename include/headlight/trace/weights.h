@@ -46,6 +46,11 @@ at::Tensor alibi_slopes(const model::Model&);       ///< [head] float64 on the C
 /// The activation of the model's MLPs, of a tensor of any shape; a new tensor.
 at::Tensor activate(const model::Model&, const at::Tensor&);
 
+/// What stands for the tokens [first, first + count) in the stream, without positions and with token type 0:
+/// [count, d_model]. Before block 0 (behind the embedding norm where there is one), or after it with the output of its
+/// attention left out: W_E + MLP0 (McDougall et al. 2023's effective embedding).
+at::Tensor token_streams(const model::Model&, std::int64_t first, std::int64_t count, bool after_block_0);
+
 /// From a residual stream [..., d_model] to logits [..., vocab], through the final norm (its statistics taken from the
 /// given stream) and the unembedding, or through the whole masked-word head; what the pass itself does.
 /// Error without unembedding.

@@ -9,5 +9,11 @@ namespace headlight::cli {
 Action define_analyze_heads(Definition&, const Frontend&);
 Action define_analyze_focus(Definition&, const Frontend&);
 Action define_analyze_rollout(Definition&, const Frontend&);
+Action define_analyze_ov(Definition&, const Frontend&);
+Action define_analyze_qk(Definition&, const Frontend&);
+Action define_analyze_composition(Definition&, const Frontend&);
+Action define_analyze_copy_suppression(Definition&, const Frontend&);
+Action define_analyze_importance(Definition&, const Frontend&);
+Action define_analyze_attention_gradient(Definition&, const Frontend&);
 
 }  // namespace headlight::cli

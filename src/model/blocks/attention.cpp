@@ -134,6 +134,8 @@ void attend_whole(Pass& pass, Layer layer, const AttentionInput& in, const at::T
 /// result [pos, head, d_model] = z_h W_O^h.
 at::Tensor head_results(const Pass& pass, const LayerWeights& w, const at::Tensor& z) {
     const std::int64_t heads = z.size(1), d = z.size(2);
+    if (records_gradient(z))
+        return at::matmul(z.transpose(0, 1), w.o.weight.unflatten(0, std::vector<std::int64_t>{heads, d})).transpose(0, 1);
     at::Tensor result = at::empty({z.size(0), heads, pass.config().d_model}, z.options());
     for (std::int64_t h = 0; h < heads; ++h) {
         at::Tensor out = result.select(1, h);

@@ -61,8 +61,12 @@ at::Tensor Pass::hook(Hook h, Layer layer, at::Tensor tensor) {
     return seen;
 }
 
+bool records_gradient(const at::Tensor& t) {
+    return t.requires_grad() && at::GradMode::is_enabled();
+}
+
 bool has_kernels(const at::Tensor& t) {
-    return t.is_cpu() && (t.scalar_type() == at::kFloat || t.scalar_type() == at::kDouble);
+    return t.is_cpu() && (t.scalar_type() == at::kFloat || t.scalar_type() == at::kDouble) && !records_gradient(t);
 }
 
 at::Tensor apply(const Linear& linear, const at::Tensor& x) {

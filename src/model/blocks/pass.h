@@ -26,7 +26,9 @@ struct Pass {
     at::Tensor hook(Hook h, at::Tensor t) { return hook(h, Layer(0), std::move(t)); }
 };
 
-/// True where the row kernels of kernels.h can be used: CPU, float or double.
+/// True while gradients of this tensor are being recorded: only ATen's own operators may then touch it.
+bool records_gradient(const at::Tensor&);
+/// True where the row kernels of kernels.h can be used: CPU, float or double, and no gradient recorded.
 bool has_kernels(const at::Tensor&);
 
 /// x W + b. [rows, in] -> [rows, out]

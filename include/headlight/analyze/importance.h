@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Can attention tell what is important? Attention of one position beside three measures of what its prediction really
+// depends on. Jain & Wallace 2019 (1902.10186), Abnar & Zuidema 2020 (2005.00928), Kobayashi et al. 2020 (2004.10102).
+#pragma once
+
+#include "headlight/base/ids.h"
+#include "headlight/base/job.h"
+#include "headlight/model/model.h"
+#include "headlight/text/encoding.h"
+#include "headlight/text/tokenizer.h"
+
+#include <Eigen/Core>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headlight::analyze {
+
+struct ImportanceOptions {
+    /// The predicted token whose probability is asked about. Empty: the model's most probable one.
+    std::optional<std::int64_t> target;
+    /// What a token is replaced by to blank it out. Empty: the tokenizer's mask, else its unknown, padding or end
+    /// token.
+    std::optional<std::int64_t> neutral;
+    bool blank_out = true;            ///< one pass a token
+    std::int64_t permutations = 100;  ///< passes a layer; 0: no permutation test
+    std::uint64_t seed = 0;
+};
+
+/// How well one layer's attention orders the tokens as a measure of importance does. NaN where there is nothing to
+/// order.
+struct Agreement {
+    double spearman = 0, kendall = 0;
+};
+
+struct LayerImportance {
+    /// Attention (and |sum_h a v W_O|) of the layer against |gradient x input| and |blank-out|, over the tokens that
+    /// the position may look at; tokens without a blank-out are left out there.
+    Agreement attention_gradient, attention_blank, weighted_gradient, weighted_blank;
+    /// Permutation test: total variation distance 1/2 sum |p - p'| between the prediction and the one after the weights
+    /// of this position were shuffled among its keys, in every head of the layer; over the shuffles. NaN without them.
+    double shuffled_low = 0, shuffled_median = 0, shuffled_high = 0;  ///< 10 %, 50 %, 90 %
+    double largest_weight = 0;                                        ///< of the mean over heads
+};
+
+struct Importance {
+    Position position;
+    std::int64_t target = 0;
+    double probability = 0;     ///< of the target at the position
+    bool masked = false;        ///< the position was read as the mask token (encoders)
+    std::int64_t neutral = -1;  ///< what tokens were replaced by; -1 without blank-out
+    std::int64_t tokens = 0;    ///< of the text that was read: up to the position in causal models
+    /// [tokens], all for the probability p of the target. gradient_x_input: x_j . dp/dx_j with x_j the token's
+    /// embedding; gradient_norm: |dp/dx_j|; blank_out: p - p without the token (NaN for the position that is masked
+    /// anyway).
+    std::vector<double> gradient_x_input, gradient_norm, blank_out;
+    Eigen::MatrixXd attention;       ///< [layer, token] of the position, mean over heads
+    Eigen::MatrixXd value_weighted;  ///< [layer, token] |sum_h a_ij v_j W_O^h|
+    std::vector<LayerImportance> layers;
+};
+
+/// Causal models predict the token after the position and read the text up to it; encoders read the whole text with the
+/// mask token at the position (where the tokenizer has one) and predict it. Errors: no such position or token; a model
+/// without unembedding; blank-out without a neutral token. Progress counts passes.
+Importance importance(const model::Model&, const text::Tokenizer&, const text::Encoding&, Position,
+                      const ImportanceOptions& = {}, const CancelToken& = {}, const Progress& = {});
+
+/// Clark et al. 2019, section 3.1, figure 3: |d loss / d a_ij|. The loss is the mean of -ln p(next token) in causal
+/// models; in encoders that of the original tokens where 15 % of them (seeded, at least one) are masked.
+struct AttentionGradient {
+    double loss = 0;
+    std::int64_t predicted = 0;  ///< tokens in the loss
+    /// Whose column a key is, each key in one: "first" (position 0), "special" (other special tokens), "punctuation"
+    /// ("." and ","), "other".
+    std::vector<std::string> groups;
+    std::vector<std::int64_t> group_tokens;  ///< keys in the group
+    /// By group [layer, head]: mean of |d loss / d a_ij| (and of a_ij) over the pairs that the model may look at, j in
+    /// the group; row 0 of causal models is left out. NaN for a group without keys.
+    std::vector<Eigen::MatrixXd> gradient, weight;
+};
+/// Errors: no unembedding; nothing to predict (one token); an encoder whose tokenizer has no mask token.
+AttentionGradient attention_gradient(const model::Model&, const text::Tokenizer&, const text::Encoding&,
+                                     std::uint64_t seed = 0, const CancelToken& = {}, const Progress& = {});
+
+}  // namespace headlight::analyze

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Passes beside the trace: what the model says when tokens or tensors are others, and gradients. With torch in it (as
+// tensors.h): for src/analyze and tests, never for figure or ui.
+#pragma once
+
+#include "headlight/base/job.h"
+#include "headlight/model/hook_name.h"
+#include "headlight/model/model.h"
+#include "headlight/trace/tensors.h"
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace headlight::trace {
+
+/// What a pass reads.
+struct TokenIds {
+    std::vector<std::int64_t> ids, type_ids;  ///< type_ids may be empty: all 0
+};
+TokenIds ids_of(const text::Encoding&);
+
+/// One pass on these ids: its logits [pos, vocab], on the CPU in the compute type. Nothing else is kept; an
+/// intervention that only looks returns the tensor it was given. Error without unembedding.
+at::Tensor replay(const model::Model&, const TokenIds&, const std::vector<Intervention>& = {}, const CancelToken& = {});
+
+struct Gradients {
+    double value = 0;                                  ///< the objective
+    std::map<model::HookPoint, at::Tensor> values;     ///< the tensors at the hooks, on the CPU
+    std::map<model::HookPoint, at::Tensor> gradients;  ///< total derivatives of the objective, of equal shape
+};
+/// d objective(logits) / d tensor at each of the hooks, by LibTorch's autograd: later layers are seen to change with
+/// the tensor. `objective` makes one number of the logits [pos, vocab] with differentiable operators. The pass takes
+/// ATen's operators instead of the kernels, so that values agree with a run to rounding (1e-6), not bit for bit.
+/// Errors: no unembedding; more memory than there is (everything of the pass is kept until the end).
+Gradients gradients(const model::Model&, const TokenIds&, const std::vector<model::HookPoint>& of,
+                    const std::function<at::Tensor(const at::Tensor& logits)>& objective, const CancelToken& = {},
+                    const Progress& = {});
+
+}  // namespace headlight::trace

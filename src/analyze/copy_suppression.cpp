@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/copy_suppression.h"
+
+#include "analyze/head_reader.h"
+#include "headlight/base/error.h"
+#include "headlight/trace/replay.h"
+#include "headlight/trace/weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+void check_direct_path(const trace::Trace& trace) {
+    const model::ModelConfig& c = trace.config();
+    if (c.has_unembedding && c.causal && !c.post_norm && !c.mlm_head && c.final_norm) return;
+    throw Error({.problem = c.has_unembedding ? "A head of this model has no direct path to the logits"
+                                              : "This model has no unembedding, so nothing a head writes is a token",
+                 .file = trace.model()->folder().string(),
+                 .expected = "a causal model with norms in front of its sub-layers",
+                 .hint = "The QK circuit and composition scores work without one"});
+}
+
+/// [n] the tokens of the text as an index.
+at::Tensor text_ids(const trace::Trace& trace) {
+    return at::tensor(trace.encoding().ids, at::kLong);
+}
+
+/// Rank of every source's token in the logit lens at every destination before the layer, [destination, source]; 0: top.
+at::Tensor predicted_ranks(const trace::Trace& trace, Layer layer, const CancelToken& cancel) {
+    const at::Tensor stream = trace::tensor(trace, {Hook::resid_pre, layer});
+    const at::Tensor ids = text_ids(trace);
+    const std::int64_t n = trace.tokens(), vocab = trace.config().vocab_size;
+    at::Tensor ranks = at::empty({n, n}, at::kLong);
+    const std::int64_t block = std::clamp<std::int64_t>((16 << 20) / vocab, 1, n);
+    for (std::int64_t first = 0; first < n; first += block) {
+        cancel.throw_if_cancelled();
+        const std::int64_t count = std::min(block, n - first);
+        const at::Tensor logits =
+            trace::logits_of(*trace.model(), stream.narrow(0, first, count)).to(at::kCPU).to(at::kFloat);
+        // Sorted once a row: the rank of a token is the number of larger logits.
+        const at::Tensor sorted = std::get<0>(logits.sort(1)).contiguous();
+        const at::Tensor own = logits.index_select(1, ids).contiguous();
+        ranks.narrow(0, first, count).copy_(vocab - at::searchsorted(sorted, own, false, true));
+    }
+    return ranks;
+}
+
+/// One head's result vectors: values [source, d_head] and W_O [d_head, d_model] in float64.
+struct HeadParts {
+    at::Tensor values, w_o;
+    at::Tensor update;  ///< z W_O [destination, d_model]
+    HeadParts(const trace::Trace& trace, HeadId id) {
+        values = head_values(trace, id).to(at::kCPU).to(at::kDouble);
+        w_o = trace::attention_weights(*trace.model(), id.layer)
+                  .w_o.select(0, id.head.value)
+                  .to(at::kCPU)
+                  .to(at::kDouble);
+        const at::Tensor z = trace::tensor(trace, {Hook::z, id.layer}).select(1, id.head.value).to(at::kDouble);
+        update = at::mm(z, w_o);
+    }
+};
+
+/// The final norm as the run had it: direct effects are x through_norm . W_U.
+class DirectPath {
+public:
+    explicit DirectPath(const trace::Trace& trace) : trace_(trace) {
+        scale_ = trace::tensor(trace, {Hook::ln_final_scale, Layer(0)}).to(at::kDouble);
+        gain_ = trace::final_norm(*trace.model()).gain.to(at::kCPU).to(at::kDouble);
+        w_u_ = trace::unembed(*trace.model()).to(at::kCPU);
+    }
+    /// What vectors [n, d_model] written at these destinations become in front of W_U.
+    at::Tensor normed(const at::Tensor& x, const at::Tensor& destinations) const {
+        const at::Tensor centred = trace_.config().norm == model::Norm::layer_norm ? x - x.mean(1, true) : x;
+        return centred / scale_.index_select(0, destinations) * gain_;
+    }
+    const at::Tensor& w_u() const { return w_u_; }
+
+private:
+    const trace::Trace& trace_;
+    at::Tensor scale_, gain_, w_u_;
+};
+
+std::vector<SuppressedPair> attended_pairs(const trace::Trace& trace, HeadId id, const CopySuppressionOptions& o) {
+    std::vector<SuppressedPair> pairs;
+    const std::int64_t first = o.include_first_query ? 0 : 1;
+    if (trace.tokens() <= first) return pairs;
+    for_each_pattern_row(trace, id, first, trace.tokens() - first, [&](std::int64_t d, const float* row) {
+        for (std::int64_t s = 0; s <= d; ++s)
+            if (row[s] > o.threshold)
+                pairs.push_back({.head = id, .destination = Position(d), .source = Position(s), .attention = row[s]});
+    });
+    return pairs;
+}
+
+/// Fills logits and ranks of one head's pairs; `predicted` as predicted_ranks() gives it.
+void set_effects(std::vector<SuppressedPair>& pairs, const trace::Trace& trace, HeadId id, const DirectPath& path,
+                 const at::Tensor& predicted, const CancelToken& cancel) {
+    const HeadParts head(trace, id);
+    const auto& ids = trace.encoding().ids;
+    const auto at = [&](const at::Tensor& t, std::int64_t r, std::int64_t c) {
+        return t.data_ptr<float>()[r * t.size(1) + c];
+    };
+    // Pairs come by destination: one row of direct logits for each.
+    const std::int64_t vocab = path.w_u().size(1), block = std::max<std::int64_t>(1, (16 << 20) / vocab);
+    for (std::size_t begin = 0; begin < pairs.size();) {
+        cancel.throw_if_cancelled();
+        std::vector<std::int64_t> destinations;
+        std::size_t end = begin;
+        for (; end < pairs.size(); ++end) {
+            const std::int64_t d = pairs[end].destination.value;
+            if (!destinations.empty() && destinations.back() == d) continue;
+            if (static_cast<std::int64_t>(destinations.size()) == block) break;
+            destinations.push_back(d);
+        }
+        const at::Tensor rows = at::tensor(destinations, at::kLong);
+        const at::Tensor logits =
+            at::mm(path.normed(head.update.index_select(0, rows), rows).to(path.w_u().scalar_type()), path.w_u())
+                .to(at::kFloat)
+                .contiguous();
+        std::size_t row = 0;
+        for (; begin < end; ++begin) {
+            SuppressedPair& pair = pairs[begin];
+            const std::int64_t d = pair.destination.value, s = pair.source.value;
+            while (destinations[row] != d) ++row;
+            const std::int64_t token = ids[static_cast<std::size_t>(s)];
+            const float own = at(logits, static_cast<std::int64_t>(row), token);
+            const float* all = logits.data_ptr<float>() + static_cast<std::int64_t>(row) * vocab;
+            pair.logit_change = own;
+            pair.rank = std::count_if(all, all + vocab, [own](float v) { return v < own; });
+            pair.predicted_rank = predicted[d][s].item<std::int64_t>();
+            const at::Tensor written = at::mm(head.values.narrow(0, s, 1), head.w_o) * pair.attention;
+            const at::Tensor here = at::tensor(std::vector<std::int64_t>{d}, at::kLong);
+            pair.pair_logit_change =
+                (path.normed(written, here).select(0, 0) * path.w_u().select(1, token).to(at::kDouble))
+                    .sum()
+                    .item<double>();
+        }
+    }
+}
+
+/// The part of the head's output that is copy suppression: [destination, d_model] float64, row 0 as it is.
+at::Tensor preserved(const trace::Trace& trace, HeadId id, const HeadParts& head, const at::Tensor& predicted,
+                     const CopySuppressionOptions& o) {
+    const at::Tensor unembedded =
+        trace::unembed(*trace.model()).to(at::kCPU).index_select(1, text_ids(trace)).t().to(at::kDouble);  // [source,
+                                                                                                           // d_model]
+    const at::Tensor sizes = unembedded.square().sum(1).clamp_min(std::numeric_limits<double>::min());
+    // (v_s W_O) . u_s / |u_s|^2: the projection of a whole value, to be weighted by attention.
+    const at::Tensor share = ((at::mm(head.values, head.w_o) * unembedded).sum(1) / sizes).contiguous();
+    const double* along = share.data_ptr<double>();
+    const at::Tensor ranks = predicted.contiguous();
+    const std::int64_t n = trace.tokens();
+    at::Tensor coefficients = at::zeros({n, n}, at::kDouble);  // [destination, source]
+    for_each_pattern_row(trace, id, 0, n, [&](std::int64_t d, const float* row) {
+        std::vector<std::int64_t> sources(static_cast<std::size_t>(d) + 1);
+        std::iota(sources.begin(), sources.end(), 0);
+        const std::int64_t* rank = ranks.data_ptr<std::int64_t>() + d * n;
+        std::stable_sort(sources.begin(), sources.end(),
+                         [&](std::int64_t a, std::int64_t b) { return rank[a] < rank[b]; });
+        const auto kept =
+            static_cast<std::size_t>(std::max(1.0, std::ceil(o.kept_share * static_cast<double>(d + 1) - 1e-9)));
+        for (std::size_t k = 0; k < std::min(kept, sources.size()); ++k)
+            if (along[sources[k]] < 0)
+                coefficients.data_ptr<double>()[d * n + sources[k]] = row[sources[k]] * along[sources[k]];
+    });
+    return at::mm(coefficients, unembedded);
+}
+
+/// Mean over positions but the first of KL(p || q), nats.
+double divergence(const at::Tensor& usual, const at::Tensor& other) {
+    const std::int64_t n = usual.size(0) - 1;
+    const at::Tensor p = at::log_softmax(usual.narrow(0, 1, n).to(at::kDouble), 1);
+    const at::Tensor q = at::log_softmax(other.narrow(0, 1, n).to(at::kDouble), 1);
+    return std::max(0.0, (p.exp() * (p - q)).sum(1).mean().item<double>());
+}
+
+}  // namespace
+
+std::vector<SuppressedPair> suppressed_pairs(const trace::Trace& trace, std::optional<HeadId> only,
+                                             const CopySuppressionOptions& o, const CancelToken& cancel,
+                                             const Progress& progress) {
+    check_direct_path(trace);
+    if (only) check_head(trace, *only);
+    const model::ModelConfig& c = trace.config();
+    const DirectPath path(trace);
+    std::vector<SuppressedPair> all;
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        if (only && only->layer.value != l) continue;
+        if (progress) progress({"Looking for suppressed copies", "layer", l, c.n_layers});
+        const at::Tensor predicted = predicted_ranks(trace, Layer(l), cancel);
+        for (std::int64_t h = 0; h < c.n_heads; ++h) {
+            const HeadId id{Layer(l), Head(h)};
+            if (only && *only != id) continue;
+            std::vector<SuppressedPair> pairs = attended_pairs(trace, id, o);
+            set_effects(pairs, trace, id, path, predicted, cancel);
+            all.insert(all.end(), pairs.begin(), pairs.end());
+        }
+    }
+    return all;
+}
+
+SuppressionExplained suppression_explained(const trace::Trace& trace, HeadId id, const CopySuppressionOptions& o,
+                                           const CancelToken& cancel) {
+    const std::vector<SuppressedPair> pairs = suppressed_pairs(trace, id, o, cancel);
+    SuppressionExplained out;
+    out.head = id;
+    out.pairs = static_cast<std::int64_t>(pairs.size());
+    const auto share = [&](const auto& holds) {
+        return pairs.empty() ? kNaN
+                             : static_cast<double>(std::count_if(pairs.begin(), pairs.end(), holds)) /
+                                   static_cast<double>(pairs.size());
+    };
+    const std::int64_t lowest = std::max<std::int64_t>(1, trace.config().vocab_size / 20);
+    out.share_bottom_10 = share([](const SuppressedPair& p) { return p.rank < 10; });
+    out.share_bottom_5pc = share([lowest](const SuppressedPair& p) { return p.rank < lowest; });
+    out.mean_logit_change = pairs.empty() ? kNaN : 0;
+    for (const SuppressedPair& p : pairs) out.mean_logit_change += p.logit_change / static_cast<double>(pairs.size());
+
+    out.kl_preserved = out.kl_ablated = out.explained = kNaN;
+    const std::int64_t n = trace.tokens();
+    if (n < 2) return out;
+    const HeadParts head(trace, id);
+    const at::Tensor kept = preserved(trace, id, head, predicted_ranks(trace, id.layer, cancel), o);
+    const auto mean_of = [&](const at::Tensor& x) {
+        return x.narrow(0, 1, n - 1).mean(0, true).expand({n, x.size(1)});
+    };
+    const at::Tensor ablated = mean_of(head.update), preserving = kept + mean_of(head.update - kept);
+    const auto logits_with = [&](const at::Tensor& output) {
+        const auto replace = [&](model::HookPoint, const at::Tensor& result) {
+            const at::Tensor changed = result.clone();
+            changed.select(1, id.head.value).narrow(0, 1, n - 1).copy_(output.narrow(0, 1, n - 1));
+            return changed;
+        };
+        const std::string glob = name_of(model::HookPoint{Hook::result, id.layer});
+        return trace::replay(*trace.model(), trace::ids_of(trace.encoding()), {{glob, replace}}, cancel);
+    };
+    const at::Tensor usual = trace::replay(*trace.model(), trace::ids_of(trace.encoding()), {}, cancel);
+    out.kl_preserved = divergence(usual, logits_with(preserving));
+    out.kl_ablated = divergence(usual, logits_with(ablated));
+    if (out.kl_ablated > 1e-9) out.explained = 1 - out.kl_preserved / out.kl_ablated;
+    return out;
+}
+
+}  // namespace headlight::analyze

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/importance.h"
+
+#include "headlight/analyze/rank_correlation.h"
+#include "headlight/base/error.h"
+#include "headlight/trace/replay.h"
+#include "headlight/trace/weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// The question: which text is read, and where.
+struct Question {
+    const model::Model& model;
+    trace::TokenIds tokens;
+    std::int64_t position = 0;
+    bool masked = false;
+    std::int64_t target = 0;
+    std::int64_t size() const { return static_cast<std::int64_t>(tokens.ids.size()); }
+};
+
+/// [vocab] float64 at the position.
+at::Tensor prediction(const Question& q, const trace::TokenIds& tokens, const std::vector<trace::Intervention>& hooks,
+                      const CancelToken& cancel) {
+    const at::Tensor logits = trace::replay(q.model, tokens, hooks, cancel);
+    return at::softmax(logits.select(0, q.position).to(at::kDouble), 0);
+}
+
+Question question_of(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
+                     Position position) {
+    if (position.value < 0 || position.value >= encoding.size())
+        throw Error({.problem = "There is no such position in the text",
+                     .expected = "0 to " + std::to_string(encoding.size() - 1),
+                     .found = std::to_string(position.value)});
+    Question q{.model = model, .tokens = trace::ids_of(encoding), .position = position.value};
+    if (model.config().causal) {
+        q.tokens.ids.resize(static_cast<std::size_t>(position.value) + 1);
+        q.tokens.type_ids.resize(std::min(q.tokens.type_ids.size(), q.tokens.ids.size()));
+    } else if (const auto mask = tokenizer.mask_id(); mask && *mask < model.config().vocab_size) {
+        q.tokens.ids[static_cast<std::size_t>(position.value)] = *mask;
+        q.masked = true;
+    }
+    return q;
+}
+
+std::int64_t neutral_id(const model::Model& model, const text::Tokenizer& tokenizer,
+                        std::optional<std::int64_t> asked) {
+    const std::int64_t vocab = model.config().vocab_size;
+    if (asked) {
+        if (*asked >= 0 && *asked < vocab) return *asked;
+        throw Error({.problem = "There is no such token to blank out with",
+                     .expected = "0 to " + std::to_string(vocab - 1),
+                     .found = std::to_string(*asked)});
+    }
+    if (const auto mask = tokenizer.mask_id(); mask && *mask < vocab) return *mask;
+    for (const char* name : {"<unk>", "[UNK]", "<pad>", "[PAD]", "</s>", "<|endoftext|>", "<|end_of_text|>"})
+        if (const auto id = tokenizer.id_of(name); id && *id < vocab) return *id;
+    throw Error({.problem = "This tokenizer has no token that stands for nothing",
+                 .expected = "a mask, unknown, padding or end token",
+                 .hint = "Name one to blank tokens out with"});
+}
+
+void set_gradients(Importance& out, const Question& q, const CancelToken& cancel) {
+    const HookPoint embed{Hook::embed, Layer(0)};
+    const auto probability = [&](const at::Tensor& logits) {
+        return at::softmax(logits.select(0, q.position), 0).select(0, q.target);
+    };
+    const trace::Gradients g = trace::gradients(q.model, q.tokens, {embed}, probability, cancel);
+    const at::Tensor x = g.values.at(embed).to(at::kDouble), dx = g.gradients.at(embed).to(at::kDouble);
+    const at::Tensor product = (x * dx).sum(1).contiguous(), norm = dx.square().sum(1).sqrt().contiguous();
+    out.gradient_x_input.assign(product.data_ptr<double>(), product.data_ptr<double>() + q.size());
+    out.gradient_norm.assign(norm.data_ptr<double>(), norm.data_ptr<double>() + q.size());
+}
+
+/// Row of the position in every layer's patterns, and the values that it mixes: one pass.
+void set_attention(Importance& out, const Question& q, const CancelToken& cancel) {
+    const model::ModelConfig& c = q.model.config();
+    out.attention.resize(c.n_layers, q.size());
+    out.value_weighted.resize(c.n_layers, q.size());
+    at::Tensor values;  // [pos, kv_head, d_head] of the layer under way
+    const auto look = [&](HookPoint point, const at::Tensor& t) {
+        if (point.hook == Hook::v) {
+            values = t.to(at::kCPU).to(at::kDouble);
+            return t;
+        }
+        const at::Tensor row = t.select(1, q.position).to(at::kCPU).to(at::kDouble);  // [head, key]
+        const at::Tensor of_heads = values.repeat_interleave(c.n_heads / c.n_kv_heads, 1);
+        const at::Tensor w_o = trace::attention_weights(q.model, point.layer).w_o.to(at::kCPU).to(at::kDouble);
+        const at::Tensor mixed = (of_heads * row.t().unsqueeze(2)).reshape({q.size(), -1});
+        const at::Tensor written = at::mm(mixed, w_o.reshape({-1, c.d_model})).square().sum(1).sqrt().contiguous();
+        const at::Tensor mean = row.mean(0).contiguous();
+        for (std::int64_t j = 0; j < q.size(); ++j) {
+            out.attention(point.layer.value, j) = mean.data_ptr<double>()[j];
+            out.value_weighted(point.layer.value, j) = written.data_ptr<double>()[j];
+        }
+        return t;
+    };
+    const at::Tensor p =
+        prediction(q, q.tokens, {{"blocks.*.attn.hook_v", look}, {"blocks.*.attn.hook_pattern", look}}, cancel);
+    out.probability = p.select(0, q.target).item<double>();
+}
+
+/// Uniform in [0, n) without the library's own distributions, which differ between systems.
+std::int64_t below(std::mt19937_64& random, std::int64_t n) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
+}
+
+/// The position's weights in a random order, in every head on its own.
+at::Tensor shuffled(const at::Tensor& pattern, const Question& q, std::mt19937_64& random) {
+    const at::Tensor out = pattern.clone();
+    const std::int64_t keys = q.size();  // causal: the text ends at the position
+    for (std::int64_t h = 0; h < out.size(0); ++h) {
+        std::vector<std::int64_t> order(static_cast<std::size_t>(keys));
+        std::iota(order.begin(), order.end(), 0);
+        for (std::int64_t k = keys - 1; k > 0; --k)
+            std::swap(order[static_cast<std::size_t>(k)], order[static_cast<std::size_t>(below(random, k + 1))]);
+        const at::Tensor index = at::tensor(order, at::kLong).to(out.device());
+        out.select(0, h).select(0, q.position).copy_(pattern.select(0, h).select(0, q.position).index_select(0, index));
+    }
+    return out;
+}
+
+double quantile(const std::vector<double>& sorted, double share) {
+    const double at = share * static_cast<double>(sorted.size() - 1);
+    const auto low = static_cast<std::size_t>(at);
+    const std::size_t high = std::min(low + 1, sorted.size() - 1);
+    return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+void set_shuffles(LayerImportance& layer, const Question& q, std::int64_t number, const at::Tensor& usual,
+                  const ImportanceOptions& o, const CancelToken& cancel, const std::function<void()>& pass_done) {
+    layer.shuffled_low = layer.shuffled_median = layer.shuffled_high = kNaN;
+    if (o.permutations <= 0 || q.size() < 2) return;
+    // Each layer has its own stream, so that its numbers do not depend on which others were asked for.
+    std::mt19937_64 random(o.seed * 1000003ULL + static_cast<std::uint64_t>(number));
+    std::vector<double> distances;
+    for (std::int64_t n = 0; n < o.permutations; ++n) {
+        const auto shuffle = [&](HookPoint, const at::Tensor& pattern) { return shuffled(pattern, q, random); };
+        const std::string glob = name_of(HookPoint{Hook::pattern, Layer(number)});
+        const at::Tensor p = prediction(q, q.tokens, {{glob, shuffle}}, cancel);
+        distances.push_back(0.5 * (p - usual).abs().sum().item<double>());
+        pass_done();
+    }
+    std::sort(distances.begin(), distances.end());
+    layer.shuffled_low = quantile(distances, 0.1);
+    layer.shuffled_median = quantile(distances, 0.5);
+    layer.shuffled_high = quantile(distances, 0.9);
+}
+
+std::vector<double> magnitudes(std::vector<double> values) {
+    for (double& value : values) value = std::abs(value);
+    return values;
+}
+
+std::vector<double> row_of(const Eigen::MatrixXd& m, Eigen::Index row) {
+    const Eigen::VectorXd values = m.row(row);
+    return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+Importance importance(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
+                      Position position, const ImportanceOptions& o, const CancelToken& cancel,
+                      const Progress& progress) {
+    const model::ModelConfig& c = model.config();
+    Question q = question_of(model, tokenizer, encoding, position);
+    if (o.target && (*o.target < 0 || *o.target >= c.vocab_size))
+        throw Error({.problem = "There is no such target token in this model",
+                     .expected = "0 to " + std::to_string(c.vocab_size - 1),
+                     .found = std::to_string(*o.target)});
+    Importance out;
+    if (o.blank_out) out.neutral = neutral_id(model, tokenizer, o.neutral);
+    const std::int64_t passes =
+        2 + (o.blank_out ? q.size() : 0) + c.n_layers * std::max<std::int64_t>(0, o.permutations);
+    std::int64_t done = 0;
+    const auto pass_done = [&] {
+        if (progress) progress({"Asking what matters", "pass", ++done, passes});
+    };
+
+    const at::Tensor usual = prediction(q, q.tokens, {}, cancel);
+    q.target = o.target.value_or(usual.argmax().item<std::int64_t>());
+    out.position = position;
+    out.target = q.target;
+    out.masked = q.masked;
+    out.tokens = q.size();
+    set_attention(out, q, cancel);
+    pass_done();
+    set_gradients(out, q, cancel);
+    pass_done();
+
+    out.blank_out.assign(static_cast<std::size_t>(q.size()), kNaN);
+    for (std::int64_t j = 0; o.blank_out && j < q.size(); ++j) {
+        if (!(q.masked && j == q.position)) {
+            trace::TokenIds without = q.tokens;
+            without.ids[static_cast<std::size_t>(j)] = out.neutral;
+            out.blank_out[static_cast<std::size_t>(j)] =
+                out.probability - prediction(q, without, {}, cancel).select(0, q.target).item<double>();
+        }
+        pass_done();
+    }
+
+    const std::vector<double> gradient = magnitudes(out.gradient_x_input), blank = magnitudes(out.blank_out);
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        LayerImportance& layer = out.layers.emplace_back();
+        const std::vector<double> attention = row_of(out.attention, l), weighted = row_of(out.value_weighted, l);
+        const auto agreement = [](const std::vector<double>& a, const std::vector<double>& b) {
+            return Agreement{spearman(a, b), kendall(a, b)};
+        };
+        layer.attention_gradient = agreement(attention, gradient);
+        layer.attention_blank = agreement(attention, blank);
+        layer.weighted_gradient = agreement(weighted, gradient);
+        layer.weighted_blank = agreement(weighted, blank);
+        layer.largest_weight = *std::max_element(attention.begin(), attention.end());
+        set_shuffles(layer, q, l, usual, o, cancel, pass_done);
+    }
+    return out;
+}
+
+}  // namespace headlight::analyze

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `headlight analyze importance` and `headlight analyze attention-gradient`.
+#include "headlight/analyze/importance.h"
+
+#include "cli/analyze/analyses.h"
+#include "cli/result_file.h"
+#include "cli/run_text.h"
+#include "headlight/base/error.h"
+#include "headlight/text/single_token.h"
+
+namespace headlight::cli {
+namespace {
+
+struct Options {
+    ModelArgument model;
+    TextArguments text;
+    ComputeOptions compute;
+    ResultFile out;
+    std::int64_t position = 0;
+    std::string target, neutral, rows = "tokens";
+    bool no_blank_out = false;
+    analyze::ImportanceOptions options;
+};
+
+text::Encoding encoding_of(const Loaded& loaded) {
+    std::optional<std::string_view> pair;
+    if (!loaded.prompt.pair.empty()) pair = loaded.prompt.pair;
+    return loaded.tokenizer->encode(loaded.prompt.text, pair, loaded.prompt.add_special_tokens);
+}
+
+std::int64_t target_of(const Options& o, const Loaded& loaded, const text::Encoding& encoding) {
+    if (o.target != "next") return text::single_token(*loaded.tokenizer, o.target, loaded.model->config().vocab_size);
+    const std::int64_t at = o.position + (loaded.model->config().causal ? 1 : 0);
+    if (at < encoding.size()) return encoding.ids[static_cast<std::size_t>(at)];
+    throw Error({.problem = "No token comes after the last position, so there is no next one to ask about",
+                 .item = "--target next",
+                 .hint = "Name a token, or leave --target out for the model's own prediction"});
+}
+
+std::vector<std::pair<std::string, std::string>> facts(const Loaded& loaded, const Options& o,
+                                                       const analyze::Importance& r) {
+    auto list = facts_of(*loaded.model);
+    const auto label = [&](std::int64_t id) { return text::token_label(*loaded.tokenizer, id); };
+    list.emplace_back("dtype", o.compute.dtype);
+    list.emplace_back("text", loaded.prompt.text);
+    if (!loaded.prompt.pair.empty()) list.emplace_back("pair", loaded.prompt.pair);
+    list.emplace_back("position", std::to_string(r.position.value));
+    list.emplace_back("target_id", std::to_string(r.target));
+    list.emplace_back("target", label(r.target));
+    list.emplace_back("probability", std::to_string(r.probability));
+    list.emplace_back("position_is_masked", r.masked ? "true" : "false");
+    if (r.neutral >= 0) list.emplace_back("blanked_out_by", label(r.neutral));
+    list.emplace_back("permutations", std::to_string(o.options.permutations));
+    list.emplace_back("seed", std::to_string(o.options.seed));
+    return list;
+}
+
+void token_rows(Result& result, const analyze::Importance& r, const text::Encoding& encoding,
+                const text::Tokenizer& tokenizer) {
+    result.definitions = {{"gradient_x_input", "embedding times the gradient of the target's probability"},
+                          {"gradient_norm", "length of that gradient"},
+                          {"blank_out", "target's probability minus the one with this token replaced"},
+                          {"attention", "from the position, mean over heads and layers"},
+                          {"value_weighted", "|sum over heads of weight v W_O|, mean over layers"}};
+    result.table.columns = {"position",      "token_id",  "token",     "gradient_x_input",
+                            "gradient_norm", "blank_out", "attention", "value_weighted"};
+    for (std::int64_t j = 0; j < r.tokens; ++j) {
+        const auto at = static_cast<std::size_t>(j);
+        result.table.rows.push_back({j, encoding.ids[at], text::token_label(tokenizer, encoding.ids[at]),
+                                     r.gradient_x_input[at], r.gradient_norm[at], r.blank_out[at],
+                                     r.attention.col(j).mean(), r.value_weighted.col(j).mean()});
+    }
+    const auto array = [&](const char* name, const Eigen::MatrixXd& m) {
+        figure::NamedArray a{.name = name, .shape = {m.rows(), m.cols()}, .values = {}};
+        for (Eigen::Index l = 0; l < m.rows(); ++l)
+            for (Eigen::Index j = 0; j < m.cols(); ++j) a.values.push_back(static_cast<float>(m(l, j)));
+        result.arrays.push_back(std::move(a));
+    };
+    array("attention_by_layer", r.attention);
+    array("value_weighted_by_layer", r.value_weighted);
+    result.definitions.emplace_back("attention_by_layer", "[layer, token], NPZ only");
+    result.definitions.emplace_back("value_weighted_by_layer", "[layer, token], NPZ only");
+}
+
+void layer_rows(Result& result, const analyze::Importance& r) {
+    result.definitions = {
+        {"measure", "attention: mean over heads; value_weighted: |sum over heads of weight v W_O|"},
+        {"against", "|gradient x input| or |blank-out|"},
+        {"spearman", "rank correlation over the tokens"},
+        {"kendall", "tau-b over the tokens"},
+        {"shuffled_median", "total variation distance of the prediction after shuffling the layer's weights"}};
+    result.table.columns = {"layer",        "measure",         "against",       "spearman",      "kendall",
+                            "shuffled_low", "shuffled_median", "shuffled_high", "largest_weight"};
+    for (std::size_t l = 0; l < r.layers.size(); ++l) {
+        const analyze::LayerImportance& layer = r.layers[l];
+        const auto add = [&](const char* measure, const char* against, const analyze::Agreement& a) {
+            result.table.rows.push_back({static_cast<std::int64_t>(l), std::string(measure), std::string(against),
+                                         a.spearman, a.kendall, layer.shuffled_low, layer.shuffled_median,
+                                         layer.shuffled_high, layer.largest_weight});
+        };
+        add("attention", "gradient_x_input", layer.attention_gradient);
+        add("attention", "blank_out", layer.attention_blank);
+        add("value_weighted", "gradient_x_input", layer.weighted_gradient);
+        add("value_weighted", "blank_out", layer.weighted_blank);
+    }
+}
+
+int importance(const Options& o, const Console& console) {
+    o.out.check();
+    const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
+    const text::Encoding encoding = encoding_of(loaded);
+    analyze::ImportanceOptions options = o.options;
+    options.blank_out = !o.no_blank_out;
+    if (o.rows == "tokens") options.permutations = 0;  // nobody would see them
+    if (!o.target.empty()) options.target = target_of(o, loaded, encoding);
+    if (!o.neutral.empty())
+        options.neutral = text::single_token(*loaded.tokenizer, o.neutral, loaded.model->config().vocab_size);
+    const analyze::Importance r = analyze::importance(*loaded.model, *loaded.tokenizer, encoding, Position(o.position),
+                                                      options, loaded.cancel, console.progress());
+    console.clear_progress();
+    Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts(loaded, o, r)};
+    o.rows == "tokens" ? token_rows(result, r, encoding, *loaded.tokenizer) : layer_rows(result, r);
+    o.out.write(result, console);
+    return 0;
+}
+
+int attention_gradient(const Options& o, const Console& console) {
+    o.out.check();
+    const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
+    const analyze::AttentionGradient g = analyze::attention_gradient(
+        *loaded.model, *loaded.tokenizer, encoding_of(loaded), o.options.seed, loaded.cancel, console.progress());
+    console.clear_progress();
+    Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(*loaded.model)};
+    result.facts.emplace_back("text", loaded.prompt.text);
+    result.facts.emplace_back("loss", std::to_string(g.loss));
+    result.facts.emplace_back("predicted_tokens", std::to_string(g.predicted));
+    result.facts.emplace_back("seed", std::to_string(o.options.seed));
+    result.definitions = {{"keys", "first: position 0; special: other special tokens; punctuation: . and ,"},
+                          {"mean_abs_gradient", "mean of |d loss / d weight| over queries and keys of the group"},
+                          {"mean_weight", "mean softmax weight over the same pairs"}};
+    result.table.columns = {"layer", "head", "keys", "number_of_keys", "mean_abs_gradient", "mean_weight"};
+    for (Eigen::Index l = 0; l < g.gradient.front().rows(); ++l)
+        for (Eigen::Index h = 0; h < g.gradient.front().cols(); ++h)
+            for (std::size_t group = 0; group < g.groups.size(); ++group)
+                result.table.rows.push_back({static_cast<std::int64_t>(l), static_cast<std::int64_t>(h),
+                                             g.groups[group], g.group_tokens[group], g.gradient[group](l, h),
+                                             g.weight[group](l, h)});
+    o.out.write(result, console);
+    return 0;
+}
+
+}  // namespace
+
+Action define_analyze_importance(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<Options>();
+    CLI::App& app = *definition.app;
+    options->model.add(definition);
+    options->text.add(definition);
+    app.add_option("--position", options->position, "the token whose prediction is asked about, from 0")
+        ->required()
+        ->type_name("P");
+    app.add_option("--target", options->target,
+                   "the predicted token, by id or text; \"next\": the one in the text (default: the most probable one)")
+        ->type_name("ID|TEXT");
+    definition.add_choice("--rows", options->rows, {"tokens", "layers"},
+                          "a row a token, or a row a layer with correlations and the permutation test");
+    app.add_option("--blank", options->neutral,
+                   "what a token is replaced by (default: mask, unknown, padding or end token)")
+        ->type_name("ID|TEXT");
+    app.add_flag("--no-blank-out", options->no_blank_out, "leave out blank-out, which takes one pass a token");
+    app.add_option("--permutations", options->options.permutations,
+                   "shuffles of each layer's weights, with --rows layers")
+        ->capture_default_str()
+        ->type_name("N")
+        ->check(CLI::Range(std::int64_t{0}, std::int64_t{1000000}));
+    app.add_option("--seed", options->options.seed, "of the shuffles")->capture_default_str()->type_name("N");
+    options->out.add(definition);
+    options->compute.add(definition);
+    return [options, console = definition.console] { return importance(*options, *console); };
+}
+
+Action define_analyze_attention_gradient(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<Options>();
+    options->model.add(definition);
+    options->text.add(definition);
+    definition.app->add_option("--seed", options->options.seed, "which words of an encoder's text are masked")
+        ->capture_default_str()
+        ->type_name("N");
+    options->out.add(definition);
+    options->compute.add(definition);
+    return [options, console = definition.console] { return attention_gradient(*options, *console); };
+}
+
+}  // namespace headlight::cli

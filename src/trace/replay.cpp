@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/trace/replay.h"
+
+#include "headlight/base/error.h"
+#include "model/forward.h"
+#include "trace/memory.h"
+#include "trace/recorder.h"
+
+#include <cstdio>
+#include <set>
+
+namespace headlight::trace {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+void require_unembedding(const model::Model& model) {
+    if (model.config().has_unembedding) return;
+    throw Error({.problem = "This model has no unembedding: it gives no logits",
+                 .file = model.folder().string(),
+                 .hint = "Open a model with a language-model or masked-word head"});
+}
+
+/// Calls interventions, keeps the logits.
+class Replayer final : public model::Observer {
+public:
+    explicit Replayer(Hooked hooked) : hooked_(std::move(hooked)) {}
+    bool wants(HookPoint point) const override { return point.hook == Hook::logits || hooked_.contains(point); }
+    at::Tensor visit(HookPoint point, at::Tensor t) override {
+        if (const auto found = hooked_.find(point); found != hooked_.end())
+            for (const HookFn* fn : found->second) t = (*fn)(point, t);
+        if (point.hook == Hook::logits) logits = t;
+        return t;
+    }
+    at::Tensor logits;
+
+private:
+    Hooked hooked_;
+};
+
+/// Puts a tensor of its own in the place of each wanted one, so that its gradient can be read afterwards.
+class Differentiator final : public model::Observer {
+public:
+    explicit Differentiator(const std::vector<HookPoint>& of) : of_(of.begin(), of.end()) {}
+    bool wants(HookPoint point) const override {
+        return is_start(point) || point.hook == Hook::logits || of_.contains(point);
+    }
+    at::Tensor visit(HookPoint point, at::Tensor t) override {
+        if (is_start(point) || of_.contains(point)) {
+            // The pass starts with a tensor that needs a gradient, and so every later one does.
+            t = t.requires_grad() ? t.clone() : t.detach().clone().requires_grad_(true);
+            t.retain_grad();
+            if (of_.contains(point)) kept[point] = t;
+        }
+        if (point.hook == Hook::logits) logits = t;
+        return t;
+    }
+    std::map<HookPoint, at::Tensor> kept;
+    at::Tensor logits;
+
+private:
+    static bool is_start(HookPoint point) { return point.hook == Hook::embed; }
+    std::set<HookPoint> of_;
+};
+
+/// Everything that autograd keeps: about six tensors of pattern size and a dozen of the stream's a layer.
+void check_memory(const model::Model& model, std::int64_t tokens) {
+    const model::ModelConfig& c = model.config();
+    const double bytes = model.dtype() == model::ComputeType::float64 ? 8 : 4;
+    const double layer = 6.0 * static_cast<double>(c.n_heads * tokens * tokens) +
+                         static_cast<double>(tokens) * static_cast<double>(20 * c.d_model + 6 * c.d_mlp);
+    const double needed =
+        bytes * (static_cast<double>(c.n_layers) * layer + 3.0 * static_cast<double>(tokens * c.vocab_size));
+    const auto available = static_cast<double>(available_memory());
+    if (needed <= available) return;
+    const auto gigabytes = [](double n) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.1f GB", n / 1e9);
+        return std::string(text);
+    };
+    throw Error({.problem = "Not enough memory for gradients over " + std::to_string(tokens) + " tokens",
+                 .expected = "about " + gigabytes(needed),
+                 .found = gigabytes(available) + " free",
+                 .hint = "Shorten the text"});
+}
+
+}  // namespace
+
+TokenIds ids_of(const text::Encoding& encoding) {
+    return {encoding.ids, encoding.type_ids};
+}
+
+at::Tensor replay(const model::Model& model, const TokenIds& tokens, const std::vector<Intervention>& interventions,
+                  const CancelToken& cancel) {
+    require_unembedding(model);
+    const at::NoGradGuard no_grad;
+    Replayer replayer(resolve_interventions(model.config(), interventions));
+    model::forward(model, {tokens.ids, tokens.type_ids}, replayer, cancel, {});
+    return replayer.logits.to(at::kCPU);
+}
+
+Gradients gradients(const model::Model& model, const TokenIds& tokens, const std::vector<HookPoint>& of,
+                    const std::function<at::Tensor(const at::Tensor&)>& objective, const CancelToken& cancel,
+                    const Progress& progress) {
+    require_unembedding(model);
+    check_memory(model, static_cast<std::int64_t>(tokens.ids.size()));
+    const at::AutoGradMode with_gradients(true);
+    Differentiator differentiator(of);
+    model::forward(model, {tokens.ids, tokens.type_ids}, differentiator, cancel, progress);
+    const at::Tensor value = objective(differentiator.logits);
+    value.backward();
+    cancel.throw_if_cancelled();
+    Gradients out;
+    out.value = value.detach().to(at::kCPU).to(at::kDouble).item<double>();
+    for (const auto& [point, tensor] : differentiator.kept) {
+        const at::Tensor gradient = tensor.grad();
+        out.values[point] = tensor.detach().to(at::kCPU);
+        // What the objective does not depend on has no gradient at all.
+        out.gradients[point] = gradient.defined() ? gradient.detach().to(at::kCPU) : at::zeros_like(out.values[point]);
+    }
+    return out;
+}
+
+}  // namespace headlight::trace

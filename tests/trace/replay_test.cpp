@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Gradients against central finite differences in float64, and passes beside the trace against the run.
+#include "headlight/trace/replay.h"
+
+#include "headlight/base/error.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace headlight::trace {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+std::vector<std::filesystem::path> folders() {
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models"))
+        if (std::filesystem::exists(entry.path() / "config.json")) found.push_back(entry.path());
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+TokenIds some_ids(const model::Model& model) {
+    TokenIds tokens;
+    for (std::int64_t i = 0; i < 9; ++i) tokens.ids.push_back((7 * i * i + 3 * i + 5) % model.config().vocab_size);
+    return tokens;
+}
+
+/// A curved function of all logits, so that no gradient is 0 by accident.
+at::Tensor objective(const at::Tensor& logits) {
+    const at::Tensor p = at::log_softmax(logits.to(at::kDouble), 1);
+    return p.select(1, 3).sum() + 0.3 * p.select(0, p.size(0) - 1).select(0, 11);
+}
+
+class EveryFamilyReplay : public testing::TestWithParam<std::filesystem::path> {
+protected:
+    static std::shared_ptr<const model::Model> load(model::ComputeType type) {
+        return model::Model::load(GetParam(), {.dtype = type});
+    }
+};
+
+TEST_P(EveryFamilyReplay, GradientsAreFiniteDifferences) {
+    const auto model = load(model::ComputeType::float64);
+    if (!model->config().has_unembedding) {
+        EXPECT_THROW(gradients(*model, some_ids(*model), {}, objective), Error);
+        return;
+    }
+    const TokenIds tokens = some_ids(*model);
+    const std::int64_t last = model->config().n_layers - 1;
+    std::vector<HookPoint> points = {{Hook::embed, Layer(0)}};
+    for (const Layer layer : {Layer(0), Layer(last)})
+        for (const Hook hook : {Hook::pattern, Hook::attn_scores, Hook::z, Hook::result, Hook::mlp_pre, Hook::mlp_out, Hook::resid_mid, Hook::v})
+            points.push_back({hook, layer});
+    for (const HookPoint point : points) {
+        SCOPED_TRACE(name_of(point));
+        const Gradients g = gradients(*model, tokens, {point}, objective);
+        const at::Tensor gradient = g.gradients.at(point), value = g.values.at(point);
+        ASSERT_EQ(gradient.sizes(), value.sizes());
+        EXPECT_GT(gradient.abs().max().item<double>(), 0);
+        const double scale = gradient.abs().max().item<double>();
+        const std::int64_t n = gradient.numel();
+        for (const std::int64_t at : {std::int64_t{0}, n / 3, n / 2, 2 * n / 3 + 1, n - 1}) {
+            if (!std::isfinite(value.reshape(-1)[at].item<double>())) continue;  // a key that may not be seen
+            constexpr double step = 1e-5;
+            const auto objective_with = [&](double by) {
+                const auto nudge = [&](HookPoint, const at::Tensor& t) {
+                    at::Tensor changed = t.contiguous().clone();
+                    changed.view(-1)[at] += by;
+                    return changed;
+                };
+                return objective(replay(*model, tokens, {{name_of(point), nudge}})).item<double>();
+            };
+            const double difference = (objective_with(step) - objective_with(-step)) / (2 * step);
+            EXPECT_NEAR(gradient.reshape(-1)[at].item<double>(), difference, 1e-6 * std::max(1.0, scale)) << at;
+        }
+    }
+}
+
+TEST_P(EveryFamilyReplay, TheRecordedPassIsThePass) {
+    for (const auto type : {model::ComputeType::float32, model::ComputeType::float64}) {
+        const auto model = load(type);
+        if (!model->config().has_unembedding) continue;
+        const TokenIds tokens = some_ids(*model);
+        at::Tensor recorded;
+        const Gradients g = gradients(*model, tokens, {{Hook::pattern, Layer(1)}}, [&](const at::Tensor& logits) {
+            recorded = logits.detach();
+            return objective(logits);
+        });
+        at::Tensor pattern;
+        const auto look = [&](HookPoint, const at::Tensor& t) { return pattern = t; };
+        const at::Tensor usual = replay(*model, tokens, {{"blocks.1.attn.hook_pattern", look}});
+        const double size = usual.abs().max().item<double>();
+        EXPECT_LT((recorded - usual).abs().max().item<double>(), 1e-6 * std::max(1.0, size) * (type == model::ComputeType::float32 ? 10 : 1e-6));
+        EXPECT_LT((g.values.at({Hook::pattern, Layer(1)}) - pattern).abs().max().item<double>(), 1e-6);
+        EXPECT_NEAR(g.value, objective(usual).item<double>(), 1e-4 * std::max(1.0, std::abs(g.value)));
+        // Nothing of it stays: the next pass is the usual one bit for bit.
+        EXPECT_TRUE(at::equal(replay(*model, tokens), usual));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyReplay, testing::ValuesIn(folders()), [](const auto& info) {
+    std::string name = info.param.filename();
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+});
+
+TEST(Replay, IsTheRun) {
+    const auto folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
+    const auto model = model::Model::load(folder);
+    const auto run_of = run(model, text::Tokenizer::load(folder), {.text = "The doctor asked the nurse to wait."});
+    EXPECT_TRUE(at::equal(replay(*model, ids_of(run_of->encoding())), tensor(*run_of, {Hook::logits, Layer(0)})));
+    CancelToken cancel;
+    cancel.cancel();
+    EXPECT_THROW(replay(*model, ids_of(run_of->encoding()), {}, cancel), Cancelled);
+    EXPECT_THROW(gradients(*model, ids_of(run_of->encoding()), {}, objective, cancel), Cancelled);
+}
+
+}  // namespace
+}  // namespace headlight::trace
