@@ -251,8 +251,8 @@ TEST_P(EveryFamilyCircuit, CompositionIsTheFrobeniusNormOfTheProduct) {
         }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyCircuit, testing::ValuesIn(model_folders()), [](const auto& info) {
-    std::string name = info.param.filename();
+INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyCircuit, testing::ValuesIn(model_folders()), [](const auto& each) {
+    std::string name = each.param.filename();
     std::replace_if(name.begin(), name.end(), [](char ch) { return !std::isalnum(static_cast<unsigned char>(ch)); }, '_');
     return name;
 });

@@ -158,8 +158,8 @@ INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyImportance, testing::ValuesIn([] {
                              folders.erase(folders.begin());  // the built-in model has its golden
                              return folders;
                          }()),
-                         [](const auto& info) {
-                             std::string name = info.param.filename();
+                         [](const auto& each) {
+                             std::string name = each.param.filename();
                              std::replace(name.begin(), name.end(), '-', '_');
                              return name;
                          });

@@ -101,8 +101,8 @@ TEST_P(EveryFamilyReplay, TheRecordedPassIsThePass) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyReplay, testing::ValuesIn(folders()), [](const auto& info) {
-    std::string name = info.param.filename();
+INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyReplay, testing::ValuesIn(folders()), [](const auto& each) {
+    std::string name = each.param.filename();
     std::replace(name.begin(), name.end(), '-', '_');
     return name;
 });

@@ -20,10 +20,10 @@ namespace headlight::analyze {
 
 struct ImportanceOptions {
     /// The predicted token whose probability is asked about. Empty: the model's most probable one.
-    std::optional<std::int64_t> target;
+    std::optional<std::int64_t> target{};
     /// What a token is replaced by to blank it out. Empty: the tokenizer's mask, else its unknown, padding or end
     /// token.
-    std::optional<std::int64_t> neutral;
+    std::optional<std::int64_t> neutral{};
     bool blank_out = true;            ///< one pass a token
     std::int64_t permutations = 100;  ///< passes a layer; 0: no permutation test
     std::uint64_t seed = 0;
