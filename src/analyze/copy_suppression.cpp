@@ -53,38 +53,35 @@ at::Tensor predicted_ranks(const trace::Trace& trace, Layer layer, const CancelT
     return ranks;
 }
 
-/// One head's result vectors: values [source, d_head] and W_O [d_head, d_model] in float64.
+/// What a head can write for each source, and what it wrote at each destination; float64.
 struct HeadParts {
-    at::Tensor values, w_o;
-    at::Tensor update;  ///< z W_O [destination, d_model]
+    at::Tensor written;  ///< v W_O [source, d_model]
+    at::Tensor update;   ///< z W_O [destination, d_model]
     HeadParts(const trace::Trace& trace, HeadId id) {
-        values = head_values(trace, id).to(at::kCPU).to(at::kDouble);
-        w_o = trace::attention_weights(*trace.model(), id.layer)
-                  .w_o.select(0, id.head.value)
-                  .to(at::kCPU)
-                  .to(at::kDouble);
-        const at::Tensor z = trace::tensor(trace, {Hook::z, id.layer}).select(1, id.head.value).to(at::kDouble);
-        update = at::mm(z, w_o);
+        const at::Tensor w_o = trace::attention_weights(*trace.model(), id.layer)
+                                   .w_o.select(0, id.head.value)
+                                   .to(at::kCPU)
+                                   .to(at::kDouble);
+        written = at::mm(head_values(trace, id).to(at::kCPU).to(at::kDouble), w_o);
+        update = at::mm(trace::tensor(trace, {Hook::z, id.layer}).select(1, id.head.value).to(at::kDouble), w_o);
     }
 };
 
-/// The final norm as the run had it: direct effects are x through_norm . W_U.
+/// The final norm as the run had it: what is written at d adds through_norm(x) / scale(d) . W_U to the logits.
 class DirectPath {
 public:
-    explicit DirectPath(const trace::Trace& trace) : trace_(trace) {
-        scale_ = trace::tensor(trace, {Hook::ln_final_scale, Layer(0)}).to(at::kDouble);
+    explicit DirectPath(const trace::Trace& trace) : centred_(trace.config().norm == model::Norm::layer_norm) {
+        scale_ = trace::tensor(trace, {Hook::ln_final_scale, Layer(0)}).to(at::kDouble).reshape(-1).contiguous();
         gain_ = trace::final_norm(*trace.model()).gain.to(at::kCPU).to(at::kDouble);
         w_u_ = trace::unembed(*trace.model()).to(at::kCPU);
     }
-    /// What vectors [n, d_model] written at these destinations become in front of W_U.
-    at::Tensor normed(const at::Tensor& x, const at::Tensor& destinations) const {
-        const at::Tensor centred = trace_.config().norm == model::Norm::layer_norm ? x - x.mean(1, true) : x;
-        return centred / scale_.index_select(0, destinations) * gain_;
-    }
+    at::Tensor through_norm(const at::Tensor& x) const { return (centred_ ? x - x.mean(1, true) : x) * gain_; }
+    double scale(std::int64_t destination) const { return scale_.data_ptr<double>()[destination]; }
+    const at::Tensor& scale() const { return scale_; }
     const at::Tensor& w_u() const { return w_u_; }
 
 private:
-    const trace::Trace& trace_;
+    bool centred_;
     at::Tensor scale_, gain_, w_u_;
 };
 
@@ -105,11 +102,13 @@ void set_effects(std::vector<SuppressedPair>& pairs, const trace::Trace& trace, 
                  const at::Tensor& predicted, const CancelToken& cancel) {
     const HeadParts head(trace, id);
     const auto& ids = trace.encoding().ids;
-    const auto at = [&](const at::Tensor& t, std::int64_t r, std::int64_t c) {
-        return t.data_ptr<float>()[r * t.size(1) + c];
-    };
+    const std::int64_t n = trace.tokens(), vocab = path.w_u().size(1);
+    // What a whole value adds to the logit of its own token, but for the scale of the destination.
+    const at::Tensor columns = path.w_u().index_select(1, text_ids(trace)).t().to(at::kDouble);
+    const at::Tensor own_effects = (path.through_norm(head.written) * columns).sum(1).contiguous();
+    const std::int64_t* ranks = predicted.data_ptr<std::int64_t>();
     // Pairs come by destination: one row of direct logits for each.
-    const std::int64_t vocab = path.w_u().size(1), block = std::max<std::int64_t>(1, (16 << 20) / vocab);
+    const std::int64_t block = std::max<std::int64_t>(1, (16 << 20) / vocab);
     for (std::size_t begin = 0; begin < pairs.size();) {
         cancel.throw_if_cancelled();
         std::vector<std::int64_t> destinations;
@@ -121,27 +120,20 @@ void set_effects(std::vector<SuppressedPair>& pairs, const trace::Trace& trace, 
             destinations.push_back(d);
         }
         const at::Tensor rows = at::tensor(destinations, at::kLong);
-        const at::Tensor logits =
-            at::mm(path.normed(head.update.index_select(0, rows), rows).to(path.w_u().scalar_type()), path.w_u())
-                .to(at::kFloat)
-                .contiguous();
-        std::size_t row = 0;
+        const at::Tensor vectors =
+            path.through_norm(head.update.index_select(0, rows)) / path.scale().index_select(0, rows).unsqueeze(1);
+        const at::Tensor logits = at::mm(vectors.to(path.w_u().scalar_type()), path.w_u()).to(at::kFloat).contiguous();
+        const float* row = logits.data_ptr<float>();
+        std::size_t at = 0;
         for (; begin < end; ++begin) {
             SuppressedPair& pair = pairs[begin];
             const std::int64_t d = pair.destination.value, s = pair.source.value;
-            while (destinations[row] != d) ++row;
-            const std::int64_t token = ids[static_cast<std::size_t>(s)];
-            const float own = at(logits, static_cast<std::int64_t>(row), token);
-            const float* all = logits.data_ptr<float>() + static_cast<std::int64_t>(row) * vocab;
+            for (; destinations[at] != d; ++at) row += vocab;
+            const float own = row[ids[static_cast<std::size_t>(s)]];
             pair.logit_change = own;
-            pair.rank = std::count_if(all, all + vocab, [own](float v) { return v < own; });
-            pair.predicted_rank = predicted[d][s].item<std::int64_t>();
-            const at::Tensor written = at::mm(head.values.narrow(0, s, 1), head.w_o) * pair.attention;
-            const at::Tensor here = at::tensor(std::vector<std::int64_t>{d}, at::kLong);
-            pair.pair_logit_change =
-                (path.normed(written, here).select(0, 0) * path.w_u().select(1, token).to(at::kDouble))
-                    .sum()
-                    .item<double>();
+            pair.rank = std::count_if(row, row + vocab, [own](float v) { return v < own; });
+            pair.predicted_rank = ranks[d * n + s];
+            pair.pair_logit_change = pair.attention * own_effects.data_ptr<double>()[s] / path.scale(d);
         }
     }
 }
@@ -154,7 +146,7 @@ at::Tensor preserved(const trace::Trace& trace, HeadId id, const HeadParts& head
                                                                                                            // d_model]
     const at::Tensor sizes = unembedded.square().sum(1).clamp_min(std::numeric_limits<double>::min());
     // (v_s W_O) . u_s / |u_s|^2: the projection of a whole value, to be weighted by attention.
-    const at::Tensor share = ((at::mm(head.values, head.w_o) * unembedded).sum(1) / sizes).contiguous();
+    const at::Tensor share = ((head.written * unembedded).sum(1) / sizes).contiguous();
     const double* along = share.data_ptr<double>();
     const at::Tensor ranks = predicted.contiguous();
     const std::int64_t n = trace.tokens();

@@ -72,12 +72,12 @@ std::int64_t neutral_id(const model::Model& model, const text::Tokenizer& tokeni
 }
 
 void set_gradients(Importance& out, const Question& q, const CancelToken& cancel) {
-    const HookPoint embed{Hook::embed, Layer(0)};
+    const HookPoint input{out.input == InputVectors::stream ? Hook::resid_pre : Hook::embed, Layer(0)};
     const auto probability = [&](const at::Tensor& logits) {
         return at::softmax(logits.select(0, q.position), 0).select(0, q.target);
     };
-    const trace::Gradients g = trace::gradients(q.model, q.tokens, {embed}, probability, cancel);
-    const at::Tensor x = g.values.at(embed).to(at::kDouble), dx = g.gradients.at(embed).to(at::kDouble);
+    const trace::Gradients g = trace::gradients(q.model, q.tokens, {input}, probability, cancel);
+    const at::Tensor x = g.values.at(input).to(at::kDouble), dx = g.gradients.at(input).to(at::kDouble);
     const at::Tensor product = (x * dx).sum(1).contiguous(), norm = dx.square().sum(1).sqrt().contiguous();
     out.gradient_x_input.assign(product.data_ptr<double>(), product.data_ptr<double>() + q.size());
     out.gradient_norm.assign(norm.data_ptr<double>(), norm.data_ptr<double>() + q.size());
@@ -193,6 +193,8 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
     out.position = position;
     out.target = q.target;
     out.masked = q.masked;
+    out.input = o.input;
+    if (out.input == InputVectors::automatic) out.input = c.embed_norm ? InputVectors::stream : InputVectors::embedding;
     out.tokens = q.size();
     set_attention(out, q, cancel);
     pass_done();

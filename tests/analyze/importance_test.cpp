@@ -61,6 +61,7 @@ TEST_P(EveryFamilyImportance, GradientBlankOutAndAttentionAreThoseOfTheModel) {
     }
     ASSERT_EQ(r.tokens, static_cast<std::int64_t>(tokens.ids.size()));
     EXPECT_EQ(r.masked, !causal && tokenizer->mask_id().has_value());
+    EXPECT_EQ(r.input, model->config().embed_norm ? InputVectors::stream : InputVectors::embedding);
     const double p = probability(*model, tokens, at, r.target);
     EXPECT_NEAR(r.probability, p, 1e-12);
     for (std::int64_t j = 0; j < r.tokens; ++j) {
@@ -73,7 +74,8 @@ TEST_P(EveryFamilyImportance, GradientBlankOutAndAttentionAreThoseOfTheModel) {
                 changed[j] *= 1 + by;
                 return changed;
             };
-            return probability(*model, tokens, at, r.target, {{"hook_embed", change}});
+            const bool stream = r.input == InputVectors::stream;
+            return probability(*model, tokens, at, r.target, {{stream ? "blocks.0.hook_resid_pre" : "hook_embed", change}});
         };
         EXPECT_NEAR(r.gradient_x_input[index], (scaled(step) - scaled(-step)) / (2 * step), 1e-7) << j;
         TokenIds without = tokens;
@@ -163,6 +165,18 @@ INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyImportance, testing::ValuesIn([] {
                              std::replace(name.begin(), name.end(), '-', '_');
                              return name;
                          });
+
+TEST(Importance, ANormBehindTheEmbeddingTakesOutItsLength) {
+    const TracePtr trace = built_in(doctor);
+    const auto largest = [&](InputVectors input) {
+        const Importance r = importance(*trace->model(), *trace->tokenizer(), trace->encoding(), Position(13),
+                                        {.input = input, .blank_out = false, .permutations = 0});
+        double most = 0;
+        for (const double v : r.gradient_x_input) most = std::max(most, std::abs(v));
+        return most;
+    };
+    EXPECT_LT(largest(InputVectors::embedding), 1e-3 * largest(InputVectors::stream)) << "why it is not the default here";
+}
 
 TEST(Importance, SameSeedSameShuffles) {
     const TracePtr trace = built_in(doctor);

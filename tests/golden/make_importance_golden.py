@@ -37,8 +37,13 @@ def importance(model, tokenizer, text, position):
         out = model(torch.tensor([part]), output_attentions=True)
     p = torch.softmax(out.logits[0, -1], -1)
     target = int(p.argmax())
-    x = model.get_input_embeddings()(torch.tensor([part])).detach().requires_grad_(True)
-    torch.softmax(model(inputs_embeds=x).logits[0, -1], -1)[target].backward()
+    # Behind BLOOM's embedding norm; Llama has none.
+    start = model.transformer.word_embeddings_layernorm if model.config.model_type == "bloom" else model.get_input_embeddings()
+    kept = []
+    handle = start.register_forward_hook(lambda module, args, out: kept.append(out.detach().requires_grad_(True)) or kept[-1])
+    torch.softmax(model(torch.tensor([part])).logits[0, -1], -1)[target].backward()
+    handle.remove()
+    x = kept[0]
     product = (x * x.grad).sum(-1)[0]
     unknown = tokenizer.token_to_id("<unk>")
     blank = [float(p[target]) - probability(model, part[:j] + [unknown] + part[j + 1:], position, target) for j in range(len(part))]

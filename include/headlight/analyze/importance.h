@@ -18,12 +18,20 @@
 
 namespace headlight::analyze {
 
+/// Which vectors x_j gradient x input is about.
+enum class InputVectors {
+    automatic,  ///< the stream where a norm follows the embedding, else the embedding
+    embedding,  ///< rows of W_E. Behind them a norm takes out each row's length (BLOOM), so that x . dp/dx is about 0
+    stream      ///< what enters the first layer: behind that norm, with positions
+};
+
 struct ImportanceOptions {
     /// The predicted token whose probability is asked about. Empty: the model's most probable one.
     std::optional<std::int64_t> target{};
     /// What a token is replaced by to blank it out. Empty: the tokenizer's mask, else its unknown, padding or end
     /// token.
     std::optional<std::int64_t> neutral{};
+    InputVectors input = InputVectors::automatic;
     bool blank_out = true;            ///< one pass a token
     std::int64_t permutations = 100;  ///< passes a layer; 0: no permutation test
     std::uint64_t seed = 0;
@@ -48,13 +56,13 @@ struct LayerImportance {
 struct Importance {
     Position position;
     std::int64_t target = 0;
-    double probability = 0;     ///< of the target at the position
-    bool masked = false;        ///< the position was read as the mask token (encoders)
-    std::int64_t neutral = -1;  ///< what tokens were replaced by; -1 without blank-out
-    std::int64_t tokens = 0;    ///< of the text that was read: up to the position in causal models
-    /// [tokens], all for the probability p of the target. gradient_x_input: x_j . dp/dx_j with x_j the token's
-    /// embedding; gradient_norm: |dp/dx_j|; blank_out: p - p without the token (NaN for the position that is masked
-    /// anyway).
+    double probability = 0;                        ///< of the target at the position
+    InputVectors input = InputVectors::embedding;  ///< never automatic
+    bool masked = false;                           ///< the position was read as the mask token (encoders)
+    std::int64_t neutral = -1;                     ///< what tokens were replaced by; -1 without blank-out
+    std::int64_t tokens = 0;                       ///< of the text that was read: up to the position in causal models
+    /// [tokens], all for the probability p of the target. gradient_x_input: x_j . dp/dx_j; gradient_norm: |dp/dx_j|;
+    /// blank_out: p - p without the token (NaN for the position that is masked anyway).
     std::vector<double> gradient_x_input, gradient_norm, blank_out;
     Eigen::MatrixXd attention;       ///< [layer, token] of the position, mean over heads
     Eigen::MatrixXd value_weighted;  ///< [layer, token] |sum_h a_ij v_j W_O^h|

@@ -17,7 +17,7 @@ struct Options {
     ComputeOptions compute;
     ResultFile out;
     std::int64_t position = 0;
-    std::string target, neutral, rows = "tokens";
+    std::string target, neutral, rows = "tokens", input = "auto";
     bool no_blank_out = false;
     analyze::ImportanceOptions options;
 };
@@ -48,6 +48,7 @@ std::vector<std::pair<std::string, std::string>> facts(const Loaded& loaded, con
     list.emplace_back("target_id", std::to_string(r.target));
     list.emplace_back("target", label(r.target));
     list.emplace_back("probability", std::to_string(r.probability));
+    list.emplace_back("input", r.input == analyze::InputVectors::stream ? "stream" : "embedding");
     list.emplace_back("position_is_masked", r.masked ? "true" : "false");
     if (r.neutral >= 0) list.emplace_back("blanked_out_by", label(r.neutral));
     list.emplace_back("permutations", std::to_string(o.options.permutations));
@@ -57,7 +58,7 @@ std::vector<std::pair<std::string, std::string>> facts(const Loaded& loaded, con
 
 void token_rows(Result& result, const analyze::Importance& r, const text::Encoding& encoding,
                 const text::Tokenizer& tokenizer) {
-    result.definitions = {{"gradient_x_input", "embedding times the gradient of the target's probability"},
+    result.definitions = {{"gradient_x_input", "a token's vector times the gradient of the target's probability"},
                           {"gradient_norm", "length of that gradient"},
                           {"blank_out", "target's probability minus the one with this token replaced"},
                           {"attention", "from the position, mean over heads and layers"},
@@ -112,6 +113,9 @@ int importance(const Options& o, const Console& console) {
     analyze::ImportanceOptions options = o.options;
     options.blank_out = !o.no_blank_out;
     if (o.rows == "tokens") options.permutations = 0;  // nobody would see them
+    options.input = o.input == "stream"      ? analyze::InputVectors::stream
+                    : o.input == "embedding" ? analyze::InputVectors::embedding
+                                             : analyze::InputVectors::automatic;
     if (!o.target.empty()) options.target = target_of(o, loaded, encoding);
     if (!o.neutral.empty())
         options.neutral = text::single_token(*loaded.tokenizer, o.neutral, loaded.model->config().vocab_size);
@@ -164,6 +168,8 @@ Action define_analyze_importance(Definition& definition, const Frontend&) {
         ->type_name("ID|TEXT");
     definition.add_choice("--rows", options->rows, {"tokens", "layers"},
                           "a row a token, or a row a layer with correlations and the permutation test");
+    definition.add_choice("--input", options->input, {"auto", "embedding", "stream"},
+                          "vectors of gradient x input; auto: the stream where a norm follows the embedding");
     app.add_option("--blank", options->neutral,
                    "what a token is replaced by (default: mask, unknown, padding or end token)")
         ->type_name("ID|TEXT");
