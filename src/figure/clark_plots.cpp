@@ -35,7 +35,7 @@ const Eigen::MatrixXd* first_of(const HeadTable& table, const std::vector<std::s
 }
 
 void add_dots(plot::Panel& panel, const Eigen::MatrixXd& values, const QString& name, Color::Role color, bool means,
-              const QString& unit) {
+              const QString& unit, double aside = 0) {
     Series dots, line;
     dots.name = name;
     dots.color = line.color = {color};
@@ -45,12 +45,12 @@ void add_dots(plot::Panel& panel, const Eigen::MatrixXd& values, const QString& 
         double sum = 0;
         int n = 0;
         for (Eigen::Index h = 0; h < values.cols(); ++h) {
-            dots.x.push_back(static_cast<double>(l));
+            dots.x.push_back(static_cast<double>(l) + aside);
             dots.y.push_back(values(l, h));
             dots.heads.push_back({Layer(l), Head(h)});
             if (std::isfinite(values(l, h))) sum += values(l, h), ++n;
         }
-        line.x.push_back(static_cast<double>(l));
+        line.x.push_back(static_cast<double>(l) + aside);
         line.y.push_back(n ? sum / n : nan);
     }
     const auto heads = dots.heads;
@@ -94,7 +94,7 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table) {
         {"kinds of tokens",
          {{{"share_cls", "share_first"}, "first token", Role::clark_red},
           {{"share_sep", "share_special"}, "special tokens", Role::clark_blue},
-          {{"share_punctuation"}, ". or ,", Role::clark_purple}}},
+          {{"share_punctuation"}, "punctuation", Role::clark_purple}}},
         {"to [SEP]",
          {{{"other_to_sep", "share_other_to_sep"}, "other → [SEP]", Role::clark_sea},
           {{"sep_to_sep", "share_sep_to_sep"}, "[SEP] → [SEP]", Role::clark_green}}},
@@ -108,16 +108,18 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table) {
     out.view = "clark-kinds";
     out.title = QStringLiteral("Average attention to kinds of tokens");
     out.subtitle = QStringLiteral("one dot a head, lines are layer means");
-    out.focus_fades = false;
+    out.focus_fades = out.focus_in_files = false;
     out.columns = {"layer", "head", "kind", "average_attention"};
     QStringList missing;
     for (const Group& group : groups) {
         plot::Panel panel = layer_panel(*table, QString::fromUtf8(group.title), QStringLiteral("avg. attention"));
-        panel.y.high = 1;
-        for (const Kind& kind : group.kinds) {
+        for (std::size_t k = 0; k < group.kinds.size(); ++k) {
+            const Kind& kind = group.kinds[k];
             const QString name = QString::fromUtf8(kind.name);
+            // A little beside each other: the first token may be the only special one, and then the dots are the same.
+            const double aside = 0.14 * (static_cast<double>(k) - static_cast<double>(group.kinds.size() - 1) / 2);
             if (const auto* values = first_of(*table, kind.ids))
-                add_dots(panel, *values, name, kind.color, group.means, {});
+                add_dots(panel, *values, name, kind.color, group.means, {}, aside);
             else
                 missing << name;
         }
@@ -148,7 +150,7 @@ std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, do
     out.view = "clark-entropy";
     out.title = QStringLiteral("Entropy of heads by layer");
     out.subtitle = QStringLiteral("one dot a head, the line is the layer mean");
-    out.focus_fades = false;
+    out.focus_fades = out.focus_in_files = false;
     out.columns = {"layer", "head", "kind", "entropy_nats"};
     const auto add = [&](const std::vector<std::string>& ids, const char* title, bool baseline) {
         const auto* values = first_of(*table, ids);

@@ -223,8 +223,10 @@ PlotData focus_shares_plot(const analyze::FocusShares& from, int figure) {
     const auto data = std::make_shared<const analyze::FocusShares>(from);
     PlotData out;
     out.view = "focus-" + std::to_string(figure);
-    const QString title = text(data->title);
-    out.title = title.left(1).toUpper() + title.mid(1);
+    constexpr const char* titles[] = {"Largest weight on itself", "Largest weight on the first token",
+                                      "Largest minus second weight"};
+    out.title = QLatin1String(titles[figure - 4]);
+    out.focus_fades = false;
     out.subtitle = QStringLiteral("%1 queries%2 · one line a rank, one dot a head")
                        .arg(draw::count_text(data->queries),
                             data->include_first_row ? QStringLiteral(", the first one too") : QString());
@@ -450,6 +452,7 @@ PlotData focus_tokens_plot(const analyze::FocusUpdates& from, const TokenLabels&
     const auto data = std::make_shared<const analyze::FocusUpdates>(from);
     const auto names = std::make_shared<const TokenLabels>(labels);
     PlotData out = update_plot(from, 10, "Magnitude over the text");
+    out.focus_fades = false;  // all heads mixed: the colours are what there is to see
     out.description =
         QStringLiteral(
             "One dot for what one head adds at one token, over the tokens' places, all heads of the layer mixed. "

@@ -82,7 +82,7 @@ std::unique_ptr<Figure> head_scatter(std::shared_ptr<const HeadTable> table, con
     plot::PlotData out;
     out.view = "head-scatter";
     out.title = QStringLiteral("Heads by %1 and %2").arg(x.title, y.title);
-    out.focus_fades = false;
+    out.focus_fades = out.focus_in_files = false;
     out.columns = {"layer", "head", x.id, y.id};
     plot::Panel panel;
     panel.x.label = x.label(), panel.y.label = y.label();

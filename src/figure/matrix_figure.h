@@ -49,8 +49,7 @@ private:
 
     void paint_header(const Frame&) const;
     void paint_legend(const Frame&) const;
-    /// Names of the marks along a line that begins at (left, y); returns where they end.
-    double paint_mark_names(const Frame&, double left, double y) const;
+    void paint_mark_names(const Frame&, double left, double y) const;
     QColor mark_color(const Frame&, std::size_t row) const;
     std::array<QRgb, 256> colors(const Frame&) const;
     void paint_panel(const Frame&, const Panel&) const;

@@ -344,16 +344,21 @@ QColor MatrixFigure::mark_color(const Frame& f, std::size_t row) const {
     return f.theme().dark ? kind.dark : kind.light;
 }
 
-double MatrixFigure::paint_mark_names(const Frame& f, double left, double y) const {
+void MatrixFigure::paint_mark_names(const Frame& f, double left, double y) const {
     const QFont font = ui_font(12);
-    draw::text(f.painter, {left, y}, QStringLiteral("row's largest on"), font, f.theme().muted);
-    left += draw::text_width(QStringLiteral("row's largest on"), font) + 10;
+    const QString lead = QStringLiteral("row's largest on");
+    const double lead_width = draw::text_width(lead, font) + 10;
+    double names = 0;
+    for (const auto& kind : data_.marks->kinds) names += 15 + draw::text_width(kind.name, font) + 12;
+    if (lead_width + names <= f.view.width() - 2 * MatrixLayout::margin) {
+        draw::text(f.painter, {left, y}, lead, font, f.theme().muted);
+        left += lead_width;
+    }
     for (const auto& kind : data_.marks->kinds) {
         draw::box(f.painter, QRectF(left, y - 9, 9, 9), 0, {}, f.theme().dark ? kind.dark : kind.light, 2);
         draw::text(f.painter, {left + 15, y}, kind.name, font, f.theme().muted);
         left += 15 + draw::text_width(kind.name, font) + 12;
     }
-    return left;
 }
 
 void MatrixFigure::paint_legend(const Frame& f) const {

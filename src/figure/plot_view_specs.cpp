@@ -62,25 +62,24 @@ FocusFigureOptions focus_options(const ViewState& state, int figure) {
 
 struct FocusRow {
     const char* title;
-    ViewNeeds needs;
     std::vector<ViewOption> options;
     bool quick = false;
 };
 
 std::vector<ViewSpec> focus_specs() {
-    const ViewNeeds of_head{.focus = true}, of_layer{.layer = true}, of_none;
+    const ViewNeeds needs{.focus = true};  // the head that stands out in all of them
     const std::array<FocusRow, 11> rows{{
-        {"Focus", of_head, {sort_idx, five_terms, absolute, probability, first_row, literal, log_magnitude, bins}},
-        {"1  Scores and their maxima", of_head, {probability}},
-        {"2  Terms of the score", of_head, {sort_idx, five_terms, absolute}},
-        {"3  Bias against position", of_head, {}, true},
-        {"4  Largest weight on itself", of_none, {first_row}, true},
-        {"5  Largest weight on the first token", of_none, {first_row}, true},
-        {"6  Largest minus second weight", of_none, {first_row}, true},
-        {"7  Magnitudes of updates", of_layer, {literal, log_magnitude, bins}},
-        {"8  Orientations of updates", of_layer, {bins}},
-        {"9  Magnitude against orientation", of_layer, {literal, log_magnitude}},
-        {"10  Magnitude over the text", of_layer, {literal, log_magnitude}},
+        {"Focus", {sort_idx, five_terms, absolute, probability, first_row, literal, log_magnitude, bins}},
+        {"1  Scores and their maxima", {probability}},
+        {"2  Terms of the score", {sort_idx, five_terms, absolute}},
+        {"3  Bias against position", {}, true},
+        {"4  Largest weight on itself", {first_row}, true},
+        {"5  Largest weight on the first token", {first_row}, true},
+        {"6  Largest minus second weight", {first_row}, true},
+        {"7  Magnitudes of updates", {literal, log_magnitude, bins}},
+        {"8  Orientations of updates", {bins}},
+        {"9  Magnitude against orientation", {literal, log_magnitude}},
+        {"10  Magnitude over the text", {literal, log_magnitude}},
     }};
     std::vector<ViewSpec> out;
     for (int i = 0; i < static_cast<int>(rows.size()); ++i) {
@@ -90,7 +89,7 @@ std::vector<ViewSpec> focus_specs() {
         spec.title = row.title;
         spec.group = "Focus";
         spec.tab = i == 0;
-        spec.needs = row.needs;
+        spec.needs = needs;
         spec.options = row.options;
         spec.make = [i](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
             return focus_figure(std::move(trace), focus_options(s, i), cancel);
@@ -153,6 +152,7 @@ std::vector<ViewSpec> plot_view_specs() {
     out.push_back({.id = "clark-entropy",
                    .title = "Entropy by layer",
                    .group = "Heads",
+                   .needs = {},
                    .make =
                        [](TracePtr trace, const ViewState&, const CancelToken&) {
                            return clark_entropy(table_of(trace),

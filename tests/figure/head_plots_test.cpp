@@ -87,7 +87,7 @@ TEST(ClarkKinds, DotsAndMeansOfWhatIsThere) {
     ASSERT_EQ(data.panels.size(), 2U);
     const auto& kinds = data.panels[0].series;
     ASSERT_EQ(kinds.size(), 2U) << "mean line and dots";
-    EXPECT_EQ(kinds[0].y, (std::vector<double>{0.3, 0.6})) << "a head without the measure is no zero";
+    EXPECT_THAT(kinds[0].y, testing::Pointwise(testing::DoubleEq(), {0.3, 0.6})) << "a head without the measure is no zero";
     EXPECT_EQ(data.panels[1].series.size(), 1U) << "no line for neighbours";
     EXPECT_THAT(data.note.toStdString(),
                 testing::AllOf(testing::HasSubstr("special tokens"), testing::HasSubstr("[SEP]")));

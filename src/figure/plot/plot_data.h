@@ -126,7 +126,11 @@ struct PlotData {
     QString note;  ///< under the panels: what was left out, what a term is
     std::vector<Panel> panels;
     bool stacked_panels = false;  ///< under each other, even where there is room beside
-    bool focus_fades = true;  ///< the focused head is the subject: other marks are faint. Else only a hover does that
+    /// The focused head is the subject: other marks are faint. Else it has a ring, and only a hover makes others faint.
+    bool focus_fades = true;
+    /// The focused head is also marked in files. False for overviews that are not made for a head: nothing in the line
+    /// that makes the file again would name it.
+    bool focus_in_files = true;
     std::optional<ColorScale> scale;
     double aspect = 0.62;              ///< height of a panel over its width where the canvas sets no height
     std::vector<std::string> columns;  ///< of the table

@@ -96,7 +96,8 @@ void PlotFigure::make(const Style& style) const {
 PlotFigure::Subject PlotFigure::subject(const Style& style, const Selection& selection) const {
     Subject out;
     const bool hovers = !style.exporting;
-    out.head = hovers && selection.hover_head ? selection.hover_head : std::optional(selection.focus);
+    if (hovers || data_.focus_in_files) out.head = selection.focus;
+    if (hovers && selection.hover_head) out.head = selection.hover_head;
     out.query = hovers                             ? selection.query()
                 : selection.pinned_queries.empty() ? std::nullopt
                                                    : std::optional(selection.pinned_queries.back());
@@ -104,7 +105,7 @@ PlotFigure::Subject PlotFigure::subject(const Style& style, const Selection& sel
               : selection.pinned_keys.empty() ? std::nullopt
                                               : std::optional(selection.pinned_keys.back());
     const bool chosen = data_.focus_fades || (hovers && selection.hover_head);
-    out.fades = chosen && !index_.of_head(*out.head).empty();
+    out.fades = chosen && out.head && !index_.of_head(*out.head).empty();
     return out;
 }
 
