@@ -15,6 +15,8 @@ namespace {
 
 namespace utf8 = text::utf8;
 
+constexpr std::int64_t row_gap = 64;
+
 std::string folded(std::string_view bytes) {
     std::string out;
     for (std::size_t at = 0; at < bytes.size();) {
@@ -110,10 +112,10 @@ Eigen::MatrixXd attention_between(const trace::Trace& trace, const std::vector<P
                 for (const Position key : to)
                     best = std::max(best, static_cast<double>(prepared_cell(row, Span{key.value, 1}, scale)));
             };
-            // Neighbouring rows are read together; small gaps cost less than another call.
+            // Rows near each other are read together: a call costs as much as dozens of rows.
             for (auto first = queries.begin(); first != queries.end();) {
                 auto last = first, next = std::next(first);
-                while (next != queries.end() && *next - *last <= 4) last = next++;
+                while (next != queries.end() && *next - *last <= row_gap) last = next++;
                 for_each_pattern_row(trace, id, *first, *last - *first + 1, take);
                 first = next;
             }

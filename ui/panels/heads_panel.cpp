@@ -47,6 +47,7 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     list_->verticalHeader()->setDefaultSectionSize(25);
     list_->horizontalHeader()->setHighlightSections(false);
     list_->horizontalHeader()->setSortIndicatorShown(false);
+    list_->horizontalHeader()->setTextElideMode(Qt::ElideRight);
     list_->horizontalHeader()->setMinimumSectionSize(40);
     list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     list_->setMouseTracking(true);

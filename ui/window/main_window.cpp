@@ -107,9 +107,10 @@ void MainWindow::connect_parts() {
             case Document::Change::file: show_title(); break;
             case Document::Change::trace:
             case Document::Change::prompt:
-            case Document::Change::options: break;
+            case Document::Change::options:
+            case Document::Change::filter: break;
         }
-        if (change != Document::Change::file) autosave_->changed();
+        if (change != Document::Change::file && change != Document::Change::filter) autosave_->changed();
     });
     connect(&document_->selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (!hover_only) autosave_->changed();
