@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What every component adds to a logit: a layer x head map, bars of the largest, and one head's sources.
+#pragma once
+
+#include "figure/token_flow.h"
+#include "headlight/analyze/attribution.h"
+#include "headlight/figure/figure.h"
+#include "headlight/figure/prediction_views.h"
+
+namespace headlight::figure {
+
+struct AttributionViewData {
+    analyze::Split split;               ///< with whole MLPs
+    Eigen::MatrixXd heads;              ///< [layer, head]
+    Eigen::VectorXd mlps, attn_biases;  ///< [layer]
+    HeadId head;                        ///< whose sources are shown
+    Eigen::VectorXd sources;            ///< [token]; sums to the head's part
+    Position position;
+    QString token, minus;  ///< labels; minus empty: one logit
+    std::int64_t token_id = 0, minus_id = -1;
+    std::vector<analyze::AxisItem> labels;
+    std::string model;
+};
+
+/// A part under its name, for the bars.
+struct NamedPart {
+    QString name;
+    double value = 0;
+    std::optional<HeadId> head;
+};
+/// The `count` largest parts by amount, then what is left of them as one ("37 others"); together they sum to the whole.
+std::vector<NamedPart> largest_parts(const analyze::Split&, std::size_t count);
+
+struct AttributionLayout {
+    double width = 0, height = 0;
+    double map_x = 0, map_top = 0, cell = 0, mlp_x = 0, map_bottom = 0;
+    double bars_x = 0, bars_top = 0, bar_x = 0, bar_width = 0;
+    double sources_top = 0;
+    std::int64_t layers = 0, heads = 0, bars = 0;
+
+    static constexpr double margin = 24, bar_height = 22, gap = 36, name_width = 110, number_width = 64;
+    QRectF head_cell(std::int64_t layer, std::int64_t head) const;
+    QRectF mlp_cell(std::int64_t layer) const;
+    QRectF bar_row(std::int64_t bar) const;
+};
+AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars,
+                                     double available_width);
+
+class AttributionFigure final : public Figure {
+public:
+    explicit AttributionFigure(AttributionViewData);
+
+    std::string view() const override { return "attribution"; }
+    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
+    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
+    Hit hit_test(QPointF, const Style&, const Selection&) const override;
+    Table table() const override;
+    std::vector<NamedArray> arrays() const override;
+    QString title() const override;
+    QString description() const override;
+
+    const AttributionLayout& places() const { return at_; }
+    const std::vector<NamedPart>& bars() const { return bars_; }
+
+private:
+    void paint_map(QPainter&, const Style&, const Selection&) const;
+    void paint_bars(QPainter&, const Style&) const;
+    void paint_sources(QPainter&, const QRectF& exposed, const Style&, const Selection&) const;
+    QString named(std::int64_t position) const;
+    QString target() const;  ///< "·nurse", "·nurse − ·doctor"
+
+    AttributionViewData data_;
+    std::vector<NamedPart> bars_;
+    double limit_ = 1, source_limit_ = 1;  ///< ends of the signed colours
+    AttributionLayout at_;
+    TokenFlow flow_;
+};
+
+}  // namespace headlight::figure
