@@ -22,7 +22,7 @@ Position position_of(const trace::Trace& trace, const ViewState& state) {
 }
 
 LensViewOptions lens_options(const trace::Trace& trace, const ViewState& state) {
-    const std::string at = text_value(state, "at"), color = text_value(state, "color");
+    const std::string at = text_value(state, "at"), color = text_value(state, "shade");
     LensViewOptions options;
     for (const auto place : {analyze::StreamPlace::resid_pre, analyze::StreamPlace::resid_mid})
         if (at == analyze::name_of(place)) options.at = place;
@@ -66,7 +66,7 @@ std::vector<ViewSpec> prediction_view_specs() {
                       .choices = {{"resid_pre", "Before the layer"},
                                   {"resid_mid", "Behind attention"},
                                   {"resid_post", "Behind the layer"}}},
-                     {.name = "color",
+                     {.name = "shade",
                       .kind = Kind::choice,
                       .title = "Colour",
                       .help = "logit lens: what the colour says",

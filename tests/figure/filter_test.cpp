@@ -134,7 +134,7 @@ TEST(FilteredPlot, DotsAndLinesOfOtherHeadsAreFaint) {
     };
     const QColor ground = style.theme->canvas;
     ASSERT_GT(ink(before, around(2), ground), 100);
-    EXPECT_NEAR(ink(after, around(2), ground) / ink(before, around(2), ground), dimmed_strength, 0.06);
+    EXPECT_NEAR(ink(after, around(2), ground) / ink(before, around(2), ground), dimmed_strength, 0.1);  // a disc has soft edges
     EXPECT_EQ(before.copy(around(1)), after.copy(around(1)));
 
     plot::Series line;
