@@ -7,9 +7,13 @@
 
 #include <gmock/gmock.h>
 
+#include <QCoreApplication>
+
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 namespace headlight::figure {
 namespace {
@@ -218,6 +222,27 @@ TEST(PlotFigure, TheHoveredHeadStandsOutAndTheOthersFade) {
     EXPECT_NEAR(ink(hovered, 0, 0), before * 0.25, before * 0.1);
     EXPECT_GE(ink(hovered, 1, 1), before * 0.95);
     EXPECT_EQ(ink(none, 0, 0), before) << "and back";
+}
+
+TEST(PlotFigure, AWorkerMayLayOutAndPaintIt) {
+    PlotFigure here(sample::scatter(4, 30)), there(sample::scatter(4, 30));
+    const auto painted = [](PlotFigure& figure) {
+        const QSizeF size = figure.layout({500, 400}, style, {});
+        QImage image(size.toSize(), QImage::Format_RGB32);
+        image.fill(Qt::white);
+        QPainter painter(&image);
+        figure.paint(painter, QRectF(QPointF(0, 0), size), style, {});
+        return image;
+    };
+    std::atomic<bool> done = false;
+    QImage image;
+    std::thread worker([&] {
+        image = painted(there);
+        done = true;
+    });
+    while (!done) QCoreApplication::processEvents(QEventLoop::AllEvents, 5);
+    worker.join();
+    EXPECT_EQ(image, painted(here));
 }
 
 TEST(PlotFigure, TableAndArraysAreTheData) {

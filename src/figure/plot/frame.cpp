@@ -458,7 +458,7 @@ double natural_height(const PlotData& data, double width) {
     return legend_height(data, width) + static_cast<double>(rows) * each;
 }
 
-Frame make_frame(const PlotData& data, const QRectF& room, const Style& style) {
+Frame build_frame(const PlotData& data, const QRectF& room, const Style& style) {
     return Builder(data, room, style).build();
 }
 

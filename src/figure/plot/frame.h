@@ -41,7 +41,10 @@ std::size_t panels_across(const PlotData&, double width);
 double legend_height(const PlotData&, double width);
 /// Height of a plot that may choose it.
 double natural_height(const PlotData&, double width);
-/// Needs a QApplication, and its thread: QCustomPlot is a widget, made and thrown away in here.
+/// In the application's thread only: QCustomPlot is a widget, made and thrown away in here.
+Frame build_frame(const PlotData&, const QRectF& room, const Style&);
+/// The same from any thread: a worker waits until the application's thread has made it; Error when that does not
+/// answer.
 Frame make_frame(const PlotData&, const QRectF& room, const Style&);
 
 /// Pen of a line series.

@@ -109,15 +109,6 @@ PlotFigure::Subject PlotFigure::subject(const Style& style, const Selection& sel
     return out;
 }
 
-std::vector<MarkId> PlotFigure::subject_marks(const Subject& subject) const {
-    return subject.head ? index_.of_head(*subject.head) : std::vector<MarkId>{};
-}
-
-bool PlotFigure::is_subject(const Series& s, std::size_t mark, const Subject& subject) const {
-    const auto query = s.query_of(mark);
-    return query && subject.query && *query == *subject.query;
-}
-
 // --- hits -----------------------------------------------------------------------------------------------------------
 
 Hit PlotFigure::hit_of(MarkId id) const {

@@ -51,9 +51,6 @@ private:
 
     void make(const Style&) const;
     Subject subject(const Style&, const Selection&) const;
-    bool is_subject(const Series&, std::size_t mark, const Subject&) const;
-    /// Marks of the subject; the last ones are ringed and named when they are few.
-    std::vector<MarkId> subject_marks(const Subject&) const;
     const Series& series_of(MarkId id) const {
         return data_.panels[static_cast<std::size_t>(id.panel)].series[static_cast<std::size_t>(id.series)];
     }
@@ -69,7 +66,9 @@ private:
     void paint_points(const Canvas&) const;
     void paint_positions(const Canvas&, const Subject&) const;
     void paint_subject(const Canvas&, const Subject&) const;
-    void paint_ring(const Canvas&, MarkId, bool named) const;
+    void paint_subject_lines(const Canvas&, const std::vector<MarkId>&) const;
+    void paint_subject_points(const Canvas&, const std::vector<MarkId>&) const;
+    void paint_ring(const Canvas&, MarkId) const;  ///< with the head's name and the number
     /// Points as one picture, `scale` pixels a px, of the part of the figure that `area` is.
     QImage raster(const std::vector<MarkId>*, const QRectF& area, double scale, const Style&) const;
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace headlight::figure::plot {
 
@@ -261,81 +262,100 @@ void PlotFigure::paint_positions(const Canvas& c, const Subject& subject) const 
     }
 }
 
-void PlotFigure::paint_subject(const Canvas& c, const Subject& subject) const {
-    const std::vector<MarkId> marks = subject_marks(subject);
-    if (marks.empty() && !subject.query) return;
-    std::vector<MarkId> ringed;
-    if (subject.fades) {
-        // Whole lines of the head, then its dots.
-        std::vector<const Series*> done;
-        std::size_t dots = 0;
-        for (const MarkId id : marks) {
-            const Series& s = series_of(id);
-            dots += s.kind == Series::Kind::points;
-            if (s.kind == Series::Kind::points || !s.head || std::find(done.begin(), done.end(), &s) != done.end())
-                continue;
-            done.push_back(&s);
-            const PanelFrame& frame = frame_.panels[static_cast<std::size_t>(id.panel)];
-            QPainterPath path;
-            bool pen_down = false;
-            for (std::size_t i = 0; i < s.size(); ++i) {
-                const bool steps = s.kind == Series::Kind::steps;
-                const QPointF at = steps ? QPointF(frame.x.px(s.x[i]), frame.y.px(s.y[i])) : place_of(frame, s, i);
-                if (!std::isfinite(at.x()) || !std::isfinite(at.y())) {
-                    pen_down = false;
-                    continue;
-                }
-                if (steps && i == 0) path.moveTo(at.x(), frame.area.bottom()), pen_down = true;
-                pen_down ? path.lineTo(at) : path.moveTo(at);
-                if (steps) path.lineTo(frame.x.px(s.x[i + 1]), at.y());
-                if (steps && i + 1 == s.size()) path.lineTo(frame.x.px(s.x[i + 1]), frame.area.bottom());
-                pen_down = true;
-            }
-            QPen pen = line_pen(s, c.style);
-            pen.setWidthF(s.width + 0.75);
-            pen.setColor(resolved(s.color, c.style));
-            if (s.kind == Series::Kind::steps) c.painter.fillPath(path, draw::faded(pen.color(), 0.12));
-            c.painter.setPen(pen);
-            c.painter.setBrush(Qt::NoBrush);
-            c.painter.drawPath(path);
+namespace {
+
+/// A series of a line or histogram as one path.
+QPainterPath line_path(const PanelFrame& frame, const Series& s) {
+    QPainterPath path;
+    const bool steps = s.kind == Series::Kind::steps;
+    const double ground = frame.area.bottom();
+    bool pen_down = false;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        const QPointF at = steps ? QPointF(frame.x.px(s.x[i]), frame.y.px(s.y[i])) : place_of(frame, s, i);
+        if (!std::isfinite(at.x()) || !std::isfinite(at.y())) {
+            pen_down = false;
+            continue;
         }
-        if (dots > 0) {
-            const bool as_pixels = c.keeps() || dots > most_vector_points;
-            const double scale = c.vector ? file_scale : c.scale;
-            const QRectF area = c.vector ? room_ : QRectF((room_ & c.visible).toAlignedRect());
-            if (as_pixels && !area.isEmpty()) {
-                const QImage image = raster(&marks, area, scale, c.style);
-                if (c.vector)
-                    c.painter.drawImage(area, image);
-                else
-                    draw::device_image(c.painter, area.topLeft(), image);
-            } else if (!as_pixels) {
-                for (const MarkId id : marks) {
-                    const Series& s = series_of(id);
-                    if (s.kind != Series::Kind::points) continue;
-                    const auto i = static_cast<std::size_t>(id.mark);
-                    const QPointF at = place_of(frame_.panels[static_cast<std::size_t>(id.panel)], s, i);
-                    c.painter.setPen(Qt::NoPen);
-                    c.painter.setBrush(draw::faded(resolved(s.color_of(i), c.style), std::max(0.8, strength(s))));
-                    draw_marker(c.painter, s.marker_of(i), at, radius(s));
-                }
-            }
-        }
+        if (steps && !pen_down) path.moveTo(at.x(), ground), pen_down = true;
+        pen_down ? path.lineTo(at) : path.moveTo(at);
+        pen_down = true;
+        if (!steps) continue;
+        path.lineTo(frame.x.px(s.x[i + 1]), at.y());
+        if (i + 1 == s.size()) path.lineTo(frame.x.px(s.x[i + 1]), ground);
     }
-    // One ring a panel and head: of the query that is looked at, or the head's only mark.
-    std::vector<std::size_t> in_panel(data_.panels.size(), 0);
-    for (const MarkId id : marks) ++in_panel[static_cast<std::size_t>(id.panel)];
-    for (const MarkId id : marks) {
-        const Series& s = series_of(id);
-        if (s.kind == Series::Kind::bars || s.kind == Series::Kind::stacked || s.kind == Series::Kind::steps) continue;
-        const bool only = in_panel[static_cast<std::size_t>(id.panel)] <= most_named;
-        if (is_subject(s, static_cast<std::size_t>(id.mark), subject) || only) ringed.push_back(id);
-    }
-    if (ringed.size() > 4 * most_named * data_.panels.size()) return;
-    for (const MarkId id : ringed) paint_ring(c, id, true);
+    return path;
 }
 
-void PlotFigure::paint_ring(const Canvas& c, MarkId id, bool named) const {
+}  // namespace
+
+void PlotFigure::paint_subject_lines(const Canvas& c, const std::vector<MarkId>& marks) const {
+    std::vector<const Series*> done;
+    for (const MarkId id : marks) {
+        const Series& s = series_of(id);
+        const bool line = s.kind == Series::Kind::line || s.kind == Series::Kind::steps;
+        if (!line || !s.head || std::find(done.begin(), done.end(), &s) != done.end()) continue;
+        done.push_back(&s);
+        const QPainterPath path = line_path(frame_.panels[static_cast<std::size_t>(id.panel)], s);
+        QPen pen = line_pen(s, c.style);
+        pen.setWidthF(s.width + 0.75);
+        pen.setColor(resolved(s.color, c.style));
+        if (s.kind == Series::Kind::steps) c.painter.fillPath(path, draw::faded(pen.color(), 0.12));
+        c.painter.setPen(pen);
+        c.painter.setBrush(Qt::NoBrush);
+        c.painter.drawPath(path);
+    }
+}
+
+void PlotFigure::paint_subject_points(const Canvas& c, const std::vector<MarkId>& marks) const {
+    std::vector<MarkId> points;
+    std::copy_if(marks.begin(), marks.end(), std::back_inserter(points),
+                 [this](MarkId id) { return series_of(id).kind == Series::Kind::points; });
+    if (points.empty()) return;
+    if (c.keeps() || points.size() > most_vector_points) {
+        const double scale = c.vector ? file_scale : c.scale;
+        const QRectF area = c.vector ? room_ : QRectF((room_ & c.visible).toAlignedRect());
+        if (area.isEmpty()) return;
+        const QImage image = raster(&points, area, scale, c.style);
+        if (c.vector)
+            c.painter.drawImage(area, image);
+        else
+            draw::device_image(c.painter, area.topLeft(), image);
+        return;
+    }
+    for (const MarkId id : points) {
+        const Series& s = series_of(id);
+        const auto i = static_cast<std::size_t>(id.mark);
+        c.painter.setPen(Qt::NoPen);
+        c.painter.setBrush(draw::faded(resolved(s.color_of(i), c.style), std::max(0.8, strength(s))));
+        draw_marker(c.painter, s.marker_of(i), place_of(frame_.panels[static_cast<std::size_t>(id.panel)], s, i),
+                    radius(s));
+    }
+    c.painter.setBrush(Qt::NoBrush);
+}
+
+void PlotFigure::paint_subject(const Canvas& c, const Subject& subject) const {
+    if (!subject.head) return;
+    const std::vector<MarkId>& marks = index_.of_head(*subject.head);
+    if (subject.fades) {
+        paint_subject_lines(c, marks);
+        paint_subject_points(c, marks);
+    }
+    // Rings are for the token that is looked at, or for a head that has few marks in a panel.
+    std::vector<std::size_t> in_panel(data_.panels.size(), 0);
+    for (const MarkId id : marks) ++in_panel[static_cast<std::size_t>(id.panel)];
+    std::vector<MarkId> ringed;
+    for (const MarkId id : marks) {
+        const Series& s = series_of(id);
+        if (s.kind != Series::Kind::points && s.kind != Series::Kind::line) continue;
+        const auto query = s.query_of(static_cast<std::size_t>(id.mark));
+        const bool asked = query && subject.query && *query == *subject.query;
+        if (asked || in_panel[static_cast<std::size_t>(id.panel)] <= most_named) ringed.push_back(id);
+    }
+    if (ringed.size() > 4 * most_named * data_.panels.size()) return;
+    for (const MarkId id : ringed) paint_ring(c, id);
+}
+
+void PlotFigure::paint_ring(const Canvas& c, MarkId id) const {
     const Series& s = series_of(id);
     const auto i = static_cast<std::size_t>(id.mark);
     const PanelFrame& frame = frame_.panels[static_cast<std::size_t>(id.panel)];
@@ -347,7 +367,6 @@ void PlotFigure::paint_ring(const Canvas& c, MarkId id, bool named) const {
     c.painter.setPen(QPen(c.theme().accent, 1.5));
     c.painter.setBrush(Qt::NoBrush);
     c.painter.drawEllipse(at, r + 3.5, r + 3.5);
-    if (!named) return;
     // The number stands beside the mark, on whichever side there is room.
     const QFont font = ui_font(11, QFont::DemiBold);
     const auto head = s.head_of(i);
