@@ -129,6 +129,7 @@ std::vector<ViewSpec> plot_view_specs() {
         {.id = "head-scatter",
          .title = "Heads by two measures",
          .group = "Heads",
+         .needs = {},
          .options = {measure_option("x", "To the right", "head-scatter: measure to the right", "mean_distance", false),
                      measure_option("y", "Upwards", "head-scatter: measure upwards", "entropy", false),
                      measure_option("color", "Colour", "head-scatter: what the colour says", "layer", true)},
@@ -145,6 +146,7 @@ std::vector<ViewSpec> plot_view_specs() {
         {.id = "clark-kinds",
          .title = "Attention to kinds of tokens",
          .group = "Heads",
+         .needs = {},
          .make = [](TracePtr trace, const ViewState&, const CancelToken&) { return clark_kinds(table_of(trace)); },
          .quick = always,
          .missing = without_overview,
@@ -153,6 +155,7 @@ std::vector<ViewSpec> plot_view_specs() {
                    .title = "Entropy by layer",
                    .group = "Heads",
                    .needs = {},
+                   .needs = {},
                    .make =
                        [](TracePtr trace, const ViewState&, const CancelToken&) {
                            return clark_entropy(table_of(trace),
@@ -160,7 +163,7 @@ std::vector<ViewSpec> plot_view_specs() {
                        },
                    .quick = always,
                    .missing = without_overview,
-         .filters = true});
+                   .filters = true});
     return out;
 }
 
