@@ -54,7 +54,7 @@ std::string no_sum(const trace::Trace& trace) {
 std::vector<ViewSpec> prediction_view_specs() {
     return {
         {.id = "lens",
-         .title = "Logit lens",
+         .title = "Lens",
          .group = "Prediction",
          .tab = true,
          .needs = {.layer = true, .query = true},

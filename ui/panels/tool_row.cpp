@@ -40,10 +40,12 @@ QString filter_name(PairFilter filter) {
 ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), document_(document), popover_(new TransferPopover(document, this)) {
     setObjectName(QStringLiteral("ToolRow"));
     setAttribute(Qt::WA_StyledBackground);
-    setFixedHeight(48);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(16, 0, 12, 1);
-    row->setSpacing(6);
+    auto* lines = new QVBoxLayout(this);
+    lines->setContentsMargins(16, 6, 12, 5);
+    lines->setSpacing(4);
+    auto* row = new QHBoxLayout;
+    row->setSpacing(4);
+    lines->addLayout(row);
     for (const ViewSpec& spec : figure::view_specs()) {
         if (!spec.tab) continue;
         const View view = spec.id;
@@ -63,6 +65,7 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     }
     more_ = menu_button(tr("More views"));
     more_->setProperty("kind", "tab");
+    more_->setProperty("menu", true);
     more_->setCheckable(true);
     row->addWidget(more_);
     row->addStretch();
@@ -80,7 +83,15 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     split_->setFocusPolicy(Qt::TabFocus);
     split_->setAccessibleName(tr("Split"));
     split_->setToolTip(tr("Two views side by side"));
-    for (QWidget* tool : std::initializer_list<QWidget*>{drawing_, transfer_, filter_, sinks_, special_, words_, split_}) row->addWidget(tool);
+    row->addWidget(split_);
+    // The view's options stand under the tabs: together they are wider than the canvas of a laptop.
+    tools_ = new QWidget;
+    auto* tools = new QHBoxLayout(tools_);
+    tools->setContentsMargins(0, 0, 0, 0);
+    tools->setSpacing(6);
+    for (QWidget* tool : std::initializer_list<QWidget*>{drawing_, transfer_, filter_, sinks_, special_, words_}) tools->addWidget(tool);
+    tools->addStretch();
+    lines->addWidget(tools_);
 
     transfer_->setIcon(icon(QStringLiteral("chevron-down")));  // opens a popover: the arrow that menus have by themselves
     transfer_->setIconSize({12, 12});
@@ -269,6 +280,7 @@ void ToolRow::show_document() {
     more_->setVisible(!more_->menu()->isEmpty());
     drawing_->setText(options_text());
     drawing_->setVisible(spec.needs.pattern || !spec.options.empty());
+    tools_->setVisible(spec.needs.pattern || !spec.options.empty());
     QString transfer = curve_name(o.transfer);
     if (o.transfer.threshold > 0) transfer += QStringLiteral(" ≥ %1").arg(o.transfer.threshold, 0, 'g', 2);
     if (o.transfer.keep_mass < 1) transfer += QStringLiteral(" %1 %").arg(std::lround(o.transfer.keep_mass * 100));

@@ -50,6 +50,7 @@ private:
     Document& document_;
     View view_ = "head";
     std::map<View, QToolButton*> tabs_;
+    QWidget* tools_;
     QToolButton *more_, *drawing_, *transfer_, *filter_, *split_;
     RingToggle *sinks_, *special_, *words_;
     TransferPopover* popover_;
