@@ -175,7 +175,7 @@ TEST(Importance, ANormBehindTheEmbeddingTakesOutItsLength) {
         for (const double v : r.gradient_x_input) most = std::max(most, std::abs(v));
         return most;
     };
-    EXPECT_LT(largest(InputVectors::embedding), 1e-3 * largest(InputVectors::stream)) << "why it is not the default here";
+    EXPECT_LT(largest(InputVectors::embedding), 1e-2 * largest(InputVectors::stream)) << "why it is not the default here";
 }
 
 TEST(Importance, SameSeedSameShuffles) {

@@ -61,9 +61,19 @@ void read_view(const json& object, const char* key, View& view, const std::files
     view = found;
 }
 
+/// A value of another kind than the field has; the reader of the file adds its name.
+struct WrongKind {
+    std::string key, found;
+};
+
 template <class T>
 void read(const json& object, const char* key, T& value) {
-    if (object.contains(key)) value = object.at(key).get<T>();
+    if (!object.contains(key)) return;
+    try {
+        value = object.at(key).get<T>();
+    } catch (const json::exception&) {
+        throw WrongKind{key, object.at(key).dump()};
+    }
 }
 
 /// A number inside its range; the ends count.
@@ -227,6 +237,9 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
             read(j.at("views"), "split", s.views.split);
         }
         return s;
+    } catch (const WrongKind& wrong) {
+        throw Error(ErrorFacts{.problem = "The session has a value of the wrong kind", .file = file.string(), .item = wrong.key,
+                               .found = wrong.found});
     } catch (const json::exception& error) {
         throw broken(error.what());
     }
