@@ -155,7 +155,6 @@ std::vector<ViewSpec> plot_view_specs() {
                    .title = "Entropy by layer",
                    .group = "Heads",
                    .needs = {},
-                   .needs = {},
                    .make =
                        [](TracePtr trace, const ViewState&, const CancelToken&) {
                            return clark_entropy(table_of(trace),
