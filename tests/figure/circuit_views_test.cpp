@@ -162,17 +162,22 @@ TEST(TableFigure, BarsGoToTheirSideAndTintsShareAScale) {
     QPainter painter(&image);
     figure->paint(painter, image.rect(), style, {});
     painter.end();
+    // The longest run in a line of pixels: how many rows are in sight does not matter.
     int positive = 0, negative = 0, strong = 0;
     const QColor full = ramp_color(style.ramp, *style.theme, 1);
-    for (int y = 0; y < image.height(); ++y)
+    for (int y = 0; y < image.height(); ++y) {
+        int blue = 0, orange = 0;
         for (int x = 0; x < image.width(); ++x) {
             const QColor c = image.pixelColor(x, y);
-            positive += c == style.theme->positive;
-            negative += c == style.theme->negative;
+            blue += c == style.theme->positive;
+            orange += c == style.theme->negative;
             strong += c == full;
         }
-    EXPECT_GT(positive, 50);
-    EXPECT_GT(negative, 1.5 * positive) << "-1 is drawn twice as long as 0.5";
+        positive = std::max(positive, blue);
+        negative = std::max(negative, orange);
+    }
+    EXPECT_GT(positive, 10);
+    EXPECT_NEAR(negative, 2 * positive, 4) << "-1 is drawn twice as long as 0.5";
     EXPECT_GT(strong, 100) << "1 is the strongest of the group";
 }
 

@@ -81,7 +81,8 @@ TEST_F(WindowTest, UndoAndRedoCoverTextOptionsAndSelection) {
     ASSERT_TRUE(settle());
     const State after = window.document().state();
     QUndoStack& stack = window.history().stack();
-    ASSERT_EQ(stack.count(), 3) << "one step for the letters, however many";
+    ASSERT_EQ(stack.count(), 3) << "one step for the letters, however many: " << stack.text(0).toStdString() << ", "
+                                << stack.text(1).toStdString();
     while (stack.canUndo()) stack.undo();
     ASSERT_TRUE(settle());
     EXPECT_EQ(window.document().state(), before);
