@@ -13,10 +13,6 @@ namespace {
 
 using model::Hook;
 
-struct Products {
-    double uu = 0, uh = 0, zz = 0, hh = 0;
-};
-
 /// Sums of products over one row, in steps that the compiler turns into vectors; steps are summed in float64.
 template <class T>
 double dot(const T* a, const T* b, std::int64_t n) {
@@ -33,24 +29,6 @@ double dot(const T* a, const T* b, std::int64_t n) {
     return sum;
 }
 
-/// One head: u [token, d_model], h likewise, z [token, d_head] with `z_stride` numbers from token to token.
-template <class T>
-std::vector<Products> products(const at::Tensor& u, const at::Tensor& h, const at::Tensor& z) {
-    std::vector<Products> out(static_cast<std::size_t>(u.size(0)));
-    const std::int64_t width = u.size(1), d_head = z.size(1), z_stride = z.stride(0);
-    const T *us = u.data_ptr<T>(), *hs = h.data_ptr<T>(), *zs = z.data_ptr<T>();
-    at::parallel_for(0, u.size(0), 32, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-            const T *ui = us + i * width, *hi = hs + i * width, *zi = zs + i * z_stride;
-            out[static_cast<std::size_t>(i)] = {.uu = dot(ui, ui, width),
-                                                .uh = dot(ui, hi, width),
-                                                .zz = dot(zi, zi, d_head),
-                                                .hh = dot(hi, hi, width)};
-        }
-    });
-    return out;
-}
-
 class Mean {
 public:
     void add(double x) {
@@ -64,6 +42,38 @@ private:
     std::int64_t count_ = 0;
 };
 
+/// |h_i|^2 of every token.
+template <class T>
+std::vector<double> squares(const at::Tensor& h) {
+    std::vector<double> out;
+    for (std::int64_t i = 0; i < h.size(0); ++i) {
+        const T* hi = h.data_ptr<T>() + i * h.size(1);
+        out.push_back(dot(hi, hi, h.size(1)));
+    }
+    return out;
+}
+
+/// One head of one layer: z [token, d_head] of a larger tensor, w_o [d_head, d_model], h [token, d_model].
+template <class T>
+void add_head(const at::Tensor& z, const at::Tensor& w_o, const at::Tensor& h, const std::vector<double>& h_squares,
+              std::int64_t first, HeadId id, HeadUpdates& out) {
+    const at::Tensor u = at::mm(z, w_o);
+    const std::int64_t width = u.size(1), d_head = z.size(1), z_stride = z.stride(0);
+    const T *us = u.data_ptr<T>(), *hs = h.data_ptr<T>(), *zs = z.data_ptr<T>();
+    Mean magnitude, orientation, inner;
+    for (std::int64_t i = first; i < u.size(0); ++i) {
+        const T *ui = us + i * width, *hi = hs + i * width, *zi = zs + i * z_stride;
+        const double hh = h_squares[static_cast<std::size_t>(i)], uu = dot(ui, ui, width);
+        if (hh <= 0) continue;
+        magnitude.add(std::sqrt(uu / hh));
+        inner.add(std::sqrt(dot(zi, zi, d_head) / hh));
+        if (uu > 0) orientation.add(dot(ui, hi, width) / std::sqrt(uu * hh));
+    }
+    out.magnitude(id.layer.value, id.head.value) = magnitude.value();
+    out.orientation(id.layer.value, id.head.value) = orientation.value();
+    out.inner(id.layer.value, id.head.value) = inner.value();
+}
+
 }  // namespace
 
 HeadUpdates head_updates(const trace::Trace& trace, bool with_first_row) {
@@ -72,7 +82,7 @@ HeadUpdates head_updates(const trace::Trace& trace, bool with_first_row) {
     HeadUpdates out;
     for (Eigen::MatrixXd* m : {&out.magnitude, &out.orientation, &out.inner})
         *m = Eigen::MatrixXd::Constant(c.n_layers, c.n_heads, std::nan(""));
-    const std::size_t first = c.causal && !with_first_row ? 1 : 0;
+    const std::int64_t first = c.causal && !with_first_row ? 1 : 0;
     for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {
         if (!trace.has({Hook::z, Layer(layer)}) || !trace.has({Hook::resid_pre, Layer(layer)})) continue;
         at::Tensor z = trace::tensor(trace, {Hook::z, Layer(layer)});
@@ -80,24 +90,13 @@ HeadUpdates head_updates(const trace::Trace& trace, bool with_first_row) {
         z = z.to(type).contiguous();
         const at::Tensor h = trace::tensor(trace, {Hook::resid_pre, Layer(layer)}).to(type).contiguous();
         const at::Tensor w_o = trace::attention_weights(*trace.model(), Layer(layer)).w_o.to(at::kCPU, type);
-        at::Tensor u = at::empty({z.size(0), h.size(1)}, h.options());
-        for (std::int64_t head = 0; head < c.n_heads; ++head) {
-            const at::Tensor own = z.select(1, head);
-            at::mm_out(u, own, w_o.select(0, head));
-            const std::vector<Products> rows =
-                type == at::kDouble ? products<double>(u, h, own) : products<float>(u, h, own);
-            Mean magnitude, orientation, inner;
-            for (std::size_t i = first; i < rows.size(); ++i) {
-                const auto& [uu, uh, zz, hh] = rows[i];
-                if (hh <= 0) continue;
-                magnitude.add(std::sqrt(uu / hh));
-                inner.add(std::sqrt(zz / hh));
-                if (uu > 0) orientation.add(uh / std::sqrt(uu * hh));
-            }
-            out.magnitude(layer, head) = magnitude.value();
-            out.orientation(layer, head) = orientation.value();
-            out.inner(layer, head) = inner.value();
-        }
+        const std::vector<double> h_squares = type == at::kDouble ? squares<double>(h) : squares<float>(h);
+        const auto add = type == at::kDouble ? add_head<double> : add_head<float>;
+        // A head a thread: splitting such small products would cost more than they do.
+        at::parallel_for(0, c.n_heads, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t head = begin; head < end; ++head)
+                add(z.select(1, head), w_o.select(0, head), h, h_squares, first, {Layer(layer), Head(head)}, out);
+        });
     }
     return out;
 }

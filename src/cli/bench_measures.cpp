@@ -65,7 +65,8 @@ std::vector<Measured> measure_heads(const trace::BenchmarkOptions& options, cons
         const auto measured = [&] {
             analyze::head_table(*trace::run(model, tokenizer, prompt, trace::CapturePlan::everything(), cancel));
         };
-        traced();
+        // A few tokens first: the weights are in memory, what the text needs is not.
+        trace::run(model, tokenizer, trace::benchmark_prompt(*tokenizer, 8), plain, cancel);
         const double before = memory_mb("VmRSS:");
         reset_peak();
         measured();

@@ -4,6 +4,8 @@
 #include "headlight/base/error.h"
 #include "model/internals.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <sstream>
 
@@ -103,14 +105,18 @@ void Recorder::weigh_values(Layer layer, const at::Tensor& v) {
     const at::Tensor& w_o = model_.internals().layers[static_cast<std::size_t>(layer.value)].o.weight;
     const std::int64_t group = config_.n_heads / config_.n_kv_heads, d = config_.d_head;
     const at::Tensor values = v.transpose(0, 1).to(at::kDouble);  // [kv_head, token, d_head]
-    for (std::int64_t h = 0; h < config_.n_heads; ++h) {
-        const at::Tensor w = w_o.narrow(0, h * d, d).to(at::kDouble), x = values.select(0, h / group);
-        const at::Tensor squared = at::mul(at::mm(x, at::mm(w, w.t())), x).sum(1);
-        const at::Tensor norms = squared.clamp_min(0).sqrt().to(at::kFloat).cpu().contiguous();
-        const float* data = norms.data_ptr<float>();
-        heads_[static_cast<std::size_t>(layer.value * config_.n_heads + h)]->set_value_norms(
-            std::vector<float>(data, data + norms.numel()));
-    }
+    const auto weigh = [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t h = begin; h < end; ++h) {
+            const at::Tensor w = w_o.narrow(0, h * d, d).to(at::kDouble), x = values.select(0, h / group);
+            const at::Tensor squared = at::mul(at::mm(x, at::mm(w, w.t())), x).sum(1);
+            const at::Tensor norms = squared.clamp_min(0).sqrt().to(at::kFloat).cpu().contiguous();
+            const float* data = norms.data_ptr<float>();
+            heads_[static_cast<std::size_t>(layer.value * config_.n_heads + h)]->set_value_norms(
+                std::vector<float>(data, data + norms.numel()));
+        }
+    };
+    // A head a thread: splitting such small products would cost more than they do.
+    v.is_cpu() ? at::parallel_for(0, config_.n_heads, 1, weigh) : weigh(0, config_.n_heads);
 }
 
 at::Tensor Recorder::intervene(HookPoint point, const at::Tensor& tensor, const std::vector<const HookFn*>& functions) {
