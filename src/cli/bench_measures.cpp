@@ -6,6 +6,8 @@
 #include "headlight/figure/benchmark.h"
 #include "headlight/text/tokenizer.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -67,6 +69,7 @@ std::vector<Measured> measure_heads(const trace::BenchmarkOptions& options, cons
         };
         // A few tokens first: the weights are in memory, what the text needs is not.
         trace::run(model, tokenizer, trace::benchmark_prompt(*tokenizer, 8), plain, cancel);
+        ::malloc_trim(0);  // what was freed before would hide what is taken now
         const double before = memory_mb("VmRSS:");
         reset_peak();
         measured();
