@@ -237,12 +237,12 @@ TableSection qk_section(const trace::Trace& trace, const std::vector<analyze::Ci
 }
 
 QString score_name(const analyze::CircuitSpectrum& s) {
-    return s.circuit == Circuit::ov ? QStringLiteral("copying") : QStringLiteral("matching");
+    return s.circuit == Circuit::ov ? QStringLiteral("Copying") : QStringLiteral("Matching");
 }
 
 QString spectrum_title(const analyze::CircuitSpectrum& s) {
     return QStringLiteral("%1  %2 %3")
-        .arg(s.circuit == Circuit::ov ? QStringLiteral("OV") : QStringLiteral("QK"), score_name(s),
+        .arg(s.circuit == Circuit::ov ? QStringLiteral("OV") : QStringLiteral("QK"), score_name(s).toLower(),
              score_text(s.score));
 }
 
@@ -267,7 +267,6 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
     plots.view = "head-circuit";
     plots.title = QStringLiteral("Circuits of %1").arg(plot::head_name(id));
     plots.subtitle = spectrum_text(ov) + spectrum_text(qk);
-    plots.subtitle[0] = plots.subtitle[0].toUpper();
     if (model.config().n_kv_heads != model.config().n_heads)
         plots.subtitle += QStringLiteral("Reads key/value head %1. ").arg(ov.kv_head);
     plots.focus_fades = false;
