@@ -20,6 +20,7 @@ std::vector<ViewSpec> all_specs() {
     take(pattern_view_specs());
     take(plot_view_specs());
     take(rollout_view_specs());
+    take(circuit_view_specs());
     std::stable_partition(all.begin(), all.end(), [](const ViewSpec& spec) { return spec.tab; });
     return all;
 }

@@ -4,10 +4,10 @@
 #include "cli/result_file.h"
 #include "cli/run_text.h"
 #include "headlight/analyze/head_circuit.h"
+#include "headlight/analyze/token_choice.h"
 #include "headlight/base/error.h"
 #include "headlight/io/atomic_file.h"
 #include "headlight/model/runtime.h"
-#include "headlight/text/single_token.h"
 
 #include <nlohmann/json.hpp>
 
@@ -64,7 +64,7 @@ public:
         return entry;
     }
     std::int64_t id_of(const std::string& typed, std::int64_t vocab) const {
-        if (tokenizer_) return text::single_token(*tokenizer_, typed, vocab);
+        if (tokenizer_) return analyze::choose_token(*tokenizer_, vocab, typed, "--token").id;
         throw Error("Tokens cannot be chosen: " + problem_);
     }
 

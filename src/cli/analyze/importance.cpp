@@ -5,8 +5,8 @@
 #include "cli/analyze/analyses.h"
 #include "cli/result_file.h"
 #include "cli/run_text.h"
+#include "headlight/analyze/token_choice.h"
 #include "headlight/base/error.h"
-#include "headlight/text/single_token.h"
 
 namespace headlight::cli {
 namespace {
@@ -29,7 +29,8 @@ text::Encoding encoding_of(const Loaded& loaded) {
 }
 
 std::int64_t target_of(const Options& o, const Loaded& loaded, const text::Encoding& encoding) {
-    if (o.target != "next") return text::single_token(*loaded.tokenizer, o.target, loaded.model->config().vocab_size);
+    if (o.target != "next")
+        return analyze::choose_token(*loaded.tokenizer, loaded.model->config().vocab_size, o.target, "--target").id;
     const std::int64_t at = o.position + (loaded.model->config().causal ? 1 : 0);
     if (at < encoding.size()) return encoding.ids[static_cast<std::size_t>(at)];
     throw Error({.problem = "No token comes after the last position, so there is no next one to ask about",
@@ -118,7 +119,8 @@ int importance(const Options& o, const Console& console) {
                                              : analyze::InputVectors::automatic;
     if (!o.target.empty()) options.target = target_of(o, loaded, encoding);
     if (!o.neutral.empty())
-        options.neutral = text::single_token(*loaded.tokenizer, o.neutral, loaded.model->config().vocab_size);
+        options.neutral =
+            analyze::choose_token(*loaded.tokenizer, loaded.model->config().vocab_size, o.neutral, "--blank").id;
     const analyze::Importance r = analyze::importance(*loaded.model, *loaded.tokenizer, encoding, Position(o.position),
                                                       options, loaded.cancel, console.progress());
     console.clear_progress();

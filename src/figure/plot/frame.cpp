@@ -170,8 +170,10 @@ public:
         for (std::size_t p = 0; p < data_.panels.size(); ++p)
             add_panel(*grid, data_.panels[p], static_cast<int>(p / across), static_cast<int>(p % across));
         lay_out();
+        equal_units();
         for (std::size_t p = 0; p < data_.panels.size(); ++p) set_ticks(p);
         lay_out();
+        equal_units();  // the room for labels has changed
         return finished();
     }
 
@@ -186,6 +188,20 @@ private:
         plot_.setViewport(QRect(QPoint(0, 0), size()));
         for (auto phase : {QCPLayoutElement::upPreparation, QCPLayoutElement::upMargins, QCPLayoutElement::upLayout})
             plot_.plotLayout()->update(phase);
+    }
+
+    /// Widens the range of one axis where a panel wants a circle to be one.
+    void equal_units() {
+        for (std::size_t p = 0; p < data_.panels.size(); ++p) {
+            if (!data_.panels[p].equal_units) continue;
+            QCPAxis *x = rects_[p]->axis(QCPAxis::atBottom), *y = rects_[p]->axis(QCPAxis::atLeft);
+            if (rects_[p]->width() < 1 || rects_[p]->height() < 1) continue;
+            const double across = x->range().size() / rects_[p]->width(), up = y->range().size() / rects_[p]->height();
+            if (across < up)
+                x->setRange(x->range().center(), up * rects_[p]->width(), Qt::AlignCenter);
+            else
+                y->setRange(y->range().center(), across * rects_[p]->height(), Qt::AlignCenter);
+        }
     }
 
     void add_legend(const LegendWanted& wanted) {

@@ -111,6 +111,7 @@ struct Panel {
     std::vector<Series> series;
     std::vector<Reference> references;
     QString empty;  ///< shown in the middle when no mark can be drawn: why
+    bool equal_units = false;  ///< a unit is as long across as upwards: the range with more room grows
     /// Says what stands at a whole number of an axis that stands for positions; asked where no mark is near.
     std::function<QString(std::int64_t)> column_tip;
 };

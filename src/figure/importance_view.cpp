@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/circuit_views.h"
+#include "figure/table_figure.h"
+#include "headlight/analyze/importance.h"
+#include "headlight/analyze/token_choice.h"
+#include "headlight/base/error.h"
+
+#include <cmath>
+
+namespace headlight::figure {
+namespace {
+
+using Kind = TableColumn::Kind;
+
+/// Tokens up to which blank-out and shuffles are done unasked: each is a pass over the text.
+constexpr std::int64_t most_passes = 128;
+
+draw::Label label_at(const trace::Trace& trace, std::int64_t position) {
+    const text::TokenLabel& label = trace.labels()[static_cast<std::size_t>(position)];
+    return {QString::fromStdString(label.continuation), QString::fromStdString(label.text), label.special};
+}
+
+QString quoted(const trace::Trace& trace, std::int64_t id) {
+    return QString::fromStdString(text::token_label(*trace.tokenizer(), id));
+}
+
+std::optional<std::int64_t> target_of(const trace::Trace& trace, Position position, const std::string& typed) {
+    if (typed.empty()) return std::nullopt;
+    if (typed != "next")
+        return analyze::choose_token(*trace.tokenizer(), trace.config().vocab_size, typed, "target").id;
+    const std::int64_t at = position.value + (trace.config().causal ? 1 : 0);
+    if (at < trace.tokens()) return trace.encoding().ids[static_cast<std::size_t>(at)];
+    throw Error({.problem = "No token comes after the last position, so there is no next one to ask about",
+                 .item = "target",
+                 .hint = "Name a token, or leave it out for the model's own prediction"});
+}
+
+TableSection token_section(const trace::Trace& trace, const analyze::Importance& r) {
+    TableSection section;
+    section.title = QStringLiteral("What the prediction at %1 depends on")
+                        .arg(label_at(trace, r.position.value).with_position(r.position));
+    section.note = QStringLiteral("Target %1, probability %2%3. ")
+                       .arg(quoted(trace, r.target), draw::weight_text(r.probability),
+                            r.masked ? QStringLiteral(", with the position masked") : QString());
+    section.note += r.neutral >= 0
+                        ? QStringLiteral("Blank-out puts %1 in a token's place. ").arg(quoted(trace, r.neutral))
+                        : QString();
+    section.note += QStringLiteral("On the right: attention of the position in each layer, mean over heads.");
+    section.columns = {{.kind = Kind::token, .id = "token", .title = QStringLiteral("token")},
+                       {.kind = Kind::bar,
+                        .id = "gradient_x_input",
+                        .title = QStringLiteral("gradient × input"),
+                        .tip = QStringLiteral("embedding times the gradient of the target's probability"),
+                        .decimals = 4},
+                       {.kind = Kind::bar,
+                        .id = "blank_out",
+                        .title = QStringLiteral("blank-out"),
+                        .tip = QStringLiteral("target's probability minus the one without this token"),
+                        .decimals = 4},
+                       {.kind = Kind::bar,
+                        .id = "attention",
+                        .title = QStringLiteral("attention"),
+                        .tip = QStringLiteral("from the position, mean over heads and layers")},
+                       {.kind = Kind::bar,
+                        .id = "value_weighted",
+                        .title = QStringLiteral("value-weighted"),
+                        .tip = QStringLiteral("|Σ weight · v W_O| over the heads, mean over layers")}};
+    for (Eigen::Index l = 0; l < r.attention.rows(); ++l)
+        section.columns.push_back({.kind = Kind::tint,
+                                   .id = "attention_layer_" + std::to_string(l),
+                                   .title = QString::number(l),
+                                   .tip = QStringLiteral("attention in layer %1, mean over heads").arg(l),
+                                   .decimals = 2,
+                                   .group = 1,
+                                   .over = QStringLiteral("attention by layer")});
+    for (std::int64_t j = 0; j < r.tokens; ++j) {
+        const auto at = static_cast<std::size_t>(j);
+        TableRow row;
+        row.key = Position(j);
+        row.cells = {TableCell::of(label_at(trace, j)), TableCell::of(r.gradient_x_input[at]),
+                     TableCell::of(r.blank_out[at]), TableCell::of(r.attention.col(j).mean()),
+                     TableCell::of(r.value_weighted.col(j).mean())};
+        for (Eigen::Index l = 0; l < r.attention.rows(); ++l) row.cells.push_back(TableCell::of(r.attention(l, j)));
+        section.rows.push_back(std::move(row));
+    }
+    return section;
+}
+
+TableSection layer_section(const analyze::Importance& r, const ImportanceViewOptions& o) {
+    TableSection section;
+    section.title = QStringLiteral("Can attention tell?");
+    section.note =
+        QStringLiteral(
+            "Rank correlation of a layer's attention with the sizes of gradient × input and blank-out, over %1 tokens.")
+            .arg(draw::count_text(r.tokens));
+    if (o.permutations > 0)
+        section.note += QStringLiteral(
+                            " Shuffled: how far the whole prediction moves (total variation distance, 0 to 1) when the "
+                            "layer's weights of the position are put in a "
+                            "random order; median and 10–90 % of %1 shuffles.")
+                            .arg(o.permutations);
+    section.columns = {{.kind = Kind::token, .id = "layer", .title = QStringLiteral("layer")}};
+    const auto pair = [&](const char* id, const QString& over, const QString& against) {
+        section.columns.push_back({.kind = Kind::signed_tint,
+                                   .id = std::string(id) + "_spearman",
+                                   .title = against + QStringLiteral(" ρ"),
+                                   .tip = over + QStringLiteral(" against ") + against + QStringLiteral(": Spearman"),
+                                   .decimals = 2,
+                                   .limit = 1,
+                                   .over = over});
+        section.columns.push_back({.kind = Kind::signed_tint,
+                                   .id = std::string(id) + "_kendall",
+                                   .title = against + QStringLiteral(" τ"),
+                                   .tip = over + QStringLiteral(" against ") + against + QStringLiteral(": Kendall"),
+                                   .decimals = 2,
+                                   .limit = 1,
+                                   .over = over});
+    };
+    pair("attention_gradient", QStringLiteral("attention"), QStringLiteral("gradient"));
+    pair("attention_blank", QStringLiteral("attention"), QStringLiteral("blank-out"));
+    pair("weighted_gradient", QStringLiteral("value-weighted"), QStringLiteral("gradient"));
+    pair("weighted_blank", QStringLiteral("value-weighted"), QStringLiteral("blank-out"));
+    for (const char* id : {"shuffled_median", "shuffled_low", "shuffled_high"})
+        section.columns.push_back({.kind = Kind::number,
+                                   .id = id,
+                                   .title = QString::fromLatin1(id + 9),
+                                   .tip = QStringLiteral("total variation distance after shuffling"),
+                                   .over = QStringLiteral("shuffled")});
+    section.columns[section.columns.size() - 2].title = QStringLiteral("10 %");
+    section.columns.back().title = QStringLiteral("90 %");
+    for (std::size_t l = 0; l < r.layers.size(); ++l) {
+        const analyze::LayerImportance& layer = r.layers[l];
+        TableRow row;
+        row.cells.push_back(TableCell::of(draw::Label{{}, QStringLiteral("layer %1").arg(l), false}));
+        for (const analyze::Agreement& a :
+             {layer.attention_gradient, layer.attention_blank, layer.weighted_gradient, layer.weighted_blank}) {
+            row.cells.push_back(TableCell::of(a.spearman));
+            row.cells.push_back(TableCell::of(a.kendall));
+        }
+        for (const double v : {layer.shuffled_median, layer.shuffled_low, layer.shuffled_high})
+            row.cells.push_back(TableCell::of(v));
+        section.rows.push_back(std::move(row));
+    }
+    return section;
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> importance_view(TracePtr trace, Position position, const ImportanceViewOptions& asked,
+                                        const CancelToken& cancel) {
+    ImportanceViewOptions o = asked;
+    const std::int64_t read = trace->config().causal ? position.value + 1 : trace->tokens();
+    const bool shortened = read > most_passes && !o.long_texts;
+    if (shortened) {
+        o.blank_out = false;
+        o.permutations = 0;
+    }
+    const analyze::Importance r = analyze::importance(
+        *trace->model(), *trace->tokenizer(), trace->encoding(), position,
+        {.target = target_of(*trace, position, o.target), .blank_out = o.blank_out, .permutations = o.permutations},
+        cancel);
+    TableData data;
+    data.view = "importance";
+    data.title = QStringLiteral("What the prediction at %1 depends on")
+                     .arg(label_at(*trace, position.value).with_position(position));
+    data.description = QStringLiteral(
+        "Attention of one position beside three measures of what its prediction depends on: gradient times embedding, "
+        "the change when a token is blanked out, and "
+        "attention times what the values write. Below, how well each layer's attention orders the tokens as those do, "
+        "and what happens when the weights are shuffled. "
+        "Jain & Wallace 2019, Attention is not Explanation; Abnar & Zuidema 2020; Kobayashi et al. 2020.");
+    data.sections = {token_section(*trace, r), layer_section(r, o)};
+    if (shortened)
+        data.sections.front().note +=
+            QStringLiteral(" Blank-out and shuffles are left out: the position reads %1 tokens, more than %2.")
+                .arg(draw::count_text(read), draw::count_text(most_passes));
+    return table_figure(std::move(data));
+}
+
+}  // namespace headlight::figure
