@@ -70,7 +70,7 @@ std::string footer_of(const Command& command) {
         text += "Analyses (each has its own --help):\n";
         for (const Command& each : analyses()) {
             std::string line = "  " + std::string(analysis_name(each));
-            line.resize(20, ' ');
+            line.resize(22, ' ');
             text += line + std::string(each.summary) + "\n";
         }
         text += "\n";
