@@ -149,42 +149,39 @@ TableCell entries(const std::vector<analyze::CircuitEntry>& list, const text::To
     return cell;
 }
 
-TableSection ov_section(const trace::Trace& trace, const std::vector<analyze::CircuitRow>& rows,
-                        const std::vector<Position>& places) {
+/// What one circuit's table says in its own words.
+struct CircuitWords {
+    QString title, note;
+    const char *own_id, *largest_id, *smallest_id;
+    QString own, own_tip, place_tip, largest, largest_tip, smallest, smallest_tip;
+};
+
+/// One row a token of the text: its own entry, the place of that among the whole vocabulary, and the ends of the row.
+TableSection circuit_section(const trace::Trace& trace, analyze::Circuit circuit,
+                             const std::vector<analyze::CircuitRow>& rows, const std::vector<Position>& places,
+                             const CircuitWords& words) {
     using Kind = TableColumn::Kind;
     TableSection section;
-    section.title = QStringLiteral("What reading a token adds to the logits");
-    section.note = QStringLiteral(
-        "Each row is a token of the text through W_V W_O and the unembedding, without attention. Place: −1 when of all "
-        "tokens its own "
-        "logit is lowered most, 1 when it is raised most.");
-    section.columns = {{.kind = Kind::token, .id = "token", .title = QStringLiteral("token")},
-                       {.kind = Kind::bar,
-                        .id = "own",
-                        .title = QStringLiteral("own logit"),
-                        .tip = QStringLiteral("what reading the token adds to its own logit")},
-                       {.kind = Kind::signed_tint,
-                        .id = "place",
-                        .title = QStringLiteral("place"),
-                        .tip = QStringLiteral("−1: its own logit is lowered most, 1: raised most"),
-                        .decimals = 2,
-                        .limit = 1},
-                       {.kind = Kind::text,
-                        .id = "promoted",
-                        .title = QStringLiteral("promotes"),
-                        .tip = QStringLiteral("tokens whose logit it raises most"),
-                        .decimals = 2},
-                       {.kind = Kind::text,
-                        .id = "suppressed",
-                        .title = QStringLiteral("suppresses"),
-                        .tip = QStringLiteral("tokens whose logit it lowers most"),
-                        .decimals = 2}};
+    section.title = words.title;
+    section.note = words.note;
+    section.columns = {
+        {.kind = Kind::token, .id = "token", .title = QStringLiteral("token")},
+        {.kind = Kind::bar, .id = words.own_id, .title = words.own, .tip = words.own_tip},
+        {.kind = Kind::signed_tint,
+         .id = "place",
+         .title = QStringLiteral("place"),
+         .tip = words.place_tip,
+         .decimals = 2,
+         .limit = 1},
+        {.kind = Kind::text, .id = words.largest_id, .title = words.largest, .tip = words.largest_tip, .decimals = 2},
+        {.kind = Kind::text, .id = words.smallest_id, .title = words.smallest, .tip = words.smallest_tip, .decimals = 2}};
     const auto& tokenizer = *trace.tokenizer();
     const double last = static_cast<double>(trace.config().vocab_size - 1);
     for (std::size_t r = 0; r < rows.size(); ++r) {
         const analyze::CircuitRow& row = rows[r];
         TableRow out;
-        out.key = places[r];
+        // A token is what is read (a key) in the OV circuit, what looks (a query) in the QK circuit.
+        (circuit == Circuit::ov ? out.key : out.query) = places[r];
         out.cells = {TableCell::of(label_of(tokenizer, row.id)), TableCell::of(row.diagonal),
                      TableCell::of(2 * double(row.diagonal_rank) / last - 1), entries(row.largest, tokenizer),
                      entries(row.smallest, tokenizer)};
@@ -193,47 +190,43 @@ TableSection ov_section(const trace::Trace& trace, const std::vector<analyze::Ci
     return section;
 }
 
+TableSection ov_section(const trace::Trace& trace, const std::vector<analyze::CircuitRow>& rows,
+                        const std::vector<Position>& places) {
+    return circuit_section(
+        trace, Circuit::ov, rows, places,
+        {.title = QStringLiteral("What reading a token adds to the logits"),
+         .note = QStringLiteral("Each row is a token of the text through W_V W_O and the unembedding, without "
+                                "attention. Place: −1 when of all tokens its own logit is lowered most, 1 when it is "
+                                "raised most."),
+         .own_id = "own",
+         .largest_id = "promoted",
+         .smallest_id = "suppressed",
+         .own = QStringLiteral("own logit"),
+         .own_tip = QStringLiteral("what reading the token adds to its own logit"),
+         .place_tip = QStringLiteral("−1: its own logit is lowered most, 1: raised most"),
+         .largest = QStringLiteral("promotes"),
+         .largest_tip = QStringLiteral("tokens whose logit it raises most"),
+         .smallest = QStringLiteral("suppresses"),
+         .smallest_tip = QStringLiteral("tokens whose logit it lowers most")});
+}
+
 TableSection qk_section(const trace::Trace& trace, const std::vector<analyze::CircuitRow>& rows,
                         const std::vector<Position>& places) {
-    using Kind = TableColumn::Kind;
-    TableSection section;
-    section.title = QStringLiteral("What a token looks for");
-    section.note = QStringLiteral(
-        "Each row is a token of the text as query, through W_Q W_K^T, with every token of the vocabulary as key; "
-        "without positions, biases and scale.");
-    section.columns = {{.kind = Kind::token, .id = "token", .title = QStringLiteral("token")},
-                       {.kind = Kind::bar,
-                        .id = "itself",
-                        .title = QStringLiteral("itself"),
-                        .tip = QStringLiteral("score with itself as key")},
-                       {.kind = Kind::signed_tint,
-                        .id = "place",
-                        .title = QStringLiteral("place"),
-                        .tip = QStringLiteral("−1: of all keys it looks at itself least, 1: most"),
-                        .decimals = 2,
-                        .limit = 1},
-                       {.kind = Kind::text,
-                        .id = "looks_at",
-                        .title = QStringLiteral("looks at"),
-                        .tip = QStringLiteral("keys with the largest score"),
-                        .decimals = 2},
-                       {.kind = Kind::text,
-                        .id = "looks_away",
-                        .title = QStringLiteral("looks away from"),
-                        .tip = QStringLiteral("keys with the smallest score"),
-                        .decimals = 2}};
-    const auto& tokenizer = *trace.tokenizer();
-    const double last = static_cast<double>(trace.config().vocab_size - 1);
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-        const analyze::CircuitRow& row = rows[r];
-        TableRow out;
-        out.query = places[r];
-        out.cells = {TableCell::of(label_of(tokenizer, row.id)), TableCell::of(row.diagonal),
-                     TableCell::of(2 * double(row.diagonal_rank) / last - 1), entries(row.largest, tokenizer),
-                     entries(row.smallest, tokenizer)};
-        section.rows.push_back(std::move(out));
-    }
-    return section;
+    return circuit_section(
+        trace, Circuit::qk, rows, places,
+        {.title = QStringLiteral("What a token looks for"),
+         .note = QStringLiteral("Each row is a token of the text as query, through W_Q W_K^T, with every token of the "
+                                "vocabulary as key; without positions, biases and scale."),
+         .own_id = "itself",
+         .largest_id = "looks_at",
+         .smallest_id = "looks_away",
+         .own = QStringLiteral("itself"),
+         .own_tip = QStringLiteral("score with itself as key"),
+         .place_tip = QStringLiteral("−1: of all keys it looks at itself least, 1: most"),
+         .largest = QStringLiteral("looks at"),
+         .largest_tip = QStringLiteral("keys with the largest score"),
+         .smallest = QStringLiteral("looks away from"),
+         .smallest_tip = QStringLiteral("keys with the smallest score")});
 }
 
 QString score_name(const analyze::CircuitSpectrum& s) {

@@ -24,6 +24,12 @@ using figure::ViewSpec;
 
 QString shown(const std::string& text) { return QString::fromStdString(text); }
 
+/// A heading inside a menu: with a style sheet QMenu::addSection() draws only its line.
+void add_heading(QMenu& menu, const QString& text) {
+    if (!menu.isEmpty()) menu.addSeparator();
+    menu.addAction(text)->setEnabled(false);
+}
+
 }  // namespace
 
 QString filter_name(PairFilter filter) {
@@ -144,7 +150,7 @@ void ToolRow::build_menus() {
     std::string group;
     for (const ViewSpec& spec : figure::view_specs()) {
         if (spec.tab) continue;
-        if (spec.group != group) more->addSection(shown(group = spec.group));
+        if (spec.group != group) add_heading(*more, shown(group = spec.group));
         connect(more->addAction(shown(spec.title)), &QAction::triggered, this, [this, view = spec.id] { Q_EMIT view_asked(view); });
     }
     more_->setMenu(more);
@@ -232,7 +238,7 @@ void ToolRow::fill_options(QMenu& menu) {
                 add(shown(option.title), !value.empty(), [this, name = option.name, value] { set_value(name, value.empty() ? "1" : ""); });
                 break;
             case ViewOption::Kind::choice:
-                menu.addSection(shown(option.title));
+                add_heading(menu, shown(option.title));
                 for (const auto& [word, title] : option.choices)
                     add(shown(title), word == value, [this, name = option.name, word = word] { set_value(name, word); });
                 break;
