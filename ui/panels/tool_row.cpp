@@ -11,6 +11,7 @@
 #include <QSpinBox>
 #include <QWidgetAction>
 
+#include <algorithm>
 #include <cmath>
 
 namespace headlight::ui {
@@ -147,11 +148,20 @@ void ToolRow::build_menus() {
     }
     filter_->setMenu(filters);
     auto* more = new QMenu(more_);
+    // A group of many views is a menu of its own, so that the whole fits a laptop's screen.
+    constexpr std::ptrdiff_t most_in_line = 4;
     std::string group;
+    QMenu* into = more;
     for (const ViewSpec& spec : figure::view_specs()) {
         if (spec.tab) continue;
-        if (spec.group != group) add_heading(*more, shown(group = spec.group));
-        connect(more->addAction(shown(spec.title)), &QAction::triggered, this, [this, view = spec.id] { Q_EMIT view_asked(view); });
+        if (spec.group != group) {
+            group = spec.group;
+            const auto specs = figure::view_specs();
+            const auto members = std::count_if(specs.begin(), specs.end(), [&](const ViewSpec& s) { return !s.tab && s.group == group; });
+            into = members > most_in_line ? more->addMenu(shown(group)) : more;
+            if (into == more) add_heading(*more, shown(group));
+        }
+        connect(into->addAction(shown(spec.title)), &QAction::triggered, this, [this, view = spec.id] { Q_EMIT view_asked(view); });
     }
     more_->setMenu(more);
     connect(more, &QMenu::aboutToHide, this, &ToolRow::show_document);
