@@ -74,7 +74,7 @@ public:
     const RunInfo& info() const noexcept;
     std::int64_t tokens() const noexcept;
     std::int64_t bytes() const noexcept;        ///< memory of the stored tensors and of the overview
-    bool has(model::HookPoint) const noexcept;  ///< stored, or computable on demand
+    bool has(model::HookPoint) const noexcept;  ///< stored, or made from q and k, z or mlp.hook_pre on demand
     std::vector<model::HookPoint> kept()
         const;  ///< what the plan asked for and what interventions replaced, in pass order
 
