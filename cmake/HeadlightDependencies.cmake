@@ -48,3 +48,8 @@ add_library(headlight_torch INTERFACE)
 # TORCH_LIBRARIES also carries global compile flags of its own; take the include folders as system ones.
 target_link_libraries(headlight_torch INTERFACE headlight_blas ${TORCH_LIBRARIES})
 target_include_directories(headlight_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+
+if(HEADLIGHT_BUILD_TESTS)
+  find_package(GTest 1.12 REQUIRED)
+  include(GoogleTest)
+endif()

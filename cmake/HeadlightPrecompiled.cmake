@@ -1,18 +1,30 @@
-# <ATen/ATen.h> is most of the compile time of what includes it: it is read once for all of them.
-# -DHEADLIGHT_PRECOMPILE=OFF builds every file by what it includes itself.
-option(HEADLIGHT_PRECOMPILE "Precompile LibTorch's header" ON)
+# <ATen/ATen.h> is most of the compile time of what includes it: it is read once for all of them, and GoogleTest with it
+# for the tests. -DHEADLIGHT_PRECOMPILE=OFF builds every file by what it includes itself.
+option(HEADLIGHT_PRECOMPILE "Precompile the headers of LibTorch and GoogleTest" ON)
+
+# The target that carries a precompiled header. -fpch-preprocess lets ccache see through it.
+function(headlight_precompiled name)
+  cmake_parse_arguments(arg "" "" "LIBS;HEADERS" ${ARGN})
+  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/${name}.cpp CONTENT "// Carries the precompiled header.\n")
+  add_library(${name} STATIC ${CMAKE_BINARY_DIR}/${name}.cpp)
+  target_link_libraries(${name} PRIVATE headlight_flags ${arg_LIBS})
+  target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
+  target_compile_options(${name} PRIVATE -fpch-preprocess)
+endfunction()
+
 if(HEADLIGHT_PRECOMPILE)
-  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cpp CONTENT "// Carries the precompiled header.\n")
-  add_library(headlight_precompiled STATIC ${CMAKE_BINARY_DIR}/precompiled.cpp)
-  target_link_libraries(headlight_precompiled PUBLIC headlight_flags headlight_torch OpenMP::OpenMP_CXX)
-  target_precompile_headers(headlight_precompiled PRIVATE <ATen/ATen.h>)
-  target_compile_options(headlight_precompiled PRIVATE -fpch-preprocess)  # for ccache
+  headlight_precompiled(headlight_precompiled LIBS headlight_torch OpenMP::OpenMP_CXX HEADERS <ATen/ATen.h>)
+  if(HEADLIGHT_BUILD_TESTS)
+    headlight_precompiled(headlight_precompiled_tests LIBS headlight_torch OpenMP::OpenMP_CXX GTest::gmock
+                          HEADERS <ATen/ATen.h> <gtest/gtest.h> <gmock/gmock.h>)
+    target_compile_options(headlight_precompiled_tests PRIVATE -O1)
+  endif()
 endif()
 
-# headlight_precompile(target): lets a target with LibTorch use it.
-function(headlight_precompile target)
+# headlight_precompile(target carrier): lets a target with LibTorch use a carrier's header.
+function(headlight_precompile target carrier)
   if(HEADLIGHT_PRECOMPILE AND TARGET ${target})
-    target_precompile_headers(${target} REUSE_FROM headlight_precompiled)
+    target_precompile_headers(${target} REUSE_FROM ${carrier})
     target_compile_options(${target} PRIVATE -fpch-preprocess)
   endif()
 endfunction()

@@ -44,7 +44,8 @@ function(headlight_test name)
   else()
     target_link_libraries(${name}_tests PRIVATE GTest::gtest GTest::gtest_main)
   endif()
-  target_compile_options(${name}_tests PRIVATE -O1)  # compiling them costs more than running them
+  # -O1: compiling them costs more than running them; -fPIC: as what carries the precompiled header.
+  target_compile_options(${name}_tests PRIVATE -O1 -fPIC)
   target_include_directories(${name}_tests PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${name}_tests PRIVATE HEADLIGHT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HEADLIGHT_BINARY_DIR="${CMAKE_BINARY_DIR}")
   gtest_discover_tests(${name}_tests TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${name}" TIMEOUT 300
