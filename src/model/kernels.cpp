@@ -209,18 +209,15 @@ HEADLIGHT_INLINE double dot_row(const float* __restrict a, const float* __restri
 }
 
 HEADLIGHT_INLINE double distance_row(const float* __restrict x, float scale, const float* __restrict y, std::int64_t n) {
-    double all = 0;
-    for (std::int64_t first = 0; first < n; first += kStretch) {
-        const std::int64_t last = first + kStretch < n ? first + kStretch : n;
-        float sum = 0;
+    // In float64: one huge component (a massive activation) would otherwise swallow what is subtracted from it.
+    const double factor = static_cast<double>(scale);
+    double sum = 0;
 #pragma omp simd reduction(+ : sum)
-        for (std::int64_t j = first; j < last; ++j) {
-            const float d = x[j] - scale * y[j];
-            sum += d < 0.0f ? -d : d;
-        }
-        all += static_cast<double>(sum);
+    for (std::int64_t j = 0; j < n; ++j) {
+        const double d = static_cast<double>(x[j]) - factor * static_cast<double>(y[j]);
+        sum += d < 0.0 ? -d : d;
     }
-    return all;
+    return sum;
 }
 
 HEADLIGHT_INLINE std::int64_t count_above_row(const float* __restrict x, std::int64_t n, float than) {

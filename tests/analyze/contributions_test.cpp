@@ -60,14 +60,14 @@ TEST_P(Shares, AreThoseOfTheDefinition) {
             for (std::int64_t h = 0; h < c.n_heads; ++h)
                 for (std::int64_t j = 0; j < (c.causal ? p + 1 : trace->tokens()); ++j)
                     total += parts[{h, j}] = weight(whole, f[h][j] * pattern[h][p][j]);
-            EXPECT_NEAR(found.residual, stream / total, 2e-5);
-            for (const auto& [at, value] : parts) EXPECT_NEAR(found.from_heads(at.first, at.second), value / total, 2e-5);
+            EXPECT_NEAR(found.residual, stream / total, 2e-6);
+            for (const auto& [at, value] : parts) EXPECT_NEAR(found.from_heads(at.first, at.second), value / total, 2e-6);
             EXPECT_NEAR(found.residual + found.from_heads.sum(), 1, 1e-9);
             if (c.causal && p + 1 < trace->tokens()) {
                 EXPECT_EQ(found.from_heads.col(p + 1).sum(), 0);
             }
             const MlpShares shares = mlp_shares(*trace, Layer(l), Position(p));
-            EXPECT_NEAR(shares.mlp, through / (through + past), 2e-5);
+            EXPECT_NEAR(shares.mlp, through / (through + past), 2e-6);
             EXPECT_NEAR(shares.mlp + shares.residual, 1, 1e-12);
         }
         const Eigen::MatrixXd map = head_contribution_map(*trace, head_id(l, 1));
