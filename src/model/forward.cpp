@@ -8,7 +8,6 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <atomic>
 
 namespace headlight::model {
 namespace {

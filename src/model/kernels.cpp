@@ -87,25 +87,20 @@ HEADLIGHT_INLINE void softmax_row(T* __restrict x, std::int64_t n, std::int64_t 
 }
 
 template <Activation A, class T>
-HEADLIGHT_INLINE void activate_as(T* __restrict pre, const T* __restrict bias, T* __restrict post, std::int64_t n,
-                                  T* __restrict up, const T* __restrict up_bias) {
+HEADLIGHT_INLINE void activate_as(T* __restrict pre, const T* __restrict bias, T* __restrict post, std::int64_t n) {
     if (bias)
         for (std::int64_t j = 0; j < n; ++j) pre[j] += bias[j];
-    if (up_bias)
-        for (std::int64_t j = 0; j < n; ++j) up[j] += up_bias[j];
     for (std::int64_t j = 0; j < n; ++j) post[j] = act(pre[j], A);
-    if (up)
-        for (std::int64_t j = 0; j < n; ++j) post[j] *= up[j];
 }
 
 template <class T>
-HEADLIGHT_INLINE void activate_row(T* pre, const T* bias, T* post, std::int64_t n, Activation a, T* up, const T* up_bias) {
+HEADLIGHT_INLINE void activate_row(T* pre, const T* bias, T* post, std::int64_t n, Activation a) {
     switch (a) {
-        case Activation::gelu: return activate_as<Activation::gelu>(pre, bias, post, n, up, up_bias);
-        case Activation::gelu_tanh: return activate_as<Activation::gelu_tanh>(pre, bias, post, n, up, up_bias);
-        case Activation::gelu_bloom: return activate_as<Activation::gelu_bloom>(pre, bias, post, n, up, up_bias);
-        case Activation::relu: return activate_as<Activation::relu>(pre, bias, post, n, up, up_bias);
-        case Activation::silu: return activate_as<Activation::silu>(pre, bias, post, n, up, up_bias);
+        case Activation::gelu: return activate_as<Activation::gelu>(pre, bias, post, n);
+        case Activation::gelu_tanh: return activate_as<Activation::gelu_tanh>(pre, bias, post, n);
+        case Activation::gelu_bloom: return activate_as<Activation::gelu_bloom>(pre, bias, post, n);
+        case Activation::relu: return activate_as<Activation::relu>(pre, bias, post, n);
+        case Activation::silu: return activate_as<Activation::silu>(pre, bias, post, n);
     }
 }
 
@@ -251,11 +246,11 @@ void scores(double* x, std::int64_t n, double scale, double slope, std::int64_t 
 HEADLIGHT_CLONES void softmax(float* x, std::int64_t n, std::int64_t width) { softmax_row(x, n, width); }
 void softmax(double* x, std::int64_t n, std::int64_t width) { softmax_row(x, n, width); }
 
-HEADLIGHT_CLONES void activate(float* pre, const float* bias, float* post, std::int64_t n, Activation a, GatedRow gated) {
-    activate_row(pre, bias, post, n, a, gated.up, gated.bias);
+HEADLIGHT_CLONES void activate(float* pre, const float* bias, float* post, std::int64_t n, Activation a) {
+    activate_row(pre, bias, post, n, a);
 }
-void activate(double* pre, const double* bias, double* post, std::int64_t n, Activation a, GatedRowDouble gated) {
-    activate_row(pre, bias, post, n, a, gated.up, gated.bias);
+void activate(double* pre, const double* bias, double* post, std::int64_t n, Activation a) {
+    activate_row(pre, bias, post, n, a);
 }
 
 HEADLIGHT_CLONES void add_bias(const float* x, const float* bias, float* out, std::int64_t n) {

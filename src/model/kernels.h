@@ -17,17 +17,9 @@ void scores(double* x, std::int64_t n, double scale, double slope, std::int64_t 
 void softmax(float* x, std::int64_t n, std::int64_t width);
 void softmax(double* x, std::int64_t n, std::int64_t width);
 
-/// pre[j] += bias[j] (bias may be null), post[j] = act(pre[j]). Of a gated MLP: post[j] = act(pre[j]) * (up[j] += up_bias[j]).
-struct GatedRow {
-    float* up = nullptr;
-    const float* bias = nullptr;
-};
-struct GatedRowDouble {
-    double* up = nullptr;
-    const double* bias = nullptr;
-};
-void activate(float* pre, const float* bias, float* post, std::int64_t n, Activation, GatedRow = {});
-void activate(double* pre, const double* bias, double* post, std::int64_t n, Activation, GatedRowDouble = {});
+/// pre[j] += bias[j] (bias may be null), post[j] = act(pre[j]).
+void activate(float* pre, const float* bias, float* post, std::int64_t n, Activation);
+void activate(double* pre, const double* bias, double* post, std::int64_t n, Activation);
 
 /// out[j] = x[j] + bias[j]; bias may be null.
 void add_bias(const float* x, const float* bias, float* out, std::int64_t n);
@@ -62,7 +54,7 @@ void block_maxima(const float* x, std::int64_t n, float* out);
 void block_minima(const float* x, std::int64_t n, float* out);
 /// sum of a[j] b[j], added up in double.
 double dot(const float* a, const float* b, std::int64_t n);
-/// sum of |x[j] - scale y[j]|.
+/// sum of |x[j] - scale y[j]|, in double throughout.
 double distance(const float* x, float scale, const float* y, std::int64_t n);
 /// How many of x[0, n) are larger than `than`.
 std::int64_t count_above(const float* x, std::int64_t n, float than);
