@@ -47,7 +47,9 @@ TEST(AnalyzeWhere, KeepsTheHeadsThatMatchInTheOrderAsked) {
     ASSERT_EQ(some.size(), matching);
     for (std::size_t i = 0; i < some.size(); ++i) {
         EXPECT_LT(some[i].at("entropy").get<double>(), 1);
-        if (i > 0) EXPECT_GE(some[i - 1].at("mean_distance"), some[i].at("mean_distance"));
+        if (i > 0) {
+            EXPECT_GE(some[i - 1].at("mean_distance"), some[i].at("mean_distance"));
+        }
     }
     const auto ascending = rows({"--where", "entropy < 1", "--sort", "entropy", "--ascending"});
     for (std::size_t i = 1; i < ascending.size(); ++i)

@@ -228,7 +228,9 @@ TEST(CircuitViews, AreInTheListAndPaintEveryText) {
         const TracePtr trace = built_in(text);
         for (const char* id : {"head-circuit", "composition", "copy-suppression", "importance"}) {
             const ViewSpec& spec = view_spec(id);
-            if (spec.missing) EXPECT_EQ(spec.missing(*trace), "");
+            if (spec.missing) {
+                EXPECT_EQ(spec.missing(*trace), "");
+            }
             ViewState state;
             state.view = id;
             state.layer = Layer(3);
@@ -236,7 +238,8 @@ TEST(CircuitViews, AreInTheListAndPaintEveryText) {
             if (spec.option("shuffles")) state.values["shuffles"] = "2";
             const auto figure = make_figure(trace, state);
             for (const QSizeF room : {QSizeF(360, 260), QSizeF(1100, 800)}) {
-                const Style style{.theme = &Theme::dark_theme()};
+                Style style;
+                style.theme = &Theme::dark_theme();
                 const QSizeF size = figure->layout(room, style, selection_of(state));
                 QImage image(int(room.width()), int(room.height()), QImage::Format_ARGB32_Premultiplied);
                 image.fill(style.theme->canvas);

@@ -30,12 +30,12 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
         if (!hover_only) reveal_pin();
     });
     connect(&Appearance::instance(), &Appearance::changed, this, &ViewPane::restyle);
-    connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
-        if (lane == lane_) give_up(failure.facts);
+    connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane of, const Failure& failure) {
+        if (of == lane_) give_up(failure.facts);
     });
     // Cancelled by hand, or failed: nothing is on its way, so the next change asks again.
-    connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
-        if (lane == lane_) awaited_.reset();
+    connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane of) {
+        if (of == lane_) awaited_.reset();
     });
     connect(canvas_, &FigureCanvas::failed, this, [this](const ErrorFacts& facts) {
         give_up(facts);
