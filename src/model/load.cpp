@@ -100,10 +100,12 @@ WeightMap map_of(const Family& family, ModelConfig& c, const io::TensorStore& st
     return other;
 }
 
-/// The folder's name; of a snapshot in the Hugging Face cache (models--org--name/snapshots/0a1b2c…) the model's.
+/// The folder's name, with its parent's where it says nothing ("model"); of a snapshot in the Hugging Face cache
+/// (models--org--name/snapshots/0a1b2c…) the model's.
 std::string name_of_folder(const std::filesystem::path& folder) {
     const std::filesystem::path whole = std::filesystem::weakly_canonical(folder);
     const std::string entry = whole.parent_path().parent_path().filename().string();
+    if (whole.filename() == "model") return (whole.parent_path().filename() / "model").string();
     if (whole.parent_path().filename() != "snapshots" || !entry.starts_with("models--")) return whole.filename().string();
     return entry.substr(entry.rfind("--") + 2);
 }
