@@ -153,4 +153,15 @@ std::vector<std::int64_t> parse_index_list(const std::string& text, const std::s
     return {values.begin(), values.end()};
 }
 
+CLI::Validator counted_from_zero() {
+    return CLI::Validator(
+        [](std::string& typed) {
+            std::int64_t number = -1;
+            const auto [end, error] = std::from_chars(typed.data(), typed.data() + typed.size(), number);
+            const bool whole = error == std::errc() && end == typed.data() + typed.size();
+            return whole && number >= 0 ? std::string() : "expected a whole number from 0 on, found " + typed;
+        },
+        "");
+}
+
 }  // namespace headlight::cli

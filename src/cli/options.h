@@ -45,4 +45,7 @@ struct ComputeOptions {
 /// "0,2,5-7" -> 0 2 5 6 7, sorted, each once. UsageError names the option and the part that is no number.
 std::vector<std::int64_t> parse_index_list(const std::string& text, const std::string& option);
 
+/// A check for layers, heads, positions and other numbers counted from 0.
+CLI::Validator counted_from_zero();
+
 }  // namespace headlight::cli

@@ -46,7 +46,7 @@ void define_what(Definition& d, Options& o) {
     for (const figure::ViewSpec& spec : figure::view_specs()) views.push_back(spec.id);
     d.add_choice("--view", o.view, views, "what to draw")->required();
     const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
-        d.app->add_option(flag, value, help)->type_name("N")->check(CLI::NonNegativeNumber);
+        d.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero());
     };
     index("--layer", o.layer, "the layer, from 0 (default: that of a head worth looking at)");
     d.app->add_option("--heads,--head", o.heads, "heads of the layer, from 0: 5, 0,2,4-7 or all (default: by view)")

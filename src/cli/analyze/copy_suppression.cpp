@@ -97,10 +97,10 @@ Action define_analyze_copy_suppression(Definition& definition, const Frontend&) 
     options->text.add(definition);
     app.add_option("--layer", options->layer, "with --head: only this head")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
+        ->check(counted_from_zero());
     app.add_option("--head", options->head, "with --layer: only this head")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
+        ->check(counted_from_zero());
     app.add_option("--threshold", options->options.threshold, "pairs with more attention than this")
         ->capture_default_str()
         ->type_name("X")

@@ -152,7 +152,7 @@ Action define_analyze_focus(Definition& definition, const Frontend&) {
     options->model.add(definition);
     options->text.add(definition);
     const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
-        return definition.app->add_option(flag, value, help)->type_name("N")->check(CLI::NonNegativeNumber);
+        return definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero());
     };
     index("--layer", options->layer, "the layer, from 0")->required();
     index("--head", options->head, "the head, from 0")->required();

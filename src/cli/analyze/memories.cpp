@@ -72,7 +72,7 @@ Action define_analyze_memories(Definition& definition, const Frontend&) {
     definition.app->add_option("--top", o->top, "memories to list, largest contribution first; 0: all")
         ->type_name("N")
         ->capture_default_str()
-        ->check(CLI::NonNegativeNumber);
+        ->check(counted_from_zero());
     definition.app->add_flag("--gain", o->gain, "fold the final norm's gain into the values");
     o->out.add(definition);
     o->compute.add(definition);

@@ -116,7 +116,7 @@ Action define_analyze_rollout(Definition& definition, const Frontend&) {
     options->model.add(definition);
     options->text.add(definition);
     const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
-        definition.app->add_option(flag, value, help)->type_name("N")->check(CLI::NonNegativeNumber);
+        definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero());
     };
     definition.app->add_flag("--flow", options->flow, "attention flow too: slow, for short texts");
     index("--layer", options->layer, "only the map after this layer, from 0 (default: every layer)");

@@ -2,7 +2,7 @@
 // An option that names a token: an id, or text that is one token.
 #pragma once
 
-#include "cli/command.h"
+#include "cli/options.h"
 #include "headlight/analyze/token_choice.h"
 #include "headlight/trace/trace.h"
 
@@ -36,7 +36,7 @@ struct TokenArgument {
 /// Layers, positions and the like: a number from 0.
 inline CLI::Option* add_index(Definition& definition, const std::string& flag, std::int64_t& value,
                               const std::string& help) {
-    return definition.app->add_option(flag, value, help)->type_name("N")->check(CLI::NonNegativeNumber);
+    return definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero());
 }
 
 }  // namespace headlight::cli
