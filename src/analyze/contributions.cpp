@@ -6,6 +6,7 @@
 #include "headlight/trace/weights.h"
 #include "model/kernels.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>

@@ -7,6 +7,8 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/weights.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <cmath>
 

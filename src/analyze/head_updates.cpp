@@ -4,6 +4,7 @@
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
 
 #include <cmath>

@@ -6,6 +6,7 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/weights.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>

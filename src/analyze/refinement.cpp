@@ -7,6 +7,7 @@
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>

@@ -7,6 +7,7 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/capture.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>

@@ -4,6 +4,8 @@
 #include "analyze/head_reader.h"
 #include "headlight/trace/weights.h"
 
+#include <ATen/core/grad_mode.h>
+
 namespace headlight::analyze {
 namespace {
 

@@ -8,6 +8,8 @@
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>

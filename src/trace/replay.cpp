@@ -6,6 +6,8 @@
 #include "trace/memory.h"
 #include "trace/recorder.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <cstdio>
 #include <set>
 

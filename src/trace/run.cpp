@@ -8,6 +8,7 @@
 #include "trace/internals.h"
 #include "trace/recorder.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>

@@ -8,6 +8,8 @@
 #include "trace/hook_sets.h"
 #include "trace/internals.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <limits>
 
 namespace headlight::trace {

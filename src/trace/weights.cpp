@@ -5,6 +5,8 @@
 #include "model/blocks/pass.h"
 #include "model/internals.h"
 
+#include <ATen/core/grad_mode.h>
+
 namespace headlight::trace {
 namespace {
 

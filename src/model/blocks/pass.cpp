@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "model/kernels.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
 
 #include <sstream>
