@@ -37,7 +37,17 @@ void check(const trace::Trace& trace, Position p, const AttributionOptions& o) {
     if (o.minus) check_token(trace, *o.minus);
 }
 
+/// Before the cap, where the model has one: that is what a sum over the stream can give.
 double logit_of(const trace::Trace& trace, Position p, std::int64_t id) {
+    if (trace.config().final_softcap > 0) {
+        const trace::NormTensors norm = trace::final_norm(*trace.model());
+        at::Tensor x = trace::tensor_rows(trace, HookPoint{Hook::ln_final_normalized, Layer(0)}, p.value, 1)[0].cpu().to(at::kDouble);
+        x = x * norm.gain.cpu().to(at::kDouble);
+        if (norm.bias.defined()) x = x + norm.bias.cpu().to(at::kDouble);
+        const at::Tensor b_u = trace::unembed_bias(*trace.model());
+        const double bias = b_u.defined() ? b_u[id].to(at::kDouble).item<double>() : 0;
+        return at::dot(x, trace::unembed(*trace.model()).select(1, id).cpu().to(at::kDouble)).item<double>() + bias;
+    }
     return trace::tensor_rows(trace, HookPoint{Hook::logits, Layer(0)}, p.value, 1)[0][id].to(at::kDouble).item<double>();
 }
 

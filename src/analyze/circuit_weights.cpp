@@ -38,10 +38,12 @@ HeadMatrices head_matrices(const model::Model& model, HeadId id, bool fold_norms
         const at::Tensor one = all.select(0, head).to(at::kCPU).to(at::kDouble);
         return (fold_norms ? folded(model, w.norm, one) : one).contiguous();
     };
+    at::Tensor writing = w.w_o.select(0, id.head.value).to(at::kCPU).to(at::kDouble);
+    if (fold_norms && w.branch.gain.defined()) writing = writing * w.branch.gain.to(at::kCPU).to(at::kDouble);
     return {.q = reading(w.w_q, id.head.value),
             .k = reading(w.w_k, kv),
             .v = reading(w.w_v, kv),
-            .o = w.w_o.select(0, id.head.value).to(at::kCPU).to(at::kDouble).contiguous(),
+            .o = writing.contiguous(),
             .kv_head = kv};
 }
 

@@ -75,11 +75,18 @@ public:
     Layered(const trace::Trace& trace, Layer layer) : trace_(trace), layer_(layer) {
         const model::ModelConfig& c = trace.config();
         const at::Tensor v = plain(trace::tensor(trace, {Hook::v, layer}));  // [token, kv_head, d_head]
-        const at::Tensor w_o = plain(trace::attention_output(*trace.model(), layer).w_o);
+        const trace::AttentionTensors attention = trace::attention_output(*trace.model(), layer);
+        const at::Tensor w_o = plain(attention.w_o);
         written_ = at::empty({trace.tokens(), c.n_heads, c.d_model}, v.options());
         for (std::int64_t h = 0; h < c.n_heads; ++h) {
             at::Tensor out = written_.select(1, h);
             out.copy_(at::mm(v.select(1, h / (c.n_heads / c.n_kv_heads)), w_o.select(0, h)));
+        }
+        inverse_ = at::ones({trace.tokens()}, v.options());
+        if (c.branch_norm) {  // what is added went through a norm, whose scale is taken as it was
+            if (c.norm == model::Norm::layer_norm) written_ = written_ - written_.mean(-1, true);
+            written_ = (written_ * plain(attention.branch.gain)).contiguous();
+            inverse_ = plain(1.0 / trace::tensor(trace, {Hook::ln1_post_scale, layer}).to(at::kFloat).reshape({-1}));
         }
         lengths_ = written_.abs().sum(-1).contiguous();
     }
@@ -107,11 +114,12 @@ public:
         const float* lengths = lengths_.data_ptr<float>();
         for (std::int64_t h = 0; h < heads; ++h) {
             const float* a = stretch.data_ptr<float>() + (h * stretch.size(1) + p.value - first) * stretch.size(2);
+            const float inverse = inverse_.data_ptr<float>()[p.value];
             for (std::int64_t j = 0; j < keys; ++j) {
                 // |w| - |w - p| is at most |p|: most keys have next to no weight and need no look at the vectors.
-                const double most = static_cast<double>(a[j]) * static_cast<double>(lengths[j * heads + h]);
+                const double most = static_cast<double>(a[j] * inverse) * static_cast<double>(lengths[j * heads + h]);
                 out.from_heads(h, j) =
-                    most <= kLeast ? kLeast : weight_of(whole, whole_norm, a[j], written + (j * heads + h) * d);
+                    most <= kLeast ? kLeast : weight_of(whole, whole_norm, a[j] * inverse, written + (j * heads + h) * d);
             }
         }
         out.residual = weight_of(whole, whole_norm, 1.0F, stream.data_ptr<float>());
@@ -125,6 +133,7 @@ private:
     const trace::Trace& trace_;
     Layer layer_;
     at::Tensor written_;  ///< [token, head, d_model]
+    at::Tensor inverse_;  ///< [token] one over the scale of the norm behind the attention; 1 without
     at::Tensor lengths_;  ///< [token, head], sums of absolute values
 };
 

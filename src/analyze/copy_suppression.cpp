@@ -20,7 +20,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 void check_direct_path(const trace::Trace& trace) {
     const model::ModelConfig& c = trace.config();
-    if (c.has_unembedding && c.causal && !c.post_norm && !c.mlm_head && c.final_norm) return;
+    if (c.has_unembedding && c.causal && !c.post_norm && !c.mlm_head && c.final_norm && !c.branch_norm) return;
     throw Error({.problem = c.has_unembedding ? "A head of this model has no direct path to the logits"
                                               : "This model has no unembedding, so nothing a head writes is a token",
                  .file = trace.model()->folder().string(),

@@ -29,6 +29,9 @@ void check_neuron(const model::ModelConfig& c, NeuronId id) {
                  .expected = "layer 0 to " + std::to_string(c.n_layers - 1) + ", neuron 0 to " + std::to_string(c.d_mlp - 1)});
 }
 
+/// The norm in front of the MLP.
+Hook mlp_norm(const model::ModelConfig& c) { return c.shared_norm ? Hook::ln1_scale : Hook::ln2_scale; }
+
 /// The pre-activation as a reading of the stream behind the layer's attention.
 Reading neuron_reading(const trace::Trace& trace, NeuronId id, Position p, Branch branch) {
     const model::ModelConfig& c = trace.config();
@@ -39,10 +42,11 @@ Reading neuron_reading(const trace::Trace& trace, NeuronId id, Position p, Branc
     const trace::MlpTensors w = trace::mlp_weights(*trace.model(), id.layer);
     const at::Tensor& matrix = branch == Branch::up ? w.w_up : w.w_in;
     const at::Tensor& bias = branch == Branch::up ? w.b_up : w.b_in;
-    Reading reading{.direction = wide(matrix.select(1, id.neuron.value)), .constant = 0, .layer = id.layer, .behind_mlp = false};
+    Reading reading{.direction = wide(matrix.select(1, id.neuron.value)), .constant = 0, .layer = id.layer, .behind_mlp = false,
+                    .behind_attention = !c.parallel};
     if (bias.defined()) reading.constant += bias[id.neuron.value].to(at::kDouble).item<double>();
-    if (!c.post_norm)
-        reading.direction = frozen_norm(trace, Hook::ln2_scale, id.layer, p).back(reading.direction, reading.constant);
+    if (norm_before_mlp(c))
+        reading.direction = frozen_norm(trace, mlp_norm(c), id.layer, p).back(reading.direction, reading.constant);
     return reading;
 }
 
@@ -73,10 +77,12 @@ Split neuron_drivers(const trace::Trace& trace, NeuronId id, Position p, Branch 
 Eigen::VectorXd neuron_sources(const trace::Trace& trace, NeuronId id, HeadId head, Position p, Branch branch) {
     check_head(trace, head);
     const Reading reading = neuron_reading(trace, id, p, branch);
-    if (head.layer > id.layer)
+    const bool parallel = trace.config().parallel;  // there the MLP does not read its own layer's attention
+    if (head.layer > id.layer || (parallel && head.layer == id.layer))
         throw Error({.problem = "This head comes after the neuron",
                      .item = "L" + std::to_string(head.layer.value) + "H" + std::to_string(head.head.value),
-                     .expected = "a layer up to " + std::to_string(id.layer.value)});
+                     .expected = parallel ? "a layer before " + std::to_string(id.layer.value)
+                                      : "a layer up to " + std::to_string(id.layer.value)});
     std::vector<at::Tensor> directions;
     split_reading(trace, p, reading, false, &directions);
     const at::Tensor sources = sources_of(trace, head, p, directions[static_cast<std::size_t>(head.layer.value)]);
@@ -90,19 +96,19 @@ std::vector<NeuronScore> downstream_neurons(const trace::Trace& trace, HeadId id
     const model::ModelConfig& c = trace.config();
     at::Tensor change = wide(trace::tensor_rows(trace, {Hook::result, id.layer}, p.value, 1)[0][id.head.value]);
     std::vector<NeuronScore> scores;
-    for (std::int64_t l = id.layer.value; l < c.n_layers; ++l) {
-        const FrozenNorm ln1 = frozen_norm(trace, Hook::ln1_scale, Layer(l), p),
-                         ln2 = frozen_norm(trace, Hook::ln2_scale, Layer(l), p);
-        if (l > id.layer.value && c.residual_after_norm) change = ln1.forward(change);
-        if (c.post_norm) change = ln1.forward(change);
-        const at::Tensor read = c.post_norm ? change : ln2.forward(change);
+    const auto through = [&](Hook norm, std::int64_t l) { return frozen_norm(trace, norm, Layer(l), p).forward(change); };
+    if (c.branch_norm) change = through(Hook::ln1_post_scale, id.layer.value);
+    for (std::int64_t l = id.layer.value + (c.parallel ? 1 : 0); l < c.n_layers; ++l) {
+        if (l > id.layer.value && c.residual_after_norm) change = through(Hook::ln1_scale, l);
+        if (c.post_norm) change = through(Hook::ln1_scale, l);
+        const at::Tensor read = norm_before_mlp(c) ? through(mlp_norm(c), l) : change;
         const at::Tensor w_in = trace::mlp_weights(*trace.model(), Layer(l)).w_in.cpu();
         const auto type = w_in.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
         const at::Tensor effect = at::mv(w_in.to(type).t(), read.to(type)).to(at::kDouble).contiguous();
         const at::Tensor pre = wide(trace::tensor_rows(trace, {Hook::mlp_pre, Layer(l)}, p.value, 1)[0]).contiguous();
         for (std::int64_t i = 0; i < c.d_mlp; ++i)
             scores.push_back({{Layer(l), Neuron(i)}, effect.data_ptr<double>()[i], pre.data_ptr<double>()[i]});
-        if (c.residual_after_norm || c.post_norm) change = ln2.forward(change);
+        if (c.residual_after_norm || c.post_norm) change = through(Hook::ln2_scale, l);
     }
     keep_best(scores, top, stronger);
     return scores;

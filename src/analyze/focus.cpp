@@ -37,8 +37,9 @@ void for_each_score_row(const trace::Trace& trace, HeadId id, const CancelToken&
 
 /// Position of the number of rank `rank`, largest first, of equal numbers the first; -1 when there are fewer.
 std::int64_t ranked_key(std::span<const float> row, std::int64_t rank, std::vector<std::int64_t>& order) {
-    const auto n = static_cast<std::int64_t>(row.size());
-    if (rank >= n) return -1;
+    // Keys that a window hides have scores of -inf and stand first in the row.
+    const auto hidden = std::find_if(row.begin(), row.end(), [](float x) { return !std::isinf(x); }) - row.begin();
+    if (rank >= static_cast<std::int64_t>(row.size()) - hidden) return -1;
     if (rank == 0) return std::max_element(row.begin(), row.end()) - row.begin();
     order.resize(row.size());
     std::iota(order.begin(), order.end(), 0);
@@ -100,12 +101,24 @@ FocusMaxima empty_maxima(const trace::Trace& trace, HeadId id) {
     return maxima;
 }
 
+/// Over the keys that the query may see.
+double mean_of(std::span<const float> row) {
+    double sum = 0;
+    std::int64_t count = 0;
+    for (const float x : row) {
+        if (std::isinf(x)) continue;
+        sum += static_cast<double>(x);
+        ++count;
+    }
+    return sum / static_cast<double>(count);
+}
+
 void add_row(FocusMaxima& maxima, std::int64_t query, std::span<const float> row) {
     RowMaximum& maximum = maxima.rows[static_cast<std::size_t>(query)];
     maximum.key = std::max_element(row.begin(), row.end()) - row.begin();
     maximum.kind = maximum.key == query ? Maximum::self : maximum.key == 0 ? Maximum::first : Maximum::other;
     maximum.counted = query > 0 || !maxima.facts.causal;
-    maxima.row_mean[query] = std::accumulate(row.begin(), row.end(), 0.0) / static_cast<double>(row.size());
+    maxima.row_mean[query] = mean_of(row);
     if (!maximum.counted) return;
     ++maxima.counted;
     maxima.on_self += maximum.kind == Maximum::self;
@@ -168,6 +181,10 @@ void for_each_focus_row(const trace::Trace& trace, HeadId id, const FocusOptions
             row.terms = Eigen::Map<const RowMatrix>(values.data_ptr<double>() + r * keys * width, row.targets, width);
             row.score = Eigen::Map<const Eigen::VectorXd>(scores.data_ptr<double>() + r * n, row.targets);
             row.score.array() += terms.row_constant(first + r);
+            for (std::int64_t j = 0, hidden = legal_keys_of(trace, id.layer, row.query).first; j < hidden; ++j) {
+                row.score[j] = nan;  // outside the window
+                row.terms.row(j).setConstant(nan);
+            }
             row.probability = Eigen::Map<const Eigen::VectorXd>(weights.data_ptr<double>() + r * n, row.targets);
             fn(row);
         }
@@ -186,7 +203,8 @@ FocusMap focus_map(const trace::Trace& trace, HeadId id, const CancelToken& canc
     map.score = Matrix::Constant(trace.tokens(), trace.tokens(), std::numeric_limits<float>::quiet_NaN());
     for_each_score_row(trace, id, cancel, [&](std::int64_t query, std::span<const float> row) {
         add_row(map.maxima, query, row);
-        std::copy(row.begin(), row.end(), map.score.data() + query * trace.tokens());
+        std::transform(row.begin(), row.end(), map.score.data() + query * trace.tokens(),
+                       [](float x) { return std::isinf(x) ? std::numeric_limits<float>::quiet_NaN() : x; });
     });
     return map;
 }

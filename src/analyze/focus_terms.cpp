@@ -102,7 +102,16 @@ FocusFacts focus_facts(const trace::Trace& trace, HeadId id, const FocusOptions&
     facts.causal = config.causal;
     facts.terms = terms_of(facts, options);
     const trace::AttentionTensors w = trace::attention_weights(*trace.model(), id.layer);
-    facts.notes = notes_of(facts, options, w.b_q.defined(), w.b_k.defined());
+    const bool in_norm = config.qk_norm != model::QkNorm::none;
+    facts.notes = notes_of(facts, options, w.b_q.defined() && !in_norm, w.b_k.defined() && !in_norm);
+    if (in_norm)
+        facts.notes.push_back("Queries and keys of this model are normalised before they meet: content is of the normalised ones.");
+    if (config.score_softcap > 0)
+        facts.notes.push_back("Scores of this model are capped: the terms sum to the score before the cap.");
+    if (const std::int64_t window = model::window_of(config, id.layer.value); window > 0)
+        facts.notes.push_back("This layer sees " + std::to_string(window) + " tokens back, itself included: farther keys have no score.");
+    if (model::rope_of(config, id.layer.value) == model::LayerRope::none && config.positions == Positions::rotary)
+        facts.notes.push_back("This layer does not rotate: the position term is 0.");
     facts.first_words = "the first token";
     facts.other_words = config.causal ? "an earlier token" : "another token";
     return facts;
@@ -114,15 +123,16 @@ ScoreTerms::ScoreTerms(const trace::Trace& trace, HeadId id, const FocusOptions&
     absolute_ = options.absolute_positions && config.positions == Positions::alibi;
     const std::int64_t kv = kv_head(trace, id.head);
     const auto wide = [](const at::Tensor& t) { return t.to(at::kDouble).contiguous(); };
-    q_ = wide(trace::tensor(trace, {Hook::q, id.layer}).select(1, id.head.value));
-    k_ = wide(trace::tensor(trace, {Hook::k, id.layer}).select(1, kv));
+    q_ = wide(trace::before_rotation(trace, id.layer, Hook::q).select(1, id.head.value));
+    k_ = wide(trace::before_rotation(trace, id.layer, Hook::k).select(1, kv));
     if (config.positions == Positions::rotary) {
         rot_q_ = wide(head_queries(trace, id));
         rot_k_ = wide(head_keys(trace, id));
     }
     const trace::AttentionTensors w = trace::attention_weights(*trace.model(), id.layer);
-    b_q_ = or_zeros(w.b_q, id.head.value, config.d_head);
-    b_k_ = or_zeros(w.b_k, kv, config.d_head);
+    const bool in_norm = config.qk_norm != model::QkNorm::none;  // a bias inside a norm is no term of the score
+    b_q_ = or_zeros(in_norm ? at::Tensor() : w.b_q, id.head.value, config.d_head);
+    b_k_ = or_zeros(in_norm ? at::Tensor() : w.b_k, kv, config.d_head);
     // q and k are those of the run, so the terms sum to its scores also where an intervention replaced them.
     q_ = q_ - b_q_;
     if (five_) k_ = k_ - b_k_;

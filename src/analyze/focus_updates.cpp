@@ -68,17 +68,18 @@ void add_text(FocusUpdates& out, const trace::Trace& trace, Eigen::Index at, con
     const trace::AttentionTensors w = trace::attention_weights(*trace.model(), out.layer);
     const at::Tensor stream = trace::tensor(trace, {Hook::resid_pre, out.layer}).to(at::kDouble);
     const at::Tensor z = trace::tensor(trace, {Hook::z, out.layer});
+    const auto added = [&](const at::Tensor& update) { return behind_branch_norm(trace, out.layer, 0, update); };
     for (std::int64_t h = 0; h < out.n_heads; ++h) {
         cancel.throw_if_cancelled();
         const at::Tensor own = z.select(1, h).to(at::kDouble);
-        Entry entry{at::matmul(own, w.w_o.select(0, h).cpu().to(at::kDouble)), {}};
+        Entry entry{added(at::matmul(own, w.w_o.select(0, h).cpu().to(at::kDouble))), {}};
         entry.size = lengths(options.literal ? own : entry.update);
         write_entry(out, h, at, stream, entry);
         if (options.on_first) write_flags(out, trace, Head(h), at);
         done(h + 1);
     }
     if (!out.has_output_bias) return;
-    Entry bias{w.b_o.cpu().to(at::kDouble).unsqueeze(0).expand_as(stream), {}};
+    Entry bias{added(w.b_o.cpu().to(at::kDouble).unsqueeze(0).expand_as(stream)), {}};
     bias.size = lengths(bias.update);
     write_entry(out, out.n_heads, at, stream, bias);
 }

@@ -47,6 +47,7 @@ at::Tensor token_block(const model::Model& model, TokenVectors kind, std::int64_
 
 /// What a norm would divide each row by, were the stream this row alone.
 at::Tensor own_scale(const model::Model& model, const at::Tensor& x) {
+    if (!model.config().input_norm) return at::ones({x.size(0), 1}, x.options());  // there is none in front
     const at::Tensor centred = model.config().norm == model::Norm::layer_norm ? x - x.mean(1, true) : x;
     return centred.square().mean(1, true).sqrt().clamp_min(std::numeric_limits<double>::min());
 }

@@ -93,6 +93,20 @@ ReadableKeys::ReadableKeys(const trace::Trace& trace, Layer layer)
     if (std::find(kept.begin(), kept.end(), HookPoint{Hook::pattern, layer}) != kept.end()) only_past_ = false;
 }
 
+model::KeyRange legal_keys_of(const trace::Trace& trace, Layer layer, Position query) {
+    const auto& config = trace.config();
+    return model::legal_keys(query.value, trace.tokens(), config.causal, model::window_of(config, layer.value));
+}
+
+at::Tensor behind_branch_norm(const trace::Trace& trace, Layer layer, std::int64_t first, const at::Tensor& written) {
+    const auto& config = trace.config();
+    if (!config.branch_norm) return written;
+    at::Tensor x = written.to(at::kDouble);
+    if (config.norm == model::Norm::layer_norm) x = x - x.mean(-1, true);
+    const at::Tensor scale = trace::tensor_rows(trace, HookPoint{Hook::ln1_post_scale, layer}, first, written.size(0)).to(at::kDouble);
+    return x / scale * trace::attention_output(*trace.model(), layer).branch.gain.cpu().to(at::kDouble);
+}
+
 std::int64_t row_block(const trace::Trace& trace) {
     return std::max<std::int64_t>(1, block_elements / trace.tokens());
 }

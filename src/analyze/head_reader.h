@@ -48,6 +48,13 @@ private:
     std::int64_t tokens_;
 };
 
+/// Keys that a query may see in this layer.
+model::KeyRange legal_keys_of(const trace::Trace&, Layer, Position query);
+
+/// What a head's output [count, d_model] of queries from `first` adds to the stream: itself, or in models with a norm
+/// behind the attention its part of that norm's output, at the scale the norm had. Float64.
+at::Tensor behind_branch_norm(const trace::Trace&, Layer, std::int64_t first, const at::Tensor& written);
+
 /// Rows of [row, token] numbers to read at a time.
 std::int64_t row_block(const trace::Trace&);
 

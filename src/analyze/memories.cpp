@@ -51,6 +51,7 @@ void for_each_value(const model::Model& model, Layer layer, const std::vector<Ne
                     const CancelToken& cancel, const Progress& progress, Fn fn) {
     const at::NoGradGuard no_grad;
     const at::Tensor values = trace::mlp_weights(model, layer).w_out, w_u = trace::unembed(model);
+    const at::Tensor branch = trace::mlp_weights(model, layer).branch.gain;  // of the norm between the value and the stream
     const at::Tensor by = gain ? trace::final_norm(model).gain : at::Tensor();
     const std::int64_t vocab = w_u.size(1);
     const auto count = static_cast<std::int64_t>(neurons.size()), at_once = logit_rows_at_a_time(vocab);
@@ -60,6 +61,7 @@ void for_each_value(const model::Model& model, Layer layer, const std::vector<Ne
         const std::int64_t last = std::min(first + at_once, count);
         const at::Tensor index = indices(neurons, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
         at::Tensor rows = values.index_select(0, index.to(values.device()));
+        if (branch.defined()) rows = rows * branch;
         if (by.defined()) rows = rows * by;
         const at::Tensor logits = at::mm(rows, w_u).to(at::kCPU, at::kFloat).contiguous();
         const float* data = logits.data_ptr<float>();

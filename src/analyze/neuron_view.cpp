@@ -33,7 +33,14 @@ NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
         view.position.assign(bias.begin(), bias.end());
         view.score += bias;
     }
+    if (config.score_softcap > 0) {
+        const auto cap = static_cast<float>(config.score_softcap);
+        view.score = (view.score.array() / cap).tanh() * cap;
+    }
     if (view.causal) view.score.tail(n - 1 - i).setConstant(nan);
+    const model::KeyRange legal = legal_keys_of(trace, id.layer, query);
+    view.score.head(legal.first).setConstant(nan);
+    view.score.tail(n - legal.last).setConstant(nan);
     view.weight = to_vector(trace::pattern_rows(trace, id.layer, id.head, i, 1).select(0, 0));
     view.value_norm = to_vector(output_norms(trace, id));
     view.weighted_value_norm = view.weight.cwiseProduct(view.value_norm);

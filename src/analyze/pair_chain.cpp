@@ -76,8 +76,8 @@ void set_score(PairChain& chain, const trace::Trace& trace, HeadId id) {
         const at::Tensor bias = trace::position_rows(trace, id.layer, id.head, i, 1);
         chain.position = bias.select(0, 0).select(0, j).to(at::kDouble).item<double>();
     } else if (positions == model::Positions::rotary) {
-        const at::Tensor q = trace::tensor(trace, {Hook::q, id.layer}).select(0, i).select(0, id.head.value);
-        const at::Tensor k = trace::tensor(trace, {Hook::k, id.layer}).select(0, j).select(0, kv_head(trace, id.head));
+        const at::Tensor q = trace::before_rotation(trace, id.layer, Hook::q).select(0, i).select(0, id.head.value);
+        const at::Tensor k = trace::before_rotation(trace, id.layer, Hook::k).select(0, j).select(0, kv_head(trace, id.head));
         const double rotated = chain.content;
         chain.content = chain.scale * scalar_product(q, k);
         chain.position = rotated - chain.content;
@@ -87,10 +87,11 @@ void set_score(PairChain& chain, const trace::Trace& trace, HeadId id) {
 
 void set_weight(PairChain& chain, const trace::Trace& trace, HeadId id) {
     const Vector weights = to_vector(trace::pattern_rows(trace, id.layer, id.head, chain.query.value, 1).select(0, 0));
-    chain.of = trace.config().causal ? chain.query.value + 1 : trace.tokens();
+    const model::KeyRange legal = legal_keys_of(trace, id.layer, chain.query);
+    chain.of = legal.count();
     const float own = weights[chain.key.value];
     chain.weight = own;
-    chain.rank = 1 + (weights.head(chain.of).array() > own).count();
+    chain.rank = 1 + (weights.segment(legal.first, legal.count()).array() > own).count();
 }
 
 }  // namespace
@@ -104,7 +105,7 @@ PairChain pair_chain(const trace::Trace& trace, HeadId id, Position query, Posit
     chain.query = query;
     chain.key = key;
     chain.position_kind = position_kind(trace);
-    chain.legal = !trace.config().causal || key <= query;
+    chain.legal = legal_keys_of(trace, id.layer, query).has(key.value);
     if (!chain.legal) return chain;
 
     set_score(chain, trace, id);
@@ -116,7 +117,10 @@ PairChain pair_chain(const trace::Trace& trace, HeadId id, Position query, Posit
     chain.value_norm = length(written);
     chain.weighted_value_norm = chain.weight * chain.value_norm;
 
-    const at::Tensor update = at::matmul(row(trace, Hook::z, id.layer, query).select(0, id.head.value), w_o);
+    const auto added = [&](const at::Tensor& x) {
+        return behind_branch_norm(trace, id.layer, query.value, x.unsqueeze(0)).squeeze(0);
+    };
+    const at::Tensor update = added(at::matmul(row(trace, Hook::z, id.layer, query).select(0, id.head.value), w_o));
     const at::Tensor stream = row(trace, Hook::resid_pre, id.layer, query);
     const double size = length(update), base = length(stream);
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -124,7 +128,7 @@ PairChain pair_chain(const trace::Trace& trace, HeadId id, Position query, Posit
     chain.update_cosine = base > 0 && size > 0 ? scalar_product(update, stream) / (size * base) : nan;
 
     if (top > 0 && has_direct_path(trace.config())) {
-        const at::Tensor effects = logit_effects(trace, query, at::stack({update, written * chain.weight}));
+        const at::Tensor effects = logit_effects(trace, query, at::stack({update, added(written * chain.weight)}));
         chain.promoted = top_effects(trace, effects.select(0, 0), top, true);
         chain.suppressed = top_effects(trace, effects.select(0, 0), top, false);
         chain.pair_promoted = top_effects(trace, effects.select(0, 1), top, true);

@@ -105,6 +105,14 @@ PooledMap from_overview(const trace::Trace& trace, HeadId id, std::int64_t cells
     const auto legal_pairs = [&](std::int64_t r, std::int64_t c) {
         const std::int64_t q0 = r * n / made.rows, q1 = (r + 1) * n / made.rows;
         const std::int64_t k0 = c * n / made.cols, width = (c + 1) * n / made.cols - k0;
+        if (model::window_of(trace.config(), id.layer.value) > 0) {
+            std::int64_t pairs = 0;
+            for (std::int64_t q = q0; q < q1; ++q) {
+                const model::KeyRange legal = legal_keys_of(trace, id.layer, Position(q));
+                pairs += std::max<std::int64_t>(0, std::min(legal.last, k0 + width) - std::max(legal.first, k0));
+            }
+            return static_cast<double>(pairs);
+        }
         if (!causal) return static_cast<double>((q1 - q0) * width);
         const auto triangle =
             [width](std::int64_t x) {  // pairs of the rows before the x-th behind the cell's first key
@@ -219,8 +227,11 @@ Matrix scores(const trace::Trace& trace, HeadId id) {
         map.middleRows(row, rows) = to_matrix(trace::score_rows(trace, id.layer, id.head, row, rows));
     }
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-    if (trace.config().causal)
-        for (std::int64_t i = 0; i < n; ++i) map.row(i).tail(n - 1 - i).setConstant(nan);
+    for (std::int64_t i = 0; i < n; ++i) {
+        const model::KeyRange legal = legal_keys_of(trace, id.layer, Position(i));
+        map.row(i).head(legal.first).setConstant(nan);
+        map.row(i).tail(n - legal.last).setConstant(nan);
+    }
     return map;
 }
 

@@ -36,7 +36,7 @@ public:
         u_ = reading.direction;
         for (std::int64_t l = reading.layer.value; l >= 0; --l) {
             if (l < reading.layer.value || reading.behind_mlp) mlp(Layer(l));
-            attention(Layer(l));
+            if (l < reading.layer.value || reading.behind_attention) attention(Layer(l));
         }
         embedding();
         if (constant_ != 0) add(Component::norm_bias, -1, -1, constant_);
@@ -58,37 +58,43 @@ private:
     void mlp(Layer l) {
         if (c_.post_norm) through(Hook::ln2_scale, l);
         if (neurons_)
-            each_neuron(l);
+            each_neuron(l, branch(Hook::ln2_post_scale, l));
         else
             add(Component::mlp, l.value, -1, scalar(u_, row(trace_, Hook::mlp_out, l, p_)));
         if (c_.residual_after_norm) through(Hook::ln2_scale, l);
     }
 
-    void each_neuron(Layer l) {
+    /// The direction in front of the norm of what a sub-layer gives.
+    at::Tensor branch(Hook scale, Layer l) {
+        return c_.branch_norm ? frozen_norm(trace_, scale, l, p_).back(u_, constant_) : u_;
+    }
+
+    void each_neuron(Layer l, const at::Tensor& u) {
         const trace::MlpTensors w = trace::mlp_weights(*trace_.model(), l);
-        if (w.b_out.defined()) add(Component::mlp_bias, l.value, -1, scalar(u_, wide(w.b_out)));
+        if (w.b_out.defined()) add(Component::mlp_bias, l.value, -1, scalar(u, wide(w.b_out)));
         // The matrix stays in its own type: turning it to float64 would cost ten times the product.
         const at::Tensor post = row(trace_, Hook::mlp_post, l, p_);
         const at::Tensor weight = w.w_out.cpu();
         const auto type = weight.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-        const at::Tensor effect = (at::mv(weight.to(type), u_.to(type)).to(at::kDouble) * post).contiguous();
+        const at::Tensor effect = (at::mv(weight.to(type), u.to(type)).to(at::kDouble) * post).contiguous();
         const double* values = effect.data_ptr<double>();
         for (std::int64_t i = effect.size(0) - 1; i >= 0; --i) add(Component::neuron, l.value, i, values[i]);
     }
 
     void attention(Layer l) {
         if (c_.post_norm) through(Hook::ln1_scale, l);
-        if (at_attention_) (*at_attention_)[static_cast<std::size_t>(l.value)] = u_;
+        const at::Tensor u = branch(Hook::ln1_post_scale, l);
+        if (at_attention_) (*at_attention_)[static_cast<std::size_t>(l.value)] = u;
         const at::Tensor bias = wide(trace::attention_output(*trace_.model(), l).b_o);
-        if (bias.defined()) add(Component::attn_bias, l.value, -1, scalar(u_, bias));
-        const at::Tensor heads = at::mv(row(trace_, Hook::result, l, p_), u_).contiguous();
+        if (bias.defined()) add(Component::attn_bias, l.value, -1, scalar(u, bias));
+        const at::Tensor heads = at::mv(row(trace_, Hook::result, l, p_), u).contiguous();
         for (std::int64_t h = heads.size(0) - 1; h >= 0; --h) add(Component::head, l.value, h, heads.data_ptr<double>()[h]);
         if (c_.residual_after_norm) through(Hook::ln1_scale, l);
     }
 
     void embedding() {
         const bool pos = c_.positions == model::Positions::learned, type = c_.type_vocab_size > 0;
-        if (c_.embed_norm && !pos && !type) {
+        if ((c_.embed_norm && !pos && !type) || c_.d_embed > 0) {
             add(Component::embed, -1, -1, scalar(u_, row(trace_, Hook::resid_pre, Layer(0), p_)));
             return;
         }
@@ -129,6 +135,8 @@ FrozenNorm frozen_norm(const trace::Trace& trace, Hook scale, Layer layer, Posit
     switch (scale) {
         case Hook::ln1_scale: w = trace::attention_output(model, layer).norm; break;
         case Hook::ln2_scale: w = trace::mlp_weights(model, layer).norm; break;
+        case Hook::ln1_post_scale: w = trace::attention_output(model, layer).branch; break;
+        case Hook::ln2_post_scale: w = trace::mlp_weights(model, layer).branch; break;
         case Hook::embed_norm_scale: w = trace::embedding_norm(model); break;
         default: w = trace::final_norm(model);
     }

@@ -16,6 +16,7 @@ struct Reading {
     double constant = 0;
     Layer layer;           ///< the stream behind this layer's …
     bool behind_mlp = true;///< … MLP, or behind its attention
+    bool behind_attention = true;  ///< false: in front of the layer too (the MLP of a parallel model)
 };
 
 /// Norm as a linear map with the scale of the run: y = (x - mean) / scale * gain + bias.

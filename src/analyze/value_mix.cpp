@@ -42,6 +42,24 @@ at::Tensor inverse_scale(const trace::Trace& trace, Layer layer, MixScope scope)
     return plain(1.0 / trace::tensor(trace, {Hook::ln1_scale, layer}).to(at::kFloat).reshape({-1}));
 }
 
+/// What is added to the stream is the attention's output behind a norm of its own.
+bool behind_branch_norm(const trace::Trace& trace, MixScope scope) {
+    return trace.config().branch_norm && scope != MixScope::attention;
+}
+
+/// That norm's part that is the same for all tokens.
+at::Tensor branch_shaped(const trace::Trace& trace, Layer layer, MixScope scope, at::Tensor x) {
+    if (!behind_branch_norm(trace, scope)) return x;
+    if (trace.config().norm == model::Norm::layer_norm) x = x - x.mean(-1, true);
+    return x * plain(trace::attention_output(*trace.model(), layer).branch.gain);
+}
+
+/// And its scale: what the attention's part of each token is multiplied with. [token]
+at::Tensor branch_inverse(const trace::Trace& trace, Layer layer, MixScope scope) {
+    if (!behind_branch_norm(trace, scope)) return at::ones({trace.tokens()}, at::kFloat);
+    return plain(1.0 / trace::tensor(trace, {Hook::ln1_post_scale, layer}).to(at::kFloat).reshape({-1}));
+}
+
 /// f_h(x_j) of tokens [first, first + count): [token, head, d_model].
 at::Tensor written(const trace::Trace& trace, Layer layer, MixScope scope, std::int64_t first, std::int64_t count) {
     const model::ModelConfig& c = trace.config();
@@ -50,7 +68,7 @@ at::Tensor written(const trace::Trace& trace, Layer layer, MixScope scope, std::
     std::vector<at::Tensor> heads;
     for (std::int64_t h = 0; h < c.n_heads; ++h)
         heads.push_back(at::mm(v.select(1, h / (c.n_heads / c.n_kv_heads)), w_o.select(0, h)));
-    return shaped(trace, layer, scope, at::stack(heads, 1));
+    return shaped(trace, layer, scope, branch_shaped(trace, layer, scope, at::stack(heads, 1)));
 }
 
 /// What the attention's output is added to.
@@ -80,7 +98,7 @@ Matrix value_mix(const trace::Trace& trace, Layer layer, MixScope scope, const C
     const at::NoGradGuard no_grad;
     const model::ModelConfig& c = trace.config();
     const std::int64_t tokens = trace.tokens(), heads = c.n_heads;
-    const at::Tensor inverse = inverse_scale(trace, layer, scope);
+    const at::Tensor inverse = inverse_scale(trace, layer, scope), branch = branch_inverse(trace, layer, scope);
     const at::Tensor own = scope == MixScope::attention ? at::Tensor() : shaped(trace, layer, scope, stream(trace, layer));
     Matrix map(tokens, tokens);
     // |sum_h a_h f_h|^2 = sum_{h,g} a_h a_g <f_h, f_g>: the products of a source's heads with each other are enough, so
@@ -108,14 +126,15 @@ Matrix value_mix(const trace::Trace& trace, Layer layer, MixScope scope, const C
                         squared += w[h] * part;
                     }
                     map(i, first + j) =
-                        static_cast<float>(std::sqrt(std::max(0.0, squared)) * static_cast<double>(inverse.data_ptr<float>()[i]));
+                        static_cast<float>(std::sqrt(std::max(0.0, squared)) * static_cast<double>(inverse.data_ptr<float>()[i]) *
+                                           static_cast<double>(branch.data_ptr<float>()[i]));
                 }
         });
         if (own.defined()) {
             // A token's own part has the stream in it: few enough to be added up as vectors.
             for (std::int64_t j = 0; j < count; ++j) {
                 const at::Tensor weights = a.select(0, first + j).select(0, j).to(at::kFloat);  // [head]
-                const at::Tensor sum = at::mv(f.select(0, j).t(), weights) + own.select(0, first + j);
+                const at::Tensor sum = at::mv(f.select(0, j).t(), weights) * branch[first + j] + own.select(0, first + j);
                 map(first + j, first + j) = sum.norm().item<float>() * inverse.data_ptr<float>()[first + j];
             }
         }
@@ -138,8 +157,10 @@ Vector mixing_ratio(const trace::Trace& trace, Layer layer, MixScope scope) {
         const at::Tensor weights = at::from_blob(diagonal.data(), {tokens, 1}, at::kFloat);
         own = own + f.select(1, h) * weights;
     }
-    const at::Tensor mixed = shaped(trace, layer, scope, all - own);
-    at::Tensor kept = own;
+    const at::Tensor branch = branch_inverse(trace, layer, scope).unsqueeze(1);
+    const auto added = [&](const at::Tensor& x) { return branch_shaped(trace, layer, scope, x) * branch; };
+    const at::Tensor mixed = shaped(trace, layer, scope, added(all - own));
+    at::Tensor kept = added(own);
     if (scope != MixScope::attention) kept = kept + stream(trace, layer);
     kept = shaped(trace, layer, scope, kept);
     const at::Tensor from_others = mixed.norm(2, -1), of_itself = kept.norm(2, -1);  // the scale is the same in both

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/config_json.h"
 
+#include <algorithm>
+#include <string>
+
 namespace headlight::cli {
 namespace {
 
@@ -51,20 +54,72 @@ const char* word(RopeScaling s) {
             return "linear";
         case RopeScaling::llama3:
             return "llama3";
+        case RopeScaling::dynamic:
+            return "dynamic";
+        case RopeScaling::yarn:
+            return "yarn";
+        case RopeScaling::longrope:
+            return "longrope";
     }
     return "";
 }
 
+const char* word(model::QkNorm n) {
+    switch (n) {
+        case model::QkNorm::head:
+            return "head";
+        case model::QkNorm::each_head:
+            return "each_head";
+        case model::QkNorm::whole:
+            return "whole";
+        case model::QkNorm::none:
+            break;
+    }
+    return "none";
+}
+
+void add_rope(nlohmann::ordered_json& json, const model::Rope& rope, const std::string& prefix) {
+    json[prefix + "theta"] = rope.theta;
+    json[prefix + "scaling"] = word(rope.scaling);
+    if (rope.scaling == RopeScaling::none) return;
+    if (rope.scaling != RopeScaling::longrope) json[prefix + "factor"] = rope.factor;
+    if (rope.scaling != RopeScaling::linear) json[prefix + "original_context"] = rope.original_context;
+    if (rope.scaling == RopeScaling::llama3) {
+        json[prefix + "low_freq_factor"] = rope.low_freq_factor;
+        json[prefix + "high_freq_factor"] = rope.high_freq_factor;
+    }
+    if (rope.attention_factor != 1.0) json[prefix + "attention_factor"] = rope.attention_factor;
+}
+
 void add_rotary(nlohmann::ordered_json& json, const model::ModelConfig& c) {
-    json["rope_theta"] = c.rope_theta;
     json["rope_dims"] = c.rope_dims;
-    json["rope_scaling"] = word(c.rope_scaling);
-    if (c.rope_scaling == RopeScaling::none) return;
-    json["rope_factor"] = c.rope_factor;
-    if (c.rope_scaling != RopeScaling::llama3) return;
-    json["rope_low_freq_factor"] = c.rope_low_freq_factor;
-    json["rope_high_freq_factor"] = c.rope_high_freq_factor;
-    json["rope_original_context"] = c.rope_original_context;
+    json["rope_interleaved"] = c.rope_interleaved;
+    add_rope(json, c.rope, "rope_");
+    if (std::find(c.layer_rope.begin(), c.layer_rope.end(), model::LayerRope::local) != c.layer_rope.end())
+        add_rope(json, c.local_rope, "local_rope_");
+}
+
+/// Switches that most models have at rest are told where they are not.
+void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
+    if (c.d_embed > 0) json["d_embed"] = c.d_embed;
+    if (c.parallel) json["parallel"] = true;
+    if (c.shared_norm) json["shared_norm"] = true;
+    if (!c.input_norm) json["input_norm"] = false;
+    if (c.branch_norm) json["branch_norm"] = true;
+    if (!c.norm_gain) json["norm_gain"] = false;
+    if (c.qk_norm != model::QkNorm::none) json["qk_norm"] = word(c.qk_norm);
+    if (c.qkv_clip > 0) json["qkv_clip"] = c.qkv_clip;
+    if (c.embed_scale != 1.0) json["embed_scale"] = c.embed_scale;
+    if (c.score_softcap > 0) json["score_softcap"] = c.score_softcap;
+    if (c.final_softcap > 0) json["final_softcap"] = c.final_softcap;
+    if (!c.windows.empty()) json["windows"] = c.windows;
+    bool labelled = false;
+    nlohmann::ordered_json labels = nlohmann::ordered_json::array();
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        labels.push_back(model::layer_label(c, l));
+        labelled = labelled || !model::layer_label(c, l).empty();
+    }
+    if (labelled) json["layers"] = labels;
 }
 
 }  // namespace
@@ -99,6 +154,7 @@ nlohmann::ordered_json config_json(const model::ModelConfig& c) {
                                    {"positions", word(c.positions)},
                                    {"score_scale", c.score_scale}};
     if (c.positions == Positions::rotary) add_rotary(json, c);
+    add_special(json, c);
     return json;
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace headlight::model {
 
@@ -25,15 +26,26 @@ public:
     using Names = std::initializer_list<std::string_view>;  ///< the same field under several spellings
     bool has(std::string_view name) const;                  ///< there and not null
 
+    bool mentions(std::string_view name) const;             ///< there, null or not
+
     /// A positive integer not above `limit`. Without a default the field must be there.
     std::int64_t size(Names, std::int64_t limit, std::optional<std::int64_t> fallback = {}) const;
     double number(Names, std::optional<double> fallback = {}) const;  ///< finite and above 0
+    double signed_number(Names, double fallback) const;               ///< finite
+    std::vector<double> numbers(std::string_view name) const;         ///< a list of numbers above 0
+    /// The value as it is, null when absent.
+    const nlohmann::json& raw(std::string_view name) const;
+    /// A list of `count` texts; empty when absent.
+    std::vector<std::string> texts(std::string_view name, std::int64_t count) const;
+    std::vector<std::int64_t> integers(std::string_view name, std::int64_t count) const;  ///< likewise
     bool flag(std::string_view name, bool fallback) const;
     std::string text(Names, std::optional<std::string> fallback = {}) const;
     /// First entry of "architectures", or "".
     std::string architecture() const;
     /// An object inside, read with the same errors ("rope_scaling.factor"); nullopt when absent or null.
     std::optional<ConfigReader> object(std::string_view name) const;
+    /// The same, also nullopt where the value is no object ("full_attention" beside plain fields).
+    std::optional<ConfigReader> object_of_kind(std::string_view name) const;
 
     /// For fields whose value changes the numbers in a way that is not built.
     [[noreturn]] void unsupported(std::string_view name, const std::string& supported) const;
@@ -57,6 +69,11 @@ inline constexpr std::int64_t kMaxContext = std::int64_t{1} << 40;
 
 /// "gelu_new" -> Activation; unsupported() with the list otherwise.
 Activation read_activation(const ConfigReader&, std::string_view field, const std::string& fallback);
+/// Key/value heads: a divisor of the query heads; `fallback`, or as many, where the field is absent.
+std::int64_t read_kv_heads(const ConfigReader&, const ModelConfig&, std::optional<std::int64_t> fallback = {});
+/// Rows of "layer_types" turned into windows: `window` for "sliding_attention", 0 for "full_attention"; unsupported() for
+/// any other name. `fallback(layer)`: whether a layer is local where the file does not list them.
+void read_layer_types(const ConfigReader&, ModelConfig&, std::int64_t window, bool (*fallback)(std::int64_t layer));
 /// d_model / n_heads; wrong() when it does not divide.
 std::int64_t head_width(const ConfigReader&, std::string_view heads_field, std::int64_t d_model, std::int64_t n_heads);
 

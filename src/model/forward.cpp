@@ -28,6 +28,7 @@ at::Tensor to_ids(const std::vector<std::int64_t>& ids, std::int64_t limit, cons
 void check_input(const ModelConfig& c, const ForwardInput& input) {
     const auto tokens = static_cast<std::int64_t>(input.ids.size());
     if (tokens == 0) throw Error(ErrorFacts{.problem = "there is no token to run the model on", .hint = "Type some text"});
+    // A padding token takes no position of its own, but such texts are rare: the limit is the same.
     if (c.positions == Positions::learned && tokens > c.context_length)
         throw Error(ErrorFacts{.problem = "the text is too long for this model",
                                .expected = "at most " + std::to_string(c.context_length) + " tokens",
@@ -42,7 +43,7 @@ void check_input(const ModelConfig& c, const ForwardInput& input) {
 Pass start(const Model::Internals& m, const ForwardInput& input, Observer& observer) {
     const ModelConfig& c = m.config;
     check_input(c, input);
-    Pass pass{.model = m, .input = input, .observer = observer, .ids = {}, .type_ids = {}, .rope_cos = {}, .rope_sin = {}};
+    Pass pass{.model = m, .input = input, .observer = observer, .ids = {}, .type_ids = {}, .rope = {}, .local_rope = {}, .resid_pre = {}, .shared_norm = {}};
     pass.ids = to_ids(input.ids, c.vocab_size, "token id", m.device);
     if (c.type_vocab_size > 0)
         pass.type_ids = to_ids(input.type_ids.empty() ? std::vector<std::int64_t>(input.ids.size()) : input.type_ids,

@@ -20,6 +20,8 @@ struct AttentionInput {
     at::Tensor alibi_slopes;  ///< [head] float64, undefined: no ALiBi. bias_ij = -slope (i - j)
     double scale = 1.0;
     bool causal = true;
+    std::int64_t window = 0;  ///< keys at this distance or farther are illegal; 0: no limit
+    double softcap = 0;       ///< score = cap tanh(score / cap) before masking; 0: none
 };
 
 /// Sees every tensor of the pass. The pass skips work for hooks nobody wants (attn_scores, pattern, result whole).

@@ -19,18 +19,25 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::token_type_embed, "hook_token_type_embed", false},
     {Hook::embed_norm_scale, "embed_ln.hook_scale", false},
     {Hook::embed_norm_normalized, "embed_ln.hook_normalized", false},
+    {Hook::embed_projected, "hook_embed_projected", false},
     {Hook::resid_pre, "hook_resid_pre", true},
     {Hook::ln1_scale, "ln1.hook_scale", true},
     {Hook::ln1_normalized, "ln1.hook_normalized", true},
     {Hook::q, "attn.hook_q", true},
     {Hook::k, "attn.hook_k", true},
     {Hook::v, "attn.hook_v", true},
+    {Hook::q_norm_scale, "attn.q_norm.hook_scale", true},
+    {Hook::q_norm_normalized, "attn.q_norm.hook_normalized", true},
+    {Hook::k_norm_scale, "attn.k_norm.hook_scale", true},
+    {Hook::k_norm_normalized, "attn.k_norm.hook_normalized", true},
     {Hook::rot_q, "attn.hook_rot_q", true},
     {Hook::rot_k, "attn.hook_rot_k", true},
     {Hook::attn_scores, "attn.hook_attn_scores", true},
     {Hook::pattern, "attn.hook_pattern", true},
     {Hook::z, "attn.hook_z", true},
     {Hook::result, "attn.hook_result", true},
+    {Hook::ln1_post_scale, "ln1_post.hook_scale", true},
+    {Hook::ln1_post_normalized, "ln1_post.hook_normalized", true},
     {Hook::attn_out, "hook_attn_out", true},
     {Hook::resid_mid, "hook_resid_mid", true},
     {Hook::ln2_scale, "ln2.hook_scale", true},
@@ -38,6 +45,8 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::mlp_pre, "mlp.hook_pre", true},
     {Hook::mlp_pre_linear, "mlp.hook_pre_linear", true},
     {Hook::mlp_post, "mlp.hook_post", true},
+    {Hook::ln2_post_scale, "ln2_post.hook_scale", true},
+    {Hook::ln2_post_normalized, "ln2_post.hook_normalized", true},
     {Hook::mlp_out, "hook_mlp_out", true},
     {Hook::resid_post, "hook_resid_post", true},
     {Hook::ln_final_scale, "ln_final.hook_scale", false},
@@ -60,8 +69,21 @@ const HookRow& row_of(Hook hook) noexcept { return kHooks[static_cast<std::size_
 
 constexpr std::string_view kBlocks = "blocks.";
 
-bool visited(Hook hook, const ModelConfig& c) {
+bool visited(Hook hook, const ModelConfig& c, std::int64_t layer) {
     switch (hook) {
+        case Hook::embed_projected: return c.d_embed > 0;
+        case Hook::ln1_scale:
+        case Hook::ln1_normalized: return c.post_norm || norm_before_attention(c, layer);
+        case Hook::ln2_scale:
+        case Hook::ln2_normalized: return c.post_norm || (norm_before_mlp(c) && !c.shared_norm);
+        case Hook::ln1_post_scale:
+        case Hook::ln1_post_normalized:
+        case Hook::ln2_post_scale:
+        case Hook::ln2_post_normalized: return c.branch_norm;
+        case Hook::q_norm_scale:
+        case Hook::q_norm_normalized:
+        case Hook::k_norm_scale:
+        case Hook::k_norm_normalized: return c.qk_norm != QkNorm::none;
         case Hook::pos_embed: return c.positions == Positions::learned;
         case Hook::token_type_embed: return c.type_vocab_size > 0;
         case Hook::embed_norm_scale:
@@ -81,10 +103,10 @@ bool visited(Hook hook, const ModelConfig& c) {
 }
 
 /// Hooks of one layer in the order of the pass: post-norm models normalise after attention and after the MLP.
-std::vector<Hook> layer_hooks(const ModelConfig& c) {
+std::vector<Hook> layer_hooks(const ModelConfig& c, std::int64_t layer) {
     std::vector<Hook> hooks;
     for (const HookRow& row : kHooks) {
-        if (!row.layered || !visited(row.hook, c)) continue;
+        if (!row.layered || !visited(row.hook, c, layer)) continue;
         const bool norm = row.hook == Hook::ln1_scale || row.hook == Hook::ln1_normalized ||
                           row.hook == Hook::ln2_scale || row.hook == Hook::ln2_normalized;
         if (c.post_norm && norm) continue;
@@ -136,10 +158,9 @@ std::vector<HookPoint> hooks_of(const ModelConfig& c) {
         if (row.layered) {
             if (layers_done) continue;
             layers_done = true;
-            const std::vector<Hook> hooks = layer_hooks(c);
             for (std::int64_t layer = 0; layer < c.n_layers; ++layer)
-                for (const Hook hook : hooks) points.push_back({hook, Layer(layer)});
-        } else if (visited(row.hook, c)) {
+                for (const Hook hook : layer_hooks(c, layer)) points.push_back({hook, Layer(layer)});
+        } else if (visited(row.hook, c, 0)) {
             points.push_back({row.hook, Layer(0)});
         }
     }
@@ -151,11 +172,28 @@ std::vector<std::int64_t> shape_of(Hook hook, const ModelConfig& c, std::int64_t
         case Hook::embed_norm_scale:
         case Hook::ln1_scale:
         case Hook::ln2_scale:
+        case Hook::ln1_post_scale:
+        case Hook::ln2_post_scale:
         case Hook::ln_final_scale:
         case Hook::mlm_ln_scale: return {tokens, 1};
+        case Hook::embed:
+        case Hook::pos_embed:
+        case Hook::token_type_embed:
+        case Hook::embed_norm_normalized:
+        case Hook::mlm_pre:
+        case Hook::mlm_post:
+        case Hook::mlm_ln_normalized: return {tokens, embedding_width(c)};
+        case Hook::q_norm_scale:
+            if (c.qk_norm == QkNorm::whole) return {tokens, 1, 1};
+            return {tokens, c.n_heads, 1};
+        case Hook::k_norm_scale:
+            if (c.qk_norm == QkNorm::whole) return {tokens, 1, 1};
+            return {tokens, c.n_kv_heads, 1};
+        case Hook::q_norm_normalized:
         case Hook::q:
         case Hook::rot_q:
         case Hook::z: return {tokens, c.n_heads, c.d_head};
+        case Hook::k_norm_normalized:
         case Hook::k:
         case Hook::rot_k:
         case Hook::v: return {tokens, c.n_kv_heads, c.d_head};

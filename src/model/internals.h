@@ -29,6 +29,8 @@ struct NormWeights {
 
 struct LayerWeights {
     NormWeights ln1, ln2;
+    NormWeights ln1_post, ln2_post;  ///< behind attention and MLP, before their outputs are added
+    NormWeights q_norm, k_norm;
     Linear q, k, v;  ///< [d_model, heads * d_head]; undefined where qkv is there
     Linear qkv;      ///< the three in one matrix, columns as qkv_layout says; qkv_part() takes them apart
     Linear o;        ///< W_O of head h: rows [h * d_head, (h + 1) * d_head)
@@ -51,6 +53,7 @@ struct Model::Internals {
     at::Tensor pos_embed;         ///< [context, d_model]
     at::Tensor token_type_embed;  ///< [types, d_model]
     NormWeights embed_norm, final_norm, mlm_norm;
+    Linear embed_projection;
     Linear mlm;
     Linear unembed;               ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
     at::Tensor alibi_slopes;      ///< [head] float64 on the device; undefined: no ALiBi
@@ -64,7 +67,8 @@ enum class QkvPart { q, k, v };
 /// W_Q, W_K or W_V with its bias, whatever the layout: [d_model, heads * d_head]. A copy for BLOOM's interleaved matrix.
 Linear qkv_part(const Model::Internals&, Layer, QkvPart);
 
-/// ALiBi's slope of every head (Press et al. 2022, section 3; heads that are not a power of two as in BLOOM): [head] float64.
-at::Tensor alibi_slopes(std::int64_t n_heads);
+/// ALiBi's slope of every head (Press et al. 2022, section 3; heads that are not a power of two as in BLOOM or MPT): [head] float64.
+at::Tensor alibi_slopes(const ModelConfig&);
+at::Tensor alibi_slopes(std::int64_t n_heads);  ///< BLOOM's
 
 }  // namespace headlight::model

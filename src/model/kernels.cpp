@@ -243,6 +243,13 @@ HEADLIGHT_CLONES void scores(float* x, std::int64_t n, float scale, float slope,
 }
 void scores(double* x, std::int64_t n, double scale, double slope, std::int64_t row) { scores_row(x, n, scale, slope, row); }
 
+void softcap(float* x, std::int64_t n, float cap) {
+    for (std::int64_t j = 0; j < n; ++j) x[j] = cap * std::tanh(x[j] / cap);
+}
+void softcap(double* x, std::int64_t n, double cap) {
+    for (std::int64_t j = 0; j < n; ++j) x[j] = cap * std::tanh(x[j] / cap);
+}
+
 HEADLIGHT_CLONES void softmax(float* x, std::int64_t n, std::int64_t width) { softmax_row(x, n, width); }
 void softmax(double* x, std::int64_t n, std::int64_t width) { softmax_row(x, n, width); }
 

@@ -13,6 +13,10 @@ namespace headlight::model::kernels {
 void scores(float* x, std::int64_t n, float scale, float slope, std::int64_t row);
 void scores(double* x, std::int64_t n, double scale, double slope, std::int64_t row);
 
+/// x[j] = cap tanh(x[j] / cap) for j in [0, n).
+void softcap(float* x, std::int64_t n, float cap);
+void softcap(double* x, std::int64_t n, double cap);
+
 /// Softmax in place over x[0, n); x[n, width) becomes exactly 0.
 void softmax(float* x, std::int64_t n, std::int64_t width);
 void softmax(double* x, std::int64_t n, std::int64_t width);

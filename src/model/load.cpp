@@ -33,6 +33,16 @@ at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
         case Slot::token_type_embed: return m.token_type_embed;
         case Slot::embed_norm_gain: return m.embed_norm.gain;
         case Slot::embed_norm_bias: return m.embed_norm.bias;
+        case Slot::embed_projection_weight: return m.embed_projection.weight;
+        case Slot::embed_projection_bias: return m.embed_projection.bias;
+        case Slot::q_norm_gain: return l.q_norm.gain;
+        case Slot::q_norm_bias: return l.q_norm.bias;
+        case Slot::k_norm_gain: return l.k_norm.gain;
+        case Slot::k_norm_bias: return l.k_norm.bias;
+        case Slot::ln1_post_gain: return l.ln1_post.gain;
+        case Slot::ln1_post_bias: return l.ln1_post.bias;
+        case Slot::ln2_post_gain: return l.ln2_post.gain;
+        case Slot::ln2_post_bias: return l.ln2_post.bias;
         case Slot::ln1_gain: return l.ln1.gain;
         case Slot::ln1_bias: return l.ln1.bias;
         case Slot::q_weight: return l.q.weight;
@@ -61,9 +71,37 @@ at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
         case Slot::mlm_norm_bias: return m.mlm_norm.bias;
         case Slot::unembed: return m.unembed.weight;
         case Slot::unembed_bias: return m.unembed.bias;
+        case Slot::mlp_gate_up_weight:  // taken apart before
+        case Slot::mlp_gate_up_bias:
         case Slot::count: break;
     }
     throw Error("a weight map names a slot that does not exist");
+}
+
+/// Fused matrices that the pass does not read fused become views of their parts; Falcon's interleaved ones copies.
+void place(Model::Internals& m, Slot slot, std::int64_t layer, const at::Tensor& tensor) {
+    const ModelConfig& c = m.config;
+    const std::int64_t last = tensor.dim() - 1;
+    if (slot == Slot::mlp_gate_up_weight || slot == Slot::mlp_gate_up_bias) {
+        const bool weight = slot == Slot::mlp_gate_up_weight;
+        place_of(m, weight ? Slot::mlp_in_weight : Slot::mlp_in_bias, layer) = tensor.narrow(last, 0, c.d_mlp);
+        place_of(m, weight ? Slot::mlp_up_weight : Slot::mlp_up_bias, layer) = tensor.narrow(last, c.d_mlp, c.d_mlp);
+        return;
+    }
+    const bool weight = slot == Slot::qkv_weight;
+    if (!(weight || slot == Slot::qkv_bias) || (m.qkv_layout != QkvLayout::blocks && m.qkv_layout != QkvLayout::grouped)) {
+        place_of(m, slot, layer) = tensor;
+        return;
+    }
+    const std::int64_t group = c.n_heads / c.n_kv_heads, d = c.d_head;
+    const auto part = [&](std::int64_t first, std::int64_t heads, std::int64_t all_heads) {
+        if (m.qkv_layout == QkvLayout::blocks) return tensor.narrow(last, all_heads * d, heads * d * c.n_kv_heads);
+        const std::vector<std::int64_t> split = {c.n_kv_heads, group + 2, d};
+        return tensor.unflatten(last, split).narrow(last + 1, first, heads).flatten(last, last + 2).contiguous();
+    };
+    place_of(m, weight ? Slot::q_weight : Slot::q_bias, layer) = part(0, group, 0);
+    place_of(m, weight ? Slot::k_weight : Slot::k_bias, layer) = part(group, 1, c.n_heads);
+    place_of(m, weight ? Slot::v_weight : Slot::v_bias, layer) = part(group + 1, 1, c.n_heads + c.n_kv_heads);
 }
 
 void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const CancelToken& cancel, const Progress& progress) {
@@ -77,7 +115,9 @@ void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Cance
         (mapped ? m.report.bytes_mapped : m.report.bytes_copied) += static_cast<std::int64_t>(view->bytes.size());
         m.report.loaded.push_back({parameter_name(row->slot, layer), view->name, view->file.string(), view->shape,
                                    std::string(io::name_of(view->dtype)), mapped});
-        place_of(m, row->slot, layer) = row->layout == Layout::out_in ? tensor.t() : tensor;
+        if (row->times != 1) tensor = tensor * row->times;
+        if (row->plus != 0) tensor = tensor + row->plus;
+        place(m, row->slot, layer, row->layout == Layout::out_in ? tensor.t() : tensor);
     }
 }
 
@@ -118,7 +158,12 @@ void derive(Model::Internals& m, bool head_absent) {
         c.mlm_head = false;
     }
     if (c.has_unembedding && c.tied_unembedding) m.unembed.weight = m.embed.t();
-    if (c.positions == Positions::alibi) m.alibi_slopes = alibi_slopes(c.n_heads).to(m.device);
+    if (c.positions == Positions::alibi) m.alibi_slopes = alibi_slopes(c).to(m.device);
+    if (!c.norm_gain) {
+        const NormWeights plain{at::ones({c.d_model}, at::TensorOptions(m.dtype).device(m.device)), {}};
+        for (LayerWeights& l : m.layers) l.ln1 = l.ln2 = plain;
+        m.final_norm = plain;
+    }
 }
 
 }  // namespace
@@ -152,6 +197,7 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& folder, co
     const std::vector<ResolvedRow> rows = resolve(map, m->config.n_layers, store, folder, m->report, head_absent);
     check_finite(rows, cancel, progress);
     fill(*m, rows, cancel, progress);
+    if (m->qkv_layout == QkvLayout::blocks || m->qkv_layout == QkvLayout::grouped) m->qkv_layout = QkvLayout::separate;
     derive(*m, head_absent);
     m->spec = family.spec(m->config);
 

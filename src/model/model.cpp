@@ -5,6 +5,7 @@
 #include "model/device.h"
 #include "model/internals.h"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -36,13 +37,18 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     const auto linear = [&](const Linear& l) { return n(l.weight) + n(l.bias); };
     const auto norm = [&](const NormWeights& w) { return n(w.gain) + n(w.bias); };
     std::map<std::string, std::int64_t> counts;
-    counts["embedding"] = n(m.embed) + n(m.token_type_embed);
+    counts["embedding"] = n(m.embed) + n(m.token_type_embed) + linear(m.embed_projection);
     counts["positions"] = n(m.pos_embed);
     std::int64_t attention = 0, mlp = 0, norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm);
+    if (!m.config.norm_gain) norms = 0;  // the ones in their place are no parameters
+    // Layers that share their weights (ALBERT) count once.
+    const bool shared = m.layers.size() > 1 && m.layers[0].o.weight.is_alias_of(m.layers[1].o.weight);
     for (const LayerWeights& l : m.layers) {
+        if (shared && &l != &m.layers.front()) break;
         attention += linear(l.qkv) + linear(l.q) + linear(l.k) + linear(l.v) + linear(l.o);
         mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out);
-        norms += norm(l.ln1) + norm(l.ln2);
+        if (m.config.norm_gain) norms += norm(l.ln1) + norm(l.ln2);
+        norms += norm(l.ln1_post) + norm(l.ln2_post) + norm(l.q_norm) + norm(l.k_norm);
     }
     counts["attention"] = attention;
     counts["mlp"] = mlp;
@@ -66,6 +72,22 @@ Linear qkv_part(const Model::Internals& m, Layer layer, QkvPart which) {
     return {part(l.qkv.weight, 1), part(l.qkv.bias, 0)};
 }
 
+namespace {
+
+/// 2^(-max i / n), i from 1; of heads that are no power of two every other slope of twice as many comes first.
+at::Tensor mpt_slopes(std::int64_t n_heads, double max) {
+    std::int64_t power = 1;
+    while (power < n_heads) power *= 2;
+    const at::Tensor all = at::exp2(at::arange(1, power + 1, at::kDouble) * (-max / static_cast<double>(power)));
+    return power == n_heads ? all : at::cat({all.slice(0, 1, power, 2), all.slice(0, 0, power, 2)}).narrow(0, 0, n_heads).contiguous();
+}
+
+}  // namespace
+
+at::Tensor alibi_slopes(const ModelConfig& c) {
+    return (c.alibi_order == AlibiOrder::mpt ? mpt_slopes(c.n_heads, c.alibi_max) : alibi_slopes(c.n_heads)) * c.alibi_scale;
+}
+
 at::Tensor alibi_slopes(std::int64_t n_heads) {
     std::int64_t power = 1;
     while (power * 2 <= n_heads) power *= 2;
@@ -76,6 +98,17 @@ at::Tensor alibi_slopes(std::int64_t n_heads) {
         out[h] = h < power ? std::pow(base(power), static_cast<double>(h + 1))
                            : std::pow(base(2 * power), static_cast<double>(2 * (h - power) + 1));
     return slopes;
+}
+
+std::string layer_label(const ModelConfig& c, std::int64_t layer) {
+    const auto differs = [&](const auto& each) { return std::ranges::any_of(each, [&](const auto& x) { return x != each.front(); }); };
+    std::string label;
+    if (differs(c.windows)) {
+        const std::int64_t window = window_of(c, layer);
+        label = window > 0 ? "local " + std::to_string(window) : "global";
+    }
+    if (rope_of(c, layer) == LayerRope::none) label += label.empty() ? "no rotation" : ", no rotation";
+    return label;
 }
 
 }  // namespace headlight::model

@@ -16,7 +16,10 @@ namespace {
 constexpr std::int64_t kRows = 64;             // a tile of 64 x 2,048 floats stays in a 1 MiB cache
 constexpr std::int64_t kDeviceTile = 1 << 25;  // elements of a tile on a GPU: few launches, bounded memory
 
-std::int64_t legal_keys(const AttentionInput& in, std::int64_t row) { return in.causal ? row + 1 : in.k.size(1); }
+/// Of the tile's columns.
+KeyRange legal_of(const AttentionInput& in, const Tile& t, std::int64_t row) {
+    return legal_keys(t.row0 + row, t.keys, in.causal, in.window);
+}
 
 template <class T>
 void scores_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& out) {
@@ -26,16 +29,23 @@ void scores_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& out) {
     T* s = out.data_ptr<T>();
     kernels::gemm(q, d, k, d, true, s, t.keys, t.rows, t.keys, d);
     const double slope = in.alibi_slopes.defined() ? in.alibi_slopes.data_ptr<double>()[t.head0] : 0.0;
-    for (std::int64_t r = 0; r < t.rows; ++r)
-        kernels::scores(s + r * t.keys, std::min(t.keys, legal_keys(in, t.row0 + r)), static_cast<T>(in.scale),
-                        static_cast<T>(slope), t.row0 + r);
+    for (std::int64_t r = 0; r < t.rows; ++r) {
+        const KeyRange legal = legal_of(in, t, r);
+        T* row = s + r * t.keys + legal.first;
+        kernels::scores(row, legal.count(), static_cast<T>(in.scale), static_cast<T>(slope), t.row0 + r - legal.first);
+        if (in.softcap > 0) kernels::softcap(row, legal.count(), static_cast<T>(in.softcap));
+    }
 }
 
 template <class T>
 void softmax_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked) {
     T* s = tile.data_ptr<T>();
-    for (std::int64_t r = 0; r < t.rows; ++r)
-        kernels::softmax(s + r * t.keys, masked ? t.keys : std::min(t.keys, legal_keys(in, t.row0 + r)), t.keys);
+    for (std::int64_t r = 0; r < t.rows; ++r) {
+        const KeyRange legal = masked ? KeyRange{0, t.keys} : legal_of(in, t, r);
+        T* row = s + r * t.keys;
+        std::fill(row, row + legal.first, T{0});
+        kernels::softmax(row + legal.first, legal.count(), t.keys - legal.first);
+    }
 }
 
 template <class T>
@@ -55,10 +65,12 @@ at::Tensor of_heads(const at::Tensor& kv, const Tile& t, std::int64_t n_heads) {
 
 at::ScalarType wide_type(const at::Tensor& t) { return t.scalar_type() == at::kDouble ? at::kDouble : at::kFloat; }
 
-/// True where key > query: [rows, keys].
-at::Tensor future(const Tile& t, const at::Device& device) {
+/// True where the query may not see the key: [rows, keys].
+at::Tensor illegal(const AttentionInput& in, const Tile& t, const at::Device& device) {
     const auto options = at::TensorOptions(at::kLong).device(device);
-    return at::arange(t.keys, options).unsqueeze(0) > at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1);
+    const at::Tensor back = at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1) - at::arange(t.keys, options).unsqueeze(0);
+    const at::Tensor future = in.causal ? back < 0 : at::zeros_like(back, at::kBool);
+    return in.window > 0 ? future.logical_or(back.abs() >= in.window) : future;
 }
 
 }  // namespace
@@ -107,6 +119,7 @@ void fill_scores(const AttentionInput& in, const Tile& t, at::Tensor& out) {
         const at::Tensor distance = at::arange(t.keys, options).unsqueeze(0) - at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1);
         s = s + (in.alibi_slopes.narrow(0, t.head0, t.heads).view({-1, 1, 1}) * distance).to(wide);
     }
+    if (in.softcap > 0) s = (s / in.softcap).tanh() * in.softcap;
     out.copy_(s);
 }
 
@@ -114,19 +127,23 @@ namespace {
 template <class T>
 void mask_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
     T* s = tile.data_ptr<T>();
-    for (std::int64_t r = 0; r < t.rows; ++r)
-        std::fill(s + r * t.keys + std::min(t.keys, legal_keys(in, t.row0 + r)), s + (r + 1) * t.keys,
-                  -std::numeric_limits<T>::infinity());
+    constexpr T never = -std::numeric_limits<T>::infinity();
+    for (std::int64_t r = 0; r < t.rows; ++r) {
+        const KeyRange legal = legal_of(in, t, r);
+        T* row = s + r * t.keys;
+        std::fill(row, row + legal.first, never);
+        std::fill(row + legal.last, row + t.keys, never);
+    }
 }
 }  // namespace
 
 void mask_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
-    if (!in.causal) return;
+    if (!in.causal && in.window <= 0) return;
     if (has_kernels(tile)) {
         tile.scalar_type() == at::kFloat ? mask_on_cpu<float>(in, t, tile) : mask_on_cpu<double>(in, t, tile);
         return;
     }
-    tile.masked_fill_(future(t, tile.device()), -std::numeric_limits<double>::infinity());
+    tile.masked_fill_(illegal(in, t, tile.device()), -std::numeric_limits<double>::infinity());
 }
 
 void softmax_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked) {

@@ -145,6 +145,18 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
         case Slot::token_type_embed: return "token_type_embed.W_token_type";
         case Slot::embed_norm_gain: return "embed_ln.w";
         case Slot::embed_norm_bias: return "embed_ln.b";
+        case Slot::embed_projection_weight: return "embed_projection.W";
+        case Slot::embed_projection_bias: return "embed_projection.b";
+        case Slot::q_norm_gain: return block + "attn.q_norm.w";
+        case Slot::q_norm_bias: return block + "attn.q_norm.b";
+        case Slot::k_norm_gain: return block + "attn.k_norm.w";
+        case Slot::k_norm_bias: return block + "attn.k_norm.b";
+        case Slot::ln1_post_gain: return block + "ln1_post.w";
+        case Slot::ln1_post_bias: return block + "ln1_post.b";
+        case Slot::ln2_post_gain: return block + "ln2_post.w";
+        case Slot::ln2_post_bias: return block + "ln2_post.b";
+        case Slot::mlp_gate_up_weight: return block + "mlp.W_in, W_up";
+        case Slot::mlp_gate_up_bias: return block + "mlp.b_in, b_up";
         case Slot::ln1_gain: return block + "ln1.w";
         case Slot::ln1_bias: return block + "ln1.b";
         case Slot::q_weight: return block + "attn.W_Q";
@@ -195,8 +207,8 @@ std::vector<ResolvedRow> resolve(const WeightMap& map, std::int64_t n_layers, co
     std::set<std::string> used;
     for (const WeightRow& row : map.rows) {
         if (row.head && head_absent) continue;
-        const bool per_layer = row.names.front().find('#') != std::string::npos;
-        for (std::int64_t layer = 0; layer < (per_layer ? n_layers : 1); ++layer) {
+        const bool per_layer = row.shared || row.names.front().find('#') != std::string::npos;
+        for (std::int64_t layer = row.first_layer; layer < (per_layer ? n_layers : 1); ++layer) {
             const io::TensorView* view = find(map, row, layer, store);
             if (!view) {
                 missing.push_back(prefix + with_layer(row.names.front(), layer));

@@ -22,6 +22,10 @@ bool in_default_set(Hook hook) {
         case Hook::embed_norm_normalized:
         case Hook::ln1_normalized:
         case Hook::ln2_normalized:
+        case Hook::ln1_post_normalized:
+        case Hook::ln2_post_normalized:
+        case Hook::q_norm_normalized:
+        case Hook::k_norm_normalized:
         case Hook::ln_final_normalized:
         case Hook::mlm_ln_normalized: return false;
         default: return true;

@@ -12,10 +12,13 @@ namespace headlight::trace {
 namespace {
 
 /// Pairs (i, j) of [i0, i1) x [j0, j1) that the model may use.
-std::int64_t legal_pairs(std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1, bool causal) {
-    if (!causal || j1 <= i0 + 1) return (i1 - i0) * (j1 - j0);
+std::int64_t legal_pairs(const TextFacts& facts, std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) {
+    if (facts.window <= 0 && (!facts.causal || j1 <= i0 + 1)) return (i1 - i0) * (j1 - j0);
     std::int64_t pairs = 0;
-    for (std::int64_t i = i0; i < i1; ++i) pairs += std::clamp<std::int64_t>(i + 1 - j0, 0, j1 - j0);
+    for (std::int64_t i = i0; i < i1; ++i) {
+        const model::KeyRange keys = facts.legal(i);
+        pairs += std::max<std::int64_t>(0, std::min(keys.last, j1) - std::max(keys.first, j0));
+    }
     return pairs;
 }
 
@@ -56,10 +59,11 @@ constexpr double HeadSummary::*kAddedForSome[] = {
 }  // namespace
 
 TextFacts TextFacts::of(const std::vector<std::int64_t>& ids, const std::vector<bool>& special_flags, bool is_causal,
-                        const text::Punctuation& punctuation) {
+                        const text::Punctuation& punctuation, std::int64_t limit) {
     TextFacts facts;
     facts.tokens = static_cast<std::int64_t>(ids.size());
     facts.causal = is_causal;
+    facts.window = limit;
     facts.previous_same.reserve(ids.size());
     std::unordered_map<std::int64_t, std::int64_t> last;
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -77,7 +81,7 @@ TextFacts TextFacts::of(const std::vector<std::int64_t>& ids, const std::vector<
     facts.any_punctuation = positions_of(punctuation.any);
     const auto n = static_cast<double>(ids.size());
     double logs = 0;
-    for (std::size_t i = 0; i < ids.size(); ++i) logs += std::log(is_causal ? static_cast<double>(i + 1) : n);
+    for (std::int64_t i = 0; i < facts.tokens; ++i) logs += std::log(static_cast<double>(facts.legal(i).count()));
     facts.uniform_with_first = logs / n;
     facts.uniform = !is_causal ? logs / n : ids.size() > 1 ? logs / (n - 1) : kUndefined;
     const std::int64_t cells = std::min(facts.tokens, kPooledCells);
@@ -114,7 +118,8 @@ void HeadAccumulator::add_rows(const float* rows, std::int64_t first, std::int64
     for (std::int64_t i = first; i < first + count; ++cell) {
         const std::int64_t start = i, end = std::min(begin[index(cell + 1)], first + count);
         for (; i < end; ++i) {
-            const std::int64_t legal = facts_.causal ? std::min(keys, i + 1) : keys;
+            model::KeyRange legal = facts_.legal(i);
+            legal.last = std::min(legal.last, keys);
             const std::int64_t readable = i + 1 < first + count ? std::max(keys, stride) : keys;
             add_row(rows + (i - first) * stride, i, legal, readable, columns, block);
         }
@@ -148,15 +153,18 @@ void HeadAccumulator::Sums::add(const Sums& other) {
     entropy_cls += other.entropy_cls;
 }
 
-void HeadAccumulator::add_row(const float* row, std::int64_t i, std::int64_t keys, std::int64_t readable,
+void HeadAccumulator::add_row(const float* row, std::int64_t i, model::KeyRange legal, std::int64_t readable,
                               const RowColumns& columns, Block& block) {
     thread_local std::vector<float> zeros;
     if (value_norms_.empty() && zeros.size() < index(facts_.tokens + kRowLanes))
         zeros.assign(index(facts_.tokens + kRowLanes), 0.0F);
     const float* factor = value_norms_.empty() ? zeros.data() : value_norms_.data();
-    const auto floor = static_cast<float>(0.0001 / static_cast<double>(keys));
+    const std::int64_t keys = legal.last, start = legal.first;
+    const auto floor = static_cast<float>(0.0001 / static_cast<double>(legal.count()));
     RowNumbers numbers, later;  // keys up to i, and behind it
-    row_pass({row, i + 1, readable, factor, floor}, columns, numbers);
+    row_pass({row + start, i + 1 - start, readable - start, factor + start, floor}, {columns.max + start, columns.sum + start},
+             numbers);
+    numbers.index += static_cast<double>(start) * numbers.sum;
     if (keys > i + 1) {
         row_pass({row + i + 1, keys - i - 1, readable - i - 1, factor + i + 1, floor},
                  {columns.max + i + 1, columns.sum + i + 1}, later);
@@ -172,7 +180,7 @@ void HeadAccumulator::add_row(const float* row, std::int64_t i, std::int64_t key
     of.mean_distance += static_cast<double>(i) * numbers.sum - numbers.index + later.index + later.sum;
     const float largest = std::max(numbers.largest, later.largest);
     const float second = std::max({std::min(numbers.largest, later.largest), numbers.second, later.second});
-    if (keys > 1) {
+    if (legal.count() > 1) {
         ++sums.with_two;
         of.top1_minus_top2 += static_cast<double>(largest) - static_cast<double>(second);
     }
@@ -284,10 +292,10 @@ void HeadAccumulator::write_cells(const CellRow& row) {
     const std::vector<std::int64_t>& begin = facts_.cell_begin;
     const std::int64_t i0 = begin[index(row.cell)], i1 = begin[index(row.cell + 1)];
     for (std::size_t c = 0; c < row.max.size(); ++c) {
-        const auto pairs = static_cast<double>(legal_pairs(i0, i1, begin[c], begin[c + 1], facts_.causal));
+        const auto pairs = static_cast<double>(legal_pairs(facts_, i0, i1, begin[c], begin[c + 1]));
         const std::size_t at = index(row.cell * pooled_.cols) + c;
         pooled_.max[at] = row.max[c];
-        pooled_.mean[at] = static_cast<float>(row.sum[c] / pairs);
+        pooled_.mean[at] = pairs > 0 ? static_cast<float>(row.sum[c] / pairs) : 0.0F;
     }
 }
 

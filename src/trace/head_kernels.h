@@ -2,6 +2,7 @@
 // What is gathered of a head's pattern while its rows exist: the pooled maps and the head summary, in one pass.
 #pragma once
 
+#include "headlight/model/config.h"
 #include "headlight/text/tokenizer.h"
 #include "headlight/trace/trace.h"
 #include "trace/row_kernel.h"
@@ -16,6 +17,7 @@ namespace headlight::trace {
 struct TextFacts {
     std::int64_t tokens = 0;
     bool causal = true;
+    std::int64_t window = 0;                  ///< keys at this distance or farther are illegal; 0: no limit
     std::vector<std::int64_t> special;        ///< positions of special tokens
     bool starts_special = false;              ///< position 0 is one: [CLS], <s>
     std::vector<std::int64_t> separators;     ///< special tokens behind the first position: [SEP], </s>
@@ -27,7 +29,8 @@ struct TextFacts {
     double uniform = 0, uniform_with_first = 0;  ///< entropy of uniform attention without and with row 0; NaN: no rows
 
     static TextFacts of(const std::vector<std::int64_t>& ids, const std::vector<bool>& special, bool causal,
-                        const text::Punctuation& = {});
+                        const text::Punctuation& = {}, std::int64_t window = 0);
+    model::KeyRange legal(std::int64_t row) const noexcept { return model::legal_keys(row, tokens, causal, window); }
 };
 
 constexpr std::int64_t kPooledCells = 128;
@@ -68,7 +71,7 @@ private:
         Sums sums;
         std::vector<CellRow> edges;
     };
-    void add_row(const float* row, std::int64_t i, std::int64_t keys, std::int64_t readable, const RowColumns&,
+    void add_row(const float* row, std::int64_t i, model::KeyRange legal, std::int64_t readable, const RowColumns&,
                  Block& block);
     void add_shares(const float* row, std::int64_t i, std::int64_t keys, double scaled_sum, Sums&) const;
     void add_repeats(const float* row, std::int64_t i, Sums&) const;

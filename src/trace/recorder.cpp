@@ -73,12 +73,19 @@ Recorder::Recorder(const model::Model& model, const text::Tokenizer& tokenizer, 
                    std::set<HookPoint> stored, Hooked hooked, bool overview)
     : model_(model), config_(model.config()), wanted_(std::move(stored)), hooked_(std::move(hooked)) {
     if (!overview) return;
-    facts_ = TextFacts::of(encoding.ids, encoding.special, config_.causal, text::punctuation(tokenizer, encoding));
+    const text::Punctuation punctuation = text::punctuation(tokenizer, encoding);
+    for (std::int64_t layer = 0; layer < config_.n_layers; ++layer) {
+        const std::int64_t window = model::window_of(config_, layer);
+        if (facts_.contains(window)) continue;
+        facts_.emplace(window, TextFacts::of(encoding.ids, encoding.special, config_.causal, punctuation, window));
+    }
     const auto heads = static_cast<std::size_t>(config_.n_layers * config_.n_heads);
     pooled_.resize(heads);
     summaries_.resize(heads);
     for (std::size_t h = 0; h < heads; ++h) {
-        heads_.push_back(std::make_unique<HeadAccumulator>(facts_, pooled_[h], summaries_[h]));
+        const auto layer = static_cast<std::int64_t>(h) / config_.n_heads;
+        const TextFacts& facts = facts_.at(model::window_of(config_, layer));
+        heads_.push_back(std::make_unique<HeadAccumulator>(facts, pooled_[h], summaries_[h]));
     }
 }
 

@@ -39,7 +39,7 @@ private:
 
     const model::Model& model_;
     const model::ModelConfig& config_;
-    TextFacts facts_;
+    std::map<std::int64_t, TextFacts> facts_;  ///< by the window of a layer
     std::set<model::HookPoint> wanted_;  ///< to store
     Hooked hooked_;
     std::set<model::HookPoint> replaced_;

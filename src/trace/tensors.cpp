@@ -55,9 +55,8 @@ void check_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, 
 }
 
 /// What one head's scores are made of (or all heads': head < 0). q and k are [pos, head, d_head] in the trace.
-model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head, Hook q, Hook k) {
+model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head, at::Tensor queries, at::Tensor keys) {
     const model::ModelConfig& c = trace.config();
-    at::Tensor queries = stored(trace, {q, layer}), keys = stored(trace, {k, layer});
     at::Tensor slopes = trace.model()->internals().alibi_slopes;
     if (slopes.defined()) slopes = slopes.to(at::kCPU);
     if (head >= 0) {
@@ -69,12 +68,15 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
             .k = keys.transpose(0, 1).contiguous(),
             .alibi_slopes = slopes,
             .scale = c.score_scale,
-            .causal = c.causal};
+            .causal = c.causal,
+            .window = model::window_of(c, layer.value),
+            .softcap = c.score_softcap};
 }
 
 model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head = -1) {
     const bool rotary = trace.config().positions == model::Positions::rotary;
-    return attention_of(trace, layer, head, rotary ? Hook::rot_q : Hook::q, rotary ? Hook::rot_k : Hook::k);
+    return attention_of(trace, layer, head, stored(trace, {rotary ? Hook::rot_q : Hook::q, layer}),
+                        stored(trace, {rotary ? Hook::rot_k : Hook::k, layer}));
 }
 
 at::Tensor head_results(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
@@ -124,7 +126,8 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
         case Hook::ln1_normalized:
             return normalized(trace, point, c.post_norm ? Hook::attn_out : Hook::resid_pre, Hook::ln1_scale);
         case Hook::ln2_normalized:
-            return normalized(trace, point, c.post_norm ? Hook::mlp_out : Hook::resid_mid, Hook::ln2_scale);
+            return normalized(trace, point, c.post_norm ? Hook::mlp_out : c.parallel ? Hook::resid_pre : Hook::resid_mid,
+                              Hook::ln2_scale);
         case Hook::ln_final_normalized:
             return normalized(trace, point, Hook::resid_post, Hook::ln_final_scale);
         default:
@@ -175,12 +178,34 @@ at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_
         const double slope = trace.model()->internals().alibi_slopes[head.value].item<double>();
         term = (queries - keys).mul_(-slope).to(trace.model()->internals().dtype);
     } else if (c.positions == model::Positions::rotary) {
-        const model::AttentionInput plain = attention_of(trace, layer, head.value, Hook::q, Hook::k);
-        term = score_rows(trace, layer, head, first, count) - model::score_tile(plain, 0, 1, first, count).squeeze(0);
+        model::AttentionInput plain =
+            attention_of(trace, layer, head.value, before_rotation(trace, layer, Hook::q), before_rotation(trace, layer, Hook::k));
+        at::Tensor whole;
+        if (c.score_softcap > 0) {  // the cap is no sum: the term is part of the score before it
+            model::AttentionInput rotated = attention_of(trace, layer, head.value);
+            rotated.softcap = plain.softcap = 0;
+            whole = model::score_tile(rotated, 0, 1, first, count).squeeze(0);
+        } else {
+            whole = score_rows(trace, layer, head, first, count);
+        }
+        term = whole - model::score_tile(plain, 0, 1, first, count).squeeze(0);
     } else {
         return {};
     }
-    return c.causal ? term.masked_fill_(keys > queries, illegal) : term;
+    if (c.causal) term.masked_fill_(keys > queries, illegal);
+    const std::int64_t window = model::window_of(c, layer.value);
+    return window > 0 ? term.masked_fill_((queries - keys).abs() >= static_cast<double>(window), illegal) : term;
+}
+
+at::Tensor before_rotation(const Trace& trace, Layer layer, Hook which) {
+    check_layer(trace, layer);
+    const at::NoGradGuard no_grad;
+    const model::LayerWeights& w = trace.model()->internals().layers[static_cast<std::size_t>(layer.value)];
+    const at::Tensor& x = stored(trace, {which, layer});
+    if (trace.config().qk_norm == model::QkNorm::none) return x;
+    const auto here = [](const at::Tensor& t) { return t.defined() ? t.to(at::kCPU) : t; };
+    const model::NormWeights& norm = which == Hook::q ? w.q_norm : w.k_norm;
+    return model::normed_heads(trace.config(), {here(norm.gain), here(norm.bias)}, x);
 }
 
 at::Tensor pattern_column(const Trace& trace, Layer layer, Head head, Position key) {

@@ -60,7 +60,8 @@ AttentionTensors attention_weights(const model::Model& model, Layer layer) {
             .b_v = bias_by_head(v.bias, c.n_kv_heads),
             .w_o = w.o.weight.unflatten(0, std::vector<std::int64_t>{c.n_heads, c.d_head}),
             .b_o = w.o.bias,
-            .norm = tensors_of(w.ln1)};
+            .norm = tensors_of(w.ln1),
+            .branch = tensors_of(w.ln1_post)};
 }
 
 AttentionTensors attention_output(const model::Model& model, Layer layer) {
@@ -70,6 +71,7 @@ AttentionTensors attention_output(const model::Model& model, Layer layer) {
     out.w_o = w.o.weight.unflatten(0, std::vector<std::int64_t>{c.n_heads, c.d_head});
     out.b_o = w.o.bias;
     out.norm = tensors_of(w.ln1);
+    out.branch = tensors_of(w.ln1_post);
     return out;
 }
 
@@ -81,10 +83,14 @@ MlpTensors mlp_weights(const model::Model& model, Layer layer) {
             .b_up = w.mlp_up.bias,
             .w_out = w.mlp_out.weight,
             .b_out = w.mlp_out.bias,
-            .norm = tensors_of(w.ln2)};
+            .norm = tensors_of(model.config().shared_norm ? w.ln1 : w.ln2),
+            .branch = tensors_of(w.ln2_post)};
 }
 
-at::Tensor embedding(const model::Model& model) { return model.internals().embed; }
+at::Tensor embedding(const model::Model& model) {
+    const at::Tensor& w_e = model.internals().embed;
+    return model.config().embed_scale == 1.0 ? w_e : w_e * model.config().embed_scale;
+}
 NormTensors embedding_norm(const model::Model& model) { return tensors_of(model.internals().embed_norm); }
 at::Tensor position_embedding(const model::Model& model) { return model.internals().pos_embed; }
 NormTensors final_norm(const model::Model& model) { return tensors_of(model.internals().final_norm); }
@@ -112,12 +118,16 @@ at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int
     const model::Model::Internals& m = model.internals();
     const model::ForwardInput input;
     Nobody nobody;
-    model::Pass pass{.model = m, .input = input, .observer = nobody, .ids = {}, .type_ids = {}, .rope_cos = {}, .rope_sin = {}};
+    model::Pass pass{.model = m, .input = input, .observer = nobody, .ids = {}, .type_ids = {}, .rope = {}, .local_rope = {}, .resid_pre = {}, .shared_norm = {}};
     at::Tensor x = m.embed.narrow(0, first, count);
+    if (m.config.embed_scale != 1.0) x = x * m.config.embed_scale;
     if (m.token_type_embed.defined()) x = x + m.token_type_embed.select(0, 0);
     if (m.config.embed_norm) x = model::embedding(pass, model::Block::embedding_norm, x);
+    if (m.config.d_embed > 0) x = model::embedding(pass, model::Block::embedding_projection, x);
     if (!after_block_0) return x;
     const model::LayerWeights& w = m.layers.front();
+    if (m.config.parallel) pass.resid_pre = x;
+    if (m.config.shared_norm) pass.shared_norm = model::norm(pass, w.ln1, x, model::Hook::ln1_scale, model::Hook::ln1_normalized);
     // What attention would have written is 0; the norm around it stays.
     if (m.config.post_norm || m.config.residual_after_norm)
         x = model::norm(pass, w.ln1, x, model::Hook::ln1_scale, model::Hook::ln1_normalized);
@@ -130,7 +140,7 @@ at::Tensor logits_of(const model::Model& model, const at::Tensor& stream) {
     const model::Model::Internals& m = model.internals();
     const model::ForwardInput input;
     Nobody nobody;
-    model::Pass pass{.model = m, .input = input, .observer = nobody, .ids = {}, .type_ids = {}, .rope_cos = {}, .rope_sin = {}};
+    model::Pass pass{.model = m, .input = input, .observer = nobody, .ids = {}, .type_ids = {}, .rope = {}, .local_rope = {}, .resid_pre = {}, .shared_norm = {}};
     std::vector<std::int64_t> shape = stream.sizes().vec();
     at::Tensor x = stream.to(m.device, m.dtype).reshape({-1, stream.size(-1)});
     for (const model::Block block : m.spec.after) x = model::output(pass, block, x);

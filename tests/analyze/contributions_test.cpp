@@ -33,12 +33,19 @@ at::Tensor written(const trace::Trace& trace, Layer layer) {
     return at::stack(heads);
 }
 
+/// The part of [.., query, d_model] that is the same whatever the norm behind the attention saw: times gain over its scale.
+at::Tensor branch_factor(const trace::Trace& trace, Layer layer) {
+    if (!trace.config().branch_norm) return at::ones({trace.tokens(), 1}, at::kDouble);
+    return wide(trace::attention_output(*trace.model(), layer).branch.gain) / wide(trace::tensor(trace, {Hook::ln1_post_scale, layer}));
+}
+
 class Shares : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(Shares, AreThoseOfTheDefinition) {
     const TracePtr trace = run_model(GetParam(), sentence);
     const model::ModelConfig& c = trace->config();
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        const at::Tensor factor = branch_factor(*trace, Layer(l));
         const at::Tensor f = written(*trace, Layer(l)), pattern = wide(trace::tensor(*trace, {Hook::pattern, Layer(l)}));
         for (std::int64_t p = 0; p < trace->tokens(); p += 3) {
             const at::Tensor attn = wide(trace::tensor(*trace, {Hook::attn_out, Layer(l)}))[p],
@@ -59,7 +66,7 @@ TEST_P(Shares, AreThoseOfTheDefinition) {
             std::map<std::pair<std::int64_t, std::int64_t>, double> parts;
             for (std::int64_t h = 0; h < c.n_heads; ++h)
                 for (std::int64_t j = 0; j < (c.causal ? p + 1 : trace->tokens()); ++j)
-                    total += parts[{h, j}] = weight(whole, f[h][j] * pattern[h][p][j]);
+                    total += parts[{h, j}] = weight(whole, f[h][j] * pattern[h][p][j] * factor[p]);
             EXPECT_NEAR(found.residual, stream / total, 2e-6);
             for (const auto& [at, value] : parts) EXPECT_NEAR(found.from_heads(at.first, at.second), value / total, 2e-6);
             EXPECT_NEAR(found.residual + found.from_heads.sum(), 1, 1e-9);
@@ -108,7 +115,8 @@ TEST_P(Shares, NormsAreThoseOfTheSummedVectors) {
     const model::ModelConfig& c = trace->config();
     const Layer layer(1);
     const at::Tensor f = written(*trace, layer), pattern = wide(trace::tensor(*trace, {Hook::pattern, layer}));
-    const at::Tensor scale = wide(trace::tensor(*trace, {Hook::ln1_scale, layer}));
+    const at::Tensor scale = c.post_norm ? wide(trace::tensor(*trace, {Hook::ln1_scale, layer})) : at::Tensor();
+    const at::Tensor factor = branch_factor(*trace, layer);
     const trace::NormTensors norm = trace::attention_weights(*trace->model(), layer).norm;
     at::Tensor stream = wide(trace::tensor(*trace, {Hook::resid_pre, layer}));
     if (c.residual_after_norm)
@@ -125,6 +133,7 @@ TEST_P(Shares, NormsAreThoseOfTheSummedVectors) {
             for (std::int64_t j = 0; j < trace->tokens(); ++j) {
                 at::Tensor sum = at::zeros({c.d_model}, at::kDouble);
                 for (std::int64_t h = 0; h < c.n_heads; ++h) sum += f[h][j] * pattern[h][i][j];
+                if (scope != MixScope::attention) sum = sum * factor[i];
                 if (i == j && scope != MixScope::attention) sum += stream[i];
                 if (scope == MixScope::with_norm) sum = (sum - sum.mean()) / scale[i] * wide(norm.gain);
                 EXPECT_NEAR(map(i, j), sum.norm().item<double>(), 1e-4 * std::max(1.0, sum.norm().item<double>())) << i << ", " << j;

@@ -83,7 +83,7 @@ TEST_P(FocusGolden, AgreesWithTheReference) {
         expect_table(flow.row(std::stol(query)).cast<double>(), json::array({row}), "flow of query " + query);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, FocusGolden, testing::ValuesIn(model_folders()), model_name);
+INSTANTIATE_TEST_SUITE_P(Models, FocusGolden, testing::ValuesIn(folders_with_golden("focus")), model_name);
 
 }  // namespace
 }  // namespace headlight::analyze

@@ -57,15 +57,28 @@ TEST_P(FocusTerms, SumToTheScoreAndGiveTheWeights) {
             for_each_focus_row(*trace, id, options, [&](const FocusRow& row) {
                 EXPECT_EQ(row.query, Position(rows++));
                 EXPECT_EQ(row.targets, facts.causal ? rows : trace->tokens());
-                const double scale = std::max(1.0, row.score.cwiseAbs().maxCoeff());
-                const Eigen::VectorXd sum = sum_of(facts, row.terms);
-                EXPECT_LE((sum - row.score).cwiseAbs().maxCoeff(), 1e-5 * scale);
-                EXPECT_LE((softmax(sum) - row.probability).cwiseAbs().maxCoeff(), 1e-5 * scale);
-                const Eigen::VectorXd less = sum_of(facts, row.terms, true);
-                EXPECT_LE((softmax(less) - row.probability).cwiseAbs().maxCoeff(), 1e-5 * scale)
-                    << "what is the same along a row must cancel";
+                const model::ModelConfig& c = trace->config();
+                const std::int64_t hidden =
+                    model::legal_keys(row.query.value, row.targets, facts.causal, model::window_of(c, id.layer.value)).first;
+                EXPECT_TRUE(row.score.head(hidden).array().isNaN().all() && row.terms.topRows(hidden).array().isNaN().all());
+                EXPECT_TRUE((row.probability.head(hidden).array() == 0).all());
+                const Eigen::Index seen = row.targets - hidden;
+                const Eigen::VectorXd score = row.score.tail(seen), probability = row.probability.tail(seen);
+                const Eigen::MatrixXd terms = row.terms.bottomRows(seen);
+                const auto capped = [&](const Eigen::VectorXd& x) -> Eigen::VectorXd {
+                    return c.score_softcap > 0 ? Eigen::VectorXd((x.array() / c.score_softcap).tanh() * c.score_softcap) : x;
+                };
+                const double scale = std::max(1.0, score.cwiseAbs().maxCoeff());
+                const Eigen::VectorXd sum = capped(sum_of(facts, terms));
+                EXPECT_LE((sum - score).cwiseAbs().maxCoeff(), 1e-5 * scale);
+                EXPECT_LE((softmax(sum) - probability).cwiseAbs().maxCoeff(), 1e-5 * scale);
+                if (c.score_softcap == 0) {
+                    const Eigen::VectorXd less = sum_of(facts, terms, true);
+                    EXPECT_LE((softmax(less) - probability).cwiseAbs().maxCoeff(), 1e-5 * scale)
+                        << "what is the same along a row must cancel";
+                }
                 for (std::size_t t = 0; t < facts.terms.size(); ++t) {
-                    const auto column = row.terms.col(static_cast<Eigen::Index>(t)).array();
+                    const auto column = terms.col(static_cast<Eigen::Index>(t)).array();
                     EXPECT_EQ(facts.terms[t].exists, !column.isNaN().any());
                     if (facts.terms[t].row_constant) {
                         EXPECT_LE((column - column[0]).abs().maxCoeff(), 1e-12);
@@ -83,8 +96,12 @@ TEST_P(FocusTerms, FiveAreTheThreeTakenFurtherApart) {
     for_each_focus_row(*trace, id, {}, [&](const FocusRow& row) { three.push_back(row); });
     for_each_focus_row(*trace, id, {.five_terms = true}, [&](const FocusRow& row) {
         const Eigen::MatrixXd& of_three = three[static_cast<std::size_t>(row.query.value)].terms;
-        EXPECT_LE((row.terms.col(1) + row.terms.col(4) - of_three.col(1)).cwiseAbs().maxCoeff(), 1e-9) << "bias";
-        EXPECT_LE((row.terms.col(2) + row.terms.col(3) - of_three.col(2)).cwiseAbs().maxCoeff(), 1e-9) << "content";
+        const Eigen::VectorXd bias = row.terms.col(1) + row.terms.col(4) - of_three.col(1);
+        const Eigen::VectorXd content = row.terms.col(2) + row.terms.col(3) - of_three.col(2);
+        const Eigen::Index seen = (!bias.array().isNaN()).count();
+        EXPECT_GT(seen, 0);
+        EXPECT_LE(bias.tail(seen).cwiseAbs().maxCoeff(), 1e-9) << "bias";
+        EXPECT_LE(content.tail(seen).cwiseAbs().maxCoeff(), 1e-9) << "content";
     });
 }
 
@@ -94,8 +111,9 @@ TEST_P(FocusTerms, FiveAreWhatTheWeightsSay) {
     const auto& config = trace->config();
     const HeadId id = head_id(1, 0);
     const trace::AttentionTensors w = trace::attention_weights(*trace->model(), id.layer);
+    if (config.qk_norm != model::QkNorm::none || config.qkv_clip > 0) return;  // not linear in what attention reads
     at::Tensor x = trace::tensor(*trace, {model::Hook::resid_pre, id.layer});
-    if (!config.post_norm) {
+    if (model::norm_before_attention(config, id.layer.value)) {
         x = trace::tensor(*trace, {model::Hook::ln1_normalized, id.layer}) * w.norm.gain;
         if (w.norm.bias.defined()) x = x + w.norm.bias;
     }
@@ -104,6 +122,7 @@ TEST_P(FocusTerms, FiveAreWhatTheWeightsSay) {
     const at::Tensor b_q = w.b_q.defined() ? w.b_q[0] : zeros, b_k = w.b_k.defined() ? w.b_k[0] : zeros;
     for_each_focus_row(*trace, id, {.five_terms = true}, [&](const FocusRow& row) {
         for (std::int64_t j = 0; j < row.targets; ++j) {
+            if (std::isnan(row.score[j])) continue;  // outside a window
             const at::Tensor own = q[row.query.value], key = k[j];
             const double s = config.score_scale;
             const auto product = [&](const at::Tensor& a, const at::Tensor& b) {
@@ -130,14 +149,15 @@ TEST_P(FocusTerms, TheBreakdownIsTheRowsInOrderOfTheirScores) {
                 const FocusRow& row = rows[i];
                 const auto at = static_cast<Eigen::Index>(i);
                 EXPECT_EQ(found.queries[i].position, row.query);
-                if (rank >= row.targets) {
+                const std::int64_t hidden = row.score.array().isNaN().count();
+                if (rank >= row.targets - hidden) {
                     EXPECT_EQ(found.keys[i], -1);
                     EXPECT_TRUE(std::isnan(found.score[at]) && std::isnan(found.probability[at]));
                     EXPECT_TRUE(found.terms.row(at).array().isNaN().all());
                     continue;
                 }
-                std::vector<std::int64_t> order(static_cast<std::size_t>(row.targets));
-                std::iota(order.begin(), order.end(), 0);
+                std::vector<std::int64_t> order(static_cast<std::size_t>(row.targets - hidden));
+                std::iota(order.begin(), order.end(), hidden);
                 std::stable_sort(order.begin(), order.end(),
                                  [&](auto a, auto b) { return row.score[a] > row.score[b]; });
                 const std::int64_t key = order[static_cast<std::size_t>(rank)];
@@ -162,21 +182,23 @@ TEST_P(FocusTerms, MapAndMaximaAreThoseOfTheScores) {
         const Matrix expected = scores(*trace, id);
         std::int64_t self = 0, first = 0;
         for (std::int64_t i = 0; i < trace->tokens(); ++i) {
-            const std::int64_t targets = causal ? i + 1 : trace->tokens();
+            const model::KeyRange keys =
+                model::legal_keys(i, trace->tokens(), causal, model::window_of(trace->config(), id.layer.value));
             Eigen::Index best = 0;
-            expected.row(i).head(targets).maxCoeff(&best);
+            expected.row(i).segment(keys.first, keys.count()).maxCoeff(&best);
+            best += keys.first;
             for (const FocusMaxima* maxima : {&map.maxima, &alone}) {
                 const RowMaximum& row = maxima->rows[static_cast<std::size_t>(i)];
                 EXPECT_EQ(row.key, best);
                 EXPECT_EQ(row.kind, best == i ? Maximum::self : best == 0 ? Maximum::first : Maximum::other);
                 EXPECT_EQ(row.counted, !causal || i > 0);
-                EXPECT_NEAR(maxima->row_mean[i], expected.row(i).head(targets).mean(), 1e-5);
+                EXPECT_NEAR(maxima->row_mean[i], expected.row(i).segment(keys.first, keys.count()).mean(), 1e-5);
             }
             if (causal && i == 0) continue;
             self += best == i;
             first += best == 0 && i != 0;
             for (std::int64_t j = 0; j < trace->tokens(); ++j)
-                EXPECT_TRUE(j < targets ? map.score(i, j) == expected(i, j) : std::isnan(map.score(i, j)));
+                EXPECT_TRUE(keys.has(j) ? map.score(i, j) == expected(i, j) : std::isnan(map.score(i, j)));
         }
         EXPECT_EQ(map.maxima.on_self, self);
         EXPECT_EQ(map.maxima.on_first, first);
@@ -200,7 +222,8 @@ TEST_P(FocusTerms, CaptionsSayWhatTheModelLacks) {
     EXPECT_EQ(notes.find("-m_h (i - j)") != std::string::npos, config.positions == model::Positions::alibi);
     EXPECT_EQ(notes.find("looks both ways") != std::string::npos, !config.causal);
     EXPECT_EQ(facts.other_words, config.causal ? "an earlier token" : "another token");
-    const bool query_bias = trace::attention_weights(*trace->model(), Layer(0)).b_q.defined();
+    const bool query_bias =
+        trace::attention_weights(*trace->model(), Layer(0)).b_q.defined() && config.qk_norm == model::QkNorm::none;
     EXPECT_EQ(notes.find("bias term is 0 everywhere") != std::string::npos, !query_bias);
     if (!query_bias) {
         const FocusBreakdown found = focus_breakdown(std::array{trace}, head_id(0, 0), 0);
@@ -216,7 +239,9 @@ TEST_P(FocusTerms, TrendsAreTheTermsOfTheLastQueryCentred) {
     const bool alibi = trace->config().positions == model::Positions::alibi;
     for_each_focus_row(*trace, id, {.absolute_positions = true}, [&](const FocusRow& row) {
         if (row.query.value != trace->tokens() - 1) return;
-        EXPECT_LE((trend.bias.array() + trend.bias_mean - row.terms.col(1).array()).abs().maxCoeff(), 1e-9);
+        const Eigen::Index seen = (!row.score.array().isNaN()).count();
+        const Eigen::VectorXd off = (trend.bias.array() + trend.bias_mean).matrix() - row.terms.col(1);
+        EXPECT_LE(off.tail(seen).cwiseAbs().maxCoeff(), 1e-9);
         if (alibi) {
             EXPECT_LE((trend.position.array() + trend.position_mean - row.terms.col(0).array()).abs().maxCoeff(), 1e-9);
         }

@@ -99,7 +99,7 @@ TEST_P(Focus, UpdatesAndTheOutputBiasSumToWhatAttentionWrites) {
             const double expected = at::dot(out[i], h[i]).item<double>();
             EXPECT_NEAR(together, expected, 1e-5 * std::max(1.0, base * base)) << "layer " << l << " token " << i;
             for (std::int64_t head = 0; head < config.n_heads; ++head) {
-                const PairChain chain = pair_chain(*trace, head_id(l, head), Position(i), Position(0), 0);
+                const PairChain chain = pair_chain(*trace, head_id(l, head), Position(i), Position(i), 0);
                 EXPECT_NEAR(found.magnitude(i, head), chain.update_ratio, 1e-9);
                 EXPECT_NEAR(found.orientation(i, head), chain.update_cosine, 1e-9);
                 Eigen::Index best = 0;

@@ -182,7 +182,7 @@ TEST(AnalyzeGoldenOfTheProbe, TokensAndScoresAgreeWithTheReference) {
                 expect_number((*values)(l, h), e[name][static_cast<std::size_t>(l)][static_cast<std::size_t>(h)], name);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, AnalyzeGolden, testing::ValuesIn(model_folders()), [](const auto& instance) {
+INSTANTIATE_TEST_SUITE_P(Models, AnalyzeGolden, testing::ValuesIn(folders_with_golden("analyze")), [](const auto& instance) {
     std::string name = instance.param.filename().string();
     std::replace_if(
         name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');

@@ -220,8 +220,10 @@ TEST_P(EveryFamilyCircuit, FoldedRanksAreThoseBehindTheNorms) {
     };
     const auto w = trace::attention_weights(*model, id.layer);
     at::Tensor x = centre(trace::token_streams(*model, 0, c.vocab_size, true).to(at::kDouble));
-    x = x / x.square().mean(1, true).sqrt() * w.norm.gain;
-    at::Tensor written = centre(at::mm(at::mm(x, w.w_v[0].to(at::kDouble)), w.w_o[0].to(at::kDouble)));
+    if (w.norm.gain.defined()) x = x / x.square().mean(1, true).sqrt() * w.norm.gain;
+    at::Tensor out = at::mm(at::mm(x, w.w_v[0].to(at::kDouble)), w.w_o[0].to(at::kDouble));
+    if (w.branch.gain.defined()) out = out * w.branch.gain;
+    at::Tensor written = centre(out);
     const at::Tensor map = at::mm(written * trace::final_norm(*model).gain, trace::unembed(*model).to(at::kDouble));
     const DiagonalRanks ranks = diagonal_ranks(*model, Circuit::ov, id, {.fold_norms = true, .source = TokenVectors::mlp0});
     for (std::int64_t t = 0; t < c.vocab_size; ++t)

@@ -43,6 +43,8 @@ TEST_P(Memories, SumToTheLayersOutput) {
                 EXPECT_TRUE(std::isnan(m.up));
             }
         }
+        if (w.branch.gain.defined())
+            sum = sum / trace::tensor(*trace, {Hook::ln2_post_scale, Layer(l)})[p.value].to(at::kDouble) * w.branch.gain;
         const at::Tensor out = trace::tensor(*trace, {Hook::mlp_out, Layer(l)})[p.value].to(at::kDouble);
         EXPECT_LT((sum - out).abs().max().item<double>(), 1e-5 * std::max(1.0, out.abs().max().item<double>()));
         const std::vector<Memory> few = memories(*trace, Layer(l), p, 3);
@@ -66,6 +68,8 @@ TEST_P(Memories, PromoteWhatTheirValuesSay) {
         ASSERT_EQ(found.size(), 2U);
         for (const Promoted& each : found) {
             at::Tensor value = trace::mlp_weights(model, Layer(1)).w_out[each.neuron.value];
+            const at::Tensor branch = trace::mlp_weights(model, Layer(1)).branch.gain;
+            if (branch.defined()) value = value * branch;
             if (gain && trace::final_norm(model).gain.defined()) value = value * trace::final_norm(model).gain;
             const at::Tensor logits = at::mv(trace::unembed(model).t(), value);
             const at::Tensor p = logits.to(at::kDouble).softmax(0);

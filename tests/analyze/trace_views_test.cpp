@@ -46,20 +46,23 @@ TEST_P(EveryFamily, ScoresOnScreenSumToTheWeights) {
         const Matrix score_map = scores(*trace, id);
         for (std::int64_t i = 0; i < n; ++i) {
             const NeuronView view = neuron_view(*trace, id, Position(i));
-            const std::int64_t legal = view.causal ? i + 1 : n;
+            const auto& config = trace->config();
+            const model::KeyRange keys = model::legal_keys(i, n, config.causal, model::window_of(config, id.layer.value));
             Eigen::VectorXd score = view.scale * view.products.cast<double>().rowwise().sum();
             for (std::size_t j = 0; j < view.position.size(); ++j)
                 score[static_cast<Eigen::Index>(j)] += view.position[j];
-            Eigen::VectorXd weight = (score.head(legal).array() - score.head(legal).maxCoeff()).exp();
+            if (config.score_softcap > 0) score = (score.array() / config.score_softcap).tanh() * config.score_softcap;
+            const Eigen::VectorXd visible = score.segment(keys.first, keys.count());
+            Eigen::VectorXd weight = (visible.array() - visible.maxCoeff()).exp();
             weight /= weight.sum();
             for (std::int64_t j = 0; j < n; ++j) {
-                if (j >= legal) {
+                if (!keys.has(j)) {
                     EXPECT_TRUE(std::isnan(view.score[j]));
                     EXPECT_TRUE(std::isnan(score_map(i, j)));
                     EXPECT_EQ(view.weight[j], 0.0F);
                     continue;
                 }
-                EXPECT_NEAR(weight[j], view.weight[j], 1e-5);
+                EXPECT_NEAR(weight[j - keys.first], view.weight[j], 1e-5);
                 EXPECT_NEAR(score[j], view.score[j], 1e-4 * std::max(1.0, std::abs(score[j])));
                 EXPECT_NEAR(score_map(i, j), view.score[j], 1e-4 * std::max(1.0, std::abs(score[j])));
                 EXPECT_FLOAT_EQ(view.weighted_value_norm[j], view.weight[j] * view.value_norm[j]);
@@ -77,8 +80,11 @@ TEST_P(EveryFamily, ChainAgreesWithTheNeuronView) {
         std::vector<bool> ranks(static_cast<std::size_t>(trace->tokens()) + 1);
         for (std::int64_t j = 0; j < trace->tokens(); ++j) {
             const PairChain chain = pair_chain(*trace, id, query, Position(j), 0);
+            EXPECT_EQ(chain.legal, !std::isnan(view.score[j]));
+            if (!chain.legal) continue;  // outside a window
             EXPECT_NEAR(chain.content + chain.position.value_or(0), chain.score, 1e-9);
-            EXPECT_NEAR(chain.score, view.score[j], 1e-4 * std::max(1.0, std::abs(chain.score)));
+            const double cap = trace->config().score_softcap;
+            EXPECT_NEAR(cap > 0 ? cap * std::tanh(chain.score / cap) : chain.score, view.score[j], 1e-4 * std::max(1.0, std::abs(chain.score)));
             EXPECT_FLOAT_EQ(static_cast<float>(chain.weight), view.weight[j]);
             EXPECT_NEAR(chain.value_norm, view.value_norm[j], 1e-4 * std::max(1.0, chain.value_norm));
             EXPECT_EQ(chain.position_kind, view.position_kind);

@@ -33,6 +33,15 @@ inline std::vector<std::filesystem::path> model_folders() {
     return folders;
 }
 
+/// Those with numbers of the reference in tests/golden/FOLDER: the measures do not ask which family it is, so a few do.
+inline std::vector<std::filesystem::path> folders_with_golden(const std::string& folder) {
+    std::vector<std::filesystem::path> folders = model_folders();
+    std::erase_if(folders, [&](const auto& each) {
+        return !std::filesystem::exists(source_folder() / "tests/golden" / folder / (each.filename().string() + ".json"));
+    });
+    return folders;
+}
+
 inline TracePtr run_model(const std::filesystem::path& folder, const std::string& text, const std::string& pair = {},
                           const trace::CapturePlan& plan = {}) {
     static std::map<std::string, std::shared_ptr<const model::Model>> models;

@@ -21,8 +21,9 @@ import shutil
 import tokenizers
 import torch
 import transformers
+import decoders
 from safetensors.torch import save_file
-from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import decoders as token_decoders, models, normalizers, pre_tokenizers, processors
 from transformers.models.bloom import modeling_bloom
 from transformers.models.llama import modeling_llama
 
@@ -103,15 +104,24 @@ class Recorder:
     """First input and output of the modules it watches."""
 
     def __init__(self):
-        self.inputs, self.outputs, self.handles = {}, {}, []
+        self.inputs, self.outputs, self.handles, self.calls = {}, {}, [], {}
 
     def watch(self, module):
         def look(m, args, kwargs, output):
             first = args[0] if args else kwargs.get("hidden_states")
-            self.inputs[m] = first[0].clone() if torch.is_tensor(first) else None
+            # OPT's MLP works without the batch's dimension.
+            self.inputs[m] = (first[0] if first.dim() > 2 else first).clone() if torch.is_tensor(first) else None
             out = output[0] if isinstance(output, tuple) else output
             self.outputs[m] = out[0].clone() if torch.is_tensor(out) and out.dim() > 2 else out
+            self.calls.setdefault(m, []).append((self.inputs[m], self.outputs[m]))
         self.handles.append(module.register_forward_hook(look, with_kwargs=True))
+
+    def at_call(self, i):
+        """The same for the i-th call of modules that are called for every layer (ALBERT)."""
+        one = Recorder()
+        for m, calls in self.calls.items():
+            one.inputs[m], one.outputs[m] = calls[min(i, len(calls) - 1)]
+        return one
 
     def into(self, module):
         return self.inputs[module]
@@ -134,8 +144,10 @@ class Golden(dict):
         whole = normalized * module.weight + (0 if rms else module.bias)
         self.same(whole, r.out_of(module), name)
 
-    def attention(self, block, q, k, v, z, pattern, scale, w_o, b_o, attn_out, slopes=None, causal=True):
-        """q, z [pos, head, d]; k, v [pos, kv_head, d]; q and k as they are multiplied."""
+    def attention(self, block, q, k, v, z, pattern, scale, w_o, b_o, attn_out, slopes=None, causal=True,
+                  window=0, softcap=None):
+        """q, z [pos, head, d]; k, v [pos, kv_head, d]; q and k as they are multiplied. Keys at distance `window` or
+        farther are illegal (0: no limit)."""
         heads, group = q.shape[1], q.shape[1] // k.shape[1]
         rep = lambda t: t.repeat_interleave(group, dim=1)
         scores = torch.einsum("ihd,jhd->hij", q, rep(k)) * scale
@@ -143,8 +155,12 @@ class Golden(dict):
         i, j = torch.arange(n)[:, None], torch.arange(n)[None, :]
         if slopes is not None:
             scores = scores - slopes.to(q.dtype)[:, None, None] * (i - j).to(q.dtype)
+        if softcap is not None:
+            scores = torch.tanh(scores / softcap) * softcap
         if causal:
             scores = scores.masked_fill(j > i, -math.inf)
+        if window:
+            scores = scores.masked_fill((i - j).abs() >= window, -math.inf)
         self.same(_softmax(scores, dim=-1), pattern, block + " pattern")
         self.same(torch.einsum("hij,jhd->ihd", pattern, rep(v)), z, block + " z")
         per_head = w_o.reshape(heads, -1, w_o.shape[1])  # [head, d_head, d_model]
@@ -275,23 +291,34 @@ def llama(model, r, outputs, tokens):
 
 
 FAMILIES = {"bloom": bloom, "gpt2": gpt2, "bert": bert, "llama": llama}
+LIFTED = {kind: decoders.decoder for kind in decoders.KINDS}  # see decoders.py
+FAMILIES.update(LIFTED)
 
 
 @torch.no_grad()
 def record(folder, ids, type_ids, dtype):
-    set_precision(dtype == F64)
     config = transformers.AutoConfig.from_pretrained(folder)
     kind = getattr(transformers, config.architectures[0])
     model = kind.from_pretrained(folder, attn_implementation="eager", dtype=dtype).eval()
-    r = Recorder()
+    scaling = (getattr(config, "rope_parameters", None) or {}).get("rope_type")
+    if config.model_type in LIFTED or scaling in ("yarn", "dynamic"):
+        with decoders.lifted(model, dtype == F64):
+            return run_recorded(model, ids, type_ids, dtype)
+    set_precision(dtype == F64)
+    golden = run_recorded(model, ids, type_ids, dtype)
+    set_precision(False)
+    return golden
+
+
+def run_recorded(model, ids, type_ids, dtype):
+    config, r = model.config, Recorder()
     for module in model.modules():
         r.watch(module)
     inputs = {"input_ids": torch.tensor([ids])}
-    if config.model_type == "bert":
+    if config.model_type in ("bert", "electra", "albert"):
         inputs["token_type_ids"] = torch.tensor([type_ids])
     outputs = model(**inputs, output_attentions=True)
     golden = FAMILIES[config.model_type](model, r, outputs, len(ids))
-    set_precision(False)
     return {name: t.to(dtype).contiguous().clone() for name, t in golden.items()}
 
 
@@ -311,7 +338,7 @@ def byte_level_tokenizer(bos):
     vocab = {w: i for i, w in enumerate(words)}
     t = tokenizers.Tokenizer(models.BPE(vocab=vocab, merges=merges))
     t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    t.decoder = decoders.ByteLevel()
+    t.decoder = token_decoders.ByteLevel()
     t.add_special_tokens(words[:4])
     if bos:
         t.post_processor = processors.TemplateProcessing("<s> $A", "<s> $A <s> $B", [("<s>", 1)])
@@ -329,7 +356,7 @@ def wordpiece_tokenizer():
     t = tokenizers.Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
     t.normalizer = normalizers.BertNormalizer(lowercase=True)
     t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    t.decoder = decoders.WordPiece()
+    t.decoder = token_decoders.WordPiece()
     t.add_special_tokens(words[:5])
     t.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1",
                                                      [("[CLS]", 2), ("[SEP]", 3)])
@@ -346,6 +373,7 @@ def randomise(model, seed):
 
 
 T = transformers
+ENCODER = dict(bos_token_id=2, eos_token_id=3, pad_token_id=0)
 BPE = dict(bos_token_id=1, eos_token_id=2, pad_token_id=3)
 # name: (class, config class, fields, dtype on disk, largest shard, text, pair)
 TINY = {
@@ -376,14 +404,20 @@ TINY = {
                        intermediate_size=24, rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=2.0)),
                   "float32", None),
 }
+NEWER = decoders.tiny(T)  # with the shorter text
+TINY.update(NEWER)
+SHORT = "the cat, the hat: the cat"
 TEXT, PAIR = "the cat, the hat: the cat on the hat", "a cat on the"
 
 
 def make_tiny(name, seed):
     kind, config_kind, fields, dtype, shard = TINY[name]
-    is_bert = config_kind is T.BertConfig
-    tokenizer, vocab = wordpiece_tokenizer() if is_bert else byte_level_tokenizer(config_kind is not T.GPT2Config)
-    config = config_kind(vocab_size=vocab, **({} if is_bert else BPE), **fields)
+    # Encoders that mark two sentences; the other encoders have special tokens at both ends only.
+    is_bert = config_kind in (T.BertConfig, T.ElectraConfig, T.AlbertConfig)
+    encoder = kind.__name__.endswith("MaskedLM") or is_bert
+    tokenizer, vocab = wordpiece_tokenizer() if encoder else byte_level_tokenizer(config_kind is not T.GPT2Config)
+    special = {} if is_bert else ENCODER if encoder else BPE
+    config = config_kind(vocab_size=vocab, **special, **fields)
     torch.manual_seed(seed)
     model = kind(config)
     randomise(model, seed)
@@ -396,11 +430,12 @@ def make_tiny(name, seed):
     for file in folder.iterdir():
         file.chmod(0o644)
     tokenizer.save(str(folder / "tokenizer.json"))
-    pair = PAIR if is_bert else ""
-    encoding = tokenizer.encode(TEXT, pair) if pair else tokenizer.encode(TEXT)
+    pair = PAIR if is_bert and name not in NEWER else ""
+    text = SHORT if name in NEWER else TEXT
+    encoding = tokenizer.encode(text, pair) if pair else tokenizer.encode(text)
     for suffix, precision in (("f32", torch.float32), ("f64", F64)):
         golden = record(folder, encoding.ids, encoding.type_ids, precision)
-        write(golden, encoding.ids, encoding.type_ids, TEXT, pair, GOLDEN / f"{name}.{suffix}.safetensors")
+        write(golden, encoding.ids, encoding.type_ids, text, pair, GOLDEN / f"{name}.{suffix}.safetensors")
 
 
 def make_folder(folder, text, pair, out, dtype=torch.float32, keep=lambda name: True):
@@ -433,7 +468,7 @@ def main():
     if a.folder:
         return make_folder(a.folder, a.text, a.pair, a.out, F64 if a.float64 else torch.float32)
     for seed, name in enumerate(TINY):
-        if a.only in (None, name):
+        if a.only in (None, name) or a.only and a.only.endswith("*") and name.startswith(a.only[:-1]):
             make_tiny(name, seed + 1)
     if a.only in (None, "novella-7m"):
         make_novella()

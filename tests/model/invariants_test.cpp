@@ -42,6 +42,13 @@ TEST_P(Invariants, PatternsAreDistributionsOverLegalKeys) {
         EXPECT_LE((p.sum(-1) - 1).abs().max().item<double>(), 1e-5);
         EXPECT_GE(p.min().item<double>(), 0.0);
         EXPECT_GT(p.amax(-1).mean().item<double>(), 3.0 / static_cast<double>(input.ids.size())) << "flat: proves nothing";
+        if (const std::int64_t window = window_of(c, l); window > 0) {
+            EXPECT_EQ(p.tril(-window).abs().max().item<double>(), 0.0);
+            EXPECT_GT(p.tril(1 - window).abs().max().item<double>(), 0.0);
+            if (!c.causal) {
+                EXPECT_EQ(p.triu(window).abs().max().item<double>(), 0.0);
+            }
+        }
         if (!c.causal) continue;
         EXPECT_EQ(p.triu(1).abs().max().item<double>(), 0.0);
         EXPECT_TRUE(at::equal(p.select(1, 0).select(1, 0), at::ones({c.n_heads})));
@@ -53,8 +60,12 @@ TEST_P(Invariants, PartsSumToTheResidualStream) {
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
         const LayerWeights& w = model->internals().layers[static_cast<std::size_t>(l)];
         const auto with = [](at::Tensor sum, const at::Tensor& bias) { return bias.defined() ? sum + bias : sum; };
-        EXPECT_LE(relative(with(get("attn.hook_result", l).sum(1), w.o.bias), get("hook_attn_out", l)), 1e-5);
-        EXPECT_LE(relative(with(at::mm(get("mlp.hook_post", l), w.mlp_out.weight), w.mlp_out.bias), get("hook_mlp_out", l)), 1e-5);
+        const auto behind = [&](const at::Tensor& x, const NormWeights& norm, const std::string& name) {
+            return c.branch_norm ? x / get((name + ".hook_scale").c_str(), l) * norm.gain : x;
+        };
+        EXPECT_LE(relative(behind(with(get("attn.hook_result", l).sum(1), w.o.bias), w.ln1_post, "ln1_post"), get("hook_attn_out", l)), 1e-5);
+        EXPECT_LE(relative(behind(with(at::mm(get("mlp.hook_post", l), w.mlp_out.weight), w.mlp_out.bias), w.ln2_post, "ln2_post"),
+                           get("hook_mlp_out", l)), 1e-5);
         if (c.post_norm) {
             EXPECT_LE(relative(get("ln1.hook_normalized", l) * w.ln1.gain + w.ln1.bias, get("hook_resid_mid", l)), 1e-5);
             EXPECT_LE(relative(get("ln2.hook_normalized", l) * w.ln2.gain + w.ln2.bias, get("hook_resid_post", l)), 1e-5);
@@ -111,7 +122,10 @@ TEST_P(Invariants, TilesAgreeWithThePlainFormula) {
     at::Tensor s = at::matmul(in.q.to(at::kDouble), k.transpose(1, 2)) * in.scale;
     const at::Tensor i = at::arange(tokens, at::kDouble);
     if (in.alibi_slopes.defined()) s = s - in.alibi_slopes.view({-1, 1, 1}) * (i.unsqueeze(1) - i.unsqueeze(0));
+    if (in.softcap > 0) s = (s / in.softcap).tanh() * in.softcap;
     if (in.causal) s = s.masked_fill(i.unsqueeze(0) > i.unsqueeze(1), -std::numeric_limits<double>::infinity());
+    if (in.window > 0)
+        s = s.masked_fill((i.unsqueeze(0) - i.unsqueeze(1)).abs() >= static_cast<double>(in.window), -std::numeric_limits<double>::infinity());
     EXPECT_LE((at::softmax(s, -1) - get("attn.hook_pattern", 0)).abs().max().item<double>(), 1e-5);
 }
 

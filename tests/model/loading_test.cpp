@@ -79,19 +79,31 @@ INSTANTIATE_TEST_SUITE_P(
                     BadField{"CrossAttention", "gpt2", "add_cross_attention", true, "found true"},
                     BadField{"Decoder", "bert", "is_decoder", true, "found true"},
                     BadField{"RelativePositions", "bert", "position_embedding_type", "relative_key", "relative_key"},
-                    BadField{"Yarn", "llama-mha", "rope_parameters", json{{"rope_type", "yarn"}, {"factor", 2.0}}, "yarn"},
+                    BadField{"RopeScaling", "llama-mha", "rope_parameters", json{{"rope_type", "spiral"}, {"factor", 2.0}}, "spiral"},
+                    BadField{"YarnWithoutFactor", "llama-mha", "rope_parameters", json{{"rope_type", "yarn"}, {"factor", "much"}}, "factor"},
+                    BadField{"LongropeFactors", "phi3", "rope_parameters",
+                             json{{"rope_type", "longrope"}, {"short_factor", {1.0}}, {"long_factor", {1.0}}}, "short_factor"},
+                    BadField{"LayerTypes", "gemma3", "layer_types", json{"full_attention", "chunked_attention", "full_attention"}, "chunked_attention"},
+                    BadField{"LayerTypesCount", "gemma3", "layer_types", json{"full_attention"}, "3 names"},
+                    BadField{"BothWays", "gemma", "use_bidirectional_attention", true, "use_bidirectional_attention"},
+                    BadField{"QkLayerNorm", "stablelm", "qk_layernorm", true, "qk_layernorm"},
                     BadField{"LinearWithoutFactor", "llama-mha", "rope_parameters", json{{"rope_type", "linear"}}, "factor"},
                     BadField{"RopeText", "llama-mha", "rope_parameters", "linear", "an object"},
                     BadField{"Architectures", "bloom", "architectures", "BloomForCausalLM", "a list"}),
     [](const auto& one) { return one.param.name; });
 
-TEST(Loading, UnknownArchitectureListsTheKnown) {
-    const std::string message = config_failure("bloom", [](json& c) {
-        c["architectures"] = {"T5ForConditionalGeneration"};
-        c["model_type"] = "t5";
-    });
-    EXPECT_THAT(message, AllOf(HasSubstr("T5ForConditionalGeneration"), HasSubstr("BloomForCausalLM"),
-                               HasSubstr("GPT2LMHeadModel"), HasSubstr("BertForMaskedLM"), HasSubstr("LlamaForCausalLM")));
+TEST(Loading, UnknownArchitectureNamesTheNearestAndHowToAddOne) {
+    const auto of = [](const char* architecture, const char* type) {
+        return config_failure("bloom", [&](json& c) {
+            c["architectures"] = {architecture};
+            c["model_type"] = type;
+        });
+    };
+    EXPECT_THAT(of("Gemma9ForCausalLM", "gemma9"),
+                AllOf(HasSubstr("Gemma9ForCausalLM"), HasSubstr("GemmaForCausalLM, Gemma2ForCausalLM, Gemma3ForCausalLM"),
+                      HasSubstr("docs/adding-a-family.md")));
+    const std::string far = of("T5ForConditionalGeneration", "t5");
+    for (const std::string& family : family_names()) EXPECT_THAT(far, HasSubstr(family));
 }
 
 TEST(Loading, ConfigThatIsNoConfig) {

@@ -84,6 +84,7 @@ TEST_P(Families, SummariesAreThoseOfThePatterns) {
                       .pattern = {},
                       .causal = c.causal,
                       .punctuation = text::punctuation(*tokenizer_, trace->encoding()),
+                      .window = model::window_of(c, layer),
                       .value_norms = {norms.data_ptr<float>(), norms.data_ptr<float>() + norms.numel()}};
             e.pattern.assign(rows.data_ptr<float>(), rows.data_ptr<float>() + rows.numel());
             SCOPED_TRACE(testing::Message() << "L" << layer << "H" << head);
@@ -98,17 +99,23 @@ TEST_P(Families, ScoresAreContentPlusPosition) {
     const auto trace = run(model_, tokenizer_, {.text = kText});
     const model::ModelConfig& c = trace->config();
     const std::int64_t n = trace->tokens(), head = c.n_heads - 1, kv = head / (c.n_heads / c.n_kv_heads);
-    const at::Tensor q = tensor(*trace, {Hook::q, Layer(1)}).select(1, head),
-                     k = tensor(*trace, {Hook::k, Layer(1)}).select(1, kv);
+    const at::Tensor q = before_rotation(*trace, Layer(1), Hook::q).select(1, head),
+                     k = before_rotation(*trace, Layer(1), Hook::k).select(1, kv);
+    if (c.qk_norm == model::QkNorm::none) {
+        EXPECT_TRUE(at::equal(q, tensor(*trace, {Hook::q, Layer(1)}).select(1, head)));
+    }
     const at::Tensor content = at::matmul(q, k.t()) * c.score_scale;
     const at::Tensor position = position_rows(*trace, Layer(1), Head(head), 0, n);
     const bool has_term = c.positions == model::Positions::alibi || c.positions == model::Positions::rotary;
     ASSERT_EQ(position.defined(), has_term);
-    const at::Tensor sum = has_term ? content + position : content;
+    at::Tensor sum = has_term ? content + position : content;
+    if (c.score_softcap > 0) sum = (sum / c.score_softcap).tanh() * c.score_softcap;
     const at::Tensor scores = score_rows(*trace, Layer(1), Head(head), 0, n);
     const at::Tensor legal = at::isfinite(scores);
     EXPECT_LE(largest_difference(sum.masked_select(legal), scores.masked_select(legal)), 1e-5);
-    EXPECT_EQ(legal.sum().item<std::int64_t>(), c.causal ? n * (n + 1) / 2 : n * n);
+    std::int64_t pairs = 0;
+    for (std::int64_t i = 0; i < n; ++i) pairs += model::legal_keys(i, n, c.causal, model::window_of(c, 1)).count();
+    EXPECT_EQ(legal.sum().item<std::int64_t>(), pairs);
 }
 
 TEST_P(Families, OtherComputeTypes) {

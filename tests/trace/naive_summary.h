@@ -2,6 +2,7 @@
 // The numbers of a head as docs/measures.md defines them, over a whole pattern, with nothing clever.
 #pragma once
 
+#include "headlight/model/config.h"
 #include "headlight/text/tokenizer.h"
 #include "headlight/trace/trace.h"
 
@@ -18,6 +19,7 @@ struct Example {
     std::vector<float> pattern;  ///< [T, T]
     bool causal = true;
     text::Punctuation punctuation;
+    std::int64_t window = 0;  ///< 0: no limit
     std::vector<float> value_norms;  ///< empty: not known
     std::int64_t tokens() const { return static_cast<std::int64_t>(ids.size()); }
     double p(std::int64_t i, std::int64_t j) const {
@@ -40,14 +42,15 @@ inline HeadSummary naive_summary(const Example& e, bool with_first_row = false) 
         double top1 = -1, top2 = -1;
         std::int64_t argmax = -1;
         bool repeat = false;
-        const std::int64_t legal = e.causal ? i + 1 : n;
+        const model::KeyRange keys = model::legal_keys(i, n, e.causal, e.window);
+        const std::int64_t legal = keys.count();
         double scaled = 0, to_sep = 0, smoothed = 0, to_special = 0;
         double induction = 0, duplicate = 0;
         for (std::int64_t j = 0; j < n; ++j) {
             const double p = e.p(i, j);
             if (p > 0) s.entropy -= p * std::log(p);
             const double q = 0.9999 * p + 0.0001 / static_cast<double>(legal);
-            if (j < legal) smoothed -= q * std::log(q);
+            if (keys.has(j)) smoothed -= q * std::log(q);
             if (flag(e.punctuation.period_or_comma, j)) s.share_punctuation += p;
             if (flag(e.punctuation.any, j)) s.share_any_punctuation += p;
             const double norm =

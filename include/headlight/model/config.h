@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace headlight::model {
 
@@ -10,7 +12,27 @@ enum class Positions { learned, alibi, rotary, none };
 enum class Norm { layer_norm, rms_norm };
 /// gelu: erf form; gelu_tanh: tanh form (GPT-2's gelu_new); gelu_bloom: the same with sqrt(2/pi) cut to 0.79788456.
 enum class Activation { gelu, gelu_tanh, gelu_bloom, relu, silu };
-enum class RopeScaling { none, linear, llama3 };
+enum class RopeScaling { none, linear, llama3, dynamic, yarn, longrope };
+/// What a norm of queries and keys runs over: nothing; each head's d_head with one gain for all heads (Qwen 3, Gemma 3) or
+/// with one for each (Cohere, StableLM); all heads' numbers together (OLMo 2).
+enum class QkNorm { none, head, each_head, whole };
+/// Which frequencies a layer rotates with. `none`: it does not rotate (SmolLM3).
+enum class LayerRope { global, local, none };
+/// How ALiBi's slopes are numbered where the heads are no power of two: as Press et al. (BLOOM), or as MPT.
+enum class AlibiOrder { bloom, mpt };
+
+/// Frequencies of a rotation (Su et al. 2021) and how they are stretched for long texts.
+struct Rope {
+    double theta = 10000.0;
+    RopeScaling scaling = RopeScaling::none;
+    double factor = 1.0;                             ///< linear, llama3, dynamic, yarn
+    double low_freq_factor = 1.0, high_freq_factor = 4.0;  ///< llama3
+    std::int64_t original_context = 0;               ///< llama3, yarn, longrope; dynamic: longer texts are stretched
+    double beta_fast = 32.0, beta_slow = 1.0;        ///< yarn
+    bool truncate = true;                            ///< yarn: whole dimensions at both ends of the ramp
+    double attention_factor = 1.0;                   ///< yarn, longrope: cos and sin are multiplied with it
+    std::vector<double> short_factors = {}, long_factors = {}; ///< longrope: one for each frequency
+};
 
 /// Everything about a model that is not a weight, whatever the family calls it. Filled by a family's parse_config.
 struct ModelConfig {
@@ -26,6 +48,7 @@ struct ModelConfig {
     std::int64_t d_mlp = 0;
     std::int64_t vocab_size = 0;
     std::int64_t type_vocab_size = 0;  ///< token types (BERT); 0: none
+    std::int64_t d_embed = 0;     ///< width of the embeddings where a product widens them (ALBERT, ELECTRA); 0: d_model
 
     std::int64_t context_length = 0;   ///< positions the model was made for; 0: not said
     bool context_is_hard_limit = true; ///< false for ALiBi and rotary: longer input runs with a warning
@@ -35,7 +58,12 @@ struct ModelConfig {
     bool embed_norm = false;     ///< BLOOM, BERT: LayerNorm right after the embedding
     bool residual_after_norm = false;  ///< BLOOM's apply_residual_connection_post_layernorm
     bool gated_mlp = false;      ///< Llama: post = act(pre) * pre_linear
-    bool query_bias = false;     ///< q, k, v and the output projection have biases
+    bool parallel = false;       ///< attention and MLP read the same stream: resid_post = resid_pre + attn_out + mlp_out
+    bool shared_norm = false;    ///< parallel: the MLP reads ln1's output, there is no ln2
+    bool input_norm = true;      ///< not post-norm: attention and MLP read the stream through ln1 and ln2 (OLMo 2: false)
+    bool branch_norm = false;    ///< ln1_post, ln2_post: what attention and MLP give is normalised before it is added
+    bool first_layer_unnormed = false;  ///< ModernBERT: attention of layer 0 reads the stream as it is
+    bool query_bias = false;     ///< q, k and v have biases
     bool mlp_bias = true;
     bool final_norm = true;
     bool tied_unembedding = false;
@@ -44,15 +72,60 @@ struct ModelConfig {
 
     Norm norm = Norm::layer_norm;
     double norm_epsilon = 1e-5;
+    bool norm_gain = true;          ///< false: norms without any parameter (OLMo)
     Activation activation = Activation::gelu;
+    Activation mlm_activation = Activation::gelu;  ///< of the masked-word head
+    double embed_scale = 1.0;       ///< hook_embed is the embedding's row times this (Gemma, Granite)
+    double residual_scale = 1.0;    ///< what attention and MLP give is added times this (Granite); in W_O, b_O, W_out, b_out
+    double logit_scale = 1.0;       ///< logits are the unembedded times this (Cohere, Granite); in the final norm's gain and bias
+    QkNorm qk_norm = QkNorm::none;
+    Norm qk_norm_kind = Norm::rms_norm;
+    double qkv_clip = 0;            ///< q, k and v are cut to +-this (OLMo); 0: not
     Positions positions = Positions::learned;
-    double rope_theta = 10000.0;
-    std::int64_t rope_dims = 0;     ///< rotated part of d_head
-    RopeScaling rope_scaling = RopeScaling::none;
-    double rope_factor = 1.0;       ///< linear, llama3
-    double rope_low_freq_factor = 1.0, rope_high_freq_factor = 4.0;  ///< llama3
-    std::int64_t rope_original_context = 0;                          ///< llama3
+    std::int64_t position_offset = 0;    ///< learned: row of the first position (OPT 2, RoBERTa pad id + 1)
+    std::int64_t position_pad_id = -1;   ///< learned: this token has no position and takes row position_offset - 1
+    AlibiOrder alibi_order = AlibiOrder::bloom;
+    double alibi_max = 8.0;         ///< slopes fall to 2^-this
+    double alibi_scale = 1.0;       ///< slopes are multiplied with it (Falcon: score_scale)
+    Rope rope, local_rope;          ///< local: of layers with LayerRope::local
+    std::int64_t rope_dims = 0;     ///< rotated part of d_head, its first numbers
+    bool rope_interleaved = false;  ///< pairs are neighbours (GPT-J) and not a half apart (Llama)
+    std::vector<LayerRope> layer_rope;   ///< [layer]; empty: all global
+    /// [layer] queries see keys nearer than this: |query - key| < window; 0: no limit. Empty: none anywhere.
+    std::vector<std::int64_t> windows;
     double score_scale = 1.0;       ///< score = score_scale * q.k + bias; 1/sqrt(d_head) in most models
+    double score_softcap = 0;       ///< score = cap tanh(that / cap) before masking (Gemma 2); 0: none
+    double final_softcap = 0;       ///< logits = cap tanh(unembedded / cap) (Gemma 2); 0: none
 };
+
+/// Keys [first, last) that a query may see.
+struct KeyRange {
+    std::int64_t first = 0, last = 0;
+    std::int64_t count() const noexcept { return last - first; }
+    bool has(std::int64_t key) const noexcept { return key >= first && key < last; }
+    auto operator<=>(const KeyRange&) const = default;
+};
+/// `window` 0: no limit.
+inline KeyRange legal_keys(std::int64_t query, std::int64_t keys, bool causal, std::int64_t window) noexcept {
+    KeyRange range{0, causal ? std::min(query + 1, keys) : keys};
+    if (window <= 0) return range;
+    range.first = std::clamp<std::int64_t>(query - window + 1, 0, range.last);
+    range.last = std::min(range.last, query + window);
+    return range;
+}
+inline std::int64_t window_of(const ModelConfig& c, std::int64_t layer) noexcept {
+    return c.windows.empty() ? 0 : c.windows[static_cast<std::size_t>(layer)];
+}
+inline LayerRope rope_of(const ModelConfig& c, std::int64_t layer) noexcept {
+    return c.layer_rope.empty() ? LayerRope::global : c.layer_rope[static_cast<std::size_t>(layer)];
+}
+/// True where the sub-layer reads the stream through a norm in front of it.
+inline bool norm_before_attention(const ModelConfig& c, std::int64_t layer) noexcept {
+    return !c.post_norm && c.input_norm && !(c.first_layer_unnormed && layer == 0);
+}
+inline bool norm_before_mlp(const ModelConfig& c) noexcept { return !c.post_norm && c.input_norm; }
+inline std::int64_t embedding_width(const ModelConfig& c) noexcept { return c.d_embed > 0 ? c.d_embed : c.d_model; }
+/// What sets a layer apart where layers differ: "local 512", "global", "no rotation"; "" in models of equal layers.
+std::string layer_label(const ModelConfig&, std::int64_t layer);
 
 }  // namespace headlight::model

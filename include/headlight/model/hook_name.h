@@ -21,26 +21,35 @@ enum class Hook {
     token_type_embed,    ///< hook_token_type_embed [pos, d_model] (BERT)
     embed_norm_scale,    ///< embed_ln.hook_scale [pos, 1]
     embed_norm_normalized, ///< embed_ln.hook_normalized [pos, d_model]
+    embed_projected,     ///< hook_embed_projected [pos, d_model] (ALBERT, ELECTRA: where embeddings are narrower)
     resid_pre,           ///< blocks.L.hook_resid_pre [pos, d_model]
     ln1_scale,           ///< blocks.L.ln1.hook_scale [pos, 1]
     ln1_normalized,      ///< blocks.L.ln1.hook_normalized [pos, d_model]
     q,                   ///< blocks.L.attn.hook_q [pos, head, d_head], before rotation
     k,                   ///< blocks.L.attn.hook_k [pos, kv_head, d_head]
     v,                   ///< blocks.L.attn.hook_v [pos, kv_head, d_head]
+    q_norm_scale,        ///< blocks.L.attn.q_norm.hook_scale [pos, head, 1] ([pos, 1, 1] over all heads)
+    q_norm_normalized,   ///< blocks.L.attn.q_norm.hook_normalized [pos, head, d_head]
+    k_norm_scale,        ///< blocks.L.attn.k_norm.hook_scale [pos, kv_head, 1]
+    k_norm_normalized,   ///< blocks.L.attn.k_norm.hook_normalized [pos, kv_head, d_head]
     rot_q,               ///< blocks.L.attn.hook_rot_q [pos, head, d_head] (rotary models)
     rot_k,               ///< blocks.L.attn.hook_rot_k [pos, kv_head, d_head]
     attn_scores,         ///< blocks.L.attn.hook_attn_scores [head, query, key], scaled, with bias; illegal keys -inf
     pattern,             ///< blocks.L.attn.hook_pattern [head, query, key]
     z,                   ///< blocks.L.attn.hook_z [pos, head, d_head]
     result,              ///< blocks.L.attn.hook_result [pos, head, d_model] = z_h W_O^h, without b_O
-    attn_out,            ///< blocks.L.hook_attn_out [pos, d_model], with b_O
+    ln1_post_scale,      ///< blocks.L.ln1_post.hook_scale [pos, 1] (Gemma 2, OLMo 2: norm of what attention gives)
+    ln1_post_normalized, ///< blocks.L.ln1_post.hook_normalized [pos, d_model]
+    attn_out,            ///< blocks.L.hook_attn_out [pos, d_model], with b_O; behind ln1_post
     resid_mid,           ///< blocks.L.hook_resid_mid [pos, d_model]
     ln2_scale,           ///< blocks.L.ln2.hook_scale [pos, 1]
     ln2_normalized,      ///< blocks.L.ln2.hook_normalized [pos, d_model]
     mlp_pre,             ///< blocks.L.mlp.hook_pre [pos, d_mlp]
     mlp_pre_linear,      ///< blocks.L.mlp.hook_pre_linear [pos, d_mlp] (gated)
     mlp_post,            ///< blocks.L.mlp.hook_post [pos, d_mlp]
-    mlp_out,             ///< blocks.L.hook_mlp_out [pos, d_model]
+    ln2_post_scale,      ///< blocks.L.ln2_post.hook_scale [pos, 1]
+    ln2_post_normalized, ///< blocks.L.ln2_post.hook_normalized [pos, d_model]
+    mlp_out,             ///< blocks.L.hook_mlp_out [pos, d_model]; behind ln2_post
     resid_post,          ///< blocks.L.hook_resid_post [pos, d_model]
     ln_final_scale,      ///< ln_final.hook_scale [pos, 1]
     ln_final_normalized, ///< ln_final.hook_normalized [pos, d_model]

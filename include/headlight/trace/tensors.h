@@ -25,8 +25,12 @@ at::Tensor pattern_rows(const Trace&, Layer, Head, std::int64_t first, std::int6
 /// The same before the softmax: scaled, with position bias; illegal keys -inf.
 at::Tensor score_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
 /// Additive position term of the score (ALiBi: -slope (i-j), 0 at self): [count, key]; undefined tensor when the model
-/// has none. Rotary: score with rotation minus score without. Illegal keys -inf.
+/// has none. Rotary: score with rotation minus score without (0 in layers that do not rotate), before a cap of the scores.
+/// Illegal keys -inf.
 at::Tensor position_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
+/// Queries or keys (Hook::q, Hook::k) as they go into the rotation: behind their norm where the model has one.
+/// [pos, head, d_head]
+at::Tensor before_rotation(const Trace&, Layer, model::Hook);
 /// Key column j over all queries: [query].
 at::Tensor pattern_column(const Trace&, Layer, Head, Position key);
 

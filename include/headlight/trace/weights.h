@@ -23,7 +23,8 @@ struct AttentionTensors {
     at::Tensor w_v, b_v;  ///< [kv_head, d_model, d_head], [kv_head, d_head]
     at::Tensor w_o;       ///< [head, d_head, d_model]
     at::Tensor b_o;       ///< [d_model]
-    NormTensors norm;     ///< before attention; post-norm models: after it
+    NormTensors norm;     ///< before attention; post-norm models: behind the sum with the stream
+    NormTensors branch;   ///< of what attention gives, before it is added (Gemma 2, OLMo 2)
 };
 AttentionTensors attention_weights(const model::Model&, Layer);
 /// Only w_o, b_o and norm: no copy of a fused q, k and v.
@@ -33,11 +34,12 @@ struct MlpTensors {
     at::Tensor w_in, b_in;    ///< [d_model, d_mlp], [d_mlp]; the gate's branch of a gated MLP
     at::Tensor w_up, b_up;    ///< the linear branch of a gated MLP; undefined in others
     at::Tensor w_out, b_out;  ///< [d_mlp, d_model], [d_model]
-    NormTensors norm;         ///< before the MLP; post-norm models: after it
+    NormTensors norm;         ///< before the MLP (ln1 where it reads what attention reads); post-norm models: behind the sum
+    NormTensors branch;       ///< of what the MLP gives, before it is added
 };
 MlpTensors mlp_weights(const model::Model&, Layer);
 
-at::Tensor embedding(const model::Model&);          ///< W_E [vocab, d_model]
+at::Tensor embedding(const model::Model&);          ///< W_E [vocab, d_model]; a scaled copy where the model scales it
 NormTensors embedding_norm(const model::Model&);    ///< undefined gain: none
 at::Tensor position_embedding(const model::Model&); ///< W_pos [context, d_model], undefined: none
 NormTensors final_norm(const model::Model&);        ///< undefined gain: none (post-norm models)

@@ -158,17 +158,26 @@ at::Tensor combine_heads(Pass& pass, Layer layer, const LayerWeights& w, const a
 at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
     const ModelConfig& c = pass.config();
-    const at::Tensor x = c.post_norm ? resid_pre : norm(pass, w.ln1, resid_pre, Hook::ln1_scale, Hook::ln1_normalized, layer);
+    at::Tensor x = resid_pre;
+    if (norm_before_attention(c, layer.value)) x = norm(pass, w.ln1, resid_pre, Hook::ln1_scale, Hook::ln1_normalized, layer);
+    if (c.parallel) pass.resid_pre = resid_pre;
+    if (c.shared_norm) pass.shared_norm = x;
 
     auto [q, k, v] = project(pass, w, x);
+    if (c.qkv_clip > 0)
+        for (at::Tensor* t : {&q, &k, &v}) *t = t->clamp(-c.qkv_clip, c.qkv_clip);
     q = hook_heads(pass, Hook::q, layer, q);
     k = hook_heads(pass, Hook::k, layer, k);
     v = hook_heads(pass, Hook::v, layer, v);
-    if (c.positions == Positions::rotary) {
-        q = hook_heads(pass, Hook::rot_q, layer, rotate(pass, q));
-        k = hook_heads(pass, Hook::rot_k, layer, rotate(pass, k));
+    if (c.qk_norm != QkNorm::none) {
+        q = norm_heads(pass, w.q_norm, q, Hook::q_norm_scale, Hook::q_norm_normalized, layer);
+        k = norm_heads(pass, w.k_norm, k, Hook::k_norm_scale, Hook::k_norm_normalized, layer);
     }
-    const AttentionInput in{q, k, pass.model.alibi_slopes, c.score_scale, c.causal};
+    if (c.positions == Positions::rotary) {
+        q = hook_heads(pass, Hook::rot_q, layer, rotate(pass, layer, q));
+        k = hook_heads(pass, Hook::rot_k, layer, rotate(pass, layer, k));
+    }
+    const AttentionInput in{q, k, pass.model.alibi_slopes, c.score_scale, c.causal, window_of(c, layer.value), c.score_softcap};
     pass.observer.attention_input(layer, in);
 
     at::Tensor z = at::empty({pass.tokens(), c.n_heads, c.d_head}, x.options());
@@ -176,7 +185,9 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     whole ? attend_whole(pass, layer, in, v, z) : attend_in_tiles(pass, layer, in, v, z);
     z = pass.hook(Hook::z, layer, z);
 
-    const at::Tensor out = pass.hook(Hook::attn_out, layer, combine_heads(pass, layer, w, z));
+    at::Tensor out = combine_heads(pass, layer, w, z);
+    if (c.branch_norm) out = norm(pass, w.ln1_post, out, Hook::ln1_post_scale, Hook::ln1_post_normalized, layer);
+    out = pass.hook(Hook::attn_out, layer, out);
     at::Tensor resid = (c.residual_after_norm ? x : resid_pre) + out;
     if (c.post_norm) resid = norm(pass, w.ln1, resid, Hook::ln1_scale, Hook::ln1_normalized, layer);
     return pass.hook(Hook::resid_mid, layer, resid);

@@ -2,15 +2,36 @@
 #include "model/blocks/pass.h"
 
 namespace headlight::model {
+namespace {
+
+/// Rows of the position table: one after the other; padding tokens have a row of their own and do not count (RoBERTa).
+at::Tensor position_rows(const Pass& pass) {
+    const ModelConfig& c = pass.config();
+    if (c.position_pad_id < 0) return at::arange(c.position_offset, c.position_offset + pass.tokens(), pass.ids.options());
+    const at::Tensor counts = pass.ids.ne(c.position_pad_id).to(at::kLong);
+    return counts.cumsum(0) * counts + (c.position_offset - 1);
+}
+
+/// The factor as the reference has it: rounded to the type it works in.
+at::Scalar scale_in(const at::Tensor& x, double scale) {
+    return x.scalar_type() == at::kBFloat16 ? at::Scalar(static_cast<double>(static_cast<float>(at::BFloat16(static_cast<float>(scale)))))
+                                            : at::Scalar(scale);
+}
+
+}  // namespace
 
 at::Tensor embedding(Pass& pass, Block block, const at::Tensor& so_far) {
     const Model::Internals& m = pass.model;
     const auto plus = [&](const at::Tensor& t) { return so_far.defined() ? so_far + t : t; };
     switch (block) {
-        case Block::token_embedding: return plus(pass.hook(Hook::embed, m.embed.index_select(0, pass.ids)));
+        case Block::token_embedding: {
+            at::Tensor rows = m.embed.index_select(0, pass.ids);
+            if (m.config.embed_scale != 1.0) rows = rows * scale_in(rows, m.config.embed_scale);
+            return plus(pass.hook(Hook::embed, rows));
+        }
         case Block::position_embedding:
-            // A copy: what a hook keeps must not be the weights' own memory.
-            return plus(pass.hook(Hook::pos_embed, m.pos_embed.narrow(0, 0, pass.tokens()).clone()));
+            return plus(pass.hook(Hook::pos_embed, m.pos_embed.index_select(0, position_rows(pass))));
+        case Block::embedding_projection: return pass.hook(Hook::embed_projected, apply(m.embed_projection, so_far));
         case Block::token_type_embedding:
             return plus(pass.hook(Hook::token_type_embed, m.token_type_embed.index_select(0, pass.type_ids)));
         default: return norm(pass, m.embed_norm, so_far, Hook::embed_norm_scale, Hook::embed_norm_normalized);
@@ -23,16 +44,20 @@ at::Tensor output(Pass& pass, Block block, const at::Tensor& x) {
         case Block::final_norm: return norm(pass, m.final_norm, x, Hook::ln_final_scale, Hook::ln_final_normalized);
         case Block::mlm_head: {
             at::Tensor pre = at::mm(x, m.mlm.weight);
-            at::Tensor post = bias_and_activate(pre, m.mlm.bias, m.config.activation);
+            at::Tensor post = bias_and_activate(pre, m.mlm.bias, m.config.mlm_activation);
             const at::Tensor seen = pass.hook(Hook::mlm_pre, pre);
             if (!seen.is_same(pre)) {
                 pre = seen.contiguous();
-                post = bias_and_activate(pre, {}, m.config.activation);
+                post = bias_and_activate(pre, {}, m.config.mlm_activation);
             }
             post = pass.hook(Hook::mlm_post, post);
             return norm(pass, m.mlm_norm, post, Hook::mlm_ln_scale, Hook::mlm_ln_normalized);
         }
-        default: return pass.hook(Hook::logits, apply(m.unembed, x));
+        default: {
+            at::Tensor logits = apply(m.unembed, x);
+            if (m.config.final_softcap > 0) logits = (logits / m.config.final_softcap).tanh() * m.config.final_softcap;
+            return pass.hook(Hook::logits, logits);
+        }
     }
 }
 

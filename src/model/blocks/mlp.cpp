@@ -24,9 +24,15 @@ at::Tensor hidden(Pass& pass, Layer layer, const at::Tensor& x) {
 at::Tensor mlp(Pass& pass, Layer layer, const at::Tensor& resid_mid) {
     const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
     const ModelConfig& c = pass.config();
-    const at::Tensor x = c.post_norm ? resid_mid : norm(pass, w.ln2, resid_mid, Hook::ln2_scale, Hook::ln2_normalized, layer);
+    at::Tensor x = c.parallel ? pass.resid_pre : resid_mid;
+    if (c.shared_norm)
+        x = pass.shared_norm;
+    else if (norm_before_mlp(c))
+        x = norm(pass, w.ln2, x, Hook::ln2_scale, Hook::ln2_normalized, layer);
     const at::Tensor post = pass.hook(Hook::mlp_post, layer, hidden(pass, layer, x));
-    const at::Tensor out = pass.hook(Hook::mlp_out, layer, apply(w.mlp_out, post));
+    at::Tensor out = apply(w.mlp_out, post);
+    if (c.branch_norm) out = norm(pass, w.ln2_post, out, Hook::ln2_post_scale, Hook::ln2_post_normalized, layer);
+    out = pass.hook(Hook::mlp_out, layer, out);
     at::Tensor resid = (c.residual_after_norm ? x : resid_mid) + out;
     if (c.post_norm) resid = norm(pass, w.ln2, resid, Hook::ln2_scale, Hook::ln2_normalized, layer);
     return pass.hook(Hook::resid_post, layer, resid);

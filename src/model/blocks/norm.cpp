@@ -87,4 +87,41 @@ at::Tensor norm(Pass& pass, const NormWeights& w, const at::Tensor& x, Hook scal
     return out;
 }
 
+namespace {
+
+struct HeadNorm {
+    at::Tensor scale, normalized;
+};
+
+/// x [pos, head, d_head].
+HeadNorm head_moments(const ModelConfig& c, const at::Tensor& x) {
+    at::Tensor wide = x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
+    const std::vector<std::int64_t> over = c.qk_norm == QkNorm::whole ? std::vector<std::int64_t>{1, 2} : std::vector<std::int64_t>{2};
+    if (c.qk_norm_kind == Norm::layer_norm) wide = wide - wide.mean(over, true);
+    const at::Tensor scale = (wide.square().mean(over, true) + c.norm_epsilon).sqrt();
+    return {scale.to(x.scalar_type()), wide};
+}
+
+/// Gains lie as [d_head] or [head, d_head]: of a norm over all heads as of one for each.
+at::Tensor head_affine(const NormWeights& w, const at::Tensor& x) {
+    const auto shaped = [&](const at::Tensor& t) { return t.numel() == x.size(2) ? t.view({x.size(2)}) : t.reshape({x.size(1), x.size(2)}); };
+    const at::Tensor out = x * shaped(w.gain);
+    return w.bias.defined() ? out + shaped(w.bias) : out;
+}
+
+}  // namespace
+
+at::Tensor norm_heads(Pass& pass, const NormWeights& w, const at::Tensor& x, Hook scale, Hook normalized, Layer layer) {
+    const HeadNorm moments = head_moments(pass.config(), x.transpose(0, 1));
+    const at::Tensor by = pass.hook(scale, layer, moments.scale);
+    const at::Tensor n = (moments.normalized / by.to(moments.normalized.scalar_type())).to(x.scalar_type());
+    return head_affine(w, pass.hook(normalized, layer, n)).transpose(0, 1).contiguous();
+}
+
+at::Tensor normed_heads(const ModelConfig& c, const NormWeights& w, const at::Tensor& x) {
+    if (c.qk_norm == QkNorm::none) return x;
+    const HeadNorm moments = head_moments(c, x);
+    return head_affine(w, (moments.normalized / moments.scale.to(moments.normalized.scalar_type())).to(x.scalar_type()));
+}
+
 }  // namespace headlight::model

@@ -9,14 +9,20 @@
 
 namespace headlight::model {
 
+/// cos and sin of every position's angles, [pos, rope_dims / 2]; undefined where no layer rotates so.
+struct RopeTable {
+    at::Tensor cos, sin;
+};
+
 struct Pass {
     const Model::Internals& model;
     const ForwardInput& input;
     Observer& observer;
     at::Tensor ids;       ///< [pos] int64 on the device
     at::Tensor type_ids;  ///< [pos] int64, undefined without token types
-    at::Tensor rope_cos;  ///< [pos, rope_dims / 2], undefined without rotation
-    at::Tensor rope_sin;
+    RopeTable rope, local_rope;
+    at::Tensor resid_pre;    ///< of the layer under way; parallel models: what the MLP reads
+    at::Tensor shared_norm;  ///< ln1's output, where the MLP reads it too
 
     const ModelConfig& config() const { return model.config; }
     std::int64_t tokens() const { return ids.size(0); }
@@ -36,6 +42,10 @@ at::Tensor apply(const Linear&, const at::Tensor& x);
 
 /// LayerNorm or RMSNorm with its two hooks. [pos, d_model]
 at::Tensor norm(Pass&, const NormWeights&, const at::Tensor& x, Hook scale, Hook normalized, Layer = {});
+/// The norm of queries or keys with its two hooks (shapes as there): [head, pos, d_head].
+at::Tensor norm_heads(Pass&, const NormWeights&, const at::Tensor& x, Hook scale, Hook normalized, Layer);
+/// The same without hooks, of [pos, head, d_head]: what rotates, from a kept q and k.
+at::Tensor normed_heads(const ModelConfig&, const NormWeights&, const at::Tensor& x);
 
 /// Bias and activation after a bias-less product; `pre` gets its bias in place. Returns a new tensor.
 at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, Activation);
@@ -49,9 +59,10 @@ at::Tensor mlp(Pass&, Layer, const at::Tensor& resid_mid);
 /// Final norm, masked-word head and logits.
 at::Tensor output(Pass&, Block, const at::Tensor& x);
 
-/// cos and sin of every position's angles, [pos, rope_dims / 2], in the pass's dtype.
+/// Fills the pass's tables, in its dtype.
 void make_rope(Pass&);
-/// Rotates the two halves of each head's first rope_dims (Su et al. 2021, as Llama lays it out): [head, pos, d_head].
-at::Tensor rotate(const Pass&, const at::Tensor& x);
+/// Rotates each head's first rope_dims (Su et al. 2021): numbers a half apart (Llama) or neighbours (GPT-J) are a pair.
+/// [head, pos, d_head]
+at::Tensor rotate(const Pass&, Layer, const at::Tensor& x);
 
 }  // namespace headlight::model

@@ -3,43 +3,102 @@
 // rounding is part of the model.
 #include "model/blocks/pass.h"
 
+#include <algorithm>
+#include <cmath>
 #include <numbers>
 
 namespace headlight::model {
 namespace {
 
 /// Llama 3.1's stretching of long wavelengths, smooth between the two limits.
-at::Tensor llama3(const ModelConfig& c, const at::Tensor& freq) {
-    const auto context = static_cast<double>(c.rope_original_context);
+at::Tensor llama3(const Rope& rope, const at::Tensor& freq) {
+    const auto context = static_cast<double>(rope.original_context);
     const at::Tensor wavelength = 2.0 * std::numbers::pi / freq;
-    const at::Tensor smooth = (context / wavelength - c.rope_low_freq_factor) / (c.rope_high_freq_factor - c.rope_low_freq_factor);
-    const at::Tensor between = (1.0 - smooth) * freq / c.rope_factor + smooth * freq;
-    const at::Tensor is_long = wavelength > context / c.rope_low_freq_factor;
-    const at::Tensor is_short = wavelength < context / c.rope_high_freq_factor;
-    return at::where(is_long, freq / c.rope_factor, at::where(is_short, freq, between));
+    const at::Tensor smooth =
+        (context / wavelength - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor);
+    const at::Tensor between = (1.0 - smooth) * freq / rope.factor + smooth * freq;
+    const at::Tensor is_long = wavelength > context / rope.low_freq_factor;
+    const at::Tensor is_short = wavelength < context / rope.high_freq_factor;
+    return at::where(is_long, freq / rope.factor, at::where(is_short, freq, between));
+}
+
+/// YaRN (Peng et al. 2023, section 3.2): frequencies that turn often stay, slow ones are divided by the factor, between
+/// the two a ramp over the dimensions.
+at::Tensor yarn(const Rope& rope, std::int64_t dims, const at::Tensor& freq) {
+    const auto n = static_cast<double>(dims);
+    const auto dimension = [&](double turns) {
+        return n * std::log(static_cast<double>(rope.original_context) / (turns * 2 * std::numbers::pi)) /
+               (2 * std::log(rope.theta));
+    };
+    double low = dimension(rope.beta_fast), high = dimension(rope.beta_slow);
+    if (rope.truncate) {
+        low = std::floor(low);
+        high = std::ceil(high);
+    }
+    low = std::max(low, 0.0);
+    high = std::min(high, n - 1);
+    if (low == high) high += 0.001;
+    const at::Tensor ramp = ((at::arange(dims / 2, freq.options()) - low) / (high - low)).clamp(0, 1);
+    return freq / rope.factor * ramp + freq * (1.0 - ramp);
+}
+
+/// [rope_dims / 2]
+at::Tensor frequencies(const Rope& rope, std::int64_t dims, std::int64_t tokens, const at::TensorOptions& options) {
+    double theta = rope.theta;
+    if (rope.scaling == RopeScaling::dynamic) {  // NTK: the longer the text beyond the context, the larger the base
+        const auto n = static_cast<double>(dims), context = static_cast<double>(rope.original_context);
+        const double length = std::max(static_cast<double>(tokens), context);
+        theta *= std::pow(rope.factor * length / context - (rope.factor - 1), n / (n - 2));
+    }
+    const at::Tensor power = at::arange(0, dims, 2, options) / static_cast<double>(dims);
+    const at::Tensor freq = 1.0 / at::pow(theta, power);
+    switch (rope.scaling) {
+        case RopeScaling::linear: return freq / rope.factor;
+        case RopeScaling::llama3: return llama3(rope, freq);
+        case RopeScaling::yarn: return yarn(rope, dims, freq);
+        case RopeScaling::longrope: {
+            const std::vector<double>& by = tokens > rope.original_context ? rope.long_factors : rope.short_factors;
+            const at::Tensor factors = at::empty({static_cast<std::int64_t>(by.size())}, at::kDouble);
+            std::copy(by.begin(), by.end(), factors.data_ptr<double>());
+            return freq / factors.to(options.device(), freq.scalar_type());
+        }
+        default: return freq;
+    }
+}
+
+RopeTable table(const Pass& pass, const Rope& rope) {
+    const bool wide = pass.model.dtype == at::kDouble;
+    const auto options = at::TensorOptions(wide ? at::kDouble : at::kFloat).device(pass.model.device);
+    const at::Tensor freq = frequencies(rope, pass.config().rope_dims, pass.tokens(), options);
+    const at::Tensor angle = at::outer(at::arange(pass.tokens(), options), freq);
+    return {(angle.cos() * rope.attention_factor).to(pass.model.dtype),
+            (angle.sin() * rope.attention_factor).to(pass.model.dtype)};
 }
 
 }  // namespace
 
 void make_rope(Pass& pass) {
     const ModelConfig& c = pass.config();
-    const bool wide = pass.model.dtype == at::kDouble;
-    const auto options = at::TensorOptions(wide ? at::kDouble : at::kFloat).device(pass.model.device);
-    const at::Tensor power = at::arange(0, c.rope_dims, 2, options) / static_cast<double>(c.rope_dims);
-    at::Tensor freq = 1.0 / at::pow(c.rope_theta, power);  // [rope_dims / 2]
-    if (c.rope_scaling == RopeScaling::linear) freq = freq / c.rope_factor;
-    if (c.rope_scaling == RopeScaling::llama3) freq = llama3(c, freq);
-    const at::Tensor angle = at::outer(at::arange(pass.tokens(), options), freq);
-    pass.rope_cos = angle.cos().to(pass.model.dtype);
-    pass.rope_sin = angle.sin().to(pass.model.dtype);
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        const LayerRope kind = rope_of(c, l);
+        if (kind == LayerRope::global && !pass.rope.cos.defined()) pass.rope = table(pass, c.rope);
+        if (kind == LayerRope::local && !pass.local_rope.cos.defined()) pass.local_rope = table(pass, c.local_rope);
+    }
 }
 
-at::Tensor rotate(const Pass& pass, const at::Tensor& x) {
-    const std::int64_t half = pass.config().rope_dims / 2;
-    const at::Tensor a = x.narrow(2, 0, half), b = x.narrow(2, half, half);
+at::Tensor rotate(const Pass& pass, Layer layer, const at::Tensor& x) {
+    const ModelConfig& c = pass.config();
+    const LayerRope kind = rope_of(c, layer.value);
+    if (kind == LayerRope::none) return x;
+    const RopeTable& by = kind == LayerRope::local ? pass.local_rope : pass.rope;
+    const std::int64_t half = c.rope_dims / 2;
+    const auto part = [&](const at::Tensor& t, std::int64_t which) {
+        return c.rope_interleaved ? t.slice(2, which, c.rope_dims, 2) : t.narrow(2, which * half, half);
+    };
+    const at::Tensor a = part(x, 0), b = part(x, 1);
     at::Tensor out = at::empty_like(x);
-    out.narrow(2, 0, half).copy_(a * pass.rope_cos - b * pass.rope_sin);
-    out.narrow(2, half, half).copy_(b * pass.rope_cos + a * pass.rope_sin);
+    part(out, 0).copy_(a * by.cos - b * by.sin);
+    part(out, 1).copy_(b * by.cos + a * by.sin);
     if (2 * half < x.size(2)) out.narrow(2, 2 * half, x.size(2) - 2 * half).copy_(x.narrow(2, 2 * half, x.size(2) - 2 * half));
     return out;
 }

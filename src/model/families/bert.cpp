@@ -34,6 +34,7 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.tied_unembedding = json.flag("tie_word_embeddings", true);
     c.norm_epsilon = json.number({"layer_norm_eps"}, 1e-12);
     c.activation = read_activation(json, "hidden_act", "gelu");
+    c.mlm_activation = c.activation;
     c.positions = Positions::learned;
     c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
     return c;

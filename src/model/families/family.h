@@ -20,13 +20,17 @@ enum class Slot {
     pos_embed,         ///< W_pos [context, d_model]
     token_type_embed,  ///< [types, d_model]
     embed_norm_gain, embed_norm_bias,
+    embed_projection_weight, embed_projection_bias,  ///< [d_embed, d_model], [d_model]
     ln1_gain, ln1_bias,
     q_weight, q_bias, k_weight, k_bias, v_weight, v_bias,  ///< [d_model, heads * d_head], [heads * d_head]
     qkv_weight, qkv_bias,                                  ///< the three in one matrix, see QkvLayout
     o_weight, o_bias,                                      ///< [heads * d_head, d_model], [d_model]
+    q_norm_gain, q_norm_bias, k_norm_gain, k_norm_bias,    ///< [d_head], [heads, d_head] or [heads * d_head]
+    ln1_post_gain, ln1_post_bias, ln2_post_gain, ln2_post_bias,
     ln2_gain, ln2_bias,
     mlp_in_weight, mlp_in_bias,      ///< [d_model, d_mlp]; the gate of a gated MLP
     mlp_up_weight, mlp_up_bias,      ///< the linear branch of a gated MLP
+    mlp_gate_up_weight, mlp_gate_up_bias,  ///< gate and linear branch in one matrix, in this order; taken apart on loading
     mlp_out_weight, mlp_out_bias,    ///< [d_mlp, d_model]
     final_norm_gain, final_norm_bias,
     mlm_weight, mlm_bias, mlm_norm_gain, mlm_norm_bias,
@@ -38,8 +42,9 @@ enum class Slot {
 /// How a stored matrix lies: as a Conv1D keeps it, [in, out], or as a Linear keeps it, [out, in]. Vectors are plain.
 enum class Layout { plain, in_out, out_in };
 
-/// Columns of a fused qkv product: all of q, then k, then v; or for every head its q, k, v (BLOOM).
-enum class QkvLayout { separate, thirds, per_head };
+/// Columns of a fused qkv product: all of q, then k, then v; or for every head its q, k, v (BLOOM); or, taken apart on
+/// loading: q, k, v of different widths one after the other (Phi-3), or for every key/value head its queries, k, v (Falcon).
+enum class QkvLayout { separate, thirds, per_head, blocks, grouped };
 
 /// One line of a family's weight map.
 struct WeightRow {
@@ -48,6 +53,9 @@ struct WeightRow {
     std::vector<std::int64_t> shape;   ///< as stored
     Layout layout = Layout::plain;
     bool head = false;  ///< part of the unembedding head, which may be absent as a whole
+    bool shared = false;             ///< one tensor for all layers (ALBERT); its names have no '#'
+    std::int64_t first_layer = 0;    ///< layers before it do without (ModernBERT's first norm)
+    double times = 1, plus = 0;      ///< what the model computes with is times * stored + plus (Gemma's gains: 1 + stored)
 };
 
 struct WeightMap {
@@ -59,7 +67,8 @@ struct WeightMap {
 };
 
 /// Blocks of the pass, in order. What they do inside follows the configuration.
-enum class Block { token_embedding, position_embedding, token_type_embedding, embedding_norm, attention, mlp, final_norm,
+enum class Block { token_embedding, position_embedding, token_type_embedding, embedding_norm,
+                   embedding_projection, attention, mlp, final_norm,
                    mlm_head, unembedding };
 struct Spec {
     std::vector<Block> before;

@@ -12,7 +12,8 @@ namespace headlight::model {
 
 std::span<const Family> families() {
     // One row per family; adding one: docs/adding-a-family.md.
-    static const std::array kFamilies = {kBloom, kGpt2, kBert, kLlama};
+    static const std::array kFamilies = {kBloom, kGpt2, kBert, kLlama, kMistral, kQwen2, kQwen3, kSmollm3, kGranite,
+                                         kOlmo, kOlmo2, kStablelm, kPhi3, kGemma, kGemma2, kGemma3};
     return kFamilies;
 }
 
@@ -22,6 +23,46 @@ std::vector<std::string> family_names() {
     return names;
 }
 
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+        }
+    }
+    return row.back();
+}
+
+/// The three names that differ least: architectures or model types.
+std::string nearest_names(const std::string& name, bool architectures) {
+    const std::string sought = name.substr(0, 200);
+    std::vector<std::pair<std::size_t, std::string_view>> scored;
+    for (const Family& family : families()) {
+        if (!architectures) scored.emplace_back(edit_distance(sought, family.model_type), family.model_type);
+        for (const std::string_view each : family.architectures)
+            if (architectures) scored.emplace_back(edit_distance(sought, each), each);
+    }
+    std::stable_sort(scored.begin(), scored.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::string list;
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, scored.size()); ++i) list += (i ? ", " : "") + std::string(scored[i].second);
+    return list;
+}
+
+std::string listed() {
+    std::string list;
+    for (const std::string& name : family_names()) list += (list.empty() ? "" : ", ") + name;
+    return list;
+}
+
+}  // namespace
+
 const Family& family_for(const ConfigReader& config) {
     const std::string architecture = config.architecture();
     const std::string type = config.text({"model_type"}, "");
@@ -29,15 +70,14 @@ const Family& family_for(const ConfigReader& config) {
         if (std::ranges::find(family.architectures, architecture) != family.architectures.end()) return family;
     for (const Family& family : families())
         if (family.model_type == type) return family;
-    std::string known;
-    for (const Family& family : families())
-        for (const std::string_view name : family.architectures) known += (known.empty() ? "" : ", ") + std::string(name);
     const bool named = !architecture.empty();
+    const std::string known = nearest_names(named ? architecture : type, named);
     throw Error(ErrorFacts{.problem = "unknown architecture",
                            .file = config.file().string(),
                            .item = named ? "architectures" : "model_type",
-                           .expected = "one of " + known,
-                           .found = named ? architecture : type.empty() ? "no such field" : type});
+                           .expected = "a known one, such as " + known,
+                           .found = named ? architecture : type.empty() ? "no such field" : type,
+                           .hint = "Known families: " + listed() + ". How to add one: docs/adding-a-family.md"});
 }
 
 void add_language_head(WeightMap& map, const ModelConfig& c, const std::string& name) {

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What decoders built like Llama share: the fields of config.json and the names of their tensors.
+#pragma once
+
+#include "model/config_reader.h"
+#include "model/families/registry.h"
+
+#include <optional>
+#include <string_view>
+
+namespace headlight::model {
+
+/// What a field is where config.json does not have it; families differ.
+struct LlamaDefaults {
+    std::optional<std::int64_t> kv_heads = {};  ///< as many as query heads
+    std::optional<std::int64_t> d_head = {};    ///< d_model / n_heads
+    std::int64_t context = 2048;
+    bool tied = false;
+    std::string_view epsilon_field = "rms_norm_eps";
+    double epsilon = 1e-6;
+    std::string_view activation_field = "hidden_act";
+    std::string_view activation = "silu";
+    double rope_theta = 10000.0;
+    double rope_share = 1.0;
+};
+/// Gated MLP, RMSNorm, rotary positions, grouped heads. Biases are off.
+ModelConfig llama_config(const ConfigReader&, const LlamaDefaults& = {});
+
+struct LlamaRows {
+    bool o_bias = false;            ///< biases of q, k, v and of the MLP follow the configuration
+    bool norm_bias = false;
+    double gain_plus = 0;           ///< gains are this plus what is stored (Gemma: 1)
+    bool fused = false;             ///< q, k, v in one tensor, gate and linear branch in another (Phi-3)
+    std::string_view ln1_post = {}, ln2 = {}, ln2_post = {};  ///< names of norms where they are others than Llama's
+};
+/// Rows for every part that the configuration has.
+WeightMap llama_map(const ModelConfig&, const LlamaRows& = {});
+
+Spec llama_spec(const ModelConfig&);
+
+/// "sliding_window" over all layers; `fallback` where the field is absent (null: none).
+void read_window(const ConfigReader&, ModelConfig&, std::optional<std::int64_t> fallback);
+/// Qwen's: "use_sliding_window", from layer "max_window_layers" on, or "layer_types".
+void read_qwen_windows(const ConfigReader&, ModelConfig&);
+
+}  // namespace headlight::model
