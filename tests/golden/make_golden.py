@@ -22,6 +22,7 @@ import tokenizers
 import torch
 import transformers
 import decoders
+import more_models
 from safetensors.torch import save_file
 from tokenizers import decoders as token_decoders, models, normalizers, pre_tokenizers, processors
 from transformers.models.bloom import modeling_bloom
@@ -291,7 +292,7 @@ def llama(model, r, outputs, tokens):
 
 
 FAMILIES = {"bloom": bloom, "gpt2": gpt2, "bert": bert, "llama": llama}
-LIFTED = {kind: decoders.decoder for kind in decoders.KINDS}  # see decoders.py
+LIFTED = {kind: decoders.decoder for kind in decoders.KINDS} | more_models.KINDS  # see decoders.py
 FAMILIES.update(LIFTED)
 
 
@@ -404,7 +405,7 @@ TINY = {
                        intermediate_size=24, rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=2.0)),
                   "float32", None),
 }
-NEWER = decoders.tiny(T)  # with the shorter text
+NEWER = decoders.tiny(T) | more_models.tiny(T)  # with the shorter text
 TINY.update(NEWER)
 SHORT = "the cat, the hat: the cat"
 TEXT, PAIR = "the cat, the hat: the cat on the hat", "a cat on the"

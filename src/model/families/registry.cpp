@@ -13,7 +13,9 @@ namespace headlight::model {
 std::span<const Family> families() {
     // One row per family; adding one: docs/adding-a-family.md.
     static const std::array kFamilies = {kBloom, kGpt2, kBert, kLlama, kMistral, kQwen2, kQwen3, kSmollm3, kGranite,
-                                         kOlmo, kOlmo2, kStablelm, kPhi3, kGemma, kGemma2, kGemma3};
+                                         kOlmo, kOlmo2, kStablelm, kPhi3, kGemma, kGemma2, kGemma3, kGptNeox,
+                                         kGptj, kGptNeo, kOpt, kFalcon, kMpt, kPhi, kGptBigcode, kCohere, kRoberta,
+                                         kDistilbert, kElectra, kAlbert, kModernbert};
     return kFamilies;
 }
 

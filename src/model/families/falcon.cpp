@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Falcon: one key/value head or few, attention and MLP in parallel behind one norm or two.
+#include "model/config_reader.h"
+#include "model/families/registry.h"
+#include "model/families/rows.h"
+#include "model/rope_config.h"
+
+#include <cmath>
+
+namespace headlight::model {
+namespace {
+
+ModelConfig parse_config(const ConfigReader& json) {
+    // Its ALiBi rounds slope times position to bfloat16, by the position and not the distance.
+    json.require_flag("alibi", false, false);
+    ModelConfig c;
+    c.n_layers = json.size({"num_hidden_layers", "n_layer"}, kMaxLayers);
+    c.d_model = json.size({"hidden_size"}, kMaxWidth);
+    c.n_heads = json.size({"num_attention_heads", "n_head"}, kMaxHeads);
+    c.d_head = head_width(json, "num_attention_heads", c.d_model, c.n_heads);
+    const bool grouped = json.flag("new_decoder_architecture", false), one = json.flag("multi_query", true);
+    c.n_kv_heads = grouped ? json.size({"num_kv_heads", "n_head_kv"}, kMaxHeads, c.n_heads) : one ? 1 : c.n_heads;
+    if (c.n_heads % c.n_kv_heads != 0)
+        json.wrong("num_kv_heads", "a divisor of num_attention_heads " + std::to_string(c.n_heads), std::to_string(c.n_kv_heads));
+    c.d_mlp = json.size({"ffn_hidden_size"}, kMaxWidth, 4 * c.d_model);
+    c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
+    c.context_length = json.size({"max_position_embeddings"}, kMaxContext, 2048);
+    c.context_is_hard_limit = false;
+    const std::int64_t norms = json.size({"num_ln_in_parallel_attn"}, 2, grouped ? 2 : 1);
+    c.parallel = grouped || json.flag("parallel_attn", true);
+    if (grouped && !json.flag("parallel_attn", true)) json.unsupported("parallel_attn", "true, with new_decoder_architecture");
+    if (!grouped && norms != 1) json.unsupported("num_ln_in_parallel_attn", "1, without new_decoder_architecture");
+    c.shared_norm = c.parallel && norms == 1;
+    c.query_bias = c.mlp_bias = json.flag("bias", false);
+    c.tied_unembedding = json.flag("tie_word_embeddings", true);
+    c.norm_epsilon = json.number({"layer_norm_epsilon"}, 1e-5);
+    c.activation = read_activation(json, "activation", "gelu");
+    c.positions = Positions::rotary;
+    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
+    read_rope(json, c);
+    return c;
+}
+
+WeightMap weight_map(const ModelConfig& c) {
+    const std::int64_t d = c.d_model, m = c.d_mlp;
+    const std::string layer = "h.#.", attention = layer + "self_attention.";
+    WeightMap map;
+    map.prefixes = {"transformer.", ""};
+    // One key/value head: all queries, k, v. As many as query heads: q, k, v of each. Else by group; of one group it is the first.
+    map.qkv = c.n_kv_heads == c.n_heads ? QkvLayout::per_head : QkvLayout::grouped;
+    map.head_name = "language model head";
+    map.ignored = {"*rotary_emb.inv_freq"};
+    map.rows = {{Slot::embed, {"word_embeddings.weight"}, {c.vocab_size, d}}};
+    const bool two = c.parallel && !c.shared_norm;
+    add_norm(map, Slot::ln1_gain, Slot::ln1_bias, layer + (two ? "ln_attn" : "input_layernorm"), d);
+    if (!c.shared_norm) add_norm(map, Slot::ln2_gain, Slot::ln2_bias, layer + (two ? "ln_mlp" : "post_attention_layernorm"), d);
+    add_linear(map, Slot::qkv_weight, Slot::qkv_bias, attention + "query_key_value", (c.n_heads + 2 * c.n_kv_heads) * c.d_head, d, c.query_bias);
+    add_linear(map, Slot::o_weight, Slot::o_bias, attention + "dense", d, d, c.query_bias);
+    add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, layer + "mlp.dense_h_to_4h", m, d, c.mlp_bias);
+    add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, layer + "mlp.dense_4h_to_h", d, m, c.mlp_bias);
+    add_norm(map, Slot::final_norm_gain, Slot::final_norm_bias, "ln_f", d);
+    add_language_head(map, c, "lm_head.weight");
+    return map;
+}
+
+Spec spec(const ModelConfig&) {
+    return {.before = {Block::token_embedding},
+            .layer = {Block::attention, Block::mlp},
+            .after = {Block::final_norm, Block::unembedding}};
+}
+
+constexpr std::string_view kArchitectures[] = {"FalconForCausalLM", "FalconModel", "RWForCausalLM"};
+
+}  // namespace
+
+const Family kFalcon = {"falcon", kArchitectures, "falcon", parse_config, weight_map, spec};
+
+}  // namespace headlight::model
