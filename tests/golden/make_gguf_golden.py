@@ -117,7 +117,7 @@ def fixture(name, arch, kind="gpt2", quantize=None):
     mapping = names(arch, layers)
     tied = c.get("tie_word_embeddings", True)
     for key, x in weights.items():
-        if "pooler" in key or (tied and key.startswith("lm_head")) or key.endswith("attn.bias"):
+        if "pooler" in key or (tied and key.startswith("lm_head")) or key.endswith(".attn.bias"):
             continue
         stem = key.removeprefix("transformer.").removeprefix("bert.") if arch_name != "llama" else key
         new = mapping.get_name(stem, try_suffixes=(".weight", ".bias")) or mapping.get_name(key, try_suffixes=(".weight", ".bias"))
