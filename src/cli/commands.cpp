@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
+#include "cli/generate.h"
 
 namespace headlight::cli {
 namespace {
@@ -25,6 +26,11 @@ constexpr Command kCommands[] = {
      {"headlight trace novella-7m --text \"The doctor asked the nurse.\" --capture all --out t.safetensors",
       "headlight trace novella-7m --text - --capture 'blocks.*.attn.hook_pattern,logits' --out t.npz < text.txt"},
      define_trace},
+    {"generate",
+     "Continue a text token by token.",
+     {"headlight generate novella-7m --text \"The doctor asked\" --tokens 40",
+      "headlight generate novella-7m --text \"The doctor asked\" --temperature 0.8 --top-p 0.95 --seed 7 --json"},
+     define_generate},
     {"render",
      "Draw a view of a text and write it as a picture or as the data that is drawn. Needs no display.",
      {"headlight render novella-7m --text \"The doctor asked the nurse.\" --view head --layer 4 --out head.svg",

@@ -88,6 +88,13 @@ TensorStore TensorStore::open_file(const fs::path& file) {
     return store;
 }
 
+TensorStore TensorStore::of(std::map<std::string, TensorView> tensors, std::vector<fs::path> files) {
+    TensorStore store;
+    store.tensors_ = std::move(tensors);
+    store.files_ = std::move(files);
+    return store;
+}
+
 TensorStore TensorStore::open_folder(const fs::path& folder) {
     std::error_code ignored;
     if (!fs::exists(folder, ignored)) throw Error(ErrorFacts{.problem = "no such folder", .file = folder.string()});

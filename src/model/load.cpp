@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
+#include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/model/model.h"
 #include "model/config_reader.h"
 #include "model/device.h"
+#include "model/gguf/source.h"
 #include "model/internals.h"
 #include "model/weight_source.h"
 
@@ -66,7 +68,39 @@ at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
     throw Error("a weight map names a slot that does not exist");
 }
 
-void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const CancelToken& cancel, const Progress& progress) {
+/// Configuration and tensors, whatever files they come from.
+struct Source {
+    ConfigReader config;
+    io::TensorStore store;
+    std::map<std::string, StoredAs> stored;  ///< of tensors that were something else in their file
+    std::vector<std::string> used_up;
+};
+
+Source open_source(const std::filesystem::path& folder, at::ScalarType dtype, const CancelToken& cancel,
+                   const Progress& progress) {
+    if (const auto gguf = io::gguf_file_of(folder)) {
+        GgufSource source = read_gguf(*gguf, dtype, cancel, progress);
+        return {std::move(source.config), std::move(source.store), std::move(source.stored), std::move(source.used_up)};
+    }
+    std::error_code none;
+    if (!std::filesystem::is_directory(folder, none))
+        throw Error(ErrorFacts{.problem = "no model folder", .file = folder.string(),
+                               .expected = "a folder with config.json and model.safetensors, or a .gguf file"});
+    ConfigReader config(folder / "config.json", io::read_json(folder / "config.json"));
+    family_for(config);  // an architecture that is not known is told before weights that are not there
+    return {std::move(config), io::TensorStore::open_folder(folder), {}, {}};
+}
+
+/// The report in the words of the file.
+void name_as_stored(LoadReport& report, const Source& source) {
+    for (std::vector<std::string>* list : {&report.unused, &report.ignored})
+        for (std::string& name : *list)
+            if (const auto stored = source.stored.find(name); stored != source.stored.end()) name = stored->second.tensor;
+    report.ignored.insert(report.ignored.end(), source.used_up.begin(), source.used_up.end());
+}
+
+void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Source& source, const CancelToken& cancel,
+          const Progress& progress) {
     const auto total = static_cast<std::int64_t>(rows.size());
     for (std::int64_t i = 0; i < total; ++i) {
         cancel.throw_if_cancelled();
@@ -74,9 +108,17 @@ void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Cance
         const auto& [row, layer, view] = rows[static_cast<std::size_t>(i)];
         bool mapped = false;
         at::Tensor tensor = to_tensor(*view, m.dtype, m.device, mapped);
-        (mapped ? m.report.bytes_mapped : m.report.bytes_copied) += static_cast<std::int64_t>(view->bytes.size());
-        m.report.loaded.push_back({parameter_name(row->slot, layer), view->name, view->file.string(), view->shape,
-                                   std::string(io::name_of(view->dtype)), mapped});
+        LoadedParameter loaded{parameter_name(row->slot, layer), view->name, view->file.string(), view->shape,
+                               std::string(io::name_of(view->dtype)), mapped};
+        auto bytes = static_cast<std::int64_t>(view->bytes.size());
+        if (const auto stored = source.stored.find(view->name); stored != source.stored.end()) {
+            const StoredAs& as = stored->second;
+            loaded.tensor = as.tensor, loaded.shape = as.shape, loaded.stored_dtype = as.dtype;
+            loaded.mapped = mapped && as.mapped;
+            bytes = as.bytes;
+        }
+        (loaded.mapped ? m.report.bytes_mapped : m.report.bytes_copied) += bytes;
+        m.report.loaded.push_back(std::move(loaded));
         place_of(m, row->slot, layer) = row->layout == Layout::out_in ? tensor.t() : tensor;
     }
 }
@@ -104,6 +146,7 @@ WeightMap map_of(const Family& family, ModelConfig& c, const io::TensorStore& st
 /// (models--org--name/snapshots/0a1b2c…) the model's.
 std::string name_of_folder(const std::filesystem::path& folder) {
     const std::filesystem::path whole = std::filesystem::weakly_canonical(folder);
+    if (io::gguf_file_of(whole) == whole) return whole.stem().string();
     const std::string entry = whole.parent_path().parent_path().filename().string();
     if (whole.filename() == "model") return (whole.parent_path().filename() / "model").string();
     if (whole.parent_path().filename() != "snapshots" || !entry.starts_with("models--")) return whole.filename().string();
@@ -133,25 +176,23 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& folder, co
     m->dtype = scalar_type(options.dtype);
     m->device = choose_device(options.device);
 
-    std::error_code none;
-    if (!std::filesystem::is_directory(folder, none))
-        throw Error(ErrorFacts{.problem = "no model folder", .file = folder.string(),
-                               .expected = "a folder with config.json and model.safetensors"});
-    const ConfigReader config(folder / "config.json", io::read_json(folder / "config.json"));
+    const Source source = open_source(folder, m->dtype, cancel, progress);
+    const ConfigReader& config = source.config;
     const Family& family = family_for(config);
     m->config = family.parse_config(config);
     m->config.architecture = config.architecture();
     m->config.family = family.name;
     m->config.name = name_of_folder(folder);
 
-    const io::TensorStore store = io::TensorStore::open_folder(folder);
+    const io::TensorStore& store = source.store;
     const WeightMap map = map_of(family, m->config, store);
     m->qkv_layout = map.qkv;
     m->layers.resize(static_cast<std::size_t>(m->config.n_layers));
     bool head_absent = false;
     const std::vector<ResolvedRow> rows = resolve(map, m->config.n_layers, store, folder, m->report, head_absent);
     check_finite(rows, cancel, progress);
-    fill(*m, rows, cancel, progress);
+    fill(*m, rows, source, cancel, progress);
+    name_as_stored(m->report, source);
     derive(*m, head_absent);
     m->spec = family.spec(m->config);
 

@@ -2,6 +2,7 @@
 #include "headlight/model/locate.h"
 
 #include "headlight/base/error.h"
+#include "headlight/io/gguf.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -82,6 +83,7 @@ fs::path locate_model(std::string_view reference) {
     std::error_code ec;
     const fs::path typed{std::string(reference)};
     if (fs::is_directory(typed, ec)) return typed;
+    if (fs::is_regular_file(typed, ec) && io::gguf_file_of(typed)) return typed;
     if (fs::is_regular_file(typed, ec)) return typed.has_parent_path() ? typed.parent_path() : fs::path(".");
     const bool plain_name = std::count(reference.begin(), reference.end(), '/') <= 1 && reference.front() != '/' &&
                             reference.front() != '.';
@@ -95,7 +97,7 @@ fs::path locate_model(std::string_view reference) {
     }
     throw Error(ErrorFacts{.problem = "There is no such model",
                  .file = std::string(reference),
-                 .expected = "a folder with config.json, a built-in name (novella-7m) or an id in the Hugging Face cache",
+                 .expected = "a folder with config.json, a .gguf file, a built-in name (novella-7m) or an id in the Hugging Face cache",
                  .hint = "Check the path"});
 }
 

@@ -2,6 +2,7 @@
 #include "headlight/text/tokenizer.h"
 
 #include "headlight/base/error.h"
+#include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
 #include "text/byte_alphabet.h"
 #include "text/tokenizer_impl.h"
@@ -166,8 +167,9 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& fo
     const auto json_path = folder / "tokenizer.json";
     std::error_code ignored;
     if (std::filesystem::exists(json_path, ignored)) return from_json_file(json_path);
-    std::string file;
-    const nlohmann::json json = json_from_vocab_files(folder, file);
+    const auto gguf = io::gguf_file_of(folder);
+    std::string file = gguf ? gguf->string() : "";
+    const nlohmann::json json = gguf ? json_from_gguf(*gguf) : json_from_vocab_files(folder, file);
     std::shared_ptr<Tokenizer> t(new Tokenizer);
     t->impl_ = std::make_unique<Impl>(Field(json, file));
     return t;

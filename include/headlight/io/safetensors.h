@@ -36,6 +36,8 @@ class TensorStore {
 public:
     static TensorStore open_file(const std::filesystem::path& safetensors_file);
     static TensorStore open_folder(const std::filesystem::path& model_folder);
+    /// Tensors that another reader found.
+    static TensorStore of(std::map<std::string, TensorView> tensors, std::vector<std::filesystem::path> files);
 
     const TensorView* find(const std::string& name) const noexcept;  ///< nullptr when absent
     const std::map<std::string, TensorView>& tensors() const noexcept { return tensors_; }

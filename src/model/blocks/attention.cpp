@@ -168,7 +168,10 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
         q = hook_heads(pass, Hook::rot_q, layer, rotate(pass, q));
         k = hook_heads(pass, Hook::rot_k, layer, rotate(pass, k));
     }
-    const AttentionInput in{q, k, pass.model.alibi_slopes, c.score_scale, c.causal};
+    if (pass.cache) std::tie(k, v) = pass.cache->append(layer, k, v);
+    // A single token behind others may look at all of them. (ALiBi then counts from its start: the same number for every
+    // key of the row, which a softmax does not see.)
+    const AttentionInput in{q, k, pass.model.alibi_slopes, c.score_scale, c.causal && pass.past() == 0};
     pass.observer.attention_input(layer, in);
 
     at::Tensor z = at::empty({pass.tokens(), c.n_heads, c.d_head}, x.options());

@@ -10,7 +10,7 @@ at::Tensor embedding(Pass& pass, Block block, const at::Tensor& so_far) {
         case Block::token_embedding: return plus(pass.hook(Hook::embed, m.embed.index_select(0, pass.ids)));
         case Block::position_embedding:
             // A copy: what a hook keeps must not be the weights' own memory.
-            return plus(pass.hook(Hook::pos_embed, m.pos_embed.narrow(0, 0, pass.tokens()).clone()));
+            return plus(pass.hook(Hook::pos_embed, m.pos_embed.narrow(0, pass.past(), pass.tokens()).clone()));
         case Block::token_type_embedding:
             return plus(pass.hook(Hook::token_type_embed, m.token_type_embed.index_select(0, pass.type_ids)));
         default: return norm(pass, m.embed_norm, so_far, Hook::embed_norm_scale, Hook::embed_norm_normalized);

@@ -29,7 +29,7 @@ void make_rope(Pass& pass) {
     at::Tensor freq = 1.0 / at::pow(c.rope_theta, power);  // [rope_dims / 2]
     if (c.rope_scaling == RopeScaling::linear) freq = freq / c.rope_factor;
     if (c.rope_scaling == RopeScaling::llama3) freq = llama3(c, freq);
-    const at::Tensor angle = at::outer(at::arange(pass.tokens(), options), freq);
+    const at::Tensor angle = at::outer(at::arange(pass.past(), pass.past() + pass.tokens(), options), freq);
     pass.rope_cos = angle.cos().to(pass.model.dtype);
     pass.rope_sin = angle.sin().to(pass.model.dtype);
 }
