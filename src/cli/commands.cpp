@@ -12,6 +12,10 @@ constexpr Command kWindow{
     define_window};
 
 constexpr Command kCommands[] = {
+    {"open",
+     "Open the window with a model, a saved trace, attention computed elsewhere, or nothing.",
+     {"headlight open novella-7m", "headlight open t.safetensors", "headlight open attention.npz"},
+     define_window},
     {"info",
      "Configuration, parameter counts by part, tensors and files of a model.",
      {"headlight info novella-7m", "headlight info ~/models/gpt2 --json | jq .parameters"},

@@ -5,6 +5,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/safetensors.h"
+#include "headlight/model/locate.h"
 #include "headlight/model/model.h"
 #include "headlight/text/tokenizer.h"
 
@@ -68,7 +69,7 @@ ordered_json tensors_json(const model::Model& model) {
             add(name, io::layout_of(tensor.type)->name, tensor.shape, *gguf);
         return list;
     }
-    const io::TensorStore store = io::TensorStore::open_folder(model.folder());
+    const io::TensorStore store = io::TensorStore::open(model.folder());
     for (const auto& [name, view] : store.tensors()) add(name, io::name_of(view.dtype), view.shape, view.file);
     return list;
 }
@@ -100,8 +101,8 @@ ordered_json files_json(const model::Model& model) {
         if (!code) files.push_back({{"name", file.filename().string()}, {"bytes", bytes}});
     };
     for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json",
-                             "merges.txt", "model.safetensors.index.json"})
-        add(model.folder() / name);
+                             "merges.txt", "model.safetensors.index.json", "pytorch_model.bin.index.json"})
+        add(model::folder_of(model.folder()) / name);
     for (const std::string& file : model.report().files) add(file);
     return files;
 }

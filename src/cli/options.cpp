@@ -5,6 +5,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "headlight/model/locate.h"
+#include "headlight/trace/saved.h"
 
 #include <unistd.h>
 
@@ -70,6 +71,11 @@ void ModelArgument::add(Definition& definition) {
 }
 
 std::filesystem::path ModelArgument::folder() const {
+    if (trace::is_saved(typed))
+        throw Error(ErrorFacts{.problem = "a saved trace without its model, which this command needs",
+                               .file = typed,
+                               .expected = "a model",
+                               .hint = "headlight render, headlight analyze heads, headlight analyze detect and the window read a saved trace"});
     return model::locate_model(typed);
 }
 

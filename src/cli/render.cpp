@@ -2,7 +2,7 @@
 #include "cli/command.h"
 #include "cli/offscreen.h"
 #include "cli/options.h"
-#include "cli/run_text.h"
+#include "cli/open_or_run.h"
 #include "cli/where.h"
 #include "headlight/analyze/head_table.h"
 #include "headlight/base/error.h"
@@ -223,7 +223,7 @@ int render(const Options& o, const Console& console) {
     if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
     io::check_writable(o.out);
     const Offscreen offscreen;
-    const auto trace = run_loaded(load_for_run(o.model, o.text, o.compute, console), {}, console);
+    const auto trace = open_or_run(o.model, o.text, o.compute, {}, console);
     Request request = request_of(o, *trace);
     request.output.style.filter = filter_of(o.where, *trace, console);
     const auto figure = figure::make_figure(trace, request, interruptible());

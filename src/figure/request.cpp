@@ -5,6 +5,7 @@
 #include "headlight/base/version.h"
 #include "headlight/figure/view_spec.h"
 #include "headlight/model/locate.h"
+#include "headlight/model/outline.h"
 
 #include <charconv>
 #include <system_error>
@@ -211,10 +212,11 @@ Options options_of(const Request& request) {
 }
 
 std::string command_of(const trace::Trace& trace, const Request& request, const std::string& format) {
-    std::string line = "headlight render " + shell_word(model_reference(trace.model()->folder())) + " --text " +
-                       shell_word(trace.text_a());
-    if (!trace.text_b().empty()) line += " --pair " + shell_word(trace.text_b());
-    if (trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
+    std::string line = "headlight render " + shell_word(model_reference(trace.model()->folder()));
+    const bool runs = model::has_weights(*trace.model());  // else the file says what was read
+    if (runs) line += " --text " + shell_word(trace.text_a());
+    if (runs && !trace.text_b().empty()) line += " --pair " + shell_word(trace.text_b());
+    if (runs && trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
     for (const auto& [name, value] : options_of(request))
         line += " --" + name + (value.empty() ? "" : " " + shell_word(value));
     return line + " --out figure." + format;

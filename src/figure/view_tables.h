@@ -11,5 +11,6 @@ std::vector<ViewSpec> plot_view_specs();     ///< focus, focus-1 to -10, head-sc
 std::vector<ViewSpec> rollout_view_specs();  ///< aggregate, rollout and flow: maps and paths
 std::vector<ViewSpec> prediction_view_specs();  ///< lens, mlp, attribution, refinement
 std::vector<ViewSpec> circuit_view_specs();  ///< head-circuit, composition, copy-suppression, importance
+std::vector<ViewSpec> about_model_view_specs();  ///< architecture, kv-cache
 
 }  // namespace headlight::figure

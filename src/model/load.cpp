@@ -3,11 +3,14 @@
 #include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/safetensors.h"
+#include "headlight/model/locate.h"
 #include "headlight/model/model.h"
+#include "headlight/model/peek.h"
 #include "model/config_reader.h"
 #include "model/device.h"
 #include "model/gguf/source.h"
 #include "model/internals.h"
+#include "model/quantization.h"
 #include "model/weight_source.h"
 
 #include <ATen/Parallel.h>
@@ -76,19 +79,21 @@ struct Source {
     std::vector<std::string> used_up;
 };
 
-Source open_source(const std::filesystem::path& folder, at::ScalarType dtype, const CancelToken& cancel,
+Source open_source(const std::filesystem::path& path, at::ScalarType dtype, const CancelToken& cancel,
                    const Progress& progress) {
-    if (const auto gguf = io::gguf_file_of(folder)) {
+    if (const auto gguf = io::gguf_file_of(path)) {
         GgufSource source = read_gguf(*gguf, dtype, cancel, progress);
         return {std::move(source.config), std::move(source.store), std::move(source.stored), std::move(source.used_up)};
     }
+    // The path may be a file of weights with config.json beside it.
+    const std::filesystem::path folder = folder_of(path);
     std::error_code none;
     if (!std::filesystem::is_directory(folder, none))
         throw Error(ErrorFacts{.problem = "no model folder", .file = folder.string(),
                                .expected = "a folder with config.json and model.safetensors, or a .gguf file"});
     ConfigReader config(folder / "config.json", io::read_json(folder / "config.json"));
     family_for(config);  // an architecture that is not known is told before weights that are not there
-    return {std::move(config), io::TensorStore::open_folder(folder), {}, {}};
+    return {std::move(config), io::TensorStore::open(path), {}, {}};
 }
 
 /// The report in the words of the file.
@@ -131,26 +136,17 @@ bool same_numbers(const io::TensorView& a, const io::TensorView& b) {
 /// whatever config.json says: many an old config.json leaves the field out, and transformers reads it so.
 WeightMap map_of(const Family& family, ModelConfig& c, const io::TensorStore& store) {
     WeightMap map = family.weight_map(c);
+    add_prefixes_in_the_wild(map, store);
     if (!c.tied_unembedding) return map;
     ModelConfig untied = c;
     untied.tied_unembedding = false;
     WeightMap other = family.weight_map(untied);
+    other.prefixes = map.prefixes;
     const io::TensorView* own = find(other, Slot::unembed, store);
     const io::TensorView* embedding = find(map, Slot::embed, store);
     if (!own || !embedding || same_numbers(*own, *embedding)) return map;
     c = untied;
     return other;
-}
-
-/// The folder's name, with its parent's where it says nothing ("model"); of a snapshot in the Hugging Face cache
-/// (models--org--name/snapshots/0a1b2c…) the model's.
-std::string name_of_folder(const std::filesystem::path& folder) {
-    const std::filesystem::path whole = std::filesystem::weakly_canonical(folder);
-    if (io::gguf_file_of(whole) == whole) return whole.stem().string();
-    const std::string entry = whole.parent_path().parent_path().filename().string();
-    if (whole.filename() == "model") return (whole.parent_path().filename() / "model").string();
-    if (whole.parent_path().filename() != "snapshots" || !entry.starts_with("models--")) return whole.filename().string();
-    return entry.substr(entry.rfind("--") + 2);
 }
 
 /// What follows from the loaded tensors: the tied unembedding, ALiBi's slopes.
@@ -166,30 +162,31 @@ void derive(Model::Internals& m, bool head_absent) {
 
 }  // namespace
 
-std::shared_ptr<const Model> Model::load(const std::filesystem::path& folder, const LoadOptions& options,
+std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const LoadOptions& options,
                                          const CancelToken& cancel, const Progress& progress) {
     const auto start = std::chrono::steady_clock::now();
     at::init_num_threads();
     auto m = std::make_unique<Internals>();
-    m->folder = folder;
+    m->folder = path;
     m->compute = options.dtype;
     m->dtype = scalar_type(options.dtype);
     m->device = choose_device(options.device);
 
-    const Source source = open_source(folder, m->dtype, cancel, progress);
+    const Source source = open_source(path, m->dtype, cancel, progress);
     const ConfigReader& config = source.config;
     const Family& family = family_for(config);
     m->config = family.parse_config(config);
     m->config.architecture = config.architecture();
     m->config.family = family.name;
-    m->config.name = name_of_folder(folder);
+    m->config.name = name_of_model(path);
 
     const io::TensorStore& store = source.store;
+    check_quantization(config, store);
     const WeightMap map = map_of(family, m->config, store);
     m->qkv_layout = map.qkv;
     m->layers.resize(static_cast<std::size_t>(m->config.n_layers));
     bool head_absent = false;
-    const std::vector<ResolvedRow> rows = resolve(map, m->config.n_layers, store, folder, m->report, head_absent);
+    const std::vector<ResolvedRow> rows = resolve(map, m->config.n_layers, store, path, m->report, head_absent);
     check_finite(rows, cancel, progress);
     fill(*m, rows, source, cancel, progress);
     name_as_stored(m->report, source);

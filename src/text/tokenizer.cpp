@@ -163,9 +163,10 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_json_file(const std::filesystem
     return t;
 }
 
-std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& folder) {
-    const auto json_path = folder / "tokenizer.json";
+std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& model) {
     std::error_code ignored;
+    const std::filesystem::path folder = std::filesystem::is_regular_file(model, ignored) ? model.parent_path() : model;
+    const auto json_path = folder / "tokenizer.json";
     if (std::filesystem::exists(json_path, ignored)) return from_json_file(json_path);
     const auto gguf = io::gguf_file_of(folder);
     std::string file = gguf ? gguf->string() : "";

@@ -2,6 +2,8 @@
 #include "ui/document/document.h"
 
 #include "headlight/model/locate.h"
+#include "headlight/model/outline.h"
+#include "headlight/trace/saved.h"
 #include "ui/document/alignment.h"
 
 namespace headlight::ui {
@@ -15,19 +17,31 @@ namespace fs = std::filesystem;
 OpenModel load(const QString& reference, const std::string& device, const CancelToken& cancel, const Progress& progress) {
     OpenModel opened;
     opened.reference = reference;
+    const auto add_file = [&](const fs::path& file) {
+        std::error_code ec;
+        const auto size = fs::file_size(file, ec);
+        if (!ec) opened.files.emplace_back(file, size);
+    };
+    if (trace::is_saved(reference.toStdString())) {
+        const auto saved = trace::open_saved(reference.toStdString(), cancel, progress);
+        opened.model = saved->model();
+        opened.tokenizer = saved->tokenizer();
+        add_file(reference.toStdString());
+        return opened;
+    }
     const fs::path folder = model::locate_model(reference.toStdString());
     model::LoadOptions options;
     options.device = device;
     opened.model = model::Model::load(folder, options, cancel, progress);
     opened.tokenizer = text::Tokenizer::load(folder);
     for (const std::string& name : opened.model->report().files) {
-        const fs::path file = fs::path(name).is_absolute() ? fs::path(name) : opened.model->folder() / name;
-        std::error_code ec;
-        const auto size = fs::file_size(file, ec);
-        if (!ec) opened.files.emplace_back(file, size);
+        add_file(fs::path(name).is_absolute() ? fs::path(name) : opened.model->folder() / name);
     }
     return opened;
 }
+
+/// A trace without its model: it has its own text.
+bool is_saved(const OpenModel& opened) { return opened.model && !model::has_weights(*opened.model); }
 
 /// Weights are mapped, not copied: reading a file that was cut short would end the program.
 void check_files(const OpenModel& model) {
@@ -76,6 +90,10 @@ void Document::accept_model(OpenModel opened) {
 
 void Document::set_prompt(const PromptText& prompt) {
     if (prompt == prompt_) return;
+    if (is_saved(model_) && !opening_) {  // what was typed is taken back: there is nothing to run it
+        Q_EMIT changed(Change::prompt);
+        return;
+    }
     prompt_ = prompt;
     set_modified(true);
     Q_EMIT changed(Change::prompt);
@@ -121,6 +139,20 @@ void Document::run() {
     if (!model_.model) return;
     const PromptText prompt = prompt_;
     const bool pair = prompt.has_pair && !prompt.pair.isEmpty();
+    if (is_saved(model_)) {
+        jobs_.start(Jobs::Lane::model, tr("Reading %1").arg(QString::fromStdString(model_.model->config().name)),
+                    [this, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                        check_files(opened);
+                        const auto trace = trace::open_saved(opened.model->folder(), cancel, progress);
+                        auto table = std::make_shared<const analyze::HeadTable>(analyze::head_table(*trace));
+                        return [this, trace, table] {
+                            prompt_ = {QString::fromStdString(trace->text_a()), QString::fromStdString(trace->text_b()), !trace->text_b().empty()};
+                            Q_EMIT changed(Change::prompt);
+                            accept_trace(trace, table, prompt_);
+                        };
+                    });
+        return;
+    }
     if (prompt.text.isEmpty()) {  // nothing to run is not a failure while someone types
         jobs_.cancel(Jobs::Lane::model);
         accept_trace(nullptr, nullptr, prompt);
@@ -189,7 +221,7 @@ void Document::restore(const State& state, bool other_model) {
         pending_selection_ = state.selection;
     }
     set_options(state.options);
-    if (state.prompt != prompt_) {
+    if (state.prompt != prompt_ && (!is_saved(model_) || other_model)) {
         prompt_ = state.prompt;
         set_modified(true);
         Q_EMIT changed(Change::prompt);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/prompt_bar.h"
 
+#include "headlight/model/outline.h"
 #include "ui/style/appearance.h"
 
 #include <QGridLayout>
@@ -169,11 +170,19 @@ void PromptBar::show_document() {
     text_->show_text(prompt.text);
     pair_->show_text(prompt.pair);
     pair_->setVisible(prompt.has_pair);
+    const bool fixed = document_.model().model && !model::has_weights(*document_.model().model);
+    for (PromptEdit* edit : {text_, pair_}) edit->setReadOnly(fixed);
+    text_->setToolTip(fixed ? tr("The text of the saved trace. Open the model to run another") : QString());
+    run_->setEnabled(!fixed);
+    swap_->setEnabled(!fixed);
     swap_->setChecked(prompt.has_pair);
     const auto& model = document_.model().model;
     const QString name = model ? QString::fromStdString(model->config().name) : tr("Open a model");
     model_->setText(fontMetrics().elidedText(name, Qt::ElideMiddle, 180));
-    if (const auto& trace = document_.trace()) {
+    if (const auto& trace = document_.trace(); trace && fixed) {
+        facts_->setText(tr("%1 tokens · saved trace · %2").arg(QLocale(QLocale::English).toString(qlonglong(trace->tokens())), bytes_text(trace->bytes())));
+        facts_->setToolTip(QString::fromStdString(trace->model()->folder().string()));
+    } else if (trace) {
         facts_->setText(tr("%1 tokens · %2 · %3").arg(QLocale(QLocale::English).toString(qlonglong(trace->tokens())), seconds_text(trace->info().seconds),
                                                       bytes_text(trace->bytes())));
         facts_->setToolTip(tr("Length of the input, time of the run, memory of what was kept"));

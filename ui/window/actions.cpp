@@ -3,6 +3,7 @@
 #include "ui/canvas/recipe.h"
 #include "ui/dialogs/about.h"
 #include "ui/dialogs/export_dialog.h"
+#include "ui/dialogs/model_chooser.h"
 #include "ui/dialogs/tour.h"
 #include "ui/style/appearance.h"
 #include "ui/window/command_palette.h"
@@ -53,6 +54,7 @@ void MainWindow::make_actions() {
 }
 
 void MainWindow::make_file_actions() {
+    add(QStringLiteral("open-model"), tr("Open model …"), {}, [this] { choose_model(); });
     add(QStringLiteral("open-folder"), tr("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
     add(QStringLiteral("open-name"), tr("Open model by name …"), {}, [this] { open_by_name(); });
     add(QStringLiteral("open-session"), tr("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O), [this] { open_session_dialog(); });
@@ -208,6 +210,7 @@ void MainWindow::fill_model_menu() {
     }
     menu->setToolTipsVisible(true);
     menu->addSeparator();
+    menu->addAction(action("open-model"));
     menu->addAction(action("open-folder"));
     menu->addAction(action("open-name"));
 }
@@ -224,7 +227,7 @@ void MainWindow::fill_more_menu() {
             }
         }
     };
-    put(menu, {"open-folder", "open-session"});
+    put(menu, {"open-model", "open-folder", "open-session"});
     QMenu* recent = menu->addMenu(tr("Recent sessions"));
     for (const QString& file : QSettings().value(QStringLiteral("recent/sessions")).toStringList()) {
         if (QFileInfo::exists(file)) recent->addAction(QFileInfo(file).completeBaseName(), this, [this, file] { open(file); });
@@ -257,6 +260,13 @@ void MainWindow::open_folder() {
     if (folder.isEmpty()) return;
     QSettings().setValue(QStringLiteral("recent/folder"), QFileInfo(folder).path());
     open(folder);
+}
+
+void MainWindow::choose_model() {
+    auto* dialog = new ModelChooser(*jobs_, QSettings().value(QStringLiteral("recent/models")).toStringList(), this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &ModelChooser::chosen, this, &MainWindow::open);
+    dialog->open();
 }
 
 void MainWindow::open_by_name() {
