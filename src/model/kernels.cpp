@@ -218,25 +218,22 @@ HEADLIGHT_INLINE double distance_row(const float* __restrict x, float scale, con
 HEADLIGHT_INLINE void distances_row(const float* const* x, const float* scale, const float* __restrict y, std::int64_t n,
                                     double* out) {
     const float *__restrict a = x[0], *__restrict b = x[1], *__restrict c = x[2], *__restrict d = x[3];
-    const float sa = scale[0], sb = scale[1], sc = scale[2], sd = scale[3];
-    double all[4] = {0, 0, 0, 0};
-    for (std::int64_t first = 0; first < n; first += kStretch) {
-        const std::int64_t last = first + kStretch < n ? first + kStretch : n;
-        float ta = 0, tb = 0, tc = 0, td = 0;
+    const double sa = scale[0], sb = scale[1], sc = scale[2], sd = scale[3];
+    double ta = 0, tb = 0, tc = 0, td = 0;
 #pragma omp simd reduction(+ : ta, tb, tc, td)
-        for (std::int64_t j = first; j < last; ++j) {
-            const float ea = a[j] - sa * y[j], eb = b[j] - sb * y[j], ec = c[j] - sc * y[j], ed = d[j] - sd * y[j];
-            ta += ea < 0.0f ? -ea : ea;
-            tb += eb < 0.0f ? -eb : eb;
-            tc += ec < 0.0f ? -ec : ec;
-            td += ed < 0.0f ? -ed : ed;
-        }
-        all[0] += static_cast<double>(ta);
-        all[1] += static_cast<double>(tb);
-        all[2] += static_cast<double>(tc);
-        all[3] += static_cast<double>(td);
+    for (std::int64_t j = 0; j < n; ++j) {
+        const double part = static_cast<double>(y[j]);
+        const double ea = static_cast<double>(a[j]) - sa * part, eb = static_cast<double>(b[j]) - sb * part,
+                     ec = static_cast<double>(c[j]) - sc * part, ed = static_cast<double>(d[j]) - sd * part;
+        ta += ea < 0.0 ? -ea : ea;
+        tb += eb < 0.0 ? -eb : eb;
+        tc += ec < 0.0 ? -ec : ec;
+        td += ed < 0.0 ? -ed : ed;
     }
-    for (int i = 0; i < 4; ++i) out[i] = all[i];
+    out[0] = ta;
+    out[1] = tb;
+    out[2] = tc;
+    out[3] = td;
 }
 
 HEADLIGHT_INLINE std::int64_t count_above_row(const float* __restrict x, std::int64_t n, float than) {
