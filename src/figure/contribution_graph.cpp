@@ -129,7 +129,7 @@ QString ContributionFigure::named(std::int64_t position) const {
 }
 
 QString ContributionFigure::title() const {
-    return QStringLiteral("What the state of %1 is made of").arg(named(data_.graph->target.value));
+    return QStringLiteral("State of %1").arg(named(data_.graph->target.value));
 }
 
 QString ContributionFigure::description() const {
@@ -199,15 +199,17 @@ void ContributionFigure::paint(QPainter& painter, const QRectF&, const Style& st
 }
 
 void ContributionFigure::paint_edges(QPainter& painter, const Style& style, const Selection& selection) const {
-    const std::optional<Position> hovered =
-        style.exporting ? std::nullopt : selection.hover_query ? selection.hover_query : selection.hover_key;
+    const std::int64_t hovered = style.exporting         ? -1
+                                 : selection.hover_query ? selection.hover_query->value
+                                 : selection.hover_key   ? selection.hover_key->value
+                                                         : -1;
     painter.setBrush(Qt::NoBrush);
     for (auto i = drawn_.rbegin(); i != drawn_.rend(); ++i) {
         const ContributionEdge& edge = data_.graph->edges[*i];
         const bool chosen = data_.chosen && edge.kind == Kind::attention &&
                             EdgeName{edge.layer, edge.from, edge.to} == *data_.chosen;
         double opacity = edge.kind == Kind::attention ? 0.8 : 0.62;
-        if (hovered && edge.from != hovered->value && edge.to != hovered->value) opacity *= 0.2;
+        if (hovered >= 0 && edge.from != hovered && edge.to != hovered) opacity *= 0.2;
         if (data_.chosen && !chosen) opacity *= 0.55;
         const QPainterPath line = path(edge);
         if (chosen) {
@@ -285,15 +287,18 @@ void ContributionFigure::paint_labels(QPainter& painter, const Style& style, con
 
 void ContributionFigure::paint_legend(QPainter& painter, const Style& style) const {
     const Theme& theme = *style.theme;
-    double x = ContributionLayout::margin;
-    const double y = at_.height - 32, least = std::max(data_.graph->threshold, 0.001);
+    double x = ContributionLayout::margin, y = at_.bottom + at_.label_extent + 26;
+    const double least = std::max(data_.graph->threshold, 0.001);
     const auto entry = [&](const QColor& color, double width, const QString& text) {
-        if (x > ContributionLayout::margin && x + 26 + draw::text_width(text, small_font()) > at_.width - 8) return;
+        const double wide = 26 + draw::text_width(text, small_font()) + 16;
+        if (x > ContributionLayout::margin && x + wide > at_.width) {
+            x = ContributionLayout::margin;
+            y += 18;
+        }
         painter.setPen(QPen(color, width, Qt::SolidLine, Qt::FlatCap));
         painter.drawLine(QPointF(x, y - 4), QPointF(x + 20, y - 4));
-        x += 26;
-        draw::text(painter, {x, y}, text, small_font(), theme.muted);
-        x += draw::text_width(text, small_font()) + 16;
+        draw::text(painter, {x + 26, y}, text, small_font(), theme.muted);
+        x += wide;
     };
     entry(draw::faded(color_of(Kind::attention, style), 0.8), 3, QStringLiteral("attention"));
     entry(draw::faded(color_of(Kind::mlp, style), 0.62), 3, QStringLiteral("MLP"));

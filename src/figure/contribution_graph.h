@@ -38,7 +38,7 @@ struct ContributionLayout {
     double left = 0, top = 0, bottom = 0, pitch_x = 0, pitch_y = 0, width = 0, height = 0, label_extent = 0;
     draw::AxisFit fit;
 
-    static constexpr double header = 84, margin = 24, layer_room = 64, legend = 56;
+    static constexpr double header = 84, margin = 24, layer_room = 64, legend = 76;
     double x(std::int64_t position) const;  ///< of a token that has a column
     double y_before(std::int64_t layer) const { return bottom - pitch_y * double(layer); }
     double y_behind_attention(std::int64_t layer) const { return bottom - pitch_y * (double(layer) + 0.58); }

@@ -9,6 +9,7 @@
 #include "headlight/base/error.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace headlight::figure {
@@ -63,7 +64,9 @@ std::unique_ptr<Figure> map_of(const trace::Trace& trace, HeadId head, const QSt
     data.value_word = word;
     data.view = "contribution-graph";
     data.title = data.names.front();
-    data.full = full > 0 ? full : 1;
+    // Two digits are enough for the legend, and nothing is cut off.
+    const double step = full > 0 ? std::pow(10.0, std::floor(std::log10(full)) - 1) : 1;
+    data.full = full > 0 ? std::min(1.0, std::ceil(full / step) * step) : 1;
     MatrixViewData::Marks marks;
     marks.lead.clear();
     marks.kinds = {{QStringLiteral("the chosen line"), QColor(0xd9480f), QColor(0xffa94d)}};

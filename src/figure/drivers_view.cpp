@@ -46,12 +46,11 @@ std::unique_ptr<Figure> downstream_table(const trace::Trace& trace, HeadId head,
         "path. Click one to see what drives it.");
     section.columns = {
         {.kind = TableColumn::Kind::text, .id = "neuron", .title = QStringLiteral("neuron")},
-        {.kind = TableColumn::Kind::bar, .id = "contribution", .title = QStringLiteral("the head adds"), .group = 1},
+        {.kind = TableColumn::Kind::bar, .id = "contribution", .title = QStringLiteral("the head adds")},
         {.kind = TableColumn::Kind::bar,
          .id = "pre_activation",
          .title = QStringLiteral("pre-activation"),
-         .tip = QStringLiteral("the whole of it: what the activation function reads"),
-         .group = 1}};
+         .tip = QStringLiteral("the whole of it: what the activation function reads")}};
     for (const analyze::NeuronScore& found : analyze::downstream_neurons(trace, head, position, most_downstream)) {
         TableRow row;
         row.neuron = found.id;

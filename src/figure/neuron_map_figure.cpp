@@ -167,7 +167,8 @@ void NeuronMapFigure::paint(QPainter& painter, const QRectF& exposed, const Styl
     paint_columns(painter, style, selection);
     const double y = at_.height - 44;
     draw::signed_bar(painter, QRectF(NeuronMapLayout::margin, y, 140, 10), data_.by_row || limit_.empty() ? 1 : limit_.front(), theme);
-    QString legend = data_.by_row ? QStringLiteral("coefficient over the neuron's largest; colour: √ of it")
+    QString legend = at_.width < 640 ? QStringLiteral("coefficient, as √")
+                     : data_.by_row ? QStringLiteral("coefficient over the neuron's largest; colour: √ of it")
                                   : QStringLiteral("coefficient m; colour: √ of its share of the largest");
     if (const QString left = draw::left_out_text(at_.column_fit, at_.columns); !left.isEmpty()) legend += QStringLiteral(" · ") + left;
     draw::text(painter, {NeuronMapLayout::margin + 160, y + 9}, draw::elided(legend, small_font(), at_.width - 200), small_font(), theme.muted);

@@ -75,11 +75,11 @@ TEST_P(NeuronMaps, RowsAreTheStrongestNeuronsWithTheirCoefficients) {
         // None that is left out is stronger than one that is there.
         const std::set<Neuron> kept(map.neurons.begin(), map.neurons.end());
         const double weakest = *std::min_element(map.strength.begin(), map.strength.end());
-        for (const Memory& each : memories(*trace, layer, Position(0), 0))
-            if (!kept.contains(each.neuron))
-                EXPECT_LE(static_cast<double>(neuron_activations(*trace, layer, each.neuron).norm()) * each.value_norm /
-                              std::sqrt(static_cast<double>(trace->tokens())),
-                          weakest + 1e-5);
+        for (const Memory& each : memories(*trace, layer, Position(0), 0)) {
+            if (kept.contains(each.neuron)) continue;
+            const double length = static_cast<double>(neuron_activations(*trace, layer, each.neuron).norm()) * each.value_norm;
+            EXPECT_LE(length / std::sqrt(static_cast<double>(trace->tokens())), weakest + 1e-5);
+        }
         for (std::size_t r = 0; r < 9; ++r) {
             const Vector m = neuron_activations(*trace, layer, map.neurons[r]);
             EXPECT_TRUE(map.coefficients.row(static_cast<Eigen::Index>(r)).transpose().isApprox(m));
@@ -88,8 +88,12 @@ TEST_P(NeuronMaps, RowsAreTheStrongestNeuronsWithTheirCoefficients) {
                 if (each.neuron == map.neurons[r]) value_norm = each.value_norm;
             EXPECT_NEAR(map.strength[r], static_cast<double>(m.norm()) * value_norm / std::sqrt(static_cast<double>(trace->tokens())), 1e-4);
             if (r == 0) continue;
-            if (order == NeuronOrder::strength) EXPECT_GE(map.strength[r - 1], map.strength[r]);
-            if (order == NeuronOrder::index) EXPECT_LT(map.neurons[r - 1], map.neurons[r]);
+            if (order == NeuronOrder::strength) {
+                EXPECT_GE(map.strength[r - 1], map.strength[r]);
+            }
+            if (order == NeuronOrder::index) {
+                EXPECT_LT(map.neurons[r - 1], map.neurons[r]);
+            }
             if (order == NeuronOrder::peak) {
                 Eigen::Index before = 0, here = 0;
                 map.coefficients.row(static_cast<Eigen::Index>(r) - 1).cwiseAbs().maxCoeff(&before);
