@@ -104,6 +104,8 @@ std::vector<std::int64_t> clustered_order(const Matrix& rows, const std::vector<
         const float length = unit.row(i).norm();
         if (length > 0) unit.row(i) /= length;
     }
+    // Tails of the activation function are next to nothing; their products would be denormal numbers, a hundred times slower.
+    unit = (unit.array().abs() < 1e-9F).select(0.0F, unit);
     const std::vector<Merge> merges = Chains(unit * unit.transpose(), weight).run(cancel);
     std::vector<std::int64_t> order, open{2 * n - 2};
     while (!open.empty()) {

@@ -17,15 +17,15 @@ namespace {
 using analyze::ContributionEdge;
 using Kind = ContributionEdge::Kind;
 
-constexpr double widest = 9, roomy = 30, least_pitch = 5, label_size = 12;
+constexpr double roomy = 30, least_pitch = 5, label_size = 12;
 
 const QFont& small_font() {
     static const QFont font = ui_font(11);
     return font;
 }
 
-double width_of(double weight) {
-    return std::max(0.6, widest * weight);
+double width_of(double weight, const ContributionLayout& at) {
+    return std::max(0.6, at.widest * weight);
 }
 
 QColor color_of(Kind kind, const Style& style) {
@@ -93,6 +93,7 @@ ContributionLayout contribution_layout(const ContributionGraphData& data, QSizeF
     }
     const auto count = static_cast<double>(at.columns.size());
     at.pitch_x = std::clamp(room / count, least_pitch, 96.0);
+    at.widest = std::clamp(0.7 * at.pitch_x, 2.5, 9.0);  // neighbours do not run into each other
     at.width = std::max(available.width(), at.left + at.pitch_x * count + ContributionLayout::margin);
     const QFont font = ui_font(label_size);
     std::vector<double> widths;
@@ -213,11 +214,11 @@ void ContributionFigure::paint_edges(QPainter& painter, const Style& style, cons
         if (data_.chosen && !chosen) opacity *= 0.55;
         const QPainterPath line = path(edge);
         if (chosen) {
-            painter.setPen(QPen(draw::faded(style.theme->text, 0.9), width_of(edge.weight) + 3.5, Qt::SolidLine, Qt::FlatCap));
+            painter.setPen(QPen(draw::faded(style.theme->text, 0.9), width_of(edge.weight, at_) + 3.5, Qt::SolidLine, Qt::FlatCap));
             painter.drawPath(line);
             opacity = 1;
         }
-        painter.setPen(QPen(draw::faded(color_of(edge.kind, style), opacity), width_of(edge.weight), Qt::SolidLine, Qt::FlatCap));
+        painter.setPen(QPen(draw::faded(color_of(edge.kind, style), opacity), width_of(edge.weight, at_), Qt::SolidLine, Qt::FlatCap));
         painter.drawPath(line);
     }
 }
@@ -304,7 +305,7 @@ void ContributionFigure::paint_legend(QPainter& painter, const Style& style) con
     entry(draw::faded(color_of(Kind::mlp, style), 0.62), 3, QStringLiteral("MLP"));
     entry(draw::faded(color_of(Kind::residual, style), 0.62), 3, QStringLiteral("was there already"));
     for (const double share : {least, 0.25, 1.0})
-        entry(draw::faded(theme.muted, 0.62), width_of(share), percent(share));
+        entry(draw::faded(theme.muted, 0.62), width_of(share, at_), percent(share));
     QString note;
     if (const QString left = draw::left_out_text(at_.fit, std::ssize(at_.columns)); !left.isEmpty()) note = left;
     if (at_.columns.size() < data_.tokens.size())
@@ -353,7 +354,7 @@ Hit ContributionFigure::hit_test(QPointF point, const Style&, const Selection&) 
     QPainterPathStroker reach;
     for (const std::size_t i : drawn_) {
         const ContributionEdge& edge = data_.graph->edges[i];
-        const double near = std::max(7.0, width_of(edge.weight));
+        const double near = std::max(7.0, width_of(edge.weight, at_));
         const QPainterPath line = path(edge);
         if (!line.boundingRect().adjusted(-near, -near, near, near).contains(point)) continue;
         reach.setWidth(near);

@@ -35,7 +35,8 @@ struct ContributionGraphData {
 struct ContributionLayout {
     std::vector<std::int64_t> columns;  ///< positions
     std::int64_t layers = 0;
-    double left = 0, top = 0, bottom = 0, pitch_x = 0, pitch_y = 0, width = 0, height = 0, label_extent = 0;
+    double left = 0, top = 0, bottom = 0, pitch_x = 0, pitch_y = 0, width = 0, height = 0, label_extent = 0,
+           widest = 9;  ///< of a line that is all of its state
     draw::AxisFit fit;
 
     static constexpr double header = 84, margin = 24, layer_room = 64, legend = 76;
