@@ -23,7 +23,7 @@ struct Options {
     ComputeOptions compute;
     std::string view, out;
     std::int64_t layer = -1, query = -1, key = -1;
-    std::string heads;
+    std::string heads, neuron;
     std::string filter = "all", weighting = "attention";
     bool hide_sinks = false, hide_special = false, no_renormalise = false, words = false;
     std::map<std::string, std::string> values;  ///< options of single views, as typed
@@ -41,6 +41,25 @@ T chosen(const std::string& word, std::initializer_list<std::pair<const char*, T
     throw UsageError("unknown word " + word);
 }
 
+std::vector<std::string> weightings() {
+    std::vector<std::string> words;
+    for (const analyze::Weighting weighting : figure::every_weighting) words.emplace_back(figure::weighting_word(weighting));
+    return words;
+}
+
+/// "512": of the view's layer; "3:512": of layer 3.
+std::optional<analyze::NeuronId> neuron_of(const std::string& typed, Layer layer) {
+    if (typed.empty()) return std::nullopt;
+    const auto colon = typed.find(':');
+    const auto number = [&](const std::string& text) {
+        const auto parsed = parse_index_list(text, "--neuron");
+        if (parsed.size() != 1) throw UsageError("--neuron: one neuron, not " + typed);
+        return parsed.front();
+    };
+    if (colon == std::string::npos) return analyze::NeuronId{layer, Neuron(number(typed))};
+    return analyze::NeuronId{Layer(number(typed.substr(0, colon))), Neuron(number(typed.substr(colon + 1)))};
+}
+
 void define_what(Definition& d, Options& o) {
     std::vector<std::string> views;
     for (const figure::ViewSpec& spec : figure::view_specs()) views.push_back(spec.id);
@@ -53,8 +72,10 @@ void define_what(Definition& d, Options& o) {
         ->type_name("LIST");
     index("--query", o.query, "pin the token that looks, by position from 0");
     index("--key", o.key, "pin the token that is looked at, by position from 0");
+    d.app->add_option("--neuron", o.neuron, "views of MLPs: the neuron that is followed (default: the strongest at the token)")
+        ->type_name("N|LAYER:N");
     d.add_choice("--filter", o.filter, {"all", "a-a", "b-b", "a-b", "b-a"}, "of a pair: who looks at whom");
-    d.add_choice("--weighting", o.weighting, {"attention", "value-norm", "output-norm"}, "what a weight is");
+    d.add_choice("--weighting", o.weighting, weightings(), "what a weight is");
     d.app->add_option("--where", o.where, "heads that do not match are faint: \"entropy < 1 and share first < 0.5\"")
         ->type_name("EXPR");
     d.app->add_flag("--hide-sinks", o.hide_sinks, "leave out attention to the first token");
@@ -141,8 +162,8 @@ analyze::PatternOptions pattern_of(const Options& o) {
                                                    {"b-b", PairFilter::b_to_b},
                                                    {"a-b", PairFilter::a_to_b},
                                                    {"b-a", PairFilter::b_to_a}});
-    if (o.weighting == "value-norm") pattern.weighting = analyze::Weighting::value_norm;
-    if (o.weighting == "output-norm") pattern.weighting = analyze::Weighting::output_norm;
+    for (const analyze::Weighting weighting : figure::every_weighting)
+        if (o.weighting == figure::weighting_word(weighting)) pattern.weighting = weighting;
     pattern.hide_first = o.hide_sinks;
     pattern.hide_special = o.hide_special;
     pattern.renormalise = !o.no_renormalise;
@@ -184,6 +205,7 @@ Request request_of(const Options& o, const trace::Trace& trace) {
     } else if (o.layer >= 0 && !o.heads.empty()) {
         request.detail = HeadId{Layer(o.layer), heads_of(o, spec, trace, Head(0)).front()};
     }
+    request.neuron = neuron_of(o.neuron, request.layer);
     figure::check(trace, request);
     if (spec.needs.focus && spec.needs.query && !request.query)
         request.query = analyze::interesting_pair(trace, request.focus()).query;
@@ -214,6 +236,7 @@ void check_view_options(const Options& o) {
     for (const auto& [name, value] : o.values)
         if (!spec.option(name)) throw UsageError("--" + name + " is no option of the view " + o.view);
     figure::check_values(spec, o.values);
+    if (!o.neuron.empty() && !spec.needs.neuron) throw UsageError("--neuron is no option of the view " + o.view);
     if (!o.where.empty() && !spec.filters) throw UsageError("--where is no option of the view " + o.view);
 }
 

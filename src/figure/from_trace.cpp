@@ -14,7 +14,15 @@ namespace headlight::figure {
 
 QString weight_name(const analyze::PatternOptions& o) {
     // The neuron view's |value| is the second: the value after W_O.
-    constexpr const char* weightings[] = {"softmax weight", "weight × |v|, row sums 1", "weight × |v W_O|, row sums 1"};
+    constexpr const char* weightings[] = {
+        "softmax weight",
+        "weight × |v|, row sums 1",
+        "weight × |v W_O|, row sums 1",
+        "|weight × v W_O| over the layer's longest |v W_O|",
+        "whole layer: |Σ weight × v W_O|, row sums 1",
+        "whole layer with the stream: |Σ weight × v W_O + x|, row sums 1",
+        "whole layer with stream and norm: |LN(Σ weight × v W_O + x)|, row sums 1",
+    };
     QStringList parts{QString::fromUtf8(weightings[static_cast<int>(o.weighting)])};
     const bool hides = o.hide_first || o.hide_special;
     if (o.hide_first) parts << QStringLiteral("first token hidden");

@@ -346,8 +346,8 @@ QColor MatrixFigure::mark_color(const Frame& f, std::size_t row) const {
 
 void MatrixFigure::paint_mark_names(const Frame& f, double left, double y) const {
     const QFont font = ui_font(12);
-    const QString lead = QStringLiteral("row's largest on");
-    const double lead_width = draw::text_width(lead, font) + 10;
+    const QString& lead = data_.marks->lead;
+    const double lead_width = lead.isEmpty() ? 0 : draw::text_width(lead, font) + 10;
     double names = 0;
     for (const auto& kind : data_.marks->kinds) names += 15 + draw::text_width(kind.name, font) + 12;
     if (lead_width + names <= f.view.width() - 2 * MatrixLayout::margin) {

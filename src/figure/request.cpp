@@ -37,6 +37,30 @@ const char* word(analyze::PairFilter filter) {
     return "";
 }
 
+}  // namespace
+
+const char* weighting_word(analyze::Weighting weighting) noexcept {
+    switch (weighting) {
+        case analyze::Weighting::attention:
+            return "attention";
+        case analyze::Weighting::value_norm:
+            return "value-norm";
+        case analyze::Weighting::output_norm:
+            return "output-norm";
+        case analyze::Weighting::output_length:
+            return "output-length";
+        case analyze::Weighting::layer_mix:
+            return "layer-mix";
+        case analyze::Weighting::layer_mix_residual:
+            return "layer-mix-residual";
+        case analyze::Weighting::layer_mix_norm:
+            return "layer-mix-norm";
+    }
+    return "";
+}
+
+namespace {
+
 const char* word(Transfer::Curve curve) {
     switch (curve) {
         case Transfer::Curve::linear:
@@ -93,14 +117,15 @@ void put_what(Options& out, const Request& r) {
     }
     if (r.query) out.emplace_back("query", std::to_string(r.query->value));
     if (r.key) out.emplace_back("key", std::to_string(r.key->value));
+    if (r.neuron && spec.needs.neuron)
+        out.emplace_back("neuron", std::to_string(r.neuron->layer.value) + ":" + std::to_string(r.neuron->neuron.value));
     for (const auto& [name, value] : tidy(spec, r.values))
         out.emplace_back(name, spec.option(name)->kind == ViewOption::Kind::flag ? "" : value);
 }
 
 void put_pattern(Options& out, const analyze::PatternOptions& p) {
     if (p.filter != analyze::PairFilter::all) out.emplace_back("filter", word(p.filter));
-    if (p.weighting == analyze::Weighting::value_norm) out.emplace_back("weighting", "value-norm");
-    if (p.weighting == analyze::Weighting::output_norm) out.emplace_back("weighting", "output-norm");
+    if (p.weighting != analyze::Weighting::attention) out.emplace_back("weighting", weighting_word(p.weighting));
     if (p.hide_first) out.emplace_back("hide-sinks", "");
     if (p.hide_special) out.emplace_back("hide-special", "");
     if (!p.renormalise) out.emplace_back("no-renormalise", "");
@@ -170,6 +195,14 @@ void check(const trace::Trace& trace, const ViewState& state) {
     for (const Head head : state.heads) check_index("head", head.value, config.n_heads);
     if (state.query) check_index("query", state.query->value, trace.tokens());
     if (state.key) check_index("key", state.key->value, trace.tokens());
+    if (state.neuron) {
+        check_index("layer", state.neuron->layer.value, config.n_layers);
+        check_index("neuron", state.neuron->neuron.value, config.d_mlp);
+    }
+    if (state.pattern.weighting == analyze::Weighting::layer_mix_norm && !config.post_norm)
+        throw Error(ErrorFacts{.problem = "this model has no norm behind its attention",
+                               .item = weighting_word(state.pattern.weighting),
+                               .hint = "Choose layer-mix-residual"});
     if (state.detail) {
         check_index("layer", state.detail->layer.value, config.n_layers);
         check_index("head", state.detail->head.value, config.n_heads);
@@ -198,6 +231,7 @@ Selection selection_of(const ViewState& request) {
     selection.focus = request.detail.value_or(request.focus());
     if (request.query) selection.pinned_queries = {*request.query};
     if (request.key) selection.pinned_keys = {*request.key};
+    selection.neuron = request.neuron;
     return selection;
 }
 

@@ -39,6 +39,7 @@ std::vector<ViewSpec> all_specs() {
     take(plot_view_specs());
     take(rollout_view_specs());
     take(prediction_view_specs());
+    take(flow_view_specs());
     take(circuit_view_specs());
     take(about_model_view_specs());
     std::stable_partition(all.begin(), all.end(), [](const ViewSpec& spec) { return spec.tab; });

@@ -22,7 +22,7 @@ constexpr int covered = 110;  ///< px at the top and bottom that headings and le
 
 bool pins_something(const figure::Hit& hit) {
     using Kind = figure::Hit::Kind;
-    return hit.kind != Kind::none && hit.kind != Kind::legend && (hit.kind != Kind::dimension || hit.query);
+    return hit.kind != Kind::none && hit.kind != Kind::legend && (hit.kind != Kind::dimension || hit.query || hit.neuron);
 }
 
 }  // namespace
@@ -217,6 +217,7 @@ void FigureCanvas::hover(QPointF p) {
         case Kind::key: selection_.hover(std::nullopt, std::nullopt, hit.key); break;
         case Kind::pair: selection_.hover(hit.head, hit.query, hit.key); break;
         case Kind::dimension: selection_.hover(std::nullopt, hit.query, hit.key); break;
+        case Kind::option:
         case Kind::legend:
         case Kind::none: selection_.clear_hover(); break;
     }
@@ -259,7 +260,7 @@ void FigureCanvas::mouseReleaseEvent(QMouseEvent* event) {
     panning_ = double_click_ = false;
     if (was_click) {
         const figure::Hit hit = hit_at(event->position());
-        if (hit.kind == pressed_hit_.kind) Q_EMIT clicked(hit, event->modifiers());
+        if (hit.kind == pressed_hit_.kind && hit.options == pressed_hit_.options) Q_EMIT clicked(hit, event->modifiers());
     }
     hover(event->position());
 }

@@ -160,7 +160,28 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
     const bool add = modifiers & Qt::ControlModifier;
     if (hit.query) revealed_query_ = hit.query;
     if (hit.key) revealed_key_ = hit.key;
+    if (hit.neuron && hit.kind == Kind::dimension) {
+        if (hit.query) {  // a cell: the neuron at that token
+            selection.keep_neuron(*hit.neuron);
+        } else {
+            selection.follow_neuron(*hit.neuron);
+        }
+    }
     switch (hit.kind) {
+        case Kind::option: {
+            ViewOptions options = document_.options();
+            figure::ViewValues values = options.values[view_];
+            for (const auto& [name, value] : hit.options) values[name] = value;
+            values = figure::tidy(figure::view_spec(view_), values);
+            if (values.empty()) {
+                options.values.erase(view_);
+            } else {
+                options.values[view_] = values;
+            }
+            if (hit.head) selection.focus_head(*hit.head);
+            document_.set_options(options);
+            break;
+        }
         case Kind::head_square:
             if (hit.head) {
                 figure::Selection next = selection.get();
@@ -170,6 +191,7 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
             break;
         case Kind::head:
             if (hit.head) click_head(*hit.head, add);
+            if (hit.neuron) selection.keep_neuron(*hit.neuron);
             break;
         case Kind::query:
             if (hit.query) selection.pin_query(*hit.query, add);

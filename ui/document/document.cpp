@@ -60,7 +60,11 @@ void check_files(const OpenModel& model) {
 }  // namespace
 
 Document::Document(Jobs& jobs, QString device, QObject* parent)
-    : QObject(parent), jobs_(jobs), device_(std::move(device)), selection_(this), finder_(jobs) {
+    : QObject(parent), jobs_(jobs), device_(std::move(device)), selection_(this), finder_(jobs), predictions_(jobs) {
+    connect(&predictions_, &TokenPredictions::arrived, this, &Document::predictions_changed);
+    connect(&selection_, &SelectionModel::changed, this, [this](bool hover_only) {
+        if (!hover_only) look_at_predictions();
+    });
     connect(&finder_, &HeadFinder::arrived, this, [this] { Q_EMIT changed(Change::filter); });
     prompt_.text = QString::fromUtf8(example_sentence);
     pause_.setSingleShot(true);
@@ -105,7 +109,13 @@ void Document::set_options(const ViewOptions& options) {
     options_ = options;
     finder_.look(options_.finder, trace_, head_table_);
     set_modified(true);
+    look_at_predictions();
     Q_EMIT changed(Change::options);
+}
+
+void Document::look_at_predictions() {
+    const auto& pins = selection_.get().pinned_queries;
+    predictions_.look(options_.predictions, trace_, pins.empty() ? std::nullopt : std::optional(pins.back()));
 }
 
 void Document::set_views(const OpenViews& views) {
@@ -183,6 +193,7 @@ void Document::accept_trace(std::shared_ptr<const trace::Trace> trace, std::shar
         set_options(options);
     }
     adapting_ = false;
+    look_at_predictions();
     Q_EMIT changed(Change::trace);
 }
 

@@ -6,6 +6,7 @@
 #include "ui/document/head_finder.h"
 #include "ui/document/selection_model.h"
 #include "ui/document/state.h"
+#include "ui/document/token_predictions.h"
 #include "ui/jobs/jobs.h"
 
 #include <QObject>
@@ -44,6 +45,8 @@ public:
     const std::shared_ptr<const analyze::HeadTable>& head_table() const { return head_table_; }
     /// What the finder's expression means on this trace.
     const HeadFinder& finder() const { return finder_; }
+    /// Under the token strip.
+    const TokenPredictions& predictions() const { return predictions_; }
     /// The trace belongs to the prompt as it stands now.
     bool up_to_date() const { return trace_ && shown_prompt_ == prompt_; }
     bool opening() const { return opening_; }
@@ -69,6 +72,7 @@ public:
 
 Q_SIGNALS:
     void changed(headlight::ui::Document::Change change);
+    void predictions_changed();
 
 private:
     void schedule_run();
@@ -76,6 +80,7 @@ private:
     void accept_model(OpenModel);
     void accept_trace(std::shared_ptr<const trace::Trace>, std::shared_ptr<const analyze::HeadTable>, const PromptText&);
     void carry_selection();
+    void look_at_predictions();
     int pause_ms() const;
 
     Jobs& jobs_;
@@ -88,6 +93,7 @@ private:
     std::shared_ptr<const trace::Trace> trace_;
     std::shared_ptr<const analyze::HeadTable> head_table_;
     HeadFinder finder_;
+    TokenPredictions predictions_;
     std::optional<figure::Selection> pending_selection_;
     std::vector<std::string> selected_tokens_;  ///< of the last trace: what the pins stand on
     QTimer pause_;

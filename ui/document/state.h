@@ -39,6 +39,7 @@ struct ViewOptions {
     std::optional<HeadId> detail;               ///< model view: the head whose pane is open
     figure::HeadPalette palette = figure::HeadPalette::category10;
     figure::Ramp ramp = figure::Ramp::ink;
+    bool predictions = false;           ///< log-probabilities and ranks under the token strip
     std::string measure = "induction";  ///< of the mosaic and the finder's bar
     QString finder;                     ///< the finder's expression
     std::vector<NamedFilter> filters;   ///< in the order of their names; no two of one name

@@ -61,7 +61,9 @@ protected:
 
 PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     : QWidget(parent), document_(document), jobs_(jobs), model_(new ModelButton), text_(new PromptEdit), pair_(new PromptEdit),
-      run_(new QPushButton(tr("Run"))), tokens_(new TokenStrip(document)), facts_(new QLabel) {
+      run_(new QPushButton(tr("Run"))), tokens_(new TokenStrip(document)), facts_(new QLabel),
+      predictions_(new RingToggle(tr("predictions"), tr("Log-probability and rank of every token under it, what comes next in its tip (P). "
+                                                        "Masked-word models: the candidates of the pinned token"))) {
     setObjectName(QStringLiteral("PromptBar"));
     setAttribute(Qt::WA_StyledBackground);
     model_->setObjectName(QStringLiteral("ModelButton"));
@@ -86,6 +88,16 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     facts_->setProperty("role", "note");
     facts_->setFont(figure::ui_font(12));
     facts_->setObjectName(QStringLiteral("RunFacts"));
+    facts_->setFixedHeight(28);
+    predictions_->setFixedHeight(28);
+    connect(predictions_, &RingToggle::clicked, this, [this](bool on) {
+        ViewOptions options = document_.options();
+        options.predictions = on;
+        document_.set_options(options);
+    });
+    connect(&document_, &Document::changed, this, [this](Document::Change change) {
+        if (change == Document::Change::options) predictions_->setChecked(document_.options().predictions);
+    });
 
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(16, 14, 16, 7);
@@ -108,7 +120,8 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     auto* strip = new QHBoxLayout;
     strip->setSpacing(16);
     strip->addWidget(tokens_, 1);
-    strip->addWidget(facts_, 0, Qt::AlignVCenter);
+    strip->addWidget(predictions_, 0, Qt::AlignTop);
+    strip->addWidget(facts_, 0, Qt::AlignTop);
     column->addLayout(strip);
 
     connect(text_, &PromptEdit::edited, this, &PromptBar::edited);

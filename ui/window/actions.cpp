@@ -122,6 +122,11 @@ void MainWindow::make_view_actions() {
     });
     add(QStringLiteral("hide-sinks"), tr("Hide sinks on or off"), {}, [this] { tools_->hide_sinks().click(); });
     add(QStringLiteral("hide-special"), tr("Hide special tokens on or off"), {}, [this] { tools_->hide_special().click(); });
+    add(QStringLiteral("predictions"), tr("Predictions under the tokens on or off"), QKeySequence(Qt::Key_P), [this] {
+        ViewOptions o = document_->options();
+        o.predictions = !o.predictions;
+        document_->set_options(o);
+    });
     add(QStringLiteral("words"), tr("Merge sub-words on or off"), {}, [this] { tools_->words().click(); });
     const auto options = [this](auto change) {
         return [this, change] {
@@ -246,7 +251,7 @@ void MainWindow::fill_more_menu() {
         if (!group) group = view->addMenu(QString::fromStdString(spec.group));
         put_view(group, spec);
     }
-    put(view, {"", "split", "heads-panel", "inspector", "", "zoom-in", "zoom-out", "zoom-fit", "", "transfer", "hide-sinks", "hide-special", "words"});
+    put(view, {"", "split", "heads-panel", "inspector", "predictions", "", "zoom-in", "zoom-out", "zoom-fit", "", "transfer", "hide-sinks", "hide-special", "words"});
     put(menu->addMenu(tr("Colours")), {"appearance-system", "appearance-light", "appearance-dark", "", "heads-category10", "heads-okabe-ito", "",
                                        "ramp-ink", "ramp-viridis", "ramp-cividis", "ramp-magma"});
     put(menu->addMenu(tr("Help")), {"tour", "what", "keys", "about"});

@@ -22,6 +22,7 @@ struct ViewState {
     Layer layer;
     std::vector<Head> heads;             ///< views of several heads: the active ones; of one head: that one
     std::optional<Position> query, key;  ///< pinned
+    std::optional<analyze::NeuronId> neuron;  ///< followed
     std::optional<HeadId> detail;        ///< model view: the head whose pane is open
     analyze::PatternOptions pattern;
     ViewValues values;
@@ -35,6 +36,13 @@ struct ViewState {
 struct Request : ViewState {
     ExportOptions output;  ///< theme, ramp, palette, transfer function, size
 };
+
+/// As `--weighting` and sessions call it: "value-norm".
+const char* weighting_word(analyze::Weighting) noexcept;
+inline constexpr analyze::Weighting every_weighting[] = {
+    analyze::Weighting::attention,     analyze::Weighting::value_norm, analyze::Weighting::output_norm,
+    analyze::Weighting::output_length, analyze::Weighting::layer_mix,  analyze::Weighting::layer_mix_residual,
+    analyze::Weighting::layer_mix_norm};
 
 /// Error names the layer, head, position or option that the trace does not have, and what it has.
 void check(const trace::Trace&, const ViewState&);

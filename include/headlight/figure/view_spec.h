@@ -27,6 +27,7 @@ struct ViewOption {
     std::string initial;  ///< the default as text; flags: empty is off
     std::vector<std::pair<std::string, std::string>> choices{};  ///< word and its title in the window
     double low = 0, high = 0;                                    ///< of a number; both 0: any
+    bool slider = false;  ///< a number that is worth a slider of its own above the view
 };
 
 /// Which parts of the selection and of the shared options make another figure necessary. What is only painted into a
@@ -38,6 +39,7 @@ struct ViewNeeds {
     bool query = false;    ///< the pinned query
     bool hover = false;    ///< once one is pinned, the hovered one before it
     bool key = false;      ///< the pinned key
+    bool neuron = false;   ///< the followed neuron
     bool pattern = false;  ///< PatternOptions and the transfer function
     bool operator==(const ViewNeeds&) const = default;
 };

@@ -102,6 +102,11 @@ constexpr Command kAnalyses[] = {
      {"headlight analyze predictions novella-7m --text \"The doctor asked the nurse.\" --top 5 --out p.csv",
       "headlight analyze predictions bert-base-uncased --text \"The doctor asked.\" --mask 2 --top 20"},
      define_analyze_predictions},
+    {"analyze value-mix",
+     "Norm-based attention: how long what each token gives is, and how much of a token comes from others.",
+     {"headlight analyze value-mix novella-7m --text \"The doctor asked the nurse.\" --out ratios.csv",
+      "headlight analyze value-mix novella-7m --text \"The doctor asked the nurse.\" --layer 4 --head 5 --out pairs.csv"},
+     define_analyze_value_mix},
 };
 
 }  // namespace
