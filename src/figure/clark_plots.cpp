@@ -88,7 +88,7 @@ plot::Panel layer_panel(const HeadTable& table, const QString& title, const QStr
 
 }  // namespace
 
-std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table) {
+std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std::int64_t texts) {
     using Role = Color::Role;
     static const std::vector<Group> groups = {
         {"kinds of tokens",
@@ -107,7 +107,7 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table) {
     plot::PlotData out;
     out.view = "clark-kinds";
     out.title = QStringLiteral("Average attention to kinds of tokens");
-    out.subtitle = QStringLiteral("one dot a head, lines are layer means");
+    out.subtitle = plot::joined_words({QStringLiteral("one dot a head, lines are layer means"), plot::texts_words(texts)});
     out.focus_fades = out.focus_in_files = false;
     out.columns = {"layer", "head", "kind", "average_attention"};
     QStringList missing;
@@ -142,14 +142,15 @@ double uniform_entropy(std::int64_t tokens, bool causal) {
     return tokens > 1 ? sum / static_cast<double>(tokens - 1) : nan;
 }
 
-std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, double uniform) {
+std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, double uniform, std::int64_t texts) {
     // The table knows better when it is of several texts.
     if (const auto* baseline = first_of(*table, {"entropy_uniform"}); baseline && std::isnan(uniform))
         uniform = (*baseline)(0, 0);
     plot::PlotData out;
     out.view = "clark-entropy";
     out.title = QStringLiteral("Entropy of heads by layer");
-    out.subtitle = QStringLiteral("one dot a head, the line is the layer mean");
+    out.subtitle =
+        plot::joined_words({QStringLiteral("one dot a head, the line is the layer mean"), plot::texts_words(texts)});
     out.focus_fades = out.focus_in_files = false;
     out.columns = {"layer", "head", "kind", "entropy_nats"};
     const auto add = [&](const std::vector<std::string>& ids, const char* title, bool baseline) {

@@ -27,8 +27,8 @@ class Jobs : public QObject {
     Q_OBJECT
 public:
     /// model: load and run; picture: figures that take long; inspector; preview: of an export; file: exports, sessions
-    /// and copies; finder: attention that its expression asks for.
-    enum class Lane { model, picture, second_picture, inspector, preview, file, finder };
+    /// and copies; finder: attention that its expression asks for; texts: those that are pooled.
+    enum class Lane { model, picture, second_picture, inspector, preview, file, finder, texts };
     Q_ENUM(Lane)
     /// Runs in the window's thread when the work is done and still wanted.
     using Deliver = std::function<void()>;

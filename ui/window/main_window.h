@@ -83,6 +83,8 @@ private:
     void remember(const QString& list, const QString& what);
     void open_folder();
     void open_session_dialog();
+    void pool_texts();
+    void show_example(int index);
     void open_by_name();
     void save(bool ask);
     bool may_close();
