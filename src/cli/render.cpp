@@ -156,7 +156,9 @@ analyze::PatternOptions pattern_of(const Options& o) {
 /// Heads as typed; by default all of the layer where the view is of all heads, one worth looking at in the others.
 std::vector<Head> heads_of(const Options& o, const figure::ViewSpec& spec, const trace::Trace& trace, Head interesting) {
     std::vector<Head> heads;
-    if (o.heads == "all" || (o.heads.empty() && spec.all_heads)) {
+    const auto aggregate = o.values.find("aggregate");
+    const bool together = aggregate != o.values.end() && aggregate->second != "none";
+    if (o.heads == "all" || (o.heads.empty() && (spec.all_heads || together))) {
         for (std::int64_t head = 0; head < trace.config().n_heads; ++head) heads.emplace_back(head);
     } else if (o.heads.empty()) {
         heads.push_back(interesting);

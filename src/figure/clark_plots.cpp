@@ -19,8 +19,9 @@ const QString source = QStringLiteral(" Clark, Khandelwal, Levy, Manning: “Wha
 
 struct Kind {
     std::vector<std::string> ids;  ///< the first that the table has
-    const char* name;
+    const char* name;  ///< of the first id; of the others what follows
     Color::Role color;
+    const char* other_name = nullptr;
 };
 struct Group {
     const char* title;
@@ -92,12 +93,12 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
     using Role = Color::Role;
     static const std::vector<Group> groups = {
         {"kinds of tokens",
-         {{{"share_cls", "share_first"}, "first token", Role::clark_red},
-          {{"share_sep", "share_special"}, "special tokens", Role::clark_blue},
+         {{{"share_cls", "share_first"}, "[CLS]", Role::clark_red, "first token"},
+          {{"share_sep", "share_special"}, "[SEP]", Role::clark_blue, "special tokens"},
           {{"share_punctuation"}, "punctuation", Role::clark_purple}}},
         {"to [SEP]",
-         {{{"other_to_sep", "share_other_to_sep"}, "other → [SEP]", Role::clark_sea},
-          {{"sep_to_sep", "share_sep_to_sep"}, "[SEP] → [SEP]", Role::clark_green}}},
+         {{{"other_to_sep"}, "other → [SEP]", Role::clark_sea},
+          {{"sep_to_sep"}, "[SEP] → [SEP]", Role::clark_green}}},
         {"neighbours",
          {{{"share_next"}, "next token", Role::clark_orange},
           {{"share_previous"}, "previous token", Role::clark_sea},
@@ -115,7 +116,9 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
         plot::Panel panel = layer_panel(*table, QString::fromUtf8(group.title), QStringLiteral("avg. attention"));
         for (std::size_t k = 0; k < group.kinds.size(); ++k) {
             const Kind& kind = group.kinds[k];
-            const QString name = QString::fromUtf8(kind.name);
+            // Models that look both ways have the paper's own kinds; others the nearest that they can have.
+            const bool own = !kind.other_name || first_of(*table, {kind.ids.front()});
+            const QString name = QString::fromUtf8(own ? kind.name : kind.other_name);
             // A little beside each other: the first token may be the only special one, and then the dots are the same.
             const double aside = 0.14 * (static_cast<double>(k) - static_cast<double>(group.kinds.size() - 1) / 2);
             if (const auto* values = first_of(*table, kind.ids))
@@ -170,7 +173,7 @@ std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, do
         panel.empty = QStringLiteral("one token: no query counts");
         out.panels.push_back(std::move(panel));
     }
-    if (!add({"entropy_cls", "entropy_first"}, "from the first token", true) && any)
+    if (!add({"entropy_cls"}, "from [CLS]", true) && any)
         out.note = QStringLiteral("Entropy from the first ([CLS]) token alone: not on this text or model.");
     out.description =
         QStringLiteral(

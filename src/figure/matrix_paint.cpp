@@ -408,9 +408,9 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     QStringList lines = wrapped(note, font, layout_.size.width() - 2 * MatrixLayout::margin);
     for (int i = 0; i < std::min<int>(note_lines_, static_cast<int>(lines.size())); ++i) {
         const bool cut = i + 1 == note_lines_ && lines.size() > note_lines_;  // what a zoom adds has no line of its own
-        const QString line = cut ? lines.mid(i).join(u' ') : lines[i];
+        const QString words = cut ? lines.mid(i).join(u' ') : lines[i];
         draw::text(f.painter, {left, y + 18 + MatrixLayout::note_line * i},
-                   draw::elided(line, font, f.view.width() - 2 * MatrixLayout::margin), font, f.theme().faint);
+                   draw::elided(words, font, f.view.width() - 2 * MatrixLayout::margin), font, f.theme().faint);
     }
 }
 

@@ -289,6 +289,7 @@ QString ToolRow::options_text() const {
     for (const ViewOption& option : spec.options) {
         if (option.kind != ViewOption::Kind::choice) continue;
         const std::string value = value_of(option);
+        if (option.name == "aggregate" && value == option.initial) continue;  // heads by themselves go without saying
         for (const auto& [word, title] : option.choices)
             if (word == value) return shown(title).toLower();
     }
