@@ -3,11 +3,14 @@
 #include "cli/offscreen.h"
 #include "cli/options.h"
 #include "cli/open_or_run.h"
+#include "cli/run_text.h"
+#include "cli/text_list.h"
 #include "cli/where.h"
 #include "headlight/analyze/head_table.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/view_spec.h"
 #include "headlight/io/atomic_file.h"
+#include "headlight/trace/texts.h"
 
 #include <filesystem>
 #include <map>
@@ -20,6 +23,7 @@ using figure::Request;
 struct Options {
     ModelArgument model;
     TextArguments text;
+    TextList texts;
     ComputeOptions compute;
     std::string view, out;
     std::int64_t layer = -1, query = -1, key = -1;
@@ -174,7 +178,9 @@ analyze::PatternOptions pattern_of(const Options& o) {
 /// Heads as typed; by default all of the layer where the view is of all heads, one worth looking at in the others.
 std::vector<Head> heads_of(const Options& o, const figure::ViewSpec& spec, const trace::Trace& trace, Head interesting) {
     std::vector<Head> heads;
-    if (o.heads == "all" || (o.heads.empty() && spec.all_heads)) {
+    const auto aggregate = o.values.find("aggregate");
+    const bool together = aggregate != o.values.end() && aggregate->second != "none";
+    if (o.heads == "all" || (o.heads.empty() && (spec.all_heads || together))) {
         for (std::int64_t head = 0; head < trace.config().n_heads; ++head) heads.emplace_back(head);
     } else if (o.heads.empty()) {
         heads.push_back(interesting);
@@ -198,6 +204,8 @@ Request request_of(const Options& o, const trace::Trace& trace) {
     if (of_heads || spec.needs.layer) {
         HeadId interesting{Layer(o.layer), Head(0)};
         if (o.layer < 0 && trace.has_overview()) interesting = analyze::interesting_head(analyze::head_table(trace));
+        if (o.layer < 0 && spec.last_layer && figure::text_value(request, "up-to") == "last")
+            interesting.layer = Layer(trace.config().n_layers - 1);
         request.layer = interesting.layer;
         if (of_heads) request.heads = heads_of(o, spec, trace, interesting.head);
         if (spec.needs.focus && request.heads.size() > 1)
@@ -238,6 +246,34 @@ void check_view_options(const Options& o) {
     figure::check_values(spec, o.values);
     if (!o.neuron.empty() && !spec.needs.neuron) throw UsageError("--neuron is no option of the view " + o.view);
     if (!o.where.empty() && !spec.filters) throw UsageError("--where is no option of the view " + o.view);
+    if (o.texts.given() && !spec.needs.texts) throw UsageError("--texts: the view " + o.view + " is of one text");
+}
+
+/// The text that is drawn, and those pooled with it: --text and the lines of --texts, or these lines alone.
+struct Texts {
+    figure::TracePtr trace;
+    std::shared_ptr<const figure::TextPool> pool;
+};
+
+Texts run_texts(const Options& o, const Console& console) {
+    if (!o.texts.given()) return {open_or_run(o.model, o.text, o.compute, {}, console), nullptr};
+    const std::vector<TextList::Line> lines = o.texts.lines();
+    auto pool = std::make_shared<figure::TextPool>();
+    pool->file = o.texts.path;
+    pool->own_text = o.text.given();
+    const Loaded loaded =
+        pool->own_text ? load_for_run(o.model, o.text, o.compute, console) : load_model(o.model, o.compute, console);
+    Texts texts;
+    if (pool->own_text) texts.trace = run_loaded(loaded, {}, console);
+    pool->traces =
+        trace::run_texts(loaded.model, loaded.tokenizer, lines, o.texts.path, loaded.cancel, console.progress());
+    console.clear_progress();
+    if (!pool->own_text) {
+        texts.trace = pool->traces.front();
+        pool->traces.erase(pool->traces.begin());
+    }
+    texts.pool = std::move(pool);
+    return texts;
 }
 
 int render(const Options& o, const Console& console) {
@@ -246,8 +282,9 @@ int render(const Options& o, const Console& console) {
     if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
     io::check_writable(o.out);
     const Offscreen offscreen;
-    const auto trace = open_or_run(o.model, o.text, o.compute, {}, console);
+    const auto [trace, pool] = run_texts(o, console);
     Request request = request_of(o, *trace);
+    request.pool = pool;
     request.output.style.filter = filter_of(o.where, *trace, console);
     const auto figure = figure::make_figure(trace, request, interruptible());
     const std::string format = std::filesystem::path(o.out).extension().string().substr(1);
@@ -263,6 +300,8 @@ Action define_render(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->text.add(definition);
+    options->texts.add_beside(definition, options->text,
+                              "pooled texts, one a line: focus, focus-4 to -10, head-scatter, clark-kinds, clark-entropy");
     CLI::Option* out =
         definition.app->add_option("--out", options->out, "the file to write: .png, .svg, .pdf, .csv, .npz or .json");
     out->type_name("FILE")->required();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Head and matrix view of a trace: gathers what they draw.
 #include "figure/head_view.h"
+#include "figure/heads_text.h"
 #include "figure/matrix_view.h"
 #include "figure/weight_name.h"
 #include "headlight/base/error.h"
@@ -49,8 +50,27 @@ std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head>
     return head_figure(std::move(data));
 }
 
-std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, const analyze::PatternOptions& options) {
+std::unique_ptr<Figure> aggregate_head_view(TracePtr trace, Layer layer, std::vector<Head> active,
+                                            const std::vector<HeadId>& of, analyze::Aggregate how,
+                                            const analyze::PatternOptions& options, const CancelToken& cancel) {
+    std::sort(active.begin(), active.end());
+    active.erase(std::unique(active.begin(), active.end()), active.end());
+    HeadViewData data;
+    data.layer = layer;
+    data.n_heads = trace->config().n_heads;
+    data.heads = std::move(active);
+    data.axes = analyze::pattern_axes(*trace, options);
+    data.causal = trace->config().causal;
+    data.weight_name = weight_name(options);
+    data.together = aggregate_name(how, of);
+    data.weights.push_back(analyze::aggregate_pattern(*trace, of, how, options, cancel));
+    return head_figure(std::move(data));
+}
+
+std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, const analyze::PatternOptions& options,
+                                    bool sums) {
     MatrixViewData data;
+    data.sums = sums;
     data.heads = std::move(heads);
     data.axes = analyze::pattern_axes(*trace, options);
     data.causal = trace->config().causal;

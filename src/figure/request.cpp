@@ -186,6 +186,14 @@ void check_index(const char* what, std::int64_t index, std::int64_t count) {
     if (index < 0 || index >= count) fail_index(what, index, count);
 }
 
+/// "12 texts, 3456 tokens: Once upon a time"
+std::string pooled_text(const trace::Trace& trace, const TextPool& pool) {
+    std::int64_t tokens = trace.tokens();
+    for (const TracePtr& each : pool.traces) tokens += each->tokens();
+    return std::to_string(pool.traces.size() + 1) + " texts, " + std::to_string(tokens) +
+           " tokens, the first: " + trace.text_a();
+}
+
 }  // namespace
 
 void check(const trace::Trace& trace, const ViewState& state) {
@@ -213,10 +221,18 @@ void check(const trace::Trace& trace, const ViewState& state) {
                                .hint = "Give the second one"});
     if (state.heads.empty() && (spec.needs.heads || spec.needs.focus))
         throw Error(ErrorFacts{.problem = "no head was chosen", .item = state.view});
+    if (state.pool && !spec.needs.texts)
+        throw Error(ErrorFacts{.problem = "this view is of one text", .item = state.view, .hint = "Leave the others out"});
     check_values(spec, state.values);
     if (spec.missing)
         if (const std::string why = spec.missing(trace); !why.empty())
             throw Error(ErrorFacts{.problem = why, .file = trace.model()->folder().string(), .item = state.view});
+}
+
+std::vector<TracePtr> pooled_traces(const TracePtr& trace, const ViewState& state) {
+    std::vector<TracePtr> traces{trace};
+    if (state.pool) traces.insert(traces.end(), state.pool->traces.begin(), state.pool->traces.end());
+    return traces;
 }
 
 std::unique_ptr<Figure> make_figure(TracePtr trace, const ViewState& state, const CancelToken& cancel) {
@@ -238,6 +254,7 @@ Selection selection_of(const ViewState& request) {
 Options options_of(const Request& request) {
     Options out;
     put_what(out, request);
+    if (request.pool) out.emplace_back("texts", request.pool->file);
     put_pattern(out, request.pattern);
     put_looks(out, request.output);
     put_filter(out, request);
@@ -248,7 +265,7 @@ Options options_of(const Request& request) {
 std::string command_of(const trace::Trace& trace, const Request& request, const std::string& format) {
     std::string line = "headlight render " + shell_word(model_reference(trace.model()->folder()));
     const bool runs = model::has_weights(*trace.model());  // else the file says what was read
-    if (runs) line += " --text " + shell_word(trace.text_a());
+    if (runs && (!request.pool || request.pool->own_text)) line += " --text " + shell_word(trace.text_a());
     if (runs && !trace.text_b().empty()) line += " --pair " + shell_word(trace.text_b());
     if (runs && trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
     for (const auto& [name, value] : options_of(request))
@@ -261,6 +278,7 @@ Provenance provenance_of(const trace::Trace& trace, const Request& request, cons
     provenance.model = trace.config().name;
     provenance.model_hash = trace.model()->hash();
     provenance.text = trace.text_a();
+    if (request.pool) provenance.text = pooled_text(trace, *request.pool);
     provenance.pair = trace.text_b();
     provenance.dtype = trace.info().dtype;
     provenance.version = version();

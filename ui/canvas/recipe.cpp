@@ -21,9 +21,10 @@ void fit(figure::ViewState& state, const trace::Trace& trace) {
 
 }  // namespace
 
-Recipe recipe_for(figure::TracePtr trace, const View& view, const figure::Selection& s, const ViewOptions& options) {
+Recipe recipe_for(const Document& document, const View& view, const figure::Selection& s) {
+    const ViewOptions& options = document.options();
     const figure::ViewSpec& spec = figure::view_spec(view);
-    Recipe r{.trace = std::move(trace), .state = {}};
+    Recipe r{.trace = document.trace(), .state = {}};
     figure::ViewState& state = r.state;
     state.view = view;
     if (spec.needs.layer) state.layer = s.layer;
@@ -42,6 +43,11 @@ Recipe recipe_for(figure::TracePtr trace, const View& view, const figure::Select
     if (spec.needs.pattern) state.pattern = options.pattern;
     if (view == "model") state.detail = options.detail;
     if (const auto found = options.values.find(view); found != options.values.end()) state.values = figure::tidy(spec, found->second);
+    if (spec.needs.texts) state.pool = document.pool();
+    if (spec.last_layer) {
+        if (figure::text_value(state, "up-to") == "last") state.layer = Layer(r.trace->config().n_layers - 1);
+        state.values.erase("up-to");  // the layer says it
+    }
     fit(state, *r.trace);
     return r;
 }

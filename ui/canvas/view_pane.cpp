@@ -22,7 +22,7 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         using Change = Document::Change;
         if (change == Change::options || change == Change::trace || change == Change::filter) restyle();
-        if (change == Document::Change::trace || change == Document::Change::options) refresh();
+        if (change == Change::trace || change == Change::options || change == Change::pool) refresh();
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (document_.adapting()) return;
@@ -43,6 +43,7 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     });
     connect(canvas_, &FigureCanvas::clicked, this, &ViewPane::click);
     connect(canvas_, &FigureCanvas::double_clicked, this, &ViewPane::double_click);
+    connect(canvas_, &FigureCanvas::brushed, &document_, &Document::choose_heads);
     set_view("head");
     restyle();
 }
@@ -101,7 +102,7 @@ void ViewPane::make_figure() {
         const bool empty = document_.model().model && document_.prompt().text.isEmpty();  // else a run is on its way
         return clear(empty ? tr("Nothing to look at yet") : QString(), empty ? tr("Type a sentence above.") : QString());
     }
-    Recipe recipe = recipe_for(document_.trace(), view_, document_.selection().get(), document_.options());
+    Recipe recipe = recipe_for(document_, view_, document_.selection().get());
     if (const QString why = missing(recipe); !why.isEmpty()) return clear(tr("%1: not for this model").arg(view_title(view_)), why);
     if (shown_ == recipe) {
         if (awaited_) jobs_.cancel(lane_), awaited_.reset();

@@ -4,7 +4,13 @@
 #include "headlight/model/locate.h"
 #include "headlight/model/outline.h"
 #include "headlight/trace/saved.h"
+#include "headlight/trace/texts.h"
 #include "ui/document/alignment.h"
+#include "ui/document/head_list.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
 
 namespace headlight::ui {
 
@@ -72,6 +78,9 @@ Document::Document(Jobs& jobs, QString device, QObject* parent)
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane) {
         if (lane == Jobs::Lane::model) opening_ = false;
     });
+    connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
+        if (lane == Jobs::Lane::texts && std::exchange(pooling_, false)) forget_pool();  // failed, or stopped by hand
+    });
 }
 
 void Document::open_model(const QString& reference) {
@@ -90,6 +99,73 @@ void Document::accept_model(OpenModel opened) {
     model_ = std::move(opened);
     Q_EMIT changed(Change::model);
     run();
+    run_pool();
+}
+
+/// Runs the texts of the pool's file; without one, away with them.
+void Document::run_pool() {
+    pooling_ = false;
+    jobs_.cancel(Jobs::Lane::texts);
+    set_pool(nullptr);
+    if (options_.pool_file.isEmpty() || !model_.model) return;
+    const std::filesystem::path file = options_.pool_file.toStdString();
+    pooling_ = true;
+    jobs_.start(Jobs::Lane::texts, tr("Running the pooled texts"),
+                [this, file, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                    check_files(opened);
+                    auto pool = std::make_shared<figure::TextPool>();
+                    pool->file = file.string();
+                    pool->traces = trace::run_texts(opened.model, opened.tokenizer, io::read_text_lines(file), file, cancel, progress);
+                    return [this, pool] {
+                        pooling_ = false;
+                        set_pool(pool);
+                    };
+                });
+}
+
+void Document::set_pool(std::shared_ptr<const figure::TextPool> pool) {
+    if (pool == pool_) return;
+    pool_ = std::move(pool);
+    Q_EMIT changed(Change::pool);
+}
+
+/// A file that could not be read or run is no longer said to be pooled.
+void Document::forget_pool() {
+    if (options_.pool_file.isEmpty()) return;
+    ViewOptions options = options_;
+    options.pool_file.clear();
+    set_options(options);
+}
+
+void Document::choose_heads(std::vector<HeadId> heads, bool add) {
+    if (!trace_) return;
+    const std::int64_t layers = selection_.layers(), each = selection_.heads();
+    if (add && finder_.filter())
+        for (std::int64_t l = 0; l < layers; ++l)
+            for (std::int64_t h = 0; h < each; ++h)
+                if (finder_.matches({Layer(l), Head(h)})) heads.push_back({Layer(l), Head(h)});
+    std::sort(heads.begin(), heads.end());
+    heads.erase(std::unique(heads.begin(), heads.end()), heads.end());
+    ViewOptions options = options_;
+    if (!heads.empty())
+        options.finder = head_list(heads, each);
+    else if (!add && is_head_list(options.finder))
+        options.finder.clear();
+    if (!heads.empty()) {
+        std::map<Layer, std::vector<Head>> of_layer;
+        for (const HeadId id : heads) of_layer[id.layer].push_back(id.head);
+        figure::Selection next = without_hover(selection_.get());
+        if (!of_layer.contains(next.layer))
+            next.layer = std::max_element(of_layer.begin(), of_layer.end(), [](const auto& a, const auto& b) {
+                             return a.second.size() < b.second.size();
+                         })->first;
+        next.heads = of_layer[next.layer];
+        // One step for undo: the options that follow are announced with it.
+        adapting_ = options.finder != options_.finder;
+        selection_.set(next);
+        adapting_ = false;
+    }
+    set_options(options);
 }
 
 void Document::set_prompt(const PromptText& prompt) {
@@ -106,7 +182,9 @@ void Document::set_prompt(const PromptText& prompt) {
 
 void Document::set_options(const ViewOptions& options) {
     if (options == options_) return;
+    const bool other_pool = options.pool_file != options_.pool_file;
     options_ = options;
+    if (other_pool) run_pool();
     finder_.look(options_.finder, trace_, head_table_);
     set_modified(true);
     look_at_predictions();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/head_table.h"
+#include "headlight/figure/request.h"
 #include "headlight/trace/trace.h"
 #include "ui/document/head_finder.h"
 #include "ui/document/selection_model.h"
@@ -29,8 +30,9 @@ struct OpenModel {
 class Document : public QObject {
     Q_OBJECT
 public:
-    /// filter: what the finder found came later than the options or the trace that it belongs to.
-    enum class Change { model, prompt, trace, options, views, file, filter };
+    /// filter: what the finder found came later than the options or the trace that it belongs to; pool: the texts that
+    /// are pooled came or went.
+    enum class Change { model, prompt, trace, options, views, file, filter, pool };
     Q_ENUM(Change)
 
     Document(Jobs&, QString device, QObject* parent = nullptr);
@@ -47,6 +49,8 @@ public:
     const HeadFinder& finder() const { return finder_; }
     /// Under the token strip.
     const TokenPredictions& predictions() const { return predictions_; }
+    /// The texts of the options' pool file, run through the model; null: none, or still on their way.
+    const std::shared_ptr<const figure::TextPool>& pool() const { return pool_; }
     /// The trace belongs to the prompt as it stands now.
     bool up_to_date() const { return trace_ && shown_prompt_ == prompt_; }
     bool opening() const { return opening_; }
@@ -57,6 +61,10 @@ public:
     void set_prompt(const PromptText&);
     void set_options(const ViewOptions&);
     void set_views(const OpenViews&);
+    /// These heads and no others, of any layers: the finder lists them, every other head is painted faintly, and those of
+    /// the shown layer (else of the layer with most of them) are active. `add`: beside the heads that the filter leaves.
+    /// None: away with such a list.
+    void choose_heads(std::vector<HeadId>, bool add);
     void run_now();
     void stop();
 
@@ -81,6 +89,9 @@ private:
     void accept_trace(std::shared_ptr<const trace::Trace>, std::shared_ptr<const analyze::HeadTable>, const PromptText&);
     void carry_selection();
     void look_at_predictions();
+    void run_pool();
+    void forget_pool();
+    void set_pool(std::shared_ptr<const figure::TextPool>);
     int pause_ms() const;
 
     Jobs& jobs_;
@@ -94,11 +105,12 @@ private:
     std::shared_ptr<const analyze::HeadTable> head_table_;
     HeadFinder finder_;
     TokenPredictions predictions_;
+    std::shared_ptr<const figure::TextPool> pool_;
     std::optional<figure::Selection> pending_selection_;
     std::vector<std::string> selected_tokens_;  ///< of the last trace: what the pins stand on
     QTimer pause_;
     QString file_;
-    bool opening_ = false, adapting_ = false, modified_ = false;
+    bool opening_ = false, adapting_ = false, modified_ = false, pooling_ = false;
 };
 
 /// The sentence a first start shows.

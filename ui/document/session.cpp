@@ -137,7 +137,8 @@ json options_json(const ViewOptions& o) {
             {"weighting", weightings.name(o.pattern.weighting)}, {"hide_first", o.pattern.hide_first},
             {"hide_special", o.pattern.hide_special}, {"renormalise", o.pattern.renormalise},
             {"merge_words", o.pattern.merge_words}, {"view_options", o.values}, {"palette", palettes.name(o.palette)}, {"ramp", ramps.name(o.ramp)},
-            {"predictions", o.predictions}, {"measure", o.measure}, {"finder", o.finder.toStdString()}, {"filters", filters_json(o.filters)}};
+            {"predictions", o.predictions}, {"measure", o.measure}, {"finder", o.finder.toStdString()},
+            {"pool", o.pool_file.toStdString()}, {"filters", filters_json(o.filters)}};
 }
 
 void read_options(const json& j, ViewOptions& o, const std::filesystem::path& file) {
@@ -172,6 +173,9 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
     std::string finder = o.finder.toStdString();
     read(j, "finder", finder);
     o.finder = QString::fromStdString(finder);
+    std::string pool;
+    read(j, "pool", pool);
+    o.pool_file = QString::fromStdString(pool);
     if (j.contains("filters")) o.filters = filters_of(j.at("filters"), file);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/tool_row.h"
 
+#include "ui/document/examples.h"
 #include "ui/style/appearance.h"
 
 #include <QDoubleSpinBox>
@@ -94,6 +95,9 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     drawing_ = menu_button(tr("What is drawn"));
     transfer_ = menu_button(tr("How weights are drawn"));
     filter_ = menu_button(tr("Sentence pairs"));
+    pool_ = menu_button(tr("Which texts"));
+    examples_ = menu_button(tr("Sentences to start with"));
+    examples_->setText(tr("examples"));
     sinks_ = new RingToggle(tr("hide sinks"), tr("Leave out the first token's column; rows add up to 1 again"));
     special_ = new RingToggle(tr("hide special"), tr("Leave out special tokens; rows add up to 1 again"));
     words_ = new RingToggle(tr("words"), tr("Sub-words as one word: columns added, rows averaged (Clark 2019)"));
@@ -112,7 +116,8 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     tools->setContentsMargins(0, 0, 0, 0);
     tools->setSpacing(6);
     make_slider();
-    for (QWidget* tool : std::initializer_list<QWidget*>{drawing_, slider_name_, slider_, slider_value_, transfer_, filter_, sinks_, special_, words_})
+    for (QWidget* tool : std::initializer_list<QWidget*>{drawing_, pool_, examples_, slider_name_, slider_, slider_value_, transfer_,
+                                                         filter_, sinks_, special_, words_})
         tools->addWidget(tool);
     tools->addStretch();
     lines->addWidget(tools_);
@@ -201,6 +206,15 @@ void ToolRow::build_menus() {
         connect(filters->addAction(filter_name(f)), &QAction::triggered, this, [this, f] { edit([f](ViewOptions& o) { o.pattern.filter = f; }); });
     }
     filter_->setMenu(filters);
+    auto* pool = new QMenu(pool_);
+    connect(pool->addAction(tr("Pool texts …")), &QAction::triggered, this, &ToolRow::pool_asked);
+    connect(pool->addAction(tr("This text alone")), &QAction::triggered, this, [this] { edit([](ViewOptions& o) { o.pool_file.clear(); }); });
+    pool->setToolTip(tr("A text file with one text a line, taken together with the text above"));
+    pool_->setMenu(pool);
+    auto* examples = new QMenu(examples_);
+    for (int i = 0; i < int(example_sentences().size()); ++i)
+        connect(examples->addAction(example_sentences()[i]), &QAction::triggered, this, [this, i] { Q_EMIT example_asked(i); });
+    examples_->setMenu(examples);
     auto* more = new QMenu(more_);
     // A group of many views is a menu of its own, so that the whole fits a laptop's screen.
     constexpr std::ptrdiff_t most_in_line = 4;
@@ -334,10 +348,16 @@ QString ToolRow::options_text() const {
     for (const ViewOption& option : spec.options) {
         if (option.kind != ViewOption::Kind::choice) continue;
         const std::string value = value_of(option);
+        if (option.name == "aggregate" && value == option.initial) continue;  // heads by themselves go without saying
         for (const auto& [word, title] : option.choices)
             if (word == value) return shown(title).toLower();
     }
     return spec.needs.pattern ? tr("attention") : tr("options");
+}
+
+QString ToolRow::pool_text() const {
+    if (const auto& pool = document_.pool()) return tr("this text and %1 more").arg(pool->traces.size());
+    return document_.options().pool_file.isEmpty() ? tr("this text") : tr("running texts …");
 }
 
 void ToolRow::set_view(const View& view) {
@@ -354,7 +374,10 @@ void ToolRow::show_document() {
     more_->setVisible(!more_->menu()->isEmpty());
     drawing_->setText(options_text());
     drawing_->setVisible(spec.needs.pattern || !spec.options.empty());
-    tools_->setVisible(spec.needs.pattern || !spec.options.empty());
+    tools_->setVisible(spec.needs.pattern || spec.needs.texts || !spec.options.empty());
+    pool_->setVisible(spec.needs.texts);
+    pool_->setText(pool_text());
+    examples_->setVisible(spec.group == "Focus");
     QString transfer = curve_name(o.transfer);
     if (o.transfer.threshold > 0) transfer += QStringLiteral(" ≥ %1").arg(o.transfer.threshold, 0, 'g', 2);
     if (o.transfer.keep_mass < 1) transfer += QStringLiteral(" %1 %").arg(std::lround(o.transfer.keep_mass * 100));

@@ -5,6 +5,7 @@
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/model_chooser.h"
 #include "ui/dialogs/tour.h"
+#include "ui/document/examples.h"
 #include "ui/style/appearance.h"
 #include "ui/window/command_palette.h"
 #include "ui/window/main_window.h"
@@ -58,6 +59,9 @@ void MainWindow::make_file_actions() {
     add(QStringLiteral("open-folder"), tr("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
     add(QStringLiteral("open-name"), tr("Open model by name …"), {}, [this] { open_by_name(); });
     add(QStringLiteral("open-session"), tr("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O), [this] { open_session_dialog(); });
+    add(QStringLiteral("pool-texts"), tr("Pool texts …"), {}, [this] { pool_texts(); });
+    for (int i = 0; i < int(example_sentences().size()); ++i)
+        add(QStringLiteral("example-%1").arg(i), tr("Example: %1").arg(example_sentences()[i]), {}, [this, i] { show_example(i); });
     add(QStringLiteral("save"), tr("Save session"), QKeySequence::Save, [this] { save(false); });
     add(QStringLiteral("save-as"), tr("Save session as …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), [this] { save(true); });
     add(QStringLiteral("export"), tr("Export figure …"), QKeySequence(Qt::CTRL | Qt::Key_E), [this] { export_figure(); });
@@ -238,7 +242,10 @@ void MainWindow::fill_more_menu() {
         if (QFileInfo::exists(file)) recent->addAction(QFileInfo(file).completeBaseName(), this, [this, file] { open(file); });
     }
     recent->setEnabled(!recent->isEmpty());
-    put(menu, {"save", "save-as", "", "export", "copy-image", "copy-command", "", "undo", "redo", "", "palette"});
+    QMenu* examples = menu->addMenu(tr("Example sentences"));
+    for (int i = 0; i < int(example_sentences().size()); ++i)
+        connect(examples->addAction(example_sentences()[i]), &QAction::triggered, action(QStringLiteral("example-%1").arg(i)), &QAction::trigger);
+    put(menu, {"pool-texts", "save", "save-as", "", "export", "copy-image", "copy-command", "", "undo", "redo", "", "palette"});
     QMenu* view = menu->addMenu(tr("View"));
     const auto put_view = [this](QMenu* into, const figure::ViewSpec& spec) { into->addAction(action(QStringLiteral("view-") + QString::fromStdString(spec.id))); };
     std::map<std::string, QMenu*> groups;
@@ -284,6 +291,23 @@ void MainWindow::open_by_name() {
 void MainWindow::open_session_dialog() {
     const QString file = QFileDialog::getOpenFileName(this, tr("Open session"), QFileInfo(document_->file()).path(), tr("Headlight sessions (*.headlight)"));
     if (!file.isEmpty()) open(file);
+}
+
+void MainWindow::pool_texts() {
+    const QString start = QSettings().value(QStringLiteral("recent/texts")).toString();
+    const QString file = QFileDialog::getOpenFileName(this, tr("Pool texts: one text a line"), start, tr("Text files (*.txt);;All files (*)"));
+    if (file.isEmpty()) return;
+    QSettings().setValue(QStringLiteral("recent/texts"), QFileInfo(file).path());
+    ViewOptions options = document_->options();
+    options.pool_file = file;
+    document_->set_options(options);
+}
+
+void MainWindow::show_example(int index) {
+    PromptText prompt = document_->prompt();
+    prompt.text = example_sentences().value(index);
+    document_->set_prompt(prompt);
+    document_->run_now();
 }
 
 void MainWindow::save(bool ask) {

@@ -84,6 +84,8 @@ private:
     void open_folder();
     void open_session_dialog();
     void choose_model();
+    void pool_texts();
+    void show_example(int index);
     void open_by_name();
     void save(bool ask);
     bool may_close();

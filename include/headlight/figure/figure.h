@@ -113,6 +113,10 @@ public:
     /// Where a position's row is, in figure units; empty: it has none. For views that scroll, to bring pins into sight.
     virtual std::optional<QRectF> row_of_query(Position) const { return std::nullopt; }
     virtual std::optional<QRectF> row_of_key(Position) const { return std::nullopt; }
+    /// Where a rectangle can be drawn around marks: the plot under a point. Empty: dragging there pans.
+    virtual std::optional<QRectF> brush_area(QPointF) const { return std::nullopt; }
+    /// Heads with a mark inside a rectangle (figure units), sorted.
+    virtual std::vector<HeadId> heads_in(const QRectF&) const { return {}; }
     /// True: canvas zooms and pans (maps); false: it only scrolls (head and neuron view).
     virtual bool zoomable() const { return false; }
     /// Largest useful zoom (one cell about 80 px).

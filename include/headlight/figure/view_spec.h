@@ -41,6 +41,7 @@ struct ViewNeeds {
     bool key = false;      ///< the pinned key
     bool neuron = false;   ///< the followed neuron
     bool pattern = false;  ///< PatternOptions and the transfer function
+    bool texts = false;    ///< the texts that are pooled
     bool operator==(const ViewNeeds&) const = default;
 };
 
@@ -52,6 +53,8 @@ struct ViewSpec {
     bool tab = false;   ///< has a tab of its own
     ViewNeeds needs;
     bool all_heads = false;  ///< drawn of all heads of the layer unless heads are named
+    /// What happens up to a layer: the last one, unless it is named or the option "up-to" says "chosen".
+    bool last_layer = false;
     std::vector<ViewOption> options{};
     /// May be slow: the window calls it in a job. Beside it the window needs to know whether it is quick.
     std::function<std::unique_ptr<Figure>(TracePtr, const ViewState&, const CancelToken&)> make;
