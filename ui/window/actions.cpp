@@ -4,6 +4,7 @@
 #include "ui/dialogs/about.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/model_chooser.h"
+#include "ui/dialogs/tensor_list.h"
 #include "ui/dialogs/tour.h"
 #include "ui/document/examples.h"
 #include "ui/style/appearance.h"
@@ -56,6 +57,9 @@ void MainWindow::make_actions() {
 
 void MainWindow::make_file_actions() {
     add(QStringLiteral("open-model"), tr("Open model …"), {}, [this] { choose_model(); });
+    add(QStringLiteral("tensors"), tr("Tensors of the model"), {}, [this] {
+        if (document_->model().model) show_tensors(this, document_->model().model);
+    });
     add(QStringLiteral("open-folder"), tr("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
     add(QStringLiteral("open-name"), tr("Open model by name …"), {}, [this] { open_by_name(); });
     add(QStringLiteral("open-session"), tr("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O), [this] { open_session_dialog(); });
@@ -258,7 +262,8 @@ void MainWindow::fill_more_menu() {
         if (!group) group = view->addMenu(QString::fromStdString(spec.group));
         put_view(group, spec);
     }
-    put(view, {"", "split", "heads-panel", "inspector", "predictions", "", "zoom-in", "zoom-out", "zoom-fit", "", "transfer", "hide-sinks", "hide-special", "words"});
+    put(view, {"", "tensors", "", "split", "heads-panel", "inspector", "predictions", "", "zoom-in", "zoom-out", "zoom-fit", "",
+               "transfer", "hide-sinks", "hide-special", "words"});
     put(menu->addMenu(tr("Colours")), {"appearance-system", "appearance-light", "appearance-dark", "", "heads-category10", "heads-okabe-ito", "",
                                        "ramp-ink", "ramp-viridis", "ramp-cividis", "ramp-magma"});
     put(menu->addMenu(tr("Help")), {"tour", "what", "keys", "about"});
