@@ -7,6 +7,8 @@
 #include "model/internals.h"
 #include "model/kv_cache.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
