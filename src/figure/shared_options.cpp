@@ -22,8 +22,9 @@ ViewOption aggregate_option() {
     return {.name = "aggregate",
             .kind = Kind::choice,
             .title = "Heads together",
-            .help = "head, matrix: several heads as one; model: a column more with a layer's heads as one, a row more "
-                    "with the layers as one",
+            .help =
+                "head, matrix: several heads as one; model: a column more with a layer's heads as one, a row more "
+                "with the layers as one",
             .initial = "none",
             .choices = {{"none", "Each head"}, {"mean", "Mean of the heads"}, {"max", "Maximum of the heads"}}};
 }

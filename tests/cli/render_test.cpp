@@ -117,7 +117,7 @@ TEST(Render, TextsOfAFileArePooledAndTheCommandInTheFileMakesItAgain) {
         if (own) arguments.insert(arguments.end(), {"--text", kText});
         ASSERT_EQ(headlight(arguments).code, 0);
         const json provenance = json::parse(test::slurp(folder / "pool.json"))["provenance"];
-        EXPECT_THAT(provenance["text"], StartsWith(own ? "3 texts, " : "2 texts, "));
+        EXPECT_THAT(provenance["text"].get<std::string>(), StartsWith(own ? "3 texts, " : "2 texts, "));
         const std::string command = provenance["command"];
         EXPECT_EQ(command.find("--text '") != std::string::npos, own) << command;
         const std::string shell = "cd '" + folder.path().string() + "' && headlight() { '" + HEADLIGHT_PROGRAM +

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 namespace headlight::figure {
 namespace {
@@ -46,7 +47,7 @@ protected:
 
 TEST_F(Together, HeadAndMatrixViewDrawTheMeanAndTheMaximumOfChosenHeads) {
     const std::vector<HeadId> heads{{Layer(2), Head(1)}, {Layer(2), Head(5)}, {Layer(4), Head(1)}, {Layer(4), Head(5)}};
-    for (const auto& [word, how] : {std::pair{"mean", Aggregate::mean}, {"max", Aggregate::max}}) {
+    for (const auto& [word, how] : {std::pair{"mean", Aggregate::mean}, std::pair{"max", Aggregate::max}}) {
         const analyze::Matrix expected = analyze::aggregate_pattern(*trace_, heads, how);
         for (const char* view : {"head", "matrix"}) {
             const auto figure = make_figure(trace_, state(view, {{"aggregate", word}, {"layers", "2,4"}}));
@@ -123,8 +124,12 @@ TEST_F(Together, TheModelViewGetsAColumnAndARowMore) {
     for (double y = 0; y < size.height(); y += 5)
         for (double x = 0; x < size.width(); x += 5) {
             const Hit hit = figure->hit_test({x, y}, style, {});
-            if (hit.head) EXPECT_LT(hit.head->head.value, heads);
-            if (hit.tip.startsWith(QStringLiteral("mean of "))) ++together, EXPECT_FALSE(hit.head);
+            if (hit.head) {
+                EXPECT_LT(hit.head->head.value, heads);
+            }
+            if (!hit.tip.startsWith(QStringLiteral("mean of "))) continue;
+            ++together;
+            EXPECT_FALSE(hit.head);
         }
     EXPECT_GT(together, 0U);
     const Table table = figure->table();
@@ -163,14 +168,16 @@ TEST_F(Together, PooledTextsReachFiguresCaptionsAndTheCommand) {
     EXPECT_THAT(data_of(*shares).subtitle.toStdString(), HasSubstr(std::to_string(queries) + " queries of 3 texts"));
     EXPECT_THAT(command_of(*trace_, request, "svg"), HasSubstr("--text 'The old"));
     EXPECT_THAT(command_of(*trace_, request, "svg"), HasSubstr("--texts texts.txt"));
-    EXPECT_THAT(provenance_of(*trace_, request, "svg").text, HasSubstr("3 texts, " + std::to_string(queries + 3) + " tokens"));
+    EXPECT_THAT(provenance_of(*trace_, request, "svg").text,
+                HasSubstr("3 texts, " + std::to_string(queries + 3) + " tokens"));
     auto lines_alone = std::make_shared<TextPool>(*pool);
     lines_alone->own_text = false;
     request.pool = lines_alone;
     EXPECT_THAT(command_of(*trace_, request, "svg"), Not(HasSubstr("--text 'The old")));
     for (const char* view : {"clark-kinds", "clark-entropy", "head-scatter"}) {
         request.view = view;
-        EXPECT_THAT(data_of(*make_figure(trace_, request)).subtitle.toStdString(), HasSubstr("means over 3 texts")) << view;
+        EXPECT_THAT(data_of(*make_figure(trace_, request)).subtitle.toStdString(), HasSubstr("means over 3 texts"))
+            << view;
     }
     // The measure of the pool is the mean of the texts'.
     request.view = "head-scatter";

@@ -4,6 +4,7 @@
 #include "headlight/model/locate.h"
 #include "ui/style/appearance.h"
 
+#include <QAction>
 #include <QCloseEvent>
 #include <QDragEnterEvent>
 #include <QFileInfo>
