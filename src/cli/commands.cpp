@@ -14,7 +14,7 @@ constexpr Command kWindow{
 constexpr Command kCommands[] = {
     {"open",
      "Open the window with a model, a saved trace, attention computed elsewhere, or nothing.",
-     {"headlight open novella-7m", "headlight open t.safetensors", "headlight open attention.npz"},
+     {"headlight open novella-7m", "headlight open attention.npz"},
      define_window},
     {"info",
      "Configuration, parameter counts by part, tensors and files of a model.",
