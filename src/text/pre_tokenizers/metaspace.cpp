@@ -55,7 +55,8 @@ private:
                 rewrite.replace(p.begin, p.begin, replacement_, s.at(p.begin));
                 grown += longer;
             }
-            for (std::size_t at = s.text.find(' ', p.begin); at < p.end; at = s.text.find(' ', at + 1)) {
+            for (std::size_t at = p.begin; at < p.end; ++at) {
+                if (s.text[at] != ' ') continue;
                 rewrite.replace(at, at + 1, replacement_, s.at(at));
                 grown += longer - 1;
             }
