@@ -375,7 +375,7 @@ def stages():
             add(f"metaspace {scheme} {split}", pre={"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": split},
                 sweep=scheme == "always" and split)
     add("metaspace of old", pre={"type": "Metaspace", "replacement": "_", "add_prefix_space": True})
-    add("metaspace behind others", {"type": "Strip", "strip_left": True, "strip_right": False},
+    add("metaspace behind others",
         pre=[{"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": True}],
         added=[token(0, "<mask>", lstrip=True)])
     add("char delimiter", pre={"type": "CharDelimiterSplit", "delimiter": "e"})

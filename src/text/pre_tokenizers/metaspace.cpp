@@ -41,6 +41,7 @@ private:
     bool prepends(const Section& s, Span p) const {
         const std::string_view text = std::string_view(s.text).substr(p.begin, p.size());
         if (text.empty() || text.front() == ' ' || text.starts_with(replacement_)) return false;
+        // Where a normalizer stripped the beginning and another stage cut after that, the reference prepends nothing.
         return always_ || (first_ && (p.begin == 0 ? s.origin : s.at(p.begin).begin) == 0);
     }
 
