@@ -165,10 +165,13 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_json_file(const std::filesystem
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& model) {
     std::error_code ignored;
-    const std::filesystem::path folder = std::filesystem::is_regular_file(model, ignored) ? model.parent_path() : model;
+    const bool is_file = std::filesystem::is_regular_file(model, ignored);
+    const std::filesystem::path folder = is_file ? model.parent_path() : model;
+    // A GGUF file that was named speaks for itself, whatever lies beside it.
+    auto gguf = is_file ? io::gguf_file_of(model) : std::nullopt;
     const auto json_path = folder / "tokenizer.json";
-    if (std::filesystem::exists(json_path, ignored)) return from_json_file(json_path);
-    const auto gguf = io::gguf_file_of(folder);
+    if (!gguf && std::filesystem::exists(json_path, ignored)) return from_json_file(json_path);
+    if (!is_file) gguf = io::gguf_file_of(folder);
     std::string file = gguf ? gguf->string() : "";
     const nlohmann::json json = gguf ? json_from_gguf(*gguf) : json_from_vocab_files(folder, file);
     std::shared_ptr<Tokenizer> t(new Tokenizer);
