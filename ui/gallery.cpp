@@ -63,7 +63,7 @@ Picture write_view(MainWindow& window, const std::filesystem::path& folder, cons
     figure::ExportOptions output;
     output.style = style_for(Appearance::instance().theme(), window.document());
     const auto selection = without_hover(window.document().selection().get());
-    const Recipe recipe = recipe_for(window.document().trace(), view, selection, window.document().options());
+    const Recipe recipe = recipe_for(window.document(), view, selection);
     const auto request = request_for(recipe, selection, output);
     const auto figure = figure::make_figure(recipe.trace, recipe.state);
     const std::string name = view + "-" + theme + ".png";

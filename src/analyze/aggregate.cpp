@@ -2,6 +2,7 @@
 #include "headlight/analyze/aggregate.h"
 
 #include "analyze/head_reader.h"
+#include "analyze/pooling.h"
 #include "headlight/base/error.h"
 
 #include <set>
@@ -29,6 +30,16 @@ Matrix aggregate_pattern(const trace::Trace& trace, const std::vector<HeadId>& h
     }
     if (how == Aggregate::mean) result /= static_cast<float>(once.size());
     return result;
+}
+
+PooledMap pooled_aggregate(const trace::Trace& trace, const std::vector<HeadId>& heads, Aggregate how,
+                           const PatternOptions& options, std::int64_t side, const CancelToken& cancel) {
+    const Matrix whole = aggregate_pattern(trace, heads, how, options, cancel);
+    const MapLayout layout = map_layout(token_facts(trace), options);
+    Pooler pooler(whole.rows(), whole.cols(), side);
+    for (Eigen::Index row = 0; row < whole.rows(); ++row)
+        pooler.add(row, whole.data() + row * whole.cols(), legal_columns(layout, row, trace.config().causal));
+    return pooler.result(heads.front());
 }
 
 }  // namespace headlight::analyze

@@ -10,6 +10,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace headlight::analyze {
@@ -99,34 +100,81 @@ public:
         return at::stack(rows);
     }
 
-    AttentionShares shares(Position p) const { return shares(p, patterns(p.value, 1), p.value); }
-
-    /// With the patterns of a stretch of tokens that begins at `first`.
-    AttentionShares shares(Position p, const at::Tensor& stretch, std::int64_t first) const {
-        const model::ModelConfig& c = trace_.config();
-        const std::int64_t keys = ReadableKeys(trace_, layer_)(p.value), d = c.d_model, heads = c.n_heads;
-        const Sum sum = around_attention(trace_, layer_, p);
-        const at::Tensor whole = sum.whole.contiguous(), stream = sum.stream.contiguous();
-        const double whole_norm = norm_of(whole);
+    AttentionShares shares(Position p) const {
+        const std::int64_t only = p.value;
         AttentionShares out;
-        out.from_heads = Eigen::MatrixXd::Zero(heads, trace_.tokens());
+        shares(&only, 1, patterns(only, 1), only, &out);
+        return out;
+    }
+
+    /// Of up to four tokens at once, so that every written vector is read once for all of them; with the patterns of a
+    /// stretch of tokens that begins at `first`.
+    void shares(const std::int64_t* tokens, std::int64_t count, const at::Tensor& stretch, std::int64_t first,
+                AttentionShares* out) const {
+        const model::ModelConfig& c = trace_.config();
+        const std::int64_t d = c.d_model, heads = c.n_heads;
+        const ReadableKeys readable(trace_, layer_);
+        std::array<at::Tensor, 4> wholes;
+        std::array<double, 4> norms{};
+        std::array<std::int64_t, 4> keys{};
+        std::int64_t most_keys = 0;
+        for (std::int64_t i = 0; i < count; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            const Sum sum = around_attention(trace_, layer_, Position(tokens[i]));
+            wholes[at] = sum.whole.contiguous();
+            norms[at] = norm_of(wholes[at]);
+            keys[at] = readable(tokens[i]);
+            most_keys = std::max(most_keys, keys[at]);
+            out[i].from_heads = Eigen::MatrixXd::Zero(heads, trace_.tokens());
+            out[i].residual = weight_of(wholes[at], norms[at], 1.0F, sum.stream.contiguous().data_ptr<float>());
+        }
         const float* written = written_.data_ptr<float>();
         const float* lengths = lengths_.data_ptr<float>();
         for (std::int64_t h = 0; h < heads; ++h) {
-            const float* a = stretch.data_ptr<float>() + (h * stretch.size(1) + p.value - first) * stretch.size(2);
-            const float inverse = inverse_.data_ptr<float>()[p.value];
-            for (std::int64_t j = 0; j < keys; ++j) {
+            std::array<const float*, 4> rows{};
+            for (std::int64_t i = 0; i < count; ++i)
+                rows[static_cast<std::size_t>(i)] =
+                    stretch.data_ptr<float>() + (h * stretch.size(1) + tokens[i] - first) * stretch.size(2);
+            const auto weight = [&](std::size_t i, std::int64_t j) {
+                return rows[i][j] * inverse_.data_ptr<float>()[tokens[i]];
+            };
+            for (std::int64_t j = 0; j < most_keys; ++j) {
                 // |w| - |w - p| is at most |p|: most keys have next to no weight and need no look at the vectors.
-                const double most = static_cast<double>(a[j] * inverse) * static_cast<double>(lengths[j * heads + h]);
-                out.from_heads(h, j) =
-                    most <= kLeast ? kLeast : weight_of(whole, whole_norm, a[j] * inverse, written + (j * heads + h) * d);
+                const double length = static_cast<double>(lengths[j * heads + h]);
+                std::array<std::size_t, 4> asked{};
+                int n = 0;
+                for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+                    if (j >= keys[i]) continue;
+                    if (static_cast<double>(weight(i, j)) * length <= kLeast)
+                        out[i].from_heads(h, j) = kLeast;
+                    else
+                        asked[static_cast<std::size_t>(n++)] = i;
+                }
+                const float* part = written + (j * heads + h) * d;
+                if (n == 4) {
+                    const float* x[4];
+                    float scale[4];
+                    double distance[4];
+                    for (std::size_t i = 0; i < 4; ++i) {
+                        x[i] = wholes[i].data_ptr<float>();
+                        scale[i] = weight(i, j);
+                    }
+                    model::kernels::distances(x, scale, part, d, distance);
+                    for (std::size_t i = 0; i < 4; ++i)
+                        out[i].from_heads(h, j) = std::max(norms[i] - distance[i], kLeast);
+                    continue;
+                }
+                for (int k = 0; k < n; ++k) {
+                    const std::size_t i = asked[static_cast<std::size_t>(k)];
+                    out[i].from_heads(h, j) = weight_of(wholes[i], norms[i], weight(i, j), part);
+                }
             }
         }
-        out.residual = weight_of(whole, whole_norm, 1.0F, stream.data_ptr<float>());
-        const double total = out.residual + out.from_heads.sum();
-        out.residual /= total;
-        out.from_heads /= total;
-        return out;
+        for (std::int64_t i = 0; i < count; ++i) {
+            const double total = out[i].residual + out[i].from_heads.sum();
+            out[i].residual /= total;
+            out[i].from_heads /= total;
+        }
     }
 
 private:
@@ -175,9 +223,11 @@ private:
             const auto to = std::lower_bound(from, behind_attention.end(), first + kStretch);
             const at::Tensor patterns = values.patterns(first, *(to - 1) - first + 1);
             std::vector<AttentionShares> shares(static_cast<std::size_t>(to - from));
-            at::parallel_for(0, to - from, 1, [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t i = begin; i < end; ++i)
-                    shares[static_cast<std::size_t>(i)] = values.shares(Position(*(from + i)), patterns, first);
+            const std::int64_t count = to - from;
+            at::parallel_for(0, (count + 3) / 4, 1, [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t i = begin * 4; i < std::min(end * 4, count); i += 4)
+                    values.shares(&*(from + i), std::min<std::int64_t>(4, count - i), patterns, first,
+                                  shares.data() + i);
             });
             for (const AttentionShares& share : shares) attention(l, *from++, share, below);
         }
@@ -283,9 +333,15 @@ Eigen::MatrixXd head_contribution_map(const trace::Trace& trace, HeadId id, cons
         cancel.throw_if_cancelled();
         const std::int64_t last = std::min(first + kStretch, trace.tokens());
         const at::Tensor patterns = values.patterns(first, last - first);
-        at::parallel_for(first, last, 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t p = begin; p < end; ++p)
-                map.row(p) = values.shares(Position(p), patterns, first).from_heads.row(id.head.value);
+        at::parallel_for(0, (last - first + 3) / 4, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t p = first + begin * 4; p < std::min(first + end * 4, last); p += 4) {
+                std::array<std::int64_t, 4> tokens{p, p + 1, p + 2, p + 3};
+                std::array<AttentionShares, 4> found;
+                const std::int64_t count = std::min<std::int64_t>(4, last - p);
+                values.shares(tokens.data(), count, patterns, first, found.data());
+                for (std::int64_t i = 0; i < count; ++i)
+                    map.row(p + i) = found[static_cast<std::size_t>(i)].from_heads.row(id.head.value);
+            }
         });
     }
     return map;

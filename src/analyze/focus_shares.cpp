@@ -43,6 +43,7 @@ FocusShares focus_shares(Traces traces, FocusShare share, bool include_first_row
     out.title = kind.title;
     out.definition = kind.definition;
     out.include_first_row = include_first_row;
+    out.texts = static_cast<std::int64_t>(traces.size());
     out.values = Eigen::MatrixXd::Zero(config.n_layers, config.n_heads);
     const bool add_first = config.causal && include_first_row && !std::isnan(kind.first_row);
     for (const auto& trace : traces) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analyze/head_measures.h"
 
+#include "headlight/model/outline.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
 
@@ -83,6 +84,7 @@ HeadUpdates head_updates(const trace::Trace& trace, bool with_first_row) {
     HeadUpdates out;
     for (Eigen::MatrixXd* m : {&out.magnitude, &out.orientation, &out.inner})
         *m = Eigen::MatrixXd::Constant(c.n_layers, c.n_heads, std::nan(""));
+    if (!model::has_weights(*trace.model())) return out;
     const std::int64_t first = c.causal && !with_first_row ? 1 : 0;
     for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {
         if (!trace.has({Hook::z, Layer(layer)}) || !trace.has({Hook::resid_pre, Layer(layer)})) continue;

@@ -100,6 +100,7 @@ MapLayout map_layout(const TokenFacts& facts, const PatternOptions& options) {
 }
 
 double row_scale(const AttentionRow& row, const MapLayout& layout) {
+    if (row.scale > 0) return row.scale;  // lengths stay lengths, whatever is hidden
     if (layout.any_hidden && layout.renormalise) {
         double sum = 0;
         for (const Span& run : layout.visible) sum += sum_of(row, run);

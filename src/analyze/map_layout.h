@@ -45,6 +45,7 @@ struct AttentionRow {
     const float* weights = nullptr;  ///< [token]
     const float* norms = nullptr;    ///< [token], or null: a_ij n_j / sum_j a_ij n_j
     std::int64_t legal = 0;
+    double scale = 0;  ///< what the products are multiplied with instead of the row's sum; 0: by the row
 };
 
 /// What the row's weights (times norms) are multiplied with: 1, or 1 / sum over the keys that count; 0 where these have

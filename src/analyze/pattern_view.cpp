@@ -4,10 +4,12 @@
 #include "analyze/head_reader.h"
 #include "analyze/map_layout.h"
 #include "analyze/pooling.h"
+#include "headlight/analyze/value_mix.h"
 #include "headlight/base/error.h"
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 namespace headlight::analyze {
 namespace {
@@ -38,6 +40,27 @@ std::int64_t find_item(const std::vector<AxisItem>& items, Position position) no
     return past - 1 - items.begin();
 }
 
+/// The longest |f_h(x_j)| of a layer.
+double longest_output(const trace::Trace& trace, Layer layer) {
+    double longest = 0;
+    for (std::int64_t h = 0; h < trace.config().n_heads; ++h)
+        longest = std::max(longest, output_norms(trace, {layer, Head(h)}).max().item<double>());
+    return longest;
+}
+
+std::optional<MixScope> scope_of(Weighting weighting) {
+    switch (weighting) {
+        case Weighting::layer_mix:
+            return MixScope::attention;
+        case Weighting::layer_mix_residual:
+            return MixScope::attention_residual;
+        case Weighting::layer_mix_norm:
+            return MixScope::with_norm;
+        default:
+            return std::nullopt;
+    }
+}
+
 /// Norms that the weighting multiplies with; undefined for plain attention.
 at::Tensor weighting_norms(const trace::Trace& trace, HeadId id, Weighting weighting) {
     switch (weighting) {
@@ -46,9 +69,26 @@ at::Tensor weighting_norms(const trace::Trace& trace, HeadId id, Weighting weigh
         case Weighting::value_norm:
             return value_norms(trace, id);
         case Weighting::output_norm:
+        case Weighting::output_length:
             return output_norms(trace, id);
+        case Weighting::layer_mix:
+        case Weighting::layer_mix_residual:
+        case Weighting::layer_mix_norm:
+            break;  // the rows are lengths already; only their sums are taken out
     }
-    return {};
+    return at::ones({trace.tokens()}, at::kFloat);
+}
+
+/// The numbers that are prepared: the head's pattern, or the map of its layer.
+void for_each_weight_row(const trace::Trace& trace, HeadId id, Weighting weighting, std::int64_t first, std::int64_t count,
+                         const RowFn& fn) {
+    const auto scope = scope_of(weighting);
+    if (!scope) return for_each_pattern_row(trace, id, first, count, fn);
+    const std::int64_t block = row_block(trace);
+    for (std::int64_t row = first; row < first + count; row += block) {
+        const Matrix rows = value_mix_rows(trace, id.layer, *scope, Position(row), std::min(block, first + count - row));
+        for (Eigen::Index i = 0; i < rows.rows(); ++i) fn(row + i, rows.data() + i * rows.cols());
+    }
 }
 
 void check_index(std::int64_t index, std::size_t count, const char* what) {
@@ -62,10 +102,15 @@ void check_index(std::int64_t index, std::size_t count, const char* what) {
 struct HeadRows {
     at::Tensor norms;
     ReadableKeys readable;
+    double scale = 0;
     HeadRows(const trace::Trace& trace, HeadId id, Weighting weighting)
-        : norms(weighting_norms(trace, id, weighting)), readable(trace, id.layer) {}
+        : norms(weighting_norms(trace, id, weighting)), readable(trace, id.layer) {
+        if (weighting != Weighting::output_length) return;
+        const double longest = longest_output(trace, id.layer);
+        scale = longest > 0 ? 1 / longest : 1;
+    }
     AttentionRow row(std::int64_t position, const float* weights) const {
-        return {weights, norms.defined() ? norms.data_ptr<float>() : nullptr, readable(position)};
+        return {weights, norms.defined() ? norms.data_ptr<float>() : nullptr, readable(position), scale};
     }
 };
 
@@ -77,7 +122,7 @@ void for_each_prepared_row(const trace::Trace& trace, HeadId id, const MapLayout
     const std::int64_t first = layout.queries.front().first;
     const std::int64_t end = layout.queries.back().first + layout.queries.back().count;
     std::vector<float> prepared(layout.keys.size(), 0.0F);
-    for_each_pattern_row(trace, id, first, end - first, [&](std::int64_t position, const float* weights) {
+    for_each_weight_row(trace, id, weighting, first, end - first, [&](std::int64_t position, const float* weights) {
         const std::int64_t row = layout.row_of[static_cast<std::size_t>(position)];
         if (row < 0) return;
         const Span& span = layout.queries[static_cast<std::size_t>(row)];
@@ -181,7 +226,7 @@ Matrix pattern_row(const trace::Trace& trace, const std::vector<HeadId>& heads, 
         check_head(trace, heads[h]);
         const HeadRows head(trace, heads[h], options.weighting);
         float* out = rows.data() + static_cast<std::int64_t>(h) * rows.cols();
-        for_each_pattern_row(trace, heads[h], span.first, span.count, [&](std::int64_t position, const float* weights) {
+        for_each_weight_row(trace, heads[h], options.weighting, span.first, span.count, [&](std::int64_t position, const float* weights) {
             add_prepared_row(head.row(position, weights), layout, share, out);
         });
     }
@@ -206,7 +251,7 @@ Matrix pattern_column(const trace::Trace& trace, const std::vector<HeadId>& head
         // Renormalising needs whole rows; those before the key cannot look at it.
         const HeadRows head(trace, heads[h], options.weighting);
         const std::int64_t first = head.readable.only_past() ? key.first : 0;
-        for_each_pattern_row(trace, heads[h], first, trace.tokens() - first, [&](std::int64_t i, const float* weights) {
+        for_each_weight_row(trace, heads[h], options.weighting, first, trace.tokens() - first, [&](std::int64_t i, const float* weights) {
             const std::int64_t row = layout.row_of[static_cast<std::size_t>(i)];
             if (row < 0) return;
             const AttentionRow attention = head.row(i, weights);

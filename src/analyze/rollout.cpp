@@ -40,6 +40,12 @@ void check_memory(const trace::Trace& trace, std::int64_t maps, const char* hint
                            .hint = hint});
 }
 
+/// Tokens from which one query's flows to every input, or its flow to one, would take too long.
+std::int64_t longest_for_paths(std::int64_t layers, bool one_input) {
+    const double each = most_flow_work / static_cast<double>(layers);
+    return static_cast<std::int64_t>(one_input ? std::sqrt(each) : std::cbrt(each));
+}
+
 void check_flow_work(std::int64_t layers, bool all_layers, std::int64_t tokens, bool causal) {
     const auto work = [&](std::int64_t n) { return flow_work(layers, all_layers, n, causal); };
     if (work(tokens) <= most_flow_work) return;
@@ -49,7 +55,9 @@ void check_flow_work(std::int64_t layers, bool all_layers, std::int64_t tokens, 
         .problem = "attention flow of this text would take too long: it is a maximum flow for every pair",
         .expected = "at most " + std::to_string(possible) + " tokens with " + std::to_string(layers) + " layers",
         .found = std::to_string(tokens) + " tokens",
-        .hint = "Take a shorter text or an earlier layer, or use rollout, which has no such limit"});
+        .hint = "From one token (flow-paths) it is found up to " +
+                std::to_string(longest_for_paths(layers, false)) + " tokens, to one input (with a key) up to " +
+                std::to_string(longest_for_paths(layers, true)) + "; rollout has no such limit"});
 }
 
 void check_options(const trace::Trace& trace, const RolloutOptions& options) {
@@ -238,11 +246,11 @@ void check_path_flow(const trace::Trace& trace, std::int64_t layers, std::int64_
     if (work <= most_flow_work) return;
     throw Error(ErrorFacts{
         .problem = "attention flow of this text would take too long",
-        .expected = "at most " +
-                    std::to_string(static_cast<std::int64_t>(std::cbrt(most_flow_work / static_cast<double>(layers)))) +
-                    " tokens",
+        .expected = "at most " + std::to_string(longest_for_paths(layers, questions == 1)) + " tokens",
         .found = std::to_string(trace.tokens()) + " tokens",
-        .hint = "Take a shorter text, or use rollout, which has no such limit"});
+        .hint = questions == 1 ? "Take a shorter text, or use rollout, which has no such limit"
+                               : "Pin the input it should go to: then up to " +
+                                     std::to_string(longest_for_paths(layers, true)) + " tokens; or use rollout"});
 }
 
 }  // namespace headlight::analyze

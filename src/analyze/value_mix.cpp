@@ -8,6 +8,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -81,6 +82,50 @@ at::Tensor stream(const trace::Trace& trace, Layer layer) {
     return norm.bias.defined() ? x + plain(norm.bias) : x;
 }
 
+/// |sum_h a_h f_h|^2 = sum_{h,g} a_h a_g <f_h, f_g>: the products of a source's heads with each other (and with its own
+/// stream) are enough, so that nothing of width d_model stands for a pair.
+class Products {
+public:
+    Products(const trace::Trace& trace, Layer layer, MixScope scope, std::int64_t sources, const CancelToken& cancel)
+        : heads_(trace.config().n_heads) {
+        const at::Tensor own = scope == MixScope::attention ? at::Tensor() : shaped(trace, layer, scope, stream(trace, layer));
+        constexpr std::int64_t block = 64;
+        std::vector<at::Tensor> pairs, owns;
+        for (std::int64_t first = 0; first < sources; first += block) {
+            cancel.throw_if_cancelled();
+            const std::int64_t count = std::min(block, sources - first);
+            const at::Tensor f = written(trace, layer, scope, first, count).to(at::kDouble);  // [source, head, d_model]
+            pairs.push_back(at::bmm(f, f.transpose(1, 2)));
+            if (!own.defined()) continue;
+            const at::Tensor x = own.narrow(0, first, count).to(at::kDouble).unsqueeze(2);  // [source, d_model, 1]
+            owns.push_back(at::cat({at::bmm(f, x).squeeze(2), x.square().sum(1)}, 1));
+        }
+        pairs_ = at::cat(pairs).contiguous();
+        if (own.defined()) own_ = at::cat(owns).contiguous();
+    }
+
+    /// With the weights of a source's heads, and with the stream when the source is the token itself.
+    double squared(const double* w, std::int64_t source, bool itself) const {
+        const double* g = pairs_.data_ptr<double>() + source * heads_ * heads_;
+        double all = 0;
+        for (std::int64_t h = 0; h < heads_; ++h) {
+            if (w[h] == 0) continue;
+            double part = 0;
+            for (std::int64_t k = 0; k < heads_; ++k) part += w[k] * g[h * heads_ + k];
+            all += w[h] * part;
+        }
+        if (!itself || !own_.defined()) return all;
+        const double* x = own_.data_ptr<double>() + source * (heads_ + 1);
+        for (std::int64_t h = 0; h < heads_; ++h) all += 2 * w[h] * x[h];
+        return all + x[heads_];
+    }
+
+private:
+    std::int64_t heads_;
+    at::Tensor pairs_;  ///< [source, head, head]
+    at::Tensor own_;    ///< [source, head + 1]: products with the stream, then its square
+};
+
 at::Tensor pattern_of(const trace::Trace& trace, HeadId id) {
     return plain(trace::pattern_rows(trace, id.layer, id.head, 0, trace.tokens()));
 }
@@ -94,50 +139,41 @@ Matrix head_value_mix(const trace::Trace& trace, HeadId id) {
 }
 
 Matrix value_mix(const trace::Trace& trace, Layer layer, MixScope scope, const CancelToken& cancel) {
+    return value_mix_rows(trace, layer, scope, Position(0), trace.tokens(), cancel);
+}
+
+Matrix value_mix_rows(const trace::Trace& trace, Layer layer, MixScope scope, Position from, std::int64_t wanted,
+                      const CancelToken& cancel) {
     check(trace, layer, scope);
+    if (wanted < 1) return Matrix(0, trace.tokens());
+    check_position(trace, from, "row");
+    check_position(trace, Position(from.value + wanted - 1), "row");
     const at::NoGradGuard no_grad;
-    const model::ModelConfig& c = trace.config();
-    const std::int64_t tokens = trace.tokens(), heads = c.n_heads;
+    const std::int64_t tokens = trace.tokens(), heads = trace.config().n_heads, end = from.value + wanted;
+    const ReadableKeys readable(trace, layer);
+    const Products products(trace, layer, scope, readable(end - 1), cancel);
     const at::Tensor inverse = inverse_scale(trace, layer, scope), branch = branch_inverse(trace, layer, scope);
-    const at::Tensor own = scope == MixScope::attention ? at::Tensor() : shaped(trace, layer, scope, stream(trace, layer));
-    Matrix map(tokens, tokens);
-    // |sum_h a_h f_h|^2 = sum_{h,g} a_h a_g <f_h, f_g>: the products of a source's heads with each other are enough, so
-    // that nothing of width d_model stands for a pair.
+    Matrix map = Matrix::Zero(wanted, tokens);
     constexpr std::int64_t block = 64;
-    for (std::int64_t first = 0; first < tokens; first += block) {
+    for (std::int64_t first = from.value; first < end; first += block) {
         cancel.throw_if_cancelled();
-        const std::int64_t count = std::min(block, tokens - first);
-        const at::Tensor f = written(trace, layer, scope, first, count);              // [source, head, d_model]
-        const at::Tensor products = at::bmm(f, f.transpose(1, 2)).to(at::kDouble).contiguous();  // [source, head, head]
+        const std::int64_t count = std::min(block, end - first);
         std::vector<at::Tensor> rows;
-        for (std::int64_t h = 0; h < heads; ++h)
-            rows.push_back(trace::pattern_rows(trace, layer, Head(h), 0, tokens).narrow(1, first, count));
-        const at::Tensor a = at::stack(rows, 2).to(at::kDouble).contiguous();  // [token, source, head]
-        at::parallel_for(0, tokens, 8, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i)
-                for (std::int64_t j = 0; j < count; ++j) {
-                    const double* w = a.data_ptr<double>() + (i * count + j) * heads;
-                    const double* g = products.data_ptr<double>() + j * heads * heads;
-                    double squared = 0;
-                    for (std::int64_t h = 0; h < heads; ++h) {
-                        if (w[h] == 0) continue;
-                        double part = 0;
-                        for (std::int64_t k = 0; k < heads; ++k) part += w[k] * g[h * heads + k];
-                        squared += w[h] * part;
-                    }
-                    map(i, first + j) =
-                        static_cast<float>(std::sqrt(std::max(0.0, squared)) * static_cast<double>(inverse.data_ptr<float>()[i]) *
-                                           static_cast<double>(branch.data_ptr<float>()[i]));
+        for (std::int64_t h = 0; h < heads; ++h) rows.push_back(plain(trace::pattern_rows(trace, layer, Head(h), first, count)));
+        const at::Tensor a = at::stack(rows, 2).contiguous();  // [row, source, head]
+        at::parallel_for(0, count, 4, [&](std::int64_t begin, std::int64_t last) {
+            std::vector<double> w(static_cast<std::size_t>(heads));
+            for (std::int64_t r = begin; r < last; ++r) {
+                const std::int64_t i = first + r, keys = readable(i);
+                for (std::int64_t j = 0; j < keys; ++j) {
+                    const float* weights = a.data_ptr<float>() + (r * tokens + j) * heads;
+                    for (std::int64_t h = 0; h < heads; ++h)
+                        w[static_cast<std::size_t>(h)] = static_cast<double>(weights[h] * branch.data_ptr<float>()[i]);
+                    const double length = std::sqrt(std::max(0.0, products.squared(w.data(), j, i == j)));
+                    map(i - from.value, j) = static_cast<float>(length * static_cast<double>(inverse.data_ptr<float>()[i]));
                 }
-        });
-        if (own.defined()) {
-            // A token's own part has the stream in it: few enough to be added up as vectors.
-            for (std::int64_t j = 0; j < count; ++j) {
-                const at::Tensor weights = a.select(0, first + j).select(0, j).to(at::kFloat);  // [head]
-                const at::Tensor sum = at::mv(f.select(0, j).t(), weights) * branch[first + j] + own.select(0, first + j);
-                map(first + j, first + j) = sum.norm().item<float>() * inverse.data_ptr<float>()[first + j];
             }
-        }
+        });
     }
     return map;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
+#include "cli/generate.h"
 
 namespace headlight::cli {
 namespace {
@@ -11,6 +12,10 @@ constexpr Command kWindow{
     define_window};
 
 constexpr Command kCommands[] = {
+    {"open",
+     "Open the window with a model, a saved trace, attention computed elsewhere, or nothing.",
+     {"headlight open novella-7m", "headlight open attention.npz"},
+     define_window},
     {"info",
      "Configuration, parameter counts by part, tensors and files of a model.",
      {"headlight info novella-7m", "headlight info ~/models/gpt2 --json | jq .parameters"},
@@ -25,6 +30,11 @@ constexpr Command kCommands[] = {
      {"headlight trace novella-7m --text \"The doctor asked the nurse.\" --capture all --out t.safetensors",
       "headlight trace novella-7m --text - --capture 'blocks.*.attn.hook_pattern,logits' --out t.npz < text.txt"},
      define_trace},
+    {"generate",
+     "Continue a text token by token.",
+     {"headlight generate novella-7m --text \"The doctor asked\" --tokens 40",
+      "headlight generate novella-7m --text \"The doctor asked\" --temperature 0.8 --top-p 0.95 --seed 7 --json"},
+     define_generate},
     {"render",
      "Draw a view of a text and write it as a picture or as the data that is drawn. Needs no display.",
      {"headlight render novella-7m --text \"The doctor asked the nurse.\" --view head --layer 4 --out head.svg",

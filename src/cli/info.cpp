@@ -3,7 +3,9 @@
 #include "cli/config_json.h"
 #include "cli/options.h"
 #include "headlight/base/error.h"
+#include "headlight/io/gguf.h"
 #include "headlight/io/safetensors.h"
+#include "headlight/model/locate.h"
 #include "headlight/model/model.h"
 #include "headlight/text/tokenizer.h"
 
@@ -52,15 +54,23 @@ ordered_json tensors_json(const model::Model& model) {
     for (const model::LoadedParameter& loaded : model.report().loaded)
         parameters[loaded.tensor].push_back(loaded.parameter);
     ordered_json list = ordered_json::array();
-    const io::TensorStore store = io::TensorStore::open_folder(model.folder());
-    for (const auto& [name, view] : store.tensors()) {
+    const auto add = [&](const std::string& name, std::string_view dtype, const std::vector<std::int64_t>& shape,
+                         const fs::path& file) {
         const auto feeds = parameters.find(name);
         list.push_back({{"name", name},
-                        {"dtype", io::name_of(view.dtype)},
-                        {"shape", view.shape},
-                        {"file", view.file.filename().string()},
+                        {"dtype", dtype},
+                        {"shape", shape},
+                        {"file", file.filename().string()},
                         {"parameters", feeds == parameters.end() ? std::vector<std::string>{} : feeds->second}});
+    };
+    if (const auto gguf = io::gguf_file_of(model.folder())) {
+        const auto file = io::GgufFile::open(*gguf);
+        for (const auto& [name, tensor] : file->tensors())
+            add(name, io::layout_of(tensor.type)->name, tensor.shape, *gguf);
+        return list;
     }
+    const io::TensorStore store = io::TensorStore::open(model.folder());
+    for (const auto& [name, view] : store.tensors()) add(name, io::name_of(view.dtype), view.shape, view.file);
     return list;
 }
 
@@ -91,8 +101,8 @@ ordered_json files_json(const model::Model& model) {
         if (!code) files.push_back({{"name", file.filename().string()}, {"bytes", bytes}});
     };
     for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json",
-                             "merges.txt", "model.safetensors.index.json"})
-        add(model.folder() / name);
+                             "merges.txt", "model.safetensors.index.json", "pytorch_model.bin.index.json"})
+        add(model::folder_of(model.folder()) / name);
     for (const std::string& file : model.report().files) add(file);
     return files;
 }

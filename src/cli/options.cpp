@@ -5,6 +5,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "headlight/model/locate.h"
+#include "headlight/trace/saved.h"
 
 #include <unistd.h>
 
@@ -36,10 +37,6 @@ std::string read_standard_input() {
     }
 }
 
-bool ends_with_gguf(std::string_view name) {
-    return name.ends_with(".gguf") || name.ends_with(".GGUF");
-}
-
 }  // namespace
 
 CLI::Option* Definition::add_choice(const std::string& flag, std::string& value, std::vector<std::string> words,
@@ -66,7 +63,7 @@ void Definition::restrict_to(CLI::Option* option, std::vector<std::string> words
 
 void ModelArgument::add(Definition& definition) {
     CLI::Option* option = definition.app->add_option("MODEL", typed,
-                                                     "a model folder, a built-in name (novella-7m), or an id in the "
+                                                     "a model folder, a .gguf file, a built-in name (novella-7m), or an id in the "
                                                      "local Hugging Face cache (gpt2, org/name)");
     option->required();
     option->type_name(" ");
@@ -74,10 +71,11 @@ void ModelArgument::add(Definition& definition) {
 }
 
 std::filesystem::path ModelArgument::folder() const {
-    if (ends_with_gguf(typed))
-        throw Error(ErrorFacts{.problem = "GGUF files cannot be read yet",
+    if (trace::is_saved(typed))
+        throw Error(ErrorFacts{.problem = "a saved trace without its model, which this command needs",
                                .file = typed,
-                               .expected = "a model folder with config.json and model.safetensors"});
+                               .expected = "a model",
+                               .hint = "headlight render, headlight analyze heads, headlight analyze detect and the window read a saved trace"});
     return model::locate_model(typed);
 }
 

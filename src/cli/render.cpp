@@ -2,12 +2,15 @@
 #include "cli/command.h"
 #include "cli/offscreen.h"
 #include "cli/options.h"
+#include "cli/open_or_run.h"
 #include "cli/run_text.h"
+#include "cli/text_list.h"
 #include "cli/where.h"
 #include "headlight/analyze/head_table.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/view_spec.h"
 #include "headlight/io/atomic_file.h"
+#include "headlight/trace/texts.h"
 
 #include <filesystem>
 #include <map>
@@ -20,10 +23,11 @@ using figure::Request;
 struct Options {
     ModelArgument model;
     TextArguments text;
+    TextList texts;
     ComputeOptions compute;
     std::string view, out;
     std::int64_t layer = -1, query = -1, key = -1;
-    std::string heads;
+    std::string heads, neuron;
     std::string filter = "all", weighting = "attention";
     bool hide_sinks = false, hide_special = false, no_renormalise = false, words = false;
     std::map<std::string, std::string> values;  ///< options of single views, as typed
@@ -41,6 +45,25 @@ T chosen(const std::string& word, std::initializer_list<std::pair<const char*, T
     throw UsageError("unknown word " + word);
 }
 
+std::vector<std::string> weightings() {
+    std::vector<std::string> words;
+    for (const analyze::Weighting weighting : figure::every_weighting) words.emplace_back(figure::weighting_word(weighting));
+    return words;
+}
+
+/// "512": of the view's layer; "3:512": of layer 3.
+std::optional<analyze::NeuronId> neuron_of(const std::string& typed, Layer layer) {
+    if (typed.empty()) return std::nullopt;
+    const auto colon = typed.find(':');
+    const auto number = [&](const std::string& text) {
+        const auto parsed = parse_index_list(text, "--neuron");
+        if (parsed.size() != 1) throw UsageError("--neuron: one neuron, not " + typed);
+        return parsed.front();
+    };
+    if (colon == std::string::npos) return analyze::NeuronId{layer, Neuron(number(typed))};
+    return analyze::NeuronId{Layer(number(typed.substr(0, colon))), Neuron(number(typed.substr(colon + 1)))};
+}
+
 void define_what(Definition& d, Options& o) {
     std::vector<std::string> views;
     for (const figure::ViewSpec& spec : figure::view_specs()) views.push_back(spec.id);
@@ -53,8 +76,10 @@ void define_what(Definition& d, Options& o) {
         ->type_name("LIST");
     index("--query", o.query, "pin the token that looks, by position from 0");
     index("--key", o.key, "pin the token that is looked at, by position from 0");
+    d.app->add_option("--neuron", o.neuron, "views of MLPs: the neuron that is followed (default: the strongest at the token)")
+        ->type_name("N|LAYER:N");
     d.add_choice("--filter", o.filter, {"all", "a-a", "b-b", "a-b", "b-a"}, "of a pair: who looks at whom");
-    d.add_choice("--weighting", o.weighting, {"attention", "value-norm", "output-norm"}, "what a weight is");
+    d.add_choice("--weighting", o.weighting, weightings(), "what a weight is");
     d.app->add_option("--where", o.where, "heads that do not match are faint: \"entropy < 1 and share first < 0.5\"")
         ->type_name("EXPR");
     d.app->add_flag("--hide-sinks", o.hide_sinks, "leave out attention to the first token");
@@ -141,8 +166,8 @@ analyze::PatternOptions pattern_of(const Options& o) {
                                                    {"b-b", PairFilter::b_to_b},
                                                    {"a-b", PairFilter::a_to_b},
                                                    {"b-a", PairFilter::b_to_a}});
-    if (o.weighting == "value-norm") pattern.weighting = analyze::Weighting::value_norm;
-    if (o.weighting == "output-norm") pattern.weighting = analyze::Weighting::output_norm;
+    for (const analyze::Weighting weighting : figure::every_weighting)
+        if (o.weighting == figure::weighting_word(weighting)) pattern.weighting = weighting;
     pattern.hide_first = o.hide_sinks;
     pattern.hide_special = o.hide_special;
     pattern.renormalise = !o.no_renormalise;
@@ -153,7 +178,9 @@ analyze::PatternOptions pattern_of(const Options& o) {
 /// Heads as typed; by default all of the layer where the view is of all heads, one worth looking at in the others.
 std::vector<Head> heads_of(const Options& o, const figure::ViewSpec& spec, const trace::Trace& trace, Head interesting) {
     std::vector<Head> heads;
-    if (o.heads == "all" || (o.heads.empty() && spec.all_heads)) {
+    const auto aggregate = o.values.find("aggregate");
+    const bool together = aggregate != o.values.end() && aggregate->second != "none";
+    if (o.heads == "all" || (o.heads.empty() && (spec.all_heads || together))) {
         for (std::int64_t head = 0; head < trace.config().n_heads; ++head) heads.emplace_back(head);
     } else if (o.heads.empty()) {
         heads.push_back(interesting);
@@ -177,6 +204,8 @@ Request request_of(const Options& o, const trace::Trace& trace) {
     if (of_heads || spec.needs.layer) {
         HeadId interesting{Layer(o.layer), Head(0)};
         if (o.layer < 0 && trace.has_overview()) interesting = analyze::interesting_head(analyze::head_table(trace));
+        if (o.layer < 0 && spec.last_layer && figure::text_value(request, "up-to") == "last")
+            interesting.layer = Layer(trace.config().n_layers - 1);
         request.layer = interesting.layer;
         if (of_heads) request.heads = heads_of(o, spec, trace, interesting.head);
         if (spec.needs.focus && request.heads.size() > 1)
@@ -184,6 +213,7 @@ Request request_of(const Options& o, const trace::Trace& trace) {
     } else if (o.layer >= 0 && !o.heads.empty()) {
         request.detail = HeadId{Layer(o.layer), heads_of(o, spec, trace, Head(0)).front()};
     }
+    request.neuron = neuron_of(o.neuron, request.layer);
     figure::check(trace, request);
     if (spec.needs.focus && spec.needs.query && !request.query)
         request.query = analyze::interesting_pair(trace, request.focus()).query;
@@ -214,7 +244,36 @@ void check_view_options(const Options& o) {
     for (const auto& [name, value] : o.values)
         if (!spec.option(name)) throw UsageError("--" + name + " is no option of the view " + o.view);
     figure::check_values(spec, o.values);
+    if (!o.neuron.empty() && !spec.needs.neuron) throw UsageError("--neuron is no option of the view " + o.view);
     if (!o.where.empty() && !spec.filters) throw UsageError("--where is no option of the view " + o.view);
+    if (o.texts.given() && !spec.needs.texts) throw UsageError("--texts: the view " + o.view + " is of one text");
+}
+
+/// The text that is drawn, and those pooled with it: --text and the lines of --texts, or these lines alone.
+struct Texts {
+    figure::TracePtr trace;
+    std::shared_ptr<const figure::TextPool> pool;
+};
+
+Texts run_texts(const Options& o, const Console& console) {
+    if (!o.texts.given()) return {open_or_run(o.model, o.text, o.compute, {}, console), nullptr};
+    const std::vector<TextList::Line> lines = o.texts.lines();
+    auto pool = std::make_shared<figure::TextPool>();
+    pool->file = o.texts.path;
+    pool->own_text = o.text.given();
+    const Loaded loaded =
+        pool->own_text ? load_for_run(o.model, o.text, o.compute, console) : load_model(o.model, o.compute, console);
+    Texts texts;
+    if (pool->own_text) texts.trace = run_loaded(loaded, {}, console);
+    pool->traces =
+        trace::run_texts(loaded.model, loaded.tokenizer, lines, o.texts.path, loaded.cancel, console.progress());
+    console.clear_progress();
+    if (!pool->own_text) {
+        texts.trace = pool->traces.front();
+        pool->traces.erase(pool->traces.begin());
+    }
+    texts.pool = std::move(pool);
+    return texts;
 }
 
 int render(const Options& o, const Console& console) {
@@ -223,8 +282,9 @@ int render(const Options& o, const Console& console) {
     if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
     io::check_writable(o.out);
     const Offscreen offscreen;
-    const auto trace = run_loaded(load_for_run(o.model, o.text, o.compute, console), {}, console);
+    const auto [trace, pool] = run_texts(o, console);
     Request request = request_of(o, *trace);
+    request.pool = pool;
     request.output.style.filter = filter_of(o.where, *trace, console);
     const auto figure = figure::make_figure(trace, request, interruptible());
     const std::string format = std::filesystem::path(o.out).extension().string().substr(1);
@@ -240,6 +300,8 @@ Action define_render(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->text.add(definition);
+    options->texts.add_beside(definition, options->text,
+                              "pooled texts, one a line: focus, focus-4 to -10, head-scatter, clark-kinds, clark-entropy");
     CLI::Option* out =
         definition.app->add_option("--out", options->out, "the file to write: .png, .svg, .pdf, .csv, .npz or .json");
     out->type_name("FILE")->required();

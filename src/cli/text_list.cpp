@@ -2,14 +2,8 @@
 #include "cli/text_list.h"
 
 #include "headlight/base/error.h"
-#include "headlight/io/json_file.h"
 
 namespace headlight::cli {
-namespace {
-
-constexpr std::size_t kLongestList = 1u << 30;
-
-}  // namespace
 
 void TextList::add(Definition& definition, const TextArguments& single) {
     option = definition.app->add_option("--texts", path, "several texts, one a line; means over them")
@@ -20,24 +14,10 @@ void TextList::add(Definition& definition, const TextArguments& single) {
     definition.kinds[option] = ValueKind::file;
 }
 
-std::vector<TextList::Line> TextList::lines() const {
-    const std::string all = io::read_text(path, kLongestList);
-    std::vector<Line> lines;
-    std::int64_t number = 0;
-    for (std::size_t at = 0; at < all.size();) {
-        const std::size_t end = std::min(all.find('\n', at), all.size());
-        std::string text = all.substr(at, end - at);
-        if (!text.empty() && text.back() == '\r') text.pop_back();
-        ++number;
-        if (text.find_first_not_of(" \t") != std::string::npos) lines.push_back({number, std::move(text)});
-        at = end + 1;
-    }
-    if (lines.empty())
-        throw Error(ErrorFacts{.problem = "there is no text in the list",
-                               .file = path,
-                               .expected = "one text a line",
-                               .found = "blank lines only"});
-    return lines;
+void TextList::add_beside(Definition& definition, const TextArguments& single, const std::string& help) {
+    option =
+        definition.app->add_option("--texts", path, help)->type_name("FILE")->excludes(single.pair_option);
+    definition.kinds[option] = ValueKind::file;
 }
 
 void TextList::naming(const Line& line, const std::function<void()>& work) const {

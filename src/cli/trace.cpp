@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
+#include "cli/config_json.h"
 #include "cli/options.h"
 #include "cli/run_text.h"
 #include "cli/token_json.h"
@@ -108,6 +109,7 @@ std::map<std::string, std::string> metadata_of(const trace::Trace& trace, const 
         {"model", fs::absolute(trace.model()->folder()).lexically_normal().string()},
         {"model_hash", trace.model()->hash()},
         {"family", trace.config().family},
+        {"config", config_json(trace.config()).dump()},
         {"dtype", trace.info().dtype},
         {"device", trace.info().device},
         {"text", trace.text_a()},

@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "headlight/base/error.h"
 #include "headlight/base/version.h"
+#include "headlight/trace/saved.h"
 
 #include <cstdlib>
 
@@ -18,6 +19,7 @@ struct Options {
 
 /// A wrong model is told here: on a terminal, before a window opens.
 void check_model(const ModelArgument& model) {
+    if (trace::is_saved(model.typed)) return;
     try {
         model.folder();
     } catch (const Error&) {

@@ -26,7 +26,9 @@ void AttributionFigure::paint(QPainter& painter, const QRectF& exposed, const St
     painter.setRenderHint(QPainter::Antialiasing);
     draw::text(painter, {AttributionLayout::margin, 36}, title(), heading, theme.text);
     draw::text(painter, {AttributionLayout::margin + draw::text_width(title(), heading) + 16, 36},
-               QStringLiteral("after %1, split over what wrote it").arg(named(data_.position.value)), note,
+               data_.other ? data_.other->behind
+                           : QStringLiteral("after %1, split over what wrote it").arg(named(data_.position.value)),
+               note,
                theme.muted);
     paint_map(painter, style, selection);
     paint_bars(painter, style);
@@ -56,8 +58,9 @@ void AttributionFigure::paint_map(QPainter& painter, const Style& style, const S
             draw::box(painter, box, at_.cell >= 12 ? 3 : 0, part_color(theme, value, limit_),
                       at_.cell >= 12 ? theme.line : QColor());
         };
-        for (std::int64_t h = 0; h < at_.heads; ++h) cell(at_.head_cell(l, h), data_.heads(l, h));
-        cell(at_.mlp_cell(l), data_.mlps[l]);
+        for (std::int64_t h = 0; h < at_.heads; ++h)
+            if (std::isfinite(data_.heads(l, h))) cell(at_.head_cell(l, h), data_.heads(l, h));
+        if (std::isfinite(data_.mlps[l])) cell(at_.mlp_cell(l), data_.mlps[l]);
     }
     const auto ring = [&](HeadId id, double width) {
         painter.setBrush(Qt::NoBrush);
@@ -114,7 +117,10 @@ void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const 
                  baseline = draw::centred_baseline(top + AttributionLayout::bar_height / 2, strong);
     painter.fillRect(QRectF(at_.bars_x, top - 4, right - at_.bars_x, 1), theme.line);
     draw::text(painter, {at_.bars_x, baseline},
-               data_.minus.isEmpty() ? QStringLiteral("sum = logit") : QStringLiteral("sum = difference"), strong,
+               data_.other             ? data_.other->sum
+               : data_.minus.isEmpty() ? QStringLiteral("sum = logit")
+                                       : QStringLiteral("sum = difference"),
+               strong,
                theme.text);
     bar(top, data_.split.total, theme.muted);
     draw::number(painter, {right, baseline}, draw::number_text(data_.split.total), strong, theme.text,

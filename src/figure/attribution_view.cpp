@@ -8,7 +8,6 @@
 #include <cmath>
 
 namespace headlight::figure {
-namespace {
 
 QString part_name(const analyze::Contribution& part) {
     using analyze::Component;
@@ -36,8 +35,6 @@ QString part_name(const analyze::Contribution& part) {
     }
     return QStringLiteral("final bias");
 }
-
-}  // namespace
 
 std::vector<NamedPart> largest_parts(const analyze::Split& split, std::size_t count) {
     std::vector<NamedPart> parts;
@@ -94,7 +91,13 @@ AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, st
 
 AttributionFigure::AttributionFigure(AttributionViewData data)
     : data_(std::move(data)), bars_(largest_parts(data_.split, 14)) {
-    limit_ = std::max({data_.heads.cwiseAbs().maxCoeff(), data_.mlps.cwiseAbs().maxCoeff(), 1e-9});
+    const auto largest = [](const auto& values) {
+        double most = 0;
+        for (Eigen::Index i = 0; i < values.size(); ++i)
+            if (std::isfinite(values.data()[i])) most = std::max(most, std::abs(values.data()[i]));
+        return most;
+    };
+    limit_ = std::max({largest(data_.heads), largest(data_.mlps), 1e-9});
     source_limit_ = std::max(data_.sources.cwiseAbs().maxCoeff(), 1e-9);
     at_ = attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()), 1180);
 }
@@ -116,12 +119,18 @@ QString AttributionFigure::target() const {
     return data_.minus.isEmpty() ? data_.token : data_.token + QStringLiteral(" − ") + data_.minus;
 }
 
+QString AttributionFigure::what() const {
+    return data_.other ? data_.other->what : QStringLiteral("the logit of ") + target();
+}
+
 QString AttributionFigure::title() const {
+    if (data_.other) return data_.other->title;
     return data_.minus.isEmpty() ? QStringLiteral("Logit of ") + data_.token
                                  : QStringLiteral("Logit difference ") + target();
 }
 
 QString AttributionFigure::description() const {
+    if (data_.other) return data_.other->description;
     return QStringLiteral(
         "Where one prediction comes from. The logit of a token is a sum over everything that was written into the "
         "residual "
@@ -149,15 +158,16 @@ Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) c
             hit.value = data_.heads(l, h);
             hit.area = at_.head_cell(l, h);
             hit.tip =
-                QStringLiteral("L%1H%2 adds %3 to the logit of %4").arg(l).arg(h).arg(number(*hit.value), target());
+                QStringLiteral("L%1H%2 adds %3 to %4").arg(l).arg(h).arg(number(*hit.value), what());
+            if (data_.other) hit.neuron = data_.other->neuron;
             return hit;
         }
-        if (at_.mlp_cell(l).contains(point)) {
+        if (at_.mlp_cell(l).contains(point) && std::isfinite(data_.mlps[l])) {
             hit.kind = Hit::Kind::legend;
             hit.value = data_.mlps[l];
             hit.area = at_.mlp_cell(l);
             hit.tip =
-                QStringLiteral("MLP of layer %1 adds %2 to the logit of %3").arg(l).arg(number(*hit.value), target());
+                QStringLiteral("MLP of layer %1 adds %2 to %3").arg(l).arg(number(*hit.value), what());
             return hit;
         }
     }
@@ -166,6 +176,7 @@ Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) c
         if (!row.contains(point)) continue;
         hit.kind = bars_[i].head ? Hit::Kind::head : Hit::Kind::legend;
         hit.head = bars_[i].head;
+        if (data_.other && hit.head) hit.neuron = data_.other->neuron;
         hit.value = bars_[i].value;
         hit.area = row;
         hit.tip = bars_[i].name + QStringLiteral("  ") + number(bars_[i].value);

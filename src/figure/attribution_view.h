@@ -20,6 +20,15 @@ struct AttributionViewData {
     std::int64_t token_id = 0, minus_id = -1;
     std::vector<analyze::AxisItem> labels;
     std::string model;
+    /// Another number than a logit that is split: what it is called, and the neuron that it belongs to.
+    struct Other {
+        std::string view;
+        QString title, description, behind;  ///< behind the title
+        QString what;                        ///< "the pre-activation of L3 neuron 512"
+        QString sum;                         ///< "sum = pre-activation"
+        analyze::NeuronId neuron;
+    };
+    std::optional<Other> other{};
 };
 
 /// A part under its name, for the bars.
@@ -28,6 +37,8 @@ struct NamedPart {
     double value = 0;
     std::optional<HeadId> head;
 };
+/// "L3H5", "L3 MLP", "embedding".
+QString part_name(const analyze::Contribution&);
 /// The `count` largest parts by amount, then what is left of them as one ("37 others"); together they sum to the whole.
 std::vector<NamedPart> largest_parts(const analyze::Split&, std::size_t count);
 
@@ -50,7 +61,7 @@ class AttributionFigure final : public Figure {
 public:
     explicit AttributionFigure(AttributionViewData);
 
-    std::string view() const override { return "attribution"; }
+    std::string view() const override { return data_.other ? data_.other->view : "attribution"; }
     QSizeF layout(QSizeF available, const Style&, const Selection&) override;
     void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
     Hit hit_test(QPointF, const Style&, const Selection&) const override;
@@ -68,6 +79,7 @@ private:
     void paint_sources(QPainter&, const QRectF& exposed, const Style&, const Selection&) const;
     QString named(std::int64_t position) const;
     QString target() const;  ///< "·nurse", "·nurse − ·doctor"
+    QString what() const;    ///< "the logit of ·nurse"
 
     AttributionViewData data_;
     std::vector<NamedPart> bars_;

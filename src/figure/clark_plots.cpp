@@ -19,8 +19,9 @@ const QString source = QStringLiteral(" Clark, Khandelwal, Levy, Manning: “Wha
 
 struct Kind {
     std::vector<std::string> ids;  ///< the first that the table has
-    const char* name;
+    const char* name;  ///< of the first id; of the others what follows
     Color::Role color;
+    const char* other_name = nullptr;
 };
 struct Group {
     const char* title;
@@ -88,16 +89,16 @@ plot::Panel layer_panel(const HeadTable& table, const QString& title, const QStr
 
 }  // namespace
 
-std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table) {
+std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std::int64_t texts) {
     using Role = Color::Role;
     static const std::vector<Group> groups = {
         {"kinds of tokens",
-         {{{"share_cls", "share_first"}, "first token", Role::clark_red},
-          {{"share_sep", "share_special"}, "special tokens", Role::clark_blue},
+         {{{"share_cls", "share_first"}, "[CLS]", Role::clark_red, "first token"},
+          {{"share_sep", "share_special"}, "[SEP]", Role::clark_blue, "special tokens"},
           {{"share_punctuation"}, "punctuation", Role::clark_purple}}},
         {"to [SEP]",
-         {{{"other_to_sep", "share_other_to_sep"}, "other → [SEP]", Role::clark_sea},
-          {{"sep_to_sep", "share_sep_to_sep"}, "[SEP] → [SEP]", Role::clark_green}}},
+         {{{"other_to_sep"}, "other → [SEP]", Role::clark_sea},
+          {{"sep_to_sep"}, "[SEP] → [SEP]", Role::clark_green}}},
         {"neighbours",
          {{{"share_next"}, "next token", Role::clark_orange},
           {{"share_previous"}, "previous token", Role::clark_sea},
@@ -107,7 +108,7 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table) {
     plot::PlotData out;
     out.view = "clark-kinds";
     out.title = QStringLiteral("Average attention to kinds of tokens");
-    out.subtitle = QStringLiteral("one dot a head, lines are layer means");
+    out.subtitle = plot::joined_words({QStringLiteral("one dot a head, lines are layer means"), plot::texts_words(texts)});
     out.focus_fades = out.focus_in_files = false;
     out.columns = {"layer", "head", "kind", "average_attention"};
     QStringList missing;
@@ -115,7 +116,9 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table) {
         plot::Panel panel = layer_panel(*table, QString::fromUtf8(group.title), QStringLiteral("avg. attention"));
         for (std::size_t k = 0; k < group.kinds.size(); ++k) {
             const Kind& kind = group.kinds[k];
-            const QString name = QString::fromUtf8(kind.name);
+            // Models that look both ways have the paper's own kinds; others the nearest that they can have.
+            const bool own = !kind.other_name || first_of(*table, {kind.ids.front()});
+            const QString name = QString::fromUtf8(own ? kind.name : kind.other_name);
             // A little beside each other: the first token may be the only special one, and then the dots are the same.
             const double aside = 0.14 * (static_cast<double>(k) - static_cast<double>(group.kinds.size() - 1) / 2);
             if (const auto* values = first_of(*table, kind.ids))
@@ -142,14 +145,15 @@ double uniform_entropy(std::int64_t tokens, bool causal) {
     return tokens > 1 ? sum / static_cast<double>(tokens - 1) : nan;
 }
 
-std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, double uniform) {
+std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, double uniform, std::int64_t texts) {
     // The table knows better when it is of several texts.
     if (const auto* baseline = first_of(*table, {"entropy_uniform"}); baseline && std::isnan(uniform))
         uniform = (*baseline)(0, 0);
     plot::PlotData out;
     out.view = "clark-entropy";
     out.title = QStringLiteral("Entropy of heads by layer");
-    out.subtitle = QStringLiteral("one dot a head, the line is the layer mean");
+    out.subtitle =
+        plot::joined_words({QStringLiteral("one dot a head, the line is the layer mean"), plot::texts_words(texts)});
     out.focus_fades = out.focus_in_files = false;
     out.columns = {"layer", "head", "kind", "entropy_nats"};
     const auto add = [&](const std::vector<std::string>& ids, const char* title, bool baseline) {
@@ -169,7 +173,7 @@ std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, do
         panel.empty = QStringLiteral("one token: no query counts");
         out.panels.push_back(std::move(panel));
     }
-    if (!add({"entropy_cls", "entropy_first"}, "from the first token", true) && any)
+    if (!add({"entropy_cls"}, "from [CLS]", true) && any)
         out.note = QStringLiteral("Entropy from the first ([CLS]) token alone: not on this text or model.");
     out.description =
         QStringLiteral(

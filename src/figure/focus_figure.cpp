@@ -64,7 +64,7 @@ std::unique_ptr<Figure> focus_figure(std::vector<TracePtr> traces, const FocusFi
         cancel.throw_if_cancelled();
         figures.push_back(one_figure(traces, labels, each, updates, true, cancel));
     }
-    return focus_page(labels, std::move(figures));
+    return focus_page(labels, std::move(figures), static_cast<std::int64_t>(traces.size()));
 }
 
 std::unique_ptr<Figure> focus_figure(TracePtr trace, const FocusFigureOptions& options, const CancelToken& cancel) {

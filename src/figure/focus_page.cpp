@@ -12,8 +12,8 @@ constexpr int most_chip_rows = 3;
 
 class FocusPage : public Figure {
 public:
-    FocusPage(TokenLabels labels, std::vector<std::unique_ptr<Figure>> figures)
-        : labels_(std::move(labels)), figures_(std::move(figures)) {}
+    FocusPage(TokenLabels labels, std::vector<std::unique_ptr<Figure>> figures, std::int64_t texts)
+        : labels_(std::move(labels)), figures_(std::move(figures)), texts_(texts) {}
 
     std::string view() const override { return "focus"; }
     QString title() const override { return QStringLiteral("Attention focus plots"); }
@@ -98,6 +98,19 @@ public:
         return {};
     }
 
+    std::optional<QRectF> brush_area(QPointF point) const override {
+        for (std::size_t i = 0; i < places_.size(); ++i)
+            if (places_[i].contains(point))
+                if (const auto area = figures_[i]->brush_area(point - places_[i].topLeft()))
+                    return area->translated(places_[i].topLeft());
+        return std::nullopt;
+    }
+    std::vector<HeadId> heads_in(const QRectF& area) const override {
+        for (std::size_t i = 0; i < places_.size(); ++i)  // a rectangle stays inside the plot it was begun in
+            if (places_[i].contains(area.center())) return figures_[i]->heads_in(area.translated(-places_[i].topLeft()));
+        return {};
+    }
+
     /// The tables under each other: one column for each name, empty where a figure has none of it.
     Table table() const override {
         Table out{{"figure"}, {}};
@@ -152,7 +165,15 @@ private:
 
     void paint_strip(QPainter& painter, const Style& style, const Selection& selection) const {
         const Theme& theme = *style.theme;
-        draw::text(painter, {margin, 32}, title(), ui_font(15, QFont::DemiBold), theme.text);
+        const QFont heading = ui_font(15, QFont::DemiBold);
+        draw::text(painter, {margin, 32}, title(), heading, theme.text);
+        if (texts_ > 1) {
+            const double x = margin + draw::text_width(title(), heading) + 14;
+            const QString words =
+                QStringLiteral("1 to 3 of the first of %1 texts, 4 to 10 of all").arg(draw::count_text(texts_));
+            draw::text(painter, {x, 32}, draw::elided(words, ui_font(12), size_.width() - margin - x), ui_font(12),
+                       theme.muted);
+        }
         const auto query = style.exporting && selection.pinned_queries.empty() ? std::nullopt
                            : style.exporting ? std::optional(selection.pinned_queries.back())
                                              : selection.query();
@@ -173,13 +194,15 @@ private:
     std::vector<QRectF> chips_, places_;
     QPointF more_at_;
     double strip_bottom_ = 0;
+    std::int64_t texts_ = 1;
     QSizeF size_;
 };
 
 }  // namespace
 
-std::unique_ptr<Figure> focus_page(TokenLabels labels, std::vector<std::unique_ptr<Figure>> figures) {
-    return std::make_unique<FocusPage>(std::move(labels), std::move(figures));
+std::unique_ptr<Figure> focus_page(TokenLabels labels, std::vector<std::unique_ptr<Figure>> figures,
+                                   std::int64_t texts) {
+    return std::make_unique<FocusPage>(std::move(labels), std::move(figures), texts);
 }
 
 }  // namespace headlight::figure

@@ -227,9 +227,11 @@ PlotData focus_shares_plot(const analyze::FocusShares& from, int figure) {
                                       "Largest minus second weight"};
     out.title = QLatin1String(titles[figure - 4]);
     out.focus_fades = false;
-    out.subtitle = QStringLiteral("%1 queries%2 · one line a rank, one dot a head")
-                       .arg(draw::count_text(data->queries),
-                            data->include_first_row ? QStringLiteral(", the first one too") : QString());
+    out.subtitle =
+        QStringLiteral("%1 queries%2%3 · one line a rank, one dot a head")
+            .arg(draw::count_text(data->queries),
+                 data->texts > 1 ? QStringLiteral(" of %1 texts").arg(draw::count_text(data->texts)) : QString(),
+                 data->include_first_row ? QStringLiteral(", the first one too") : QString());
     out.description =
         text(data->definition) +
         QStringLiteral(

@@ -23,6 +23,7 @@ plot::PlotData focus_tokens_plot(const analyze::FocusUpdates&, const TokenLabels
 /// Figure 1 as a map.
 std::unique_ptr<Figure> focus_map_figure(TracePtr, const FocusFigureOptions&, const CancelToken&);
 /// Several figures under each other, or in two columns, under the text's tokens.
-std::unique_ptr<Figure> focus_page(TokenLabels, std::vector<std::unique_ptr<Figure>>);
+/// `texts`: how many figures 4 to 10 are of.
+std::unique_ptr<Figure> focus_page(TokenLabels, std::vector<std::unique_ptr<Figure>>, std::int64_t texts = 1);
 
 }  // namespace headlight::figure

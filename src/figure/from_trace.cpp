@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Head and matrix view of a trace: gathers what they draw.
 #include "figure/head_view.h"
+#include "figure/heads_text.h"
 #include "figure/matrix_view.h"
 #include "figure/weight_name.h"
 #include "headlight/base/error.h"
@@ -14,7 +15,15 @@ namespace headlight::figure {
 
 QString weight_name(const analyze::PatternOptions& o) {
     // The neuron view's |value| is the second: the value after W_O.
-    constexpr const char* weightings[] = {"softmax weight", "weight × |v|, row sums 1", "weight × |v W_O|, row sums 1"};
+    constexpr const char* weightings[] = {
+        "softmax weight",
+        "weight × |v|, row sums 1",
+        "weight × |v W_O|, row sums 1",
+        "|weight × v W_O| over the layer's longest |v W_O|",
+        "whole layer: |Σ weight × v W_O|, row sums 1",
+        "whole layer with the stream: |Σ weight × v W_O + x|, row sums 1",
+        "whole layer with stream and norm: |LN(Σ weight × v W_O + x)|, row sums 1",
+    };
     QStringList parts{QString::fromUtf8(weightings[static_cast<int>(o.weighting)])};
     const bool hides = o.hide_first || o.hide_special;
     if (o.hide_first) parts << QStringLiteral("first token hidden");
@@ -41,8 +50,27 @@ std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head>
     return head_figure(std::move(data));
 }
 
-std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, const analyze::PatternOptions& options) {
+std::unique_ptr<Figure> aggregate_head_view(TracePtr trace, Layer layer, std::vector<Head> active,
+                                            const std::vector<HeadId>& of, analyze::Aggregate how,
+                                            const analyze::PatternOptions& options, const CancelToken& cancel) {
+    std::sort(active.begin(), active.end());
+    active.erase(std::unique(active.begin(), active.end()), active.end());
+    HeadViewData data;
+    data.layer = layer;
+    data.n_heads = trace->config().n_heads;
+    data.heads = std::move(active);
+    data.axes = analyze::pattern_axes(*trace, options);
+    data.causal = trace->config().causal;
+    data.weight_name = weight_name(options);
+    data.together = aggregate_name(how, of);
+    data.weights.push_back(analyze::aggregate_pattern(*trace, of, how, options, cancel));
+    return head_figure(std::move(data));
+}
+
+std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, const analyze::PatternOptions& options,
+                                    bool sums) {
     MatrixViewData data;
+    data.sums = sums;
     data.heads = std::move(heads);
     data.axes = analyze::pattern_axes(*trace, options);
     data.causal = trace->config().causal;

@@ -30,7 +30,7 @@ public:
     Hit hit_test(QPointF, const Style&, const Selection&) const override;
     Table table() const override;
     std::vector<NamedArray> arrays() const override;
-    QString title() const override { return QStringLiteral("Layer %1").arg(data_.layer.value); }
+    QString title() const override;
     QString description() const override;
     std::optional<QRectF> row_of_query(Position) const override;
     std::optional<QRectF> row_of_key(Position) const override;
@@ -42,7 +42,7 @@ private:
     /// Lines and pictures of them depend on these; kept until they change. Figures are painted by one thread.
     struct Drawn {
         Transfer transfer;
-        std::vector<std::int32_t> active;  ///< indices into data_.heads
+        std::vector<std::int32_t> active;  ///< indices into data_.weights
         HeadLines lines;
         std::int64_t key = -1;                 ///< of the strengths below
         std::vector<Eigen::VectorXf> to_key;   ///< of each active head: strength of every query's weight on that key
@@ -72,6 +72,9 @@ private:
     void paint_boxes(const Frame&, bool on_keys, const std::vector<Eigen::VectorXf>& strengths) const;
     void paint_pair_rules(const Frame&) const;
     QColor color(const Style&, std::int32_t head) const;
+    bool is_together() const { return !data_.together.isEmpty(); }
+    std::optional<HeadId> head_of(std::int32_t map) const;  ///< none where heads are put together
+    QString name_of(std::int32_t map) const;
 
     HeadViewData data_;
     std::vector<draw::Label> query_labels_, key_labels_;

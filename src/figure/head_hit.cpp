@@ -11,8 +11,8 @@ namespace {
 
 constexpr double reach = 4;  ///< how near the pointer must be to a line
 
-QString head_name(Layer layer, Head head) {
-    return QStringLiteral("L%1H%2").arg(layer.value).arg(head.value);
+QString head_name(HeadId id) {
+    return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
 }
 
 }  // namespace
@@ -21,7 +21,7 @@ QString HeadFigure::pair_tip(std::int32_t head, std::int64_t query, std::int64_t
     const auto q = static_cast<std::size_t>(query), k = static_cast<std::size_t>(key);
     const auto h = static_cast<std::size_t>(head);
     return QStringLiteral("%1  %2 → %3  weight %4")
-        .arg(head_name(data_.layer, data_.heads[h]), query_labels_[q].with_position(data_.axes.queries[q].first),
+        .arg(name_of(head), query_labels_[q].with_position(data_.axes.queries[q].first),
              key_labels_[k].with_position(data_.axes.keys[k].first),
              draw::number_text(data_.weights[h](query, key), 4));
 }
@@ -55,7 +55,7 @@ Hit HeadFigure::token_hit(bool is_query, std::int64_t row, const Style& style, c
         hit.tip = labels[static_cast<std::size_t>(row)].with_position(position);
         return hit;
     }
-    hit.head = HeadId{data_.layer, data_.heads[static_cast<std::size_t>(strongest)]};
+    hit.head = head_of(strongest);
     hit.value = most;
     hit.tip = is_query ? pair_tip(strongest, row, partner) : pair_tip(strongest, partner, row);
     return hit;
@@ -81,7 +81,7 @@ Hit HeadFigure::line_hit(QPointF at, const Style& style, const Selection& select
     Hit hit;
     if (!best) return hit;
     hit.kind = Hit::Kind::pair;
-    hit.head = HeadId{data_.layer, data_.heads[static_cast<std::size_t>(best->head)]};
+    hit.head = head_of(best->head);
     hit.query = data_.axes.queries[static_cast<std::size_t>(best->query)].first;
     hit.key = data_.axes.keys[static_cast<std::size_t>(best->key)].first;
     hit.value = data_.weights[static_cast<std::size_t>(best->head)](best->query, best->key);
@@ -103,7 +103,7 @@ Hit HeadFigure::hit_test(QPointF at, const Style& style, const Selection& select
             hit.kind = Hit::Kind::head_square;
             hit.head = HeadId{data_.layer, Head(h)};
             hit.tip = QStringLiteral("%1  click: on or off, double-click: only this head")
-                          .arg(head_name(data_.layer, Head(h)));
+                          .arg(head_name(*hit.head));
             if (style.dims(*hit.head)) hit.tip += QStringLiteral("  (not in the filter)");
             hit.area = square;
             return hit;

@@ -2,6 +2,7 @@
 // Painting of the head view.
 #include "figure/head_figure.h"
 #include "figure/line_raster.h"
+#include "headlight/figure/selection_rules.h"
 
 #include <algorithm>
 #include <cmath>
@@ -57,12 +58,11 @@ void HeadFigure::paint_header(const Frame& f) const {
     draw::text(p, {HeadLayout::margin, top + layout_.title_baseline()}, title(), ui_font(15, QFont::DemiBold),
                f.theme().text);
     const QFont normal = ui_font(11), bold = ui_font(11, QFont::DemiBold);
+    const std::vector<Head> on_heads = active_heads(f.selection, data_.layer, data_.heads);
     for (std::int64_t h = 0; h < data_.n_heads; ++h) {
         const QRectF square = layout_.square(h).translated(0, top);
         const QColor hue = head_color(f.theme(), f.style.palette, h);
-        const bool on = std::any_of(f.drawn.active.begin(), f.drawn.active.end(), [&](std::int32_t a) {
-            return data_.heads[static_cast<std::size_t>(a)].value == h;
-        });
+        const bool on = std::find(on_heads.begin(), on_heads.end(), Head(h)) != on_heads.end();
         const bool hovered = !f.style.exporting && f.selection.hover_head == HeadId{data_.layer, Head(h)};
         p.setOpacity(f.style.dims({data_.layer, Head(h)}) ? dimmed_strength : 1);
         const QColor off_stroke = draw::blended(f.theme().canvas, hue, hovered ? 1 : 0.55);
@@ -132,7 +132,7 @@ QImage HeadFigure::line_picture(const Frame& f, const LineList& lines, const QRe
     const auto first = std::find_if(lines.begin(), lines.end(), crosses);
     if (first == lines.end()) return {};
     std::vector<QColor> hues;
-    for (std::size_t h = 0; h < data_.heads.size(); ++h) hues.push_back(color(f.style, static_cast<std::int32_t>(h)));
+    for (std::size_t h = 0; h < data_.weights.size(); ++h) hues.push_back(color(f.style, static_cast<std::int32_t>(h)));
     LineRaster raster(static_cast<int>(std::ceil(area.width() * scale)),
                       static_cast<int>(std::lround(area.height() * scale)));
     for (auto it = first; it != lines.end(); ++it) {

@@ -82,6 +82,7 @@ std::unique_ptr<Figure> head_scatter(std::shared_ptr<const HeadTable> table, con
     plot::PlotData out;
     out.view = "head-scatter";
     out.title = QStringLiteral("Heads by %1 and %2").arg(x.title, y.title);
+    out.subtitle = plot::texts_words(options.texts);
     out.focus_fades = out.focus_in_files = false;
     out.columns = {"layer", "head", x.id, y.id};
     plot::Panel panel;
@@ -117,7 +118,7 @@ std::unique_ptr<Figure> head_scatter(std::shared_ptr<const HeadTable> table, con
         Series s;
         if (by_head) {
             for (HeadId head : heads) s.colors.push_back(Color::of_head(head.head));
-            out.subtitle = QStringLiteral("colour: index of the head");
+            out.subtitle = plot::joined_words({QStringLiteral("colour: index of the head"), out.subtitle});
         } else {
             const Quantity color = quantity(table, options.color);
             double low = 0, high = 0;
@@ -148,8 +149,8 @@ std::unique_ptr<Figure> head_scatter(std::shared_ptr<const HeadTable> table, con
                             draw::count_text(static_cast<std::int64_t>(heads.size())));
     out.description =
         QStringLiteral(
-            "One point a head: %1 to the right, %2 upwards, on this text. Hover a point for the head's name and "
-            "numbers, click it to look at that head in every view. Markers by behaviour follow Clark et al. 2019, "
+            "One point a head: %1 to the right, %2 upwards, on this text (of several, the mean). Hover a point for the head's name and "
+            "numbers, click it to look at that head in every view, draw a rectangle to choose the heads in it. Markers by behaviour follow Clark et al. 2019, "
             "“What Does BERT Look At?”, section 6.")
             .arg(x.title, y.title);
     out.panels.push_back(std::move(panel));

@@ -23,9 +23,10 @@ std::vector<double> label_widths(const std::vector<draw::Label>& labels, const Q
 }
 
 void check_shapes(const HeadViewData& data) {
-    if (data.weights.size() != data.heads.size() || data.heads.empty())
+    const std::size_t maps = data.together.isEmpty() ? data.heads.size() : 1;
+    if (data.weights.size() != maps || data.heads.empty())
         throw Error({.problem = "a head view needs one map for each head",
-                     .expected = std::to_string(data.heads.size()) + " maps",
+                     .expected = std::to_string(maps) + " maps",
                      .found = std::to_string(data.weights.size())});
     for (const auto& map : data.weights)
         if (map.rows() != static_cast<Eigen::Index>(data.axes.queries.size()) ||
@@ -60,7 +61,8 @@ QSizeF HeadFigure::layout(QSizeF available, const Style& style, const Selection&
 const HeadFigure::Drawn& HeadFigure::drawn(const Style& style, const Selection& selection) const {
     const std::vector<Head> heads = active_heads(selection, data_.layer, data_.heads);
     std::vector<std::int32_t> active;
-    for (std::size_t h = 0; h < data_.heads.size(); ++h)
+    if (is_together()) active.push_back(0);
+    for (std::size_t h = 0; h < data_.heads.size() && !is_together(); ++h)
         if (std::find(heads.begin(), heads.end(), data_.heads[h]) != heads.end())
             active.push_back(static_cast<std::int32_t>(h));
     if (drawn_.active != active || !(drawn_.transfer == style.transfer)) {
@@ -122,22 +124,46 @@ std::optional<QRectF> HeadFigure::row_of_key(Position position) const {
     return row < 0 ? std::nullopt : std::optional(layout_.key_box(row));
 }
 
+std::optional<HeadId> HeadFigure::head_of(std::int32_t map) const {
+    if (is_together()) return std::nullopt;
+    return HeadId{data_.layer, data_.heads[static_cast<std::size_t>(map)]};
+}
+
+QString HeadFigure::name_of(std::int32_t map) const {
+    if (is_together()) return data_.together;
+    return QStringLiteral("L%1H%2").arg(data_.layer.value).arg(data_.heads[static_cast<std::size_t>(map)].value);
+}
+
+QString HeadFigure::title() const {
+    if (!is_together()) return QStringLiteral("Layer %1").arg(data_.layer.value);
+    QString text = data_.together;
+    text[0] = text[0].toUpper();
+    return text;
+}
+
 QColor HeadFigure::color(const Style& style, std::int32_t head) const {
+    if (is_together()) return style.theme->text;
     return head_color(*style.theme, style.palette, data_.heads[static_cast<std::size_t>(head)].value);
 }
 
 Table HeadFigure::table() const {
     const Drawn& d = drawn_;
     Table t{{"layer", "head", "query", "query_token", "key", "key_token", "weight", "opacity"}, {}};
+    if (is_together()) t.columns = {"map", "query", "query_token", "key", "key_token", "weight", "opacity"};
     t.rows.reserve(d.lines.lines.size());
     for (const HeadLine& line : d.lines.lines) {
         const auto& query = data_.axes.queries[static_cast<std::size_t>(line.query)];
         const auto& key = data_.axes.keys[static_cast<std::size_t>(line.key)];
-        const auto head = static_cast<std::size_t>(line.head);
-        t.rows.push_back({data_.layer.value, data_.heads[head].value, query.first.value,
-                          query.continuation + query.label, key.first.value, key.continuation + key.label,
-                          static_cast<double>(data_.weights[head](line.query, line.key)),
-                          static_cast<double>(line.opacity)});
+        auto& row = t.rows.emplace_back();
+        if (const auto head = head_of(line.head))
+            row = {head->layer.value, head->head.value};
+        else
+            row = {data_.together.toStdString()};
+        const std::vector<Table::Cell> rest{
+            query.first.value, query.continuation + query.label, key.first.value, key.continuation + key.label,
+            static_cast<double>(data_.weights[static_cast<std::size_t>(line.head)](line.query, line.key)),
+            static_cast<double>(line.opacity)};
+        row.insert(row.end(), rest.begin(), rest.end());
     }
     return t;
 }
@@ -151,15 +177,22 @@ std::vector<NamedArray> HeadFigure::arrays() const {
     for (std::int32_t h : d.active) {
         const auto& map = data_.weights[static_cast<std::size_t>(h)];
         weights.values.insert(weights.values.end(), map.data(), map.data() + map.size());
-        heads.values.push_back(static_cast<float>(data_.heads[static_cast<std::size_t>(h)].value));
+        if (const auto head = head_of(h)) heads.values.push_back(static_cast<float>(head->head.value));
     }
     NamedArray queries{"query_positions", {n_q}, {}}, keys{"key_positions", {n_k}, {}};
     for (const auto& item : data_.axes.queries) queries.values.push_back(static_cast<float>(item.first.value));
     for (const auto& item : data_.axes.keys) keys.values.push_back(static_cast<float>(item.first.value));
+    if (is_together()) return {weights, queries, keys};
     return {weights, heads, queries, keys};
 }
 
 QString HeadFigure::description() const {
+    if (is_together())
+        return QStringLiteral(
+            "Each line joins a token that looks (left, the query) with a token it looks at (right, the key), as strong "
+            "as the mean or the maximum of several heads' weights for that pair. Weights of a mean sum to 1 over a "
+            "token's lines, those of a maximum do not. The squares switch heads on and off. After the head view of "
+            "BertViz: Vig, “A Multiscale Visualization of Attention in the Transformer Model”, 2019.");
     return QStringLiteral(
         "Each line joins a token that looks (left, the query) with a token it looks at (right, the key). The stronger "
         "the "

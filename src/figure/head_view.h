@@ -16,6 +16,9 @@ struct HeadViewData {
     std::vector<analyze::Matrix> weights;  ///< of each of these: [axes.queries, axes.keys]
     analyze::PatternAxes axes;
     bool causal = true;
+    /// The one map of several heads put together, of any layers: "mean of 8 heads of layer 4". `weights` then holds it
+    /// alone, and `heads` says only which squares are on.
+    QString together;
     QString weight_name = QStringLiteral("softmax weight");  ///< with what was hidden or merged
 };
 

@@ -49,6 +49,7 @@ private:
 
     void paint_header(const Frame&) const;
     void paint_legend(const Frame&) const;
+    QStringList standing_notes(const Style&) const;  ///< of the legend, whatever the zoom
     void paint_mark_names(const Frame&, double left, double y) const;
     QColor mark_color(const Frame&, std::size_t row) const;
     std::array<QRgb, 256> colors(const Frame&) const;
@@ -67,6 +68,7 @@ private:
     std::vector<double> query_widths_, key_widths_;
     std::vector<Eigen::VectorXd> row_sums_, column_sums_;  ///< of each map, with data_.sums
     MatrixLayout layout_;
+    int note_lines_ = 1;
     mutable Transfer transfer_;
     mutable std::vector<MipPyramid> pyramids_;  ///< of each map, with this transfer
     mutable Tiles tiles_;

@@ -12,7 +12,7 @@ namespace headlight::figure {
 
 struct MatrixLayout {
     static constexpr double margin = 16, header_height = 48, panel_title = 24, label_gap = 6;
-    static constexpr double plain_legend = 56, mark_line = 20;
+    static constexpr double plain_legend = 56, mark_line = 20, note_line = 15;
 
     double legend_height = plain_legend;  ///< higher by a line where marks are named
 

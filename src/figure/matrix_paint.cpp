@@ -3,6 +3,7 @@
 #include "figure/matrix_figure.h"
 #include "figure/matrix_frame.h"
 #include "figure/matrix_panel.h"
+#include "figure/wrapped.h"
 
 #include <algorithm>
 #include <cmath>
@@ -346,8 +347,8 @@ QColor MatrixFigure::mark_color(const Frame& f, std::size_t row) const {
 
 void MatrixFigure::paint_mark_names(const Frame& f, double left, double y) const {
     const QFont font = ui_font(12);
-    const QString lead = QStringLiteral("row's largest on");
-    const double lead_width = draw::text_width(lead, font) + 10;
+    const QString& lead = data_.marks->lead;
+    const double lead_width = lead.isEmpty() ? 0 : draw::text_width(lead, font) + 10;
     double names = 0;
     for (const auto& kind : data_.marks->kinds) names += 15 + draw::text_width(kind.name, font) + 12;
     if (lead_width + names <= f.view.width() - 2 * MatrixLayout::margin) {
@@ -361,8 +362,16 @@ void MatrixFigure::paint_mark_names(const Frame& f, double left, double y) const
     }
 }
 
+QStringList MatrixFigure::standing_notes(const Style& style) const {
+    QStringList notes;
+    if (!data_.diverging) notes << style.transfer.legend();
+    if (data_.causal) notes << QStringLiteral("blank: later tokens, masked");
+    for (const std::string& each : data_.notes) notes << QString::fromStdString(each);
+    return notes;
+}
+
 void MatrixFigure::paint_legend(const Frame& f) const {
-    double y = f.view.bottom() - 30;
+    double y = f.view.bottom() - 30 - MatrixLayout::note_line * (note_lines_ - 1);
     const QFont font = ui_font(12);
     const double left = f.view.left() + MatrixLayout::margin;
     if (data_.marks) paint_mark_names(f, left, y - MatrixLayout::mark_line);
@@ -377,10 +386,7 @@ void MatrixFigure::paint_legend(const Frame& f) const {
                               f.painter, bar, [&](double t) { return signed_color(f.theme(), 2 * t - 1); },
                               QStringLiteral("−") + end_text, end_text, f.theme())
                         : draw::ramp_bar(f.painter, bar, f.style.ramp, low, high, f.theme());
-    QStringList notes;
-    if (!data_.diverging) notes << f.style.transfer.legend();
-    if (data_.causal) notes << QStringLiteral("blank: later tokens, masked");
-    for (const std::string& each : data_.notes) notes << QString::fromStdString(each);
+    QStringList notes = standing_notes(f.style);
     const double cell = layout_.cell * f.style.zoom;
     const double pixels = f.cell_pixels(cell, std::max(layout_.rows, layout_.cols));
     if (const auto side = std::int64_t{1} << pyramid(0, f.style).level_for(pixels); side > 1) {
@@ -398,9 +404,14 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     const QString note = notes.join(QStringLiteral(" · "));
     const double room = f.view.right() - MatrixLayout::margin - (end + 16);
     const bool below = draw::text_width(note, font) > room;
-    const QPointF at = below ? QPointF(left, y + 18) : QPointF(end + 16, y);
-    draw::text(f.painter, at, draw::elided(note, font, below ? f.view.width() - 2 * MatrixLayout::margin : room + 1),
-               font, f.theme().faint);
+    if (!below) return draw::text(f.painter, {end + 16, y}, note, font, f.theme().faint);
+    QStringList lines = wrapped(note, font, layout_.size.width() - 2 * MatrixLayout::margin);
+    for (int i = 0; i < std::min<int>(note_lines_, static_cast<int>(lines.size())); ++i) {
+        const bool cut = i + 1 == note_lines_ && lines.size() > note_lines_;  // what a zoom adds has no line of its own
+        const QString words = cut ? lines.mid(i).join(u' ') : lines[i];
+        draw::text(f.painter, {left, y + 18 + MatrixLayout::note_line * i},
+                   draw::elided(words, font, f.view.width() - 2 * MatrixLayout::margin), font, f.theme().faint);
+    }
 }
 
 }  // namespace headlight::figure

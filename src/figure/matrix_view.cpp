@@ -4,6 +4,7 @@
 #include "figure/head_lines.h"
 #include "figure/matrix_figure.h"
 #include "figure/matrix_panel.h"
+#include "figure/wrapped.h"
 #include "headlight/base/error.h"
 
 #include <algorithm>
@@ -54,7 +55,7 @@ MatrixFigure::MatrixFigure(MatrixViewData data) : data_(std::move(data)) {
     make_pyramids({});  // figures are made by a worker, painted by the window
 }
 
-QSizeF MatrixFigure::layout(QSizeF available, const Style&, const Selection&) {
+QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selection&) {
     const auto n_q = static_cast<std::int64_t>(query_labels_.size()),
                n_k = static_cast<std::int64_t>(key_labels_.size());
     const double line = QFontMetricsF(ui_font(matrix_label_size)).height();
@@ -63,9 +64,13 @@ QSizeF MatrixFigure::layout(QSizeF available, const Style&, const Selection&) {
     const auto rows = draw::fit_rows(query_widths_, line, line, widest_row_label * share);
     const auto columns = draw::fit_columns(key_widths_, line, line, tallest_column_label * share);
     const double least = draw::text_width(QStringLiteral("query (looks)"), ui_font(11));
+    const QStringList notes =
+        wrapped(standing_notes(style).join(QStringLiteral(" · ")), ui_font(12), available.width() - 2 * MatrixLayout::margin);
+    note_lines_ = std::max(1, static_cast<int>(notes.size()));
     layout_ = matrix_layout(n_q, n_k, static_cast<std::int64_t>(data_.weights.size()),
                             std::max(std::ceil(rows.extent) + 4, least), std::ceil(columns.extent) + 2, available,
-                            MatrixLayout::plain_legend + (data_.marks ? MatrixLayout::mark_line : 0),
+                            MatrixLayout::plain_legend + (data_.marks ? MatrixLayout::mark_line : 0) +
+                                MatrixLayout::note_line * (note_lines_ - 1),
                             data_.sums ? sum_extent : 0);
     view_ = QRectF(QPointF(0, 0), layout_.size);
     return layout_.size;

@@ -33,6 +33,7 @@ struct MatrixViewData {
             QString name;  ///< "itself: 12 rows"
             QColor light, dark;
         };
+        QString lead = QStringLiteral("row's largest on");  ///< before the kinds' names
         std::vector<Kind> kinds;
         std::vector<std::int64_t> columns;  ///< [query]; -1: none
         std::vector<std::size_t> kind_of;   ///< [query]

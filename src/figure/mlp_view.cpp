@@ -176,6 +176,7 @@ Hit MlpFigure::hit_test(QPointF point, const Style&, const Selection&) const {
         const analyze::Memory& m = data_.memories[i];
         hit.kind = Hit::Kind::dimension;
         hit.dimension = m.neuron.value;
+        hit.neuron = analyze::NeuronId{data_.layer, m.neuron};
         hit.value = m.coefficient;
         hit.area = row;
         hit.tip =

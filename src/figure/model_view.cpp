@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/heads_text.h"
 #include "figure/model_view_figure.h"
 #include "figure/weight_name.h"
 
+#include <map>
 #include <mutex>
 
 namespace headlight::figure {
@@ -28,14 +30,56 @@ bool draws_lines(const ModelShape& shape, ModelViewOptions::Cells cells) {
 struct SharedStore {
     std::weak_ptr<const trace::Trace> trace;
     analyze::PatternOptions options;
+    ModelViewOptions view;  ///< as far as another store is needed for it
     bool lines = true;
     std::weak_ptr<ModelViewStore> store;
 };
 std::mutex shared_lock;
 std::vector<SharedStore> shared_stores;
 
+/// Which heads a cell puts together: those chosen of a layer, of the chosen layers, or both.
+std::map<HeadId, std::vector<HeadId>> cells_together(const ModelShape& shape, const ModelViewOptions& view) {
+    std::vector<Layer> layers = view.layers;
+    std::vector<Head> heads = view.heads;
+    if (layers.empty())
+        for (std::int64_t l = 0; l < shape.layers; ++l) layers.emplace_back(l);
+    if (heads.empty())
+        for (std::int64_t h = 0; h < shape.heads; ++h) heads.emplace_back(h);
+    std::map<HeadId, std::vector<HeadId>> cells;
+    const Layer below(shape.layers);
+    const Head beside(shape.heads);
+    for (std::int64_t l = 0; l < shape.layers; ++l)
+        for (const Head head : heads) cells[{Layer(l), beside}].push_back({Layer(l), head});
+    for (std::int64_t h = 0; h < shape.heads; ++h)
+        for (const Layer layer : layers) cells[{below, Head(h)}].push_back({layer, Head(h)});
+    for (const Layer layer : layers)
+        for (const Head head : heads) cells[{below, beside}].push_back({layer, head});
+    return cells;
+}
+
+void put_together(ModelViewData& data, const TracePtr& trace, const analyze::PatternOptions& options,
+                  const ModelViewOptions& view, const CancelToken& cancel) {
+    const analyze::Aggregate how = *view.together;
+    const auto cells = cells_together(data.shape, view);
+    data.together = how == analyze::Aggregate::mean ? QStringLiteral("mean") : QStringLiteral("max");
+    std::map<HeadId, analyze::PooledMap> maps;
+    for (const auto& [cell, heads] : cells) {
+        data.names[cell] = aggregate_name(how, heads);
+        // Long texts: here, beside the window, and not in a frame.
+        if (!data.shape.lines) maps[cell] = analyze::pooled_aggregate(*trace, heads, how, options, 128, cancel);
+    }
+    data.pattern = [cells, trace, options, how, one = std::move(data.pattern)](HeadId cell) {
+        const auto found = cells.find(cell);
+        return found == cells.end() ? one(cell) : analyze::aggregate_pattern(*trace, found->second, how, options);
+    };
+    data.pooled = [maps = std::move(maps), one = std::move(data.pooled)](HeadId cell) {
+        const auto found = maps.find(cell);
+        return found == maps.end() ? one(cell) : found->second;
+    };
+}
+
 std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::PatternOptions& options,
-                                          ModelViewOptions::Cells cells) {
+                                          const ModelViewOptions& view, const CancelToken& cancel) {
     const auto& config = trace->config();
     ModelViewData data;
     data.axes = analyze::pattern_axes(*trace, options);
@@ -44,28 +88,35 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
                   config.n_kv_heads,
                   static_cast<std::int64_t>(data.axes.queries.size()),
                   static_cast<std::int64_t>(data.axes.keys.size()),
-                  true};
-    data.shape.lines = draws_lines(data.shape, cells);
+                  true,
+                  view.together.has_value()};
+    data.shape.lines = draws_lines(data.shape, view.cells);
     data.causal = config.causal;
     if (!(options == analyze::PatternOptions{})) data.weight_name = weight_name(options);
-    const std::lock_guard lock(shared_lock);
-    std::erase_if(shared_stores, [](const SharedStore& s) { return s.store.expired() || s.trace.expired(); });
-    for (const SharedStore& s : shared_stores)
-        if (s.trace.lock() == trace && s.options == options && s.lines == data.shape.lines)
-            if (auto store = s.store.lock()) return store;
+    const ModelViewOptions kept{.together = view.together, .layers = view.layers, .heads = view.heads};
+    {
+        const std::lock_guard lock(shared_lock);
+        std::erase_if(shared_stores, [](const SharedStore& s) { return s.store.expired() || s.trace.expired(); });
+        for (const SharedStore& s : shared_stores)
+            if (s.trace.lock() == trace && s.options == options && s.view == kept && s.lines == data.shape.lines)
+                if (auto store = s.store.lock()) return store;
+    }
     data.pattern = [trace, options](HeadId head) { return analyze::pattern(*trace, head, options); };
     data.pooled = [trace, options](HeadId head) { return analyze::pooled_pattern(*trace, head, options); };
     data.pooled_at_hand = options == analyze::PatternOptions{} && trace->has_overview();
+    const bool lines = data.shape.lines;
+    if (view.together) put_together(data, trace, options, view, cancel);
     auto store = std::make_shared<ModelViewStore>(std::move(data));
-    shared_stores.push_back({trace, options, store->data().shape.lines, store});
+    const std::lock_guard lock(shared_lock);
+    shared_stores.push_back({trace, options, kept, lines, store});
     return store;
 }
 
 }  // namespace
 
 std::unique_ptr<Figure> model_view(TracePtr trace, const analyze::PatternOptions& options,
-                                   const ModelViewOptions& view) {
-    return std::make_unique<ModelFigure>(store_for(trace, options, view.cells), view);
+                                   const ModelViewOptions& view, const CancelToken& cancel) {
+    return std::make_unique<ModelFigure>(store_for(trace, options, view, cancel), view);
 }
 
 }  // namespace headlight::figure

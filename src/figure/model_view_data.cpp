@@ -29,7 +29,8 @@ QString ModelFigure::description() const {
         "(right), as strong as the weight; for long texts it is a map with queries downwards and keys across, and "
         "each of its cells shows the largest or the mean weight of many pairs, as the legend says. Patterns to look "
         "for: a diagonal attends to itself, a line just below it to the token before, a vertical stripe to one token "
-        "that many look at, a stripe far off the diagonal to earlier copies of the same text. After the model view of "
+        "that many look at, a stripe far off the diagonal to earlier copies of the same text. A last column and row, "
+        "where they are asked for, put the heads of a layer and the layers together. After the model view of "
         "BertViz (Vig 2019, A Multiscale Visualization of Attention in the Transformer Model).");
 }
 
@@ -47,8 +48,11 @@ Table ModelFigure::table() const {
                          "key_first",
                          "key_last",
                          options_.mean ? "mean_weight" : "max_weight"};
-    for (std::int64_t l = 0; l < shape().layers; ++l)
-        for (std::int64_t h = 0; h < shape().heads; ++h) {
+    const auto index = [&](std::int64_t i, std::int64_t count) {
+        return i < count ? Table::Cell(i) : Table::Cell(data.together.toStdString());
+    };
+    for (std::int64_t l = 0; l < shape().grid_layers(); ++l)
+        for (std::int64_t h = 0; h < shape().grid_heads(); ++h) {
             const HeadId head{Layer{l}, Head{h}};
             analyze::Matrix map;
             if (shape().lines) {
@@ -62,8 +66,8 @@ Table ModelFigure::table() const {
                     if (!(map(r, c) >= least_drawn)) continue;
                     auto& row = table.rows.emplace_back();
                     const Span query = span(axes().queries, r, map.rows()), key = span(axes().keys, c, map.cols());
-                    row.emplace_back(l);
-                    row.emplace_back(h);
+                    row.push_back(index(l, shape().layers));
+                    row.push_back(index(h, shape().heads));
                     row.emplace_back(query.first);
                     if (shape().lines) {
                         row.emplace_back(key.first);
@@ -82,9 +86,9 @@ Table ModelFigure::table() const {
 
 std::vector<NamedArray> ModelFigure::arrays() const {
     const std::string name = shape().lines ? "weight" : options_.mean ? "mean_weight" : "max_weight";
-    NamedArray array{name, {shape().layers, shape().heads, 0, 0}, {}};
-    for (std::int64_t l = 0; l < shape().layers; ++l)
-        for (std::int64_t h = 0; h < shape().heads; ++h) {
+    NamedArray array{name, {shape().grid_layers(), shape().grid_heads(), 0, 0}, {}};
+    for (std::int64_t l = 0; l < shape().grid_layers(); ++l)
+        for (std::int64_t h = 0; h < shape().grid_heads(); ++h) {
             const HeadId head{Layer{l}, Head{h}};
             const auto add = [&](const analyze::Matrix& map) {
                 array.shape[2] = map.rows();

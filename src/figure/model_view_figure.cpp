@@ -118,7 +118,7 @@ void ModelFigure::paint_lines(Frame& frame, HeadId head, const QRectF& area, dou
     const QSize size = (area.size() * dense * doubled).toSize();
     if (frame.vector || double(size.width()) * size.height() > 3e6) {
         const auto drawn = strengths(store_->pattern_now(head), frame.style.transfer);
-        const QColor color = head_color(frame.theme(), frame.style.palette, head.layer.value);
+        const QColor color = store_->color(head);
         for (Eigen::Index i = 0; i < drawn.rows(); ++i)
             for (Eigen::Index j = 0; j < drawn.cols(); ++j) {
                 const double strength = double(drawn(i, j)) * (one_token && !is_hovered(selection, i, j) ? 0.2 : 1);
@@ -138,7 +138,7 @@ void ModelFigure::paint_lines(Frame& frame, HeadId head, const QRectF& area, dou
     for (Eigen::Index i = 0; i < drawn.rows(); ++i)
         for (Eigen::Index j = 0; j < drawn.cols(); ++j)
             if (!is_hovered(selection, i, j)) drawn(i, j) = 0;
-    const QColor color = head_color(frame.theme(), frame.style.palette, head.layer.value);
+    const QColor color = store_->color(head);
     paint_image(frame, area, lines_image(drawn, (area.size() * frame.device).toSize(), line_px * dense, color));
 }
 
@@ -257,18 +257,20 @@ void ModelFigure::paint_axes(Frame& frame) const {
         return b > a ? (a + b) / 2 : (low + high) / 2;
     };
     for (auto h = range.first_head / columns * columns; h <= range.last_head; h += columns) {
+        if (columns > 1 && h + columns > range.last_head && shape().together) h = range.last_head;
         const QRectF cell = at_.cell_rect({Layer{0}, Head{h}});
         const double x = inside(cell.left(), cell.right(), frame.seen.left(), frame.seen.right());
         if (left_gone && x < left) continue;
-        frame.text({x, top - 7 * unit}, QString::number(h), index_font(), color(mark && mark->head.value == h),
-                   draw::Align::center);
+        const QString name = h < shape().heads ? QString::number(h) : store_->data().together;
+        frame.text({x, top - 7 * unit}, name, index_font(), color(mark && mark->head.value == h), draw::Align::center);
     }
     for (auto l = range.first_layer / rows * rows; l <= range.last_layer; l += rows) {
         const QRectF cell = at_.cell_rect({Layer{l}, Head{0}});
         const double y = inside(cell.top(), cell.bottom(), frame.seen.top(), frame.seen.bottom());
         if (top_gone && y < top) continue;
-        frame.text({left - 8 * unit, y + 4 * unit}, QString::number(l), index_font(),
-                   color(mark && mark->layer.value == l), draw::Align::right);
+        const QString name = l < shape().layers ? QString::number(l) : store_->data().together;
+        frame.text({left - 6 * unit, y + 4 * unit}, name, index_font(), color(mark && mark->layer.value == l),
+                   draw::Align::right);
     }
     const double above = grid.top() - (shape().group_size() > 1 ? 46 : 26) * unit;
     frame.text({grid.center().x(), above}, QStringLiteral("Heads"), note_font(), theme.muted, draw::Align::center);

@@ -36,14 +36,14 @@ ModelLayout::Range ModelLayout::touching(const QRectF& area) const {
 
 ModelLayout model_layout(const ModelShape& shape, QSizeF available) {
     ModelLayout at;
-    at.layers = shape.layers;
-    at.heads = shape.heads;
+    at.layers = shape.grid_layers();
+    at.heads = shape.grid_heads();
     at.left = 54;
     if (available.width() < 640) at.legend_height = 58;  // two lines
     at.top = shape.group_size() > 1 ? 96 : 80;
     const double room_x = available.width() - at.left - ModelLayout::margin;
     const double room_y = available.height() - at.top - at.legend_height - 12;
-    double x = room_x / double(shape.heads), y = room_y / double(shape.layers);
+    double x = room_x / double(at.heads), y = room_y / double(at.layers);
     if (available.height() <= 0) y = shape.lines ? x * 0.8 : x;
     if (shape.lines) {
         x = std::clamp(x, 16.0, 300.0);

@@ -17,6 +17,10 @@ struct ModelShape {
     std::int64_t layers = 1, heads = 1, kv_heads = 1;
     std::int64_t rows = 1, columns = 1;  ///< queries and keys of one map
     bool lines = true;
+    bool together = false;  ///< one column more with each layer's heads as one, one row more with the layers as one
+    std::int64_t grid_layers() const { return layers + (together ? 1 : 0); }
+    std::int64_t grid_heads() const { return heads + (together ? 1 : 0); }
+    bool is_together(HeadId cell) const { return cell.layer.value >= layers || cell.head.value >= heads; }
     std::int64_t group_size() const { return kv_heads > 0 ? heads / kv_heads : 1; }
 };
 

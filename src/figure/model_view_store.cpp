@@ -35,6 +35,12 @@ std::size_t RealMap::bytes() const {
     return sum;
 }
 
+QString ModelViewData::name_of(HeadId cell) const {
+    const auto found = names.find(cell);
+    if (found != names.end()) return found->second;
+    return QStringLiteral("L%1H%2").arg(cell.layer.value).arg(cell.head.value);
+}
+
 ModelViewStore::ModelViewStore(ModelViewData data) : data_(std::move(data)) {}
 
 ModelViewStore::~ModelViewStore() {
@@ -84,7 +90,12 @@ const QImage* ModelViewStore::lines(HeadId head, QSize size, double line_width) 
     }
     return keep(head, size,
                 lines_image(strengths(pattern_now(head), style_.transfer), size, line_width,
-                            head_color(*style_.theme, style_.palette, head.layer.value)));
+                            color(head)));
+}
+
+QColor ModelViewStore::color(HeadId cell) const {
+    if (data_.shape.is_together(cell)) return style_.theme->text;
+    return head_color(*style_.theme, style_.palette, cell.layer.value);
 }
 
 int ModelViewStore::full_side() const {
@@ -196,8 +207,8 @@ ModelViewStore::Count ModelViewStore::count() {
     if (count_) return *count_;
     Count count;
     const auto legal = legal_columns(data_.axes, data_.causal, data_.shape.rows, data_.shape.columns);
-    for (std::int64_t l = 0; l < data_.shape.layers; ++l)
-        for (std::int64_t h = 0; h < data_.shape.heads; ++h) {
+    for (std::int64_t l = 0; l < data_.shape.grid_layers(); ++l)
+        for (std::int64_t h = 0; h < data_.shape.grid_heads(); ++h) {
             const auto drawn = strengths(pattern_now({Layer{l}, Head{h}}), style_.transfer);
             for (Eigen::Index r = 0; r < drawn.rows(); ++r) {
                 const auto end = legal[static_cast<std::size_t>(r)];

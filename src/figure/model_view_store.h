@@ -20,6 +20,9 @@ struct ModelViewData {
     ModelShape shape;
     analyze::PatternAxes axes;
     bool causal = true;
+    QString together;                 ///< "mean" or "max", with shape.together
+    std::map<HeadId, QString> names;  ///< of the cells that put heads together: "mean of 8 heads of layer 3"
+    QString name_of(HeadId) const;
     QString weight_name;  ///< what a weight is, where it is not the plain softmax weight
     /// [rows, columns]; may be called from another thread.
     std::function<analyze::Matrix(HeadId)> pattern;
@@ -52,6 +55,8 @@ public:
     explicit ModelViewStore(ModelViewData);
     ~ModelViewStore();
     const ModelViewData& data() const { return data_; }
+    /// Of a cell's lines.
+    QColor color(HeadId) const;
 
     /// Begins a frame: forgets pixels of another style, and starts the clock of what may be made in it.
     /// `patient`: make everything at full quality in this frame (exports).

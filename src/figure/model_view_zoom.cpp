@@ -135,10 +135,10 @@ void ModelFigure::paint_numbers(Frame& frame, HeadId head, const QRectF& area) c
 
 void ModelFigure::pair_hit(Hit& hit, HeadId head, std::int64_t row, std::int64_t column) const {
     hit.kind = Hit::Kind::pair;
-    hit.head = head;
+    if (!shape().is_together(head)) hit.head = head;
     hit.query = axes().queries[static_cast<std::size_t>(row)].first;
     hit.key = axes().keys[static_cast<std::size_t>(column)].first;
-    hit.tip = QStringLiteral("%1  %2 → %3").arg(head_name(head), query_name(row), key_name(column));
+    hit.tip = QStringLiteral("%1  %2 → %3").arg(store_->data().name_of(head), query_name(row), key_name(column));
     if (const auto* pattern = store_->pattern(head)) {
         hit.value = (*pattern)(row, column);
         hit.tip += QStringLiteral("  weight %1").arg(fixed(*hit.value, 4));
@@ -157,7 +157,7 @@ void ModelFigure::cell_hit(Hit& hit, QPointF point, HeadId head, const CellParts
         const auto i = row_at(point.y(), keys ? shape().columns : shape().rows);
         hit.kind = keys ? Hit::Kind::key : Hit::Kind::query;
         (keys ? hit.key : hit.query) = (keys ? axes().keys : axes().queries)[static_cast<std::size_t>(i)].first;
-        hit.tip = QStringLiteral("%1  %2").arg(head_name(head), keys ? key_name(i) : query_name(i));
+        hit.tip = QStringLiteral("%1  %2").arg(store_->data().name_of(head), keys ? key_name(i) : query_name(i));
         return;
     }
     if (!parts.area.contains(point)) return;
@@ -186,12 +186,15 @@ Hit ModelFigure::hit_test(QPointF point, const Style& style, const Selection&) c
     }
     const auto head = at_.head_at(point);
     if (!head) return hit;
-    hit.kind = Hit::Kind::head;
-    hit.head = head;
     hit.area = at_.cell_rect(*head);
-    hit.tip =
-        QStringLiteral("%1  %2").arg(head_name(*head), options_.detail == head ? QStringLiteral("click to close")
-                                                                               : QStringLiteral("click for detail"));
+    hit.tip = store_->data().name_of(*head);
+    if (shape().is_together(*head)) {
+        hit.kind = Hit::Kind::legend;
+    } else {
+        hit.kind = Hit::Kind::head;
+        hit.head = head;
+        hit.tip += options_.detail == head ? QStringLiteral("  click to close") : QStringLiteral("  click for detail");
+    }
     const CellParts parts = cell_parts(shape(), hit.area, style.zoom);
     if (parts.labelled) cell_hit(hit, point, *head, parts);
     return hit;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/paths_view.h"
+#include "figure/wrapped.h"
 #include "headlight/base/error.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ namespace headlight::figure {
 
 namespace {
 
-constexpr double label_size = 12, widest_label = 120;
+constexpr double label_size = 12, widest_label = 120, note_line = 15;
 
 class PathsFigure : public Figure {
 public:
@@ -27,7 +28,12 @@ public:
             for (std::size_t t = 0; t < labels_.size(); ++t)
                 if (data_.paths.mass[c][static_cast<Eigen::Index>(t)] >= data_.paths.least * data_.paths.total)
                     widest = std::max(widest, draw::token_width(labels_[t], ui_font(label_size)) + 10);
-        layout_ = paths_layout(data_, std::min(std::ceil(widest) + 8, widest_label), available);
+        const double room = std::min(std::ceil(widest) + 8, widest_label);
+        // Notes break into lines at the width that the picture gets, which may be more than there is.
+        notes_ = wrapped(notes_text(), ui_font(label_size),
+                         std::max(paths_layout(data_, room, available).size.width() - 2 * PathsLayout::margin, 120.0));
+        const auto more = static_cast<double>(std::max<qsizetype>(notes_.size() - 1, 0));
+        layout_ = paths_layout(data_, room, available, PathsLayout::legend + note_line * more);
         return layout_.size;
     }
     void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
@@ -59,11 +65,13 @@ private:
     }
     /// Of a band, how strongly it is drawn: those at a chosen token stand out.
     double strength(const analyze::Ribbon&, const Selection&, const Style&) const;
+    QString notes_text() const;
     void paint_nodes(QPainter&, const QRectF& exposed, const Style&) const;
     void paint_legend(QPainter&, const QRectF& exposed, const Style&) const;
 
     PathsData data_;
     std::vector<draw::Label> labels_;
+    QStringList notes_;  ///< lines
     PathsLayout layout_;
 };
 
@@ -143,7 +151,7 @@ void PathsFigure::paint_legend(QPainter& painter, const QRectF& exposed, const S
     const Theme& theme = *style.theme;
     const QFont font = ui_font(12);
     double x = exposed.left() + PathsLayout::margin;
-    const double y = exposed.bottom() - 30;
+    const double y = exposed.bottom() - layout_.legend_height + PathsLayout::legend - 30;
     const auto entry = [&](const QColor& color, const QString& text) {
         draw::box(painter, QRectF(x, y - 9, 18, 10), 2, color);
         x += 24;
@@ -152,15 +160,19 @@ void PathsFigure::paint_legend(QPainter& painter, const QRectF& exposed, const S
     };
     entry(draw::faded(theme.faint, 0.36), QStringLiteral("the token itself"));
     entry(draw::faded(theme.accent, 0.45), QStringLiteral("other tokens"));
+    for (qsizetype i = 0; i < notes_.size(); ++i)
+        draw::text(painter, {exposed.left() + PathsLayout::margin, y + 18 + note_line * static_cast<double>(i)},
+                   notes_[i], font, theme.faint);
+}
+
+QString PathsFigure::notes_text() const {
     QStringList notes;
     if (data_.paths.left_out > 0)
         notes << QStringLiteral("%1 ribbons under %2 % left out, at most %3 % of a layer")
                      .arg(draw::count_text(data_.paths.left_out), draw::number_text(data_.paths.least * 100, 1),
                           draw::number_text(data_.paths.left_out_mass * 100, 1));
     for (const std::string& note : data_.paths.notes) notes << QString::fromStdString(note);
-    const double room = exposed.width() - 2 * PathsLayout::margin;
-    draw::text(painter, {exposed.left() + PathsLayout::margin, y + 18},
-               draw::elided(notes.join(QStringLiteral(" · ")), font, room), font, theme.faint);
+    return notes.join(QStringLiteral(" · "));
 }
 
 Hit PathsFigure::hit_test(QPointF at, const Style&, const Selection&) const {

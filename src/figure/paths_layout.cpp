@@ -47,16 +47,17 @@ const PathNode* PathsLayout::node(std::int64_t column, std::int64_t token) const
     return nullptr;
 }
 
-PathsLayout paths_layout(const PathsData& data, double label_room, QSizeF available) {
+PathsLayout paths_layout(const PathsData& data, double label_room, QSizeF available, double legend_height) {
     const analyze::TokenPaths& paths = data.paths;
     PathsLayout l;
     l.label_room = label_room;
+    l.legend_height = legend_height;
     std::size_t most = 1;
     for (std::size_t c = 0; c < paths.mass.size(); ++c) {
         l.columns.push_back(column_nodes(paths, static_cast<std::int64_t>(c)));
         most = std::max(most, l.columns.back().size());
     }
-    const double around = PathsLayout::header + PathsLayout::column_caption + PathsLayout::legend,
+    const double around = PathsLayout::header + PathsLayout::column_caption + legend_height,
                  gaps = gap * static_cast<double>(most - 1);
     l.unit = std::clamp(available.height() - around - gaps, least_unit, most_unit);
     const double left = PathsLayout::margin + label_room,

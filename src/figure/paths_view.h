@@ -37,11 +37,13 @@ struct PathsLayout {
     std::vector<std::vector<PathNode>> columns;
     std::vector<PathBand> bands;
     double unit = 1;        ///< px of the whole
+    double legend_height = legend;  ///< higher where its notes take more lines
     double label_room = 0;  ///< beside the first and the last column
     QSizeF size;
     const PathNode* node(std::int64_t column, std::int64_t token) const;
 };
-PathsLayout paths_layout(const PathsData&, double label_room, QSizeF available);
+PathsLayout paths_layout(const PathsData&, double label_room, QSizeF available,
+                         double legend_height = PathsLayout::legend);
 
 std::unique_ptr<Figure> paths_figure(PathsData);
 

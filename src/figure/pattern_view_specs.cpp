@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/shared_options.h"
 #include "figure/view_tables.h"
+#include "headlight/figure/rollout_views.h"
 
 namespace headlight::figure {
 namespace {
@@ -16,15 +18,49 @@ std::vector<HeadId> ids_of(const ViewState& state) {
 }
 
 bool few_weights(const trace::Trace& trace, const ViewState& state) {
-    return static_cast<std::int64_t>(state.heads.size()) * trace.tokens() * trace.tokens() <= quick_weights;
+    const auto heads = static_cast<std::int64_t>(aggregate_of(state) ? chosen_heads(trace, state).size() : state.heads.size());
+    return heads * trace.tokens() * trace.tokens() <= quick_weights;
 }
 
-ModelViewOptions model_options(const ViewState& state) {
+std::unique_ptr<Figure> head(TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+    const auto together = aggregate_of(s);
+    if (!together) return head_view(std::move(trace), s.layer, s.heads, s.pattern);
+    const std::vector<HeadId> of = chosen_heads(*trace, s);
+    return aggregate_head_view(std::move(trace), s.layer, s.heads, of, *together, s.pattern, cancel);
+}
+
+std::unique_ptr<Figure> matrix(TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+    const bool sums = flag_value(s, "sums");
+    const auto together = aggregate_of(s);
+    if (!together) return matrix_view(std::move(trace), ids_of(s), s.pattern, sums);
+    const std::vector<HeadId> of = chosen_heads(*trace, s);
+    return aggregate_matrix_view(std::move(trace), of, *together, s.pattern, sums, cancel, "matrix");
+}
+
+ViewOption over_heads_option() {
+    return {.name = "over-heads",
+            .kind = ViewOption::Kind::text,
+            .title = "Heads",
+            .help = "model: heads put together: 0,2-4 or all (default: all)",
+            .initial = ""};
+}
+
+ModelViewOptions model_options(const trace::Trace& trace, const ViewState& state) {
     using Cells = ModelViewOptions::Cells;
     const std::string cells = text_value(state, "cells");
-    return {.cells = cells == "lines" ? Cells::lines : cells == "maps" ? Cells::maps : Cells::automatic,
-            .mean = flag_value(state, "mean"),
-            .detail = state.detail};
+    ModelViewOptions options{.cells = cells == "lines"  ? Cells::lines
+                                      : cells == "maps" ? Cells::maps
+                                                        : Cells::automatic,
+                             .mean = flag_value(state, "mean"),
+                             .detail = state.detail,
+                             .together = aggregate_of(state)};
+    const auto list = [&](const char* option, std::int64_t count) {
+        const std::string text = text_value(state, option);
+        return text.empty() ? std::vector<std::int64_t>{} : index_list(text, count, std::string("--") + option);
+    };
+    for (const std::int64_t layer : list("layers", trace.config().n_layers)) options.layers.emplace_back(layer);
+    for (const std::int64_t h : list("over-heads", trace.config().n_heads)) options.heads.emplace_back(h);
+    return options;
 }
 
 }  // namespace
@@ -37,7 +73,8 @@ std::vector<ViewSpec> pattern_view_specs() {
          .tab = true,
          .needs = {.layer = true, .heads = true, .pattern = true},
          .all_heads = true,
-         .make = [](TracePtr trace, const ViewState& s, const CancelToken&) { return head_view(std::move(trace), s.layer, s.heads, s.pattern); },
+         .options = {aggregate_option(), layers_option()},
+         .make = head,
          .quick = few_weights,
          .filters = true},
         {.id = "matrix",
@@ -45,7 +82,8 @@ std::vector<ViewSpec> pattern_view_specs() {
          .group = "Attention",
          .tab = true,
          .needs = {.layer = true, .heads = true, .pattern = true},
-         .make = [](TracePtr trace, const ViewState& s, const CancelToken&) { return matrix_view(std::move(trace), ids_of(s), s.pattern); },
+         .options = {aggregate_option(), layers_option(), sums_option()},
+         .make = matrix,
          .quick = few_weights},
         {.id = "model",
          .title = "Model",
@@ -62,12 +100,18 @@ std::vector<ViewSpec> pattern_view_specs() {
                       .kind = Kind::flag,
                       .title = "Maps pooled by mean",
                       .help = "model view: pool by mean instead of maximum",
-                      .initial = ""}},
-         .make = [](TracePtr trace, const ViewState& s, const CancelToken&) { return model_view(std::move(trace), s.pattern, model_options(s)); },
+                      .initial = ""},
+                     aggregate_option(), layers_option(), over_heads_option()},
+         .make =
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                 const ModelViewOptions options = model_options(*trace, s);
+                 return model_view(std::move(trace), s.pattern, options, cancel);
+             },
          .quick =
-             [](const trace::Trace& trace, const ViewState&) {
+             [](const trace::Trace& trace, const ViewState& s) {
                  const auto& c = trace.config();
-                 return c.n_layers * c.n_heads * trace.tokens() * trace.tokens() <= quick_weights;
+                 const std::int64_t times = aggregate_of(s) ? 4 : 1;
+                 return times * c.n_layers * c.n_heads * trace.tokens() * trace.tokens() <= quick_weights;
              },
          .filters = true},
         {.id = "neuron",

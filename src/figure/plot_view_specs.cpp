@@ -4,6 +4,7 @@
 #include "headlight/figure/plots.h"
 
 #include <array>
+#include <limits>
 
 namespace headlight::figure {
 namespace {
@@ -66,6 +67,11 @@ struct FocusRow {
     bool quick = false;
 };
 
+/// Then the summaries are read in less than a frame.
+bool few_texts(const trace::Trace&, const ViewState& state) {
+    return !state.pool || state.pool->traces.size() < 8;
+}
+
 std::vector<ViewSpec> focus_specs() {
     const ViewNeeds needs{.focus = true};  // the head that stands out in all of them
     const std::array<FocusRow, 11> rows{{
@@ -92,10 +98,11 @@ std::vector<ViewSpec> focus_specs() {
         spec.needs = needs;
         spec.options = row.options;
         spec.make = [i](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-            return focus_figure(std::move(trace), focus_options(s, i), cancel);
+            return focus_figure(pooled_traces(trace, s), focus_options(s, i), cancel);
         };
+        spec.needs.texts = i == 0 || i >= 4;  // 1 to 3 are about the rows of one text
         spec.filters = i == 0 || i >= 4;  // figures of every head
-        if (row.quick) spec.quick = [](const trace::Trace&, const ViewState&) { return true; };
+        if (row.quick) spec.quick = few_texts;
         out.push_back(std::move(spec));
     }
     return out;
@@ -109,12 +116,19 @@ ViewOption measure_option(const char* name, const char* title, const char* help,
     return option;
 }
 
-std::shared_ptr<const HeadTable> table_of(const TracePtr& trace) {
-    return std::make_shared<const HeadTable>(analyze::head_table(*trace));
+/// Several texts: means over them, each of weight one.
+std::shared_ptr<const HeadTable> table_of(const TracePtr& trace, const ViewState& state, const CancelToken& cancel) {
+    if (!state.pool) return std::make_shared<const HeadTable>(analyze::head_table(*trace));
+    analyze::HeadAverages averages;
+    for (const TracePtr& each : pooled_traces(trace, state)) {
+        cancel.throw_if_cancelled();
+        averages.add(*each);
+    }
+    return std::make_shared<const HeadTable>(averages.table());
 }
 
-bool always(const trace::Trace&, const ViewState&) {
-    return true;
+std::int64_t texts_of(const ViewState& state) {
+    return state.pool ? static_cast<std::int64_t>(state.pool->traces.size()) + 1 : 1;
 }
 
 std::string without_overview(const trace::Trace& trace) {
@@ -129,38 +143,42 @@ std::vector<ViewSpec> plot_view_specs() {
         {.id = "head-scatter",
          .title = "Heads by two measures",
          .group = "Heads",
-         .needs = {},
+         .needs = {.texts = true},
          .options = {measure_option("x", "To the right", "head-scatter: measure to the right", "mean_distance", false),
                      measure_option("y", "Upwards", "head-scatter: measure upwards", "entropy", false),
                      measure_option("color", "Colour", "head-scatter: what the colour says", "layer", true)},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken&) {
-                 return head_scatter(
-                     table_of(trace),
-                     {.x = text_value(s, "x"), .y = text_value(s, "y"), .color = text_value(s, "color")});
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                 return head_scatter(table_of(trace, s, cancel), {.x = text_value(s, "x"),
+                                                                  .y = text_value(s, "y"),
+                                                                  .color = text_value(s, "color"),
+                                                                  .texts = texts_of(s)});
              },
-         .quick = always,
+         .quick = few_texts,
          .missing = without_overview,
          .filters = true});
     out.push_back(
         {.id = "clark-kinds",
          .title = "Attention to kinds of tokens",
          .group = "Heads",
-         .needs = {},
-         .make = [](TracePtr trace, const ViewState&, const CancelToken&) { return clark_kinds(table_of(trace)); },
-         .quick = always,
+         .needs = {.texts = true},
+         .make = [](TracePtr trace, const ViewState& s,
+                    const CancelToken& cancel) { return clark_kinds(table_of(trace, s, cancel), texts_of(s)); },
+         .quick = few_texts,
          .missing = without_overview,
          .filters = true});
     out.push_back({.id = "clark-entropy",
                    .title = "Entropy by layer",
                    .group = "Heads",
-                   .needs = {},
+                   .needs = {.texts = true},
                    .make =
-                       [](TracePtr trace, const ViewState&, const CancelToken&) {
-                           return clark_entropy(table_of(trace),
-                                                uniform_entropy(trace->tokens(), trace->config().causal));
+                       [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                           // Of several texts: the mean of theirs, which the table has.
+                           const double uniform = s.pool ? std::numeric_limits<double>::quiet_NaN()
+                                                         : uniform_entropy(trace->tokens(), trace->config().causal);
+                           return clark_entropy(table_of(trace, s, cancel), uniform, texts_of(s));
                        },
-                   .quick = always,
+                   .quick = few_texts,
                    .missing = without_overview,
                    .filters = true});
     return out;

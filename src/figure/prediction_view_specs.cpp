@@ -95,23 +95,16 @@ std::vector<ViewSpec> prediction_view_specs() {
          .title = "MLP",
          .group = "Prediction",
          .tab = true,
-         .needs = {.layer = true, .query = true},
+         .needs = {.layer = true, .query = true, .neuron = true},
          .options = {{.name = "gain",
                       .kind = Kind::flag,
                       .title = "Values with the final norm's gain",
                       .help = "MLP view: read values with the final norm's gain",
-                      .initial = ""},
-                     {.name = "neuron",
-                      .kind = Kind::integer,
-                      .title = "Neuron along the text",
-                      .help = "MLP view: the neuron shown along the text; -1: the strongest at the token",
-                      .initial = "-1",
-                      .low = -1,
-                      .high = 10000000}},
+                      .initial = ""}},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
                  MlpViewOptions options{.gain = flag_value(s, "gain"), .neuron = {}};
-                 if (integer_value(s, "neuron") >= 0) options.neuron = Neuron(integer_value(s, "neuron"));
+                 if (s.neuron && s.neuron->layer == s.layer) options.neuron = s.neuron->neuron;
                  const Position position = position_of(*trace, s);
                  return mlp_view(std::move(trace), s.layer, position, options, cancel);
              }},

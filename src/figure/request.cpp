@@ -5,6 +5,7 @@
 #include "headlight/base/version.h"
 #include "headlight/figure/view_spec.h"
 #include "headlight/model/locate.h"
+#include "headlight/model/outline.h"
 
 #include <charconv>
 #include <system_error>
@@ -35,6 +36,30 @@ const char* word(analyze::PairFilter filter) {
     }
     return "";
 }
+
+}  // namespace
+
+const char* weighting_word(analyze::Weighting weighting) noexcept {
+    switch (weighting) {
+        case analyze::Weighting::attention:
+            return "attention";
+        case analyze::Weighting::value_norm:
+            return "value-norm";
+        case analyze::Weighting::output_norm:
+            return "output-norm";
+        case analyze::Weighting::output_length:
+            return "output-length";
+        case analyze::Weighting::layer_mix:
+            return "layer-mix";
+        case analyze::Weighting::layer_mix_residual:
+            return "layer-mix-residual";
+        case analyze::Weighting::layer_mix_norm:
+            return "layer-mix-norm";
+    }
+    return "";
+}
+
+namespace {
 
 const char* word(Transfer::Curve curve) {
     switch (curve) {
@@ -92,14 +117,15 @@ void put_what(Options& out, const Request& r) {
     }
     if (r.query) out.emplace_back("query", std::to_string(r.query->value));
     if (r.key) out.emplace_back("key", std::to_string(r.key->value));
+    if (r.neuron && spec.needs.neuron)
+        out.emplace_back("neuron", std::to_string(r.neuron->layer.value) + ":" + std::to_string(r.neuron->neuron.value));
     for (const auto& [name, value] : tidy(spec, r.values))
         out.emplace_back(name, spec.option(name)->kind == ViewOption::Kind::flag ? "" : value);
 }
 
 void put_pattern(Options& out, const analyze::PatternOptions& p) {
     if (p.filter != analyze::PairFilter::all) out.emplace_back("filter", word(p.filter));
-    if (p.weighting == analyze::Weighting::value_norm) out.emplace_back("weighting", "value-norm");
-    if (p.weighting == analyze::Weighting::output_norm) out.emplace_back("weighting", "output-norm");
+    if (p.weighting != analyze::Weighting::attention) out.emplace_back("weighting", weighting_word(p.weighting));
     if (p.hide_first) out.emplace_back("hide-sinks", "");
     if (p.hide_special) out.emplace_back("hide-special", "");
     if (!p.renormalise) out.emplace_back("no-renormalise", "");
@@ -160,6 +186,14 @@ void check_index(const char* what, std::int64_t index, std::int64_t count) {
     if (index < 0 || index >= count) fail_index(what, index, count);
 }
 
+/// "12 texts, 3456 tokens: Once upon a time"
+std::string pooled_text(const trace::Trace& trace, const TextPool& pool) {
+    std::int64_t tokens = trace.tokens();
+    for (const TracePtr& each : pool.traces) tokens += each->tokens();
+    return std::to_string(pool.traces.size() + 1) + " texts, " + std::to_string(tokens) +
+           " tokens, the first: " + trace.text_a();
+}
+
 }  // namespace
 
 void check(const trace::Trace& trace, const ViewState& state) {
@@ -169,6 +203,14 @@ void check(const trace::Trace& trace, const ViewState& state) {
     for (const Head head : state.heads) check_index("head", head.value, config.n_heads);
     if (state.query) check_index("query", state.query->value, trace.tokens());
     if (state.key) check_index("key", state.key->value, trace.tokens());
+    if (state.neuron) {
+        check_index("layer", state.neuron->layer.value, config.n_layers);
+        check_index("neuron", state.neuron->neuron.value, config.d_mlp);
+    }
+    if (state.pattern.weighting == analyze::Weighting::layer_mix_norm && !config.post_norm)
+        throw Error(ErrorFacts{.problem = "this model has no norm behind its attention",
+                               .item = weighting_word(state.pattern.weighting),
+                               .hint = "Choose layer-mix-residual"});
     if (state.detail) {
         check_index("layer", state.detail->layer.value, config.n_layers);
         check_index("head", state.detail->head.value, config.n_heads);
@@ -179,10 +221,18 @@ void check(const trace::Trace& trace, const ViewState& state) {
                                .hint = "Give the second one"});
     if (state.heads.empty() && (spec.needs.heads || spec.needs.focus))
         throw Error(ErrorFacts{.problem = "no head was chosen", .item = state.view});
+    if (state.pool && !spec.needs.texts)
+        throw Error(ErrorFacts{.problem = "this view is of one text", .item = state.view, .hint = "Leave the others out"});
     check_values(spec, state.values);
     if (spec.missing)
         if (const std::string why = spec.missing(trace); !why.empty())
             throw Error(ErrorFacts{.problem = why, .file = trace.model()->folder().string(), .item = state.view});
+}
+
+std::vector<TracePtr> pooled_traces(const TracePtr& trace, const ViewState& state) {
+    std::vector<TracePtr> traces{trace};
+    if (state.pool) traces.insert(traces.end(), state.pool->traces.begin(), state.pool->traces.end());
+    return traces;
 }
 
 std::unique_ptr<Figure> make_figure(TracePtr trace, const ViewState& state, const CancelToken& cancel) {
@@ -197,12 +247,14 @@ Selection selection_of(const ViewState& request) {
     selection.focus = request.detail.value_or(request.focus());
     if (request.query) selection.pinned_queries = {*request.query};
     if (request.key) selection.pinned_keys = {*request.key};
+    selection.neuron = request.neuron;
     return selection;
 }
 
 Options options_of(const Request& request) {
     Options out;
     put_what(out, request);
+    if (request.pool) out.emplace_back("texts", request.pool->file);
     put_pattern(out, request.pattern);
     put_looks(out, request.output);
     put_filter(out, request);
@@ -211,10 +263,11 @@ Options options_of(const Request& request) {
 }
 
 std::string command_of(const trace::Trace& trace, const Request& request, const std::string& format) {
-    std::string line = "headlight render " + shell_word(model_reference(trace.model()->folder())) + " --text " +
-                       shell_word(trace.text_a());
-    if (!trace.text_b().empty()) line += " --pair " + shell_word(trace.text_b());
-    if (trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
+    std::string line = "headlight render " + shell_word(model_reference(trace.model()->folder()));
+    const bool runs = model::has_weights(*trace.model());  // else the file says what was read
+    if (runs && (!request.pool || request.pool->own_text)) line += " --text " + shell_word(trace.text_a());
+    if (runs && !trace.text_b().empty()) line += " --pair " + shell_word(trace.text_b());
+    if (runs && trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
     for (const auto& [name, value] : options_of(request))
         line += " --" + name + (value.empty() ? "" : " " + shell_word(value));
     return line + " --out figure." + format;
@@ -225,6 +278,7 @@ Provenance provenance_of(const trace::Trace& trace, const Request& request, cons
     provenance.model = trace.config().name;
     provenance.model_hash = trace.model()->hash();
     provenance.text = trace.text_a();
+    if (request.pool) provenance.text = pooled_text(trace, *request.pool);
     provenance.pair = trace.text_b();
     provenance.dtype = trace.info().dtype;
     provenance.version = version();

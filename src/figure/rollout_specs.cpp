@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/shared_options.h"
 #include "figure/view_tables.h"
-#include "headlight/base/error.h"
 #include "headlight/figure/rollout_views.h"
-
-#include <charconv>
 
 namespace headlight::figure {
 namespace {
@@ -23,8 +21,14 @@ ViewOption receptive_field() {
                 "rollout, flow of causal models: divide by what even attention gives");
 }
 
-ViewOption sums() {
-    return flag("sums", "Sums of rows and columns", "bars with the sums of rows and columns beside the map");
+/// The window's layer is the one whose heads are looked at; attention through the layers is asked for up to the last.
+ViewOption up_to() {
+    return {.name = "up-to",
+            .kind = Kind::choice,
+            .title = "Up to",
+            .help = "rollout, flow without --layer: up to the last layer, or that of a head worth looking at",
+            .initial = "last",
+            .choices = {{"last", "The last layer"}, {"chosen", "The chosen layer"}}};
 }
 
 ViewOption least() {
@@ -53,46 +57,8 @@ std::unique_ptr<Figure> paths(TracePtr trace, const ViewState& state, bool flow,
                       {.flow = flow, .least = number_value(state, "least")}, cancel);
 }
 
-/// "0-2,5" or "all"; empty: `layer` alone.
-std::vector<Layer> layers_of(const std::string& text, Layer layer, std::int64_t count) {
-    if (text.empty()) return {layer};
-    std::vector<Layer> layers;
-    const auto wrong = [&] {
-        return Error(
-            ErrorFacts{.problem = "not a list of layers",
-                       .item = "--layers",
-                       .expected = "all, or numbers and ranges from 0 to " + std::to_string(count - 1) + " like 0,2-4",
-                       .found = text});
-    };
-    const char *at = text.data(), *end = at + text.size();
-    const auto number = [&] {
-        std::int64_t value = -1;
-        const auto [next, problem] = std::from_chars(at, end, value);
-        if (problem != std::errc() || value < 0 || value >= count) throw wrong();
-        at = next;
-        return value;
-    };
-    if (text == "all")
-        for (std::int64_t l = 0; l < count; ++l) layers.emplace_back(l);
-    while (text != "all") {
-        const std::int64_t first = number();
-        std::int64_t last = first;
-        if (at < end && *at == '-') {
-            ++at;
-            last = number();
-        }
-        if (last < first) throw wrong();
-        for (std::int64_t l = first; l <= last; ++l) layers.emplace_back(l);
-        if (at == end) break;
-        if (*at++ != ',') throw wrong();
-    }
-    return layers;
-}
-
 std::unique_ptr<Figure> aggregate(TracePtr trace, const ViewState& state, const CancelToken& cancel) {
-    std::vector<HeadId> heads;
-    for (const Layer layer : layers_of(text_value(state, "layers"), state.layer, trace->config().n_layers))
-        for (const Head head : state.heads) heads.push_back({layer, head});
+    const std::vector<HeadId> heads = chosen_heads(*trace, state);
     const auto how = text_value(state, "together") == "max" ? analyze::Aggregate::max : analyze::Aggregate::mean;
     return aggregate_matrix_view(std::move(trace), heads, how, state.pattern, flag_value(state, "sums"), cancel);
 }
@@ -112,20 +78,17 @@ std::vector<ViewSpec> rollout_view_specs() {
                       .help = "several heads as one map: their mean or their maximum",
                       .initial = "mean",
                       .choices = {{"mean", "Mean"}, {"max", "Maximum"}}},
-                     {.name = "layers",
-                      .kind = Kind::text,
-                      .title = "Layers",
-                      .help = "heads of these layers: 0,2-4 or all (default: --layer)",
-                      .initial = ""},
-                     sums()},
+                     layers_option(), sums_option()},
          .make = aggregate},
         {.id = "rollout",
          .title = "Rollout",
          .group = "Across layers",
          .needs = {.layer = true},
-         .options = {all_layers(),
+         .last_layer = true,
+         .options = {up_to(),
+                     all_layers(),
                      receptive_field(),
-                     sums(),
+                     sums_option(),
                      {.name = "last-head",
                       .kind = Kind::integer,
                       .title = "Last step by one head",
@@ -141,14 +104,16 @@ std::vector<ViewSpec> rollout_view_specs() {
          .title = "Rollout from a token",
          .group = "Across layers",
          .needs = {.layer = true, .query = true},
-         .options = {least()},
+         .last_layer = true,
+         .options = {up_to(), least()},
          .make = [](TracePtr trace, const ViewState& s,
                     const CancelToken& cancel) { return paths(std::move(trace), s, false, cancel); }},
         {.id = "flow",
          .title = "Attention flow",
          .group = "Across layers",
          .needs = {.layer = true},
-         .options = {all_layers(), receptive_field(), sums()},
+         .last_layer = true,
+         .options = {up_to(), all_layers(), receptive_field(), sums_option()},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
                  return rollout_view(std::move(trace), s.layer, map_options(s, true), cancel);
@@ -157,7 +122,8 @@ std::vector<ViewSpec> rollout_view_specs() {
          .title = "Attention flow from a token",
          .group = "Across layers",
          .needs = {.layer = true, .query = true, .key = true},
-         .options = {least()},
+         .last_layer = true,
+         .options = {up_to(), least()},
          .make = [](TracePtr trace, const ViewState& s,
                     const CancelToken& cancel) { return paths(std::move(trace), s, true, cancel); }},
     };

@@ -2,13 +2,13 @@
 // Rollout, flow and heads put together, of a trace: gathers what they draw.
 #include "headlight/figure/rollout_views.h"
 
+#include "figure/heads_text.h"
 #include "figure/matrix_view.h"
 #include "figure/paths_view.h"
 #include "figure/weight_name.h"
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 namespace headlight::figure {
 
@@ -31,19 +31,6 @@ double full_of(const std::vector<analyze::Matrix>& maps, bool causal) {
     std::nth_element(values.begin(), at, values.end());
     const double digits = std::pow(10, 1 - std::floor(std::log10(std::max(static_cast<double>(*at), 1e-6))));
     return std::min(1.0, std::ceil(static_cast<double>(*at) * digits - 1e-6) / digits);
-}
-
-QString heads_text(const std::vector<HeadId>& heads) {
-    std::set<Layer> layers;
-    for (const HeadId id : heads) layers.insert(id.layer);
-    if (heads.size() > 4)
-        return QStringLiteral("%1 heads of %2")
-            .arg(heads.size())
-            .arg(layers.size() == 1 ? QStringLiteral("layer %1").arg(layers.begin()->value)
-                                    : QStringLiteral("%1 layers").arg(layers.size()));
-    QStringList names;
-    for (const HeadId id : heads) names << QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
-    return names.join(QStringLiteral(", "));
 }
 
 }  // namespace
@@ -93,15 +80,15 @@ std::unique_ptr<Figure> paths_view(TracePtr trace, Layer layer, Position query, 
 
 std::unique_ptr<Figure> aggregate_matrix_view(TracePtr trace, const std::vector<HeadId>& heads, analyze::Aggregate how,
                                               const analyze::PatternOptions& options, bool sums,
-                                              const CancelToken& cancel) {
+                                              const CancelToken& cancel, const std::string& view) {
     MatrixViewData data;
     const bool mean = how == analyze::Aggregate::mean;
     data.weights.push_back(analyze::aggregate_pattern(*trace, heads, how, options, cancel));
-    data.names.push_back((mean ? QStringLiteral("mean of ") : QStringLiteral("maximum of ")) + heads_text(heads));
+    data.names.push_back(aggregate_name(how, heads));
     data.axes = analyze::pattern_axes(*trace, options);
     data.causal = trace->config().causal;
     data.weight_name = weight_name(options);
-    data.view = "aggregate";
+    data.view = view;
     data.title = data.names[0];
     data.title[0] = data.title[0].toUpper();
     data.sums = sums;

@@ -14,6 +14,16 @@ public:
     QString description() const override { return in_.description; }
     QSizeF layout(QSizeF available, const Style& style, const Selection& selection) override {
         double y = 0, width = 0;
+        if (in_.across && available.width() >= 320 * static_cast<double>(in_.parts.size())) {
+            const double part = available.width() / static_cast<double>(in_.parts.size());
+            for (std::size_t i = 0; i < in_.parts.size(); ++i) {
+                const QSizeF size = in_.parts[i]->layout({part, 0}, style, selection);
+                at_[i] = {width, 0, size.width(), size.height()};
+                width += size.width();
+                y = std::max(y, size.height());
+            }
+            return {width, y};
+        }
         for (std::size_t i = 0; i < in_.parts.size(); ++i) {
             const QSizeF size = in_.parts[i]->layout({available.width(), 0}, style, selection);
             at_[i] = {0, y, size.width(), size.height()};

@@ -16,6 +16,7 @@ struct StackedParts {
     std::vector<std::unique_ptr<Figure>> parts;
     std::function<Table()> table;
     std::function<std::vector<NamedArray>()> arrays;
+    bool across = false;  ///< beside each other where there is room
 };
 std::unique_ptr<Figure> stacked_figure(StackedParts);
 

@@ -234,11 +234,12 @@ void TableFigure::paint_section(QPainter& painter, const TableSection& section, 
         const double top = at.rows + row_height * double(r);
         const bool pinned = row.query && std::find(selection.pinned_queries.begin(), selection.pinned_queries.end(),
                                                    *row.query) != selection.pinned_queries.end();
+        const bool followed = row.neuron && row.neuron == selection.neuron;
         const bool hovered = !style.exporting && ((row.key && row.key == selection.hover_key) ||
                                                   (row.query && !row.key && row.query == selection.hover_query));
-        if (pinned || hovered)
+        if (pinned || hovered || followed)
             draw::box(painter, {margin - 6, top, width_ - 2 * margin + 12, row_height}, 4,
-                      pinned ? theme.accent_soft : theme.chip);
+                      pinned || followed ? theme.accent_soft : theme.chip);
         for (std::size_t c = 0; c < section.columns.size(); ++c)
             paint_cell(painter, section.columns[c], row, row.cells[c], {at.x[c], top, at.width[c], row_height},
                        at.limit[c], at.two_sided[c], style);
@@ -374,10 +375,13 @@ Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
             hit.query = row.query;
             hit.key = row.key;
             hit.head = row.head;
+            hit.neuron = row.neuron;
+            if (row.neuron) hit.dimension = row.neuron->neuron.value;
             hit.kind = row.query && row.key ? Hit::Kind::pair
                        : row.query          ? Hit::Kind::query
                        : row.key            ? Hit::Kind::key
                        : row.head           ? Hit::Kind::head
+                       : row.neuron         ? Hit::Kind::dimension
                                             : Hit::Kind::legend;
             hit.area = {margin - 6, at.rows + row_height * double(r), width_ - 2 * margin + 12, row_height};
             const TableCell& first = row.cells.front();

@@ -56,6 +56,7 @@ struct TableRow {
     std::vector<TableCell> cells;
     std::optional<Position> query, key;  ///< what hovering and clicking the row is about
     std::optional<HeadId> head;
+    std::optional<analyze::NeuronId> neuron{};  ///< followed after a click
 };
 
 struct TableSection {

@@ -3,8 +3,10 @@
 
 #include "figure/view_tables.h"
 #include "headlight/base/error.h"
+#include "headlight/model/outline.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
@@ -12,16 +14,34 @@
 namespace headlight::figure {
 namespace {
 
+/// Views that are drawn of patterns alone: those that a saved trace has without its model.
+constexpr std::array<std::string_view, 3> kOfPatterns{"head", "matrix", "model"};
+
+/// What a view needs of the model is not there in a saved trace.
+void require_model(ViewSpec& spec) {
+    if (std::ranges::find(kOfPatterns, spec.id) != kOfPatterns.end()) return;
+    spec.missing = [own = std::move(spec.missing)](const trace::Trace& trace) -> std::string {
+        if (!model::has_weights(*trace.model()))
+            return "This view needs more than attention patterns, and the file holds no model. Open the model itself.";
+        return own ? own(trace) : "";
+    };
+}
+
 std::vector<ViewSpec> all_specs() {
     std::vector<ViewSpec> all;
     const auto take = [&](std::vector<ViewSpec> some) {
-        for (ViewSpec& spec : some) all.push_back(std::move(spec));
+        for (ViewSpec& spec : some) {
+            require_model(spec);
+            all.push_back(std::move(spec));
+        }
     };
     take(pattern_view_specs());
     take(plot_view_specs());
     take(rollout_view_specs());
     take(prediction_view_specs());
+    take(flow_view_specs());
     take(circuit_view_specs());
+    take(about_model_view_specs());
     std::stable_partition(all.begin(), all.end(), [](const ViewSpec& spec) { return spec.tab; });
     return all;
 }

@@ -4,7 +4,9 @@
 #include "headlight/io/mapped_file.h"
 #include "headlight/io/safetensors.h"
 #include "io/safetensors_header.h"
+#include "io/torch_file.h"
 
+#include <array>
 #include <set>
 #include <utility>
 
@@ -12,9 +14,6 @@ namespace headlight::io {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kSingle = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
 
 using WeightMap = std::map<std::string, std::string>;  // tensor -> file name of its shard
 
@@ -43,24 +42,30 @@ WeightMap read_weight_map(const fs::path& index) {
     return result;
 }
 
+/// The names a model's weights go by, in the order they are looked for: one file, or an index of several.
+struct Names {
+    const char* single;
+    const char* index;
+};
+constexpr std::array<Names, 2> kNames{{{"model.safetensors", "model.safetensors.index.json"},
+                                       {"pytorch_model.bin", "pytorch_model.bin.index.json"}}};
+
 [[noreturn]] void fail_no_weights(const fs::path& folder) {
-    ErrorFacts facts{.problem = "no weights in the model folder",
-                     .file = folder.string(),
-                     .expected = std::string(kSingle) + " or " + kIndex};
-    std::error_code ignored;
-    if (fs::exists(folder / "pytorch_model.bin", ignored)) {
-        facts.found = "pytorch_model.bin";
-        facts.hint = "Save the model as safetensors: model.save_pretrained(folder, safe_serialization=True)";
-    }
-    throw Error(std::move(facts));
+    std::string list;
+    for (const Names& names : kNames) list += (list.empty() ? "" : ", ") + std::string(names.single) + ", " + names.index;
+    throw Error(ErrorFacts{.problem = "no weights in the model folder", .file = folder.string(), .expected = "one of " + list});
 }
 
 void add_file(const fs::path& path, std::map<std::string, TensorView>& tensors, std::vector<fs::path>& files,
               std::map<std::string, std::string>& metadata) {
     const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-    SafetensorsContent content = parse_safetensors(file->bytes(), path);
+    SafetensorsContent content;
+    if (is_torch_file(*file))
+        content.tensors = read_torch_file(file);
+    else
+        content = parse_safetensors(file->bytes(), path);
     for (TensorView& view : content.tensors) {
-        view.owner = file;
+        if (!view.owner) view.owner = file;
         const auto there = tensors.find(view.name);
         if (there != tensors.end())
             throw Error(ErrorFacts{.problem = "the same tensor in two files",
@@ -88,17 +93,35 @@ TensorStore TensorStore::open_file(const fs::path& file) {
     return store;
 }
 
+TensorStore TensorStore::of(std::map<std::string, TensorView> tensors, std::vector<fs::path> files) {
+    TensorStore store;
+    store.tensors_ = std::move(tensors);
+    store.files_ = std::move(files);
+    return store;
+}
+
+TensorStore TensorStore::open(const fs::path& path) {
+    std::error_code ignored;
+    return fs::is_regular_file(path, ignored) ? open_file(path) : open_folder(path);
+}
+
 TensorStore TensorStore::open_folder(const fs::path& folder) {
     std::error_code ignored;
     if (!fs::exists(folder, ignored)) throw Error(ErrorFacts{.problem = "no such folder", .file = folder.string()});
     if (!fs::is_directory(folder, ignored))
         throw Error(ErrorFacts{.problem = "not a folder",
                                .file = folder.string(),
-                               .expected = "a model folder with " + std::string(kSingle)});
-    if (fs::exists(folder / kSingle, ignored)) return open_file(folder / kSingle);
-    if (!fs::exists(folder / kIndex, ignored)) fail_no_weights(folder);
+                               .expected = "a model folder with model.safetensors"});
+    for (const Names& names : kNames) {
+        if (fs::exists(folder / names.single, ignored)) return open_file(folder / names.single);
+        if (fs::exists(folder / names.index, ignored)) return open_shards(folder / names.index);
+    }
+    fail_no_weights(folder);
+}
 
-    const WeightMap map = read_weight_map(folder / kIndex);
+TensorStore TensorStore::open_shards(const fs::path& index) {
+    const fs::path folder = index.parent_path();
+    const WeightMap map = read_weight_map(index);
     std::set<std::string> shards;
     for (const auto& [tensor, shard] : map) shards.insert(shard);
     TensorStore store;
@@ -109,7 +132,7 @@ TensorStore TensorStore::open_folder(const fs::path& folder) {
             throw Error(ErrorFacts{.problem = "a tensor of the index is missing",
                                    .file = (folder / shard).string(),
                                    .item = "tensor " + tensor,
-                                   .expected = "in " + shard + ", as " + kIndex + " says",
+                                   .expected = "in " + shard + ", as " + index.filename().string() + " says",
                                    .found = view ? "in " + view->file.filename().string() : "nowhere"});
     }
     return store;

@@ -25,14 +25,14 @@ at::Tensor to_ids(const std::vector<std::int64_t>& ids, std::int64_t limit, cons
     return tensor.to(device);
 }
 
-void check_input(const ModelConfig& c, const ForwardInput& input) {
+void check_input(const ModelConfig& c, const ForwardInput& input, std::int64_t past) {
     const auto tokens = static_cast<std::int64_t>(input.ids.size());
     if (tokens == 0) throw Error(ErrorFacts{.problem = "there is no token to run the model on", .hint = "Type some text"});
     // A padding token takes no position of its own, but such texts are rare: the limit is the same.
-    if (c.positions == Positions::learned && tokens > c.context_length)
+    if (c.positions == Positions::learned && past + tokens > c.context_length)
         throw Error(ErrorFacts{.problem = "the text is too long for this model",
                                .expected = "at most " + std::to_string(c.context_length) + " tokens",
-                               .found = std::to_string(tokens),
+                               .found = std::to_string(past + tokens),
                                .hint = "Shorten the text"});
     if (c.type_vocab_size > 0 && !input.type_ids.empty() && input.type_ids.size() != input.ids.size())
         throw Error(ErrorFacts{.problem = "token types do not match the tokens",
@@ -40,10 +40,11 @@ void check_input(const ModelConfig& c, const ForwardInput& input) {
                                .found = std::to_string(input.type_ids.size())});
 }
 
-Pass start(const Model::Internals& m, const ForwardInput& input, Observer& observer) {
+Pass start(const Model::Internals& m, const ForwardInput& input, Observer& observer, KvCache* cache) {
     const ModelConfig& c = m.config;
-    check_input(c, input);
-    Pass pass{.model = m, .input = input, .observer = observer, .ids = {}, .type_ids = {}, .rope = {}, .local_rope = {}, .resid_pre = {}, .shared_norm = {}};
+    Pass pass{.model = m, .input = input, .observer = observer, .ids = {}, .type_ids = {}, .rope = {}, .local_rope = {},
+              .resid_pre = {}, .shared_norm = {}, .cache = cache};
+    check_input(c, input, pass.past());
     pass.ids = to_ids(input.ids, c.vocab_size, "token id", m.device);
     if (c.type_vocab_size > 0)
         pass.type_ids = to_ids(input.type_ids.empty() ? std::vector<std::int64_t>(input.ids.size()) : input.type_ids,
@@ -87,13 +88,11 @@ at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x) {
     return x;
 }
 
-}  // namespace
-
-void forward(const Model& model, const ForwardInput& input, Observer& observer, const CancelToken& cancel,
-             const Progress& progress) {
+void run(const Model& model, const ForwardInput& input, Observer& observer, KvCache* cache, const CancelToken& cancel,
+         const Progress& progress) {
     at::init_num_threads();  // the setting of start_runtime, on whichever thread this is
     const Model::Internals& m = model.internals();
-    Pass pass = start(m, input, observer);
+    Pass pass = start(m, input, observer, cache);
     at::Tensor x;
     for (const Block block : m.spec.before) x = embedding(pass, block, x);
     for (std::int64_t l = 0; l < m.config.n_layers; ++l) {
@@ -102,9 +101,27 @@ void forward(const Model& model, const ForwardInput& input, Observer& observer, 
         x = run_layer(pass, Layer(l), x);
     }
     cancel.throw_if_cancelled();
+    if (cache) x = x.narrow(0, x.size(0) - 1, 1);
     for (const Block block : m.spec.after)
         if (block != Block::unembedding || m.config.has_unembedding) x = output(pass, block, x);
     if (progress) progress({"Running", "layer", m.config.n_layers, m.config.n_layers});
+}
+
+}  // namespace
+
+void forward(const Model& model, const ForwardInput& input, Observer& observer, const CancelToken& cancel,
+             const Progress& progress) {
+    run(model, input, observer, nullptr, cancel, progress);
+}
+
+void forward_cached(const Model& model, const ForwardInput& input, KvCache& cache, Observer& observer,
+                    const CancelToken& cancel) {
+    if (cache.tokens() > 0 && input.ids.size() != 1)
+        throw Error(ErrorFacts{.problem = "behind a prompt tokens come one at a time",
+                               .expected = "1 token",
+                               .found = std::to_string(input.ids.size())});
+    run(model, input, observer, &cache, cancel, {});
+    cache.advance(static_cast<std::int64_t>(input.ids.size()));
 }
 
 }  // namespace headlight::model

@@ -40,6 +40,10 @@ struct LayerWeights {
 };
 
 struct Model::Internals {
+    static std::shared_ptr<const Model> model_of(std::unique_ptr<Internals> internals) {
+        return std::shared_ptr<const Model>(new Model(std::move(internals)));
+    }
+
     ModelConfig config;
     LoadReport report;
     std::filesystem::path folder;

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
+#include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/safetensors.h"
+#include "headlight/model/locate.h"
 #include "headlight/model/model.h"
+#include "headlight/model/peek.h"
 #include "model/config_reader.h"
 #include "model/device.h"
+#include "model/gguf/source.h"
 #include "model/internals.h"
+#include "model/quantization.h"
 #include "model/weight_source.h"
 
 #include <ATen/Parallel.h>
@@ -104,7 +109,41 @@ void place(Model::Internals& m, Slot slot, std::int64_t layer, const at::Tensor&
     place_of(m, weight ? Slot::v_weight : Slot::v_bias, layer) = part(group + 1, 1, c.n_heads + c.n_kv_heads);
 }
 
-void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const CancelToken& cancel, const Progress& progress) {
+/// Configuration and tensors, whatever files they come from.
+struct Source {
+    ConfigReader config;
+    io::TensorStore store;
+    std::map<std::string, StoredAs> stored;  ///< of tensors that were something else in their file
+    std::vector<std::string> used_up;
+};
+
+Source open_source(const std::filesystem::path& path, at::ScalarType dtype, const CancelToken& cancel,
+                   const Progress& progress) {
+    if (const auto gguf = io::gguf_file_of(path)) {
+        GgufSource source = read_gguf(*gguf, dtype, cancel, progress);
+        return {std::move(source.config), std::move(source.store), std::move(source.stored), std::move(source.used_up)};
+    }
+    // The path may be a file of weights with config.json beside it.
+    const std::filesystem::path folder = folder_of(path);
+    std::error_code none;
+    if (!std::filesystem::is_directory(folder, none))
+        throw Error(ErrorFacts{.problem = "no model folder", .file = folder.string(),
+                               .expected = "a folder with config.json and model.safetensors, or a .gguf file"});
+    ConfigReader config(folder / "config.json", io::read_json(folder / "config.json"));
+    family_for(config);  // an architecture that is not known is told before weights that are not there
+    return {std::move(config), io::TensorStore::open(path), {}, {}};
+}
+
+/// The report in the words of the file.
+void name_as_stored(LoadReport& report, const Source& source) {
+    for (std::vector<std::string>* list : {&report.unused, &report.ignored})
+        for (std::string& name : *list)
+            if (const auto stored = source.stored.find(name); stored != source.stored.end()) name = stored->second.tensor;
+    report.ignored.insert(report.ignored.end(), source.used_up.begin(), source.used_up.end());
+}
+
+void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Source& source, const CancelToken& cancel,
+          const Progress& progress) {
     const auto total = static_cast<std::int64_t>(rows.size());
     for (std::int64_t i = 0; i < total; ++i) {
         cancel.throw_if_cancelled();
@@ -112,9 +151,17 @@ void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Cance
         const auto& [row, layer, view] = rows[static_cast<std::size_t>(i)];
         bool mapped = false;
         at::Tensor tensor = to_tensor(*view, m.dtype, m.device, mapped);
-        (mapped ? m.report.bytes_mapped : m.report.bytes_copied) += static_cast<std::int64_t>(view->bytes.size());
-        m.report.loaded.push_back({parameter_name(row->slot, layer), view->name, view->file.string(), view->shape,
-                                   std::string(io::name_of(view->dtype)), mapped});
+        LoadedParameter loaded{parameter_name(row->slot, layer), view->name, view->file.string(), view->shape,
+                               std::string(io::name_of(view->dtype)), mapped};
+        auto bytes = static_cast<std::int64_t>(view->bytes.size());
+        if (const auto stored = source.stored.find(view->name); stored != source.stored.end()) {
+            const StoredAs& as = stored->second;
+            loaded.tensor = as.tensor, loaded.shape = as.shape, loaded.stored_dtype = as.dtype;
+            loaded.mapped = mapped && as.mapped;
+            bytes = as.bytes;
+        }
+        (loaded.mapped ? m.report.bytes_mapped : m.report.bytes_copied) += bytes;
+        m.report.loaded.push_back(std::move(loaded));
         if (row->times != 1) tensor = tensor * row->times;
         if (row->plus != 0) tensor = tensor + row->plus;
         place(m, row->slot, layer, row->layout == Layout::out_in ? tensor.t() : tensor);
@@ -129,25 +176,17 @@ bool same_numbers(const io::TensorView& a, const io::TensorView& b) {
 /// whatever config.json says: many an old config.json leaves the field out, and transformers reads it so.
 WeightMap map_of(const Family& family, ModelConfig& c, const io::TensorStore& store) {
     WeightMap map = family.weight_map(c);
+    add_prefixes_in_the_wild(map, store);
     if (!c.tied_unembedding) return map;
     ModelConfig untied = c;
     untied.tied_unembedding = false;
     WeightMap other = family.weight_map(untied);
+    other.prefixes = map.prefixes;
     const io::TensorView* own = find(other, Slot::unembed, store);
     const io::TensorView* embedding = find(map, Slot::embed, store);
     if (!own || !embedding || same_numbers(*own, *embedding)) return map;
     c = untied;
     return other;
-}
-
-/// The folder's name, with its parent's where it says nothing ("model"); of a snapshot in the Hugging Face cache
-/// (models--org--name/snapshots/0a1b2c…) the model's.
-std::string name_of_folder(const std::filesystem::path& folder) {
-    const std::filesystem::path whole = std::filesystem::weakly_canonical(folder);
-    const std::string entry = whole.parent_path().parent_path().filename().string();
-    if (whole.filename() == "model") return (whole.parent_path().filename() / "model").string();
-    if (whole.parent_path().filename() != "snapshots" || !entry.starts_with("models--")) return whole.filename().string();
-    return entry.substr(entry.rfind("--") + 2);
 }
 
 /// What follows from the loaded tensors: the tied unembedding, ALiBi's slopes.
@@ -168,35 +207,34 @@ void derive(Model::Internals& m, bool head_absent) {
 
 }  // namespace
 
-std::shared_ptr<const Model> Model::load(const std::filesystem::path& folder, const LoadOptions& options,
+std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const LoadOptions& options,
                                          const CancelToken& cancel, const Progress& progress) {
     const auto start = std::chrono::steady_clock::now();
     at::init_num_threads();
     auto m = std::make_unique<Internals>();
-    m->folder = folder;
+    m->folder = path;
     m->compute = options.dtype;
     m->dtype = scalar_type(options.dtype);
     m->device = choose_device(options.device);
 
-    std::error_code none;
-    if (!std::filesystem::is_directory(folder, none))
-        throw Error(ErrorFacts{.problem = "no model folder", .file = folder.string(),
-                               .expected = "a folder with config.json and model.safetensors"});
-    const ConfigReader config(folder / "config.json", io::read_json(folder / "config.json"));
+    const Source source = open_source(path, m->dtype, cancel, progress);
+    const ConfigReader& config = source.config;
     const Family& family = family_for(config);
     m->config = family.parse_config(config);
     m->config.architecture = config.architecture();
     m->config.family = family.name;
-    m->config.name = name_of_folder(folder);
+    m->config.name = name_of_model(path);
 
-    const io::TensorStore store = io::TensorStore::open_folder(folder);
+    const io::TensorStore& store = source.store;
+    check_quantization(config, store);
     const WeightMap map = map_of(family, m->config, store);
     m->qkv_layout = map.qkv;
     m->layers.resize(static_cast<std::size_t>(m->config.n_layers));
     bool head_absent = false;
-    const std::vector<ResolvedRow> rows = resolve(map, m->config.n_layers, store, folder, m->report, head_absent);
+    const std::vector<ResolvedRow> rows = resolve(map, m->config.n_layers, store, path, m->report, head_absent);
     check_finite(rows, cancel, progress);
-    fill(*m, rows, cancel, progress);
+    fill(*m, rows, source, cancel, progress);
+    name_as_stored(m->report, source);
     if (m->qkv_layout == QkvLayout::blocks || m->qkv_layout == QkvLayout::grouped) m->qkv_layout = QkvLayout::separate;
     derive(*m, head_absent);
     m->spec = family.spec(m->config);

@@ -2,10 +2,13 @@
 #include "headlight/model/locate.h"
 
 #include "headlight/base/error.h"
+#include "headlight/io/gguf.h"
+#include "headlight/model/peek.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <optional>
 
 namespace headlight::model {
@@ -25,14 +28,33 @@ bool is_model_folder(const fs::path& folder) {
     return fs::is_regular_file(folder / "config.json", ignored);
 }
 
-/// The snapshot that a Hugging Face cache entry's refs/main points to, else its newest snapshot.
-std::optional<fs::path> snapshot_of(const fs::path& entry) {
+/// A file of weights that stands for itself, not for the folder it lies in.
+bool is_own_weights(const fs::path& file) {
+    const std::string name = file.filename().string(), extension = file.extension().string();
+    if (name == "model.safetensors" || name == "pytorch_model.bin") return false;
+    return extension == ".safetensors" || extension == ".bin" || extension == ".pt" || extension == ".pth" ||
+           extension == ".ckpt" || io::gguf_file_of(file).has_value();
+}
+
+/// A name that stays in its folder.
+bool is_plain(const std::string& name) {
+    return !name.empty() && name != "." && name != ".." && fs::path(name).filename() == name;
+}
+
+/// The snapshot that a Hugging Face cache entry's refs/REVISION points to or that has this name; without a revision that
+/// of refs/main, else the newest.
+std::optional<fs::path> snapshot_of(const fs::path& entry, const std::string& wanted = {}) {
     std::error_code ec;
-    if (std::ifstream ref(entry / "refs" / "main"); ref) {
+    if (!wanted.empty() && !is_plain(wanted)) return std::nullopt;
+    if (std::ifstream ref(entry / "refs" / (wanted.empty() ? "main" : wanted)); ref) {
         std::string revision;
         ref >> revision;
         const fs::path folder = entry / "snapshots" / revision;
-        if (!revision.empty() && fs::is_directory(folder, ec)) return folder;
+        if (is_plain(revision) && fs::is_directory(folder, ec)) return folder;
+    }
+    if (!wanted.empty()) {
+        const fs::path folder = entry / "snapshots" / wanted;
+        return fs::is_directory(folder, ec) ? std::optional(folder) : std::nullopt;
     }
     std::optional<fs::path> newest;
     fs::file_time_type newest_time{};
@@ -42,14 +64,6 @@ std::optional<fs::path> snapshot_of(const fs::path& entry) {
         if (!time_error && (!newest || time > newest_time)) newest = it->path(), newest_time = time;
     }
     return newest;
-}
-
-std::vector<fs::path> cache_folders() {
-    std::vector<fs::path> folders;
-    if (auto path = environment_path("HF_HUB_CACHE")) folders.push_back(*path);
-    if (auto path = environment_path("HF_HOME")) folders.push_back(*path / "hub");
-    if (auto path = environment_path("HOME")) folders.push_back(*path / ".cache" / "huggingface" / "hub");
-    return folders;
 }
 
 std::string cache_entry_name(std::string_view id) {
@@ -77,12 +91,72 @@ std::vector<fs::path> built_in_model_folders() {
     return folders;
 }
 
+std::string name_of_model(const fs::path& path) {
+    if (io::gguf_file_of(path) == path) return path.stem().string();
+    const fs::path whole = fs::weakly_canonical(folder_of(path));
+    const std::string entry = whole.parent_path().parent_path().filename().string();
+    if (whole.filename() == "model") return (whole.parent_path().filename() / "model").string();
+    if (whole.parent_path().filename() != "snapshots" || !entry.starts_with("models--")) return whole.filename().string();
+    return entry.substr(entry.rfind("--") + 2);
+}
+
+std::vector<fs::path> cache_folders() {
+    std::vector<fs::path> folders;
+    const auto add = [&](const char* variable, const fs::path& tail) {
+        if (const auto path = environment_path(variable)) folders.push_back(tail.empty() ? *path : *path / tail);
+    };
+    add("HF_HUB_CACHE", {});
+    add("HF_HOME", "hub");
+    add("XDG_CACHE_HOME", "huggingface/hub");
+    add("HOME", ".cache/huggingface/hub");
+    return folders;
+}
+
+std::vector<CachedModel> cached_models() {
+    std::map<std::string, fs::path> found;
+    for (const fs::path& cache : cache_folders()) {
+        std::error_code ec;
+        for (fs::directory_iterator it(cache, ec), end; !ec && it != end; it.increment(ec)) {
+            const std::string name = it->path().filename().string();
+            if (!name.starts_with("models--")) continue;
+            std::string id = name.substr(8);
+            if (const std::size_t at = id.find("--"); at != std::string::npos) id.replace(at, 2, "/");
+            if (const auto folder = snapshot_of(it->path())) found.emplace(std::move(id), *folder);
+        }
+    }
+    std::vector<CachedModel> models;
+    for (auto& [id, folder] : found) models.push_back({id, folder});
+    return models;
+}
+
+std::vector<fs::path> model_folders_in(const fs::path& folder) {
+    constexpr std::size_t kMost = 500;
+    std::vector<fs::path> found;
+    std::error_code ec;
+    fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, ec), end;
+    for (; !ec && it != end && found.size() < kMost; it.increment(ec)) {
+        std::error_code ignored;
+        if (!it->is_directory(ignored)) continue;
+        const bool model = is_model_folder(it->path());
+        if (model) found.push_back(it->path());
+        if (model || it.depth() > 0 || it->path().filename().string().starts_with('.')) it.disable_recursion_pending();
+    }
+    std::ranges::sort(found);
+    return found;
+}
+
+fs::path folder_of(const fs::path& model) {
+    std::error_code ec;
+    if (!fs::is_regular_file(model, ec)) return model;
+    return model.has_parent_path() ? model.parent_path() : fs::path(".");
+}
+
 fs::path locate_model(std::string_view reference) {
     if (reference.empty()) throw Error(ErrorFacts{.problem = "No model was named", .hint = "Give a folder, or novella-7m"});
     std::error_code ec;
     const fs::path typed{std::string(reference)};
     if (fs::is_directory(typed, ec)) return typed;
-    if (fs::is_regular_file(typed, ec)) return typed.has_parent_path() ? typed.parent_path() : fs::path(".");
+    if (fs::is_regular_file(typed, ec)) return is_own_weights(typed) ? typed : folder_of(typed);
     const bool plain_name = std::count(reference.begin(), reference.end(), '/') <= 1 && reference.front() != '/' &&
                             reference.front() != '.';
     if (plain_name) {
@@ -90,12 +164,14 @@ fs::path locate_model(std::string_view reference) {
             if (is_model_folder(folder / typed)) return folder / typed;
         }
         for (const fs::path& cache : cache_folders()) {
-            if (auto folder = snapshot_of(cache / cache_entry_name(reference))) return *folder;
+            const std::size_t at = reference.find('@');  // org/name@revision
+            const std::string revision(at == std::string_view::npos ? "" : reference.substr(at + 1));
+            if (auto folder = snapshot_of(cache / cache_entry_name(reference.substr(0, at)), revision)) return *folder;
         }
     }
     throw Error(ErrorFacts{.problem = "There is no such model",
                  .file = std::string(reference),
-                 .expected = "a folder with config.json, a built-in name (novella-7m) or an id in the Hugging Face cache",
+                 .expected = "a folder with config.json, a .gguf file, a built-in name (novella-7m) or an id in the Hugging Face cache",
                  .hint = "Check the path"});
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/model/model.h"
 
+#include "headlight/io/gguf.h"
 #include "headlight/io/hash.h"
+#include "headlight/model/locate.h"
 #include "model/device.h"
 #include "model/internals.h"
 
@@ -24,7 +26,9 @@ std::string Model::device_name() const { return device_text(internals_->device);
 
 const std::string& Model::hash() const {
     std::call_once(internals_->hash_once, [this] {
-        std::string parts = io::sha256_file(internals_->folder / "config.json");
+        // A GGUF file holds its configuration itself.
+        const std::filesystem::path config = folder_of(internals_->folder) / "config.json";
+        std::string parts = io::gguf_file_of(internals_->folder) ? std::string() : io::sha256_file(config);
         for (const std::string& file : internals_->report.files) parts += io::sha256_file(file);
         internals_->hash = io::sha256_hex(std::as_bytes(std::span(parts)));
     });

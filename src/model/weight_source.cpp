@@ -190,6 +190,31 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
     return {};
 }
 
+void add_prefixes_in_the_wild(WeightMap& map, const io::TensorStore& store) {
+    const auto row = std::ranges::find(map.rows, Slot::embed, &WeightRow::slot);
+    if (row == map.rows.end() || find(map, *row, 0, store)) return;
+    const std::string& name = row->names.front();
+    std::vector<std::string> around;  // what stands before the embedding's name
+    for (const auto& [theirs, view] : store.tensors())
+        if (theirs.ends_with("." + name) && view.shape == row->shape) around.push_back(theirs.substr(0, theirs.size() - name.size()));
+    if (around.size() > 1)
+        throw Error(ErrorFacts{.problem = "the weights hold more than one model",
+                               .file = store.files().empty() ? "" : store.files().front().string(),
+                               .item = around[0] + name + ", " + around[1] + name,
+                               .expected = "one " + name,
+                               .found = std::to_string(around.size())});
+    if (around.empty()) return;
+    // The head may stand further out than the embedding: "module.lm_head" beside "module.transformer.wte".
+    std::vector<std::string> prefixes;
+    for (std::string prefix = around.front(); !prefix.empty();) {
+        prefixes.push_back(prefix);
+        const std::size_t dot = prefix.size() < 2 ? std::string::npos : prefix.rfind('.', prefix.size() - 2);
+        prefix = dot == std::string::npos ? "" : prefix.substr(0, dot + 1);
+    }
+    for (std::string& prefix : prefixes)
+        if (std::ranges::find(map.prefixes, prefix) == map.prefixes.end()) map.prefixes.push_back(std::move(prefix));
+}
+
 const io::TensorView* find(const WeightMap& map, Slot slot, const io::TensorStore& store) {
     const auto row = std::ranges::find(map.rows, slot, &WeightRow::slot);
     return row == map.rows.end() ? nullptr : find(map, *row, 0, store);

@@ -28,6 +28,11 @@ struct ResolvedRow {
 std::vector<ResolvedRow> resolve(const WeightMap&, std::int64_t n_layers, const io::TensorStore&,
                                  const std::filesystem::path& folder, LoadReport&, bool& head_absent);
 
+/// Checkpoints carry what wrapped the model while it was trained: "module.", "_orig_mod.", "base_model.model.",
+/// "0.auto_model.". Where the family's own prefixes do not lead to the embedding, the one tensor that ends with its name
+/// and has its shape says what stands before all names. Error where several do.
+void add_prefixes_in_the_wild(WeightMap&, const io::TensorStore&);
+
 /// The tensor that feeds a slot without a layer; nullptr when the map has no such row or the files no such tensor.
 const io::TensorView* find(const WeightMap&, Slot, const io::TensorStore&);
 

@@ -2,6 +2,7 @@
 #include "headlight/text/tokenizer.h"
 
 #include "headlight/base/error.h"
+#include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
 #include "text/byte_alphabet.h"
 #include "text/tokenizer_impl.h"
@@ -162,12 +163,17 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_json_file(const std::filesystem
     return t;
 }
 
-std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& folder) {
-    const auto json_path = folder / "tokenizer.json";
+std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& model) {
     std::error_code ignored;
-    if (std::filesystem::exists(json_path, ignored)) return from_json_file(json_path);
-    std::string file;
-    const nlohmann::json json = json_from_vocab_files(folder, file);
+    const bool is_file = std::filesystem::is_regular_file(model, ignored);
+    const std::filesystem::path folder = is_file ? model.parent_path() : model;
+    // A GGUF file that was named speaks for itself, whatever lies beside it.
+    auto gguf = is_file ? io::gguf_file_of(model) : std::nullopt;
+    const auto json_path = folder / "tokenizer.json";
+    if (!gguf && std::filesystem::exists(json_path, ignored)) return from_json_file(json_path);
+    if (!is_file) gguf = io::gguf_file_of(folder);
+    std::string file = gguf ? gguf->string() : "";
+    const nlohmann::json json = gguf ? json_from_gguf(*gguf) : json_from_vocab_files(folder, file);
     std::shared_ptr<Tokenizer> t(new Tokenizer);
     t->impl_ = std::make_unique<Impl>(Field(json, file));
     return t;

@@ -2,6 +2,7 @@
 #include "headlight/trace/replay.h"
 
 #include "headlight/base/error.h"
+#include "headlight/trace/saved.h"
 #include "model/forward.h"
 #include "trace/memory.h"
 #include "trace/recorder.h"
@@ -18,6 +19,7 @@ using model::Hook;
 using model::HookPoint;
 
 void require_unembedding(const model::Model& model) {
+    require_weights(model);
     if (model.config().has_unembedding) return;
     throw Error({.problem = "This model has no unembedding: it gives no logits",
                  .file = model.folder().string(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
 #include "headlight/base/version.h"
+#include "headlight/trace/saved.h"
 #include "headlight/trace/tensors.h"
 #include "model/forward.h"
 #include "trace/forecast_internal.h"
@@ -95,6 +96,7 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
                                             const CancelToken& cancel, const Progress& progress) {
     const auto started = std::chrono::steady_clock::now();
     if (!model || !tokenizer) throw Error("A run needs a model and a tokenizer");
+    require_weights(*model);
     if (!prompt.ids.empty() && !(prompt.text.empty() && prompt.pair.empty()))
         throw Error("A prompt is a text or token ids, not both");
     if (prompt.text.empty() && prompt.pair.empty() && prompt.ids.empty()) {

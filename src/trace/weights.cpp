@@ -2,6 +2,7 @@
 #include "headlight/trace/weights.h"
 
 #include "headlight/base/error.h"
+#include "headlight/trace/saved.h"
 #include "model/blocks/pass.h"
 #include "model/internals.h"
 
@@ -11,6 +12,7 @@ namespace headlight::trace {
 namespace {
 
 const model::LayerWeights& layer_of(const model::Model& model, Layer layer) {
+    require_weights(model);
     const auto& layers = model.internals().layers;
     if (layer.value >= 0 && layer.value < static_cast<std::int64_t>(layers.size()))
         return layers[static_cast<std::size_t>(layer.value)];
@@ -38,6 +40,7 @@ public:
 };
 
 void require_unembedding(const model::Model& model) {
+    require_weights(model);
     if (model.internals().unembed.weight.defined()) return;
     throw Error({.problem = "This model has no unembedding: it gives no logits",
                  .file = model.folder().string(),

@@ -154,6 +154,37 @@ TEST_P(Shares, NormsAreThoseOfTheSummedVectors) {
     EXPECT_NEAR(head(4, 2), (f[1][2] * pattern[1][4][2]).norm().item<double>(), 1e-4);
 }
 
+TEST_P(Shares, NormsAreWeightingsOfThePatterns) {
+    const TracePtr trace = run_model(GetParam(), sentence);
+    const model::ModelConfig& c = trace->config();
+    const Layer layer(1);
+    const std::pair<Weighting, MixScope> layered[] = {{Weighting::layer_mix, MixScope::attention},
+                                                      {Weighting::layer_mix_residual, MixScope::attention_residual},
+                                                      {Weighting::layer_mix_norm, MixScope::with_norm}};
+    for (const auto& [weighting, scope] : layered) {
+        const PatternOptions options{.weighting = weighting};
+        if (scope == MixScope::with_norm && !c.post_norm) {
+            EXPECT_THROW(pattern(*trace, head_id(1, 0), options), Error);
+            continue;
+        }
+        const Matrix lengths = value_mix(*trace, layer, scope), map = pattern(*trace, head_id(1, 0), options);
+        EXPECT_TRUE(map.isApprox(pattern(*trace, head_id(1, 1), options))) << "of the whole layer";
+        for (std::int64_t i = 0; i < trace->tokens(); ++i)
+            for (std::int64_t j = 0; j < trace->tokens(); ++j) EXPECT_NEAR(map(i, j), lengths(i, j) / lengths.row(i).sum(), 1e-5);
+        EXPECT_TRUE(value_mix_rows(*trace, layer, scope, Position(2), 3).isApprox(lengths.middleRows(2, 3), 1e-5F));
+        EXPECT_TRUE(pattern_row(*trace, {head_id(1, 0)}, 4, options).row(0).isApprox(map.row(4), 1e-5F));
+        EXPECT_TRUE(pattern_column(*trace, {head_id(1, 0)}, 2, options).row(0).transpose().isApprox(map.col(2), 1e-5F));
+    }
+    double longest = 0;
+    const at::Tensor f = written(*trace, layer);
+    longest = f.norm(2, -1).max().item<double>();
+    const PatternOptions lengths{.weighting = Weighting::output_length, .hide_first = true};
+    const Matrix map = pattern(*trace, head_id(1, 1), lengths), whole = head_value_mix(*trace, head_id(1, 1));
+    for (std::int64_t i = 0; i < trace->tokens(); ++i)
+        for (std::int64_t j = 1; j < trace->tokens(); ++j) EXPECT_NEAR(map(i, j - 1), whole(i, j) / longest, 1e-5);
+    EXPECT_THROW(value_mix_rows(*trace, layer, MixScope::attention, Position(trace->tokens() - 1), 2), Error);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, Shares, testing::ValuesIn(model_folders()), model_name);
 
 TEST(MixingRatio, OfOneTokenIsAGap) {

@@ -108,6 +108,40 @@ TEST(Render, RefusesAndLeavesNothing) {
     EXPECT_EQ(folder.count(), 0u);
 }
 
+TEST(Render, TextsOfAFileArePooledAndTheCommandInTheFileMakesItAgain) {
+    const TempFolder folder;
+    const auto list = folder.write("texts.txt", "Rain fell all night.\n\nShe was late, and he was not.\r\n");
+    for (const bool own : {true, false}) {
+        std::vector<std::string> arguments{"render", "novella-7m", "--texts", list, "--view", "clark-kinds", "--out",
+                                           folder / "pool.json"};
+        if (own) arguments.insert(arguments.end(), {"--text", kText});
+        ASSERT_EQ(headlight(arguments).code, 0);
+        const json provenance = json::parse(test::slurp(folder / "pool.json"))["provenance"];
+        EXPECT_THAT(provenance["text"].get<std::string>(), StartsWith(own ? "3 texts, " : "2 texts, "));
+        const std::string command = provenance["command"];
+        EXPECT_EQ(command.find("--text '") != std::string::npos, own) << command;
+        const std::string shell = "cd '" + folder.path().string() + "' && headlight() { '" + HEADLIGHT_PROGRAM +
+                                  "' \"$@\"; } && " + command + " 2> /dev/null";
+        ASSERT_EQ(std::system(shell.c_str()), 0);
+        EXPECT_EQ(io::sha256_file(folder / "pool.json"), io::sha256_file(folder / "figure.json"));
+    }
+    const Outcome outcome = render({"--texts", list, "--view", "head", "--out", folder / "f.png"});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("--texts: the view head is of one text"));
+}
+
+TEST(Render, RolloutGoesUpToTheLastLayer) {
+    const TempFolder folder;
+    const auto command_of = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments{"--view", "rollout", "--out", folder / "r.json"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        EXPECT_EQ(render(arguments).code, 0);
+        return json::parse(test::slurp(folder / "r.json"))["provenance"]["command"].get<std::string>();
+    };
+    EXPECT_THAT(command_of({}), HasSubstr("--layer 5"));
+    EXPECT_THAT(command_of({"--layer", "2"}), HasSubstr("--layer 2"));
+}
+
 TEST(Render, OneTokenIsEnoughForEveryView) {
     const TempFolder folder;
     for (const char* view : {"head", "matrix", "model", "neuron"})

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Random damage to sound files. One call is the target; anything but success or Error (a crash, a hang, another
 // exception, a sanitizer's report) is a bug. The seed is fixed, so a failure can be repeated.
+#include "fuzz/mutator.h"
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "io/safetensors_header.h"
 #include "support/temp_folder.h"
 
 #include <gtest/gtest.h>
-
-#include <random>
 
 namespace headlight::io {
 namespace {
@@ -29,41 +28,6 @@ bool try_safetensors(const std::string& content) {
     }
 }
 
-class Mutator {
-public:
-    std::string operator()(std::string text) {
-        static constexpr std::string_view kBytes = "{}[]\",:0123456789-.eE\\u\xff";
-        for (int n = 1 + below(4); n > 0; --n) {
-            if (text.empty()) return text;
-            const std::size_t at = below(text.size());
-            switch (below(6)) {
-                case 0:
-                    text[at] = static_cast<char>(below(256));
-                    break;
-                case 1:
-                    text[at] = kBytes[below(kBytes.size())];
-                    break;
-                case 2:
-                    text.insert(at, 1, kBytes[below(kBytes.size())]);
-                    break;
-                case 3:
-                    text.erase(at, 1 + below(8));
-                    break;
-                case 4:
-                    text.insert(at, text.substr(below(text.size()), 1 + below(40)));
-                    break;
-                default:
-                    text[at] = static_cast<char>(text[at] ^ (1 << below(8)));
-            }
-        }
-        return text;
-    }
-    std::size_t below(std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_); }
-
-private:
-    std::mt19937_64 random_{20240607};
-};
-
 const std::string kHeader =
     R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
     R"("b":{"dtype":"BF16","shape":[4],"data_offsets":[24,32]},"c":{"dtype":"U8","shape":[],"data_offsets":[32,33]}})";
@@ -71,7 +35,7 @@ const std::string kHeader =
 TEST(FuzzSafetensors, DamagedHeaders) {
     const std::string data(33, 'x');
     ASSERT_TRUE(try_safetensors(test::raw_safetensors(kHeader, data)));
-    Mutator mutate;
+    test::Mutator mutate;
     int sound = 0;
     constexpr int kRuns = 100'000;
     for (int i = 0; i < kRuns; ++i) sound += try_safetensors(test::raw_safetensors(mutate(kHeader), data));
@@ -81,13 +45,13 @@ TEST(FuzzSafetensors, DamagedHeaders) {
 
 TEST(FuzzSafetensors, DamagedFiles) {
     const std::string file = test::raw_safetensors(kHeader, std::string(33, 'x'));
-    Mutator mutate;
+    test::Mutator mutate;
     for (int i = 0; i < 50'000; ++i) try_safetensors(mutate(file));
 }
 
 TEST(FuzzJson, DamagedText) {
     const std::string text = read_text(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m/config.json");
-    Mutator mutate;
+    test::Mutator mutate;
     int sound = 0;
     for (int i = 0; i < 50'000; ++i) {
         const std::string damaged = mutate(text);

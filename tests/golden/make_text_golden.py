@@ -169,6 +169,7 @@ def train():
                                       special_tokens=[("<|begin_of_text|>", llama.token_to_id("<|begin_of_text|>"))])])
     save(llama, "llama3")
 
+    train_sentence_piece(book)
     for name, specials, config in (
             ("gpt2-files", ["<|endoftext|>"], None),
             ("roberta-files", ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
@@ -181,6 +182,91 @@ def train():
         t.model.save(str(FIXTURES / name))
         if config:
             write(FIXTURES / name / "tokenizer_config.json", config)
+
+
+RULES = {  # what SentencePiece's table of replacements is asked for; its own (NFKC and more) has 200 kB
+    "\t": " ", "\n": " ", "\r": " ", "\u3000": " ", "\u00a0": " ", "\u200b": "", "\u00ad": "", "\ufb01": "fi", "\u2026": "...",
+    "\u2122": "TM", "\u00bd": "1\u20442", "e\u0301": "\u00e9", "A\u030a": "\u00c5", "\uff21": "A", "\uff01": "!", "\u2460": "1",
+    "\uff76": "\u30ab", "\uff76\uff9e": "\u30ac", "s\u0323\u0307": "\u1e69", "\u1100\u1161": "\uac00", "\u0301": "", "\u0323": "."}
+
+
+def charsmap():
+    """The rules above as SentencePiece compiles them, in base64."""
+    import base64
+    import tempfile
+    import sentencepiece
+    with tempfile.TemporaryDirectory() as folder:
+        rules = pathlib.Path(folder) / "rules.tsv"
+        points = lambda text: " ".join(f"{ord(c):X}" for c in text)
+        rules.write_text("".join(f"{points(a)}\t{points(b)}\n" for a, b in RULES.items()))
+        sentencepiece.SentencePieceTrainer.train(
+            input=str(FIXTURES / "book.txt"), model_prefix=folder + "/m", vocab_size=200, hard_vocab_limit=False,
+            normalization_rule_tsv=str(rules), minloglevel=2)
+        model = (pathlib.Path(folder) / "m.model").read_bytes()
+    return base64.b64encode(message_field(message_field(model, 3), 2)).decode()  # normalizer_spec.precompiled_charsmap
+
+
+def message_field(message, wanted):
+    """The last length-delimited field of that number in a protocol buffer."""
+    def number(at):
+        value = shift = 0
+        while True:
+            value |= (message[at] & 127) << shift
+            shift, at = shift + 7, at + 1
+            if message[at - 1] < 128:
+                return value, at
+
+    at, found = 0, None
+    while at < len(message):
+        key, at = number(at)
+        if key & 7 == 0:
+            _, at = number(at)
+        elif key & 7 == 2:
+            size, at = number(at)
+            if key >> 3 == wanted:
+                found = message[at:at + size]
+            at += size
+        else:
+            at += 8 if key & 7 == 1 else 4
+    return found
+
+
+def train_sentence_piece(book):
+    """T5's and XLM-R's kind, the same with bytes for what is unknown, and Llama 2's BPE."""
+    import base64
+    unigram = Tokenizer(models.Unigram())
+    unigram.normalizer = normalizers.Sequence([normalizers.Precompiled(base64.b64decode(charsmap())),
+                                               normalizers.Replace(Regex(" {2,}"), " ")])
+    unigram.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    unigram.decoder = decoders.Metaspace()
+    unigram.train(book, trainers.UnigramTrainer(vocab_size=1500, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>",
+                                                show_progress=False))
+    unigram.post_processor = processors.TemplateProcessing(single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)])
+    save(unigram, "unigram")
+
+    state = json.loads(unigram.to_str())
+    pieces = [p for p in state["model"]["vocab"] if p[0] not in ("<pad>", "</s>", "<unk>")]
+    vocab = [["<unk>", 0.0], ["<s>", 0.0], ["</s>", 0.0], *([f"<0x{b:02X}>", 0.0] for b in range(256)), *pieces[:900]]
+    lowest = min(score for _, score in vocab)
+    vocab = [[piece, score if score < 0 or not piece.startswith("<0x") else lowest] for piece, score in vocab]
+    special = lambda i, content: {"id": i, "content": content, "single_word": False, "lstrip": False, "rstrip": False,
+                                  "normalized": False, "special": True}
+    state = {"version": "1.0", "truncation": None, "padding": None,
+             "added_tokens": [special(i, c) for i, c in enumerate(["<unk>", "<s>", "</s>"])], "normalizer": None,
+             "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": False},
+             "post_processor": None, "decoder": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": False},
+             "model": {"type": "Unigram", "unk_id": 0, "vocab": vocab, "byte_fallback": True}}
+    save(Tokenizer.from_str(json.dumps(state)), "unigram-bytes")
+
+    bpe = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    bpe.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    bpe.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()])
+    bpe.train(book, trainers.BpeTrainer(vocab_size=1800, show_progress=False,
+                                        special_tokens=["<unk>", "<s>", "</s>", *(f"<0x{b:02X}>" for b in range(256))]))
+    # The bytes are pieces of the vocabulary, not strings that are cut out of a text.
+    state = json.loads(bpe.to_str())
+    state["added_tokens"] = state["added_tokens"][:3]
+    save(Tokenizer.from_str(json.dumps(state)), "metaspace-bpe")
 
 
 def save(tokenizer, name):
@@ -197,6 +283,8 @@ def reference_tokenizers():
     made = {"novella-7m": load(ROOT.parent / "models" / "novella-7m" / "tokenizer.json"),
             "wordpiece": load(FIXTURES / "wordpiece" / "tokenizer.json"),
             "llama3": load(FIXTURES / "llama3" / "tokenizer.json")}
+    for name in ("unigram", "unigram-bytes", "metaspace-bpe"):
+        made[name] = load(FIXTURES / name / "tokenizer.json")
     for name, cls in (("wordpiece-files", BertTokenizerFast), ("gpt2-files", GPT2TokenizerFast),
                       ("roberta-files", RobertaTokenizerFast)):
         made[name] = cls.from_pretrained(str(FIXTURES / name)).backend_tokenizer
@@ -282,6 +370,27 @@ def stages():
     add("normalized tokens", {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Lowercase"}]}, pre=gpt2, added=normal,
         add_bytes=False)
 
+    for scheme in ("always", "first", "never"):
+        for split in (True, False):
+            add(f"metaspace {scheme} {split}", pre={"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": split},
+                sweep=scheme == "always" and split)
+    add("metaspace of old", pre={"type": "Metaspace", "replacement": "_", "add_prefix_space": True})
+    add("metaspace behind others",
+        pre=[{"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": True}],
+        added=[token(0, "<mask>", lstrip=True)])
+    add("char delimiter", pre={"type": "CharDelimiterSplit", "delimiter": "e"})
+    add("nmt", {"type": "Nmt"}, sweep=True)
+    table = json.loads((FIXTURES / "unigram" / "tokenizer.json").read_text())["normalizer"]["normalizers"][0]
+    add("precompiled", table, sweep=True)
+    add("precompiled and lower case", {"type": "Sequence", "normalizers": [{"type": "NFD"}, table, {"type": "Lowercase"}]})
+    add("word level", pre={"type": "Whitespace"}, add_bytes=False, model={
+        "type": "WordLevel", "unk_token": "[U]", "vocab": {c: i for i, c in enumerate(["[U]", "a", "Hello", ",", "world", "123"])}})
+    pieces = [["<unk>", 0.0], *([c, -3.0 - i / 8] for i, c in enumerate("abcdehlo nrst")), ["ab", -5.0], ["he", -4.0], ["hel", -5.5],
+              ["lo", -4.5], ["llo", -6.0], ["aa", -6.0], ["aaa", -9.0], [" w", -4.25], ["é", -7.0]]
+    add("unigram", model={"type": "Unigram", "unk_id": 0, "vocab": pieces, "byte_fallback": False}, add_bytes=False)
+    add("unigram with some bytes", add_bytes=False, model={
+        "type": "Unigram", "unk_id": 0, "vocab": pieces + [[f"<0x{b:02X}>", -20.0] for b in range(0x20, 0x100)], "byte_fallback": True})
+
     letters = {c: i for i, c in enumerate(["<unk>", *"abcdehlmnorst▁ ", "##a", "##b", "##e", "##l", "##o", "e</w>", "##e</w>",
                                            "##o</w>", "a</w>", "he", "hel", "▁a", "##lo</w>"])}
     merges = ["h ##e", "##l ##o</w>"]
@@ -349,7 +458,7 @@ def main():
         row = {"name": name, "tokenizer": description, "torture": digests(t, torture, 4)}
         if swept:
             row["sweep"] = digests(t, sweep, 64)
-        if description["model"]["vocab"].keys() == rows[0]["tokenizer"]["model"]["vocab"].keys() if rows else False:
+        if rows and description["model"]["vocab"] == rows[0]["tokenizer"]["model"]["vocab"]:
             row["tokenizer"]["model"] = dict(description["model"], vocab="alphabet")
         rows.append(row)
     (OUT / "stages.json").write_text("[\n" + ",\n".join(json.dumps(r) for r in rows) + "\n]\n")

@@ -96,8 +96,8 @@ const std::string kIndex = "model.safetensors.index.json";
 
 const std::vector<FolderCase>& folders() {
     static const std::vector<FolderCase> all{
-        {"NoWeights", {{"config.json", "{}"}}, {"no weights", "expected model.safetensors"}},
-        {"OnlyPytorch", {{"pytorch_model.bin", "x"}}, {"no weights", "found pytorch_model.bin", "safe_serialization"}},
+        {"NoWeights", {{"config.json", "{}"}}, {"no weights", "expected one of model.safetensors"}},
+        {"OnlyPytorch", {{"pytorch_model.bin", "x"}}, {"not a file of PyTorch", "pytorch_model.bin"}},
         {"IndexIsBroken", {{kIndex, "{\n \"weight_map\":"}}, {"broken JSON", kIndex, "line 2, column"}},
         {"IndexIsAList", {{kIndex, "[]"}}, {"broken shard index", "weight_map"}},
         {"IndexHasNoMap", {{kIndex, "{}"}}, {"broken shard index", "weight_map"}},

@@ -194,7 +194,7 @@ TEST_P(Golden, OtherBooksAndTheTreebank) {
 
 INSTANTIATE_TEST_SUITE_P(Text, Golden,
                          testing::Values("novella-7m", "wordpiece", "llama3", "wordpiece-files", "gpt2-files",
-                                         "roberta-files", "sentence-encoder"),
+                                         "roberta-files", "unigram", "unigram-bytes", "metaspace-bpe", "sentence-encoder"),
                          [](const auto& parameter) {
                              std::string name = parameter.param;
                              std::replace(name.begin(), name.end(), '-', '_');

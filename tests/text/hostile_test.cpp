@@ -104,10 +104,11 @@ TEST_F(Hostile, MissingFields) {
 }
 
 TEST_F(Hostile, UnknownStagesListTheKnownOnes) {
-    expect_error([](json& j) { j["model"]["type"] = "Unigram"; }, "model.type", "one of BPE, WordPiece, found Unigram");
-    expect_error([](json& j) { j["normalizer"]["normalizers"][0]["type"] = "Precompiled"; },
+    expect_error([](json& j) { j["model"]["type"] = "Trigram"; }, "model.type",
+                 "one of BPE, WordPiece, Unigram, WordLevel, found Trigram");
+    expect_error([](json& j) { j["normalizer"]["normalizers"][0]["type"] = "Precooked"; },
                  "normalizer.normalizers[0].type", "BertNormalizer");
-    expect_error([](json& j) { j["pre_tokenizer"] = {{"type", "Metaspace"}}; }, "pre_tokenizer.type", "ByteLevel");
+    expect_error([](json& j) { j["pre_tokenizer"] = {{"type", "Hyperspace"}}; }, "pre_tokenizer.type", "ByteLevel");
     expect_error([](json& j) { j["post_processor"] = {{"type", "?"}}; }, "post_processor.type", "TemplateProcessing");
 }
 

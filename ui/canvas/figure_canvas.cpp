@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <new>
+#include <utility>
 
 namespace headlight::ui {
 
@@ -22,7 +23,7 @@ constexpr int covered = 110;  ///< px at the top and bottom that headings and le
 
 bool pins_something(const figure::Hit& hit) {
     using Kind = figure::Hit::Kind;
-    return hit.kind != Kind::none && hit.kind != Kind::legend && (hit.kind != Kind::dimension || hit.query);
+    return hit.kind != Kind::none && hit.kind != Kind::legend && (hit.kind != Kind::dimension || hit.query || hit.neuron);
 }
 
 }  // namespace
@@ -69,6 +70,8 @@ bool FigureCanvas::guarded(const std::function<void()>& work) {
 void FigureCanvas::set_figure(std::shared_ptr<figure::Figure> figure) {
     const bool same_view = figure_ && figure && figure_->view() == figure->view();
     figure_ = std::move(figure);
+    brush_room_.reset();  // it was drawn on the one before
+    brush_.reset();
     if (!same_view) {
         style_.zoom = 1;
         horizontalScrollBar()->setValue(0);
@@ -182,6 +185,8 @@ void FigureCanvas::paintEvent(QPaintEvent* event) {
     painter.translate(o);
     painter.scale(style_.zoom, style_.zoom);
     guarded([&] { figure_->paint(painter, exposed, style_, painted_); });
+    painter.resetTransform();
+    paint_brush(painter);
     if (figure_ && figure_->refining()) refine_.start(refine_ms);
 }
 
@@ -217,6 +222,7 @@ void FigureCanvas::hover(QPointF p) {
         case Kind::key: selection_.hover(std::nullopt, std::nullopt, hit.key); break;
         case Kind::pair: selection_.hover(hit.head, hit.query, hit.key); break;
         case Kind::dimension: selection_.hover(std::nullopt, hit.query, hit.key); break;
+        case Kind::option:
         case Kind::legend:
         case Kind::none: selection_.clear_hover(); break;
     }
@@ -229,7 +235,24 @@ void FigureCanvas::leave() {
     Q_EMIT pointed_at({});
 }
 
+void FigureCanvas::brush_to(QPointF p) {
+    if (!brush_ && (p - *press_).manhattanLength() <= 6) return;
+    brush_ = QRectF(*press_, p).normalized() & *brush_room_;
+    viewport()->setCursor(Qt::CrossCursor);
+    viewport()->update();
+}
+
+void FigureCanvas::paint_brush(QPainter& painter) const {
+    if (!brush_) return;
+    QColor inside = style_.theme->accent;
+    inside.setAlphaF(0.12F);
+    painter.setPen(QPen(style_.theme->accent, 1));
+    painter.setBrush(inside);
+    painter.drawRect(brush_->toAlignedRect().adjusted(0, 0, -1, -1));
+}
+
 void FigureCanvas::mouseMoveEvent(QMouseEvent* event) {
+    if (press_ && brush_room_ && (event->buttons() & Qt::LeftButton)) return brush_to(event->position());
     if (press_ && figure_ && (event->buttons() & (Qt::LeftButton | Qt::MiddleButton))) {
         const QPointF moved = event->position() - *press_;
         if (!panning_ && moved.manhattanLength() > 6) {
@@ -251,15 +274,27 @@ void FigureCanvas::mousePressEvent(QMouseEvent* event) {
     press_ = event->position();
     panning_ = double_click_ = false;
     pressed_hit_ = hit_at(event->position());
+    brush_room_.reset();
+    brush_.reset();
+    if (event->button() != Qt::LeftButton || !figure_ || stale_) return;
+    guarded([&] { brush_room_ = figure_->brush_area(to_figure(event->position())); });
+    if (brush_room_) brush_room_ = QRectF(to_viewport(brush_room_->topLeft()), brush_room_->size() * style_.zoom);
 }
 
 void FigureCanvas::mouseReleaseEvent(QMouseEvent* event) {
-    const bool was_click = press_ && !panning_ && !double_click_ && event->button() == Qt::LeftButton;
+    const bool was_click = press_ && !panning_ && !brush_ && !double_click_ && event->button() == Qt::LeftButton;
+    if (const auto drawn = std::exchange(brush_, std::nullopt)) {
+        std::vector<HeadId> heads;
+        const QRectF area(to_figure(drawn->topLeft()), drawn->size() / style_.zoom);
+        if (figure_ && !stale_ && guarded([&] { heads = figure_->heads_in(area); })) Q_EMIT brushed(heads, event->modifiers() & Qt::ShiftModifier);
+        viewport()->update();
+    }
+    brush_room_.reset();
     press_.reset();
     panning_ = double_click_ = false;
     if (was_click) {
         const figure::Hit hit = hit_at(event->position());
-        if (hit.kind == pressed_hit_.kind) Q_EMIT clicked(hit, event->modifiers());
+        if (hit.kind == pressed_hit_.kind && hit.options == pressed_hit_.options) Q_EMIT clicked(hit, event->modifiers());
     }
     hover(event->position());
 }

@@ -48,6 +48,8 @@ public:
 Q_SIGNALS:
     void clicked(const headlight::figure::Hit& hit, Qt::KeyboardModifiers modifiers);
     void double_clicked(const headlight::figure::Hit& hit);
+    /// A rectangle was drawn around these; `add`: with Shift.
+    void brushed(const std::vector<headlight::HeadId>& heads, bool add);
     /// Empty when the pointer left.
     void pointed_at(const QString& tip);
     /// The figure could not be laid out or painted, and is no longer shown.
@@ -73,6 +75,8 @@ private:
     void update_scroll_bars();
     void selection_changed(bool hover_only);
     void hover(QPointF viewport_point);
+    void brush_to(QPointF viewport_point);
+    void paint_brush(QPainter&) const;
     void leave();
     figure::Hit hit_at(QPointF viewport_point);
     QPointF origin() const;
@@ -85,6 +89,7 @@ private:
     QSize margin_{0, 0};
     QString placeholder_title_, placeholder_text_;
     std::optional<QPointF> press_, pan_from_;
+    std::optional<QRectF> brush_room_, brush_;  ///< of the viewport: the plot, and the rectangle drawn in it
     figure::Hit pressed_hit_;
     QTimer refine_;  ///< paints again while a figure refines its pixels
     bool panning_ = false, stale_ = false, double_click_ = false;

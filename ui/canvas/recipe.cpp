@@ -11,14 +11,20 @@ std::optional<Position> last(const std::vector<Position>& pins) { return pins.em
 void fit(figure::ViewState& state, const trace::Trace& trace) {
     const auto& config = trace.config();
     if (state.detail && (state.detail->layer.value >= config.n_layers || state.detail->head.value >= config.n_heads)) state.detail.reset();
+    if (state.neuron && (state.neuron->layer.value < 0 || state.neuron->layer.value >= config.n_layers || state.neuron->neuron.value < 0 ||
+                         state.neuron->neuron.value >= config.d_mlp))
+        state.neuron.reset();
+    if (state.pattern.weighting == analyze::Weighting::layer_mix_norm && !config.post_norm)
+        state.pattern.weighting = analyze::Weighting::layer_mix_residual;
     if (trace.text_b().empty()) state.pattern.filter = analyze::PairFilter::all;
 }
 
 }  // namespace
 
-Recipe recipe_for(figure::TracePtr trace, const View& view, const figure::Selection& s, const ViewOptions& options) {
+Recipe recipe_for(const Document& document, const View& view, const figure::Selection& s) {
+    const ViewOptions& options = document.options();
     const figure::ViewSpec& spec = figure::view_spec(view);
-    Recipe r{.trace = std::move(trace), .state = {}};
+    Recipe r{.trace = document.trace(), .state = {}};
     figure::ViewState& state = r.state;
     state.view = view;
     if (spec.needs.layer) state.layer = s.layer;
@@ -33,9 +39,15 @@ Recipe recipe_for(figure::TracePtr trace, const View& view, const figure::Select
     // A hover alone makes no other figure: it would change under the pointer.
     if (spec.needs.query) state.query = spec.needs.hover && !s.pinned_queries.empty() ? s.query() : last(s.pinned_queries);
     if (spec.needs.key) state.key = spec.needs.hover && !s.pinned_keys.empty() ? s.key() : last(s.pinned_keys);
+    if (spec.needs.neuron) state.neuron = s.neuron;
     if (spec.needs.pattern) state.pattern = options.pattern;
     if (view == "model") state.detail = options.detail;
     if (const auto found = options.values.find(view); found != options.values.end()) state.values = figure::tidy(spec, found->second);
+    if (spec.needs.texts) state.pool = document.pool();
+    if (spec.last_layer) {
+        if (figure::text_value(state, "up-to") == "last") state.layer = Layer(r.trace->config().n_layers - 1);
+        state.values.erase("up-to");  // the layer says it
+    }
     fit(state, *r.trace);
     return r;
 }
@@ -54,6 +66,7 @@ figure::Request request_for(const Recipe& r, const figure::Selection& s, const f
     figure::Request request{r.state, output};
     if (!request.query) request.query = last(s.pinned_queries);
     if (!request.key) request.key = last(s.pinned_keys);
+    if (!request.neuron) request.neuron = s.neuron;
     return request;
 }
 

@@ -16,7 +16,8 @@ struct Recipe {
     bool operator==(const Recipe&) const = default;
 };
 
-Recipe recipe_for(figure::TracePtr, const View&, const figure::Selection&, const ViewOptions&);
+/// Of what the document shows, with this view and selection.
+Recipe recipe_for(const Document&, const View&, const figure::Selection&);
 /// Made at once without anybody noticing (about a frame).
 bool is_quick(const Recipe&);
 /// Why there is no such picture of this model or text; empty: there is.

@@ -22,7 +22,7 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         using Change = Document::Change;
         if (change == Change::options || change == Change::trace || change == Change::filter) restyle();
-        if (change == Document::Change::trace || change == Document::Change::options) refresh();
+        if (change == Change::trace || change == Change::options || change == Change::pool) refresh();
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (document_.adapting()) return;
@@ -43,6 +43,7 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     });
     connect(canvas_, &FigureCanvas::clicked, this, &ViewPane::click);
     connect(canvas_, &FigureCanvas::double_clicked, this, &ViewPane::double_click);
+    connect(canvas_, &FigureCanvas::brushed, &document_, &Document::choose_heads);
     set_view("head");
     restyle();
 }
@@ -101,7 +102,7 @@ void ViewPane::make_figure() {
         const bool empty = document_.model().model && document_.prompt().text.isEmpty();  // else a run is on its way
         return clear(empty ? tr("Nothing to look at yet") : QString(), empty ? tr("Type a sentence above.") : QString());
     }
-    Recipe recipe = recipe_for(document_.trace(), view_, document_.selection().get(), document_.options());
+    Recipe recipe = recipe_for(document_, view_, document_.selection().get());
     if (const QString why = missing(recipe); !why.isEmpty()) return clear(tr("%1: not for this model").arg(view_title(view_)), why);
     if (shown_ == recipe) {
         if (awaited_) jobs_.cancel(lane_), awaited_.reset();
@@ -160,7 +161,28 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
     const bool add = modifiers & Qt::ControlModifier;
     if (hit.query) revealed_query_ = hit.query;
     if (hit.key) revealed_key_ = hit.key;
+    if (hit.neuron && hit.kind == Kind::dimension) {
+        if (hit.query) {  // a cell: the neuron at that token
+            selection.keep_neuron(*hit.neuron);
+        } else {
+            selection.follow_neuron(*hit.neuron);
+        }
+    }
     switch (hit.kind) {
+        case Kind::option: {
+            ViewOptions options = document_.options();
+            figure::ViewValues values = options.values[view_];
+            for (const auto& [name, value] : hit.options) values[name] = value;
+            values = figure::tidy(figure::view_spec(view_), values);
+            if (values.empty()) {
+                options.values.erase(view_);
+            } else {
+                options.values[view_] = values;
+            }
+            if (hit.head) selection.focus_head(*hit.head);
+            document_.set_options(options);
+            break;
+        }
         case Kind::head_square:
             if (hit.head) {
                 figure::Selection next = selection.get();
@@ -170,6 +192,7 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
             break;
         case Kind::head:
             if (hit.head) click_head(*hit.head, add);
+            if (hit.neuron) selection.keep_neuron(*hit.neuron);
             break;
         case Kind::query:
             if (hit.query) selection.pin_query(*hit.query, add);

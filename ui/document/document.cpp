@@ -2,7 +2,15 @@
 #include "ui/document/document.h"
 
 #include "headlight/model/locate.h"
+#include "headlight/model/outline.h"
+#include "headlight/trace/saved.h"
+#include "headlight/trace/texts.h"
 #include "ui/document/alignment.h"
+#include "ui/document/head_list.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
 
 namespace headlight::ui {
 
@@ -15,19 +23,31 @@ namespace fs = std::filesystem;
 OpenModel load(const QString& reference, const std::string& device, const CancelToken& cancel, const Progress& progress) {
     OpenModel opened;
     opened.reference = reference;
+    const auto add_file = [&](const fs::path& file) {
+        std::error_code ec;
+        const auto size = fs::file_size(file, ec);
+        if (!ec) opened.files.emplace_back(file, size);
+    };
+    if (trace::is_saved(reference.toStdString())) {
+        const auto saved = trace::open_saved(reference.toStdString(), cancel, progress);
+        opened.model = saved->model();
+        opened.tokenizer = saved->tokenizer();
+        add_file(reference.toStdString());
+        return opened;
+    }
     const fs::path folder = model::locate_model(reference.toStdString());
     model::LoadOptions options;
     options.device = device;
     opened.model = model::Model::load(folder, options, cancel, progress);
     opened.tokenizer = text::Tokenizer::load(folder);
     for (const std::string& name : opened.model->report().files) {
-        const fs::path file = fs::path(name).is_absolute() ? fs::path(name) : opened.model->folder() / name;
-        std::error_code ec;
-        const auto size = fs::file_size(file, ec);
-        if (!ec) opened.files.emplace_back(file, size);
+        add_file(fs::path(name).is_absolute() ? fs::path(name) : opened.model->folder() / name);
     }
     return opened;
 }
+
+/// A trace without its model: it has its own text.
+bool is_saved(const OpenModel& opened) { return opened.model && !model::has_weights(*opened.model); }
 
 /// Weights are mapped, not copied: reading a file that was cut short would end the program.
 void check_files(const OpenModel& model) {
@@ -46,13 +66,20 @@ void check_files(const OpenModel& model) {
 }  // namespace
 
 Document::Document(Jobs& jobs, QString device, QObject* parent)
-    : QObject(parent), jobs_(jobs), device_(std::move(device)), selection_(this), finder_(jobs) {
+    : QObject(parent), jobs_(jobs), device_(std::move(device)), selection_(this), finder_(jobs), predictions_(jobs) {
+    connect(&predictions_, &TokenPredictions::arrived, this, &Document::predictions_changed);
+    connect(&selection_, &SelectionModel::changed, this, [this](bool hover_only) {
+        if (!hover_only) look_at_predictions();
+    });
     connect(&finder_, &HeadFinder::arrived, this, [this] { Q_EMIT changed(Change::filter); });
     prompt_.text = QString::fromUtf8(example_sentence);
     pause_.setSingleShot(true);
     connect(&pause_, &QTimer::timeout, this, &Document::run);
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane) {
         if (lane == Jobs::Lane::model) opening_ = false;
+    });
+    connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
+        if (lane == Jobs::Lane::texts && std::exchange(pooling_, false)) forget_pool();  // failed, or stopped by hand
     });
 }
 
@@ -72,10 +99,81 @@ void Document::accept_model(OpenModel opened) {
     model_ = std::move(opened);
     Q_EMIT changed(Change::model);
     run();
+    run_pool();
+}
+
+/// Runs the texts of the pool's file; without one, away with them.
+void Document::run_pool() {
+    pooling_ = false;
+    jobs_.cancel(Jobs::Lane::texts);
+    set_pool(nullptr);
+    if (options_.pool_file.isEmpty() || !model_.model) return;
+    const std::filesystem::path file = options_.pool_file.toStdString();
+    pooling_ = true;
+    jobs_.start(Jobs::Lane::texts, tr("Running the pooled texts"),
+                [this, file, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                    check_files(opened);
+                    auto pool = std::make_shared<figure::TextPool>();
+                    pool->file = file.string();
+                    pool->traces = trace::run_texts(opened.model, opened.tokenizer, io::read_text_lines(file), file, cancel, progress);
+                    return [this, pool] {
+                        pooling_ = false;
+                        set_pool(pool);
+                    };
+                });
+}
+
+void Document::set_pool(std::shared_ptr<const figure::TextPool> pool) {
+    if (pool == pool_) return;
+    pool_ = std::move(pool);
+    Q_EMIT changed(Change::pool);
+}
+
+/// A file that could not be read or run is no longer said to be pooled.
+void Document::forget_pool() {
+    if (options_.pool_file.isEmpty()) return;
+    ViewOptions options = options_;
+    options.pool_file.clear();
+    set_options(options);
+}
+
+void Document::choose_heads(std::vector<HeadId> heads, bool add) {
+    if (!trace_) return;
+    const std::int64_t layers = selection_.layers(), each = selection_.heads();
+    if (add && finder_.filter())
+        for (std::int64_t l = 0; l < layers; ++l)
+            for (std::int64_t h = 0; h < each; ++h)
+                if (finder_.matches({Layer(l), Head(h)})) heads.push_back({Layer(l), Head(h)});
+    std::sort(heads.begin(), heads.end());
+    heads.erase(std::unique(heads.begin(), heads.end()), heads.end());
+    ViewOptions options = options_;
+    if (!heads.empty())
+        options.finder = head_list(heads, each);
+    else if (!add && is_head_list(options.finder))
+        options.finder.clear();
+    if (!heads.empty()) {
+        std::map<Layer, std::vector<Head>> of_layer;
+        for (const HeadId id : heads) of_layer[id.layer].push_back(id.head);
+        figure::Selection next = without_hover(selection_.get());
+        if (!of_layer.contains(next.layer))
+            next.layer = std::max_element(of_layer.begin(), of_layer.end(), [](const auto& a, const auto& b) {
+                             return a.second.size() < b.second.size();
+                         })->first;
+        next.heads = of_layer[next.layer];
+        // One step for undo: the options that follow are announced with it.
+        adapting_ = options.finder != options_.finder;
+        selection_.set(next);
+        adapting_ = false;
+    }
+    set_options(options);
 }
 
 void Document::set_prompt(const PromptText& prompt) {
     if (prompt == prompt_) return;
+    if (is_saved(model_) && !opening_) {  // what was typed is taken back: there is nothing to run it
+        Q_EMIT changed(Change::prompt);
+        return;
+    }
     prompt_ = prompt;
     set_modified(true);
     Q_EMIT changed(Change::prompt);
@@ -84,10 +182,18 @@ void Document::set_prompt(const PromptText& prompt) {
 
 void Document::set_options(const ViewOptions& options) {
     if (options == options_) return;
+    const bool other_pool = options.pool_file != options_.pool_file;
     options_ = options;
+    if (other_pool) run_pool();
     finder_.look(options_.finder, trace_, head_table_);
     set_modified(true);
+    look_at_predictions();
     Q_EMIT changed(Change::options);
+}
+
+void Document::look_at_predictions() {
+    const auto& pins = selection_.get().pinned_queries;
+    predictions_.look(options_.predictions, trace_, pins.empty() ? std::nullopt : std::optional(pins.back()));
 }
 
 void Document::set_views(const OpenViews& views) {
@@ -121,6 +227,20 @@ void Document::run() {
     if (!model_.model) return;
     const PromptText prompt = prompt_;
     const bool pair = prompt.has_pair && !prompt.pair.isEmpty();
+    if (is_saved(model_)) {
+        jobs_.start(Jobs::Lane::model, tr("Reading %1").arg(QString::fromStdString(model_.model->config().name)),
+                    [this, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                        check_files(opened);
+                        const auto trace = trace::open_saved(opened.model->folder(), cancel, progress);
+                        auto table = std::make_shared<const analyze::HeadTable>(analyze::head_table(*trace));
+                        return [this, trace, table] {
+                            prompt_ = {QString::fromStdString(trace->text_a()), QString::fromStdString(trace->text_b()), !trace->text_b().empty()};
+                            Q_EMIT changed(Change::prompt);
+                            accept_trace(trace, table, prompt_);
+                        };
+                    });
+        return;
+    }
     if (prompt.text.isEmpty()) {  // nothing to run is not a failure while someone types
         jobs_.cancel(Jobs::Lane::model);
         accept_trace(nullptr, nullptr, prompt);
@@ -151,6 +271,7 @@ void Document::accept_trace(std::shared_ptr<const trace::Trace> trace, std::shar
         set_options(options);
     }
     adapting_ = false;
+    look_at_predictions();
     Q_EMIT changed(Change::trace);
 }
 
@@ -189,7 +310,7 @@ void Document::restore(const State& state, bool other_model) {
         pending_selection_ = state.selection;
     }
     set_options(state.options);
-    if (state.prompt != prompt_) {
+    if (state.prompt != prompt_ && (!is_saved(model_) || other_model)) {
         prompt_ = state.prompt;
         set_modified(true);
         Q_EMIT changed(Change::prompt);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "headlight/analyze/head_table.h"
+#include "headlight/figure/request.h"
 #include "headlight/trace/trace.h"
 #include "ui/document/head_finder.h"
 #include "ui/document/selection_model.h"
 #include "ui/document/state.h"
+#include "ui/document/token_predictions.h"
 #include "ui/jobs/jobs.h"
 
 #include <QObject>
@@ -28,8 +30,9 @@ struct OpenModel {
 class Document : public QObject {
     Q_OBJECT
 public:
-    /// filter: what the finder found came later than the options or the trace that it belongs to.
-    enum class Change { model, prompt, trace, options, views, file, filter };
+    /// filter: what the finder found came later than the options or the trace that it belongs to; pool: the texts that
+    /// are pooled came or went.
+    enum class Change { model, prompt, trace, options, views, file, filter, pool };
     Q_ENUM(Change)
 
     Document(Jobs&, QString device, QObject* parent = nullptr);
@@ -44,6 +47,10 @@ public:
     const std::shared_ptr<const analyze::HeadTable>& head_table() const { return head_table_; }
     /// What the finder's expression means on this trace.
     const HeadFinder& finder() const { return finder_; }
+    /// Under the token strip.
+    const TokenPredictions& predictions() const { return predictions_; }
+    /// The texts of the options' pool file, run through the model; null: none, or still on their way.
+    const std::shared_ptr<const figure::TextPool>& pool() const { return pool_; }
     /// The trace belongs to the prompt as it stands now.
     bool up_to_date() const { return trace_ && shown_prompt_ == prompt_; }
     bool opening() const { return opening_; }
@@ -54,6 +61,10 @@ public:
     void set_prompt(const PromptText&);
     void set_options(const ViewOptions&);
     void set_views(const OpenViews&);
+    /// These heads and no others, of any layers: the finder lists them, every other head is painted faintly, and those of
+    /// the shown layer (else of the layer with most of them) are active. `add`: beside the heads that the filter leaves.
+    /// None: away with such a list.
+    void choose_heads(std::vector<HeadId>, bool add);
     void run_now();
     void stop();
 
@@ -69,6 +80,7 @@ public:
 
 Q_SIGNALS:
     void changed(headlight::ui::Document::Change change);
+    void predictions_changed();
 
 private:
     void schedule_run();
@@ -76,6 +88,10 @@ private:
     void accept_model(OpenModel);
     void accept_trace(std::shared_ptr<const trace::Trace>, std::shared_ptr<const analyze::HeadTable>, const PromptText&);
     void carry_selection();
+    void look_at_predictions();
+    void run_pool();
+    void forget_pool();
+    void set_pool(std::shared_ptr<const figure::TextPool>);
     int pause_ms() const;
 
     Jobs& jobs_;
@@ -88,11 +104,13 @@ private:
     std::shared_ptr<const trace::Trace> trace_;
     std::shared_ptr<const analyze::HeadTable> head_table_;
     HeadFinder finder_;
+    TokenPredictions predictions_;
+    std::shared_ptr<const figure::TextPool> pool_;
     std::optional<figure::Selection> pending_selection_;
     std::vector<std::string> selected_tokens_;  ///< of the last trace: what the pins stand on
     QTimer pause_;
     QString file_;
-    bool opening_ = false, adapting_ = false, modified_ = false;
+    bool opening_ = false, adapting_ = false, modified_ = false, pooling_ = false;
 };
 
 /// The sentence a first start shows.

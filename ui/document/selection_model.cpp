@@ -46,6 +46,7 @@ void SelectionModel::clamp(figure::Selection& s) const {
     if (s.hover_key && !inside(*s.hover_key)) s.hover_key.reset();
     if (s.hover_head && (s.hover_head->layer.value >= layers_ || s.hover_head->head.value >= heads_)) s.hover_head.reset();
     if (layers_ == 0) return;
+    if (s.neuron && (s.neuron->layer.value < 0 || s.neuron->layer.value >= layers_)) s.neuron.reset();
     s.layer = Layer(std::clamp<std::int64_t>(s.layer.value, 0, layers_ - 1));
     std::erase_if(s.heads, [this](Head h) { return h.value < 0 || h.value >= heads_; });
     std::sort(s.heads.begin(), s.heads.end());
@@ -134,6 +135,23 @@ void SelectionModel::toggle_head(Head head) {
     } else if (s.heads.size() > 1) {
         s.heads.erase(found);
     }
+    set(std::move(s));
+}
+
+void SelectionModel::follow_neuron(analyze::NeuronId id) {
+    figure::Selection s = selection_;
+    if (s.neuron == id) {
+        s.neuron.reset();
+    } else {
+        s.neuron = id;
+        s.layer = id.layer;
+    }
+    set(std::move(s));
+}
+
+void SelectionModel::keep_neuron(analyze::NeuronId id) {
+    figure::Selection s = selection_;
+    s.neuron = id;
     set(std::move(s));
 }
 

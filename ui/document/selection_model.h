@@ -36,6 +36,10 @@ public:
     /// This head alone (its layer too); with `add` beside the active ones when it is of the same layer.
     void focus_head(HeadId, bool add = false);
     void toggle_head(Head);
+    /// Followed by the views of MLPs; its layer is the one that is looked at. Following it again lets it go.
+    void follow_neuron(analyze::NeuronId);
+    /// Only that, with the layer as it is.
+    void keep_neuron(analyze::NeuronId);
     void only_head(Head);
     void all_heads();
 

@@ -44,7 +44,8 @@ using Filter = analyze::PairFilter;
 using Weighting = analyze::Weighting;
 constexpr Names<Curve, 5> curves{{{{Curve::linear, "linear"}, {Curve::log, "log"}, {Curve::gamma, "gamma"}, {Curve::per_row, "per-row"}, {Curve::rank, "rank"}}}};
 constexpr Names<Filter, 5> filters{{{{Filter::all, "all"}, {Filter::a_to_a, "a-a"}, {Filter::b_to_b, "b-b"}, {Filter::a_to_b, "a-b"}, {Filter::b_to_a, "b-a"}}}};
-constexpr Names<Weighting, 3> weightings{{{{Weighting::attention, "attention"}, {Weighting::value_norm, "value-norm"}, {Weighting::output_norm, "output-norm"}}}};
+constexpr Names<Weighting, 7> weightings{{{{Weighting::attention, "attention"}, {Weighting::value_norm, "value-norm"}, {Weighting::output_norm, "output-norm"},
+    {Weighting::output_length, "output-length"}, {Weighting::layer_mix, "layer-mix"}, {Weighting::layer_mix_residual, "layer-mix-residual"}, {Weighting::layer_mix_norm, "layer-mix-norm"}}}};
 constexpr Names<figure::HeadPalette, 2> palettes{{{{figure::HeadPalette::category10, "category10"}, {figure::HeadPalette::okabe_ito, "okabe-ito"}}}};
 constexpr Names<figure::Ramp, 4> ramps{{{{figure::Ramp::ink, "ink"}, {figure::Ramp::viridis, "viridis"}, {figure::Ramp::cividis, "cividis"}, {figure::Ramp::magma, "magma"}}}};
 
@@ -136,7 +137,8 @@ json options_json(const ViewOptions& o) {
             {"weighting", weightings.name(o.pattern.weighting)}, {"hide_first", o.pattern.hide_first},
             {"hide_special", o.pattern.hide_special}, {"renormalise", o.pattern.renormalise},
             {"merge_words", o.pattern.merge_words}, {"view_options", o.values}, {"palette", palettes.name(o.palette)}, {"ramp", ramps.name(o.ramp)},
-            {"measure", o.measure}, {"finder", o.finder.toStdString()}, {"filters", filters_json(o.filters)}};
+            {"predictions", o.predictions}, {"measure", o.measure}, {"finder", o.finder.toStdString()},
+            {"pool", o.pool_file.toStdString()}, {"filters", filters_json(o.filters)}};
 }
 
 void read_options(const json& j, ViewOptions& o, const std::filesystem::path& file) {
@@ -166,10 +168,14 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
     read_first_version_options(j, o);
     palettes.read(j, "palette", o.palette, file);
     ramps.read(j, "ramp", o.ramp, file);
+    read(j, "predictions", o.predictions);
     read(j, "measure", o.measure);
     std::string finder = o.finder.toStdString();
     read(j, "finder", finder);
     o.finder = QString::fromStdString(finder);
+    std::string pool;
+    read(j, "pool", pool);
+    o.pool_file = QString::fromStdString(pool);
     if (j.contains("filters")) o.filters = filters_of(j.at("filters"), file);
 }
 
@@ -178,6 +184,8 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
 std::string to_json(const Session& s) {
     json heads = json::array();
     for (const Head h : s.state.selection.heads) heads.push_back(h.value);
+    json neuron;
+    if (const auto& n = s.state.selection.neuron) neuron = {n->layer.value, n->neuron.value};
     const json document = {
         {"format", "headlight-session"},
         {"version", 1},
@@ -192,7 +200,8 @@ std::string to_json(const Session& s) {
           {"heads", heads},
           {"focus", s.state.selection.focus.head.value},
           {"queries", positions_json(s.state.selection.pinned_queries)},
-          {"keys", positions_json(s.state.selection.pinned_keys)}}},
+          {"keys", positions_json(s.state.selection.pinned_keys)},
+          {"neuron", neuron}}},
         {"views", {{"left", s.views.left}, {"right", s.views.right}, {"split", s.views.split}}},
     };
     return document.dump(2) + "\n";
@@ -229,6 +238,8 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
                 for (const auto& h : sel.at("heads")) out.heads.push_back(Head(h.get<std::int64_t>()));
             }
             if (sel.contains("queries")) out.pinned_queries = positions_of(sel.at("queries"));
+            if (sel.contains("neuron") && sel.at("neuron").is_array() && sel.at("neuron").size() == 2)
+                out.neuron = analyze::NeuronId{Layer(sel.at("neuron").at(0).get<std::int64_t>()), Neuron(sel.at("neuron").at(1).get<std::int64_t>())};
             if (sel.contains("keys")) out.pinned_keys = positions_of(sel.at("keys"));
         }
         if (j.contains("views")) {

@@ -39,8 +39,10 @@ struct ViewOptions {
     std::optional<HeadId> detail;               ///< model view: the head whose pane is open
     figure::HeadPalette palette = figure::HeadPalette::category10;
     figure::Ramp ramp = figure::Ramp::ink;
+    bool predictions = false;           ///< log-probabilities and ranks under the token strip
     std::string measure = "induction";  ///< of the mosaic and the finder's bar
     QString finder;                     ///< the finder's expression
+    QString pool_file;                  ///< a list of texts, one a line, that some views take together with this one
     std::vector<NamedFilter> filters;   ///< in the order of their names; no two of one name
     bool operator==(const ViewOptions&) const = default;
 };

@@ -27,8 +27,9 @@ class Jobs : public QObject {
     Q_OBJECT
 public:
     /// model: load and run; picture: figures that take long; inspector; preview: of an export; file: exports, sessions
-    /// and copies; finder: attention that its expression asks for.
-    enum class Lane { model, picture, second_picture, inspector, preview, file, finder };
+    /// and copies; finder: attention that its expression asks for; strip: predictions under the tokens; texts: those that
+    /// are pooled.
+    enum class Lane { model, picture, second_picture, inspector, preview, file, finder, strip, texts };
     Q_ENUM(Lane)
     /// Runs in the window's thread when the work is done and still wanted.
     using Deliver = std::function<void()>;

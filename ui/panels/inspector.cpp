@@ -2,6 +2,7 @@
 #include "ui/panels/inspector.h"
 
 #include "headlight/analyze/pattern_view.h"
+#include "headlight/model/outline.h"
 #include "ui/panels/head_list_model.h"
 #include "ui/panels/head_story.h"
 #include "ui/style/appearance.h"
@@ -162,7 +163,8 @@ void Inspector::refresh() {
         return;
     }
     jobs_.start(Jobs::Lane::inspector, tr("Looking closer"), [this, asked](const CancelToken&, const Progress&) -> Jobs::Deliver {
-        if (asked.key) {
+        // A saved trace has the weight of a pair, not what it is made of.
+        if (asked.key && model::has_weights(*asked.trace->model())) {
             const auto chain = analyze::pair_chain(*asked.trace, asked.head, *asked.query, *asked.key);
             return [this, chain] { show_chain(chain); };
         }

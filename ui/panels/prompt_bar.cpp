@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/prompt_bar.h"
 
+#include "headlight/model/outline.h"
 #include "ui/style/appearance.h"
 
 #include <QGridLayout>
@@ -60,7 +61,9 @@ protected:
 
 PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     : QWidget(parent), document_(document), jobs_(jobs), model_(new ModelButton), text_(new PromptEdit), pair_(new PromptEdit),
-      run_(new QPushButton(tr("Run"))), tokens_(new TokenStrip(document)), facts_(new QLabel) {
+      run_(new QPushButton(tr("Run"))), tokens_(new TokenStrip(document)), facts_(new QLabel),
+      predictions_(new RingToggle(tr("predictions"), tr("Log-probability and rank of every token under it, what comes next in its tip (P). "
+                                                        "Masked-word models: the candidates of the pinned token"))) {
     setObjectName(QStringLiteral("PromptBar"));
     setAttribute(Qt::WA_StyledBackground);
     model_->setObjectName(QStringLiteral("ModelButton"));
@@ -85,6 +88,16 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     facts_->setProperty("role", "note");
     facts_->setFont(figure::ui_font(12));
     facts_->setObjectName(QStringLiteral("RunFacts"));
+    facts_->setFixedHeight(28);
+    predictions_->setFixedHeight(28);
+    connect(predictions_, &RingToggle::clicked, this, [this](bool on) {
+        ViewOptions options = document_.options();
+        options.predictions = on;
+        document_.set_options(options);
+    });
+    connect(&document_, &Document::changed, this, [this](Document::Change change) {
+        if (change == Document::Change::options) predictions_->setChecked(document_.options().predictions);
+    });
 
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(16, 14, 16, 7);
@@ -107,7 +120,8 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     auto* strip = new QHBoxLayout;
     strip->setSpacing(16);
     strip->addWidget(tokens_, 1);
-    strip->addWidget(facts_, 0, Qt::AlignVCenter);
+    strip->addWidget(predictions_, 0, Qt::AlignTop);
+    strip->addWidget(facts_, 0, Qt::AlignTop);
     column->addLayout(strip);
 
     connect(text_, &PromptEdit::edited, this, &PromptBar::edited);
@@ -169,11 +183,19 @@ void PromptBar::show_document() {
     text_->show_text(prompt.text);
     pair_->show_text(prompt.pair);
     pair_->setVisible(prompt.has_pair);
+    const bool fixed = document_.model().model && !model::has_weights(*document_.model().model);
+    for (PromptEdit* edit : {text_, pair_}) edit->setReadOnly(fixed);
+    text_->setToolTip(fixed ? tr("The text of the saved trace. Open the model to run another") : QString());
+    run_->setEnabled(!fixed);
+    swap_->setEnabled(!fixed);
     swap_->setChecked(prompt.has_pair);
     const auto& model = document_.model().model;
     const QString name = model ? QString::fromStdString(model->config().name) : tr("Open a model");
     model_->setText(fontMetrics().elidedText(name, Qt::ElideMiddle, 180));
-    if (const auto& trace = document_.trace()) {
+    if (const auto& trace = document_.trace(); trace && fixed) {
+        facts_->setText(tr("%1 tokens · saved trace · %2").arg(QLocale(QLocale::English).toString(qlonglong(trace->tokens())), bytes_text(trace->bytes())));
+        facts_->setToolTip(QString::fromStdString(trace->model()->folder().string()));
+    } else if (trace) {
         facts_->setText(tr("%1 tokens · %2 · %3").arg(QLocale(QLocale::English).toString(qlonglong(trace->tokens())), seconds_text(trace->info().seconds),
                                                       bytes_text(trace->bytes())));
         facts_->setToolTip(tr("Length of the input, time of the run, memory of what was kept"));

@@ -3,6 +3,7 @@
 
 #include "ui/document/document.h"
 #include "ui/panels/prompt_edit.h"
+#include "ui/panels/ring_toggle.h"
 #include "ui/panels/token_strip.h"
 
 #include <QLabel>
@@ -20,6 +21,7 @@ public:
     PromptEdit& text() { return *text_; }
     PromptEdit& pair() { return *pair_; }
     TokenStrip& tokens() { return *tokens_; }
+    RingToggle& predictions() { return *predictions_; }
     QPushButton& model_button() { return *model_; }
     QToolButton& more_button() { return *more_; }
     void toggle_pair();
@@ -37,6 +39,7 @@ private:
     QPushButton* run_;
     TokenStrip* tokens_;
     QLabel* facts_;
+    RingToggle* predictions_;
     QTimer show_stop_;
     bool stop_shown_ = false;
 };

@@ -83,7 +83,7 @@ StatusStrip::StatusStrip(Document& document, Jobs& jobs, QWidget* parent)
 }
 
 void StatusStrip::job_started(Jobs::Lane lane) {
-    if (lane == Jobs::Lane::inspector || lane == Jobs::Lane::preview) return;
+    if (lane == Jobs::Lane::inspector || lane == Jobs::Lane::preview || lane == Jobs::Lane::strip) return;
     lane_ = lane;
     doing_ = jobs_.doing(lane) + QStringLiteral(" …");
     bar_->setRange(0, 0);

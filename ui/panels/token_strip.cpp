@@ -6,19 +6,31 @@
 #include <QFontMetrics>
 #include <QHelpEvent>
 #include <QKeyEvent>
+#include <QLocale>
 #include <QPainter>
 #include <QScrollBar>
 #include <QToolTip>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace headlight::ui {
 
 namespace {
 
+QString figure_number(double value, int decimals) {
+    return QString::number(value, 'f', decimals).replace(QLatin1Char('-'), QChar(0x2212));
+}
+
 constexpr int chip_height = 24, chip_gap = 4, chip_padding = 8, sentence_gap = 12, top = 2;
+constexpr int strip_height = 30, prediction_height = 34;
 QFont chip_font() { return figure::ui_font(12.5); }
+QFont number_font() { return figure::ui_font(11); }
+
+QString log_text(double log_probability) {
+    return std::isfinite(log_probability) ? figure_number(log_probability, 2) : QStringLiteral("–");
+}
 
 }  // namespace
 
@@ -30,9 +42,11 @@ TokenStrip::TokenStrip(Document& document, QWidget* parent) : QAbstractScrollAre
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setFocusPolicy(Qt::StrongFocus);
-    setFixedHeight(30);
+    setFixedHeight(strip_height);
     viewport()->setMouseTracking(true);
+    connect(&document_, &Document::predictions_changed, viewport(), qOverload<>(&QWidget::update));
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
+        if (change == Document::Change::options) adopt_height();
         if (change != Document::Change::trace) return;
         const bool first = chips_.empty();
         rebuild();
@@ -46,9 +60,20 @@ TokenStrip::TokenStrip(Document& document, QWidget* parent) : QAbstractScrollAre
     connect(&Appearance::instance(), &Appearance::changed, viewport(), qOverload<>(&QWidget::update));
 }
 
+void TokenStrip::adopt_height() {
+    if (predicting_ == document_.options().predictions) return viewport()->update();
+    predicting_ = document_.options().predictions;
+    setFixedHeight(strip_height + (predicting_ ? prediction_height : 0));
+    rebuild();
+    if (followed_) reveal(*followed_);
+}
+
 void TokenStrip::rebuild() {
     chips_.clear();
     width_ = 0;
+    // Numbers under the tokens need room of their own; of a masked-word model only one token has some.
+    const bool numbers = predicting_ && document_.trace() && document_.trace()->config().causal;
+    const int least = numbers ? 44 : 18;
     if (const auto& trace = document_.trace()) {
         const QFontMetricsF metrics(chip_font());
         const auto& sequence = trace->encoding().sequence;
@@ -62,7 +87,7 @@ void TokenStrip::rebuild() {
             chip.text = QString::fromStdString(label.text);
             chip.special = label.special;
             chip.faint_width = int(metrics.horizontalAdvance(chip.faint));
-            chip.width = std::max(18, int(std::ceil(metrics.horizontalAdvance(chip.text))) + chip.faint_width + 2 * chip_padding);
+            chip.width = std::max(least, int(std::ceil(metrics.horizontalAdvance(chip.text))) + chip.faint_width + 2 * chip_padding);
             if (index > 0 && chips_.back().sentence != sentence) width_ += sentence_gap;
             chip.x = width_;
             width_ += chip.width + chip_gap;
@@ -144,14 +169,105 @@ void TokenStrip::paint_chip(QPainter& painter, const Chip& chip, std::size_t ind
     }
     const double text_width = chip.width - 2 * chip_padding;
     QRectF text_box(box.left() + std::max(0.0, (chip.width - text_width) / 2) - 0.5, box.top(), text_width + 2, box.height());
-    if (chip.width == 18) text_box = box;
+    const bool narrow = chip.width - 2 * chip_padding <= QFontMetricsF(chip_font()).horizontalAdvance(chip.text) + chip.faint_width + 0.5 && chip.width <= 18;
+    const bool centred = narrow || chip.width == 44;
+    if (centred) text_box = box;
     painter.setPen(theme.faint);
     if (!chip.faint.isEmpty()) {
         painter.drawText(text_box, Qt::AlignVCenter | Qt::AlignLeft, chip.faint);
         text_box.adjust(chip.faint_width, 0, 0, 0);
     }
     painter.setPen(chip.special ? theme.muted : theme.text);
-    painter.drawText(text_box, (chip.width == 18 ? Qt::AlignHCenter : Qt::AlignLeft) | Qt::AlignVCenter, chip.text);
+    painter.drawText(text_box, (centred ? Qt::AlignHCenter : Qt::AlignLeft) | Qt::AlignVCenter, chip.text);
+}
+
+QString TokenStrip::prediction_text(Position p) const {
+    const auto& all = document_.predictions().all();
+    if (p.value < 0 || p.value >= std::ssize(all)) return {};
+    const analyze::TokenPrediction& found = all[static_cast<std::size_t>(p.value)];
+    if (found.rank < 0) return {};
+    return tr("%1, rank %2").arg(log_text(found.log_probability)).arg(found.rank);
+}
+
+QString TokenStrip::prediction_tip(Position p) const {
+    if (!document_.trace()) return {};
+    const auto listed = [this](const std::vector<analyze::TokenScore>& scores) {
+        QString list;
+        for (const analyze::TokenScore& t : scores)
+            list += QStringLiteral("\n%1  %2").arg(QString::fromStdString(text::token_label(*document_.trace()->tokenizer(), t.id)),
+                                                   figure_number(static_cast<double>(t.probability), 4));
+        return list;
+    };
+    if (const auto& masked = document_.predictions().masked(); masked && masked->position == p)
+        return tr("\nMasked: log-probability %1, rank %2. Candidates:").arg(log_text(masked->found.log_probability)).arg(masked->found.rank) +
+               listed(masked->found.candidates);
+    const auto& all = document_.predictions().all();
+    if (p.value < 0 || p.value >= std::ssize(all)) return {};
+    const analyze::TokenPrediction& found = all[static_cast<std::size_t>(p.value)];
+    QString tip = found.rank < 0 ? tr("\nNothing before it: not predicted")
+                                 : tr("\nLog-probability %1 nats, rank %2").arg(figure_number(found.log_probability, 4)).arg(found.rank);
+    return tip + tr("\nNext:") + listed(found.next);
+}
+
+/// Log-probability on its strength as a colour, the rank under it.
+void TokenStrip::paint_prediction(QPainter& painter, const Chip& chip, std::size_t index) const {
+    const auto& all = document_.predictions().all();
+    if (index >= all.size()) return;
+    const figure::Theme& theme = Appearance::instance().theme();
+    const analyze::TokenPrediction& found = all[index];
+    const int x = chip.x - horizontalScrollBar()->value();
+    const QRectF first(x, top + chip_height + 3, chip.width, 15), second(x, top + chip_height + 18, chip.width, 14);
+    painter.setFont(number_font());
+    if (found.rank < 0) {
+        painter.setPen(theme.faint);
+        painter.drawText(first, Qt::AlignCenter, QStringLiteral("–"));
+        return;
+    }
+    const QColor fill = figure::ramp_color(document_.options().ramp, theme, std::exp(found.log_probability));
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(fill);
+    painter.drawRoundedRect(first.adjusted(0, 0, 0, -1), 3, 3);
+    painter.setPen(figure::text_on(theme, fill));
+    painter.drawText(first, Qt::AlignCenter, log_text(found.log_probability));
+    painter.setPen(found.rank == 0 ? theme.accent : theme.muted);
+    const QString rank = QLocale(QLocale::English).toString(qlonglong(found.rank));
+    painter.drawText(second, Qt::AlignCenter, painter.fontMetrics().elidedText(rank, Qt::ElideRight, chip.width));
+}
+
+/// Candidates of the masked token in one line, beginning under it where there is room.
+void TokenStrip::paint_masked(QPainter& painter) const {
+    const figure::Theme& theme = Appearance::instance().theme();
+    painter.setFont(number_font());
+    const QFontMetricsF metrics(number_font());
+    const TokenPredictions& predictions = document_.predictions();
+    const double y = top + chip_height + 4;
+    if (!predictions.missing().isEmpty()) {
+        painter.setPen(theme.muted);
+        painter.drawText(QRectF(2, y, viewport()->width() - 4, 16), Qt::AlignLeft | Qt::AlignVCenter, predictions.missing());
+        return;
+    }
+    const auto& masked = predictions.masked();
+    if (!masked || masked->position.value >= std::ssize(chips_)) return;
+    const QString lead = tr("masked: %1, rank %2").arg(log_text(masked->found.log_probability)).arg(masked->found.rank);
+    std::vector<std::pair<QString, QString>> words;
+    double width = metrics.horizontalAdvance(lead) + 16;
+    for (const analyze::TokenScore& t : masked->found.candidates) {
+        words.emplace_back(QString::fromStdString(text::token_label(*document_.trace()->tokenizer(), t.id)),
+                           figure_number(static_cast<double>(t.probability), 3));
+        width += metrics.horizontalAdvance(words.back().first) + metrics.horizontalAdvance(words.back().second) + 18;
+    }
+    double x = std::clamp(double(chip_rect(masked->position).left()), 2.0, std::max(2.0, viewport()->width() - width));
+    painter.setPen(theme.muted);
+    painter.drawText(QPointF(x, y + 12), lead);
+    x += metrics.horizontalAdvance(lead) + 16;
+    for (const auto& [word, probability] : words) {
+        painter.setPen(theme.text);
+        painter.drawText(QPointF(x, y + 12), word);
+        x += metrics.horizontalAdvance(word) + 4;
+        painter.setPen(theme.faint);
+        painter.drawText(QPointF(x, y + 12), probability);
+        x += metrics.horizontalAdvance(probability) + 14;
+    }
 }
 
 void TokenStrip::paintEvent(QPaintEvent* event) {
@@ -162,7 +278,12 @@ void TokenStrip::paintEvent(QPaintEvent* event) {
     painter.setFont(chip_font());
     const int from = horizontalScrollBar()->value() + event->rect().left(), to = from + event->rect().width();
     auto first = std::lower_bound(chips_.begin(), chips_.end(), from, [](const Chip& c, int x) { return c.x + c.width < x; });
-    for (; first != chips_.end() && first->x <= to; ++first) paint_chip(painter, *first, std::size_t(first - chips_.begin()));
+    for (; first != chips_.end() && first->x <= to; ++first) {
+        painter.setFont(chip_font());
+        paint_chip(painter, *first, std::size_t(first - chips_.begin()));
+        if (predicting_) paint_prediction(painter, *first, std::size_t(first - chips_.begin()));
+    }
+    if (predicting_) paint_masked(painter);
     // A fade says that the line goes on.
     const auto fade = [&](QRect area, bool left) {
         QLinearGradient gradient(area.topLeft(), area.topRight());
@@ -222,7 +343,7 @@ bool TokenStrip::viewportEvent(QEvent* event) {
             const auto i = static_cast<std::size_t>(p->value);
             const QString text = tr("%1   position %2, id %3, vocabulary entry %4")
                                      .arg(chips_[i].text).arg(p->value).arg(encoding.ids[i])
-                                     .arg(QString::fromStdString(encoding.tokens[i]));
+                                     .arg(QString::fromStdString(encoding.tokens[i])) + (predicting_ ? prediction_tip(*p) : QString());
             QToolTip::showText(help->globalPos(), text, viewport(), chip_rect(*p));
         } else {
             QToolTip::hideText();

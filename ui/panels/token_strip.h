@@ -19,6 +19,9 @@ public:
     void reveal(Position);
     /// Tokens whose text contains this (no case), in order.
     std::vector<Position> find(const QString& text) const;
+    /// What stands under a token: log-probability and rank; empty where nothing is known. What the tooltip says of it.
+    QString prediction_text(Position) const;
+    QString prediction_tip(Position) const;
     QSize sizeHint() const override { return {400, 28}; }
     QSize minimumSizeHint() const override { return {80, 28}; }
 
@@ -45,11 +48,16 @@ private:
     void follow_pin(bool reveal_it);
     std::optional<Position> at(QPointF) const;
     void paint_chip(QPainter&, const Chip&, std::size_t index) const;
+    void paint_prediction(QPainter&, const Chip&, std::size_t index) const;
+    void paint_masked(QPainter&) const;
+    /// Taller while predictions are shown.
+    void adopt_height();
 
     Document& document_;
     std::vector<Chip> chips_;
     std::optional<Position> followed_;  ///< the pinned query that was last brought into sight
     int width_ = 0;
+    bool predicting_ = false;
     std::optional<QPointF> drag_from_;
     int drag_value_ = 0;
     bool dragging_ = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/tool_row.h"
 
+#include "ui/document/examples.h"
 #include "ui/style/appearance.h"
 
 #include <QDoubleSpinBox>
@@ -24,6 +25,21 @@ using figure::ViewOption;
 using figure::ViewSpec;
 
 QString shown(const std::string& text) { return QString::fromStdString(text); }
+
+constexpr int slider_steps = 100;
+
+QString weighting_name(Weighting weighting) {
+    switch (weighting) {
+        case Weighting::attention: return ToolRow::tr("Attention weight");
+        case Weighting::value_norm: return ToolRow::tr("Weight · |value|");
+        case Weighting::output_norm: return ToolRow::tr("Weight · |value W_O|");
+        case Weighting::output_length: return ToolRow::tr("Length of weight · value W_O");
+        case Weighting::layer_mix: return ToolRow::tr("Length of the heads' sum");
+        case Weighting::layer_mix_residual: return ToolRow::tr("… with the token's stream");
+        case Weighting::layer_mix_norm: return ToolRow::tr("… with stream and norm");
+    }
+    return {};
+}
 
 /// A heading inside a menu: with a style sheet QMenu::addSection() draws only its line.
 void add_heading(QMenu& menu, const QString& text) {
@@ -79,6 +95,9 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     drawing_ = menu_button(tr("What is drawn"));
     transfer_ = menu_button(tr("How weights are drawn"));
     filter_ = menu_button(tr("Sentence pairs"));
+    pool_ = menu_button(tr("Which texts"));
+    examples_ = menu_button(tr("Sentences to start with"));
+    examples_->setText(tr("examples"));
     sinks_ = new RingToggle(tr("hide sinks"), tr("Leave out the first token's column; rows add up to 1 again"));
     special_ = new RingToggle(tr("hide special"), tr("Leave out special tokens; rows add up to 1 again"));
     words_ = new RingToggle(tr("words"), tr("Sub-words as one word: columns added, rows averaged (Clark 2019)"));
@@ -96,7 +115,10 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     auto* tools = new QHBoxLayout(tools_);
     tools->setContentsMargins(0, 0, 0, 0);
     tools->setSpacing(6);
-    for (QWidget* tool : std::initializer_list<QWidget*>{drawing_, transfer_, filter_, sinks_, special_, words_}) tools->addWidget(tool);
+    make_slider();
+    for (QWidget* tool : std::initializer_list<QWidget*>{drawing_, pool_, examples_, slider_name_, slider_, slider_value_, transfer_,
+                                                         filter_, sinks_, special_, words_})
+        tools->addWidget(tool);
     tools->addStretch();
     lines->addWidget(tools_);
 
@@ -117,6 +139,43 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     connect(&document_, &Document::changed, this, &ToolRow::show_document);
     build_menus();
     show_document();
+}
+
+const ViewOption* ToolRow::slider_option() const {
+    for (const ViewOption& option : figure::view_spec(view_).options)
+        if (option.slider) return &option;
+    return nullptr;
+}
+
+/// Steps are equal ratios: what is small matters as much as what is large.
+void ToolRow::make_slider() {
+    slider_name_ = new QLabel;
+    slider_value_ = new QLabel;
+    slider_value_->setFont(figure::ui_font(12));
+    slider_value_->setMinimumWidth(52);
+    slider_ = new QSlider(Qt::Horizontal);
+    slider_->setRange(0, slider_steps);
+    slider_->setFixedWidth(170);
+    slider_name_->setBuddy(slider_);
+    connect(slider_, &QSlider::valueChanged, this, [this](int step) {
+        const ViewOption* option = slider_option();
+        if (!option) return;
+        const double value = option->low * std::pow(option->high / option->low, double(step) / slider_steps);
+        set_value(option->name, QString::number(value, 'g', 3).toStdString());
+    });
+}
+
+void ToolRow::show_slider() {
+    const ViewOption* option = slider_option();
+    for (QWidget* part : std::initializer_list<QWidget*>{slider_name_, slider_, slider_value_}) part->setVisible(option != nullptr);
+    if (!option) return;
+    const double value = std::clamp(QString::fromStdString(value_of(*option)).toDouble(), option->low, option->high);
+    slider_name_->setText(shown(option->title));
+    slider_->setAccessibleName(shown(option->title));
+    slider_->setToolTip(shown(option->help));
+    const QSignalBlocker quiet(slider_);
+    if (!slider_->isSliderDown()) slider_->setValue(int(std::lround(slider_steps * std::log(value / option->low) / std::log(option->high / option->low))));
+    slider_value_->setText(QStringLiteral("%1").arg(value, 0, 'g', 3));
 }
 
 bool ToolRow::open_transfer() {
@@ -147,6 +206,15 @@ void ToolRow::build_menus() {
         connect(filters->addAction(filter_name(f)), &QAction::triggered, this, [this, f] { edit([f](ViewOptions& o) { o.pattern.filter = f; }); });
     }
     filter_->setMenu(filters);
+    auto* pool = new QMenu(pool_);
+    connect(pool->addAction(tr("Pool texts …")), &QAction::triggered, this, &ToolRow::pool_asked);
+    connect(pool->addAction(tr("This text alone")), &QAction::triggered, this, [this] { edit([](ViewOptions& o) { o.pool_file.clear(); }); });
+    pool->setToolTip(tr("A text file with one text a line, taken together with the text above"));
+    pool_->setMenu(pool);
+    auto* examples = new QMenu(examples_);
+    for (int i = 0; i < int(example_sentences().size()); ++i)
+        connect(examples->addAction(example_sentences()[i]), &QAction::triggered, this, [this, i] { Q_EMIT example_asked(i); });
+    examples_->setMenu(examples);
     auto* more = new QMenu(more_);
     // A group of many views is a menu of its own, so that the whole fits a laptop's screen.
     constexpr std::ptrdiff_t most_in_line = 4;
@@ -260,9 +328,11 @@ void ToolRow::fill_options(QMenu& menu) {
     if (!spec.needs.pattern) return;
     if (!spec.options.empty()) menu.addSeparator();
     const ViewOptions& o = document_.options();
-    add_shared(tr("Attention weight"), o.pattern.weighting == Weighting::attention, [](ViewOptions& v) { v.pattern.weighting = Weighting::attention; });
-    add_shared(tr("Weight · |value|"), o.pattern.weighting == Weighting::value_norm, [](ViewOptions& v) { v.pattern.weighting = Weighting::value_norm; });
-    add_shared(tr("Weight · |value W_O|"), o.pattern.weighting == Weighting::output_norm, [](ViewOptions& v) { v.pattern.weighting = Weighting::output_norm; });
+    for (const Weighting weighting : figure::every_weighting) {
+        if (weighting == Weighting::layer_mix_norm && document_.trace() && !document_.trace()->config().post_norm) continue;
+        if (weighting == Weighting::layer_mix) add_heading(menu, tr("Of the whole layer"));
+        add_shared(weighting_name(weighting), o.pattern.weighting == weighting, [weighting](ViewOptions& v) { v.pattern.weighting = weighting; });
+    }
     menu.addSeparator();
     add_shared(tr("Rows add up to 1 after hiding"), o.pattern.renormalise, [](ViewOptions& v) { v.pattern.renormalise = !v.pattern.renormalise; });
 }
@@ -271,15 +341,23 @@ void ToolRow::fill_options(QMenu& menu) {
 QString ToolRow::options_text() const {
     const ViewSpec& spec = figure::view_spec(view_);
     const analyze::PatternOptions& pattern = document_.options().pattern;
-    if (spec.needs.pattern && pattern.weighting == Weighting::value_norm) return tr("weight · |value|");
-    if (spec.needs.pattern && pattern.weighting == Weighting::output_norm) return tr("weight · |value W_O|");
+    if (spec.needs.pattern && pattern.weighting != Weighting::attention) {
+        const QString name = weighting_name(pattern.weighting);
+        return name.left(1).toLower() + name.mid(1);
+    }
     for (const ViewOption& option : spec.options) {
         if (option.kind != ViewOption::Kind::choice) continue;
         const std::string value = value_of(option);
+        if (option.name == "aggregate" && value == option.initial) continue;  // heads by themselves go without saying
         for (const auto& [word, title] : option.choices)
             if (word == value) return shown(title).toLower();
     }
     return spec.needs.pattern ? tr("attention") : tr("options");
+}
+
+QString ToolRow::pool_text() const {
+    if (const auto& pool = document_.pool()) return tr("this text and %1 more").arg(pool->traces.size());
+    return document_.options().pool_file.isEmpty() ? tr("this text") : tr("running texts …");
 }
 
 void ToolRow::set_view(const View& view) {
@@ -296,7 +374,10 @@ void ToolRow::show_document() {
     more_->setVisible(!more_->menu()->isEmpty());
     drawing_->setText(options_text());
     drawing_->setVisible(spec.needs.pattern || !spec.options.empty());
-    tools_->setVisible(spec.needs.pattern || !spec.options.empty());
+    tools_->setVisible(spec.needs.pattern || spec.needs.texts || !spec.options.empty());
+    pool_->setVisible(spec.needs.texts);
+    pool_->setText(pool_text());
+    examples_->setVisible(spec.group == "Focus");
     QString transfer = curve_name(o.transfer);
     if (o.transfer.threshold > 0) transfer += QStringLiteral(" ≥ %1").arg(o.transfer.threshold, 0, 'g', 2);
     if (o.transfer.keep_mass < 1) transfer += QStringLiteral(" %1 %").arg(std::lround(o.transfer.keep_mass * 100));
@@ -307,6 +388,7 @@ void ToolRow::show_document() {
     filter_->setText(filter_name(o.pattern.filter));
     filter_->setVisible(spec.needs.pattern && document_.trace() && !document_.trace()->text_b().empty());
     for (QWidget* tool : std::initializer_list<QWidget*>{transfer_, sinks_, special_, words_}) tool->setVisible(spec.needs.pattern);
+    show_slider();
     split_->setChecked(document_.views().split);
 }
 

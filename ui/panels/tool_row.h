@@ -5,6 +5,8 @@
 #include "ui/panels/ring_toggle.h"
 #include "ui/panels/transfer_popover.h"
 
+#include <QLabel>
+#include <QSlider>
 #include <QToolButton>
 #include <QWidget>
 
@@ -31,10 +33,16 @@ public:
     QToolButton& more() { return *more_; }
     QToolButton& view_options() { return *drawing_; }
     QToolButton& pair_filter() { return *filter_; }
+    QToolButton& pool() { return *pool_; }
+    QToolButton& examples() { return *examples_; }
     QToolButton& split() { return *split_; }
+    /// Of the view's option that is worth one; hidden in other views.
+    QSlider& slider() { return *slider_; }
 
 Q_SIGNALS:
     void view_asked(const headlight::ui::View& view);
+    void pool_asked();
+    void example_asked(int index);
 
 private:
     QToolButton* menu_button(const QString& name);
@@ -45,14 +53,20 @@ private:
     void set_value(const std::string& name, const std::string& value);
     std::string value_of(const figure::ViewOption&) const;
     QString options_text() const;
+    void make_slider();
+    void show_slider();
+    const figure::ViewOption* slider_option() const;
+    QString pool_text() const;
     void edit(const std::function<void(ViewOptions&)>&);
 
     Document& document_;
     View view_ = "head";
     std::map<View, QToolButton*> tabs_;
     QWidget* tools_;
-    QToolButton *more_, *drawing_, *transfer_, *filter_, *split_;
+    QToolButton *more_, *drawing_, *transfer_, *filter_, *split_, *pool_, *examples_;
     RingToggle *sinks_, *special_, *words_;
+    QLabel *slider_name_, *slider_value_;
+    QSlider* slider_;
     TransferPopover* popover_;
 };
 

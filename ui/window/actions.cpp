@@ -3,7 +3,10 @@
 #include "ui/canvas/recipe.h"
 #include "ui/dialogs/about.h"
 #include "ui/dialogs/export_dialog.h"
+#include "ui/dialogs/model_chooser.h"
+#include "ui/dialogs/tensor_list.h"
 #include "ui/dialogs/tour.h"
+#include "ui/document/examples.h"
 #include "ui/style/appearance.h"
 #include "ui/window/command_palette.h"
 #include "ui/window/main_window.h"
@@ -53,9 +56,16 @@ void MainWindow::make_actions() {
 }
 
 void MainWindow::make_file_actions() {
+    add(QStringLiteral("open-model"), tr("Open model …"), {}, [this] { choose_model(); });
+    add(QStringLiteral("tensors"), tr("Tensors of the model"), {}, [this] {
+        if (document_->model().model) show_tensors(this, document_->model().model);
+    });
     add(QStringLiteral("open-folder"), tr("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
     add(QStringLiteral("open-name"), tr("Open model by name …"), {}, [this] { open_by_name(); });
     add(QStringLiteral("open-session"), tr("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O), [this] { open_session_dialog(); });
+    add(QStringLiteral("pool-texts"), tr("Pool texts …"), {}, [this] { pool_texts(); });
+    for (int i = 0; i < int(example_sentences().size()); ++i)
+        add(QStringLiteral("example-%1").arg(i), tr("Example: %1").arg(example_sentences()[i]), {}, [this, i] { show_example(i); });
     add(QStringLiteral("save"), tr("Save session"), QKeySequence::Save, [this] { save(false); });
     add(QStringLiteral("save-as"), tr("Save session as …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), [this] { save(true); });
     add(QStringLiteral("export"), tr("Export figure …"), QKeySequence(Qt::CTRL | Qt::Key_E), [this] { export_figure(); });
@@ -120,6 +130,11 @@ void MainWindow::make_view_actions() {
     });
     add(QStringLiteral("hide-sinks"), tr("Hide sinks on or off"), {}, [this] { tools_->hide_sinks().click(); });
     add(QStringLiteral("hide-special"), tr("Hide special tokens on or off"), {}, [this] { tools_->hide_special().click(); });
+    add(QStringLiteral("predictions"), tr("Predictions under the tokens on or off"), QKeySequence(Qt::Key_P), [this] {
+        ViewOptions o = document_->options();
+        o.predictions = !o.predictions;
+        document_->set_options(o);
+    });
     add(QStringLiteral("words"), tr("Merge sub-words on or off"), {}, [this] { tools_->words().click(); });
     const auto options = [this](auto change) {
         return [this, change] {
@@ -208,6 +223,7 @@ void MainWindow::fill_model_menu() {
     }
     menu->setToolTipsVisible(true);
     menu->addSeparator();
+    menu->addAction(action("open-model"));
     menu->addAction(action("open-folder"));
     menu->addAction(action("open-name"));
 }
@@ -224,13 +240,16 @@ void MainWindow::fill_more_menu() {
             }
         }
     };
-    put(menu, {"open-folder", "open-session"});
+    put(menu, {"open-model", "open-folder", "open-session"});
     QMenu* recent = menu->addMenu(tr("Recent sessions"));
     for (const QString& file : QSettings().value(QStringLiteral("recent/sessions")).toStringList()) {
         if (QFileInfo::exists(file)) recent->addAction(QFileInfo(file).completeBaseName(), this, [this, file] { open(file); });
     }
     recent->setEnabled(!recent->isEmpty());
-    put(menu, {"save", "save-as", "", "export", "copy-image", "copy-command", "", "undo", "redo", "", "palette"});
+    QMenu* examples = menu->addMenu(tr("Example sentences"));
+    for (int i = 0; i < int(example_sentences().size()); ++i)
+        connect(examples->addAction(example_sentences()[i]), &QAction::triggered, action(QStringLiteral("example-%1").arg(i)), &QAction::trigger);
+    put(menu, {"pool-texts", "save", "save-as", "", "export", "copy-image", "copy-command", "", "undo", "redo", "", "palette"});
     QMenu* view = menu->addMenu(tr("View"));
     const auto put_view = [this](QMenu* into, const figure::ViewSpec& spec) { into->addAction(action(QStringLiteral("view-") + QString::fromStdString(spec.id))); };
     std::map<std::string, QMenu*> groups;
@@ -243,7 +262,8 @@ void MainWindow::fill_more_menu() {
         if (!group) group = view->addMenu(QString::fromStdString(spec.group));
         put_view(group, spec);
     }
-    put(view, {"", "split", "heads-panel", "inspector", "", "zoom-in", "zoom-out", "zoom-fit", "", "transfer", "hide-sinks", "hide-special", "words"});
+    put(view, {"", "tensors", "", "split", "heads-panel", "inspector", "predictions", "", "zoom-in", "zoom-out", "zoom-fit", "",
+               "transfer", "hide-sinks", "hide-special", "words"});
     put(menu->addMenu(tr("Colours")), {"appearance-system", "appearance-light", "appearance-dark", "", "heads-category10", "heads-okabe-ito", "",
                                        "ramp-ink", "ramp-viridis", "ramp-cividis", "ramp-magma"});
     put(menu->addMenu(tr("Help")), {"tour", "what", "keys", "about"});
@@ -259,6 +279,13 @@ void MainWindow::open_folder() {
     open(folder);
 }
 
+void MainWindow::choose_model() {
+    auto* dialog = new ModelChooser(*jobs_, QSettings().value(QStringLiteral("recent/models")).toStringList(), this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &ModelChooser::chosen, this, &MainWindow::open);
+    dialog->open();
+}
+
 void MainWindow::open_by_name() {
     bool ok = false;
     const QString name = QInputDialog::getText(this, tr("Open model"), tr("A built-in name, a folder, or an id in the Hugging Face cache (gpt2, org/name):"),
@@ -269,6 +296,23 @@ void MainWindow::open_by_name() {
 void MainWindow::open_session_dialog() {
     const QString file = QFileDialog::getOpenFileName(this, tr("Open session"), QFileInfo(document_->file()).path(), tr("Headlight sessions (*.headlight)"));
     if (!file.isEmpty()) open(file);
+}
+
+void MainWindow::pool_texts() {
+    const QString start = QSettings().value(QStringLiteral("recent/texts")).toString();
+    const QString file = QFileDialog::getOpenFileName(this, tr("Pool texts: one text a line"), start, tr("Text files (*.txt);;All files (*)"));
+    if (file.isEmpty()) return;
+    QSettings().setValue(QStringLiteral("recent/texts"), QFileInfo(file).path());
+    ViewOptions options = document_->options();
+    options.pool_file = file;
+    document_->set_options(options);
+}
+
+void MainWindow::show_example(int index) {
+    PromptText prompt = document_->prompt();
+    prompt.text = example_sentences().value(index);
+    document_->set_prompt(prompt);
+    document_->run_now();
 }
 
 void MainWindow::save(bool ask) {

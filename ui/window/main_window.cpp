@@ -4,6 +4,7 @@
 #include "headlight/model/locate.h"
 #include "ui/style/appearance.h"
 
+#include <QAction>
 #include <QCloseEvent>
 #include <QDragEnterEvent>
 #include <QFileInfo>
@@ -108,14 +109,17 @@ void MainWindow::connect_parts() {
             case Document::Change::trace:
             case Document::Change::prompt:
             case Document::Change::options:
-            case Document::Change::filter: break;
+            case Document::Change::filter:
+            case Document::Change::pool: break;
         }
-        if (change != Document::Change::file && change != Document::Change::filter) autosave_->changed();
+        if (change != Document::Change::file && change != Document::Change::filter && change != Document::Change::pool) autosave_->changed();
     });
     connect(&document_->selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (!hover_only) autosave_->changed();
     });
     connect(tools_, &ToolRow::view_asked, this, &MainWindow::show_view);
+    connect(tools_, &ToolRow::pool_asked, action(QStringLiteral("pool-texts")), &QAction::trigger);
+    connect(tools_, &ToolRow::example_asked, this, &MainWindow::show_example);
     for (ViewPane* pane : {left_, right_}) {
         connect(pane, &ViewPane::activated, this, [this, pane] {
             right_active_ = pane == right_;

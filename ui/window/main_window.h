@@ -83,6 +83,9 @@ private:
     void remember(const QString& list, const QString& what);
     void open_folder();
     void open_session_dialog();
+    void choose_model();
+    void pool_texts();
+    void show_example(int index);
     void open_by_name();
     void save(bool ask);
     bool may_close();

@@ -4,6 +4,7 @@
 #include "headlight/analyze/pattern_view.h"
 #include "headlight/base/job.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace headlight::analyze {
@@ -15,5 +16,9 @@ enum class Aggregate { mean, max };
 /// Error when no head is named or one does not exist.
 Matrix aggregate_pattern(const trace::Trace&, const std::vector<HeadId>&, Aggregate, const PatternOptions& = {},
                          const CancelToken& = {}, const Progress& = {});
+
+/// The same, pooled to at most `side` cells a side as pooled_pattern() does it; `head` of the result means nothing.
+PooledMap pooled_aggregate(const trace::Trace&, const std::vector<HeadId>&, Aggregate, const PatternOptions& = {},
+                           std::int64_t side = 128, const CancelToken& = {});
 
 }  // namespace headlight::analyze

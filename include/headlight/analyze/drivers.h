@@ -2,19 +2,13 @@
 #pragma once
 
 #include "headlight/analyze/attribution.h"
+#include "headlight/analyze/neuron_id.h"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace headlight::analyze {
-
-/// One hidden unit of an MLP.
-struct NeuronId {
-    Layer layer;
-    Neuron neuron;
-    constexpr auto operator<=>(const NeuronId&) const = default;
-};
 
 /// Which weights of a gated MLP read the stream: the gate (hook_pre) or the linear branch (hook_pre_linear).
 enum class Branch { gate, up };

@@ -136,6 +136,7 @@ struct FocusShares {
     std::string definition;  ///< one sentence
     bool include_first_row = false;
     std::int64_t queries = 0;  ///< how many were counted
+    std::int64_t texts = 1;
     Eigen::MatrixXd values;    ///< [layer, head]
     /// [layer][rank]: heads by value, largest first (equal: lower head first; NaN last). Line r of the figure joins
     /// values(layer, ranked[layer][r]) over the layers, so that lines never cross.

@@ -18,6 +18,8 @@ enum class MixScope {
 /// Norm-based attention of a whole layer, [token, source token]: lengths of what each token gives to each. b_O is nobody's.
 /// Illegal sources are 0. Error: with_norm in a model that has no norm behind attention.
 Matrix value_mix(const trace::Trace&, Layer, MixScope, const CancelToken& = {});
+/// Only the rows of `count` tokens from `first` on: [count, source token].
+Matrix value_mix_rows(const trace::Trace&, Layer, MixScope, Position first, std::int64_t count, const CancelToken& = {});
 
 /// One head alone, not normalised over the row: |a_ij f_h(x_j)|, [token, source token].
 Matrix head_value_mix(const trace::Trace&, HeadId);

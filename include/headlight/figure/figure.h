@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/analyze/neuron_id.h"
 #include "headlight/base/ids.h"
 #include "headlight/figure/theme.h"
 #include "headlight/figure/transfer.h"
@@ -14,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,6 +30,7 @@ struct Selection {
     std::optional<Position> hover_query, hover_key;
     std::vector<Position> pinned_queries;    ///< Ctrl+click adds; the last one is the inspector's
     std::vector<Position> pinned_keys;
+    std::optional<analyze::NeuronId> neuron;  ///< followed by the views of MLPs; none: each takes the strongest
     bool operator==(const Selection&) const = default;
 
     std::optional<Position> query() const { return hover_query ? hover_query : pinned_queries.empty() ? std::nullopt : std::optional(pinned_queries.back()); }
@@ -58,10 +61,12 @@ inline constexpr double dimmed_strength = 0.25;  ///< of the opacity
 
 /// What lies under a point: what to select, and the line to say about it.
 struct Hit {
-    enum class Kind { none, head, query, key, pair, head_square, dimension, legend, row_toggle } kind = Kind::none;
+    enum class Kind { none, head, query, key, pair, head_square, dimension, legend, row_toggle, option } kind = Kind::none;
     std::optional<HeadId> head;
     std::optional<Position> query, key;
     std::int64_t dimension = -1;
+    std::optional<analyze::NeuronId> neuron;  ///< followed from now on, beside what the kind says
+    std::vector<std::pair<std::string, std::string>> options;  ///< kind option: the view's own options that a click sets
     std::optional<double> value;
     QString tip;     ///< "L3H5  ·she (9) → ·nurse (5)  weight 0.4312"
     QRectF area;     ///< in figure units, for highlights and accessibility
@@ -108,6 +113,10 @@ public:
     /// Where a position's row is, in figure units; empty: it has none. For views that scroll, to bring pins into sight.
     virtual std::optional<QRectF> row_of_query(Position) const { return std::nullopt; }
     virtual std::optional<QRectF> row_of_key(Position) const { return std::nullopt; }
+    /// Where a rectangle can be drawn around marks: the plot under a point. Empty: dragging there pans.
+    virtual std::optional<QRectF> brush_area(QPointF) const { return std::nullopt; }
+    /// Heads with a mark inside a rectangle (figure units), sorted.
+    virtual std::vector<HeadId> heads_in(const QRectF&) const { return {}; }
     /// True: canvas zooms and pans (maps); false: it only scrolls (head and neuron view).
     virtual bool zoomable() const { return false; }
     /// Largest useful zoom (one cell about 80 px).

@@ -36,6 +36,7 @@ struct HeadScatterOptions {
     std::string x = "mean_distance", y = "entropy";  ///< ids of measures, or "layer", "head"
     std::string color =
         "layer";  ///< "layer", "head", "behaviour" (marker and colour of Clark 2019, section 6), or a measure
+    std::int64_t texts = 1;  ///< the table holds means over these
     bool operator==(const HeadScatterOptions&) const = default;
 };
 /// Error names a measure that does not exist, and those that do.
@@ -43,11 +44,12 @@ std::unique_ptr<Figure> head_scatter(std::shared_ptr<const analyze::HeadTable>, 
 
 /// Clark 2019, figure 2: average attention to kinds of tokens, by layer. Panels that this model or text has no measure
 /// for are left out, and the note says so.
-std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const analyze::HeadTable>);
+std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const analyze::HeadTable>, std::int64_t texts = 1);
 /// Clark 2019, figure 4: entropy of each head, by layer; dashed: attention that is uniform over what a query may look
 /// at. `uniform` in nats (uniform_entropy); NaN: the table's own
 /// measure, if it has it.
-std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const analyze::HeadTable>, double uniform);
+std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const analyze::HeadTable>, double uniform,
+                                      std::int64_t texts = 1);
 /// Mean over rows of ln of the number of keys a row may look at: ln n, in causal models mean of ln(i + 1) over i > 0.
 /// NaN for a causal text of one token.
 double uniform_entropy(std::int64_t tokens, bool causal);

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace headlight::figure {
@@ -36,6 +37,7 @@ std::unique_ptr<Figure> paths_view(TracePtr, Layer, Position query, std::optiona
 
 /// Mean or maximum of several heads, of any layers, as one map; with sums of its rows and columns beside it.
 std::unique_ptr<Figure> aggregate_matrix_view(TracePtr, const std::vector<HeadId>&, analyze::Aggregate,
-                                              const analyze::PatternOptions&, bool sums, const CancelToken& = {});
+                                              const analyze::PatternOptions&, bool sums, const CancelToken& = {},
+                                              const std::string& view = "aggregate");
 
 }  // namespace headlight::figure

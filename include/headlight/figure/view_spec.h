@@ -27,6 +27,7 @@ struct ViewOption {
     std::string initial;  ///< the default as text; flags: empty is off
     std::vector<std::pair<std::string, std::string>> choices{};  ///< word and its title in the window
     double low = 0, high = 0;                                    ///< of a number; both 0: any
+    bool slider = false;  ///< a number that is worth a slider of its own above the view
 };
 
 /// Which parts of the selection and of the shared options make another figure necessary. What is only painted into a
@@ -38,7 +39,9 @@ struct ViewNeeds {
     bool query = false;    ///< the pinned query
     bool hover = false;    ///< once one is pinned, the hovered one before it
     bool key = false;      ///< the pinned key
+    bool neuron = false;   ///< the followed neuron
     bool pattern = false;  ///< PatternOptions and the transfer function
+    bool texts = false;    ///< the texts that are pooled
     bool operator==(const ViewNeeds&) const = default;
 };
 
@@ -50,6 +53,8 @@ struct ViewSpec {
     bool tab = false;   ///< has a tab of its own
     ViewNeeds needs;
     bool all_heads = false;  ///< drawn of all heads of the layer unless heads are named
+    /// What happens up to a layer: the last one, unless it is named or the option "up-to" says "chosen".
+    bool last_layer = false;
     std::vector<ViewOption> options{};
     /// May be slow: the window calls it in a job. Beside it the window needs to know whether it is quick.
     std::function<std::unique_ptr<Figure>(TracePtr, const ViewState&, const CancelToken&)> make;

@@ -16,4 +16,15 @@ namespace headlight::io {
 void write_npz(const std::filesystem::path&, const std::vector<ArrayRef>&,
                const std::map<std::string, std::string>& metadata);
 
+/// What an archive holds. Stored row-major members are not copied; compressed ones and Fortran order are.
+struct NpzContent {
+    std::map<std::string, TensorView> arrays;               ///< by the member's name without ".npy"
+    std::map<std::string, std::vector<std::string>> texts;  ///< arrays of NumPy's unicode or bytes, flat, as UTF-8
+    std::map<std::string, std::vector<std::int64_t>> text_shapes;
+};
+
+/// Reads .npz as numpy.savez and savez_compressed write it (.npy 1.0 to 3.0, little-endian). Members of other types
+/// (objects, complex, dates) are refused by name: an array of Python objects is a pickle. Errors name file and member.
+NpzContent read_npz(const std::filesystem::path&);
+
 }  // namespace headlight::io

@@ -15,8 +15,12 @@ inline constexpr std::string_view default_model_name = "novella-7m";
 /// installation the program runs from.
 std::vector<std::filesystem::path> built_in_model_folders();
 
-/// The folder of what a person typed: an existing folder (or a file in one), a built-in name ("novella-7m"), or the id
-/// of a model in the local Hugging Face cache ("gpt2", "org/name"; $HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub).
+/// The folder that config.json and the tokenizer of a model stand in: the path itself, or where a file of weights lies.
+std::filesystem::path folder_of(const std::filesystem::path& model);
+
+/// The folder of what a person typed: an existing folder (or a file in one; a file of weights under a name of its own,
+/// .safetensors, .bin, .pt, .pth or .ckpt, is the model itself), a built-in name ("novella-7m"), or the id
+/// of a model in the local Hugging Face cache ("gpt2", "org/name", "org/name@revision"; cache_folders() in peek.h).
 /// Error says where was looked.
 std::filesystem::path locate_model(std::string_view reference);
 

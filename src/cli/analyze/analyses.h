@@ -24,5 +24,6 @@ Action define_analyze_refinement(Definition&, const Frontend&);
 Action define_analyze_drivers(Definition&, const Frontend&);
 Action define_analyze_contributions(Definition&, const Frontend&);
 Action define_analyze_predictions(Definition&, const Frontend&);
+Action define_analyze_value_mix(Definition&, const Frontend&);
 
 }  // namespace headlight::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/analyze/analyses.h"
+#include "cli/analyze/kv_cache.h"
 
 namespace headlight::cli {
 namespace {
@@ -61,6 +62,11 @@ constexpr Command kAnalyses[] = {
      {"headlight analyze attention-gradient novella-7m --text \"The doctor asked the nurse.\" --out gradient.csv",
       "headlight analyze attention-gradient novella-7m --text-file chapter.txt --out gradient.json"},
      define_analyze_attention_gradient},
+    {"analyze kv-cache",
+     "Memory of the cache of keys and values against the context: MHA, GQA, MQA, MLA. No weights, no text.",
+     {"headlight analyze kv-cache novella-7m",
+      "headlight analyze kv-cache novella-7m --context 2048,32768 --cache-dtype fp8 --groups 2 --out cache.csv"},
+     define_analyze_kv_cache},
     {"analyze lens",
      "Logit lens: what the model would say at every layer and position.",
      {"headlight analyze lens novella-7m --text \"The doctor asked the nurse.\" --out lens.csv",
@@ -96,6 +102,11 @@ constexpr Command kAnalyses[] = {
      {"headlight analyze predictions novella-7m --text \"The doctor asked the nurse.\" --top 5 --out p.csv",
       "headlight analyze predictions bert-base-uncased --text \"The doctor asked.\" --mask 2 --top 20"},
      define_analyze_predictions},
+    {"analyze value-mix",
+     "Norm-based attention: how long what each token gives is, and how much of a token comes from others.",
+     {"headlight analyze value-mix novella-7m --text \"The doctor asked the nurse.\" --out ratios.csv",
+      "headlight analyze value-mix novella-7m --text \"The doctor asked the nurse.\" --layer 4 --head 5 --out pairs.csv"},
+     define_analyze_value_mix},
 };
 
 }  // namespace

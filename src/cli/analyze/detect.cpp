@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/analyze/analyses.h"
 #include "cli/result_file.h"
-#include "cli/run_text.h"
+#include "cli/open_or_run.h"
 #include "headlight/analyze/detector.h"
 
 namespace headlight::cli {
@@ -24,8 +24,8 @@ int detect(const Options& o, const Console& console) {
                                                         : HeadKind::previous_token;
     analyze::DetectorOptions options = o.detector;
     options.measure = o.measure == "abs" ? analyze::DetectorMeasure::abs : analyze::DetectorMeasure::mul;
-    const auto trace = run_loaded(load_for_run(o.model, o.text, o.compute, console),
-                                  {.globs = {"*.hook_pattern"}, .overview = false}, console);
+    const auto trace = open_or_run(o.model, o.text, o.compute,
+                                   {.globs = {"*.hook_pattern"}, .overview = false}, console);
     const Eigen::MatrixXd scores = analyze::detector_scores(*trace, kind, options);
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(*trace)};
     result.facts.emplace_back("kind", o.kind);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/analyze/analyses.h"
 #include "cli/result_file.h"
-#include "cli/run_text.h"
+#include "cli/open_or_run.h"
 #include "cli/text_list.h"
 #include "cli/where.h"
 #include "headlight/analyze/head_table.h"
@@ -63,7 +63,7 @@ int heads(const Options& o, const Console& console) {
     } else {
         // A question may be about any pair of tokens, and lengths of values: all that the window keeps.
         const trace::CapturePlan kept = o.where.empty() ? plan() : trace::CapturePlan{};
-        const auto trace = run_loaded(load_for_run(o.model, o.text, o.compute, console), kept, console);
+        const auto trace = open_or_run(o.model, o.text, o.compute, kept, console);
         measured = analyze::head_table(*trace, {.with_first_row = o.include_first_row});
         rows = rows_of(o, trace.get(), measured);
         result.facts = facts_of(*trace);

@@ -59,12 +59,17 @@ MarkIndex::MarkIndex(const PlotData& data, const Frame& frame) {
         std::vector<std::uint32_t> cells;
         for (std::size_t s = 0; s < data.panels[p].series.size(); ++s) {
             const Series& series = data.panels[p].series[s];
+            std::optional<HeadId> last;
+            std::vector<MarkId>* of_last = nullptr;
             for (std::size_t i = 0; i < series.size(); ++i) {
                 const MarkId id{static_cast<std::int32_t>(p), static_cast<std::int32_t>(s),
                                 static_cast<std::int32_t>(i)};
                 const QPointF at = place_of(frame.panels[p], series, i);
                 if (!finite(at)) continue;
-                if (const auto head = series.head_of(i)) heads_[*head].push_back(id);
+                if (const auto head = series.head_of(i)) {
+                    if (head != last) last = head, of_last = &heads_[*head];
+                    of_last->push_back(id);
+                }
                 if (!is_dot(series) || !grid.area.contains(at)) continue;
                 const auto c =
                     std::min(grid.columns - 1, static_cast<std::int64_t>((at.x() - grid.area.left()) / cell));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/plot/plot_figure.h"
 
+#include "figure/wrapped.h"
 #include "headlight/base/error.h"
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace headlight::figure::plot {
 
@@ -12,24 +14,6 @@ namespace {
 
 constexpr double margin = 16, title_height = 42, line_height = 16, least_width = 200, least_panel = 150;
 constexpr std::int64_t longest_table = 4'000'000;
-
-QStringList wrapped(const QString& text, const QFont& font, double width) {
-    QStringList lines;
-    for (const QString& paragraph : text.split(u'\n', Qt::SkipEmptyParts)) {
-        QString line;
-        for (const QString& word : paragraph.split(u' ')) {
-            const QString longer = line.isEmpty() ? word : line + u' ' + word;
-            if (!line.isEmpty() && draw::text_width(longer, font) > width) {
-                lines << line;
-                line = word;
-            } else {
-                line = longer;
-            }
-        }
-        lines << draw::elided(line, font, std::max(width, 40.0));
-    }
-    return lines;
-}
 
 void check(const Series& s, const std::string& panel) {
     const std::size_t n = s.y.size(), edges = n + (s.kind == Series::Kind::steps && n > 0);
@@ -49,6 +33,16 @@ Table::Cell cell(double v) {
 }
 
 }  // namespace
+
+QString texts_words(std::int64_t texts) {
+    return texts > 1 ? QStringLiteral("means over %1 texts").arg(draw::count_text(texts)) : QString();
+}
+
+QString joined_words(const QStringList& words) {
+    QStringList said = words;
+    said.removeAll(QString());
+    return said.join(QStringLiteral(" · "));
+}
 
 std::unique_ptr<Figure> plot_figure(PlotData data) {
     return std::make_unique<PlotFigure>(std::move(data));
@@ -184,6 +178,32 @@ Hit PlotFigure::hit_test(QPointF point, const Style& style, const Selection&) co
         if (area.contains(point)) return column_hit(p, point);
     }
     return {};
+}
+
+// --- brushing -------------------------------------------------------------------------------------------------------
+
+std::optional<QRectF> PlotFigure::brush_area(QPointF point) const {
+    for (std::size_t p = 0; p < frame_.panels.size(); ++p) {
+        if (!frame_.panels[p].area.contains(point)) continue;
+        for (const Series& s : data_.panels[p].series)
+            if (s.kind == Series::Kind::points && (s.head || !s.heads.empty())) return frame_.panels[p].area;
+    }
+    return std::nullopt;
+}
+
+std::vector<HeadId> PlotFigure::heads_in(const QRectF& area) const {
+    std::set<HeadId> found;
+    for (std::size_t p = 0; p < frame_.panels.size(); ++p) {
+        if (!frame_.panels[p].area.intersects(area)) continue;
+        for (const Series& s : data_.panels[p].series) {
+            if (s.kind != Series::Kind::points) continue;
+            for (std::size_t i = 0; i < s.size(); ++i) {
+                const auto head = s.head_of(i);
+                if (head && area.contains(place_of(frame_.panels[p], s, i))) found.insert(*head);
+            }
+        }
+    }
+    return {found.begin(), found.end()};
 }
 
 // --- numbers --------------------------------------------------------------------------------------------------------

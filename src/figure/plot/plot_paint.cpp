@@ -188,11 +188,17 @@ void PlotFigure::paint_token_labels(const Canvas& c, const Subject& subject, boo
 QImage PlotFigure::raster(const std::vector<MarkId>* only, const QRectF& area, double scale, const Style& style) const {
     QImage image((area.size() * scale).toSize().expandedTo({1, 1}), QImage::Format_ARGB32_Premultiplied);
     image.fill(Qt::transparent);
+    Color last;
+    double last_opacity = -1;
+    QColor pixels;
     const auto put = [&](const Series& s, const PanelFrame& frame, std::size_t i, double opacity) {
+        if (opacity != last_opacity || !(s.color_of(i) == last)) {
+            last = s.color_of(i), last_opacity = opacity;
+            pixels = draw::faded(resolved(last, style), opacity);
+        }
         const QPointF at = place_of(frame, s, i);
         if (!std::isfinite(at.x()) || !std::isfinite(at.y())) return;
-        stamps_.stamp(image, s.marker_of(i), radius(s) * scale, (at - area.topLeft()) * scale,
-                      draw::faded(resolved(s.color_of(i), style), opacity));
+        stamps_.stamp(image, s.marker_of(i), radius(s) * scale, (at - area.topLeft()) * scale, pixels);
     };
     if (only) {
         for (const MarkId id : *only)

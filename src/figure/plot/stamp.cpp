@@ -36,7 +36,10 @@ QPainterPath marker_path(Marker marker, double r) {
 }
 
 const Stamps::Mask& Stamps::mask(const Key& key) {
-    if (last_mask_ && key == last_) return *last_mask_;
+    // Neighbours in a series differ only in where in its pixel a point lies.
+    if (key[0] != like_[0] || key[1] != like_[1]) near_.fill(nullptr), like_ = {key[0], key[1]};
+    const Mask*& known = near_[static_cast<std::size_t>(key[2] * 4 + key[3])];
+    if (known) return *known;
     auto found = masks_.find(key);
     if (found == masks_.end()) {
         const QPainterPath path = marker_path(static_cast<Marker>(key[0]), key[1] / 16.0);
@@ -58,9 +61,8 @@ const Stamps::Mask& Stamps::mask(const Key& key) {
                 mask.alpha.push_back(static_cast<std::uint8_t>(qAlpha(image.pixel(x, y))));
         found = masks_.emplace(key, std::move(mask)).first;
     }
-    last_ = key;
-    last_mask_ = &found->second;
-    return *last_mask_;
+    known = &found->second;
+    return *known;
 }
 
 void Stamps::stamp(QImage& image, Marker marker, double radius, QPointF at, const QColor& color) {
@@ -71,21 +73,21 @@ void Stamps::stamp(QImage& image, Marker marker, double radius, QPointF at, cons
     const int x0 = std::max(0, -left), x1 = std::min(m.width, image.width() - left);
     const int y0 = std::max(0, -top), y1 = std::min(m.height, image.height() - top);
     if (x0 >= x1 || y0 >= y1) return;
-    const auto a = static_cast<unsigned>(color.alpha()), r = static_cast<unsigned>(color.red()),
-               g = static_cast<unsigned>(color.green()), b = static_cast<unsigned>(color.blue());
+    const auto a = static_cast<unsigned>(color.alpha());
+    const unsigned over = color.rgb();  // its own alpha is in the cover
     for (int y = y0; y < y1; ++y) {
         auto* line = reinterpret_cast<QRgb*>(image.scanLine(top + y)) + left;
         const std::uint8_t* alpha = m.alpha.data() + static_cast<std::size_t>(y * m.width);
         for (int x = x0; x < x1; ++x) {
             if (!alpha[x]) continue;
             const unsigned cover = alpha[x] * a / 255, rest = 255 - cover;
-            const QRgb under = line[x];
-            const auto mix = [&](unsigned over, int below) {
-                return (over * cover + static_cast<unsigned>(below) * rest + 127) / 255;
+            // Two channels at once, (over * cover + under * rest) / 255 rounded.
+            const auto mixed = [cover, rest](unsigned above, unsigned below) {
+                const unsigned sum = (above & 0xff00ff) * cover + (below & 0xff00ff) * rest;
+                return ((sum + ((sum >> 8) & 0xff00ff) + 0x800080) >> 8) & 0xff00ff;
             };
-            line[x] = qRgba(static_cast<int>(mix(r, qRed(under))), static_cast<int>(mix(g, qGreen(under))),
-                            static_cast<int>(mix(b, qBlue(under))),
-                            static_cast<int>(cover + (static_cast<unsigned>(qAlpha(under)) * rest + 127) / 255));
+            const QRgb under = line[x];
+            line[x] = mixed(over, under) | mixed(over >> 8, under >> 8) << 8;
         }
     }
 }

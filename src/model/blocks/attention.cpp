@@ -177,7 +177,18 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
         q = hook_heads(pass, Hook::rot_q, layer, rotate(pass, layer, q));
         k = hook_heads(pass, Hook::rot_k, layer, rotate(pass, layer, k));
     }
-    const AttentionInput in{q, k, pass.model.alibi_slopes, c.score_scale, c.causal, window_of(c, layer.value), c.score_softcap};
+    std::int64_t window = window_of(c, layer.value);
+    if (pass.cache) std::tie(k, v) = pass.cache->append(layer, k, v);
+    if (pass.past() > 0 && window > 0) {  // the keys that a single token behind others can see are the last ones
+        const std::int64_t seen = std::min(window, k.size(1));
+        k = k.narrow(1, k.size(1) - seen, seen).contiguous();
+        v = v.narrow(1, v.size(1) - seen, seen).contiguous();
+        window = 0;
+    }
+    // A single token behind others may look at all of these. (ALiBi then counts from its start: the same number for every
+    // key of the row, which a softmax does not see.)
+    const AttentionInput in{q, k, pass.model.alibi_slopes, c.score_scale, c.causal && pass.past() == 0,
+                            window, c.score_softcap};
     pass.observer.attention_input(layer, in);
 
     at::Tensor z = at::empty({pass.tokens(), c.n_heads, c.d_head}, x.options());

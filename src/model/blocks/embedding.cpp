@@ -7,7 +7,8 @@ namespace {
 /// Rows of the position table: one after the other; padding tokens have a row of their own and do not count (RoBERTa).
 at::Tensor position_rows(const Pass& pass) {
     const ModelConfig& c = pass.config();
-    if (c.position_pad_id < 0) return at::arange(c.position_offset, c.position_offset + pass.tokens(), pass.ids.options());
+    const std::int64_t first = c.position_offset + pass.past();
+    if (c.position_pad_id < 0) return at::arange(first, first + pass.tokens(), pass.ids.options());
     const at::Tensor counts = pass.ids.ne(c.position_pad_id).to(at::kLong);
     return counts.cumsum(0) * counts + (c.position_offset - 1);
 }

@@ -4,6 +4,7 @@
 
 #include "model/forward.h"
 #include "model/internals.h"
+#include "model/kv_cache.h"
 
 #include <ATen/ATen.h>
 
@@ -23,9 +24,11 @@ struct Pass {
     RopeTable rope, local_rope;
     at::Tensor resid_pre;    ///< of the layer under way; parallel models: what the MLP reads
     at::Tensor shared_norm;  ///< ln1's output, where the MLP reads it too
+    KvCache* cache = nullptr;    ///< keys and values of the tokens before these; nullptr: there are none
 
     const ModelConfig& config() const { return model.config; }
     std::int64_t tokens() const { return ids.size(0); }
+    std::int64_t past() const { return cache ? cache->tokens() : 0; }  ///< position of the first token
     bool wants(Hook hook, Layer layer = {}) const { return observer.wants({hook, layer}); }
     /// Passes a tensor through a hook point. Error when the observer returns another shape, dtype or device.
     at::Tensor hook(Hook, Layer, at::Tensor);

@@ -69,8 +69,8 @@ at::Tensor frequencies(const Rope& rope, std::int64_t dims, std::int64_t tokens,
 RopeTable table(const Pass& pass, const Rope& rope) {
     const bool wide = pass.model.dtype == at::kDouble;
     const auto options = at::TensorOptions(wide ? at::kDouble : at::kFloat).device(pass.model.device);
-    const at::Tensor freq = frequencies(rope, pass.config().rope_dims, pass.tokens(), options);
-    const at::Tensor angle = at::outer(at::arange(pass.tokens(), options), freq);
+    const at::Tensor freq = frequencies(rope, pass.config().rope_dims, pass.past() + pass.tokens(), options);
+    const at::Tensor angle = at::outer(at::arange(pass.past(), pass.past() + pass.tokens(), options), freq);
     return {(angle.cos() * rope.attention_factor).to(pass.model.dtype),
             (angle.sin() * rope.attention_factor).to(pass.model.dtype)};
 }

@@ -9,7 +9,11 @@ ModelPtr make_model(const Field& f) {
         if (f.has("merges")) return make_bpe(f);
         if (f.has("max_input_chars_per_word")) return make_word_piece(f);
     }
-    return f.type({"BPE", "WordPiece"}, "tokenizer model") == "BPE" ? make_bpe(f) : make_word_piece(f);
+    const std::string type = f.type({"BPE", "WordPiece", "Unigram", "WordLevel"}, "tokenizer model");
+    if (type == "BPE") return make_bpe(f);
+    if (type == "Unigram") return make_unigram(f);
+    if (type == "WordLevel") return make_word_level(f);
+    return make_word_piece(f);
 }
 
 }  // namespace headlight::text

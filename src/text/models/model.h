@@ -33,5 +33,7 @@ ModelPtr make_model(const Field&);
 
 ModelPtr make_bpe(const Field&);
 ModelPtr make_word_piece(const Field&);
+ModelPtr make_word_level(const Field&);
+ModelPtr make_unigram(const Field&);
 
 }  // namespace headlight::text

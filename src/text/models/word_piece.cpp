@@ -64,7 +64,31 @@ private:
     std::int32_t unknown_ = 0;
 };
 
+/// Every word is an entry or unknown.
+class WordLevel final : public Model {
+public:
+    explicit WordLevel(const Field& f) : vocab_(f.at("vocab")) {
+        const std::string unknown = f.string_or("unk_token", "<unk>");
+        const auto id = vocab_.id_of(unknown);
+        if (!id) f.fail("The unknown token is not in the vocabulary", "an entry for unk_token", unknown);
+        unknown_ = *id;
+    }
+    void split(std::string_view word, bool, std::vector<WordToken>& out) const override {
+        out.push_back({vocab_.id_of(word).value_or(unknown_), 0, static_cast<std::uint32_t>(word.size())});
+    }
+    const Vocab& vocab() const noexcept override { return vocab_; }
+    std::string name() const override { return "WordLevel"; }
+
+private:
+    Vocab vocab_;
+    std::int32_t unknown_ = 0;
+};
+
 }  // namespace
+
+ModelPtr make_word_level(const Field& f) {
+    return std::make_unique<WordLevel>(f);
+}
 
 ModelPtr make_word_piece(const Field& f) {
     return std::make_unique<WordPiece>(f);

@@ -5,7 +5,7 @@ namespace headlight::text {
 
 NormalizerPtr make_normalizer(const Field& f) {
     const std::string type = f.type({"Sequence", "Replace", "BertNormalizer", "NFC", "NFD", "NFKC", "NFKD", "Lowercase",
-                                     "StripAccents", "Strip", "Prepend"},
+                                     "StripAccents", "Strip", "Prepend", "Precompiled", "Nmt"},
                                     "normalizer");
     if (type == "Sequence") return make_normalizer_sequence(f);
     if (type == "Replace") return make_replace(f);
@@ -14,6 +14,8 @@ NormalizerPtr make_normalizer(const Field& f) {
     if (type == "StripAccents") return make_strip_accents();
     if (type == "Strip") return make_strip(f);
     if (type == "Prepend") return make_prepend(f);
+    if (type == "Precompiled") return make_precompiled(f);
+    if (type == "Nmt") return make_nmt();
     return make_unicode_form(type);
 }
 

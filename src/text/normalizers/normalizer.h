@@ -27,6 +27,8 @@ NormalizerPtr make_lowercase();
 NormalizerPtr make_strip(const Field&);
 NormalizerPtr make_strip_accents();
 NormalizerPtr make_prepend(const Field&);
+NormalizerPtr make_precompiled(const Field&);
+NormalizerPtr make_nmt();
 NormalizerPtr make_normalizer_sequence(const Field&);
 
 /// ASCII letters to lower case in place, others through Unicode.

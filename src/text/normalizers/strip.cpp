@@ -42,7 +42,36 @@ public:
     void normalize(Section& s) const override { drop_characters(s, unicode::is_mark); }
 };
 
+/// SentencePiece's cleaning for translation models: drops controls, turns other white space and marks of it into spaces.
+class Nmt final : public Normalizer {
+public:
+    void normalize(Section& s) const override {
+        std::vector<Char> chars = chars_of(s, 0, s.text.size());
+        const std::vector<Char> before = chars;
+        std::erase_if(chars, [](const Char& ch) { return drops(ch.c); });
+        for (Char& ch : chars)
+            if (blanks(ch.c)) ch.c = ' ';
+        if (chars == before) return;
+        Rewrite rewrite(s);
+        rewrite.replace(0, s.text.size(), chars);
+        rewrite.apply();
+    }
+
+private:
+    static bool drops(char32_t c) {
+        return (c >= 0x01 && c <= 0x08) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F;
+    }
+    static bool blanks(char32_t c) {
+        return c == 0x09 || c == 0x0A || c == 0x0C || c == 0x0D || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 ||
+               c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
+    }
+};
+
 }  // namespace
+
+NormalizerPtr make_nmt() {
+    return std::make_unique<Nmt>();
+}
 
 void drop_characters(Section& s, bool (*drop)(char32_t) noexcept) {
     rewrite_runs(s, false,

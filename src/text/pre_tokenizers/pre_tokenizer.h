@@ -30,6 +30,8 @@ PreTokenizerPtr make_whitespace_split();
 PreTokenizerPtr make_split(const Field&);
 PreTokenizerPtr make_digits(const Field&);
 PreTokenizerPtr make_punctuation(const Field&);
+PreTokenizerPtr make_metaspace(const Field&);
+PreTokenizerPtr make_char_delimiter_split(const Field&);
 PreTokenizerPtr make_pre_tokenizer_sequence(const Field&);
 
 /// What becomes of the matches of a split, as `tokenizers` names it.

@@ -38,7 +38,34 @@ private:
     bool invert_;
 };
 
+/// Cuts at a character and drops it.
+class CharDelimiterSplit final : public PreTokenizer {
+public:
+    explicit CharDelimiterSplit(const Field& delimiter) {
+        if (utf8::count(delimiter.string()) != 1) delimiter.fail_expected("one character");
+        std::size_t at = 0;
+        delimiter_ = utf8::next(delimiter.string(), at);
+    }
+    void split(Section& s) const override {
+        std::vector<Span> out;
+        std::vector<Part> parts;
+        for (const Span p : s.spans) {
+            parts.clear();
+            parts_by_character(s.text, p, [this](char32_t c) { return c == delimiter_; }, parts);
+            apply_behavior(parts, Behavior::Removed, out);
+        }
+        s.spans = std::move(out);
+    }
+
+private:
+    char32_t delimiter_ = 0;
+};
+
 }  // namespace
+
+PreTokenizerPtr make_char_delimiter_split(const Field& f) {
+    return std::make_unique<CharDelimiterSplit>(f.at("delimiter"));
+}
 
 PreTokenizerPtr make_split(const Field& f) {
     return std::make_unique<Split>(make_pattern(f.at("pattern")), parse_behavior(f.at("behavior")),

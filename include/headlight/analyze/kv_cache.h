@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/model/config.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace headlight::analyze {
+
+/// What the cache of keys and values would be with this way of attention (DeepSeek-V2, arXiv:2405.04434, table 1;
+/// methods.md 4.2), with the model's own layers L, heads H and head width d:
+///   MHA 2 H d L, GQA 2 g d L, MQA 2 d L, MLA (d_c + d_r) L elements a token.
+struct KvScheme {
+    std::string id;    ///< "MHA", "GQA", "MQA", "MLA"
+    std::string what;  ///< "8 key/value heads", "latent 512 + rotary 64"
+    bool own = false;  ///< what this model does
+    std::int64_t elements_per_token = 0;
+    double share_of_mha = 0;
+};
+
+struct KvCacheOptions {
+    std::int64_t batch = 1;
+    double bytes_per_element = 2;  ///< float16
+    std::int64_t groups = 0;   ///< GQA's key/value heads; 0: the model's own where it groups, else H / 4 (at least 1)
+    std::int64_t latent = 0;   ///< MLA's d_c; 0: 4 d, as DeepSeek-V2 has it
+    std::int64_t rotary = -1;  ///< MLA's d_r; -1: d / 2
+    std::vector<std::int64_t> contexts{};  ///< empty: powers of two up to the model's context, at least 32,768
+};
+
+struct KvCache {
+    std::vector<KvScheme> schemes;       ///< MHA, GQA, MQA, MLA
+    std::vector<std::int64_t> contexts;  ///< ascending
+    std::int64_t batch = 1;
+    double bytes_per_element = 2;
+    std::int64_t context_length = 0;  ///< the model's; 0: not said
+
+    /// elements * context * batch * bytes of an element.
+    double bytes(const KvScheme& scheme, std::int64_t context) const noexcept {
+        return static_cast<double>(scheme.elements_per_token) * static_cast<double>(context) *
+               static_cast<double>(batch) * bytes_per_element;
+    }
+};
+
+/// Error for options out of range (groups that do not divide H, a batch or context below 1).
+KvCache kv_cache(const model::ModelConfig&, const KvCacheOptions& = {});
+
+}  // namespace headlight::analyze

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Figures about a model itself, whatever the text.
+#pragma once
+
+#include "headlight/analyze/kv_cache.h"
+#include "headlight/figure/figure.h"
+#include "headlight/model/model.h"
+
+#include <memory>
+
+namespace headlight::figure {
+
+/// Memory of the cache of keys and values against the context, for this model and what-if.
+std::unique_ptr<Figure> kv_cache_view(const model::ModelConfig&, const analyze::KvCacheOptions&);
+
+/// The model's blocks in their order with their shapes, and its parameters by part as a bar.
+std::unique_ptr<Figure> architecture_view(std::shared_ptr<const model::Model>);
+
+}  // namespace headlight::figure

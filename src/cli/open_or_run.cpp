@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/open_or_run.h"
+
+#include "headlight/model/runtime.h"
+#include "headlight/trace/saved.h"
+
+namespace headlight::cli {
+
+std::shared_ptr<const trace::Trace> open_or_run(const ModelArgument& model_argument, const TextArguments& text,
+                                                const ComputeOptions& compute, const trace::CapturePlan& plan,
+                                                const Console& console) {
+    if (!trace::is_saved(model_argument.typed))
+        return run_loaded(load_for_run(model_argument, text, compute, console), plan, console);
+    if (text.given() || text.has_pair())
+        throw UsageError(model_argument.typed + " holds its own text: leave --text and --pair out");
+    model::start_runtime(compute.threads);
+    const auto trace = trace::open_saved(model_argument.typed, interruptible(), console.progress());
+    console.clear_progress();
+    for (const std::string& warning : trace->info().warnings) console.note(warning);
+    return trace;
+}
+
+}  // namespace headlight::cli

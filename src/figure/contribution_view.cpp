@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The graph with what one of its lines is made of below: heads, and one head's weights beside its contributions.
+#include "figure/contribution_graph.h"
+#include "figure/flow_views.h"
+#include "figure/kept_results.h"
+#include "figure/matrix_view.h"
+#include "figure/stacked_figure.h"
+#include "figure/table_figure.h"
+#include "headlight/base/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace headlight::figure {
+namespace {
+
+using analyze::ContributionEdge;
+
+const ContributionEdge* find_edge(const analyze::ContributionGraph& graph, const EdgeName& name) {
+    for (const ContributionEdge& edge : graph.edges)
+        if (edge.kind == ContributionEdge::Kind::attention && EdgeName{edge.layer, edge.from, edge.to} == name) return &edge;
+    return nullptr;
+}
+
+/// Heads of the edge with the weight of their attention beside the share of the state that it brought.
+std::unique_ptr<Figure> heads_table(const trace::Trace& trace, const ContributionGraphData& data, const ContributionEdge& edge) {
+    const auto named = [&](std::int64_t p) {
+        return draw::label_of(data.tokens[static_cast<std::size_t>(p)]).with_position(Position(p));
+    };
+    std::vector<HeadId> heads;
+    for (const auto& head : edge.heads) heads.push_back({Layer(edge.layer), Head(head.first)});
+    const analyze::Matrix weights = analyze::pattern_row(trace, heads, edge.to, {});
+    TableSection section;
+    section.title = QStringLiteral("Layer %1: what %2 got from %3").arg(edge.layer).arg(named(edge.to), named(edge.from));
+    section.note = QStringLiteral("Heads over the threshold, as shares of the state behind attention. Click a head for its maps.");
+    section.columns = {{.kind = TableColumn::Kind::text, .id = "head", .title = QStringLiteral("head")},
+                       {.kind = TableColumn::Kind::bar, .id = "contribution", .title = QStringLiteral("contribution"), .decimals = 4},
+                       {.kind = TableColumn::Kind::bar, .id = "attention", .title = QStringLiteral("attention weight"), .limit = 1}};
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+        TableRow row;
+        row.head = heads[i];
+        row.cells = {TableCell::of(QStringLiteral("L%1H%2").arg(edge.layer).arg(heads[i].head.value)),
+                     TableCell::of(edge.heads[i].second),
+                     TableCell::of(static_cast<double>(weights(static_cast<Eigen::Index>(i), edge.from)))};
+        section.rows.push_back(std::move(row));
+    }
+    TableData table;
+    table.view = "contribution-graph";
+    table.title = section.title;
+    table.sections = {std::move(section)};
+    return table_figure(std::move(table));
+}
+
+std::unique_ptr<Figure> map_of(const trace::Trace& trace, HeadId head, const QString& name, analyze::Matrix values, double full,
+                               const QString& word, const ContributionEdge& edge) {
+    MatrixViewData data;
+    data.heads = {head};
+    data.names = {QStringLiteral("L%1H%2 %3").arg(head.layer.value).arg(head.head.value).arg(name)};
+    data.weights = {std::move(values)};
+    data.axes = analyze::pattern_axes(trace, {});
+    data.causal = trace.config().causal;
+    data.weight_name = word;
+    data.value_word = word;
+    data.view = "contribution-graph";
+    data.title = data.names.front();
+    // Two digits are enough for the legend, and nothing is cut off.
+    const double step = full > 0 ? std::pow(10.0, std::floor(std::log10(full)) - 1) : 1;
+    data.full = full > 0 ? std::min(1.0, std::ceil(full / step) * step) : 1;
+    MatrixViewData::Marks marks;
+    marks.lead.clear();
+    marks.kinds = {{QStringLiteral("the chosen line"), QColor(0xd9480f), QColor(0xffa94d)}};
+    marks.columns.assign(data.axes.queries.size(), -1);
+    marks.kind_of.assign(data.axes.queries.size(), 0);
+    if (const std::int64_t row = data.axes.query_row(Position(edge.to)); row >= 0)
+        marks.columns[static_cast<std::size_t>(row)] = data.axes.key_column(Position(edge.from));
+    data.marks = std::move(marks);
+    return matrix_figure(std::move(data));
+}
+
+std::unique_ptr<Figure> maps_of(const trace::Trace& trace, HeadId head, const analyze::Matrix& shares, const ContributionEdge& edge) {
+    StackedParts across;
+    across.view = "contribution-graph";
+    across.across = true;
+    across.parts.push_back(map_of(trace, head, QStringLiteral("attention weights"), analyze::pattern(trace, head, {}), 1,
+                                  QStringLiteral("weight"), edge));
+    across.parts.push_back(map_of(trace, head, QStringLiteral("contributions"), shares,
+                                  static_cast<double>(shares.maxCoeff()), QStringLiteral("share"), edge));
+    return stacked_figure(std::move(across));
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> contribution_graph_view(TracePtr trace, Position target, const ContributionViewOptions& options,
+                                                const CancelToken& cancel) {
+    using Key = std::tuple<std::int64_t, double, bool>;
+    static KeptResults<Key, analyze::ContributionGraph> graphs;
+    static KeptResults<HeadId, analyze::Matrix> maps;
+    ContributionGraphData data;
+    data.chosen = edge_name(options.edge);
+    data.keep_sizes = options.keep_sizes;
+    data.graph = graphs.of(trace, {target.value, options.threshold, options.keep_sizes}, [&] {
+        return analyze::contribution_graph(
+            *trace, target, {.threshold = options.threshold, .renormalise = !options.keep_sizes, .from_layer = 0}, cancel);
+    });
+    data.tokens = analyze::pattern_axes(*trace, {}).keys;
+    const ContributionEdge* edge = data.chosen ? find_edge(*data.graph, *data.chosen) : nullptr;
+    if (!edge) {
+        data.chosen.reset();
+        return std::make_unique<ContributionFigure>(std::move(data));
+    }
+    const bool its = options.head.layer.value == edge->layer &&
+                     std::any_of(edge->heads.begin(), edge->heads.end(), [&](const auto& h) { return h.first == options.head.head.value; });
+    const HeadId head = its ? options.head : HeadId{Layer(edge->layer), Head(edge->heads.front().first)};
+    const auto shares = maps.of(trace, head, [&]() -> analyze::Matrix {
+        return analyze::head_contribution_map(*trace, head, cancel).cast<float>();
+    });
+    const auto graph = data.graph;
+    const ContributionEdge chosen = *edge;
+    StackedParts parts;
+    parts.view = "contribution-graph";
+    auto table = heads_table(*trace, data, chosen);
+    auto figure = std::make_unique<ContributionFigure>(std::move(data));
+    parts.title = figure->title();
+    parts.description = figure->description();
+    parts.parts.push_back(std::move(figure));
+    parts.parts.push_back(std::move(table));
+    parts.parts.push_back(maps_of(*trace, head, *shares, chosen));
+    return stacked_figure(std::move(parts));
+}
+
+}  // namespace headlight::figure

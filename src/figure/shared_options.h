@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Options that several views have, each said once, and what they mean.
+#pragma once
+
+#include "headlight/analyze/aggregate.h"
+#include "headlight/figure/view_spec.h"
+
+#include <optional>
+
+namespace headlight::figure {
+
+ViewOption sums_option();
+/// none, mean, max
+ViewOption aggregate_option();
+ViewOption layers_option();
+
+/// Of aggregate_option(); empty: each head by itself.
+std::optional<analyze::Aggregate> aggregate_of(const ViewState&);
+/// "0-2,5" or "all", each below `count`, sorted. Error names the option.
+std::vector<std::int64_t> index_list(const std::string& text, std::int64_t count, const std::string& option);
+/// The state's heads in each of the layers that layers_option() names; without it in the state's layer.
+std::vector<HeadId> chosen_heads(const trace::Trace&, const ViewState&);
+
+}  // namespace headlight::figure

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The layout is that of torch/serialization.py (_save): NAME/data.pkl, NAME/data/KEY, NAME/byteorder; how tensors are
+// written in the pickle: torch/_utils.py (_rebuild_tensor_v2, _rebuild_parameter).
+#include "io/torch_file.h"
+
+#include "headlight/base/error.h"
+#include "io/pickle.h"
+#include "io/safetensors_header.h"
+#include "io/zip_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace headlight::io {
+namespace {
+
+using Kind = PickleValue::Kind;
+
+constexpr std::uint64_t kMaxPickle = 32u << 20;
+constexpr std::int64_t kMaxDimensions = 16;
+
+constexpr std::string_view kRebuildTensor = "torch._utils._rebuild_tensor_v2";
+constexpr std::string_view kRebuildTensor3 = "torch._utils._rebuild_tensor_v3";  // fp8: refused by its type
+constexpr std::string_view kRebuildParameter = "torch._utils._rebuild_parameter";
+
+constexpr std::array<std::pair<std::string_view, DType>, 10> kStorages{{{"torch.FloatStorage", DType::F32},
+                                                                        {"torch.DoubleStorage", DType::F64},
+                                                                        {"torch.HalfStorage", DType::F16},
+                                                                        {"torch.BFloat16Storage", DType::BF16},
+                                                                        {"torch.LongStorage", DType::I64},
+                                                                        {"torch.IntStorage", DType::I32},
+                                                                        {"torch.ShortStorage", DType::I16},
+                                                                        {"torch.CharStorage", DType::I8},
+                                                                        {"torch.ByteStorage", DType::U8},
+                                                                        {"torch.BoolStorage", DType::Bool}}};
+
+constexpr std::array<std::string_view, 25> kAllowed{
+    "collections.OrderedDict", kRebuildTensor, kRebuildTensor3, kRebuildParameter, "torch.Size", "torch.FloatStorage",
+    "torch.DoubleStorage", "torch.HalfStorage", "torch.BFloat16Storage", "torch.LongStorage", "torch.IntStorage",
+    "torch.ShortStorage", "torch.CharStorage", "torch.ByteStorage", "torch.BoolStorage",
+    // Refused later, with the tensor that has them.
+    "torch.QInt8Storage", "torch.QUInt8Storage", "torch.QInt32Storage", "torch.ComplexFloatStorage",
+    "torch.ComplexDoubleStorage", "torch.storage.UntypedStorage", "torch.float8_e4m3fn", "torch.float8_e5m2",
+    "torch.float8_e4m3fnuz", "torch.float8_e5m2fnuz"};
+
+class Reader {
+public:
+    explicit Reader(std::shared_ptr<const MappedFile> file) : mapped_(std::move(file)), file_(mapped_->path()) {}
+
+    std::vector<TensorView> read() {
+        check_format();
+        members_ = read_zip(mapped_->bytes(), file_);
+        find_prefix();
+        std::vector<std::byte> room;
+        pickle_ = read_pickle(unpack(members_.at(prefix_ + "data.pkl"), file_, kMaxPickle, room), file_, kAllowed);
+        const PickleValue& dict = state_dict();
+        for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) add(*dict.items[i], *dict.items[i + 1]);
+        return std::move(tensors_);
+    }
+
+private:
+    [[noreturn]] void fail(std::string problem, std::string item = {}, std::string expected = {},
+                           std::string found = {}, std::string hint = {}) const {
+        throw Error(ErrorFacts{.problem = std::move(problem),
+                               .file = file_.string(),
+                               .item = std::move(item),
+                               .expected = std::move(expected),
+                               .found = std::move(found),
+                               .hint = std::move(hint)});
+    }
+    [[noreturn]] void fail_tensor(std::string problem, std::string expected = {}, std::string found = {},
+                                  std::string hint = {}) const {
+        fail(std::move(problem), "tensor " + name_, std::move(expected), std::move(found), std::move(hint));
+    }
+
+    void check_format() const {
+        const auto bytes = mapped_->bytes();
+        if (looks_like_zip(bytes)) return;
+        // The magic number of torch.save before 1.6, as the pickle it is written as.
+        static constexpr std::array<unsigned char, 14> kLegacy{0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c,
+                                                               0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
+        const bool legacy =
+            bytes.size() >= kLegacy.size() && std::memcmp(bytes.data(), kLegacy.data(), kLegacy.size()) == 0;
+        const std::string name = file_.filename().string();
+        if (legacy)
+            fail("a file in the format that PyTorch wrote before version 1.6", {}, "a zip archive", {},
+                 "Write it anew: python -c \"import torch; torch.save(torch.load('" + name +
+                     "', weights_only=True), '" + name + "')\"");
+        fail("not a file of PyTorch", {}, "a zip archive", {},
+             bytes.size() < 1024 ? "A file this small may be a Git LFS pointer: fetch the file itself" : "");
+    }
+
+    void find_prefix() {
+        for (const auto& [name, entry] : members_)
+            if (name == "data.pkl" || name.ends_with("/data.pkl")) {
+                if (!prefix_.empty() || found_) fail("two pickles in one archive", "member " + name);
+                prefix_ = name.substr(0, name.size() - std::string_view("data.pkl").size());
+                found_ = true;
+            }
+        if (!found_)
+            fail("an archive that is no file of PyTorch", {}, "a member data.pkl",
+                 std::to_string(members_.size()) + " other members");
+        for (const auto& [name, entry] : members_)
+            if (name.starts_with(prefix_ + "code/"))
+                fail("a TorchScript program, not a state dict", "member " + name, {}, {},
+                     "Save the weights alone: torch.save(torch.jit.load(file).state_dict(), 'pytorch_model.bin')");
+        if (const auto order = members_.find(prefix_ + "byteorder"); order != members_.end()) {
+            std::vector<std::byte> room;
+            const auto text = unpack(order->second, file_, 16, room);
+            const std::string_view word(reinterpret_cast<const char*>(text.data()), text.size());
+            if (word != "little")
+                fail("numbers in another byte order", "member byteorder", "little", std::string(word));
+        }
+    }
+
+    static bool is_call(const PickleValue& value) { return value.kind == Kind::call; }
+
+    static bool holds_tensors(const PickleValue& dict) {
+        for (std::size_t i = 1; i < dict.items.size(); i += 2)
+            if (is_call(*dict.items[i])) return true;
+        return false;
+    }
+
+    const PickleValue& state_dict() const {
+        const PickleValue& root = *pickle_.root;
+        if (root.kind != Kind::dict)
+            fail("not a state dict", "data.pkl", "a dict: name -> tensor",
+                 is_call(root) ? "a single tensor" : "something else", "Save model.state_dict()");
+        for (const std::string_view key : {"state_dict", "model_state_dict", "model", "module"})
+            for (std::size_t i = 0; i + 1 < root.items.size(); i += 2)
+                if (root.items[i]->text == key && root.items[i + 1]->kind == Kind::dict &&
+                    holds_tensors(*root.items[i + 1]))
+                    return *root.items[i + 1];
+        if (holds_tensors(root)) return root;
+        fail("no tensors in the file", "data.pkl", "a state dict: name -> tensor",
+             "a dict of " + std::to_string(root.items.size() / 2) + " other values");
+    }
+
+    void add(const PickleValue& key, const PickleValue& value) {
+        if (!is_call(value)) return;  // a step counter, a version
+        if (key.kind != Kind::text) fail("a tensor without a name", "data.pkl", "a text");
+        name_ = key.text.size() > 200 ? key.text.substr(0, 200) + "…" : key.text;
+        if (!names_.insert(key.text).second) fail_tensor("the same name twice");
+        const PickleValue* tensor = &value;
+        // A parameter is a tensor in a call of its own; nothing wraps it more than once.
+        if (tensor->items[0]->text == kRebuildParameter) {
+            const auto& arguments = tensor->items[1]->items;
+            if (arguments.empty() || !is_call(*arguments[0])) fail_tensor("a parameter without a tensor");
+            tensor = arguments[0];
+        }
+        if (tensor->items[0]->text == kRebuildTensor3) {
+            const auto& arguments = tensor->items[1]->items;
+            fail_type(arguments.size() > 6 ? arguments[6]->text : "");
+        }
+        if (tensor->items[0]->text != kRebuildTensor) fail_tensor("not a tensor", {}, tensor->items[0]->text);
+        add_tensor(key.text, tensor->items[1]->items);
+    }
+
+    [[noreturn]] void fail_type(const std::string& type) const {
+        const bool fp8 = type.find("float8") != std::string::npos;
+        fail_tensor(fp8 ? "a tensor is quantised to 8-bit floating point (fp8), which is not read"
+                        : "a tensor of a type that is not read",
+                    "float64, float32, float16, bfloat16, int64, int32, int16, int8, uint8 or bool", type,
+                    fp8 ? "Use the original checkpoint, or one converted to bfloat16" : "");
+    }
+
+    std::int64_t size_of_argument(const PickleValue& value, const char* what) const {
+        if (value.kind != Kind::integer || value.integer < 0)
+            fail_tensor(std::string("wrong ") + what, "whole numbers from 0",
+                        value.kind == Kind::integer ? std::to_string(value.integer) : "something else");
+        return value.integer;
+    }
+    std::vector<std::int64_t> sizes(const PickleValue& value, const char* what) const {
+        const PickleValue* list = &value;
+        if (is_call(value) && value.items[0]->text == "torch.Size" && value.items[1]->items.size() == 1)
+            list = value.items[1]->items[0];
+        if ((list->kind != Kind::tuple && list->kind != Kind::list) ||
+            static_cast<std::int64_t>(list->items.size()) > kMaxDimensions)
+            fail_tensor(std::string("wrong ") + what,
+                        "a tuple of at most " + std::to_string(kMaxDimensions) + " numbers");
+        std::vector<std::int64_t> numbers;
+        for (const PickleValue* item : list->items) numbers.push_back(size_of_argument(*item, what));
+        return numbers;
+    }
+
+    struct Storage {
+        DType dtype;
+        std::span<const std::byte> bytes;
+    };
+
+    /// ('storage', torch.FloatStorage, '0', 'cpu', number of elements)
+    Storage storage_of(const PickleValue& value) const {
+        if (value.kind != Kind::persistent || value.items[0]->kind != Kind::tuple || value.items[0]->items.size() != 5)
+            fail_tensor("a tensor without a storage");
+        const auto& id = value.items[0]->items;
+        if (id[0]->text != "storage" || id[1]->kind != Kind::global || id[2]->kind != Kind::text)
+            fail_tensor("a tensor without a storage");
+        const auto row =
+            std::ranges::find(kStorages, std::string_view(id[1]->text), &std::pair<std::string_view, DType>::first);
+        if (row == kStorages.end()) fail_type(id[1]->text);
+        const std::int64_t count = size_of_argument(*id[4], "storage size");
+        const auto member = members_.find(prefix_ + "data/" + id[2]->text);
+        if (member == members_.end()) fail_tensor("the storage of a tensor is missing", "member data/" + id[2]->text);
+        std::int64_t bytes = 0;
+        if (!checked_byte_size({count}, size_of(row->second), bytes)) fail_tensor("the storage overflows 64 bits");
+        if (!member->second.is_stored())
+            fail_tensor("the archive was packed again", "members that are stored",
+                        "member data/" + id[2]->text + " is compressed",
+                        "Unpack it and zip it without compression (zip -0)");
+        if (member->second.bytes.size() != static_cast<std::size_t>(bytes))
+            fail_tensor("a storage has the wrong size (cut short?)",
+                        std::to_string(bytes) + " bytes in data/" + id[2]->text,
+                        std::to_string(member->second.bytes.size()));
+        return {row->second, member->second.bytes};
+    }
+
+    void add_tensor(const std::string& name, const std::vector<const PickleValue*>& arguments) {
+        if (arguments.size() < 6) fail_tensor("a tensor with too few parts", "6", std::to_string(arguments.size()));
+        const Storage storage = storage_of(*arguments[0]);
+        const std::int64_t offset = size_of_argument(*arguments[1], "storage offset");
+        TensorView view;
+        view.name = name;
+        view.dtype = storage.dtype;
+        view.shape = sizes(*arguments[2], "size");
+        view.file = file_;
+        const std::vector<std::int64_t> strides = sizes(*arguments[3], "stride");
+        if (strides.size() != view.shape.size())
+            fail_tensor("size and stride do not fit", shape_text(view.shape), shape_text(strides));
+        const std::int64_t element = size_of(storage.dtype),
+                           have = static_cast<std::int64_t>(storage.bytes.size()) / element;
+        std::int64_t bytes = 0;
+        if (!checked_byte_size(view.shape, element, bytes))
+            fail_tensor("the shape overflows 64 bits", {}, shape_text(view.shape));
+        check_reach(view.shape, strides, offset, have);
+        if (row_major(view.shape, strides)) {
+            view.bytes = bytes == 0 ? storage.bytes.first(0)
+                                    : storage.bytes.subspan(static_cast<std::size_t>(offset * element),
+                                                            static_cast<std::size_t>(bytes));
+            view.owner = mapped_;
+        } else {
+            copy(view, strides, storage.bytes.data() + offset * element, element, bytes);
+        }
+        tensors_.push_back(std::move(view));
+    }
+
+    /// The farthest element must lie in the storage.
+    void check_reach(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides,
+                     std::int64_t offset, std::int64_t have) const {
+        std::int64_t last = offset;
+        for (std::size_t d = 0; d < shape.size(); ++d) {
+            if (shape[d] == 0) return;
+            std::int64_t step = 0;
+            if (__builtin_mul_overflow(shape[d] - 1, strides[d], &step) || __builtin_add_overflow(last, step, &last))
+                fail_tensor("the strides overflow 64 bits", {}, shape_text(strides));
+        }
+        if (last >= have)
+            fail_tensor("the storage is shorter than its tensor", "at least " + std::to_string(last) + " + 1 numbers",
+                        std::to_string(have));
+    }
+
+    static bool row_major(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides) {
+        std::int64_t expected = 1;
+        for (std::size_t d = shape.size(); d-- > 0;) {
+            if (shape[d] == 0) return true;
+            if (shape[d] != 1 && strides[d] != expected) return false;
+            expected *= shape[d];
+        }
+        return true;
+    }
+
+    void copy(TensorView& view, const std::vector<std::int64_t>& strides, const std::byte* from, std::int64_t element,
+              std::int64_t bytes) {
+        // A stride of 0 repeats numbers: a few bytes of file must not ask for all the memory there is.
+        copied_ += static_cast<std::uint64_t>(bytes);
+        const std::uint64_t limit = mapped_->bytes().size() + (64u << 20);
+        if (copied_ > limit)
+            fail_tensor("the tensors repeat more numbers than the file holds",
+                        "at most " + std::to_string(limit) + " bytes", std::to_string(copied_));
+        auto room = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
+        std::vector<std::int64_t> at(view.shape.size(), 0);
+        std::int64_t source = 0;
+        for (std::int64_t i = 0; i < bytes; i += element) {
+            std::memcpy(room->data() + i, from + source * element, static_cast<std::size_t>(element));
+            for (std::size_t d = at.size(); d-- > 0;) {
+                source += strides[d];
+                if (++at[d] < view.shape[d]) break;
+                source -= strides[d] * view.shape[d];
+                at[d] = 0;
+            }
+        }
+        view.bytes = *room;
+        view.owner = std::move(room);
+    }
+
+    std::shared_ptr<const MappedFile> mapped_;
+    const std::filesystem::path& file_;
+    std::map<std::string, ZipEntry> members_;
+    std::string prefix_;
+    bool found_ = false;
+    Pickle pickle_;
+    std::string name_;
+    std::set<std::string> names_;
+    std::uint64_t copied_ = 0;
+    std::vector<TensorView> tensors_;
+};
+
+}  // namespace
+
+bool is_torch_file(const MappedFile& file) {
+    const std::string extension = file.path().extension().string();
+    return extension == ".bin" || extension == ".pt" || extension == ".pth" || extension == ".ckpt" ||
+           looks_like_zip(file.bytes());
+}
+
+std::vector<TensorView> read_torch_file(const std::shared_ptr<const MappedFile>& file) {
+    return Reader(file).read();
+}
+
+}  // namespace headlight::io

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/model/generate.h"
+
+#include "headlight/base/error.h"
+#include "headlight/io/gguf.h"
+#include "headlight/io/json_file.h"
+#include "model/internals.h"
+#include "model/kv_cache.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+namespace headlight::model {
+namespace {
+
+/// Keeps the logits of a pass and nothing else.
+class Logits : public Observer {
+public:
+    bool wants(HookPoint point) const override { return point.hook == Hook::logits; }
+    at::Tensor visit(HookPoint, at::Tensor t) override {
+        const at::Tensor row = t.select(0, t.size(0) - 1).to(at::kCPU, at::kDouble).contiguous();
+        row_.assign(row.data_ptr<double>(), row.data_ptr<double>() + row.numel());
+        return t;
+    }
+    const std::vector<double>& row() const { return row_; }
+
+private:
+    std::vector<double> row_;
+};
+
+void check(const Model& model, const std::vector<std::int64_t>& prompt, const GenerateOptions& o) {
+    const ModelConfig& c = model.config();
+    const auto refuse = [&](const char* problem, std::string expected, std::string found) {
+        throw Error(ErrorFacts{.problem = problem,
+                               .file = model.folder().string(),
+                               .expected = std::move(expected),
+                               .found = std::move(found)});
+    };
+    if (!c.causal) refuse("this model does not continue texts", "a model that looks to the left only", c.family);
+    if (!c.has_unembedding) refuse("this model has no logits", "a model with an unembedding", c.architecture);
+    if (prompt.empty()) refuse("there is no token to continue", "at least one token", "none");
+    if (o.tokens < 1) refuse("no tokens are asked for", "at least 1", std::to_string(o.tokens));
+    if (!(o.temperature >= 0) || !std::isfinite(o.temperature))
+        refuse("wrong temperature", "0 or more", std::to_string(o.temperature));
+    if (o.top_k < 0) refuse("wrong top-k", "0 or more", std::to_string(o.top_k));
+    if (!(o.top_p > 0 && o.top_p <= 1)) refuse("wrong top-p", "more than 0, at most 1", std::to_string(o.top_p));
+    const auto wanted = static_cast<std::int64_t>(prompt.size()) + o.tokens - 1;
+    if (c.positions == Positions::learned && wanted > c.context_length)
+        refuse("prompt and new tokens are too many for this model", "at most " + std::to_string(c.context_length) + " tokens",
+               std::to_string(wanted));
+}
+
+/// Draws a token. All in double, so that the same seed gives the same tokens wherever the logits are equal.
+class Sampler {
+public:
+    explicit Sampler(const GenerateOptions& options) : options_(options), random_(options.seed) {}
+
+    std::int64_t draw(const std::vector<double>& logits) {
+        if (options_.temperature == 0) return std::ranges::max_element(logits) - logits.begin();
+        std::vector<std::int64_t> order(logits.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::ranges::stable_sort(order, std::greater<>(), [&](std::int64_t i) { return logits[static_cast<std::size_t>(i)]; });
+        if (options_.top_k > 0 && static_cast<std::size_t>(options_.top_k) < order.size())
+            order.resize(static_cast<std::size_t>(options_.top_k));
+        const double top = logits[static_cast<std::size_t>(order.front())];
+        std::vector<double> weight;
+        for (const std::int64_t i : order) weight.push_back(std::exp((logits[static_cast<std::size_t>(i)] - top) / options_.temperature));
+        double sum = std::accumulate(weight.begin(), weight.end(), 0.0);
+        double reached = 0;
+        for (std::size_t i = 0; i < weight.size(); ++i) {
+            reached += weight[i];
+            if (reached < options_.top_p * sum) continue;
+            weight.resize(i + 1);
+            sum = reached;
+            break;
+        }
+        // 53 random bits; not a distribution of the library, whose draws differ between implementations.
+        double left = static_cast<double>(random_() >> 11) * 0x1p-53 * sum;
+        for (std::size_t i = 0; i < weight.size(); ++i) {
+            left -= weight[i];
+            if (left < 0) return order[i];
+        }
+        return order[weight.size() - 1];
+    }
+
+private:
+    const GenerateOptions& options_;
+    std::mt19937_64 random_;
+};
+
+double probability(const std::vector<double>& logits, std::int64_t id) {
+    const double top = *std::ranges::max_element(logits);
+    double sum = 0;
+    for (const double logit : logits) sum += std::exp(logit - top);
+    return std::exp(logits[static_cast<std::size_t>(id)] - top) / sum;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void add_ids(const nlohmann::json& config, std::vector<std::int64_t>& ids) {
+    const auto field = config.is_object() ? config.find("eos_token_id") : config.end();
+    if (field == config.end()) return;
+    if (field->is_number_unsigned()) ids.push_back(field->get<std::int64_t>());
+    if (!field->is_array()) return;
+    for (const nlohmann::json& id : *field)
+        if (id.is_number_unsigned()) ids.push_back(id.get<std::int64_t>());
+}
+
+}  // namespace
+
+Generated generate(const Model& model, const std::vector<std::int64_t>& prompt, const GenerateOptions& options,
+                   const std::function<void(std::int64_t)>& on_token, const CancelToken& cancel, const Progress& progress) {
+    check(model, prompt, options);
+    const at::NoGradGuard no_gradient;
+    KvCache cache(model.config().n_layers);
+    Logits logits;
+    Sampler sampler(options);
+    Generated out;
+    auto start = std::chrono::steady_clock::now();
+    ForwardInput input{.ids = prompt, .type_ids = {}};
+    for (std::int64_t i = 0; i < options.tokens; ++i) {
+        if (progress) progress({"Writing", "token", i, options.tokens});
+        forward_cached(model, input, cache, logits, cancel);
+        const std::int64_t id = sampler.draw(logits.row());
+        if (i == 0) {
+            out.prompt_seconds = seconds_since(start);
+            start = std::chrono::steady_clock::now();
+        }
+        out.ids.push_back(id);
+        out.probabilities.push_back(probability(logits.row(), id));
+        if (on_token) on_token(id);
+        out.ended = std::ranges::find(options.end, id) != options.end.end();
+        if (out.ended) break;
+        input.ids = {id};
+    }
+    out.seconds = seconds_since(start);
+    return out;
+}
+
+std::vector<std::int64_t> end_tokens(const std::filesystem::path& model) {
+    std::vector<std::int64_t> ids;
+    if (const auto gguf = io::gguf_file_of(model)) {
+        const auto file = io::GgufFile::open(*gguf);
+        for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"})
+            if (const auto id = file->metadata().find(key); id != file->metadata().end() && id->is_number_unsigned())
+                ids.push_back(id->get<std::int64_t>());
+        return ids;
+    }
+    for (const char* name : {"generation_config.json", "config.json"}) {
+        std::error_code none;
+        if (!std::filesystem::exists(model / name, none)) continue;
+        add_ids(io::read_json(model / name), ids);
+        if (!ids.empty()) break;  // the first file that says anything counts, as in transformers
+    }
+    return ids;
+}
+
+}  // namespace headlight::model

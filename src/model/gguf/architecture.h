@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What llama.cpp calls an architecture, in Hugging Face's words: names of tensors, how their numbers were rearranged, and
+// the fields of config.json that the metadata stand for. One row per architecture in architectures.cpp.
+#pragma once
+
+#include "headlight/io/gguf.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace headlight::model {
+
+/// What llama.cpp's converter did to a tensor, and has to be undone.
+enum class Change {
+    none,
+    rotate_q,    ///< rows of each query head in pairs (i, i + d_head / 2), for its way of rotating
+    rotate_k,    ///< the same for the key/value heads
+    transpose,   ///< a Conv1D's [in, out] became [out, in]
+    plus_one,    ///< Gemma's norms: 1 was added to the gain
+    split_heads, ///< BLOOM's rows (head, q|k|v) became (q|k|v, head)
+    split_groups,  ///< Falcon's rows (kv head, its queries | k | v) became (all q | all k | all v)
+};
+
+/// A tensor's name without its ".weight" or ".bias"; '#' is the layer.
+struct TensorName {
+    std::string_view gguf;  ///< "blk.#.attn_q"
+    std::string_view ours;  ///< "model.layers.#.self_attn.q_proj"
+    Change change = Change::none;
+};
+
+/// The metadata of one file, read with errors that name file and key.
+class GgufMetadata {
+public:
+    explicit GgufMetadata(const io::GgufFile&);
+
+    const io::GgufFile& file() const noexcept { return file_; }
+    const std::string& architecture() const noexcept { return architecture_; }
+    /// Keys are looked up with the architecture in front: "attention.head_count" -> "llama.attention.head_count".
+    bool has(const std::string& key) const;
+    std::int64_t integer(const std::string& key, std::optional<std::int64_t> fallback = {}) const;
+    double number(const std::string& key, std::optional<double> fallback = {}) const;
+    std::string text(const std::string& key, const std::string& fallback) const;
+    bool flag(const std::string& key, bool fallback) const;
+    /// Size of a tensor's dimension, counted from the outermost; Error when there is no such tensor.
+    std::int64_t tensor_size(const std::string& tensor, std::size_t dimension) const;
+    bool has_tensor(const std::string& tensor) const { return file_.find(tensor) != nullptr; }
+
+    [[noreturn]] void wrong(const std::string& key, const std::string& expected, const std::string& found) const;
+
+private:
+    const nlohmann::json* find(const std::string& key) const;
+    const io::GgufFile& file_;
+    std::string architecture_;
+};
+
+struct GgufArchitecture {
+    std::string_view name;                 ///< general.architecture
+    std::span<const TensorName> tensors;
+    nlohmann::json (*config)(const GgufMetadata&);  ///< the config.json that transformers would write
+};
+
+/// Error with the list of known ones when there is none of this name.
+const GgufArchitecture& architecture_of(const GgufMetadata&);
+
+}  // namespace headlight::model

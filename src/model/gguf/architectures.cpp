@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Names and fields as llama.cpp's convert_hf_to_gguf.py and gguf's tensor_mapping.py write them, read backwards.
+#include "headlight/base/error.h"
+#include "model/gguf/architecture.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+#include <vector>
+
+namespace headlight::model {
+namespace {
+
+using nlohmann::json;
+using Meta = GgufMetadata;
+
+// ---- tensors ----------------------------------------------------------------------------------------------------------
+
+// Llama and those that took over its names. `Turned` is how rows of q and k were left behind.
+template <Change Q, Change K, Change Norm>
+constexpr std::array kLlamaNames = std::to_array<TensorName>({
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.norm", Norm},
+    {"output", "lm_head"},
+    {"blk.#.attn_norm", "model.layers.#.input_layernorm", Norm},
+    {"blk.#.attn_q", "model.layers.#.self_attn.q_proj", Q},
+    {"blk.#.attn_k", "model.layers.#.self_attn.k_proj", K},
+    {"blk.#.attn_v", "model.layers.#.self_attn.v_proj"},
+    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj"},
+    {"blk.#.attn_q_norm", "model.layers.#.self_attn.q_norm", Norm},
+    {"blk.#.attn_k_norm", "model.layers.#.self_attn.k_norm", Norm},
+    {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm", Norm},
+    {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj"},
+    {"blk.#.ffn_up", "model.layers.#.mlp.up_proj"},
+    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj"},
+});
+constexpr auto& kLlama = kLlamaNames<Change::rotate_q, Change::rotate_k, Change::none>;
+constexpr auto& kQwen = kLlamaNames<Change::none, Change::none, Change::none>;
+constexpr auto& kGemma = kLlamaNames<Change::none, Change::none, Change::plus_one>;
+
+/// Gemma 2 and 3: four norms a layer.
+constexpr std::array kGemma2 = std::to_array<TensorName>({
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.norm", Change::plus_one},
+    {"output", "lm_head"},
+    {"blk.#.attn_norm", "model.layers.#.input_layernorm", Change::plus_one},
+    {"blk.#.attn_q", "model.layers.#.self_attn.q_proj"},
+    {"blk.#.attn_k", "model.layers.#.self_attn.k_proj"},
+    {"blk.#.attn_v", "model.layers.#.self_attn.v_proj"},
+    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj"},
+    {"blk.#.attn_q_norm", "model.layers.#.self_attn.q_norm", Change::plus_one},
+    {"blk.#.attn_k_norm", "model.layers.#.self_attn.k_norm", Change::plus_one},
+    {"blk.#.post_attention_norm", "model.layers.#.post_attention_layernorm", Change::plus_one},
+    {"blk.#.ffn_norm", "model.layers.#.pre_feedforward_layernorm", Change::plus_one},
+    {"blk.#.post_ffw_norm", "model.layers.#.post_feedforward_layernorm", Change::plus_one},
+    {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj"},
+    {"blk.#.ffn_up", "model.layers.#.mlp.up_proj"},
+    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj"},
+});
+
+constexpr std::array kPhi2 = std::to_array<TensorName>({
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.final_layernorm"},
+    {"output", "lm_head"},
+    {"blk.#.attn_norm", "model.layers.#.input_layernorm"},
+    {"blk.#.attn_q", "model.layers.#.self_attn.q_proj"},
+    {"blk.#.attn_k", "model.layers.#.self_attn.k_proj"},
+    {"blk.#.attn_v", "model.layers.#.self_attn.v_proj"},
+    {"blk.#.attn_output", "model.layers.#.self_attn.dense"},
+    {"blk.#.ffn_up", "model.layers.#.mlp.fc1"},
+    {"blk.#.ffn_down", "model.layers.#.mlp.fc2"},
+});
+
+constexpr std::array kPhi3 = std::to_array<TensorName>({
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.norm"},
+    {"output", "lm_head"},
+    {"blk.#.attn_norm", "model.layers.#.input_layernorm"},
+    {"blk.#.attn_qkv", "model.layers.#.self_attn.qkv_proj"},
+    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj"},
+    {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm"},
+    {"blk.#.ffn_up", "model.layers.#.mlp.gate_up_proj"},
+    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj"},
+});
+
+template <Change Matrix>
+constexpr std::array kGpt2Names = std::to_array<TensorName>({
+    {"token_embd", "transformer.wte"},
+    {"position_embd", "transformer.wpe"},
+    {"output_norm", "transformer.ln_f"},
+    {"output", "lm_head"},
+    {"blk.#.attn_norm", "transformer.h.#.ln_1"},
+    {"blk.#.attn_qkv", "transformer.h.#.attn.c_attn", Matrix},
+    {"blk.#.attn_output", "transformer.h.#.attn.c_proj", Matrix},
+    {"blk.#.ffn_norm", "transformer.h.#.ln_2"},
+    {"blk.#.ffn_up", "transformer.h.#.mlp.c_fc", Matrix},
+    {"blk.#.ffn_down", "transformer.h.#.mlp.c_proj", Matrix},
+});
+
+constexpr std::array kBloom = std::to_array<TensorName>({
+    {"token_embd", "transformer.word_embeddings"},
+    {"token_embd_norm", "transformer.word_embeddings_layernorm"},
+    {"output_norm", "transformer.ln_f"},
+    {"output", "lm_head"},
+    {"blk.#.attn_norm", "transformer.h.#.input_layernorm"},
+    {"blk.#.attn_qkv", "transformer.h.#.self_attention.query_key_value", Change::split_heads},
+    {"blk.#.attn_output", "transformer.h.#.self_attention.dense"},
+    {"blk.#.ffn_norm", "transformer.h.#.post_attention_layernorm"},
+    {"blk.#.ffn_up", "transformer.h.#.mlp.dense_h_to_4h"},
+    {"blk.#.ffn_down", "transformer.h.#.mlp.dense_4h_to_h"},
+});
+
+constexpr std::array kBert = std::to_array<TensorName>({
+    {"token_embd", "bert.embeddings.word_embeddings"},
+    {"position_embd", "bert.embeddings.position_embeddings"},
+    {"token_types", "bert.embeddings.token_type_embeddings"},
+    {"token_embd_norm", "bert.embeddings.LayerNorm"},
+    {"blk.#.attn_q", "bert.encoder.layer.#.attention.self.query"},
+    {"blk.#.attn_k", "bert.encoder.layer.#.attention.self.key"},
+    {"blk.#.attn_v", "bert.encoder.layer.#.attention.self.value"},
+    {"blk.#.attn_output", "bert.encoder.layer.#.attention.output.dense"},
+    {"blk.#.attn_output_norm", "bert.encoder.layer.#.attention.output.LayerNorm"},
+    {"blk.#.ffn_up", "bert.encoder.layer.#.intermediate.dense"},
+    {"blk.#.ffn_down", "bert.encoder.layer.#.output.dense"},
+    {"blk.#.layer_output_norm", "bert.encoder.layer.#.output.LayerNorm"},
+});
+
+/// Falcon 7B has one norm a layer, the 40B two: attn_norm_2 is then the one of the attention.
+constexpr std::array kFalcon = std::to_array<TensorName>({
+    {"token_embd", "transformer.word_embeddings"},
+    {"output_norm", "transformer.ln_f"},
+    {"output", "lm_head"},
+    {"blk.#.attn_norm", "transformer.h.#.input_layernorm"},
+    {"blk.#.attn_qkv", "transformer.h.#.self_attention.query_key_value", Change::split_groups},
+    {"blk.#.attn_output", "transformer.h.#.self_attention.dense"},
+    {"blk.#.ffn_up", "transformer.h.#.mlp.dense_h_to_4h"},
+    {"blk.#.ffn_down", "transformer.h.#.mlp.dense_4h_to_h"},
+});
+
+// ---- configurations ---------------------------------------------------------------------------------------------------
+
+json base(const char* architecture, const char* type) {
+    return {{"architectures", {architecture}}, {"model_type", type}};
+}
+
+std::int64_t head_width_of(const Meta& m) {
+    const std::int64_t heads = m.integer("attention.head_count"), width = m.integer("embedding_length");
+    if (heads < 1 || width < 1) m.wrong("attention.head_count", "at least 1", std::to_string(heads));
+    return m.integer("attention.key_length", width / heads);
+}
+
+/// Llama 3.1's stretched rotation is not in the metadata: the converter wrote its factors as a tensor. They are those of
+/// the one setting all such models share, or cannot be told in the words of a configuration.
+void read_frequency_factors(const Meta& m, json& c) {
+    const io::GgufTensor* t = m.file().find("rope_freqs.weight");
+    if (!t) return;
+    std::vector<float> factors(static_cast<std::size_t>(t->numel()));
+    const auto refuse = [&](const std::string& found) {
+        throw Error(ErrorFacts{.problem = "these rotation factors cannot be read",
+                               .file = m.file().path().string(),
+                               .item = "rope_freqs.weight",
+                               .expected = "those of Llama 3.1 (low 1, high 4, original context 8192)",
+                               .found = found});
+    };
+    if (t->type != io::GgmlType::F32 || factors.empty()) refuse("another type");
+    std::memcpy(factors.data(), t->bytes.data(), t->bytes.size());
+    const double factor = *std::ranges::max_element(factors);
+    if (std::ranges::all_of(factors, [](float f) { return f == 1.0f; })) return;
+    const double theta = m.number("rope.freq_base", 10000.0), context = 8192;
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+        const double frequency = std::pow(theta, -static_cast<double>(i) / static_cast<double>(factors.size()));
+        const double wavelength = 2 * std::numbers::pi / frequency;
+        const double smooth = std::clamp((context / wavelength - 1) / 3, 0.0, 1.0);
+        const double expected = 1 / ((1 - smooth) / factor + smooth);
+        if (!(std::abs(factors[i] - expected) <= 1e-3 * expected))
+            refuse(std::to_string(factors[i]) + " at [" + std::to_string(i) + "]");
+    }
+    c["rope_scaling"] = {{"rope_type", "llama3"}, {"factor", factor}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0},
+                         {"original_max_position_embeddings", 8192}};
+}
+
+void read_rope_scaling(const Meta& m, json& c) {
+    read_frequency_factors(m, c);
+    std::string type = m.text("rope.scaling.type", "none");
+    double factor = m.number("rope.scaling.factor", 1.0);
+    if (m.has("rope.scale_linear")) type = "linear", factor = m.number("rope.scale_linear");
+    if (type == "none" || (type == "linear" && factor == 1.0)) return;
+    json scaling = {{"rope_type", type}, {"factor", factor}};
+    if (m.has("rope.scaling.original_context_length"))
+        scaling["original_max_position_embeddings"] = m.integer("rope.scaling.original_context_length");
+    c["rope_scaling"] = scaling;
+}
+
+/// What all descendants of Llama write alike.
+json llama_like(const Meta& m, const char* architecture, const char* type) {
+    json c = base(architecture, type);
+    c["num_hidden_layers"] = m.integer("block_count");
+    c["hidden_size"] = m.integer("embedding_length");
+    c["intermediate_size"] = m.integer("feed_forward_length");
+    c["num_attention_heads"] = m.integer("attention.head_count");
+    c["num_key_value_heads"] = m.integer("attention.head_count_kv", m.integer("attention.head_count"));
+    c["head_dim"] = head_width_of(m);
+    c["max_position_embeddings"] = m.integer("context_length");
+    c["vocab_size"] = m.tensor_size("token_embd.weight", 0);
+    c["rope_theta"] = m.number("rope.freq_base", 10000.0);
+    c["tie_word_embeddings"] = !m.has_tensor("output.weight");
+    c["hidden_act"] = "silu";
+    if (m.has("attention.layer_norm_rms_epsilon")) c["rms_norm_eps"] = m.number("attention.layer_norm_rms_epsilon");
+    read_rope_scaling(m, c);
+    return c;
+}
+
+json llama(const Meta& m) {
+    const bool experts = m.integer("expert_count", 0) > 0;
+    json c = experts ? llama_like(m, "MixtralForCausalLM", "mixtral") : llama_like(m, "LlamaForCausalLM", "llama");
+    c["attention_bias"] = m.has_tensor("blk.0.attn_q.bias");
+    c["mlp_bias"] = m.has_tensor("blk.0.ffn_up.bias");
+    return c;
+}
+json qwen2(const Meta& m) { return llama_like(m, "Qwen2ForCausalLM", "qwen2"); }
+json qwen3(const Meta& m) { return llama_like(m, "Qwen3ForCausalLM", "qwen3"); }
+
+json gemma_like(const Meta& m, const char* architecture, const char* type) {
+    json c = llama_like(m, architecture, type);
+    c["hidden_act"] = c["hidden_activation"] = "gelu_pytorch_tanh";
+    if (m.has("attention.sliding_window")) c["sliding_window"] = m.integer("attention.sliding_window");
+    return c;
+}
+json gemma(const Meta& m) { return gemma_like(m, "GemmaForCausalLM", "gemma"); }
+json gemma2(const Meta& m) {
+    json c = gemma_like(m, "Gemma2ForCausalLM", "gemma2");
+    c["attn_logit_softcapping"] = m.number("attn_logit_softcapping", 50.0);
+    c["final_logit_softcapping"] = m.number("final_logit_softcapping", 30.0);
+    // Not in the metadata: the 27B scales by its width for each head, the smaller ones by the head's own.
+    const std::int64_t heads = m.integer("attention.head_count");
+    c["query_pre_attn_scalar"] = m.integer("block_count") == 46 ? m.integer("embedding_length") / heads : head_width_of(m);
+    return c;
+}
+
+json gpt2_like(const Meta& m, const char* architecture, const char* type) {
+    json c = base(architecture, type);
+    c["n_layer"] = m.integer("block_count");
+    c["n_embd"] = m.integer("embedding_length");
+    c["n_head"] = m.integer("attention.head_count");
+    c["n_inner"] = m.integer("feed_forward_length");
+    c["n_positions"] = m.integer("context_length");
+    c["vocab_size"] = m.tensor_size("token_embd.weight", 0);
+    c["layer_norm_epsilon"] = m.number("attention.layer_norm_epsilon", 1e-5);
+    c["activation_function"] = "gelu_new";
+    c["tie_word_embeddings"] = !m.has_tensor("output.weight");
+    return c;
+}
+json gpt2(const Meta& m) { return gpt2_like(m, "GPT2LMHeadModel", "gpt2"); }
+json starcoder(const Meta& m) {
+    json c = gpt2_like(m, "GPTBigCodeForCausalLM", "gpt_bigcode");
+    c["activation_function"] = "gelu_pytorch_tanh";
+    c["multi_query"] = m.integer("attention.head_count_kv", 1) == 1;
+    return c;
+}
+
+json phi2(const Meta& m) {
+    json c = llama_like(m, "PhiForCausalLM", "phi");
+    c["layer_norm_eps"] = m.number("attention.layer_norm_epsilon", 1e-5);
+    c["hidden_act"] = "gelu_new";
+    c["partial_rotary_factor"] = static_cast<double>(m.integer("rope.dimension_count", head_width_of(m))) /
+                                 static_cast<double>(std::max<std::int64_t>(head_width_of(m), 1));
+    c.erase("head_dim");
+    return c;
+}
+
+json phi3(const Meta& m) {
+    if (m.has_tensor("rope_factors_long.weight"))
+        throw Error(ErrorFacts{.problem = "this configuration changes the numbers in a way Headlight does not compute",
+                               .file = m.file().path().string(),
+                               .item = "rope_factors_long.weight",
+                               .expected = "a model without long-context rotation factors"});
+    json c = llama_like(m, "Phi3ForCausalLM", "phi3");
+    if (m.has("attention.sliding_window") && m.integer("attention.sliding_window") > 0)
+        c["sliding_window"] = m.integer("attention.sliding_window");
+    return c;
+}
+
+json bloom(const Meta& m) {
+    json c = base("BloomForCausalLM", "bloom");
+    c["n_layer"] = m.integer("block_count");
+    c["hidden_size"] = m.integer("embedding_length");
+    c["n_head"] = m.integer("attention.head_count");
+    c["vocab_size"] = m.tensor_size("token_embd.weight", 0);
+    if (m.has("context_length")) c["seq_length"] = m.integer("context_length");
+    c["layer_norm_epsilon"] = m.number("attention.layer_norm_epsilon", 1e-5);
+    c["tie_word_embeddings"] = !m.has_tensor("output.weight");
+    return c;
+}
+
+json bert(const Meta& m) {
+    json c = base("BertModel", "bert");
+    c["num_hidden_layers"] = m.integer("block_count");
+    c["hidden_size"] = m.integer("embedding_length");
+    c["num_attention_heads"] = m.integer("attention.head_count");
+    c["intermediate_size"] = m.integer("feed_forward_length");
+    c["max_position_embeddings"] = m.tensor_size("position_embd.weight", 0);
+    c["vocab_size"] = m.tensor_size("token_embd.weight", 0);
+    c["type_vocab_size"] = m.tensor_size("token_types.weight", 0);
+    c["layer_norm_eps"] = m.number("attention.layer_norm_epsilon", 1e-12);
+    return c;
+}
+
+json falcon(const Meta& m) {
+    const bool grouped = m.has_tensor("blk.0.attn_norm_2.weight");
+    if (grouped)
+        throw Error(ErrorFacts{.problem = "Falcon with two norms a layer cannot be read from GGUF",
+                               .file = m.file().path().string(),
+                               .item = "blk.0.attn_norm_2.weight",
+                               .hint = "Use the model's folder in Hugging Face layout"});
+    json c = base("FalconForCausalLM", "falcon");
+    c["num_hidden_layers"] = m.integer("block_count");
+    c["hidden_size"] = m.integer("embedding_length");
+    c["num_attention_heads"] = m.integer("attention.head_count");
+    c["num_kv_heads"] = m.integer("attention.head_count_kv", 1);
+    c["multi_query"] = m.integer("attention.head_count_kv", 1) == 1;
+    c["new_decoder_architecture"] = false;
+    c["parallel_attn"] = true;
+    c["bias"] = false;
+    c["alibi"] = false;
+    c["max_position_embeddings"] = m.integer("context_length");
+    c["vocab_size"] = m.tensor_size("token_embd.weight", 0);
+    c["rope_theta"] = m.number("rope.freq_base", 10000.0);
+    c["layer_norm_epsilon"] = m.number("attention.layer_norm_epsilon", 1e-5);
+    c["tie_word_embeddings"] = !m.has_tensor("output.weight");
+    return c;
+}
+
+}  // namespace
+
+const GgufArchitecture& architecture_of(const GgufMetadata& m) {
+    static const std::array kAll = std::to_array<GgufArchitecture>({
+        {"llama", kLlama, llama},
+        {"qwen2", kQwen, qwen2},
+        {"qwen3", kQwen, qwen3},
+        {"gemma", kGemma, gemma},
+        {"gemma2", kGemma2, gemma2},
+        {"gpt2", kGpt2Names<Change::transpose>, gpt2},
+        {"starcoder", kGpt2Names<Change::none>, starcoder},
+        {"phi2", kPhi2, phi2},
+        {"phi3", kPhi3, phi3},
+        {"bert", kBert, bert},
+        {"bloom", kBloom, bloom},
+        {"falcon", kFalcon, falcon},
+    });
+    std::string known;
+    for (const GgufArchitecture& one : kAll) {
+        if (one.name == m.architecture()) return one;
+        known += (known.empty() ? "one of " : ", ") + std::string(one.name);
+    }
+    throw Error(ErrorFacts{.problem = "unknown architecture",
+                           .file = m.file().path().string(),
+                           .item = "general.architecture",
+                           .expected = known,
+                           .found = m.architecture()});
+}
+
+}  // namespace headlight::model

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/model/outline.h"
+
+#include "model/internals.h"
+
+namespace headlight::model {
+
+std::shared_ptr<const Model> outline(ModelConfig config, const std::filesystem::path& origin, std::string hash) {
+    auto m = std::make_unique<Model::Internals>();
+    m->config = std::move(config);
+    m->folder = origin;
+    std::call_once(m->hash_once, [&] { m->hash = std::move(hash); });
+    return Model::Internals::model_of(std::move(m));
+}
+
+bool has_weights(const Model& model) noexcept {
+    return model.internals().embed.defined();
+}
+
+}  // namespace headlight::model

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A trace without its model, and attention that transformers computed (tests/golden/make_attention_fixture.py).
+#include "headlight/io/npz.h"
+#include "headlight/io/safetensors.h"
+#include "program.h"
+#include "support/torch_archive.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace headlight {
+namespace {
+
+using test::headlight;
+using test::little;
+using test::Outcome;
+using test::TempFolder;
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string kText = "The doctor asked the nurse because she was late.";
+const std::string kFixtures = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/";
+
+std::string npy(const std::string& type, const std::string& shape, const std::string& data) {
+    std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
+    header.resize((header.size() + 10 + 63) / 64 * 64 - 10, ' ');
+    return "\x93NUMPY\x01" + std::string(1, '\0') + little(header.size(), 2) + header + data;
+}
+
+std::string floats(const std::vector<float>& values) {
+    return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+/// Single letters as NumPy's '<U1'.
+std::string letters(const std::string& text) {
+    std::string data;
+    for (const char c : text) data += little(static_cast<unsigned char>(c), 4);
+    return npy("<U1", "(" + std::to_string(text.size()) + ",)", data);
+}
+
+std::string attention(const std::string& shape, const std::vector<float>& values, const std::string& tokens = "ab") {
+    return test::zip_of({{"attention.npy", npy("<f4", shape, floats(values))}, {"tokens.npy", letters(tokens)}});
+}
+
+/// The arrays that a view draws.
+io::NpzContent drawn(const TempFolder& folder, std::vector<std::string> arguments, const std::string& name) {
+    const std::string out = folder / name;
+    arguments.insert(arguments.begin(), "render");
+    arguments.insert(arguments.end(), {"--out", out});
+    const Outcome outcome = headlight(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return io::read_npz(out);
+}
+
+void expect_equal(const io::NpzContent& a, const io::NpzContent& b, double tolerance = 0) {
+    ASSERT_EQ(a.arrays.size(), b.arrays.size());
+    for (const auto& [name, view] : a.arrays) {
+        ASSERT_TRUE(b.arrays.contains(name)) << name;
+        const io::TensorView& other = b.arrays.at(name);
+        ASSERT_EQ(view.shape, other.shape) << name;
+        if (view.dtype != io::DType::F32) continue;
+        for (std::int64_t i = 0; i < view.numel(); ++i) {
+            float x = 0, y = 0;
+            std::memcpy(&x, view.bytes.data() + 4 * i, 4);
+            std::memcpy(&y, other.bytes.data() + 4 * i, 4);
+            if (std::isnan(x) && std::isnan(y)) continue;
+            ASSERT_NEAR(x, y, tolerance) << name << " " << i;
+        }
+    }
+}
+
+TEST(SavedTrace, DrawsWhatTheModelDrew) {
+    const TempFolder folder;
+    for (const char* ending : {"t.safetensors", "t.npz"}) {
+        const std::string file = folder / ending;
+        ASSERT_EQ(headlight({"trace", "novella-7m", "--text", kText, "--out", file}).code, 0);
+        for (const std::string view : {"matrix", "head", "model"}) {
+            std::vector<std::string> how{"--view", view};
+            if (view != "model") how.insert(how.end(), {"--layer", "4", "--heads", "5"});
+            std::vector<std::string> model{"novella-7m", "--text", kText}, saved{file};
+            model.insert(model.end(), how.begin(), how.end());
+            saved.insert(saved.end(), how.begin(), how.end());
+            expect_equal(drawn(folder, model, "a.npz"), drawn(folder, saved, "b.npz"));
+        }
+    }
+}
+
+TEST(SavedTrace, MeasuresWhatNeedsPatternsOnly) {
+    const TempFolder folder;
+    const std::string file = folder / "t.safetensors";
+    ASSERT_EQ(headlight({"trace", "novella-7m", "--text", kText, "--capture", "*hook_pattern", "--out", file}).code, 0);
+    const auto table = [&](const std::vector<std::string>& what, const char* name) {
+        const std::string out = folder / name;
+        std::vector<std::string> arguments{"analyze", "heads"};
+        arguments.insert(arguments.end(), what.begin(), what.end());
+        arguments.insert(arguments.end(), {"--out", out});
+        const Outcome outcome = headlight(arguments);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return io::read_npz(out);
+    };
+    const io::NpzContent of_model = table({"novella-7m", "--text", kText}, "a.npz"), of_file = table({file}, "b.npz");
+    for (const char* measure : {"entropy", "mean_distance", "share_first", "share_previous", "induction"}) {
+        ASSERT_TRUE(of_file.arrays.contains(measure)) << measure;
+        const io::TensorView &a = of_model.arrays.at(measure), &b = of_file.arrays.at(measure);
+        ASSERT_EQ(a.numel(), 48);
+        for (std::int64_t i = 0; i < 48; ++i) {
+            double x = 0, y = 0;
+            std::memcpy(&x, a.bytes.data() + 8 * i, 8);
+            std::memcpy(&y, b.bytes.data() + 8 * i, 8);
+            if (std::isnan(x) && std::isnan(y)) continue;
+            EXPECT_NEAR(x, y, 1e-9) << measure << " " << i;
+        }
+    }
+}
+
+TEST(SavedTrace, SaysWhatIsMissing) {
+    const TempFolder folder;
+    const std::string file = folder / "t.safetensors", out = folder / "f.svg";
+    ASSERT_EQ(headlight({"trace", "novella-7m", "--text", kText, "--out", file}).code, 0);
+    const Outcome lens = headlight({"render", file, "--view", "lens", "--out", out});
+    EXPECT_EQ(lens.code, 1);
+    EXPECT_THAT(lens.err, AllOf(HasSubstr("more than attention patterns"), HasSubstr("Open the model itself")));
+    EXPECT_THAT(headlight({"analyze", "lens", file, "--text", "x"}).err, HasSubstr("saved trace without its model"));
+    const Outcome text = headlight({"render", file, "--text", "x", "--view", "head", "--out", out});
+    EXPECT_EQ(text.code, 2);
+    EXPECT_THAT(text.err, HasSubstr("its own text"));
+    const std::string no_patterns = folder / "n.safetensors";
+    ASSERT_EQ(headlight({"trace", "novella-7m", "--text", kText, "--capture", "logits", "--out", no_patterns}).code, 0);
+    EXPECT_THAT(headlight({"render", no_patterns, "--view", "head", "--out", out}).err,
+                AllOf(HasSubstr("pattern of every layer"), HasSubstr("--capture '*hook_pattern'")));
+}
+
+TEST(Attention, EqualsOurOwnOfTheSameModel) {
+    const TempFolder folder;
+    for (const char* name : {"gpt2", "bert"}) {
+        for (const char* layer : {"0", "1"}) {
+            const std::vector<std::string> how{"--view", "matrix", "--layer", layer, "--heads", "1"};
+            std::vector<std::string> model{kFixtures + "models/" + name, "--text", "the doctor asked the nurse"},
+                saved{kFixtures + "attention/" + name + ".npz"};
+            model.insert(model.end(), how.begin(), how.end());
+            saved.insert(saved.end(), how.begin(), how.end());
+            expect_equal(drawn(folder, model, "a.npz"), drawn(folder, saved, "b.npz"), 1e-5);
+        }
+    }
+}
+
+struct Bad {
+    const char* name;
+    std::string content;
+    const char* message;
+};
+void PrintTo(const Bad& bad, std::ostream* out) {
+    *out << bad.name;
+}
+
+const std::vector<Bad>& bad_files() {
+    static const std::vector<Bad> all{
+        {"NoArchive", "hello", "not a zip archive"},
+        {"NoAttention", test::zip_of({{"x.npy", npy("<f4", "(1,)", floats({1}))}}), "holds no attention"},
+        {"NoTokens", test::zip_of({{"attention.npy", npy("<f4", "(1, 1, 1, 1)", floats({1}))}}), "has no tokens"},
+        {"Batch", attention("(1, 1, 1, 2, 2)", {1, 0, 0.5, 0.5}), "attention[:, 0]"},
+        {"ThreeAxes", attention("(1, 2, 2)", {1, 0, 0.5, 0.5}), "expected [layer, head, query, key], found [1, 2, 2]"},
+        {"NotSquare", attention("(1, 1, 1, 2)", {0.5, 0.5}), "not square"},
+        {"Empty", attention("(0, 1, 2, 2)", {}), "attention is empty"},
+        {"TokensTooFew", attention("(1, 1, 2, 2)", {1, 0, 0.5, 0.5}, "a"), "tokens and attention do not fit"},
+        {"NotANumber", attention("(1, 1, 2, 2)", {1, 0, NAN, 0.5}), "layer 0, head 0, query 1, key 0"},
+        {"Scores", attention("(1, 1, 2, 2)", {1, 0, -3.5, 0.5}), "not the scores before it"},
+        {"WholeNumbers",
+         test::zip_of({{"attention.npy", npy("<i4", "(1, 1, 1, 1)", little(1, 4))}, {"tokens.npy", letters("a")}}),
+         "expected floating-point numbers, found I32"},
+        {"Objects",
+         test::zip_of({{"attention.npy", npy("<f4", "(1, 1, 1, 1)", floats({1}))},
+                       {"tokens.npy", npy("|O", "(1,)", "\x80\x03N.")}}),
+         "never unpickled"},
+        {"BytesDoNotFit", attention("(1, 1, 3, 3)", {1, 0, 0.5, 0.5}), "shape and bytes do not fit"},
+        {"ShapeOverflows", attention("(4294967296, 4294967296, 2, 2)", {1}), "overflows 64 bits"},
+        {"NegativeShape", attention("(-1, 1, 2, 2)", {1}), "wrong shape"},
+        {"BigEndian",
+         test::zip_of({{"attention.npy", npy(">f4", "(1, 1, 1, 1)", floats({1}))}, {"tokens.npy", letters("a")}}),
+         "type that is not read"},
+        {"SentenceB",
+         test::zip_of({{"attention.npy", npy("<f4", "(1, 1, 1, 1)", floats({1}))},
+                       {"tokens.npy", letters("a")},
+                       {"sentence_b_start.npy", npy("<i8", "()", little(5, 8))}}),
+         "outside the text"},
+    };
+    return all;
+}
+
+class BadAttention : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadAttention, IsToldByName) {
+    const TempFolder folder;
+    const std::string file = folder.write("attention.npz", GetParam().content), out = folder / "f.svg";
+    const Outcome outcome = headlight({"render", file, "--view", "head", "--layer", "0", "--out", out});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr(GetParam().message), HasSubstr("attention.npz")));
+    EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BadAttention, testing::ValuesIn(bad_files()),
+                         [](const auto& bad) { return std::string(bad.param.name); });
+
+TEST(Attention, RowsThatDoNotSumToOneAreAWarning) {
+    const TempFolder folder;
+    const std::string file = folder.write("attention.npz", attention("(1, 1, 2, 2)", {1, 0, 0.5, 0.25}));
+    const Outcome outcome = headlight({"render", file, "--view", "matrix", "--layer", "0", "--out", folder / "f.csv"});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_THAT(outcome.err, HasSubstr("1 of 2 rows do not sum to one (the first: layer 0, head 0, query 1: 0.75"));
+}
+
+TEST(KvCache, IsTheFormulaOfItsTable) {
+    const Outcome outcome = headlight({"analyze", "kv-cache", kFixtures + "models/llama-kv2", "--context", "100",
+                                       "--batch", "3", "--cache-dtype", "float32"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const std::string info = headlight({"info", kFixtures + "models/llama-kv2", "--json"}).out;
+    const auto number = [&](const std::string& key) {
+        return std::stoll(info.substr(info.find("\"" + key + "\":") + key.size() + 3));
+    };
+    const long long heads = number("n_heads"), groups = number("n_kv_heads"), width = number("d_head"),
+                    layers = number("n_layers");
+    const auto row = [&](const char* scheme, const std::string& what, bool own, long long elements) {
+        return std::string(scheme) + "," + what + "," + (own ? "1" : "0") + ",100," + std::to_string(elements) + "," +
+               std::to_string(elements * 100 * 3 * 4) + ",";
+    };
+    EXPECT_THAT(outcome.out,
+                HasSubstr(row("MHA", std::to_string(heads) + " key/value heads", false, 2 * heads * width * layers)));
+    EXPECT_THAT(outcome.out,
+                HasSubstr(row("GQA", std::to_string(groups) + " key/value heads", true, 2 * groups * width * layers)));
+    EXPECT_THAT(outcome.out, HasSubstr(row("MQA", "1 key/value head", false, 2 * width * layers)));
+    EXPECT_THAT(outcome.out,
+                HasSubstr(row("MLA", "latent " + std::to_string(4 * width) + " + rotary " + std::to_string(width / 2),
+                              false, (4 * width + width / 2) * layers)));
+    EXPECT_EQ(headlight({"analyze", "kv-cache", kFixtures + "models/llama-kv2", "--groups", "3"}).code, 1);
+}
+
+}  // namespace
+}  // namespace headlight

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes the GGUF files of tests/fixtures/gguf and tests/golden/gguf_quants.safetensors.
+
+    python tests/golden/make_gguf_golden.py
+
+Needs gguf, numpy, safetensors. The fixtures of tests/fixtures/models are written as llama.cpp's converter writes such
+models (names, rearranged rows, transposed matrices, vocabulary), so that a program that undoes it all has the very same
+numbers again. The quants are random blocks and what gguf.quants.dequantize makes of them.
+"""
+import json
+import pathlib
+
+import gguf
+import numpy as np
+from gguf import GGMLQuantizationType as Q
+from safetensors.numpy import load_file, save_file
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+MODELS = ROOT / "fixtures" / "models"
+OUT = ROOT / "fixtures" / "gguf"
+BLOCKS = 3
+
+# Where a block keeps its half-precision numbers: random bytes there would be NaN now and then.
+HALVES = {Q.F16: [0], Q.Q4_0: [0], Q.Q4_1: [0, 2], Q.Q5_0: [0], Q.Q5_1: [0, 2], Q.Q8_0: [0], Q.Q2_K: [80, 82], Q.Q3_K: [108],
+          Q.Q4_K: [0, 2], Q.Q5_K: [0, 2], Q.Q6_K: [208], Q.IQ4_NL: [0], Q.IQ4_XS: [0], Q.MXFP4: [], Q.F32: [], Q.BF16: []}
+WHOLE = 48  # blocks of the types that have one number each
+
+
+def quants():
+    rng = np.random.default_rng(20250101)
+    arrays = {}
+    for kind, halves in HALVES.items():
+        elements, size = gguf.GGML_QUANT_SIZES[kind]
+        count = WHOLE if elements == 1 else BLOCKS
+        blocks = rng.integers(0, 256, (count, size), dtype=np.uint8)
+        if kind == Q.F32:
+            blocks = rng.standard_normal(count).astype(np.float32).view(np.uint8).reshape(count, size)
+        if kind == Q.BF16:
+            blocks = (rng.standard_normal(count).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)
+            blocks = blocks.reshape(count, size).copy()
+        if kind == Q.MXFP4:
+            blocks[:, 0] = [0, 1, 127][:count]
+        for at in halves:
+            scale = (rng.standard_normal(count) * 10.0 ** rng.integers(-6, 2, count)).astype(np.float16)  # some subnormal
+            blocks[:, at:at + 2] = scale.view(np.uint8).reshape(count, 2)
+        values = gguf.quants.dequantize(blocks.reshape(1, -1), kind).astype(np.float32)
+        assert np.isfinite(values).all(), kind
+        arrays[kind.name + ".blocks"] = blocks.reshape(-1)
+        arrays[kind.name + ".values"] = values.reshape(-1)
+    save_file(arrays, ROOT / "golden" / "gguf_quants.safetensors")
+
+
+def paired(x, heads):
+    """LlamaModel.permute of convert_hf_to_gguf.py."""
+    return x.reshape(heads, 2, x.shape[0] // heads // 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
+
+
+def thirds(x, heads):
+    """BloomModel: rows (head, q|k|v, i) become (q|k|v, head, i)."""
+    return x.reshape(heads, 3, x.shape[0] // heads // 3, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
+
+
+def names(arch, layers):
+    return gguf.get_tensor_name_map(arch, layers)
+
+
+def write_vocab(w, folder, kind):
+    t = json.loads((folder / "tokenizer.json").read_text())
+    vocab = sorted(t["model"]["vocab"].items(), key=lambda kv: kv[1])
+    special = {a["id"] for a in t["added_tokens"] if a["special"]}
+    types = [3 if i in special else 1 for _, i in vocab]
+    tokens = [token for token, _ in vocab]
+    if kind == "bert":  # BertModel.set_vocab
+        tokens = [x if i in special else x[2:] if x.startswith("##") else "\u2581" + x for i, x in enumerate(tokens)]
+        w.add_token_type_count(2)
+        w.add_bos_token_id(t["model"]["vocab"]["[CLS]"])
+        w.add_sep_token_id(t["model"]["vocab"]["[SEP]"])
+        w.add_unk_token_id(t["model"]["vocab"]["[UNK]"])
+    w.add_tokenizer_model(kind)
+    if kind == "gpt2":
+        w.add_tokenizer_pre("gpt-2")
+        w.add_bos_token_id(1)
+        w.add_eos_token_id(2)
+        w.add_add_bos_token("TemplateProcessing" in json.dumps(t["post_processor"]))
+        w.add_token_merges([m if isinstance(m, str) else " ".join(m) for m in t["model"]["merges"]])
+    w.add_token_list(tokens)
+    w.add_token_types(types)
+
+
+def fixture(name, arch, kind="gpt2", quantize=None):
+    folder = MODELS / name
+    c = json.loads((folder / "config.json").read_text())
+    weights = load_file(folder / "model.safetensors")
+    layers = c.get("num_hidden_layers", c.get("n_layer"))
+    heads = c.get("num_attention_heads", c.get("n_head"))
+    arch_name = gguf.MODEL_ARCH_NAMES[arch]
+    OUT.mkdir(exist_ok=True)
+    w = gguf.GGUFWriter(str(OUT / f"{name}.gguf"), arch_name)
+    width = c.get("hidden_size", c.get("n_embd"))
+    w.add_block_count(layers)
+    w.add_context_length(c.get("max_position_embeddings", c.get("n_positions", 2048)))
+    w.add_embedding_length(width)
+    w.add_feed_forward_length(c.get("intermediate_size") or 4 * width)
+    w.add_head_count(heads)
+    if arch_name == "llama":
+        w.add_head_count_kv(c["num_key_value_heads"])
+        w.add_key_length(c["head_dim"])
+        w.add_layer_norm_rms_eps(c["rms_norm_eps"])
+        w.add_rope_freq_base(c["rope_parameters"]["rope_theta"])
+        if c["rope_parameters"]["rope_type"] == "linear":
+            w.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+            w.add_rope_scaling_factor(c["rope_parameters"]["factor"])
+    else:
+        w.add_layer_norm_eps(c.get("layer_norm_eps", c.get("layer_norm_epsilon")))
+    write_vocab(w, folder, kind)
+    mapping = names(arch, layers)
+    tied = c.get("tie_word_embeddings", True)
+    for key, x in weights.items():
+        if "pooler" in key or (tied and key.startswith("lm_head")) or key.endswith(".attn.bias"):
+            continue
+        stem = key.removeprefix("transformer.").removeprefix("bert.") if arch_name != "llama" else key
+        new = mapping.get_name(stem, try_suffixes=(".weight", ".bias")) or mapping.get_name(key, try_suffixes=(".weight", ".bias"))
+        assert new, key
+        if arch_name == "llama" and ".q_proj." in key:
+            x = paired(x, heads)
+        if arch_name == "llama" and ".k_proj." in key:
+            x = paired(x, c["num_key_value_heads"])
+        if arch_name == "gpt2" and x.ndim == 2 and ("c_attn" in key or "c_proj" in key or "c_fc" in key):
+            x = x.T
+        if arch_name == "bloom" and "query_key_value" in key:
+            x = thirds(x, heads)
+        x = np.ascontiguousarray(x, dtype=np.float32)
+        if quantize and x.ndim == 2 and x.shape[-1] % 32 == 0:
+            w.add_tensor(new, gguf.quants.quantize(x, quantize), raw_dtype=quantize)
+        else:
+            w.add_tensor(new, x)
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
+def main():
+    quants()
+    fixture("llama-kv2", gguf.MODEL_ARCH.LLAMA)
+    fixture("llama-mha", gguf.MODEL_ARCH.LLAMA)
+    fixture("gpt2", gguf.MODEL_ARCH.GPT2)
+    fixture("bloom", gguf.MODEL_ARCH.BLOOM)
+    fixture("bert", gguf.MODEL_ARCH.BERT, kind="bert")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The fixtures as llama.cpp's converter writes them (tests/golden/make_gguf_golden.py) are the very same models.
+#include "headlight/base/error.h"
+#include "headlight/io/gguf.h"
+#include "headlight/model/locate.h"
+#include "model/internals.h"
+#include "model/run_all.h"
+#include "support/gguf_bytes.h"
+#include "support/temp_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headlight::model {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::filesystem::path gguf(const std::string& name) { return tests_folder() / "fixtures" / "gguf" / (name + ".gguf"); }
+
+class GgufModel : public testing::TestWithParam<const char*> {};
+
+TEST_P(GgufModel, ComputesWhatTheFolderComputes) {
+    const auto folder = Model::load(fixture(GetParam()), {.device = "cpu"});
+    const auto file = Model::load(gguf(GetParam()), {.device = "cpu"});
+    EXPECT_EQ(file->config().family, folder->config().family);
+    EXPECT_EQ(file->config().name, GetParam());
+    EXPECT_EQ(file->config().norm_epsilon, folder->config().norm_epsilon);
+    EXPECT_TRUE(file->report().unused.empty()) << testing::PrintToString(file->report().unused);
+    Collector expected, found;
+    const ForwardInput input = some_text(folder->config(), 12);
+    forward(*folder, input, expected, {}, {});
+    forward(*file, input, found, {}, {});
+    ASSERT_EQ(found.tensors.size(), expected.tensors.size());
+    for (const auto& [name, tensor] : expected.tensors) EXPECT_TRUE(at::equal(found.tensors.at(name), tensor)) << name;
+}
+
+TEST_P(GgufModel, EveryPrecisionLoads) {
+    for (const ComputeType type : {ComputeType::bfloat16, ComputeType::float64}) {
+        const auto folder = Model::load(fixture(GetParam()), {.dtype = type, .device = "cpu"});
+        const auto file = Model::load(gguf(GetParam()), {.dtype = type, .device = "cpu"});
+        EXPECT_TRUE(at::equal(file->internals().embed, folder->internals().embed));
+        EXPECT_TRUE(at::equal(file->internals().layers[0].o.weight, folder->internals().layers[0].o.weight));
+        const auto part = [](const Model& m) { return qkv_part(m.internals(), Layer(1), QkvPart::k).weight; };
+        EXPECT_TRUE(at::equal(part(*file), part(*folder)));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Model, GgufModel, testing::Values("llama-kv2", "llama-mha", "gpt2", "bloom", "bert"),
+                         [](const auto& p) {
+                             std::string name = p.param;
+                             std::ranges::replace(name, '-', '_');
+                             return name;
+                         });
+
+TEST(GgufLoading, TheReportSpeaksOfTheFile) {
+    const auto model = Model::load(gguf("llama-kv2"), {.device = "cpu"});
+    const auto& loaded = model->report().loaded;
+    const auto q = std::ranges::find(loaded, "blocks.1.attn.W_Q", &LoadedParameter::parameter);
+    ASSERT_NE(q, loaded.end());
+    EXPECT_EQ(q->tensor, "blk.1.attn_q.weight");
+    EXPECT_EQ(q->stored_dtype, "F32");
+    EXPECT_FALSE(q->mapped) << "its rows were put in order";
+    const auto v = std::ranges::find(loaded, "blocks.1.attn.W_V", &LoadedParameter::parameter);
+    EXPECT_TRUE(v->mapped);
+    EXPECT_EQ(model->hash().size(), 64u);
+    EXPECT_GT(model->report().bytes_copied, 0);
+}
+
+TEST(GgufLoading, AFolderWithOneFileIsThatFile) {
+    const test::TempFolder folder;
+    std::filesystem::copy_file(gguf("gpt2"), folder / "weights.gguf");
+    const auto model = Model::load(folder.path(), {.device = "cpu"});
+    EXPECT_EQ(model->config().family, "gpt2");
+    EXPECT_EQ(model->hash(), Model::load(gguf("gpt2"))->hash()) << "the same file is the same model";
+    EXPECT_EQ(locate_model((folder / "weights.gguf").string()), folder / "weights.gguf");
+    EXPECT_EQ(locate_model(folder.path().string()), folder.path());
+}
+
+std::string failure(const std::string& content) {
+    const test::TempFolder folder;
+    try {
+        Model::load(folder.write("m.gguf", content));
+    } catch (const Error& e) {
+        return e.what();
+    }
+    return "no error";
+}
+
+using test::gguf_entry;
+using test::gguf_file;
+using test::gguf_tensor;
+using test::gguf_text;
+using test::raw;
+
+TEST(GgufLoading, ErrorsNameKeysAndTensors) {
+    const std::string llama = gguf_entry("general.architecture", 8, gguf_text("llama"));
+    EXPECT_THAT(failure(gguf_file({}, {}, "")), AllOf(HasSubstr("general.architecture"), HasSubstr("no such key")));
+    EXPECT_THAT(failure(gguf_file({gguf_entry("general.architecture", 8, gguf_text("rwkv7"))}, {}, "")),
+                AllOf(HasSubstr("unknown architecture"), HasSubstr("rwkv7"), HasSubstr("qwen2")));
+    EXPECT_THAT(failure(gguf_file({llama}, {}, "")), AllOf(HasSubstr("llama.block_count"), HasSubstr("no such key")));
+    EXPECT_THAT(failure(gguf_file({llama, gguf_entry("llama.block_count", 8, gguf_text("two"))}, {}, "")),
+                AllOf(HasSubstr("llama.block_count"), HasSubstr("\"two\"")));
+    EXPECT_THAT(failure(gguf_file({llama, gguf_entry("split.count", 2, raw<std::uint16_t>(3))}, {}, "")),
+                HasSubstr("split.count"));
+    const auto u32 = [](const char* key, std::uint32_t value) { return gguf_entry(key, 4, raw(value)); };
+    const std::vector<std::string> config = {llama, u32("llama.block_count", 1), u32("llama.embedding_length", 256),
+                                             u32("llama.attention.head_count", 4), u32("llama.feed_forward_length", 256),
+                                             u32("llama.context_length", 64),
+                                             gguf_entry("llama.attention.layer_norm_rms_epsilon", 6, raw(1e-5f))};
+    EXPECT_THAT(failure(gguf_file(config, {}, "")), HasSubstr("token_embd.weight"));
+    EXPECT_THAT(failure(gguf_file(config, {gguf_tensor("token_embd.weight", {256, 2}, 16, 0)}, std::string(132, 'x'))),
+                AllOf(HasSubstr("token_embd.weight"), HasSubstr("IQ2_XXS"), HasSubstr("Q4_K")));
+    EXPECT_THAT(failure(gguf_file(config, {gguf_tensor("token_embd.weight", {256, 2}, 8, 0)}, std::string(544, 'x'))),
+                HasSubstr("missing"));
+    // Rows of q that are no whole heads cannot be put in order.
+    EXPECT_THAT(failure(gguf_file(config,
+                                  {gguf_tensor("token_embd.weight", {32, 1}, 8, 0), gguf_tensor("blk.0.attn_q.weight", {4, 9}, 0, 64)},
+                                  std::string(64 + 144, 'x'))),
+                AllOf(HasSubstr("blk.0.attn_q.weight"), HasSubstr("9 rows")));
+    EXPECT_THAT(failure(gguf_file(config,
+                                  {gguf_tensor("token_embd.weight", {32, 1}, 8, 0),
+                                   gguf_tensor("blk.0.attn_q.weight", {4, 8, 2}, 0, 64)},
+                                  std::string(64 + 256, 'x'))),
+                AllOf(HasSubstr("blk.0.attn_q.weight"), HasSubstr("a matrix")));
+}
+
+}  // namespace
+}  // namespace headlight::model

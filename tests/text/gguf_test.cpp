@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The vocabulary in a GGUF file gives the tokens of the tokenizer.json it was made from.
+#include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
+#include "headlight/text/tokenizer.h"
+#include "support/gguf_bytes.h"
+#include "support/temp_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headlight::text {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::filesystem::path kTests = HEADLIGHT_SOURCE_DIR "/tests";
+
+class GgufTokenizer : public testing::TestWithParam<const char*> {};
+
+TEST_P(GgufTokenizer, EqualsTheFoldersOwn) {
+    const auto folder = Tokenizer::load(kTests / "fixtures/models" / GetParam());
+    const auto file = Tokenizer::load(kTests / "fixtures/gguf" / (std::string(GetParam()) + ".gguf"));
+    EXPECT_EQ(file->description(), folder->description());
+    for (std::int64_t id = 0; id < folder->vocab_size(); ++id) {
+        EXPECT_EQ(file->token_of(id), folder->token_of(id));
+        EXPECT_EQ(file->is_special(id), folder->is_special(id)) << id;
+    }
+    const auto texts = io::read_json(kTests / "golden/text/torture.json").get<std::vector<std::string>>();
+    for (const std::string& text : texts) {
+        const Encoding a = folder->encode(text), b = file->encode(text);
+        EXPECT_EQ(b.ids, a.ids) << testing::PrintToString(text);
+        EXPECT_EQ(b.offsets, a.offsets) << testing::PrintToString(text);
+        EXPECT_EQ(b.words, a.words);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Text, GgufTokenizer, testing::Values("llama-kv2", "gpt2", "bloom", "bert"),
+                         [](const auto& p) {
+                             std::string name = p.param;
+                             std::replace(name.begin(), name.end(), '-', '_');
+                             return name;
+                         });
+
+using test::gguf_entry;
+using test::gguf_text;
+using test::raw;
+
+std::string texts(const std::vector<std::string>& list) {
+    std::string bytes = raw<std::uint32_t>(8) + raw<std::uint64_t>(list.size());
+    for (const std::string& text : list) bytes += gguf_text(text);
+    return bytes;
+}
+
+std::string failure(const std::vector<std::string>& entries) {
+    const test::TempFolder folder;
+    try {
+        Tokenizer::load(folder.write("m.gguf", test::gguf_file(entries, {}, "")));
+    } catch (const Error& e) {
+        return e.what();
+    }
+    return "no error";
+}
+
+TEST(GgufVocabulary, ErrorsNameTheKey) {
+    const std::string gpt2 = gguf_entry("tokenizer.ggml.model", 8, gguf_text("gpt2"));
+    const std::string tokens = gguf_entry("tokenizer.ggml.tokens", 9, texts({"a", "b"}));
+    const auto pre = [](const char* name) { return gguf_entry("tokenizer.ggml.pre", 8, gguf_text(name)); };
+    EXPECT_THAT(failure({gpt2}), AllOf(HasSubstr("tokenizer.ggml.tokens"), HasSubstr("no such key")));
+    EXPECT_THAT(failure({tokens}), HasSubstr("tokenizer.ggml.model"));
+    EXPECT_THAT(failure({gguf_entry("tokenizer.ggml.model", 8, gguf_text("rwkv")), tokens}), HasSubstr("rwkv"));
+    EXPECT_THAT(failure({gpt2, tokens}), AllOf(HasSubstr("tokenizer.ggml.merges"), HasSubstr("no such key")));
+    EXPECT_THAT(failure({gpt2, tokens, pre("klingon")}), AllOf(HasSubstr("klingon"), HasSubstr("smollm"), HasSubstr("tokenizer.json")));
+    EXPECT_THAT(failure({gpt2, gguf_entry("tokenizer.ggml.tokens", 9, texts({"a", "a"}))}), HasSubstr("tokens[1]"));
+    EXPECT_THAT(failure({gpt2, gguf_entry("tokenizer.ggml.tokens", 9, texts({"\xff"}))}), AllOf(HasSubstr("tokens[0]"), HasSubstr("UTF-8")));
+    EXPECT_THAT(failure({gpt2, tokens, gguf_entry("tokenizer.ggml.token_type", 9, raw<std::uint32_t>(5) + raw<std::uint64_t>(1) + raw<std::int32_t>(1))}),
+                HasSubstr("token_type"));
+    EXPECT_THAT(failure({gpt2, tokens, gguf_entry("tokenizer.ggml.merges", 9, texts({"a c"}))}), HasSubstr("merge"));
+    const std::string llama = gguf_entry("tokenizer.ggml.model", 8, gguf_text("llama"));
+    EXPECT_THAT(failure({llama, tokens}), HasSubstr("tokenizer.ggml.scores"));
+    EXPECT_THAT(failure({gpt2, tokens, gguf_entry("tokenizer.ggml.merges", 9, texts({})),
+                         gguf_entry("tokenizer.ggml.bos_token_id", 4, raw<std::uint32_t>(7))}),
+                AllOf(HasSubstr("bos_token_id"), HasSubstr("found 7")));
+}
+
+}  // namespace
+}  // namespace headlight::text

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What else than a model folder can be opened: attention computed elsewhere, and the list of models there are.
+#include "ui/dialogs/model_chooser.h"
+#include "window_fixture.h"
+
+#include <QDir>
+#include <QFile>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+
+namespace headlight::ui {
+namespace {
+
+const QString fixtures = QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/");
+
+TEST_F(WindowTest, AttentionWithoutAModel) {
+    window.open(fixtures + QStringLiteral("attention/bert.npz"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().model().reference.endsWith(QStringLiteral("bert.npz")); }));
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.error_panel().isVisible()) << window.error_panel().message().toStdString();
+    EXPECT_EQ(window.document().trace()->tokens(), 20);
+    EXPECT_EQ(window.document().prompt().text, QStringLiteral("the doctor asked the nurse"));
+    EXPECT_TRUE(window.prompt_bar().text().isReadOnly());
+    for (const figure::ViewSpec& spec : figure::view_specs()) {
+        window.show_view(spec.id);
+        ASSERT_TRUE(settle());
+        EXPECT_FALSE(window.error_panel().isVisible()) << spec.id << ": " << window.error_panel().message().toStdString();
+        const bool of_patterns = spec.id == "head" || spec.id == "matrix" || spec.id == "model";
+        EXPECT_EQ(canvas().shown() != nullptr, of_patterns) << spec.id;
+    }
+    // A pair of tokens has its weight and nothing that needs the model.
+    window.show_view("matrix");
+    window.document().selection().pin_pair({Layer(1), Head(2)}, Position(3), Position(5));
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.error_panel().isVisible()) << window.error_panel().message().toStdString();
+    window.open(QStringLiteral("novella-7m"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().model().reference == QStringLiteral("novella-7m"); }));
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.prompt_bar().text().isReadOnly());
+    EXPECT_EQ(window.document().trace()->text_a(), "the doctor asked the nurse");
+}
+
+TEST(ModelChooser, ListsModelsAndSaysWhyOneCannotBeRead) {
+    Jobs jobs;
+    QTemporaryDir folder;
+    QDir(folder.path()).mkdir(QStringLiteral("broken"));
+    QFile config(folder.path() + QStringLiteral("/broken/config.json"));
+    ASSERT_TRUE(config.open(QIODevice::WriteOnly));
+    config.write(R"({"architectures": ["Mystery9ForCausalLM"]})");
+    config.close();
+    ModelChooser chooser(jobs, {fixtures + QStringLiteral("models/gpt2"), QStringLiteral("/no/such/folder")});
+    chooser.add_folder(folder.path());
+    const auto row_of = [&](const QString& name) {
+        for (int row = 0; row < chooser.table().rowCount(); ++row)
+            if (chooser.table().item(row, 0)->text() == name) return row;
+        return -1;
+    };
+    ASSERT_GE(row_of(QStringLiteral("novella-7m")), 0);
+    ASSERT_GE(row_of(QStringLiteral("gpt2")), 0);
+    ASSERT_GE(row_of(QStringLiteral("broken")), 0);
+    EXPECT_EQ(row_of(QStringLiteral("folder")), -1) << "what is gone is not listed";
+    const auto cell = [&](const QString& name, int column) { return chooser.table().item(row_of(name), column)->text(); };
+    ASSERT_TRUE(QTest::qWaitFor([&] { return cell(QStringLiteral("broken"), 5) != QStringLiteral("…"); }, 30'000));
+    EXPECT_EQ(cell(QStringLiteral("novella-7m"), 1), QStringLiteral("built-in"));
+    EXPECT_EQ(cell(QStringLiteral("novella-7m"), 2), QStringLiteral("bloom"));
+    EXPECT_EQ(cell(QStringLiteral("novella-7m"), 4), QStringLiteral("6 × 8"));
+    EXPECT_EQ(cell(QStringLiteral("gpt2"), 5), QStringLiteral("can be read"));
+    EXPECT_EQ(cell(QStringLiteral("broken"), 5), QStringLiteral("unknown architecture"));
+    QSignalSpy chosen(&chooser, &ModelChooser::chosen);
+    chooser.filter().setText(QStringLiteral("gpt"));
+    EXPECT_TRUE(chooser.table().isRowHidden(row_of(QStringLiteral("broken"))));
+    QTest::keyClick(&chooser.filter(), Qt::Key_Return);
+    ASSERT_EQ(chosen.size(), 1);
+    EXPECT_EQ(chosen.front().front().toString(), fixtures + QStringLiteral("models/gpt2"));
+    QSettings().remove(QStringLiteral("models/folders"));
+}
+
+}  // namespace
+}  // namespace headlight::ui

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QStringList>
+
+namespace headlight::ui {
+
+/// Sentences to start with; the first is what a first start shows (resources/examples.txt).
+const QStringList& example_sentences();
+
+}  // namespace headlight::ui
