@@ -33,7 +33,7 @@ QString part_name(const analyze::Contribution& part) {
         case Component::final_bias:
             break;
     }
-    return QStringLiteral("final bias");
+    return QStringLiteral("fixed bias");  // of the reading: b_U and the final norm, or the neuron's own and its norm's
 }
 
 std::vector<NamedPart> largest_parts(const analyze::Split& split, std::size_t count) {

@@ -12,7 +12,7 @@ QString Provenance::footer() const {
         made.last() += QStringLiteral(" (%1)").arg(QString::fromStdString(model_hash.substr(0, 12)));
     if (!dtype.empty()) made << QString::fromStdString(dtype);
     for (const auto& [name, value] : options)
-        made << QString::fromStdString(name) + u' ' + QString::fromStdString(value);
+        made << QString::fromStdString(value.empty() ? name : name + ' ' + value);
     made << QStringLiteral("Headlight ") + QString::fromStdString(version);
     auto quoted = [](const std::string& s) {
         return QStringLiteral("“%1”").arg(QString::fromStdString(s).simplified());

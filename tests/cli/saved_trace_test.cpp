@@ -223,7 +223,7 @@ TEST(KvCache, IsTheFormulaOfItsTable) {
     const long long heads = number("n_heads"), groups = number("n_kv_heads"), width = number("d_head"),
                     layers = number("n_layers");
     const auto row = [&](const char* scheme, const std::string& what, bool own, long long elements) {
-        return std::string(scheme) + "," + what + "," + (own ? "1" : "0") + ",100," + std::to_string(elements) + "," +
+        return '"' + std::string(scheme) + "\",\"" + what + "\"," + (own ? "1" : "0") + ",100," + std::to_string(elements) + "," +
                std::to_string(elements * 100 * 3 * 4) + ",";
     };
     EXPECT_THAT(outcome.out,

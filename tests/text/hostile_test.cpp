@@ -131,7 +131,7 @@ TEST_F(Hostile, WrongTypes) {
 }
 
 TEST_F(Hostile, VocabularyIds) {
-    expect_error([](json& j) { j["model"]["vocab"]["ab"] = 9; }, "model.vocab[\"ab\"]", "gap");
+    expect_error([](json& j) { j["model"]["vocab"]["ab"] = 16'000'000; }, "model.vocab[\"ab\"]", "gap");
     expect_error([](json& j) { j["model"]["vocab"]["ab"] = 1; }, "model.vocab[\"ab\"]", "same id");
     expect_error([](json& j) { j["model"]["vocab"]["ab"] = -1; }, "model.vocab[\"ab\"]", "a whole number");
     expect_error([](json& j) { j["model"]["vocab"]["ab"] = 4'000'000'000; }, "model.vocab[\"ab\"]", "a whole number");

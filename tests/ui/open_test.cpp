@@ -68,6 +68,8 @@ TEST(ModelChooser, ListsModelsAndSaysWhyOneCannotBeRead) {
     EXPECT_EQ(cell(QStringLiteral("gpt2"), 5), QStringLiteral("can be read"));
     EXPECT_EQ(cell(QStringLiteral("broken"), 5), QStringLiteral("unknown architecture"));
     QSignalSpy chosen(&chooser, &ModelChooser::chosen);
+    chooser.show();  // Return presses a button that can be seen
+    ASSERT_TRUE(QTest::qWaitForWindowExposed(&chooser));
     chooser.filter().setText(QStringLiteral("gpt"));
     EXPECT_TRUE(chooser.table().isRowHidden(row_of(QStringLiteral("broken"))));
     QTest::keyClick(&chooser.filter(), Qt::Key_Return);

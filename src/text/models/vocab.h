@@ -15,7 +15,7 @@ namespace headlight::text {
 /// The strings of a model by id and the ids by string.
 class Vocab {
 public:
-    /// From {"string": id, …}. Ids must be 0 … n-1, each once: a gap or a duplicate is an Error.
+    /// From {"string": id, …}. Each id once: a duplicate is an Error. Ids that nobody has are empty strings.
     explicit Vocab(const Field& object);
     Vocab(const Vocab&) = delete;  // ids_ points into strings_
     Vocab& operator=(const Vocab&) = delete;
@@ -26,6 +26,7 @@ public:
         return it->second;
     }
     const std::string& token_of(std::int32_t id) const { return strings_[static_cast<std::size_t>(id)]; }
+    /// The highest id and one.
     std::int32_t size() const noexcept { return static_cast<std::int32_t>(strings_.size()); }
     std::size_t longest() const noexcept { return longest_; }  ///< bytes of the longest string
 
