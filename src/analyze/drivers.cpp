@@ -116,7 +116,7 @@ std::vector<NeuronScore> downstream_neurons(const trace::Trace& trace, HeadId id
 
 std::vector<NeuronScore> next_token_neurons(const model::Model& model, std::int64_t token, std::int64_t top) {
     const model::ModelConfig& c = model.config();
-    require_unembedding(c, "A next-token neuron");
+    require_stream_unembedding(c, "A next-token neuron");
     if (token < 0 || token >= c.vocab_size)
         throw Error({.problem = "There is no such token",
                      .expected = "an id from 0 to " + std::to_string(c.vocab_size - 1),

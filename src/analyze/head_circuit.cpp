@@ -2,6 +2,7 @@
 #include "headlight/analyze/head_circuit.h"
 
 #include "analyze/circuit_weights.h"
+#include "headlight/analyze/logit_lens.h"
 #include "headlight/base/error.h"
 
 #include <ATen/Parallel.h>
@@ -19,17 +20,13 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-bool has_unembedding(const model::Model& model) {
-    return model.config().has_unembedding;
-}
-
 /// Vectors of the tokens [first, first + count): [count, d_model] float64.
 at::Tensor token_block(const model::Model& model, TokenVectors kind, std::int64_t first, std::int64_t count,
                        bool fold) {
     at::Tensor x;
     switch (kind) {
         case TokenVectors::token:
-            x = trace::embedding(model).narrow(0, first, count);
+            x = trace::stream_embedding(model).narrow(0, first, count);
             break;
         case TokenVectors::stream:
         case TokenVectors::mlp0:
@@ -103,9 +100,9 @@ void check_sources(const model::Model& model, Circuit circuit, const CircuitOpti
         throw Error("An OV circuit reads tokens as they are embedded, not as they are unembedded");
     const bool needed =
         circuit == Circuit::ov || o.source == TokenVectors::unembedding || o.query == TokenVectors::unembedding;
-    if (needed && !has_unembedding(model))
+    if (needed && !unembeds_stream(model.config()))
         throw Error(
-            {.problem = "This model has no unembedding, so nothing a head writes is a token",
+            {.problem = "This model has no unembedding that reads the residual stream, so nothing a head writes is a token",
              .file = model.folder().string(),
              .hint = "Eigenvalues of the OV circuit, the QK circuit between embeddings and composition scores work"});
     if (o.fold_norms) check_foldable(model);
@@ -130,8 +127,8 @@ Factors token_factors(const model::Model& model, Circuit circuit, HeadId id, con
 void set_full(CircuitSpectrum& s, const model::Model& model, const HeadMatrices& w, const CircuitOptions& o,
               const CancelToken& cancel) {
     s.full_score = kNaN;
-    if (s.circuit == Circuit::ov && !has_unembedding(model)) {
-        s.full_missing = "this model has no unembedding";
+    if (s.circuit == Circuit::ov && !unembeds_stream(model.config())) {
+        s.full_missing = model.config().has_unembedding ? "the unembedding is behind the masked-word head" : "this model has no unembedding";
         return;
     }
     // Eigenvalues of A B are those of B A: [d_head, d_head] instead of [vocab, vocab].

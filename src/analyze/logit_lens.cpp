@@ -162,6 +162,21 @@ void require_unembedding(const model::ModelConfig& config, const std::string& wh
                          "the same model with its language-model or masked-word head"});
 }
 
+bool unembeds_stream(const model::ModelConfig& config) {
+    return config.has_unembedding && config.d_embed == 0;
+}
+
+void require_stream_unembedding(const model::ModelConfig& config, const std::string& what) {
+    require_unembedding(config, what);
+    if (unembeds_stream(config)) return;
+    throw Error({.problem = what + " needs an unembedding that reads the residual stream; this model's is narrower and "
+                                   "stands behind the masked-word head",
+                 .item = config.name,
+                 .expected = "vectors of " + std::to_string(config.d_model) + " numbers",
+                 .found = std::to_string(config.d_embed),
+                 .hint = "The logit lens works: it goes through the head"});
+}
+
 LogitLens logit_lens(const trace::Trace& trace, const LensOptions& options, const CancelToken& cancel,
                      const Progress& progress) {
     check(trace, options);

@@ -3,6 +3,7 @@
 
 #include "analyze/head_reader.h"
 #include "analyze/logit_rows.h"
+#include "headlight/analyze/logit_lens.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/weights.h"
 
@@ -110,7 +111,7 @@ std::vector<Memory> memories(const trace::Trace& trace, Layer layer, Position p,
 std::vector<Promoted> promoted_tokens(const model::Model& model, Layer layer, const std::vector<Neuron>& neurons,
                                       const PromotedOptions& o, const CancelToken& cancel, const Progress& progress) {
     const model::ModelConfig& c = model.config();
-    require_unembedding(c, "What a memory promotes");
+    require_stream_unembedding(c, "What a memory promotes");
     check_layer(c, layer);
     if (o.watched && (*o.watched < 0 || *o.watched >= c.vocab_size))
         throw Error({.problem = "There is no such token",
@@ -132,7 +133,7 @@ std::vector<Promoted> promoted_tokens(const model::Model& model, Layer layer, co
 }
 
 std::vector<std::int64_t> top_tokens_of_values(const model::Model& model, Layer layer, bool gain, const CancelToken& cancel) {
-    require_unembedding(model.config(), "What a memory promotes");
+    require_stream_unembedding(model.config(), "What a memory promotes");
     check_layer(model.config(), layer);
     std::vector<std::int64_t> out(static_cast<std::size_t>(model.config().d_mlp));
     for_each_value(model, layer, all_neurons(model.config()), gain, cancel, {},

@@ -52,7 +52,7 @@ ArchitectureFigure::ArchitectureFigure(std::shared_ptr<const model::Model> model
                   QString::fromStdString(c.architecture.empty() ? "no architecture named" : c.architecture)),
               QStringLiteral("width %1, %2 layers, vocabulary %3")
                   .arg(draw::count_text(c.d_model), draw::count_text(c.n_layers), draw::count_text(c.vocab_size)),
-              c.context_length > 0 ? QStringLiteral("made for %1 tokens").arg(draw::count_text(c.context_length))
+              c.context_length > 0 ? QStringLiteral("context length %1 tokens").arg(draw::count_text(c.context_length))
                                    : QStringLiteral("no length of text is said"),
               QStringLiteral("%1 tensors in %2 %3")
                   .arg(report.loaded.size())
@@ -253,7 +253,7 @@ QString ArchitectureFigure::description() const {
         "itself follows. The line is the residual "
         "stream; ⊕ is where a block's output is added to it. The framed blocks are repeated in every layer; the number "
         "in a block is what one of it has. The bar "
-        "shows where the parameters are; an unembedding that is the token embedding turned round counts once.");
+        "shows where the parameters are; an unembedding tied to the token embedding counts once.");
 }
 
 std::unique_ptr<Figure> architecture_view(std::shared_ptr<const model::Model> model) {

@@ -6,6 +6,7 @@
 #include "figure/stacked_figure.h"
 #include "figure/table_figure.h"
 #include "headlight/analyze/head_circuit.h"
+#include "headlight/analyze/logit_lens.h"
 
 #include <algorithm>
 #include <cmath>
@@ -250,7 +251,7 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
                                           const CancelToken& cancel) {
     const model::Model& model = *trace->model();
     analyze::CircuitOptions options{.fold_norms = o.fold_norms, .source = o.tokens, .query = o.tokens};
-    const bool writes_tokens = model.config().has_unembedding;
+    const bool writes_tokens = analyze::unembeds_stream(model.config());
     const analyze::CircuitSpectrum ov =
         analyze::circuit_spectrum(model, Circuit::ov, id, {.fold_norms = o.fold_norms}, cancel);
     const analyze::CircuitSpectrum qk =

@@ -91,7 +91,7 @@ std::unique_ptr<Figure> kv_cache_view(const model::ModelConfig& config, const an
         if (scheme.own) panel.series.push_back(line_of(cache, scheme));
     if (cache.context_length > 0)
         panel.references.push_back(
-            {QStringLiteral("context the model was made for: %1").arg(with_commas(cache.context_length)),
+            {QStringLiteral("context length of the model: %1").arg(with_commas(cache.context_length)),
              static_cast<double>(cache.context_length),
              {Color::Role::muted},
              true,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/mlp_view.h"
 
+#include "headlight/analyze/logit_lens.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -255,7 +257,7 @@ std::unique_ptr<Figure> mlp_view(TracePtr trace, Layer layer, Position position,
     data.gated = c.gated_mlp;
     data.gain = options.gain;
     data.model = c.name;
-    if (c.has_unembedding) {
+    if (analyze::unembeds_stream(c)) {
         std::vector<Neuron> neurons;
         for (const analyze::Memory& m : data.memories) neurons.push_back(m.neuron);
         data.promoted = analyze::promoted_tokens(*trace->model(), layer, neurons,

@@ -2,6 +2,7 @@
 #include "figure/neuron_map_figure.h"
 
 #include "figure/flow_views.h"
+#include "headlight/analyze/logit_lens.h"
 #include "headlight/analyze/memories.h"
 
 #include <algorithm>
@@ -298,7 +299,7 @@ std::unique_ptr<Figure> neuron_map_view(TracePtr trace, Layer layer, const Neuro
     data.neurons = c.d_mlp;
     data.by_row = options.by_row;
     data.tokens = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
-    if (c.has_unembedding && std::ssize(data.map.neurons) <= most_named)
+    if (analyze::unembeds_stream(c) && std::ssize(data.map.neurons) <= most_named)
         for (const analyze::Promoted& p : analyze::promoted_tokens(*trace->model(), layer, data.map.neurons, {.top = 1}, cancel))
             data.raised.push_back(QString::fromStdString(text::token_label(*trace->tokenizer(), p.top.front().id)));
     return std::make_unique<NeuronMapFigure>(std::move(data));

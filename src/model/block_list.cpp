@@ -34,7 +34,7 @@ std::string attention_text(const ModelConfig& c) {
     if (c.n_kv_heads != c.n_heads)
         text += ", " + with_commas(c.n_kv_heads) + (c.n_kv_heads == 1 ? " key/value head" : " key/value heads");
     if (const std::string positions = position_text(c); !positions.empty()) text += ", " + positions;
-    return text + (c.causal ? ", looks back" : ", looks both ways");
+    return text + (c.causal ? ", causal" : ", bidirectional");
 }
 
 std::string activation_text(Activation a) {
@@ -134,7 +134,7 @@ BlockInfo block_of(const Model& model, Block block) {
                     .part = "unembedding",
                     .title = "Unembedding",
                     .detail = product(c.d_model, c.vocab_size) +
-                              (c.tied_unembedding ? ", the token embedding turned round" : ""),
+                              (c.tied_unembedding ? ", the token embedding transposed (tied)" : ""),
                     .parameters = numbers(model, {"unembed."})};
         default:
             break;

@@ -120,8 +120,16 @@ void forward_cached(const Model& model, const ForwardInput& input, KvCache& cach
         throw Error(ErrorFacts{.problem = "behind a prompt tokens come one at a time",
                                .expected = "1 token",
                                .found = std::to_string(input.ids.size())});
+    if (cache.tokens() > 0 && !rotation_stays(model.config(), cache.tokens(), cache.tokens() + 1)) {
+        ForwardInput whole{.ids = cache.ids(), .type_ids = {}};
+        whole.ids.push_back(input.ids.front());
+        cache = KvCache(model.config().n_layers);
+        run(model, whole, observer, &cache, cancel, {});
+        cache.advance(whole.ids);
+        return;
+    }
     run(model, input, observer, &cache, cancel, {});
-    cache.advance(static_cast<std::int64_t>(input.ids.size()));
+    cache.advance(input.ids);
 }
 
 }  // namespace headlight::model

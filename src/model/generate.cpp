@@ -6,14 +6,13 @@
 #include "headlight/io/json_file.h"
 #include "model/internals.h"
 #include "model/kv_cache.h"
+#include "model/sampler.h"
 
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
-#include <random>
 
 namespace headlight::model {
 namespace {
@@ -54,44 +53,6 @@ void check(const Model& model, const std::vector<std::int64_t>& prompt, const Ge
         refuse("prompt and new tokens are too many for this model", "at most " + std::to_string(c.context_length) + " tokens",
                std::to_string(wanted));
 }
-
-/// Draws a token. All in double, so that the same seed gives the same tokens wherever the logits are equal.
-class Sampler {
-public:
-    explicit Sampler(const GenerateOptions& options) : options_(options), random_(options.seed) {}
-
-    std::int64_t draw(const std::vector<double>& logits) {
-        if (options_.temperature == 0) return std::ranges::max_element(logits) - logits.begin();
-        std::vector<std::int64_t> order(logits.size());
-        std::iota(order.begin(), order.end(), 0);
-        std::ranges::stable_sort(order, std::greater<>(), [&](std::int64_t i) { return logits[static_cast<std::size_t>(i)]; });
-        if (options_.top_k > 0 && static_cast<std::size_t>(options_.top_k) < order.size())
-            order.resize(static_cast<std::size_t>(options_.top_k));
-        const double top = logits[static_cast<std::size_t>(order.front())];
-        std::vector<double> weight;
-        for (const std::int64_t i : order) weight.push_back(std::exp((logits[static_cast<std::size_t>(i)] - top) / options_.temperature));
-        double sum = std::accumulate(weight.begin(), weight.end(), 0.0);
-        double reached = 0;
-        for (std::size_t i = 0; i < weight.size(); ++i) {
-            reached += weight[i];
-            if (reached < options_.top_p * sum) continue;
-            weight.resize(i + 1);
-            sum = reached;
-            break;
-        }
-        // 53 random bits; not a distribution of the library, whose draws differ between implementations.
-        double left = static_cast<double>(random_() >> 11) * 0x1p-53 * sum;
-        for (std::size_t i = 0; i < weight.size(); ++i) {
-            left -= weight[i];
-            if (left < 0) return order[i];
-        }
-        return order[weight.size() - 1];
-    }
-
-private:
-    const GenerateOptions& options_;
-    std::mt19937_64 random_;
-};
 
 double probability(const std::vector<double>& logits, std::int64_t id) {
     const double top = *std::ranges::max_element(logits);

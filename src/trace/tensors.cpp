@@ -75,8 +75,8 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
 
 model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head = -1) {
     const bool rotary = trace.config().positions == model::Positions::rotary;
-    return attention_of(trace, layer, head, stored(trace, {rotary ? Hook::rot_q : Hook::q, layer}),
-                        stored(trace, {rotary ? Hook::rot_k : Hook::k, layer}));
+    const at::Tensor& queries = stored(trace, {rotary ? Hook::rot_q : Hook::q, layer});
+    return attention_of(trace, layer, head, queries, stored(trace, {rotary ? Hook::rot_k : Hook::k, layer}));
 }
 
 at::Tensor head_results(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {

@@ -94,6 +94,10 @@ at::Tensor embedding(const model::Model& model) {
     const at::Tensor& w_e = model.internals().embed;
     return model.config().embed_scale == 1.0 ? w_e : w_e * model.config().embed_scale;
 }
+at::Tensor stream_embedding(const model::Model& model) {
+    const at::NoGradGuard no_grad;
+    return model.config().d_embed > 0 ? at::mm(embedding(model), model.internals().embed_projection.weight) : embedding(model);
+}
 NormTensors embedding_norm(const model::Model& model) { return tensors_of(model.internals().embed_norm); }
 at::Tensor position_embedding(const model::Model& model) { return model.internals().pos_embed; }
 NormTensors final_norm(const model::Model& model) { return tensors_of(model.internals().final_norm); }

@@ -156,8 +156,9 @@ TEST_P(FocusTerms, TheBreakdownIsTheRowsInOrderOfTheirScores) {
                     EXPECT_TRUE(found.terms.row(at).array().isNaN().all());
                     continue;
                 }
-                std::vector<std::int64_t> order(static_cast<std::size_t>(row.targets - hidden));
-                std::iota(order.begin(), order.end(), hidden);
+                std::vector<std::int64_t> order;
+                for (std::int64_t k = 0; k < row.targets; ++k)
+                    if (!std::isnan(row.score[k])) order.push_back(k);
                 std::stable_sort(order.begin(), order.end(),
                                  [&](auto a, auto b) { return row.score[a] > row.score[b]; });
                 const std::int64_t key = order[static_cast<std::size_t>(rank)];

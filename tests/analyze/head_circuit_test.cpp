@@ -4,6 +4,7 @@
 #include "analyze/hand_model.h"
 #include "analyze/traces.h"
 #include "headlight/analyze/composition.h"
+#include "headlight/analyze/logit_lens.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/weights.h"
 
@@ -137,7 +138,7 @@ TEST(HeadCircuit, EffectiveEmbeddingHoldsTheFirstMlp) {
     hand.v = random_entry(4);
     const ModelPtr model = hand.load(model::ComputeType::float64);
     // By hand: e + silu(n W) * (n W) W with n = e / rms(e).
-    const at::Tensor e = trace::embedding(*model);
+    const at::Tensor e = trace::stream_embedding(*model);
     const at::Tensor n = e / (e.square().mean(1, true) + 1e-6).sqrt();
     const trace::MlpTensors w = trace::mlp_weights(*model, Layer(0));
     const at::Tensor pre = at::mm(n, w.w_in);
@@ -185,7 +186,7 @@ TEST_P(EveryFamilyCircuit, FullScoreIsThatOfTheVocabularyMatrix) {
     const ModelPtr model = load(GetParam());
     if (model->config().vocab_size > 1000) return;  // the golden covers it
     const HeadId id{Layer(1), Head(model->config().n_heads - 1)};
-    const Dense e = dense(trace::embedding(*model));
+    const Dense e = dense(trace::stream_embedding(*model));
     const Whole whole(*model, id);
     const auto score = [](const Dense& m) {
         const Eigen::VectorXcd values = Eigen::EigenSolver<Eigen::MatrixXd>(m, false).eigenvalues();
@@ -193,7 +194,7 @@ TEST_P(EveryFamilyCircuit, FullScoreIsThatOfTheVocabularyMatrix) {
     };
     EXPECT_NEAR(circuit_spectrum(*model, Circuit::qk, id).full_score, score(e * whole.qk * e.transpose()), 1e-4);
     const CircuitSpectrum ov = circuit_spectrum(*model, Circuit::ov, id);
-    if (!model->config().has_unembedding) {
+    if (!unembeds_stream(model->config())) {
         EXPECT_TRUE(std::isnan(ov.full_score));
         EXPECT_TRUE(ov.full_eigenvalues.empty());
         EXPECT_FALSE(ov.full_missing.empty());

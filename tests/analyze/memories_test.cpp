@@ -2,6 +2,7 @@
 // Feed-forward layers as memories: identities over every family, and a hand-built model that must agree with itself.
 #include "analyze/scratch_copy.h"
 #include "analyze/traces.h"
+#include "headlight/analyze/logit_lens.h"
 #include "headlight/analyze/memories.h"
 #include "headlight/analyze/refinement.h"
 #include "headlight/base/error.h"
@@ -58,7 +59,7 @@ TEST_P(Memories, PromoteWhatTheirValuesSay) {
     const TracePtr trace = run_model(GetParam(), sentence);
     const model::ModelConfig& c = trace->config();
     const model::Model& model = *trace->model();
-    if (!c.has_unembedding) {
+    if (!unembeds_stream(c)) {
         EXPECT_THROW(promoted_tokens(model, Layer(0), {}), Error);
         return;
     }

@@ -86,7 +86,7 @@ inline ForwardInput some_text(const ModelConfig& c, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         input.ids.push_back(static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(std::min<std::int64_t>(c.vocab_size, 50))));
-        if (c.type_vocab_size > 0) input.type_ids.push_back(i < n / 2 ? 0 : 1);
+        if (c.type_vocab_size > 0) input.type_ids.push_back(c.type_vocab_size > 1 && i >= n / 2 ? 1 : 0);
     }
     return input;
 }

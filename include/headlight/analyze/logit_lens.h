@@ -92,4 +92,10 @@ LensHistory lens_history(const trace::Trace&, Position, const std::vector<std::i
 /// Error when the model gives no logits, saying what can be looked at instead.
 void require_unembedding(const model::ModelConfig&, const std::string& what);
 
+/// Whether a vector of the residual stream can be read by W_U as it is: not where there is none, nor where embeddings are
+/// narrower than the stream (ALBERT, ELECTRA), whose masked-word head stands between the two.
+bool unembeds_stream(const model::ModelConfig&);
+/// Error that names `what` where it cannot.
+void require_stream_unembedding(const model::ModelConfig&, const std::string& what);
+
 }  // namespace headlight::analyze

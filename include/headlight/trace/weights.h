@@ -39,11 +39,12 @@ struct MlpTensors {
 };
 MlpTensors mlp_weights(const model::Model&, Layer);
 
-at::Tensor embedding(const model::Model&);          ///< W_E [vocab, d_model]; a scaled copy where the model scales it
+at::Tensor embedding(const model::Model&);          ///< W_E [vocab, d_model] (ALBERT, ELECTRA: [vocab, d_embed]); scaled as the model does
+at::Tensor stream_embedding(const model::Model&);   ///< W_E, projected where embeddings are narrower: [vocab, d_model]
 NormTensors embedding_norm(const model::Model&);    ///< undefined gain: none
 at::Tensor position_embedding(const model::Model&); ///< W_pos [context, d_model], undefined: none
 NormTensors final_norm(const model::Model&);        ///< undefined gain: none (post-norm models)
-at::Tensor unembed(const model::Model&);            ///< W_U [d_model, vocab]; Error without unembedding
+at::Tensor unembed(const model::Model&);            ///< W_U [d_model, vocab] (ALBERT, ELECTRA: [d_embed, vocab]); Error: none
 at::Tensor unembed_bias(const model::Model&);       ///< [vocab], undefined: none
 at::Tensor alibi_slopes(const model::Model&);       ///< [head] float64 on the CPU; undefined: no ALiBi
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/memories.h"
+
 #include "cli/analyze/analyses.h"
 #include "cli/analyze/token_argument.h"
 #include "cli/result_file.h"
 #include "cli/run_text.h"
+#include "headlight/analyze/logit_lens.h"
 
 namespace headlight::cli {
 namespace {
@@ -23,7 +25,7 @@ int memories(const Options& o, const Console& console) {
     const auto trace = run_loaded(loaded, {}, console);
     const std::vector<analyze::Memory> found = analyze::memories(*trace, Layer(o.layer), Position(o.position), o.top);
     std::vector<analyze::Promoted> promoted;
-    if (trace->config().has_unembedding) {
+    if (analyze::unembeds_stream(trace->config())) {
         std::vector<Neuron> neurons;
         for (const analyze::Memory& m : found) neurons.push_back(m.neuron);
         promoted =

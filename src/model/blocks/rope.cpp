@@ -86,6 +86,19 @@ void make_rope(Pass& pass) {
     }
 }
 
+bool rotation_stays(const ModelConfig& c, std::int64_t tokens, std::int64_t longer) {
+    if (c.positions != Positions::rotary) return true;
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        const LayerRope kind = rope_of(c, l);
+        if (kind == LayerRope::none) continue;
+        const Rope& rope = kind == LayerRope::local ? c.local_rope : c.rope;
+        if (longer <= rope.original_context) continue;
+        if (rope.scaling == RopeScaling::dynamic) return false;
+        if (rope.scaling == RopeScaling::longrope && tokens <= rope.original_context) return false;
+    }
+    return true;
+}
+
 at::Tensor rotate(const Pass& pass, Layer layer, const at::Tensor& x) {
     const ModelConfig& c = pass.config();
     const LayerRope kind = rope_of(c, layer.value);
