@@ -37,9 +37,8 @@ void for_each_score_row(const trace::Trace& trace, HeadId id, const CancelToken&
 
 /// Position of the number of rank `rank`, largest first, of equal numbers the first; -1 when there are fewer.
 std::int64_t ranked_key(std::span<const float> row, std::int64_t rank, std::vector<std::int64_t>& order) {
-    // Keys that a window hides have scores of -inf and stand first in the row.
-    const auto hidden = std::find_if(row.begin(), row.end(), [](float x) { return !std::isinf(x); }) - row.begin();
-    if (rank >= static_cast<std::int64_t>(row.size()) - hidden) return -1;
+    // Keys that a window hides have scores of -inf: before the others and, where the model looks both ways, behind them.
+    if (rank >= std::ranges::count_if(row, [](float x) { return !std::isinf(x); })) return -1;
     if (rank == 0) return std::max_element(row.begin(), row.end()) - row.begin();
     order.resize(row.size());
     std::iota(order.begin(), order.end(), 0);
@@ -181,7 +180,9 @@ void for_each_focus_row(const trace::Trace& trace, HeadId id, const FocusOptions
             row.terms = Eigen::Map<const RowMatrix>(values.data_ptr<double>() + r * keys * width, row.targets, width);
             row.score = Eigen::Map<const Eigen::VectorXd>(scores.data_ptr<double>() + r * n, row.targets);
             row.score.array() += terms.row_constant(first + r);
-            for (std::int64_t j = 0, hidden = legal_keys_of(trace, id.layer, row.query).first; j < hidden; ++j) {
+            const model::KeyRange legal = legal_keys_of(trace, id.layer, row.query);
+            for (std::int64_t j = 0; j < row.targets; ++j) {
+                if (legal.has(j)) continue;
                 row.score[j] = nan;  // outside the window
                 row.terms.row(j).setConstant(nan);
             }

@@ -109,7 +109,8 @@ FocusFacts focus_facts(const trace::Trace& trace, HeadId id, const FocusOptions&
     if (config.score_softcap > 0)
         facts.notes.push_back("Scores of this model are capped: the terms sum to the score before the cap.");
     if (const std::int64_t window = model::window_of(config, id.layer.value); window > 0)
-        facts.notes.push_back("This layer sees " + std::to_string(window) + " tokens back, itself included: farther keys have no score.");
+        facts.notes.push_back("This layer sees " + std::to_string(window) + (config.causal ? " tokens back" : " tokens to either side") +
+                              ", itself included: farther keys have no score.");
     if (model::rope_of(config, id.layer.value) == model::LayerRope::none && config.positions == Positions::rotary)
         facts.notes.push_back("This layer does not rotate: the position term is 0.");
     facts.first_words = "the first token";

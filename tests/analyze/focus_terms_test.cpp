@@ -58,13 +58,14 @@ TEST_P(FocusTerms, SumToTheScoreAndGiveTheWeights) {
                 EXPECT_EQ(row.query, Position(rows++));
                 EXPECT_EQ(row.targets, facts.causal ? rows : trace->tokens());
                 const model::ModelConfig& c = trace->config();
-                const std::int64_t hidden =
-                    model::legal_keys(row.query.value, row.targets, facts.causal, model::window_of(c, id.layer.value)).first;
+                const auto [hidden, end] =
+                    model::legal_keys(row.query.value, row.targets, facts.causal, model::window_of(c, id.layer.value));
+                const Eigen::Index seen = end - hidden, behind = row.targets - end;
                 EXPECT_TRUE(row.score.head(hidden).array().isNaN().all() && row.terms.topRows(hidden).array().isNaN().all());
-                EXPECT_TRUE((row.probability.head(hidden).array() == 0).all());
-                const Eigen::Index seen = row.targets - hidden;
-                const Eigen::VectorXd score = row.score.tail(seen), probability = row.probability.tail(seen);
-                const Eigen::MatrixXd terms = row.terms.bottomRows(seen);
+                EXPECT_TRUE(row.score.tail(behind).array().isNaN().all() && row.terms.bottomRows(behind).array().isNaN().all());
+                EXPECT_EQ((row.probability.array() != 0).count(), (row.probability.segment(hidden, seen).array() != 0).count());
+                const Eigen::VectorXd score = row.score.segment(hidden, seen), probability = row.probability.segment(hidden, seen);
+                const Eigen::MatrixXd terms = row.terms.middleRows(hidden, seen);
                 const auto capped = [&](const Eigen::VectorXd& x) -> Eigen::VectorXd {
                     return c.score_softcap > 0 ? Eigen::VectorXd((x.array() / c.score_softcap).tanh() * c.score_softcap) : x;
                 };
