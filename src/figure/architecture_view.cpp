@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/architecture_view.h"
 
+#include "figure/wrapped.h"
+
 #include <QPainterPath>
 
 #include <algorithm>
@@ -10,7 +12,7 @@ namespace headlight::figure {
 namespace {
 
 constexpr double margin = 16, box_height = 44, gap = 14, branch = 46, frame_pad = 16, knot = 6, row_height = 22,
-                 bar_height = 18;
+                 bar_height = 18, line_height = 16, detail_size = 11.5;
 constexpr double wide_enough = 760;  ///< the parameters stand beside the diagram, else under it
 constexpr std::array<const char*, 6> kParts{"embedding", "positions", "attention", "mlp", "norms", "unembedding"};
 
@@ -68,10 +70,11 @@ ArchitectureFigure::ArchitectureFigure(std::shared_ptr<const model::Model> model
 
 void ArchitectureFigure::place(const std::vector<model::BlockInfo>& blocks, double& y, double left, double right) {
     for (const model::BlockInfo& block : blocks) {
-        boxes_.push_back(
-            {QRectF(block.adds ? left + branch : left, y, right - left - (block.adds ? branch : 0), box_height),
-             &block});
-        y += box_height + gap + (block.adds ? knot : 0);
+        const double width = right - left - (block.adds ? branch : 0);
+        const QStringList detail = wrapped(QString::fromStdString(block.detail), ui_font(detail_size), width - 24);
+        const double height = box_height + line_height * static_cast<double>(std::max<qsizetype>(0, detail.size() - 1));
+        boxes_.push_back({QRectF(block.adds ? left + branch : left, y, width, height), &block, detail});
+        y += height + gap + (block.adds ? knot : 0);
     }
 }
 
@@ -119,20 +122,21 @@ void ArchitectureFigure::paint_box(QPainter& p, const Box& box, const Style& sty
     const Theme& theme = *style.theme;
     const QColor color = color_of(box.block->part, style);
     draw::box(p, box.area, 6, draw::blended(theme.canvas, color, 0.12), draw::blended(theme.canvas, color, 0.7));
-    const QFont title = ui_font(13, QFont::DemiBold), small = ui_font(11.5);
+    const QFont title = ui_font(13, QFont::DemiBold), small = ui_font(detail_size);
     const QString count = short_count(box.block->parameters);
     const double count_width = draw::text_width(count, small);
     const double room = box.area.width() - 24;
-    const QString detail = QString::fromStdString(box.block->detail);
     if (box.block->parameters > 0)
         draw::text(p, {box.area.right() - 12, box.area.top() + 19}, count, small, theme.muted, draw::Align::right);
-    const double line = detail.isEmpty() ? draw::centred_baseline(box.area.center().y(), title) : box.area.top() + 19;
+    const double line = box.detail.isEmpty() ? draw::centred_baseline(box.area.center().y(), title) : box.area.top() + 19;
     draw::text(p, {box.area.left() + 12, line},
                draw::elided(QString::fromStdString(box.block->title), title, room - count_width - 8), title,
                theme.text);
-    if (!detail.isEmpty())
-        draw::text(p, {box.area.left() + 12, box.area.top() + 36}, draw::elided(detail, small, room), small,
-                   theme.muted);
+    double y = box.area.top() + 36;
+    for (const QString& part : box.detail) {
+        draw::text(p, {box.area.left() + 12, y}, part, small, theme.muted);
+        y += line_height;
+    }
 }
 
 void ArchitectureFigure::paint_stream(QPainter& p, const Style& style) const {

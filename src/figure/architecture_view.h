@@ -35,6 +35,7 @@ private:
     struct Box {
         QRectF area;
         const model::BlockInfo* block = nullptr;
+        QStringList detail;  ///< its lines
     };
     struct Slice {
         QRectF bar, row;

@@ -50,6 +50,7 @@ std::unique_ptr<Figure> focus_map_figure(TracePtr trace, const FocusFigureOption
     data.heads = {options.head};
     data.axes = analyze::pattern_axes(*trace, {});
     data.causal = map.maxima.facts.causal;
+    data.windows = {model::window_of(trace->config(), options.head.layer.value)};
     data.marks = marks_of(map.maxima);
     data.view = "focus-1";
     const QString head = plot::head_name(options.head);

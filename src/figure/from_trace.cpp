@@ -45,6 +45,7 @@ std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head>
     data.heads = std::move(active);
     data.axes = analyze::pattern_axes(*trace, options);
     data.causal = trace->config().causal;
+    data.layer_label = QString::fromStdString(model::layer_label(trace->config(), layer.value));
     data.weight_name = weight_name(options);
     for (Head head : data.heads) data.weights.push_back(analyze::pattern(*trace, {layer, head}, options));
     return head_figure(std::move(data));
@@ -75,7 +76,10 @@ std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, c
     data.axes = analyze::pattern_axes(*trace, options);
     data.causal = trace->config().causal;
     data.weight_name = weight_name(options);
-    for (HeadId head : data.heads) data.weights.push_back(analyze::pattern(*trace, head, options));
+    for (HeadId head : data.heads) {
+        data.weights.push_back(analyze::pattern(*trace, head, options));
+        data.windows.push_back(model::window_of(trace->config(), head.layer.value));
+    }
     return matrix_figure(std::move(data));
 }
 

@@ -5,6 +5,8 @@
 #include "headlight/analyze/pattern_view.h"
 #include "headlight/figure/transfer.h"
 
+#include <QString>
+
 #include <cstdint>
 #include <vector>
 
@@ -27,8 +29,15 @@ struct HeadLines {
 /// Least opacity that an 8-bit picture can show.
 inline constexpr float least_opacity = 1.0F / 255;
 
-/// Whether a key may be looked at, going by positions: everything in a model that is not causal.
-bool is_legal(bool causal, const analyze::AxisItem& query, const analyze::AxisItem& key);
+/// What lets a query see a key, going by positions.
+struct Mask {
+    Mask(bool is_causal, std::int64_t to = 0) : causal(is_causal), window(to) {}
+    bool causal = true;
+    std::int64_t window = 0;  ///< keys at this distance and farther are masked; 0: none
+};
+bool is_legal(const Mask&, const analyze::AxisItem& query, const analyze::AxisItem& key);
+/// For the legend: "later tokens, masked"; empty where nothing is masked. `windows`: of the maps that are shown.
+QString mask_note(bool causal, const std::vector<std::int64_t>& windows);
 
 /// Lines of the heads listed in `active` (indices into `weights`), each [queries, keys].
 HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vector<std::int32_t>& active,

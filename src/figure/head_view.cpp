@@ -135,7 +135,10 @@ QString HeadFigure::name_of(std::int32_t map) const {
 }
 
 QString HeadFigure::title() const {
-    if (!is_together()) return QStringLiteral("Layer %1").arg(data_.layer.value);
+    if (!is_together()) {
+        const QString layer = QStringLiteral("Layer %1").arg(data_.layer.value);
+        return data_.layer_label.isEmpty() ? layer : layer + QStringLiteral(" · ") + data_.layer_label;
+    }
     QString text = data_.together;
     text[0] = text[0].toUpper();
     return text;

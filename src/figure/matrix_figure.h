@@ -3,6 +3,7 @@
 #pragma once
 
 #include "figure/draw.h"
+#include "figure/head_lines.h"
 #include "figure/matrix_layout.h"
 #include "figure/matrix_view.h"
 #include "figure/mip_pyramid.h"
@@ -44,7 +45,8 @@ private:
     Panel panel(std::size_t index, const QRectF& view, double zoom) const;
     QString pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const;
     Hit pair_hit(std::size_t panel, std::int64_t row, std::int64_t col, const QRectF& area) const;
-    bool legal(std::int64_t row, std::int64_t col) const;
+    Mask mask_of(std::size_t panel) const;
+    bool legal(std::size_t panel, std::int64_t row, std::int64_t col) const;
     void name_map(Hit&, std::size_t panel) const;
 
     void paint_header(const Frame&) const;

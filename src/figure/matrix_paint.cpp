@@ -169,7 +169,7 @@ void MatrixFigure::paint_numbers(const Frame& f, const Panel& p) const {
     for (std::int64_t r = p.row_begin; r < p.row_end; ++r)
         for (std::int64_t c = p.col_begin; c < p.col_end; ++c) {
             const QRectF rect = p.cell_rect(r, c);
-            if (!legal(r, c) || !rect.intersects(f.visible)) continue;
+            if (!legal(p.index, r, c) || !rect.intersects(f.visible)) continue;
             const float weight = data_.weights[p.index](r, c);
             if (p.cell < zero_cell && weight < 0.005F && !data_.diverging) continue;
             const std::uint8_t cell = pyramid(p.index, f.style).levels.front().at(r, c);
@@ -226,7 +226,7 @@ void MatrixFigure::paint_marks(const Frame& f, const Panel& p) const {
             if (c < 0) continue;
             const QRectF rect = p.cell_rect(r, c);
             outline(rect, f.theme().accent, 2);
-            if (p.cell >= number_cell || !legal(r, c)) continue;
+            if (p.cell >= number_cell || !legal(p.index, r, c)) continue;
             // The number stands beside the cell, on whichever side there is room.
             const float value = data_.weights[p.index](r, c);
             const QString text = data_.diverging ? draw::number_text(value, 2) : draw::weight_text(value);
@@ -365,7 +365,7 @@ void MatrixFigure::paint_mark_names(const Frame& f, double left, double y) const
 QStringList MatrixFigure::standing_notes(const Style& style) const {
     QStringList notes;
     if (!data_.diverging) notes << style.transfer.legend();
-    if (data_.causal) notes << QStringLiteral("blank: later tokens, masked");
+    if (const QString masked = mask_note(data_.causal, data_.windows); !masked.isEmpty()) notes << masked;
     for (const std::string& each : data_.notes) notes << QString::fromStdString(each);
     return notes;
 }

@@ -81,13 +81,13 @@ void MatrixFigure::make_pyramids(const Transfer& transfer) const {
     for (const auto& map : data_.weights) {
         if (data_.diverging) {
             pyramids_.push_back(
-                signed_pyramid(map, data_.axes, data_.causal, data_.diverging->middle, data_.diverging->limit));
+                signed_pyramid(map, data_.axes, mask_of(pyramids_.size()), data_.diverging->middle, data_.diverging->limit));
             continue;
         }
         const bool scaled = data_.full != 1;
         const analyze::Matrix part =
             scaled ? analyze::Matrix((map / static_cast<float>(data_.full)).cwiseMin(1.0F)) : analyze::Matrix();
-        pyramids_.push_back(mip_pyramid(scaled ? part : map, data_.axes, data_.causal, transfer));
+        pyramids_.push_back(mip_pyramid(scaled ? part : map, data_.axes, mask_of(pyramids_.size()), transfer));
     }
     transfer_ = transfer;
     tiles_.images.clear();
@@ -98,14 +98,18 @@ const MipPyramid& MatrixFigure::pyramid(std::size_t panel, const Style& style) c
     return pyramids_[panel];
 }
 
-bool MatrixFigure::legal(std::int64_t row, std::int64_t col) const {
-    return is_legal(data_.causal, data_.axes.queries[static_cast<std::size_t>(row)],
+Mask MatrixFigure::mask_of(std::size_t panel) const {
+    return {data_.causal, panel < data_.windows.size() ? data_.windows[panel] : 0};
+}
+
+bool MatrixFigure::legal(std::size_t panel, std::int64_t row, std::int64_t col) const {
+    return is_legal(mask_of(panel), data_.axes.queries[static_cast<std::size_t>(row)],
                     data_.axes.keys[static_cast<std::size_t>(col)]);
 }
 
 QString MatrixFigure::pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const {
     const auto q = static_cast<std::size_t>(row), k = static_cast<std::size_t>(col);
-    const QString value = legal(row, col)
+    const QString value = legal(panel, row, col)
                               ? (data_.names.empty() ? data_.value_word + u' ' : QString()) +
                                     draw::number_text(data_.weights[panel](row, col), 4)
                               : QStringLiteral("masked: a later token");
@@ -120,7 +124,7 @@ Hit MatrixFigure::pair_hit(std::size_t panel, std::int64_t row, std::int64_t col
     if (data_.names.empty()) hit.head = data_.heads[panel];
     hit.query = data_.axes.queries[static_cast<std::size_t>(row)].first;
     hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
-    if (legal(row, col)) hit.value = data_.weights[panel](row, col);
+    if (legal(panel, row, col)) hit.value = data_.weights[panel](row, col);
     hit.tip = pair_tip(panel, row, col);
     hit.area = area;
     return hit;
@@ -194,9 +198,9 @@ Table MatrixFigure::table() const {
     const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size()),
                n_k = static_cast<std::int64_t>(data_.axes.keys.size());
     std::int64_t pairs = 0;
-    for (std::int64_t i = 0; i < n_q; ++i)
-        for (std::int64_t j = 0; j < n_k; ++j) pairs += legal(i, j);
-    pairs *= static_cast<std::int64_t>(data_.weights.size());
+    for (std::size_t h = 0; h < data_.weights.size(); ++h)
+        for (std::int64_t i = 0; i < n_q; ++i)
+            for (std::int64_t j = 0; j < n_k; ++j) pairs += legal(h, i, j);
     if (pairs > longest_table)
         throw Error({.problem = "the table would be too long",
                      .expected = "at most " + std::to_string(longest_table) + " pairs",
@@ -206,7 +210,7 @@ Table MatrixFigure::table() const {
     for (std::size_t h = 0; h < data_.weights.size(); ++h)
         for (std::int64_t i = 0; i < n_q; ++i)
             for (std::int64_t j = 0; j < n_k; ++j) {
-                if (!legal(i, j)) continue;
+                if (!legal(h, i, j)) continue;
                 const auto& query = data_.axes.queries[static_cast<std::size_t>(i)];
                 const auto& key = data_.axes.keys[static_cast<std::size_t>(j)];
                 auto& row = t.rows.emplace_back();

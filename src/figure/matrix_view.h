@@ -17,6 +17,7 @@ struct MatrixViewData {
     std::vector<analyze::Matrix> weights;  ///< of each: [axes.queries, axes.keys]
     analyze::PatternAxes axes;
     bool causal = true;
+    std::vector<std::int64_t> windows;     ///< of each map: how far a query sees, 0: no limit; empty: none has one
     QString weight_name = QStringLiteral("softmax weight");
 
     /// Signed numbers: colours run from orange over the canvas (at the row's middle) to blue, `limit` away on each

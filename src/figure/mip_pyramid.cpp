@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/mip_pyramid.h"
 
-#include "figure/head_lines.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -32,7 +30,7 @@ std::size_t MipPyramid::level_for(double pixels) const {
     return static_cast<std::size_t>(std::clamp(level, 0.0, static_cast<double>(levels.size() - 1)));
 }
 
-MipPyramid mip_pyramid(const analyze::Matrix& map, const analyze::PatternAxes& axes, bool causal,
+MipPyramid mip_pyramid(const analyze::Matrix& map, const analyze::PatternAxes& axes, const Mask& mask,
                        const Transfer& transfer) {
     MipPyramid out;
     MipPyramid::Level base{map.rows(), map.cols(), {}};
@@ -40,7 +38,7 @@ MipPyramid mip_pyramid(const analyze::Matrix& map, const analyze::PatternAxes& a
     for (Eigen::Index i = 0; i < map.rows(); ++i) {
         const Eigen::VectorXf strength = apply(transfer, Eigen::VectorXf(map.row(i)));
         for (Eigen::Index j = 0; j < map.cols(); ++j) {
-            if (!is_legal(causal, axes.queries[static_cast<std::size_t>(i)], axes.keys[static_cast<std::size_t>(j)]))
+            if (!is_legal(mask, axes.queries[static_cast<std::size_t>(i)], axes.keys[static_cast<std::size_t>(j)]))
                 continue;
             base.cells[static_cast<std::size_t>(i * map.cols() + j)] =
                 static_cast<std::uint8_t>(1.5F + std::clamp(strength[j], 0.F, 1.F) * 254);
@@ -53,14 +51,14 @@ MipPyramid mip_pyramid(const analyze::Matrix& map, const analyze::PatternAxes& a
     return out;
 }
 
-MipPyramid signed_pyramid(const analyze::Matrix& map, const analyze::PatternAxes& axes, bool causal,
+MipPyramid signed_pyramid(const analyze::Matrix& map, const analyze::PatternAxes& axes, const Mask& mask,
                           const Eigen::VectorXf& middle, float limit) {
     MipPyramid out;
     MipPyramid::Level base{map.rows(), map.cols(), {}};
     base.cells.resize(static_cast<std::size_t>(map.size()));
     for (Eigen::Index i = 0; i < map.rows(); ++i)
         for (Eigen::Index j = 0; j < map.cols(); ++j) {
-            if (!is_legal(causal, axes.queries[static_cast<std::size_t>(i)], axes.keys[static_cast<std::size_t>(j)]))
+            if (!is_legal(mask, axes.queries[static_cast<std::size_t>(i)], axes.keys[static_cast<std::size_t>(j)]))
                 continue;
             const float t = (map(i, j) - middle[i]) / limit;
             if (!std::isfinite(t)) continue;

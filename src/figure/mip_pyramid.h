@@ -3,6 +3,7 @@
 // from.
 #pragma once
 
+#include "figure/head_lines.h"
 #include "headlight/analyze/pattern_view.h"
 #include "headlight/figure/transfer.h"
 
@@ -26,9 +27,9 @@ struct MipPyramid {
 
 /// For signed numbers: 1 is `limit` below the row's middle, 128 the middle, 255 `limit` above. A larger cell is the one
 /// of its four that is farthest from the middle.
-MipPyramid signed_pyramid(const analyze::Matrix&, const analyze::PatternAxes&, bool causal,
+MipPyramid signed_pyramid(const analyze::Matrix&, const analyze::PatternAxes&, const Mask&,
                           const Eigen::VectorXf& middle, float limit);
 
-MipPyramid mip_pyramid(const analyze::Matrix&, const analyze::PatternAxes&, bool causal, const Transfer&);
+MipPyramid mip_pyramid(const analyze::Matrix&, const analyze::PatternAxes&, const Mask&, const Transfer&);
 
 }  // namespace headlight::figure

@@ -3,6 +3,7 @@
 #include "figure/model_view_figure.h"
 #include "figure/weight_name.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -92,6 +93,10 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
                   view.together.has_value()};
     data.shape.lines = draws_lines(data.shape, view.cells);
     data.causal = config.causal;
+    if (!view.together) data.windows = config.windows;
+    for (std::int64_t l = 0; l < config.n_layers; ++l)
+        data.labels.push_back(QString::fromStdString(model::layer_label(config, l)));
+    if (std::ranges::all_of(data.labels, [](const QString& label) { return label.isEmpty(); })) data.labels.clear();
     if (!(options == analyze::PatternOptions{})) data.weight_name = weight_name(options);
     const ModelViewOptions kept{.together = view.together, .layers = view.layers, .heads = view.heads};
     {

@@ -49,8 +49,11 @@ void ModelFigure::paint_detail(Frame& frame) const {
                 draw::box(painter, all.adjusted(-i, -i + 2, i, i + 2), 8 + i,
                           draw::faded(QColor(0, 0, 0), theme.dark ? 0.06 : 0.018));
         draw::box(painter, all.adjusted(0.5, 0.5, -0.5, -0.5), 8, theme.canvas, theme.line);
+        const auto& labels = store_->data().labels;
+        const QString which = labels.empty() ? QString() : labels[static_cast<std::size_t>(head.layer.value)];
+        const QString label = which.isEmpty() ? which : QStringLiteral(" · ") + which;
         draw::text(painter, {Sizes::margin + 2, 25},
-                   QStringLiteral("Layer %1, Head %2").arg(head.layer.value).arg(head.head.value), bold, theme.text);
+                   QStringLiteral("Layer %1, Head %2").arg(head.layer.value).arg(head.head.value) + label, bold, theme.text);
         // From here on a px is a unit; what is in sight is the whole pane.
         Frame inner{painter, all, all, frame.style, frame.selection, frame.device * frame.unit, 1, frame.vector, true};
         const QRectF area = detail_area(shape(), all.size());

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace headlight::figure {
 namespace {
@@ -224,6 +225,11 @@ void ModelFigure::paint_title(Frame& frame) const {
             .arg(count(shape().layers, QStringLiteral("layer")), count(shape().heads, QStringLiteral("head")),
                  count(tokens, QStringLiteral("token")));
     QString line = facts;
+    std::map<QString, std::int64_t> layers_of;
+    for (const QString& label : store_->data().labels)
+        if (!label.isEmpty()) ++layers_of[label];
+    for (const auto& [label, layers] : layers_of)
+        line += QStringLiteral(" · %1: %2").arg(label, count(layers, QStringLiteral("layer")));
     if (const auto& filter = frame.style.filter)
         line += QStringLiteral(" · %1 in the filter %2")
                     .arg(draw::count_text(filter->matching), QString::fromStdString(filter->expression));

@@ -29,17 +29,17 @@ analyze::Matrix halved(const analyze::Matrix& from, bool mean) {
     return out;
 }
 
-std::vector<std::int64_t> legal_columns(const analyze::PatternAxes& axes, bool causal, std::int64_t rows,
+std::vector<std::int64_t> legal_columns(const analyze::PatternAxes& axes, const Mask& mask, std::int64_t rows,
                                         std::int64_t columns) {
     std::vector<std::int64_t> legal(static_cast<std::size_t>(rows), columns);
-    if (!causal) return legal;
+    if (!mask.causal && mask.window <= 0) return legal;
     const auto queries = static_cast<std::int64_t>(axes.queries.size());
     const auto keys = static_cast<std::int64_t>(axes.keys.size());
     std::int64_t column = 0;
     for (std::int64_t r = 0; r < rows; ++r) {
         const auto last = std::max((r + 1) * queries / rows - 1, r * queries / rows);
         const auto& query = axes.queries[static_cast<std::size_t>(last)];
-        const auto latest = query.first.value + query.count - 1;
+        const auto latest = query.first.value + query.count - 1 + (mask.causal ? 0 : mask.window - 1);
         const auto first_key = [&](std::int64_t c) {
             return axes.keys[static_cast<std::size_t>(c * keys / columns)].first.value;
         };
@@ -49,15 +49,36 @@ std::vector<std::int64_t> legal_columns(const analyze::PatternAxes& axes, bool c
     return legal;
 }
 
+std::vector<std::int64_t> first_columns(const analyze::PatternAxes& axes, std::int64_t window, std::int64_t rows,
+                                        std::int64_t columns) {
+    if (window <= 0) return {};
+    std::vector<std::int64_t> first(static_cast<std::size_t>(rows));
+    const auto queries = static_cast<std::int64_t>(axes.queries.size());
+    const auto keys = static_cast<std::int64_t>(axes.keys.size());
+    std::int64_t column = 0;
+    for (std::int64_t r = 0; r < rows; ++r) {
+        const std::int64_t query = axes.queries[static_cast<std::size_t>(r * queries / rows)].first.value;
+        const auto last_key = [&](std::int64_t c) {
+            const auto& key = axes.keys[static_cast<std::size_t>(std::max((c + 1) * keys / columns - 1, c * keys / columns))];
+            return key.first.value + key.count - 1;
+        };
+        while (column < columns && query - last_key(column) >= window) ++column;
+        first[static_cast<std::size_t>(r)] = column;
+    }
+    return first;
+}
+
 QImage map_image(const analyze::Matrix& strengths, const std::array<QRgb, 256>& ramp,
-                 const std::vector<std::int64_t>& legal) {
+                 const std::vector<std::int64_t>& legal, const std::vector<std::int64_t>& first) {
     const auto rows = strengths.rows(), columns = strengths.cols();
     QImage image(static_cast<int>(columns), static_cast<int>(rows), QImage::Format_ARGB32_Premultiplied);
     for (Eigen::Index r = 0; r < rows; ++r) {
         auto* line = reinterpret_cast<QRgb*>(image.scanLine(static_cast<int>(r)));
         const float* values = strengths.data() + r * columns;
         const auto end = legal[static_cast<std::size_t>(r)];
-        for (Eigen::Index c = 0; c < end; ++c) {
+        const auto begin = first.empty() ? 0 : std::min(end, first[static_cast<std::size_t>(r)]);
+        std::fill(line, line + begin, 0U);
+        for (Eigen::Index c = begin; c < end; ++c) {
             const float t = values[c];  // NaN and below zero fall to 0
             line[c] = ramp[t > 0 ? static_cast<std::size_t>(std::min(255.0F, t * 255.0F + 0.5F)) : 0];
         }

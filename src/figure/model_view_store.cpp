@@ -12,15 +12,25 @@ namespace {
 constexpr std::size_t picture_budget = 192U << 20, real_budget = 320U << 20;
 constexpr int pooled_side = 128;
 
+Mask mask_of(const ModelViewData& data, Layer layer) {
+    return {data.causal, data.windows.empty() ? 0 : data.windows[static_cast<std::size_t>(layer.value)]};
+}
+
+QImage picture(const analyze::Matrix& level, const PixelStyle& style, const std::array<QRgb, 256>& ramp,
+               const ModelViewData& data, Layer layer) {
+    const Mask mask = mask_of(data, layer);
+    return map_image(strengths(level, style.transfer), ramp, legal_columns(data.axes, mask, level.rows(), level.cols()),
+                     first_columns(data.axes, mask.window, level.rows(), level.cols()));
+}
+
 std::shared_ptr<const RealMap> make_real(analyze::Matrix pattern, const PixelStyle& style,
-                                         const std::array<QRgb, 256>& ramp, const ModelViewData& data) {
+                                         const std::array<QRgb, 256>& ramp, const ModelViewData& data, Layer layer) {
     auto map = std::make_shared<RealMap>();
     map->style = style;
     map->pattern = std::move(pattern);
     analyze::Matrix level = map->pattern;
     while (true) {
-        map->levels.push_back(map_image(strengths(level, style.transfer), ramp,
-                                        legal_columns(data.axes, data.causal, level.rows(), level.cols())));
+        map->levels.push_back(picture(level, style, ramp, data, layer));
         if (std::max(level.rows(), level.cols()) <= 2 * pooled_side) break;
         level = halved(level, style.mean);
     }
@@ -121,8 +131,7 @@ const QImage* ModelViewStore::map(HeadId head, int wanted) {
     analyze::Matrix level = std::move(style_.mean ? pooled.mean : pooled.max);
     while (std::max(level.rows(), level.cols()) > side) level = halved(level, style_.mean);
     return keep(head, size,
-                map_image(strengths(level, style_.transfer), ramp_,
-                          legal_columns(data_.axes, data_.causal, level.rows(), level.cols())));
+                picture(level, style_, ramp_, data_, head.layer));
 }
 
 std::int64_t ModelViewStore::real_capacity() const {
@@ -139,7 +148,7 @@ std::shared_ptr<const RealMap> ModelViewStore::real(HeadId head) {
     }
     if (failed_.contains(head)) return nullptr;
     if (patient_) {
-        auto map = make_real(found != real_.end() ? found->second->pattern : data_.pattern(head), style_, ramp_, data_);
+        auto map = make_real(found != real_.end() ? found->second->pattern : data_.pattern(head), style_, ramp_, data_, head.layer);
         insert(head, map);
         return map;
     }
@@ -154,7 +163,7 @@ void ModelViewStore::start(HeadId head) {
     std::shared_ptr<const RealMap> before = found != real_.end() ? found->second : nullptr;
     under_way_ = head;
     job_ = std::async(std::launch::async, [this, head, before, style = style_, ramp = ramp_] {
-        return make_real(before ? before->pattern : data_.pattern(head), style, ramp, data_);
+        return make_real(before ? before->pattern : data_.pattern(head), style, ramp, data_, head.layer);
     });
 }
 
@@ -199,23 +208,27 @@ const analyze::Matrix& ModelViewStore::pattern_now(HeadId head) {
     }
     const auto found = std::find_if(real_.begin(), real_.end(), [&](const auto& r) { return r.first == head; });
     if (found != real_.end()) return found->second->pattern;
-    insert(head, make_real(data_.pattern(head), style_, ramp_, data_));
+    insert(head, make_real(data_.pattern(head), style_, ramp_, data_, head.layer));
     return real_.front().second->pattern;
 }
 
 ModelViewStore::Count ModelViewStore::count() {
     if (count_) return *count_;
     Count count;
-    const auto legal = legal_columns(data_.axes, data_.causal, data_.shape.rows, data_.shape.columns);
-    for (std::int64_t l = 0; l < data_.shape.grid_layers(); ++l)
+    for (std::int64_t l = 0; l < data_.shape.grid_layers(); ++l) {
+        const Mask mask = mask_of(data_, Layer{l});
+        const auto legal = legal_columns(data_.axes, mask, data_.shape.rows, data_.shape.columns);
+        const auto first = first_columns(data_.axes, mask.window, data_.shape.rows, data_.shape.columns);
         for (std::int64_t h = 0; h < data_.shape.grid_heads(); ++h) {
             const auto drawn = strengths(pattern_now({Layer{l}, Head{h}}), style_.transfer);
             for (Eigen::Index r = 0; r < drawn.rows(); ++r) {
-                const auto end = legal[static_cast<std::size_t>(r)];
-                count.all += end;
-                count.left_out += (drawn.row(r).head(end).array() < least_drawn).count();
+                const auto begin = first.empty() ? 0 : first[static_cast<std::size_t>(r)];
+                const auto seen = legal[static_cast<std::size_t>(r)] - begin;
+                count.all += seen;
+                count.left_out += (drawn.row(r).segment(begin, seen).array() < least_drawn).count();
             }
         }
+    }
     count_ = count;
     return count;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/model/block_list.h"
 
+#include "headlight/base/error.h"
 #include "model/internals.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -34,7 +36,19 @@ std::string attention_text(const ModelConfig& c) {
     if (c.n_kv_heads != c.n_heads)
         text += ", " + with_commas(c.n_kv_heads) + (c.n_kv_heads == 1 ? " key/value head" : " key/value heads");
     if (const std::string positions = position_text(c); !positions.empty()) text += ", " + positions;
-    return text + (c.causal ? ", causal" : ", bidirectional");
+    text += c.causal ? ", causal" : ", bidirectional";
+    const auto in_layers = [&](auto&& has) {  // "" where all have it
+        std::int64_t n = 0;
+        for (std::int64_t l = 0; l < c.n_layers; ++l) n += has(l);
+        return n == c.n_layers ? std::string() : " in " + with_commas(n) + " of " + with_commas(c.n_layers) + " layers";
+    };
+    if (const auto widest = std::ranges::max_element(c.windows); widest != c.windows.end() && *widest > 0)
+        text += ", window " + with_commas(*widest) + in_layers([&](std::int64_t l) { return window_of(c, l) > 0; });
+    if (std::ranges::count(c.layer_rope, LayerRope::none) > 0)
+        text += ", no rotation" + in_layers([&](std::int64_t l) { return rope_of(c, l) == LayerRope::none; });
+    if (c.qk_norm != QkNorm::none) text += ", normalised queries and keys";
+    if (c.score_softcap > 0) text += ", scores capped at " + with_commas(static_cast<std::int64_t>(c.score_softcap));
+    return text;
 }
 
 std::string activation_text(Activation a) {
@@ -91,20 +105,26 @@ BlockInfo block_of(const Model& model, Block block) {
             return {.id = "token_embedding",
                     .part = "embedding",
                     .title = "Token embedding",
-                    .detail = product(c.vocab_size, c.d_model),
+                    .detail = product(c.vocab_size, embedding_width(c)),
                     .parameters = numbers(model, {"embed.W_E"})};
         case Block::position_embedding:
             return {.id = "position_embedding",
                     .part = "positions",
                     .title = "Position embedding",
-                    .detail = product(c.context_length, c.d_model),
+                    .detail = product(c.context_length, embedding_width(c)),
                     .parameters = numbers(model, {"pos_embed."})};
         case Block::token_type_embedding:
             return {.id = "token_type_embedding",
                     .part = "embedding",
                     .title = "Sentence embedding",
-                    .detail = product(c.type_vocab_size, c.d_model),
+                    .detail = product(c.type_vocab_size, embedding_width(c)),
                     .parameters = numbers(model, {"token_type_embed."})};
+        case Block::embedding_projection:
+            return {.id = "embedding_projection",
+                    .part = "embedding",
+                    .title = "Projection to the stream",
+                    .detail = product(c.d_embed, c.d_model),
+                    .parameters = numbers(model, {"embed_projection."})};
         case Block::embedding_norm:
             return norm_block(model, "embedding_norm", "embed_ln.");
         case Block::attention:
@@ -127,35 +147,42 @@ BlockInfo block_of(const Model& model, Block block) {
             return {.id = "mlm_head",
                     .part = "unembedding",
                     .title = "Masked-word head",
-                    .detail = product(c.d_model, c.d_model) + ", " + norm_text(c),
+                    .detail = product(c.d_model, embedding_width(c)) + ", " + norm_text(c),
                     .parameters = numbers(model, {"mlm_head."})};
         case Block::unembedding:
             return {.id = "unembedding",
                     .part = "unembedding",
                     .title = "Unembedding",
-                    .detail = product(c.d_model, c.vocab_size) +
+                    .detail = product(embedding_width(c), c.vocab_size) +
                               (c.tied_unembedding ? ", the token embedding transposed (tied)" : ""),
                     .parameters = numbers(model, {"unembed."})};
         default:
             break;
     }
-    return {.id = "block", .part = "embedding", .title = "Projection", .detail = {}, .parameters = 0};
+    throw Error("a block without a description");
 }
 
 /// The norms of a layer stand in front of what reads the stream, or behind what was added to it.
 void add_layer_block(const Model& model, Block block, std::vector<BlockInfo>& out) {
     BlockInfo info = block_of(model, block);
     const bool first = block == Block::attention;
+    const ModelConfig& c = model.config();
     const BlockInfo norm = norm_block(model, first ? "ln1" : "ln2", first ? "blocks.0.ln1." : "blocks.0.ln2.");
-    const bool behind = model.config().post_norm;
-    if (!info.adds || norm.parameters == 0) return out.push_back(std::move(info));
-    if (!behind) {
+    if (!info.adds) return out.push_back(std::move(info));
+    if (c.post_norm) {
+        out.push_back(std::move(info));
+        return out.push_back(norm);
+    }
+    if (!first && c.parallel)
+        info.detail = (c.shared_norm ? "beside attention, behind its " + norm.title + ": " : "beside attention; " + norm.title + ", then ") + info.detail;
+    else if (c.input_norm)
         info.detail = norm.title + ", then " + info.detail;
-        info.parameters += norm.parameters;
-        return out.push_back(std::move(info));
+    info.parameters += norm.parameters;
+    if (c.branch_norm) {
+        info.detail += ", then " + norm.title;
+        info.parameters += numbers(model, {first ? "blocks.0.ln1_post." : "blocks.0.ln2_post."});
     }
     out.push_back(std::move(info));
-    out.push_back(norm);
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ TEST_P(Architecture, TellsWhatIsUnderThePointer) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Architecture,
-                         testing::Values("gpt2", "bert-mlm", "bloom", "llama-kv2", "gpt2-untied"),
+                         testing::Values("gpt2", "bert-mlm", "bloom", "llama-kv2", "gpt2-untied", "gemma2", "gemma3", "electra", "falcon",
+                                         "olmo2", "cohere", "smollm3", "roberta", "gpt-neox", "mpt", "distilbert", "albert"),
                          [](const auto& family) {
                              std::string name = family.param;
                              std::erase(name, '-');

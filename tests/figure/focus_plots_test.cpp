@@ -312,8 +312,11 @@ TEST(FocusFamilies, EveryFamilyHasAllTenAndItsTermsSumToTheScore) {
         const auto facts = analyze::focus_facts(*trace, options.head);
         EXPECT_EQ(facts.other_words, causal ? "an earlier token" : "another token") << entry.path();
         if (!causal) {
-            EXPECT_GT(focus_figure(trace, options)->table().rows.size(),
-                      table.rows.size() * (table.rows.size() + 1) / 2);
+            const auto n = static_cast<std::int64_t>(table.rows.size());
+            const std::int64_t window = model::window_of(trace->config(), options.head.layer.value);
+            std::size_t pairs = 0;
+            for (std::int64_t q = 0; q < n; ++q) pairs += static_cast<std::size_t>(model::legal_keys(q, n, false, window).count());
+            EXPECT_EQ(focus_figure(trace, options)->table().rows.size(), pairs) << entry.path();
         }
     }
     EXPECT_GE(families, 3U);

@@ -3,6 +3,7 @@
 
 #include "figure/matrix_layout.h"
 #include "figure/mip_pyramid.h"
+#include "figure/model_view_raster.h"
 #include "headlight/base/error.h"
 #include "tests/figure/synthetic.h"
 
@@ -47,6 +48,33 @@ std::optional<QPointF> find_cell(const Figure& figure, const QSizeF& size, std::
                 return hit.area.center();
         }
     return std::nullopt;
+}
+
+// A query of a layer with a window sees the keys nearer than that, on both sides where the model looks both ways.
+TEST(Mask, FollowsPositionsAndWindow) {
+    const auto axes = synthetic::axes(6);
+    const auto seen = [&](const Mask& mask, std::size_t query) {
+        std::vector<std::size_t> keys;
+        for (std::size_t k = 0; k < axes.keys.size(); ++k)
+            if (is_legal(mask, axes.queries[query], axes.keys[k])) keys.push_back(k);
+        return keys;
+    };
+    EXPECT_EQ(seen({true, 0}, 3), (std::vector<std::size_t>{0, 1, 2, 3}));
+    EXPECT_EQ(seen({true, 2}, 3), (std::vector<std::size_t>{2, 3}));
+    EXPECT_EQ(seen({false, 2}, 3), (std::vector<std::size_t>{2, 3, 4}));
+    EXPECT_EQ(seen({false, 0}, 3).size(), 6U);
+    for (const bool causal : {true, false})
+        for (const std::int64_t window : {0, 1, 3}) {
+            const auto first = first_columns(axes, window, 6, 6), end = legal_columns(axes, {causal, window}, 6, 6);
+            for (std::size_t q = 0; q < 6; ++q) {
+                const auto keys = seen({causal, window}, q);
+                EXPECT_EQ(first.empty() ? 0 : first[q], static_cast<std::int64_t>(keys.front()));
+                EXPECT_EQ(end[q], static_cast<std::int64_t>(keys.back()) + 1);
+            }
+        }
+    EXPECT_TRUE(mask_note(false, {0, 0}).isEmpty());
+    EXPECT_TRUE(mask_note(true, {128}).contains("128"));
+    EXPECT_TRUE(mask_note(true, {128, 0}).contains("layer's window"));
 }
 
 TEST(MatrixView, CellsHaveTheRampsColourAndTheFutureIsBlank) {
