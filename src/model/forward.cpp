@@ -90,7 +90,7 @@ at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x) {
 
 void run(const Model& model, const ForwardInput& input, Observer& observer, KvCache* cache, const CancelToken& cancel,
          const Progress& progress) {
-    at::init_num_threads();  // the setting of start_runtime, on whichever thread this is
+    at::internal::lazy_init_num_threads();  // the setting of start_runtime, on whichever thread this is; every time would start a pool anew
     const Model::Internals& m = model.internals();
     Pass pass = start(m, input, observer, cache);
     at::Tensor x;

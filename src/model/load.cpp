@@ -210,7 +210,7 @@ void derive(Model::Internals& m, bool head_absent) {
 std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const LoadOptions& options,
                                          const CancelToken& cancel, const Progress& progress) {
     const auto start = std::chrono::steady_clock::now();
-    at::init_num_threads();
+    at::internal::lazy_init_num_threads();
     auto m = std::make_unique<Internals>();
     m->folder = path;
     m->compute = options.dtype;

@@ -47,12 +47,12 @@ std::array<at::Tensor, 3> project(const Pass& pass, const LayerWeights& w, const
     const std::int64_t d = c.d_head;
     if (pass.model.qkv_layout == QkvLayout::separate) {
         const auto part = [&](const Linear& l, std::int64_t heads) {
-            return split_heads(at::mm(x, l.weight), l.bias, heads, d, 0, d);
+            return split_heads(product(x, l.weight), l.bias, heads, d, 0, d);
         };
         return {part(w.q, c.n_heads), part(w.k, c.n_kv_heads), part(w.v, c.n_kv_heads)};
     }
     const bool per_head = pass.model.qkv_layout == QkvLayout::per_head;
-    const at::Tensor fused = at::mm(x, w.qkv.weight);
+    const at::Tensor fused = product(x, w.qkv.weight);
     const auto part = [&](std::int64_t which) {
         return split_heads(fused, w.qkv.bias, c.n_heads, d, which * (per_head ? d : c.n_heads * d), per_head ? 3 * d : d);
     };

@@ -44,7 +44,7 @@ at::Tensor output(Pass& pass, Block block, const at::Tensor& x) {
     switch (block) {
         case Block::final_norm: return norm(pass, m.final_norm, x, Hook::ln_final_scale, Hook::ln_final_normalized);
         case Block::mlm_head: {
-            at::Tensor pre = at::mm(x, m.mlm.weight);
+            at::Tensor pre = product(x, m.mlm.weight);
             at::Tensor post = bias_and_activate(pre, m.mlm.bias, m.config.mlm_activation);
             const at::Tensor seen = pass.hook(Hook::mlm_pre, pre);
             if (!seen.is_same(pre)) {

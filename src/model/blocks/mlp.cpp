@@ -7,7 +7,7 @@ namespace {
 /// act(x W_in + b) or, gated, act(x W_gate + b) * (x W_up + b): [pos, d_mlp].
 at::Tensor hidden(Pass& pass, Layer layer, const at::Tensor& x) {
     const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
-    at::Tensor pre = at::mm(x, w.mlp_in.weight);
+    at::Tensor pre = product(x, w.mlp_in.weight);
     at::Tensor post = bias_and_activate(pre, w.mlp_in.bias, pass.config().activation);
     const at::Tensor seen = pass.hook(Hook::mlp_pre, layer, pre);
     if (!seen.is_same(pre)) {  // replaced: once more, from what came back

@@ -70,8 +70,15 @@ bool has_kernels(const at::Tensor& t) {
     return t.is_cpu() && (t.scalar_type() == at::kFloat || t.scalar_type() == at::kDouble) && !records_gradient(t);
 }
 
+at::Tensor product(const at::Tensor& x, const at::Tensor& weight) {
+    // OpenBLAS's gemm of one row takes 2.6 times as long as its gemv.
+    return x.size(0) == 1 ? at::mv(weight.t(), x.select(0, 0)).unsqueeze(0) : at::mm(x, weight);
+}
+
 at::Tensor apply(const Linear& linear, const at::Tensor& x) {
-    return linear.bias.defined() ? at::addmm(linear.bias, x, linear.weight) : at::mm(x, linear.weight);
+    if (!linear.bias.defined()) return product(x, linear.weight);
+    if (x.size(0) == 1) return at::addmv(linear.bias, linear.weight.t(), x.select(0, 0)).unsqueeze(0);
+    return at::addmm(linear.bias, x, linear.weight);
 }
 
 at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, Activation activation) {

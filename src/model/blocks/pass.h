@@ -40,7 +40,9 @@ bool records_gradient(const at::Tensor&);
 /// True where the row kernels of kernels.h can be used: CPU, float or double, and no gradient recorded.
 bool has_kernels(const at::Tensor&);
 
-/// x W + b. [rows, in] -> [rows, out]
+/// x W: [rows, in] -> [rows, out]
+at::Tensor product(const at::Tensor& x, const at::Tensor& weight);
+/// x W + b
 at::Tensor apply(const Linear&, const at::Tensor& x);
 
 /// LayerNorm or RMSNorm with its two hooks. [pos, d_model]
