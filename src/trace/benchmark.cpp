@@ -2,12 +2,14 @@
 #include "headlight/trace/benchmark.h"
 
 #include "headlight/base/error.h"
+#include "headlight/model/generate.h"
 #include "headlight/trace/trace.h"
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 
 namespace headlight::trace {
@@ -126,9 +128,44 @@ std::vector<Measured> bench_load(const BenchmarkOptions& options, const CancelTo
     return {{"load", 0, "model folder", t[0] * 1e3, "ms"}, {"load", 0, "tokenizer", t[1] * 1e3, "ms"}};
 }
 
+/// All weights read once for a token are the least that decoding can cost: a sum over as many numbers is that reading.
+std::vector<Measured> bench_generate(const BenchmarkOptions& options, const CancelToken& cancel) {
+    const Subject subject = load(options, cancel);
+    const model::ModelConfig& c = subject.model->config();
+    if (!c.causal || !c.has_unembedding) return {};
+    std::int64_t numbers = 0;
+    for (const auto& [part, count] : subject.model->parameter_counts())
+        if (c.tied_unembedding || part != "embedding") numbers += count;
+    const at::Tensor weights = at::ones({numbers}), a = at::randn({2048, 2048}), b = at::randn({2048, 2048});
+    at::Tensor product = at::empty({2048, 2048});
+    constexpr std::int64_t kNew = 16;
+    std::vector<Measured> found;
+    for (const std::int64_t tokens : lengths(options, c, {512})) {
+        const auto ids = subject.tokenizer->encode(benchmark_prompt(*subject.tokenizer, tokens).text, std::nullopt, false).ids;
+        std::vector<double> prompt, token;
+        const std::vector<double> t = medians_in_turns(
+            {[&] {
+                 const auto made = model::generate(*subject.model, ids, {.tokens = 1 + kNew}, {}, cancel);
+                 prompt.push_back(made.prompt_seconds);
+                 token.push_back(made.seconds / kNew);
+             },
+             [&] { weights.sum(); }, [&] { at::mm_out(product, a, b); }},
+            options.repeats, cancel);
+        // Logits of the last token only.
+        const double head = 2.0 * static_cast<double>((tokens - 1) * c.d_model * c.vocab_size);
+        const double rate = (forward_flops(c, tokens) - head) / median(prompt) / 1e9, matrix = 2.0 * std::pow(2048.0, 3) / t[2] / 1e9;
+        found.push_back({"generate", tokens, "prompt", median(prompt) * 1e3, "ms"});
+        found.push_back({"generate", tokens, "share of matrix product", rate / matrix, ""});
+        found.push_back({"generate", tokens, "new token", median(token) * 1e3, "ms"});
+        found.push_back({"generate", tokens, "share of memory bandwidth", t[1] / median(token), ""});
+    }
+    return found;
+}
+
 using Benchmark = std::vector<Measured> (*)(const BenchmarkOptions&, const CancelToken&);
 constexpr std::pair<const char*, Benchmark> kBenchmarks[] = {
-    {"forward", bench_forward}, {"capture", bench_capture}, {"memory", bench_memory}, {"load", bench_load}};
+    {"forward", bench_forward}, {"capture", bench_capture}, {"memory", bench_memory}, {"load", bench_load},
+    {"generate", bench_generate}};
 
 }  // namespace
 

@@ -33,6 +33,8 @@ struct BenchmarkOptions {
 /// "capture": everything captured against nothing captured, in turns; with and without the overview.
 /// "memory":  bytes of a trace with everything captured.
 /// "load":    opening the folder again with its files in the page cache.
+/// "generate": the prompt of a continuation against the matrix product, a token behind it against reading as many numbers
+///            as the model has weights; nothing for a model that does not continue texts.
 std::vector<std::string> benchmark_names();
 
 /// Error for an unknown name (with the known ones), and whatever loading and running can throw.
