@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace headlight::analyze {
 namespace {
@@ -59,14 +58,17 @@ TEST_P(FocusTerms, SumToTheScoreAndGiveTheWeights) {
                 EXPECT_EQ(row.targets, facts.causal ? rows : trace->tokens());
                 const model::ModelConfig& c = trace->config();
                 const std::int64_t hidden =
-                    model::legal_keys(row.query.value, row.targets, facts.causal, model::window_of(c, id.layer.value)).first;
-                EXPECT_TRUE(row.score.head(hidden).array().isNaN().all() && row.terms.topRows(hidden).array().isNaN().all());
+                    model::legal_keys(row.query.value, row.targets, facts.causal, model::window_of(c, id.layer.value))
+                        .first;
+                EXPECT_TRUE(row.score.head(hidden).array().isNaN().all() &&
+                            row.terms.topRows(hidden).array().isNaN().all());
                 EXPECT_TRUE((row.probability.head(hidden).array() == 0).all());
                 const Eigen::Index seen = row.targets - hidden;
                 const Eigen::VectorXd score = row.score.tail(seen), probability = row.probability.tail(seen);
                 const Eigen::MatrixXd terms = row.terms.bottomRows(seen);
                 const auto capped = [&](const Eigen::VectorXd& x) -> Eigen::VectorXd {
-                    return c.score_softcap > 0 ? Eigen::VectorXd((x.array() / c.score_softcap).tanh() * c.score_softcap) : x;
+                    return c.score_softcap > 0 ? Eigen::VectorXd((x.array() / c.score_softcap).tanh() * c.score_softcap)
+                                               : x;
                 };
                 const double scale = std::max(1.0, score.cwiseAbs().maxCoeff());
                 const Eigen::VectorXd sum = capped(sum_of(facts, terms));
@@ -156,8 +158,10 @@ TEST_P(FocusTerms, TheBreakdownIsTheRowsInOrderOfTheirScores) {
                     EXPECT_TRUE(found.terms.row(at).array().isNaN().all());
                     continue;
                 }
-                std::vector<std::int64_t> order(static_cast<std::size_t>(row.targets - hidden));
-                std::iota(order.begin(), order.end(), hidden);
+                std::vector<std::int64_t>
+                    order;  // a window hides keys before it, and after it where models look both ways
+                for (std::int64_t j = 0; j < row.targets; ++j)
+                    if (!std::isnan(row.score[j])) order.push_back(j);
                 std::stable_sort(order.begin(), order.end(),
                                  [&](auto a, auto b) { return row.score[a] > row.score[b]; });
                 const std::int64_t key = order[static_cast<std::size_t>(rank)];
