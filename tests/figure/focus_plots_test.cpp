@@ -212,8 +212,9 @@ TEST_F(FocusPlots, TermsOfAChapterAreDots) {
     breakdown.terms = Eigen::MatrixXd::Zero(n, 1);
     breakdown.score = breakdown.probability = Eigen::VectorXd::Zero(n);
     for (Eigen::Index i = 0; i < n; ++i) breakdown.queries.push_back({0, Position(i)}), breakdown.keys.push_back(0);
-    for (const plot::Series& s : focus_breakdown_plot(breakdown, TokenLabels(n)).panels[0].series)
-        EXPECT_EQ(s.kind, plot::Series::Kind::points);
+    const plot::PlotData data = focus_breakdown_plot(breakdown, TokenLabels(n));
+    ASSERT_EQ(data.panels[0].series.size(), 2U);
+    for (const plot::Series& s : data.panels[0].series) EXPECT_EQ(s.kind, plot::Series::Kind::points);
 }
 
 TEST_F(FocusPlots, Figures9And10PointAtHeadAndToken) {
