@@ -5,6 +5,7 @@
 #include "headlight/analyze/rollout.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace headlight::analyze {
 
@@ -12,9 +13,14 @@ namespace headlight::analyze {
 Matrix head_pattern(const trace::Trace&, HeadId);
 /// J of a layer: mean of its heads' patterns and the residual.
 Matrix joint_attention(const trace::Trace&, Layer);
-/// Edges that all questions of a text look at, after the last or after every layer.
+/// Edges of the networks of every pair's question, after the last or after every layer.
 double flow_work(std::int64_t layers, bool all_layers, std::int64_t tokens, bool causal);
-/// Error when so many questions on this text would take too long.
-void check_path_flow(const trace::Trace&, std::int64_t layers, std::int64_t questions);
+/// The same for one query and every input.
+double flow_row_work(std::int64_t layers, bool all_layers, std::int64_t tokens, bool causal);
+/// Largest flows of one query to every input, not normalised.
+Eigen::VectorXd flow_row(const std::vector<Matrix>& joint, bool causal, Position query, const CancelToken&,
+                         const Progress&);
+/// Error when the flows of one query on this text would take too long, or not fit into memory.
+void check_path_flow(const trace::Trace&, std::int64_t layers, bool all_inputs);
 
 }  // namespace headlight::analyze

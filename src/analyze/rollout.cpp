@@ -7,8 +7,8 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/capture.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,8 +16,8 @@
 namespace headlight::analyze {
 namespace {
 
-/// Edges of all questions of one text, each counted once: one to two minutes on two cores.
-constexpr double most_flow_work = 5e9;
+/// Edges of the networks of all questions of one text: one to two minutes on two cores.
+constexpr double most_flow_work = 2e10;
 
 at::Tensor view_of(const Matrix& m) {
     return at::from_blob(const_cast<float*>(m.data()), {m.rows(), m.cols()}, at::kFloat);
@@ -40,28 +40,41 @@ void check_memory(const trace::Trace& trace, std::int64_t maps, const char* hint
                            .hint = hint});
 }
 
-/// Tokens from which one query's flows to every input, or its flow to one, would take too long.
-std::int64_t longest_for_paths(std::int64_t layers, bool one_input) {
-    const double each = most_flow_work / static_cast<double>(layers);
-    return static_cast<std::int64_t>(one_input ? std::sqrt(each) : std::cbrt(each));
+/// The largest number of tokens for which `work` is not too much.
+template <class Work>
+std::int64_t longest(std::int64_t tokens, const Work& work) {
+    std::int64_t low = 1, high = tokens;
+    while (low < high) {
+        const std::int64_t middle = (low + high + 1) / 2;
+        if (work(middle) <= most_flow_work)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
 }
 
-void check_flow_work(std::int64_t layers, bool all_layers, std::int64_t tokens, bool causal) {
-    const auto work = [&](std::int64_t n) { return flow_work(layers, all_layers, n, causal); };
-    if (work(tokens) <= most_flow_work) return;
-    std::int64_t possible = tokens;
-    while (possible > 1 && work(possible) > most_flow_work) --possible;
-    throw Error(ErrorFacts{
-        .problem = "attention flow of this text would take too long: it is a maximum flow for every pair",
-        .expected = "at most " + std::to_string(possible) + " tokens with " + std::to_string(layers) + " layers",
-        .found = std::to_string(tokens) + " tokens",
-        .hint = "From one token (flow-paths) it is found up to " +
-                std::to_string(longest_for_paths(layers, false)) + " tokens, to one input (with a key) up to " +
-                std::to_string(longest_for_paths(layers, true)) + "; rollout has no such limit"});
+void check_flow_work(std::int64_t layers, const RolloutOptions& options, std::int64_t tokens, bool causal) {
+    const auto all = [&](std::int64_t n) { return flow_work(layers, !options.layer, n, causal); };
+    const auto row = [&](std::int64_t n) { return flow_row_work(layers, !options.layer, n, causal); };
+    if ((options.query ? row(tokens) : all(tokens)) <= most_flow_work) return;
+    const std::string with = " tokens with " + std::to_string(layers) + " layers";
+    if (options.query)
+        throw Error(ErrorFacts{.problem = "attention flow of this text would take too long",
+                               .expected = "at most " + std::to_string(longest(tokens, row)) + with,
+                               .found = std::to_string(tokens) + " tokens",
+                               .hint = "Take a shorter text, one --layer, or rollout, which has no such limit"});
+    throw Error(
+        ErrorFacts{.problem = "attention flow of this text would take too long: it is a maximum flow for every pair",
+                   .expected = "at most " + std::to_string(longest(tokens, all)) + with,
+                   .found = std::to_string(tokens) + " tokens",
+                   .hint = "From one token (flow-paths, or analyze rollout --query) it is found up to " +
+                           std::to_string(longest(1'000'000, row)) + " tokens; rollout has no such limit"});
 }
 
 void check_options(const trace::Trace& trace, const RolloutOptions& options) {
     check_head(trace, {options.layer.value_or(Layer(0)), options.head.value_or(Head(0))});
+    if (options.query) check_position(trace, *options.query, "query");
     if (options.by_receptive_field && !trace.config().causal)
         throw Error(ErrorFacts{.problem = "This model looks both ways: every token has the same receptive field",
                                .item = "by_receptive_field",
@@ -120,8 +133,15 @@ struct Job {
 
 double flow_work(std::int64_t layers, bool all_layers, std::int64_t tokens, bool causal) {
     const auto n = static_cast<double>(tokens), l = static_cast<double>(layers);
-    // T^2 edges a layer for each of T^2 questions; causal: half a square of i - j tokens, over all pairs T^4 / 24.
+    // T^2 edges a layer for each of T^2 questions; causal: half a square of i - j tokens, over all pairs T^4 / 24. Most
+    // edges are never looked at, but the share that is hardly depends on T.
     return (all_layers ? l * (l + 1) / 2 : l) * n * n * n * n / (causal ? 24 : 1);
+}
+
+double flow_row_work(std::int64_t layers, bool all_layers, std::int64_t tokens, bool causal) {
+    // Causal, the last query: half squares of 1, 2, ... T tokens are T^3 / 6. Twice, since these networks are larger than
+    // those of all pairs and do not fit into a cache.
+    return flow_work(layers, all_layers, tokens, causal) * (causal ? 8 : 2) / static_cast<double>(tokens);
 }
 
 Matrix head_pattern(const trace::Trace& trace, HeadId id) {
@@ -160,14 +180,43 @@ std::vector<Matrix> rollout_of(const std::vector<Matrix>& joint, const CancelTok
     return maps;
 }
 
+namespace {
+
+bool all_causal(const std::vector<Matrix>& joint) {
+    return std::all_of(joint.begin(), joint.end(), [](const Matrix& m) {
+        for (Eigen::Index i = 0; i < m.rows(); ++i)
+            if (!m.row(i).tail(m.cols() - i - 1).isZero(0)) return false;
+        return true;
+    });
+}
+
+}  // namespace
+
+Eigen::VectorXd flow_row(const std::vector<Matrix>& joint, bool causal, Position query, const CancelToken& cancel,
+                         const Progress& progress) {
+    const auto layers = static_cast<std::int64_t>(joint.size());
+    const std::int64_t n = joint[0].rows(), end = causal ? query.value + 1 : n;
+    Eigen::VectorXd row = Eigen::VectorXd::Zero(n);
+    const std::int64_t block = 16 * at::get_num_threads();
+    for (std::int64_t first = 0; first < end; first += block) {
+        Job{cancel, progress}.step("Finding flows", "input", first, end);
+        at::parallel_for(first, std::min(end, first + block), 4, [&](std::int64_t begin, std::int64_t stop) {
+            LayeredFlow network(joint, causal);
+            for (std::int64_t j = begin; j < stop; ++j) {
+                cancel.throw_if_cancelled();
+                row[j] = network.largest(layers, query.value, j);
+            }
+        });
+    }
+    return row;
+}
+
 Matrix flow_of(const std::vector<Matrix>& joint, const CancelToken& cancel, const Progress& progress) {
     if (joint.empty()) return {};
     const auto layers = static_cast<std::int64_t>(joint.size());
     if (layers == 1) return joint[0];
     const std::int64_t n = joint[0].rows();
-    const bool causal = std::all_of(joint.begin(), joint.end(), [](const Matrix& m) {
-        return m.triangularView<Eigen::StrictlyUpper>().toDenseMatrix().isZero(0);
-    });
+    const bool causal = all_causal(joint);
     Matrix flow = Matrix::Zero(n, n);
     const std::int64_t block = 4 * at::get_num_threads();
     for (std::int64_t first = 0; first < n; first += block) {
@@ -209,7 +258,8 @@ Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const 
         if (options.by_receptive_field) even = l == 0 ? even_one : product(even_one, even);
         if (!kept) continue;
         if (!options.head) own = below;
-        if (options.by_receptive_field) divide_by(own, even);
+        if (options.query) own = Matrix(own.row(options.query->value));
+        if (options.by_receptive_field) divide_by(own, options.query ? Matrix(even.row(options.query->value)) : even);
         out.layers.emplace_back(l);
         out.maps.push_back(std::move(own));
     }
@@ -224,33 +274,38 @@ Rollout attention_flow(const trace::Trace& trace, const RolloutOptions& options,
                                .item = "head",
                                .hint = "Leave the head out, or use rollout"});
     const std::int64_t last = options.layer ? options.layer->value : trace.config().n_layers - 1;
-    check_flow_work(last + 1, !options.layer, trace.tokens(), trace.config().causal);
+    check_flow_work(last + 1, options, trace.tokens(), trace.config().causal);
+    check_memory(trace, (last + 1) * (options.by_receptive_field ? 2 : 1) + (options.query ? 1 : 3),
+                 "Take a shorter text");
     Rollout out{{}, {}, notes_of(trace, options, true)};
+    const bool causal = trace.config().causal;
+    const auto flow_through = [&](const std::vector<Matrix>& joint) -> Matrix {
+        if (!options.query) return flow_of(joint, cancel, progress);
+        return flow_row(joint, causal, *options.query, cancel, progress).cast<float>().transpose();
+    };
     std::vector<Matrix> joint, even;
     for (std::int64_t l = 0; l <= last; ++l) {
         joint.push_back(joint_attention(trace, Layer(l)));
         if (options.by_receptive_field) even.push_back(even_joint(trace.tokens()));
         if (options.layer && l < last) continue;
-        Matrix flow = flow_of(joint, cancel, progress);
+        Matrix flow = flow_through(joint);
         normalise_rows(flow);
-        if (options.by_receptive_field) divide_by(flow, flow_of(even, cancel, progress));
+        if (options.by_receptive_field) divide_by(flow, flow_through(even));
         out.layers.emplace_back(l);
         out.maps.push_back(std::move(flow));
     }
     return out;
 }
 
-void check_path_flow(const trace::Trace& trace, std::int64_t layers, std::int64_t questions) {
-    const auto n = static_cast<double>(trace.tokens());
-    const double work = static_cast<double>(layers) * n * n * static_cast<double>(questions);
-    if (work <= most_flow_work) return;
-    throw Error(ErrorFacts{
-        .problem = "attention flow of this text would take too long",
-        .expected = "at most " + std::to_string(longest_for_paths(layers, questions == 1)) + " tokens",
-        .found = std::to_string(trace.tokens()) + " tokens",
-        .hint = questions == 1 ? "Take a shorter text, or use rollout, which has no such limit"
-                               : "Pin the input it should go to: then up to " +
-                                     std::to_string(longest_for_paths(layers, true)) + " tokens; or use rollout"});
+void check_path_flow(const trace::Trace& trace, std::int64_t layers, bool all_inputs) {
+    check_memory(trace, layers + 1, "Take a shorter text, or use rollout");
+    const auto work = [&](std::int64_t n) { return flow_row_work(layers, false, n, trace.config().causal); };
+    if (!all_inputs || work(trace.tokens()) <= most_flow_work) return;
+    throw Error(
+        ErrorFacts{.problem = "attention flow of this text would take too long",
+                   .expected = "at most " + std::to_string(longest(trace.tokens(), work)) + " tokens",
+                   .found = std::to_string(trace.tokens()) + " tokens",
+                   .hint = "Pin the input it should go to (with a key), or use rollout: these have no such limit"});
 }
 
 }  // namespace headlight::analyze

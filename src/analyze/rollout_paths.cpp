@@ -19,24 +19,29 @@ TokenPaths start(const trace::Trace& trace, Layer layer, Position query, double 
     return paths;
 }
 
-/// Adds the ribbons of one layer, of which `mass_of(from, to)` says the mass.
-template <class Mass>
-void add_ribbons(TokenPaths& paths, std::int64_t layer, Mass mass_of) {
-    const std::int64_t n = paths.mass.front().size();
-    double thin = 0;
-    for (std::int64_t from = 0; from < n; ++from)
-        for (std::int64_t to = 0; to < n; ++to) {
-            const double mass = mass_of(from, to);
-            if (mass <= 0) continue;
-            if (mass >= paths.least * paths.total) {
-                paths.ribbons.push_back({layer, Position(from), Position(to), mass});
-            } else {
-                ++paths.left_out;
-                thin += mass;
-            }
+/// Adds a layer's ribbons, one after the other, and what its thin ones carry together.
+class Ribbons {
+public:
+    explicit Ribbons(TokenPaths& paths) : paths_(paths) {}
+    ~Ribbons() {
+        if (paths_.total > 0) paths_.left_out_mass = std::max(paths_.left_out_mass, thin_ / paths_.total);
+    }
+    Ribbons(const Ribbons&) = delete;
+    Ribbons& operator=(const Ribbons&) = delete;
+    void add(const Ribbon& ribbon) {
+        if (ribbon.mass <= 0) return;
+        if (ribbon.mass >= paths_.least * paths_.total) {
+            paths_.ribbons.push_back(ribbon);
+        } else {
+            ++paths_.left_out;
+            thin_ += ribbon.mass;
         }
-    if (paths.total > 0) paths.left_out_mass = std::max(paths.left_out_mass, thin / paths.total);
-}
+    }
+
+private:
+    TokenPaths& paths_;
+    double thin_ = 0;
+};
 
 void sort_ribbons(TokenPaths& paths) {
     std::stable_sort(paths.ribbons.begin(), paths.ribbons.end(),
@@ -56,9 +61,10 @@ TokenPaths rollout_paths(const trace::Trace& trace, Layer layer, Position query,
         for (Eigen::Index i = 0; i < above.size(); ++i)  // in float64, without a copy of the whole map
             if (above[i] > 0)
                 paths.mass[static_cast<std::size_t>(l)] += above[i] * joint.row(i).transpose().cast<double>();
-        add_ribbons(paths, l, [&](std::int64_t from, std::int64_t to) {
-            return above[from] * static_cast<double>(joint(from, to));
-        });
+        Ribbons ribbons(paths);
+        for (std::int64_t from = 0; from < above.size(); ++from)
+            for (std::int64_t to = 0; to < above.size() && above[from] > 0; ++to)
+                ribbons.add({l, Position(from), Position(to), above[from] * static_cast<double>(joint(from, to))});
     }
     sort_ribbons(paths);
     if (trace.config().causal)
@@ -71,28 +77,28 @@ TokenPaths flow_paths(const trace::Trace& trace, Layer layer, Position query, st
     TokenPaths paths = start(trace, layer, query, least);
     if (key) check_position(trace, *key, "key");
     const bool causal = trace.config().causal;
-    const std::int64_t layers = layer.value + 1, targets = causal ? query.value + 1 : trace.tokens();
-    check_path_flow(trace, layers, key ? 1 : targets);
+    const std::int64_t layers = layer.value + 1;
+    check_path_flow(trace, layers, !key);
     std::vector<Matrix> joint;
-    for (std::int64_t l = 0; l < layers; ++l) joint.push_back(joint_attention(trace, Layer(l)));
-    LayeredFlow network(joint, causal);
-    if (!key) {
-        double best = -1;
-        for (std::int64_t j = 0; j < targets; ++j) {
-            cancel.throw_if_cancelled();
-            const double flow = network.largest(layers, query.value, j);
-            if (flow <= best) continue;
-            best = flow;
-            key = Position(j);
-        }
+    for (std::int64_t l = 0; l < layers; ++l) {
+        cancel.throw_if_cancelled();
+        joint.push_back(joint_attention(trace, Layer(l)));
     }
+    if (!key) {
+        Eigen::Index best = 0;
+        flow_row(joint, causal, query, cancel, {}).maxCoeff(&best);
+        key = Position(best);
+    }
+    LayeredFlow network(joint, causal);
     paths.key = key;
     paths.total = network.largest(layers, query.value, key->value);
     paths.mass.back()[query.value] = paths.total;
     for (std::int64_t l = layers - 1; l >= 0; --l) {
-        const Matrix flow = network.flow_of_layer(l);
-        paths.mass[static_cast<std::size_t>(l)] = flow.cast<double>().colwise().sum().transpose();
-        add_ribbons(paths, l, [&](std::int64_t from, std::int64_t to) { return static_cast<double>(flow(from, to)); });
+        Ribbons ribbons(paths);
+        for (const LayeredFlow::Flow& f : network.flow_of_layer(l)) {
+            paths.mass[static_cast<std::size_t>(l)][f.to] += f.amount;
+            ribbons.add({l, Position(f.from), Position(f.to), f.amount});
+        }
     }
     sort_ribbons(paths);
     paths.notes.push_back("One of possibly several largest flows; their size is the same.");

@@ -114,6 +114,7 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
     QStringList missing;
     for (const Group& group : groups) {
         plot::Panel panel = layer_panel(*table, QString::fromUtf8(group.title), QStringLiteral("avg. attention"));
+        *panel.x.low -= 0.2, *panel.x.high += 0.2;  // room for the dots beside the outer layers
         for (std::size_t k = 0; k < group.kinds.size(); ++k) {
             const Kind& kind = group.kinds[k];
             // Models that look both ways have the paper's own kinds; others the nearest that they can have.

@@ -18,7 +18,10 @@ using plot::Series;
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr std::int64_t most_bars = 150;  ///< queries; more of them are lines
+constexpr std::int64_t most_bars = 150;    ///< queries; more of them are lines
+constexpr std::int64_t most_lines = 1000;  ///< queries; of more of them lines are a band that hides what is behind
+constexpr double cloud_radius = 1.25;
+constexpr double small_share = 0.25;  ///< an axis of shares up to 1 says nothing about smaller ones
 
 const QString source = QStringLiteral(" Rene Claus, “Attention Focus Plots”, 2023.");
 
@@ -107,7 +110,9 @@ PlotData focus_breakdown_plot(const analyze::FocusBreakdown& from, const TokenLa
     std::vector<std::size_t> rows;
     for (std::size_t i = 0; i < data->queries.size(); ++i)
         if (data->queries[i].text == 0) rows.push_back(i);
-    const bool bars = static_cast<std::int64_t>(rows.size()) <= most_bars;
+    const auto n = static_cast<std::int64_t>(rows.size());
+    const bool bars = n <= most_bars;
+    const Series::Kind many = n <= most_lines ? Series::Kind::line : Series::Kind::points;
     const auto tip = [data, names](std::size_t row) {
         const auto r = static_cast<Eigen::Index>(row);
         const auto query = data->queries[row].position.value, key = data->keys[row];
@@ -136,8 +141,9 @@ PlotData focus_breakdown_plot(const analyze::FocusBreakdown& from, const TokenLa
     for (std::size_t t = 0; t < data->facts.terms.size(); ++t) {
         if (!data->facts.terms[t].exists) continue;
         Series s = series_of([&](Eigen::Index r) { return data->terms(r, static_cast<Eigen::Index>(t)); });
-        s.kind = bars ? Series::Kind::stacked : Series::Kind::line;
+        s.kind = bars ? Series::Kind::stacked : many;
         s.width = 1.2;
+        s.radius = cloud_radius;
         s.name = text(data->facts.terms[t].title);
         s.color = {term_color(t)};
         panel.series.push_back(std::move(s));
@@ -145,8 +151,9 @@ PlotData focus_breakdown_plot(const analyze::FocusBreakdown& from, const TokenLa
     Series score = series_of([&](Eigen::Index r) { return data->score[r]; });
     score.name = QStringLiteral("score");
     score.color = {Color::Role::text};
-    score.kind = bars ? Series::Kind::points : Series::Kind::line;
+    score.kind = bars ? Series::Kind::points : many;
     score.width = 1.2;
+    if (!bars) score.radius = cloud_radius;
     score.row = [data, names, rows](std::size_t i) {
         const auto row = rows[i];
         const auto r = static_cast<Eigen::Index>(row);
@@ -246,7 +253,13 @@ PlotData focus_shares_plot(const analyze::FocusShares& from, int figure) {
     panel.x.integer = true;
     panel.x.low = 0, panel.x.high = static_cast<double>(std::max<std::int64_t>(n_layers - 1, 0));
     panel.y.label = figure == 6 ? QStringLiteral("mean of p(1) − p(2)") : QStringLiteral("share of queries");
-    panel.y.low = 0, panel.y.high = 1;
+    panel.y.low = 0;
+    panel.y.from_zero = true;
+    const bool small = (data->values.array().isFinite()).any() && !(data->values.array() >= small_share).any();
+    if (small)
+        out.note = QStringLiteral("The axis ends at the largest value, not at 1.");
+    else
+        panel.y.high = 1;
     for (std::int64_t r = 0; r < n_heads; ++r) {
         Series line;
         line.kind = Series::Kind::line;
@@ -374,6 +387,7 @@ PlotData focus_histogram_plot(const analyze::FocusUpdates& from, bool orientatio
     panel.y.label = QStringLiteral("tokens");
     panel.y.integer = panel.y.from_zero = true;
     std::int64_t counted = 0;
+    double of_heads = 0, of_bias = 0;
     for (std::int64_t c = 0; c < from.entries(); ++c) {
         Series s = entry_series(from, c);
         s.kind = Series::Kind::steps;
@@ -388,6 +402,8 @@ PlotData focus_histogram_plot(const analyze::FocusUpdates& from, bool orientatio
             s.y[static_cast<std::size_t>(b)] += 1;
             ++counted;
         }
+        double& highest = c < from.n_heads ? of_heads : of_bias;
+        highest = std::max(highest, *std::max_element(s.y.begin(), s.y.end()));
         const std::vector<double> y = s.y;
         const QString name = s.name;
         const std::int64_t layer = from.layer.value;
@@ -403,6 +419,12 @@ PlotData focus_histogram_plot(const analyze::FocusUpdates& from, bool orientatio
         panel.series.push_back(std::move(s));
     }
     if (counted == 0) panel.empty = QStringLiteral("no token has a stream to compare with");
+    // The bias is nearly the same everywhere: its one high bin would leave the heads flat.
+    if (of_heads > 0 && of_bias > 1.5 * of_heads) {
+        panel.y.high = of_heads;
+        out.note += QStringLiteral(" Its highest bin, %1 tokens, is above the axis.")
+                        .arg(draw::count_text(static_cast<std::int64_t>(of_bias)));
+    }
     out.panels.push_back(std::move(panel));
     return out;
 }

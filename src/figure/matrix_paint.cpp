@@ -77,13 +77,17 @@ void MatrixFigure::paint(QPainter& painter, const QRectF& exposed, const Style& 
 }
 
 void MatrixFigure::paint_header(const Frame& f) const {
-    const double y = f.view.top() + 32;
-    const QFont font = ui_font(15, QFont::DemiBold);
-    draw::text(f.painter, {f.view.left() + MatrixLayout::margin, y}, title(), font, f.theme().text);
-    const double x = f.view.left() + MatrixLayout::margin + draw::text_width(title(), font) + 14;
-    const QString size =
-        QStringLiteral("%1 queries, %2 keys").arg(draw::count_text(layout_.rows), draw::count_text(layout_.cols));
-    draw::text(f.painter, {x, y}, size, ui_font(12), f.theme().muted);
+    const double y = f.view.top() + 32, room = f.view.width() - 2 * MatrixLayout::margin;
+    const QFont font = ui_font(15, QFont::DemiBold), small = ui_font(12);
+    const QString name = draw::elided(title(), font, room);
+    draw::text(f.painter, {f.view.left() + MatrixLayout::margin, y}, name, font, f.theme().text);
+    const double before = draw::text_width(name, font) + 14;
+    const QString rows = draw::count_text(layout_.rows), columns = draw::count_text(layout_.cols);
+    for (const QString& size :
+         {QStringLiteral("%1 queries, %2 keys").arg(rows, columns), rows + QStringLiteral(" × ") + columns}) {
+        if (before + draw::text_width(size, small) > room) continue;
+        return draw::text(f.painter, {f.view.left() + MatrixLayout::margin + before, y}, size, small, f.theme().muted);
+    }
 }
 
 void MatrixFigure::paint_panel(const Frame& f, const Panel& p) const {
@@ -370,6 +374,17 @@ QStringList MatrixFigure::standing_notes(const Style& style) const {
     return notes;
 }
 
+/// At this size of a cell; empty: none is left out.
+QStringList MatrixFigure::missing_labels(double cell) const {
+    const double line = QFontMetricsF(ui_font(matrix_label_size)).height();
+    const auto rows = draw::fit_rows(query_widths_, cell, line, layout_.row_extent);
+    const auto columns = draw::fit_columns(key_widths_, cell, line, layout_.column_extent);
+    const auto missing = rows.left_out(layout_.rows) + columns.left_out(layout_.cols);
+    if (missing <= 0) return {};
+    return {QStringLiteral("%1 of %2 labels left out")
+                .arg(draw::count_text(missing), draw::count_text(layout_.rows + layout_.cols))};
+}
+
 void MatrixFigure::paint_legend(const Frame& f) const {
     double y = f.view.bottom() - 30 - MatrixLayout::note_line * (note_lines_ - 1);
     const QFont font = ui_font(12);
@@ -381,11 +396,11 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     const QRectF bar(left + draw::text_width(data_.weight_name, font) + lead, y - 9, data_.diverging ? 90 : 120, 10);
     auto [low, high] = draw::scale_ends(f.style.transfer);
     if (data_.full != 1 && high == QStringLiteral("1")) high = QStringLiteral("≥ %1").arg(data_.full);
-    const double end =
-        data_.diverging ? draw::bar(
-                              f.painter, bar, [&](double t) { return signed_color(f.theme(), 2 * t - 1); },
-                              QStringLiteral("−") + end_text, end_text, f.theme())
-                        : draw::ramp_bar(f.painter, bar, f.style.ramp, low, high, f.theme());
+    const double end = data_.diverging
+                           ? draw::bar(
+                                 f.painter, bar, [&](double t) { return signed_color(f.theme(), 2 * t - 1); },
+                                 QStringLiteral("−") + end_text, end_text, f.theme())
+                           : draw::ramp_bar(f.painter, bar, f.style.ramp, low, high, f.theme());
     QStringList notes = standing_notes(f.style);
     const double cell = layout_.cell * f.style.zoom;
     const double pixels = f.cell_pixels(cell, std::max(layout_.rows, layout_.cols));
@@ -394,13 +409,7 @@ void MatrixFigure::paint_legend(const Frame& f) const {
                      .arg(side)
                      .arg(data_.diverging ? QStringLiteral("farthest") : QStringLiteral("largest"));
     }
-    const double line = QFontMetricsF(ui_font(matrix_label_size)).height();
-    const auto rows = draw::fit_rows(query_widths_, cell, line, layout_.row_extent);
-    const auto columns = draw::fit_columns(key_widths_, cell, line, layout_.column_extent);
-    const auto missing = rows.left_out(layout_.rows) + columns.left_out(layout_.cols);
-    if (missing > 0)
-        notes << QStringLiteral("%1 of %2 labels left out")
-                     .arg(draw::count_text(missing), draw::count_text(layout_.rows + layout_.cols));
+    notes << missing_labels(cell);
     const QString note = notes.join(QStringLiteral(" · "));
     const double room = f.view.right() - MatrixLayout::margin - (end + 16);
     const bool below = draw::text_width(note, font) > room;

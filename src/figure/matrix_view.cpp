@@ -64,14 +64,22 @@ QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selectio
     const auto rows = draw::fit_rows(query_widths_, line, line, widest_row_label * share);
     const auto columns = draw::fit_columns(key_widths_, line, line, tallest_column_label * share);
     const double least = draw::text_width(QStringLiteral("query (looks)"), ui_font(11));
-    const QStringList notes =
-        wrapped(standing_notes(style).join(QStringLiteral(" · ")), ui_font(12), available.width() - 2 * MatrixLayout::margin);
-    note_lines_ = std::max(1, static_cast<int>(notes.size()));
-    layout_ = matrix_layout(n_q, n_k, static_cast<std::int64_t>(data_.weights.size()),
-                            std::max(std::ceil(rows.extent) + 4, least), std::ceil(columns.extent) + 2, available,
-                            MatrixLayout::plain_legend + (data_.marks ? MatrixLayout::mark_line : 0) +
-                                MatrixLayout::note_line * (note_lines_ - 1),
-                            data_.sums ? sum_extent : 0);
+    const auto lay_out = [&](QStringList notes, double width) {
+        note_lines_ = std::max(1, static_cast<int>(wrapped(notes.join(QStringLiteral(" · ")), ui_font(12),
+                                                           width - 2 * MatrixLayout::margin)
+                                                       .size()));
+        layout_ = matrix_layout(n_q, n_k, static_cast<std::int64_t>(data_.weights.size()),
+                                std::max(std::ceil(rows.extent) + 4, least), std::ceil(columns.extent) + 2, available,
+                                MatrixLayout::plain_legend + (data_.marks ? MatrixLayout::mark_line : 0) +
+                                    MatrixLayout::note_line * (note_lines_ - 1),
+                                data_.sums ? sum_extent : 0);
+    };
+    QStringList notes = standing_notes(style);
+    lay_out(notes, available.width());
+    // What the size of the cells adds is known only now.
+    if (layout_.cell < 1) notes << QStringLiteral("a pixel is the farthest of 10 × 10 pairs");
+    notes << missing_labels(layout_.cell);
+    lay_out(notes, layout_.size.width());
     view_ = QRectF(QPointF(0, 0), layout_.size);
     return layout_.size;
 }

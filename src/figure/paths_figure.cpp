@@ -98,12 +98,17 @@ void PathsFigure::paint(QPainter& painter, const QRectF& exposed, const Style& s
     paint_nodes(painter, exposed, style);
     const QFont heading = ui_font(15, QFont::DemiBold), small = ui_font(12);
     const double x = exposed.left() + PathsLayout::margin;
-    draw::text(painter, {x, exposed.top() + 32}, title(), heading, theme.text);
-    if (data_.paths.key)
-        draw::text(painter, {x + draw::text_width(title(), heading) + 14, exposed.top() + 32},
-                   QStringLiteral("to %1: largest flow %2")
-                       .arg(name(data_.paths.key->value), draw::number_text(data_.paths.total, 4)),
-                   small, theme.muted);
+    const double room = exposed.width() - 2 * PathsLayout::margin, y = exposed.top() + 32;
+    const QString name_of = draw::elided(title(), heading, room);
+    draw::text(painter, {x, y}, name_of, heading, theme.text);
+    if (data_.paths.key) {
+        const QString to = QStringLiteral("to %1: largest flow %2")
+                               .arg(name(data_.paths.key->value), draw::number_text(data_.paths.total, 4));
+        const double before = draw::text_width(name_of, heading) + 14;
+        const bool beside = before + draw::text_width(to, small) <= room;
+        draw::text(painter, beside ? QPointF(x + before, y) : QPointF(x, y + 17), draw::elided(to, small, room), small,
+                   theme.muted);
+    }
     paint_legend(painter, exposed, style);
 }
 

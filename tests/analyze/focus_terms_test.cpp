@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace headlight::analyze {
 namespace {
@@ -67,7 +66,8 @@ TEST_P(FocusTerms, SumToTheScoreAndGiveTheWeights) {
                 const Eigen::VectorXd score = row.score.segment(hidden, seen), probability = row.probability.segment(hidden, seen);
                 const Eigen::MatrixXd terms = row.terms.middleRows(hidden, seen);
                 const auto capped = [&](const Eigen::VectorXd& x) -> Eigen::VectorXd {
-                    return c.score_softcap > 0 ? Eigen::VectorXd((x.array() / c.score_softcap).tanh() * c.score_softcap) : x;
+                    return c.score_softcap > 0 ? Eigen::VectorXd((x.array() / c.score_softcap).tanh() * c.score_softcap)
+                                               : x;
                 };
                 const double scale = std::max(1.0, score.cwiseAbs().maxCoeff());
                 const Eigen::VectorXd sum = capped(sum_of(facts, terms));

@@ -102,6 +102,60 @@ TEST(Flow, IsTheSmallestCut) {
         }
 }
 
+/// A flow is the largest when no way with room is left from the source to the sink (Ford & Fulkerson 1956). For
+/// networks too large to try every cut; heads that look at few tokens leave edges without any room.
+TEST(Flow, LeavesNoWayInLargerNetworks) {
+    std::mt19937 random(11);
+    for (const bool causal : {false, true})
+        for (const float least : {0.0F, 0.3F}) {
+            constexpr std::int64_t layers = 5, n = 30;
+            std::vector<Matrix> joint = random_network(random, layers, n, causal);
+            for (Matrix& m : joint)
+                for (Eigen::Index i = 0; i < n; ++i)
+                    for (Eigen::Index j = 0; j < n; ++j)
+                        if (m(i, j) < least * m.row(i).maxCoeff()) m(i, j) = 0;
+            LayeredFlow network(joint, causal);
+            for (const auto& [from, to] :
+                 std::vector<std::pair<std::int64_t, std::int64_t>>{{29, 0}, {29, 17}, {12, 12}, {20, 3}}) {
+                const double largest = network.largest(layers, from, to);
+                std::vector<Eigen::MatrixXd> flow(layers, Eigen::MatrixXd::Zero(n, n));
+                for (std::int64_t l = 0; l < layers; ++l)
+                    for (const auto& f : network.flow_of_layer(l))
+                        flow[static_cast<std::size_t>(l)](f.from, f.to) = f.amount;
+                EXPECT_NEAR(flow.back().row(from).sum(), largest, 1e-9);
+                EXPECT_NEAR(flow.front().col(to).sum(), largest, 1e-9);
+                for (std::size_t l = 0; l < layers; ++l) {
+                    EXPECT_LE((flow[l] - joint[l].cast<double>()).maxCoeff(), 1e-9) << "more than an edge takes";
+                    if (l == 0) continue;
+                    EXPECT_LE((flow[l].colwise().sum().transpose() - flow[l - 1].rowwise().sum()).cwiseAbs().maxCoeff(),
+                              1e-9)
+                        << "what goes in goes on";
+                }
+                // Everything that can be reached from the source, down where there is room and up where something
+                // flows.
+                std::vector<std::vector<bool>> reached(layers + 1, std::vector<bool>(n));
+                std::vector<std::pair<std::size_t, std::int64_t>> todo{{layers, from}};
+                reached[layers][static_cast<std::size_t>(from)] = true;
+                while (!todo.empty()) {
+                    const auto [level, token] = todo.back();
+                    todo.pop_back();
+                    const auto visit = [&](std::size_t to_level, std::int64_t t) {
+                        if (reached[to_level][static_cast<std::size_t>(t)]) return;
+                        reached[to_level][static_cast<std::size_t>(t)] = true;
+                        todo.emplace_back(to_level, t);
+                    };
+                    for (std::int64_t t = 0; t < n; ++t) {
+                        if (level > 0 &&
+                            static_cast<double>(joint[level - 1](token, t)) - flow[level - 1](token, t) > 1e-9)
+                            visit(level - 1, t);
+                        if (level < layers && flow[level](t, token) > 1e-9) visit(level + 1, t);
+                    }
+                }
+                EXPECT_FALSE(reached[0][static_cast<std::size_t>(to)]) << from << " to " << to;
+            }
+        }
+}
+
 /// Needs a path that goes back up an edge: the first choice of a path is wrong.
 TEST(Flow, TakesBackWhatItSentTheWrongWay) {
     const std::vector<Matrix> joint = {matrix({{1, 0, 0}, {1, 0, 0}, {0, 0, 1}}),
@@ -111,7 +165,11 @@ TEST(Flow, TakesBackWhatItSentTheWrongWay) {
     EXPECT_NEAR(network.largest(3, 0, 0), 2, 1e-12);
     EXPECT_NEAR(network.largest(3, 1, 0), 1, 1e-12);
     EXPECT_NEAR(network.largest(3, 0, 0), 2, 1e-12) << "asked again";
-    for (std::int64_t l = 0; l < 3; ++l) EXPECT_NEAR(network.flow_of_layer(l).sum(), 2, 1e-6) << "what goes in goes on";
+    for (std::int64_t l = 0; l < 3; ++l) {
+        double sum = 0;
+        for (const auto& f : network.flow_of_layer(l)) sum += f.amount;
+        EXPECT_NEAR(sum, 2, 1e-6) << "what goes in goes on";
+    }
     EXPECT_NEAR(network.largest(2, 2, 2), 1, 1e-12);
     EXPECT_EQ(network.largest(2, 2, 0), 0);
 }
@@ -200,6 +258,26 @@ TEST_P(RolloutOf, FlowPathsCarryTheFlow) {
     EXPECT_NEAR(to_first.total / paths.total, map(query.value, 0) / map(query.value, best), 1e-5);
     for (const auto& level : to_first.mass) EXPECT_NEAR(level.sum(), to_first.total, 1e-6);
     EXPECT_NEAR(to_first.mass[0][0], to_first.total, 1e-6);
+}
+
+TEST_P(RolloutOf, OfOneQueryIsTheRowOfTheMap) {
+    const TracePtr trace = run_model(GetParam(), sentence);
+    std::vector<RolloutOptions> many = {{}, {.layer = Layer(1)}};
+    if (trace->config().causal) many.push_back({.by_receptive_field = true});
+    for (RolloutOptions options : many) {
+        const std::vector<Matrix> rolled = rollout(*trace, options).maps, flowed = attention_flow(*trace, options).maps;
+        options.query = Position(trace->tokens() - 2);
+        const std::vector<Matrix> one = rollout(*trace, options).maps, one_flow = attention_flow(*trace, options).maps;
+        ASSERT_EQ(one.size(), rolled.size());
+        ASSERT_EQ(one_flow.size(), flowed.size());
+        for (std::size_t l = 0; l < one.size(); ++l) {
+            ASSERT_EQ(one[l].rows(), 1);
+            ASSERT_EQ(one_flow[l].rows(), 1);
+            EXPECT_LE((one[l] - rolled[l].row(options.query->value)).cwiseAbs().maxCoeff(), 1e-6);
+            EXPECT_LE((one_flow[l] - flowed[l].row(options.query->value)).cwiseAbs().maxCoeff(), 1e-6);
+        }
+    }
+    EXPECT_THROW(attention_flow(*trace, {.query = Position(trace->tokens())}), Error);
 }
 
 TEST_P(RolloutOf, OneToken) {

@@ -100,6 +100,11 @@ TEST(AnalyzeRollout, RowsAndFlows) {
     EXPECT_EQ(lines(one.out).front(), "layer,query,query_token,key,key_token,rollout,flow");
     EXPECT_EQ(lines(one.out).size() - 1, rows / 6);
     EXPECT_EQ(lines(one.out)[1].substr(0, 10), "5,0,\"<s>\",");
+    std::vector<std::string> of_query;
+    for (const std::string& line : lines(one.out))
+        if (line.starts_with("layer,") || line.starts_with("5,2,")) of_query.push_back(line);
+    EXPECT_EQ(lines(with({"--layer", "5", "--flow", "--query", "2"}).out), of_query) << "one query's rows of the table";
+    EXPECT_THAT(with({"--query", "400"}).err, HasSubstr("query"));
     const TempFolder folder;
     EXPECT_EQ(with({"--out", folder / "r.npz"}).code, 0);
     EXPECT_EQ(folder.count(), 1U);

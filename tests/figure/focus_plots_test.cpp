@@ -176,6 +176,47 @@ TEST_F(FocusPlots, HistogramsCountEveryTokenOnce) {
     EXPECT_NEAR(series.x[1] / series.x[0], series.x[7] / series.x[6], 1e-9) << "equal steps of the logarithm";
 }
 
+TEST_F(FocusPlots, AxesOfSharesEndWhereSmallOnesAreSeen) {
+    analyze::FocusShares shares;
+    shares.queries = 10;
+    shares.values = Eigen::MatrixXd::Constant(1, 2, 0.1);
+    shares.values(0, 1) = 0.02;
+    shares.ranked = {{0, 1}};
+    EXPECT_FALSE(focus_shares_plot(shares, 5).panels[0].y.high);
+    EXPECT_FALSE(focus_shares_plot(shares, 5).note.isEmpty());
+    shares.values(0, 0) = 0.3;
+    EXPECT_EQ(focus_shares_plot(shares, 5).panels[0].y.high, 1);
+    shares.values.setConstant(std::numeric_limits<double>::quiet_NaN());
+    EXPECT_EQ(focus_shares_plot(shares, 5).panels[0].y.high, 1);
+}
+
+TEST_F(FocusPlots, TheBiasDoesNotFlattenTheHeads) {
+    analyze::FocusUpdates updates;
+    updates.n_heads = 1;
+    updates.has_output_bias = true;
+    updates.magnitude = Eigen::MatrixXd(40, 2);
+    for (Eigen::Index i = 0; i < 40; ++i) updates.magnitude(i, 0) = static_cast<double>(i + 1), updates.magnitude(i, 1) = 0.1;
+    updates.tokens.resize(40);
+    const plot::PlotData data = focus_histogram_plot(updates, false, 10, false);
+    EXPECT_LT(data.panels[0].y.high.value_or(40), 10);
+    EXPECT_TRUE(data.note.contains(QStringLiteral("40 tokens"))) << "what is above the axis is said";
+    EXPECT_EQ(*std::max_element(data.panels[0].series[1].y.begin(), data.panels[0].series[1].y.end()), 40);
+    updates.magnitude.col(1) = updates.magnitude.col(0);
+    EXPECT_FALSE(focus_histogram_plot(updates, false, 10, false).panels[0].y.high);
+}
+
+TEST_F(FocusPlots, TermsOfAChapterAreDots) {
+    analyze::FocusBreakdown breakdown;
+    breakdown.facts.terms = {{.id = "position", .title = "position", .exists = true}};
+    constexpr Eigen::Index n = 1200;
+    breakdown.terms = Eigen::MatrixXd::Zero(n, 1);
+    breakdown.score = breakdown.probability = Eigen::VectorXd::Zero(n);
+    for (Eigen::Index i = 0; i < n; ++i) breakdown.queries.push_back({0, Position(i)}), breakdown.keys.push_back(0);
+    const plot::PlotData data = focus_breakdown_plot(breakdown, TokenLabels(n));
+    ASSERT_EQ(data.panels[0].series.size(), 2U);
+    for (const plot::Series& s : data.panels[0].series) EXPECT_EQ(s.kind, plot::Series::Kind::points);
+}
+
 TEST_F(FocusPlots, Figures9And10PointAtHeadAndToken) {
     const auto updates = analyze::focus_updates(std::vector{trace_}, Layer(4));
     const auto scatter = figure(9);

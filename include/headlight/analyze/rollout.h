@@ -23,12 +23,13 @@ struct RolloutOptions {
     /// Causal models: each number divided by what even attention to all earlier tokens gives at its place, rows then
     /// normalised, because first tokens are reached by more paths than later ones. Even attention gives even rows.
     bool by_receptive_field = false;
+    std::optional<Position> query{};  ///< only this query: maps have one row
     bool operator==(const RolloutOptions&) const = default;
 };
 
 struct Rollout {
     std::vector<Layer> layers;
-    std::vector<Matrix> maps;        ///< of each layer [query, key]; every row sums to 1
+    std::vector<Matrix> maps;        ///< of each layer [query, key], or [1, key]; every row sums to 1
     std::vector<std::string> notes;  ///< sentences for the caption
 };
 
@@ -37,8 +38,8 @@ struct Rollout {
 Rollout rollout(const trace::Trace&, const RolloutOptions& = {}, const CancelToken& = {}, const Progress& = {});
 
 /// Largest flow from the query's node after layer l to the key's input, with the numbers of J as capacities; then every
-/// row divided by its sum. One maximum-flow problem for each pair: an Error with the numbers for texts that are too
-/// long (275 with 6 causal layers). `head` is not possible.
+/// row divided by its sum. One maximum-flow problem for each pair, or each input of one `query`: an Error with the
+/// numbers for texts that are too long. `head` is not possible.
 Rollout attention_flow(const trace::Trace&, const RolloutOptions& = {}, const CancelToken& = {}, const Progress& = {});
 
 /// How much a token hands down between two layers.

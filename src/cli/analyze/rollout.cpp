@@ -6,6 +6,7 @@
 #include "cli/run_text.h"
 #include "headlight/base/error.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace headlight::cli {
@@ -18,7 +19,7 @@ struct Options {
     TextArguments text;
     ComputeOptions compute;
     ResultFile out;
-    std::int64_t layer = -1, head = -1;
+    std::int64_t layer = -1, head = -1, query = -1;
     bool flow = false, by_receptive_field = false;
 };
 
@@ -26,14 +27,15 @@ analyze::RolloutOptions options_of(const Options& o) {
     analyze::RolloutOptions options;
     if (o.layer >= 0) options.layer = Layer(o.layer);
     if (o.head >= 0) options.head = Head(o.head);
+    if (o.query >= 0) options.query = Position(o.query);
     options.by_receptive_field = o.by_receptive_field;
     return options;
 }
 
 figure::NamedArray array_of(std::string name, const analyze::Rollout& found) {
-    const std::int64_t n = found.maps.front().rows();
-    figure::NamedArray out{std::move(name), {static_cast<std::int64_t>(found.maps.size()), n, n}, {}};
-    out.values.reserve(static_cast<std::size_t>(n * n) * found.maps.size());
+    const analyze::Matrix& one = found.maps.front();
+    figure::NamedArray out{std::move(name), {static_cast<std::int64_t>(found.maps.size()), one.rows(), one.cols()}, {}};
+    out.values.reserve(static_cast<std::size_t>(one.size()) * found.maps.size());
     for (const analyze::Matrix& map : found.maps)
         out.values.insert(out.values.end(), map.data(), map.data() + map.size());
     return out;
@@ -45,30 +47,32 @@ std::string token_name(const trace::Trace& trace, std::int64_t position) {
 }
 
 /// One row a pair that is not masked.
-void add_rows(figure::Table& table, const trace::Trace& trace, const analyze::Rollout& rollout,
+void add_rows(figure::Table& table, const trace::Trace& trace, const Options& o, const analyze::Rollout& rollout,
               const analyze::Rollout* flow) {
     table.columns = {"layer", "query", "query_token", "key", "key_token", "rollout"};
     if (flow) table.columns.emplace_back("flow");
     const std::int64_t n = trace.tokens();
     for (std::size_t m = 0; m < rollout.maps.size(); ++m)
-        for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t i = std::max<std::int64_t>(o.query, 0); i < (o.query >= 0 ? o.query + 1 : n); ++i)
             for (std::int64_t j = 0; j < (trace.config().causal ? i + 1 : n); ++j) {
+                const std::int64_t r = o.query >= 0 ? 0 : i;
                 auto& row = table.rows.emplace_back();
                 row = {rollout.layers[m].value, i,
                        token_name(trace, i),    j,
-                       token_name(trace, j),    static_cast<double>(rollout.maps[m](i, j))};
-                if (flow) row.emplace_back(static_cast<double>(flow->maps[m](i, j)));
+                       token_name(trace, j),    static_cast<double>(rollout.maps[m](r, j))};
+                if (flow) row.emplace_back(static_cast<double>(flow->maps[m](r, j)));
             }
 }
 
 void check_rows(const trace::Trace& trace, const Options& o) {
     const std::int64_t n = trace.tokens(), layers = o.layer >= 0 ? 1 : trace.config().n_layers,
-                       rows = (trace.config().causal ? n * (n + 1) / 2 : n * n) * layers;
+                       queries = o.query >= 0 ? 1 : n,
+                       rows = (o.query < 0 && trace.config().causal ? n * (n + 1) / 2 : queries * n) * layers;
     if (rows <= most_rows) return;
     throw Error(ErrorFacts{.problem = "a row for every pair and layer would be too long a table",
                            .expected = "at most " + std::to_string(most_rows) + " rows",
                            .found = std::to_string(rows) + " of " + std::to_string(n) + " tokens",
-                           .hint = "Write .npz, which holds arrays of any size, or ask for one --layer"});
+                           .hint = "Write .npz, which holds arrays of any size, or ask for one --layer or --query"});
 }
 
 int rollout(const Options& o, const Console& console) {
@@ -94,6 +98,7 @@ int rollout(const Options& o, const Console& console) {
             "J; rows divided by their sums (Abnar & Zuidema 2020).");
     result.facts.emplace_back("layers", o.layer < 0 ? "all" : std::to_string(o.layer));
     result.facts.emplace_back("heads", o.head < 0 ? "mean" : std::to_string(o.head));
+    result.facts.emplace_back("query", o.query < 0 ? "all" : std::to_string(o.query));
     result.facts.emplace_back("by_receptive_field", o.by_receptive_field ? "yes" : "no");
     for (std::size_t k = 0; k < found.notes.size(); ++k) {
         result.facts.emplace_back("note_" + std::to_string(k + 1), found.notes[k]);
@@ -103,7 +108,7 @@ int rollout(const Options& o, const Console& console) {
         result.arrays.push_back(array_of("rollout", found));
         if (o.flow) result.arrays.push_back(array_of("flow", flow));
     } else {
-        add_rows(result.table, *trace, found, o.flow ? &flow : nullptr);
+        add_rows(result.table, *trace, o, found, o.flow ? &flow : nullptr);
     }
     o.out.write(result, console);
     return 0;
@@ -118,9 +123,10 @@ Action define_analyze_rollout(Definition& definition, const Frontend&) {
     const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
         definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero());
     };
-    definition.app->add_flag("--flow", options->flow, "attention flow too: slow, for short texts");
+    definition.app->add_flag("--flow", options->flow, "attention flow too: slow; for long texts with --query");
     index("--layer", options->layer, "only the map after this layer, from 0 (default: every layer)");
     index("--head", options->head, "only this head of each map's own layer, from 0 (default: mean of all)");
+    index("--query", options->query, "only this query's row, from 0 (default: every token's)");
     definition.app->add_flag("--by-receptive-field", options->by_receptive_field,
                              "causal models: divide by what even attention gives");
     options->out.add(definition);

@@ -26,9 +26,11 @@ QColor resolved(const Color& color, const Style& style) {
         case Role::first_target:
             return theme.heads[4];
         case Role::ramp:
-            // The palest tenth of a ramp is hard to see as a dot on the canvas.
+            // A dot in a ramp's lowest colours, pale by day and dark by night, is hard to see on the canvas.
             return ramp_color(style.ramp, theme,
-                              style.ramp == Ramp::ink && !theme.dark ? 0.2 + 0.8 * color.value : color.value);
+                              theme.dark                ? 0.28 + 0.72 * color.value
+                              : style.ramp == Ramp::ink ? 0.2 + 0.8 * color.value
+                                                        : color.value);
         case Role::clark_green:
             return QColor(0x59, 0xd9, 0x8e);
         case Role::clark_sea:

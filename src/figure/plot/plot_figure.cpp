@@ -81,7 +81,7 @@ void PlotFigure::make(const Style& style) const {
     if (made_ == wanted) return;
     frame_ = make_frame(data_, room_, style);
     index_ = MarkIndex(data_, frame_);
-    pixels_ = {};
+    frame_pixels_ = mark_pixels_ = {};
     made_ = wanted;
 }
 

@@ -10,8 +10,6 @@
 #include <QImage>
 #include <QStringList>
 
-#include <array>
-
 namespace headlight::figure::plot {
 
 class PlotFigure : public Figure {
@@ -61,6 +59,7 @@ private:
     double radius(const Series&) const;
     double strength(const Series&) const;
 
+    void keep(const Canvas&) const;
     void paint_words(const Canvas&) const;
     void paint_frame(const Canvas&) const;
     void paint_token_labels(const Canvas&, const Subject&, bool chosen_only) const;
@@ -83,7 +82,7 @@ private:
     mutable Frame frame_;
     mutable MarkIndex index_;
     mutable Stamps stamps_;
-    mutable std::array<QImage, 2> pixels_;  ///< on screen, what does not change while one brushes: marks strong, faint
+    mutable QImage frame_pixels_, mark_pixels_;  ///< on screen, what does not change while one brushes
     mutable double pixels_scale_ = 0;
 };
 

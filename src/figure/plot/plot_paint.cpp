@@ -65,25 +65,14 @@ void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     const Canvas c{painter, style, draw::on_target(painter, exposed) & QRectF(QPointF(0, 0), size_),
                    draw::device_scale(painter), draw::is_vector(painter)};
-    if (c.keeps() && c.scale != pixels_scale_) {
-        pixels_ = {};
-        pixels_scale_ = c.scale;
-    }
     const Subject subject = this->subject(style, selection);
     const double opacity = subject.fades ? faint_marks : 1;
     if (c.keeps()) {
-        QImage& kept = pixels_[subject.fades];
-        if (kept.isNull()) {
-            kept = QImage((size_ * c.scale).toSize(), QImage::Format_ARGB32_Premultiplied);
-            kept.fill(Qt::transparent);
-            QPainter to(&kept);
-            to.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
-            to.scale(c.scale, c.scale);
-            const Canvas canvas{to, style, QRectF(QPointF(0, 0), size_), c.scale, false};
-            paint_frame(canvas);
-            paint_marks(canvas, opacity);
-        }
-        draw::device_image(painter, {0, 0}, kept);
+        keep(c);
+        draw::device_image(painter, {0, 0}, frame_pixels_);
+        painter.setOpacity(opacity);
+        draw::device_image(painter, {0, 0}, mark_pixels_);
+        painter.setOpacity(1);
     } else {
         paint_frame(c);
         paint_marks(c, opacity);
@@ -92,6 +81,22 @@ void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     paint_subject(c, subject);
     paint_token_labels(c, subject, true);
     painter.restore();
+}
+
+/// Marks lie on pixels of their own: making them faint for the first head that is hovered costs no more than for
+/// others.
+void PlotFigure::keep(const Canvas& c) const {
+    if (!frame_pixels_.isNull() && c.scale == pixels_scale_) return;
+    pixels_scale_ = c.scale;
+    for (QImage* kept : {&frame_pixels_, &mark_pixels_}) {
+        *kept = QImage((size_ * c.scale).toSize(), QImage::Format_ARGB32_Premultiplied);
+        kept->fill(Qt::transparent);
+        QPainter to(kept);
+        to.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
+        to.scale(c.scale, c.scale);
+        const Canvas canvas{to, c.style, QRectF(QPointF(0, 0), size_), c.scale, false};
+        kept == &frame_pixels_ ? paint_frame(canvas) : paint_marks(canvas, 1);
+    }
 }
 
 void PlotFigure::paint_words(const Canvas& c) const {
@@ -210,7 +215,8 @@ QImage PlotFigure::raster(const std::vector<MarkId>* only, const QRectF& area, d
     for (std::size_t p = 0; p < data_.panels.size(); ++p)
         for (const Series& s : data_.panels[p].series)
             if (s.kind == Series::Kind::points)
-                for (std::size_t i = 0; i < s.size(); ++i) put(s, frame_.panels[p], i, strength(s) * filtered(style, s, i));
+                for (std::size_t i = 0; i < s.size(); ++i)
+                    put(s, frame_.panels[p], i, strength(s) * filtered(style, s, i));
     return image;
 }
 
