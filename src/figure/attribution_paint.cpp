@@ -153,11 +153,11 @@ void AttributionFigure::paint_sources(QPainter& painter, const QRectF& exposed, 
                      theme.line);
     const QString name = QStringLiteral("L%1H%2").arg(data_.head.layer.value).arg(data_.head.head.value);
     draw::text(painter, {AttributionLayout::margin, y}, name, strong, theme.text);
-    QString said = QStringLiteral("adds %1, through these tokens (attention × value × output matrix)")
-                       .arg(draw::number_text(data_.sources.sum(), 3));
+    QString said = QStringLiteral("adds %1, through these tokens").arg(draw::number_text(data_.sources.sum(), 3));
     // In a long text they may stand far below.
     const QStringList most = strongest_sources();
-    if (!most.isEmpty()) said += QStringLiteral("; most through ") + most.join(QStringLiteral(", "));
+    if (!most.isEmpty()) said += QStringLiteral(", most through   ") + most.join(QStringLiteral("   "));
+    said += QStringLiteral("   (attention × value × output matrix)");
     const double left = AttributionLayout::margin + draw::text_width(name, strong) + 12;
     draw::text(painter, {left, y}, draw::elided(said, note_font(), at_.width - AttributionLayout::margin - left), note_font(),
                theme.muted);

@@ -90,16 +90,16 @@ std::unique_ptr<Figure> promoting_table(const trace::Trace& trace, std::optional
         {.kind = TableColumn::Kind::text,
          .id = "heads",
          .title = QStringLiteral("heads that drive it"),
-         .tip = QStringLiteral("with their parts of the pre-activation, largest amount first")}};
+         .tip = QStringLiteral("with their parts of the pre-activation, largest amount first"),
+         .decimals = 2}};
     for (const analyze::NextTokenNeuron& found :
          analyze::next_token_drivers(trace, id, position, most_promoting, most_drivers)) {
-        QStringList heads;
-        for (const auto& [head, part] : found.heads)
-            heads << name_of(head) + QStringLiteral(" ") + draw::number_text(part, 2);
+        TableCell heads;
+        for (const auto& [head, part] : found.heads) heads.tokens.emplace_back(draw::Label{{}, name_of(head), false}, part);
         TableRow row;
         row.neuron = found.id;
         row.cells = {TableCell::of(name_of(found.id)), TableCell::of(found.score), TableCell::of(found.coefficient),
-                     TableCell::of(heads.join(QStringLiteral("   ")))};
+                     std::move(heads)};
         section.rows.push_back(std::move(row));
     }
     TableData table;
@@ -160,7 +160,8 @@ std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position posit
     parts.description = split->description();
     parts.parts.push_back(std::move(split));
     parts.parts.push_back(downstream_table(*trace, head, position));
-    if (c.has_unembedding) parts.parts.push_back(promoting_table(*trace, options.promotes, position));
+    // Not where narrow embeddings stand behind a head of their own (ALBERT, ELECTRA): W_U does not read the stream.
+    if (c.has_unembedding && c.d_embed == 0) parts.parts.push_back(promoting_table(*trace, options.promotes, position));
     return stacked_figure(std::move(parts));
 }
 

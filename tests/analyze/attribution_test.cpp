@@ -3,7 +3,6 @@
 #include "analyze/traces.h"
 #include "headlight/analyze/attribution.h"
 #include "headlight/analyze/drivers.h"
-#include "headlight/analyze/memories.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
@@ -157,8 +156,8 @@ TEST_P(EverySplit, NextTokenNeuronsWriteTheTokensDirection) {
         EXPECT_NEAR(heads, same, 1e-9 * size_of(split));
         for (std::size_t h = 1; h < driven[i].heads.size(); ++h)
             EXPECT_GE(std::abs(driven[i].heads[h - 1].second), std::abs(driven[i].heads[h].second));
-        EXPECT_NEAR(driven[i].coefficient,
-                    static_cast<double>(neuron_activations(*trace, driven[i].id.layer, driven[i].id.neuron)[0]), 1e-6);
+        const at::Tensor post = trace::tensor(*trace, {Hook::mlp_post, driven[i].id.layer});
+        EXPECT_EQ(driven[i].coefficient, post[0][driven[i].id.neuron.value].to(at::kDouble).item<double>());
     }
     EXPECT_LE(next_token_drivers(*trace, 5, Position(0), 1, 1).front().heads.size(), 1U);
     EXPECT_THROW(next_token_drivers(*trace, 5, Position(trace->tokens()), 1, 1), Error);
