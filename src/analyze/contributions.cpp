@@ -23,7 +23,7 @@ using model::HookPoint;
 
 constexpr double kLeast = 1e-5;
 /// Tokens whose patterns are held at a time.
-constexpr std::int64_t kStretch = 32;
+constexpr std::int64_t kStretch = 128;
 
 at::Tensor plain(const at::Tensor& t) {
     return t.to(at::kCPU, at::kFloat).contiguous();

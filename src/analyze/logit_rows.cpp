@@ -101,10 +101,10 @@ struct TileSums {
     }
 };
 
-/// Logits made and read at a time by one core: 16 of the kernels' blocks of 256 rows are 1 MB.
-constexpr std::int64_t kTileBlocks = 16, kTileRows = 256;
+/// Width of the tile that a core makes and reads at a time, in the kernels' blocks: about 1 MB of logits.
+constexpr std::int64_t kTileBlocks = 16;
 
-/// Logits of up to kTileRows rows and what is known of them.
+/// Logits of some rows and what is known of them.
 class ProductRows {
 public:
     ProductRows(const at::Tensor& w_u, std::int64_t most)
@@ -183,7 +183,7 @@ void for_each_product_row(const at::Tensor& rows, const at::Tensor& w_u,
         return;
     }
     const at::Tensor plain = rows.to(at::kCPU, at::kFloat).contiguous();
-    const std::int64_t at_once = std::min({count, kTileRows, logit_rows_at_a_time(vocab)});
+    const std::int64_t at_once = even_share(count, logit_rows_at_a_time(vocab));
     if (count == 0) return;
     ProductRows made(w_u, at_once);
     for (std::int64_t first = 0; first < count; first += at_once) {

@@ -56,6 +56,12 @@ inline std::int64_t logit_rows_at_a_time(std::int64_t vocab) {
     return rows < 16 ? 16 : rows > 512 ? 512 : rows;
 }
 
+/// Of `count` rows in as few equal parts as hold at most `most` each: a small rest would cost as much as a part.
+inline std::int64_t even_share(std::int64_t count, std::int64_t most) {
+    const std::int64_t parts = (count + most - 1) / most;
+    return parts > 0 ? (count + parts - 1) / parts : 0;
+}
+
 /// Calls fn(i, row) for the logits rows[i] W_U of every row, from several threads. rows: [n, d_model], w_u: [d_model, vocab].
 /// Each core makes a tile of logits and reads it while it is in its cache, so that reading costs next to nothing beside
 /// the product. At most kLogitsAtATime logits stand at once.

@@ -53,7 +53,7 @@ void for_each_value(const model::Model& model, Layer layer, const std::vector<Ne
     const at::Tensor branch = trace::mlp_weights(model, layer).branch.gain;  // of the norm between the value and the stream
     const at::Tensor by = gain ? trace::final_norm(model).gain : at::Tensor();
     const auto count = static_cast<std::int64_t>(neurons.size());
-    constexpr std::int64_t at_once = 1024;  // between two looks at whether to stop
+    const std::int64_t at_once = even_share(count, logit_rows_at_a_time(w_u.size(1)));
     for (std::int64_t first = 0; first < count; first += at_once) {
         cancel.throw_if_cancelled();
         if (progress) progress({"Reading values", "neuron", first, count});
