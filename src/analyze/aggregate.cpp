@@ -3,8 +3,10 @@
 
 #include "analyze/head_reader.h"
 #include "analyze/pooling.h"
+#include "headlight/analyze/value_mix.h"
 #include "headlight/base/error.h"
 
+#include <optional>
 #include <set>
 
 namespace headlight::analyze {
@@ -15,12 +17,14 @@ Matrix aggregate_pattern(const trace::Trace& trace, const std::vector<HeadId>& h
     if (once.empty())
         throw Error(ErrorFacts{.problem = "There is no head to put together", .expected = "at least one head"});
     for (const HeadId id : once) check_head(trace, id);
-    Matrix result;
+    Matrix result, map;
+    std::optional<Layer> layer;
     std::int64_t done = 0;
     for (const HeadId id : once) {
         cancel.throw_if_cancelled();
         if (progress) progress({"Putting heads together", "head", done, static_cast<std::int64_t>(once.size())});
-        const Matrix map = pattern(trace, id, options);
+        if (layer != id.layer || !of_whole_layer(options.weighting)) map = pattern(trace, id, options);
+        layer = id.layer;
         if (done++ == 0)
             result = map;
         else if (how == Aggregate::mean)

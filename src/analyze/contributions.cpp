@@ -10,8 +10,10 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 namespace headlight::analyze {
 namespace {
@@ -21,54 +23,122 @@ using model::HookPoint;
 
 constexpr double kLeast = 1e-5;
 /// Tokens whose patterns are held at a time.
-constexpr std::int64_t kStretch = 32;
+constexpr std::int64_t kStretch = 128;
 
 at::Tensor plain(const at::Tensor& t) {
     return t.to(at::kCPU, at::kFloat).contiguous();
 }
 
-at::Tensor row(const trace::Trace& trace, Hook hook, Layer layer, Position p) {
-    return plain(trace::tensor_rows(trace, HookPoint{hook, layer}, p.value, 1).select(0, 0));
+/// Tokens [first, first + count).
+struct Tokens {
+    std::int64_t first = 0, count = 1;
+};
+
+at::Tensor rows_of(const trace::Trace& trace, Hook hook, Layer layer, Tokens at) {
+    return plain(trace::tensor_rows(trace, HookPoint{hook, layer}, at.first, at.count));
 }
 
-double weight_of(const at::Tensor& whole, double whole_norm, float scale, const float* part) {
-    const double distance = model::kernels::distance(whole.data_ptr<float>(), scale, part, whole.size(0));
-    return std::max(whole_norm - distance, kLeast);
+/// Of vectors [d_model].
+double weight_of(const float* whole, double whole_norm, float scale, const float* part, std::int64_t d_model) {
+    return std::max(whole_norm - model::kernels::distance(whole, scale, part, d_model), kLeast);
 }
 
-double norm_of(const at::Tensor& x) {
-    return model::kernels::distance(x.data_ptr<float>(), 0.0F, x.data_ptr<float>(), x.size(0));
+double norm_of(const float* x, std::int64_t d_model) {
+    return model::kernels::distance(x, 0.0F, x, d_model);
 }
 
-/// What the attention's output is added to at a token, and the sum.
+/// What is added to at some tokens, and the sum: [token, d_model].
 struct Sum {
     at::Tensor stream, whole;
 };
 
-at::Tensor behind_norm(const trace::Trace& trace, Hook normalized, Layer layer, Position p, const trace::NormTensors& norm) {
-    at::Tensor x = row(trace, normalized, layer, p);
+at::Tensor behind_norm(const trace::Trace& trace, Hook normalized, Layer layer, Tokens at, const trace::NormTensors& norm) {
+    at::Tensor x = rows_of(trace, normalized, layer, at);
     if (norm.gain.defined()) x = x * plain(norm.gain);
     if (norm.bias.defined()) x = x + plain(norm.bias);
-    return x;
+    return x.contiguous();
 }
 
-Sum around_attention(const trace::Trace& trace, Layer layer, Position p) {
+Sum around_attention(const trace::Trace& trace, Layer layer, Tokens at) {
     const model::ModelConfig& c = trace.config();
     const at::Tensor stream =
         c.residual_after_norm
-            ? behind_norm(trace, Hook::ln1_normalized, layer, p, trace::attention_output(*trace.model(), layer).norm)
-            : row(trace, Hook::resid_pre, layer, p);
-    return {stream, c.post_norm ? stream + row(trace, Hook::attn_out, layer, p) : row(trace, Hook::resid_mid, layer, p)};
+            ? behind_norm(trace, Hook::ln1_normalized, layer, at, trace::attention_output(*trace.model(), layer).norm)
+            : rows_of(trace, Hook::resid_pre, layer, at);
+    return {stream,
+            c.post_norm ? stream + rows_of(trace, Hook::attn_out, layer, at) : rows_of(trace, Hook::resid_mid, layer, at)};
 }
 
-Sum around_mlp(const trace::Trace& trace, Layer layer, Position p) {
+Sum around_mlp(const trace::Trace& trace, Layer layer, Tokens at) {
     const model::ModelConfig& c = trace.config();
     const at::Tensor stream =
         c.residual_after_norm
-            ? behind_norm(trace, Hook::ln2_normalized, layer, p, trace::mlp_weights(*trace.model(), layer).norm)
-            : row(trace, Hook::resid_mid, layer, p);
-    return {stream, c.post_norm ? stream + row(trace, Hook::mlp_out, layer, p) : row(trace, Hook::resid_post, layer, p)};
+            ? behind_norm(trace, Hook::ln2_normalized, layer, at, trace::mlp_weights(*trace.model(), layer).norm)
+            : rows_of(trace, Hook::resid_mid, layer, at);
+    return {stream,
+            c.post_norm ? stream + rows_of(trace, Hook::mlp_out, layer, at) : rows_of(trace, Hook::resid_post, layer, at)};
 }
+
+/// Shares of some tokens behind the MLP, one after the other.
+std::vector<MlpShares> shares_behind_mlp(const trace::Trace& trace, Layer layer, Tokens at) {
+    const Sum sum = around_mlp(trace, layer, at);
+    const at::Tensor out = rows_of(trace, Hook::mlp_out, layer, at);
+    const std::int64_t d = trace.config().d_model;
+    std::vector<MlpShares> all(static_cast<std::size_t>(at.count));
+    at::parallel_for(0, at.count, 16, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const float* whole = sum.whole.data_ptr<float>() + i * d;
+            const double norm = norm_of(whole, d);
+            const double mlp = weight_of(whole, norm, 1.0F, out.data_ptr<float>() + i * d, d),
+                         residual = weight_of(whole, norm, 1.0F, sum.stream.data_ptr<float>() + i * d, d);
+            all[static_cast<std::size_t>(i)] = {mlp / (mlp + residual), residual / (mlp + residual)};
+        }
+    });
+    return all;
+}
+
+/// A whole w read for many parts a p: |w| - |w - a p| = a <sign w, p> - 2 sum_k max(0, a sign(w_k) p_k - |w_k|). The first
+/// term of all parts is one matrix product. The second only has the few k where the part is larger than the whole.
+class Whole {
+public:
+    Whole(const float* w, std::int64_t d_model, float* signs) : w_(w), d_model_(d_model), norm_(norm_of(w, d_model)) {
+        order_.resize(static_cast<std::size_t>(d_model));
+        for (std::int64_t k = 0; k < d_model; ++k) {
+            signs[k] = w[k] < 0 ? -1.0F : 1.0F;
+            order_[static_cast<std::size_t>(k)] = {std::abs(w[k]), signs[k], static_cast<std::int32_t>(k)};
+        }
+        std::sort(order_.begin(), order_.end(), [](const Entry& a, const Entry& b) {
+            return a.size != b.size ? a.size < b.size : a.index < b.index;
+        });
+    }
+
+    /// Of the part `scale` times `part`, of which no component is longer than `longest`, and <sign w, part>.
+    double weight(float scale, const float* part, float longest, float product) const {
+        const float reach = scale * longest;
+        double beyond = 0;
+        for (std::size_t m = 0; m < order_.size() && order_[m].size < reach; ++m) {
+            if (m == kMany) return weight_of(w_, norm_, scale, part, d_model_);
+            const Entry& entry = order_[m];
+            const float more = scale * entry.sign * part[entry.index] - entry.size;
+            beyond += more > 0 ? static_cast<double>(more) : 0.0;
+        }
+        return std::max(static_cast<double>(scale) * static_cast<double>(product) - 2 * beyond, kLeast);
+    }
+
+    /// Of the part itself.
+    double weight(const float* part) const { return weight_of(w_, norm_, 1.0F, part, d_model_); }
+
+private:
+    struct Entry {
+        float size, sign;
+        std::int32_t index;
+    };
+    static constexpr std::size_t kMany = 128;  ///< then reading all of the part in order is as quick
+    const float* w_;
+    std::int64_t d_model_;
+    double norm_;
+    std::vector<Entry> order_;  ///< shortest first
+};
 
 /// One layer's values written out, v_j W_O^h, made once for all tokens that ask: [token, head, d_model].
 class Layered {
@@ -89,7 +159,9 @@ public:
             written_ = (written_ * plain(attention.branch.gain)).contiguous();
             inverse_ = plain(1.0 / trace::tensor(trace, {Hook::ln1_post_scale, layer}).to(at::kFloat).reshape({-1}));
         }
-        lengths_ = written_.abs().sum(-1).contiguous();
+        const at::Tensor sizes = written_.abs();
+        lengths_ = sizes.sum(-1).contiguous();
+        longest_ = sizes.amax(-1).contiguous();
     }
 
     /// Rows of every head's pattern for a stretch of tokens: [head, count, key].
@@ -101,80 +173,55 @@ public:
     }
 
     AttentionShares shares(Position p) const {
-        const std::int64_t only = p.value;
-        AttentionShares out;
-        shares(&only, 1, patterns(only, 1), only, &out);
-        return out;
+        return std::move(shares({p.value}, patterns(p.value, 1), p.value).front());
     }
 
-    /// Of up to four tokens at once, so that every written vector is read once for all of them; with the patterns of a
-    /// stretch of tokens that begins at `first`.
-    void shares(const std::int64_t* tokens, std::int64_t count, const at::Tensor& stretch, std::int64_t first,
-                AttentionShares* out) const {
+    /// Of up to kStretch tokens at once, in order; with the patterns of a stretch of tokens that begins at `first`.
+    std::vector<AttentionShares> shares(const std::vector<std::int64_t>& tokens, const at::Tensor& stretch,
+                                        std::int64_t first) const {
         const model::ModelConfig& c = trace_.config();
-        const std::int64_t d = c.d_model, heads = c.n_heads;
+        const std::int64_t d = c.d_model, heads = c.n_heads, count = std::ssize(tokens);
         const ReadableKeys readable(trace_, layer_);
-        std::array<at::Tensor, 4> wholes;
-        std::array<double, 4> norms{};
-        std::array<std::int64_t, 4> keys{};
-        std::int64_t most_keys = 0;
+        const Sum sum = around_attention(trace_, layer_, {tokens.front(), tokens.back() - tokens.front() + 1});
+        const at::Tensor signs = at::empty({count, d}, at::kFloat);
+        std::vector<AttentionShares> out(tokens.size());
+        std::vector<Whole> wholes;
+        std::vector<std::int64_t> keys;
         for (std::int64_t i = 0; i < count; ++i) {
-            const auto at = static_cast<std::size_t>(i);
-            const Sum sum = around_attention(trace_, layer_, Position(tokens[i]));
-            wholes[at] = sum.whole.contiguous();
-            norms[at] = norm_of(wholes[at]);
-            keys[at] = readable(tokens[i]);
-            most_keys = std::max(most_keys, keys[at]);
-            out[i].from_heads = Eigen::MatrixXd::Zero(heads, trace_.tokens());
-            out[i].residual = weight_of(wholes[at], norms[at], 1.0F, sum.stream.contiguous().data_ptr<float>());
+            const std::int64_t at = tokens[static_cast<std::size_t>(i)], row = (at - tokens.front()) * d;
+            wholes.emplace_back(sum.whole.data_ptr<float>() + row, d, signs.data_ptr<float>() + i * d);
+            keys.push_back(readable(at));
+            AttentionShares& its = out[static_cast<std::size_t>(i)];
+            its.from_heads = Eigen::MatrixXd::Zero(heads, trace_.tokens());
+            its.residual = wholes.back().weight(sum.stream.data_ptr<float>() + row);
         }
-        const float* written = written_.data_ptr<float>();
-        const float* lengths = lengths_.data_ptr<float>();
-        for (std::int64_t h = 0; h < heads; ++h) {
-            std::array<const float*, 4> rows{};
-            for (std::int64_t i = 0; i < count; ++i)
-                rows[static_cast<std::size_t>(i)] =
-                    stretch.data_ptr<float>() + (h * stretch.size(1) + tokens[i] - first) * stretch.size(2);
-            const auto weight = [&](std::size_t i, std::int64_t j) {
-                return rows[i][j] * inverse_.data_ptr<float>()[tokens[i]];
-            };
-            for (std::int64_t j = 0; j < most_keys; ++j) {
-                // |w| - |w - p| is at most |p|: most keys have next to no weight and need no look at the vectors.
-                const double length = static_cast<double>(lengths[j * heads + h]);
-                std::array<std::size_t, 4> asked{};
-                int n = 0;
-                for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-                    if (j >= keys[i]) continue;
-                    if (static_cast<double>(weight(i, j)) * length <= kLeast)
-                        out[i].from_heads(h, j) = kLeast;
-                    else
-                        asked[static_cast<std::size_t>(n++)] = i;
-                }
-                const float* part = written + (j * heads + h) * d;
-                if (n == 4) {
-                    const float* x[4];
-                    float scale[4];
-                    double distance[4];
-                    for (std::size_t i = 0; i < 4; ++i) {
-                        x[i] = wholes[i].data_ptr<float>();
-                        scale[i] = weight(i, j);
+        const std::int64_t most_keys = *std::max_element(keys.begin(), keys.end());
+        const at::Tensor products =  // [token, key * head]
+            at::mm(signs, written_.view({-1, d}).narrow(0, 0, most_keys * heads).t()).contiguous();
+        at::parallel_for(0, most_keys, 8, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t j = begin; j < end; ++j)
+                for (std::int64_t h = 0; h < heads; ++h)
+                    for (std::int64_t i = 0; i < count; ++i) {  // while the written vector is in the cache
+                        const auto each = static_cast<std::size_t>(i);
+                        if (j >= keys[each]) continue;
+                        const std::int64_t token = tokens[each];
+                        const float weight = stretch.data_ptr<float>()[(h * stretch.size(1) + token - first) * stretch.size(2) + j] *
+                                             inverse_.data_ptr<float>()[token];
+                        const std::int64_t at = j * heads + h;
+                        // |w| - |w - p| is at most |p|
+                        const bool little = static_cast<double>(weight) * static_cast<double>(lengths_.data_ptr<float>()[at]) <= kLeast;
+                        out[each].from_heads(h, j) =
+                            little ? kLeast
+                                   : wholes[each].weight(weight, written_.data_ptr<float>() + at * d, longest_.data_ptr<float>()[at],
+                                                         products.data_ptr<float>()[i * most_keys * heads + at]);
                     }
-                    model::kernels::distances(x, scale, part, d, distance);
-                    for (std::size_t i = 0; i < 4; ++i)
-                        out[i].from_heads(h, j) = std::max(norms[i] - distance[i], kLeast);
-                    continue;
-                }
-                for (int k = 0; k < n; ++k) {
-                    const std::size_t i = asked[static_cast<std::size_t>(k)];
-                    out[i].from_heads(h, j) = weight_of(wholes[i], norms[i], weight(i, j), part);
-                }
-            }
+        });
+        for (AttentionShares& each : out) {
+            const double total = each.residual + each.from_heads.sum();
+            each.residual /= total;
+            each.from_heads /= total;
         }
-        for (std::int64_t i = 0; i < count; ++i) {
-            const double total = out[i].residual + out[i].from_heads.sum();
-            out[i].residual /= total;
-            out[i].from_heads /= total;
-        }
+        return out;
     }
 
 private:
@@ -182,7 +229,7 @@ private:
     Layer layer_;
     at::Tensor written_;  ///< [token, head, d_model]
     at::Tensor inverse_;  ///< [token] one over the scale of the norm behind the attention; 1 without
-    at::Tensor lengths_;  ///< [token, head], sums of absolute values
+    at::Tensor lengths_, longest_;  ///< [token, head], sum and largest of absolute values
 };
 
 void check_layer(const trace::Trace& trace, Layer layer) {
@@ -211,9 +258,7 @@ private:
     using Kind = ContributionEdge::Kind;
 
     std::vector<bool> layer(Layer l, const std::vector<bool>& wanted, const CancelToken& cancel) {
-        std::vector<std::int64_t> behind_attention;
-        for (std::int64_t p = 0; p < graph_.tokens; ++p)
-            if (wanted[static_cast<std::size_t>(p)] && mlp(l, p)) behind_attention.push_back(p);
+        const std::vector<std::int64_t> behind_attention = behind_mlp(l, wanted);
         std::vector<bool> below(wanted.size());
         if (behind_attention.empty()) return below;
         const Layered values(trace_, l);
@@ -221,58 +266,74 @@ private:
             cancel.throw_if_cancelled();
             const std::int64_t first = *from;
             const auto to = std::lower_bound(from, behind_attention.end(), first + kStretch);
-            const at::Tensor patterns = values.patterns(first, *(to - 1) - first + 1);
-            std::vector<AttentionShares> shares(static_cast<std::size_t>(to - from));
-            const std::int64_t count = to - from;
-            at::parallel_for(0, (count + 3) / 4, 1, [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t i = begin * 4; i < std::min(end * 4, count); i += 4)
-                    values.shares(&*(from + i), std::min<std::int64_t>(4, count - i), patterns, first,
-                                  shares.data() + i);
+            const std::vector<std::int64_t> tokens(from, to);
+            const std::vector<AttentionShares> shares =
+                values.shares(tokens, values.patterns(first, tokens.back() - first + 1), first);
+            std::vector<std::vector<ContributionEdge>> edges(tokens.size());
+            at::parallel_for(0, std::ssize(tokens), 1, [&](std::int64_t begin, std::int64_t end) {
+                for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+                    edges[i] = attention(l, tokens[i], shares[i]);
             });
-            for (const AttentionShares& share : shares) attention(l, *from++, share, below);
+            for (std::vector<ContributionEdge>& each : edges)
+                for (ContributionEdge& edge : each) {
+                    below[static_cast<std::size_t>(edge.from)] = true;
+                    graph_.edges.push_back(std::move(edge));
+                }
+            from = to;
         }
         return below;
     }
 
     bool kept(double weight) const { return weight > o_.threshold; }
 
-    /// True when the token's state behind attention is used.
-    bool mlp(Layer l, std::int64_t p) {
-        MlpShares s = mlp_shares(trace_, l, Position(p));
-        const bool through = kept(s.mlp), past = kept(s.residual);
-        const double rest = (through ? s.mlp : 0) + (past ? s.residual : 0);
-        const double by = o_.renormalise && rest > 0 ? 1 / rest : 1;
-        if (through) graph_.edges.push_back({Kind::mlp, l.value, p, p, s.mlp * by, {}});
-        if (past) graph_.edges.push_back({Kind::mlp_residual, l.value, p, p, s.residual * by, {}});
-        return through || past;
+    /// Tokens whose state behind attention is used.
+    std::vector<std::int64_t> behind_mlp(Layer l, const std::vector<bool>& wanted) {
+        const auto first = std::find(wanted.begin(), wanted.end(), true) - wanted.begin();
+        std::vector<std::int64_t> used;
+        if (first == std::ssize(wanted)) return used;
+        const auto last = wanted.rend() - std::find(wanted.rbegin(), wanted.rend(), true);
+        const std::vector<MlpShares> shares = shares_behind_mlp(trace_, l, {first, last - first});
+        for (std::int64_t p = first; p < last; ++p) {
+            if (!wanted[static_cast<std::size_t>(p)]) continue;
+            const MlpShares& s = shares[static_cast<std::size_t>(p - first)];
+            const bool through = kept(s.mlp), past = kept(s.residual);
+            const double rest = (through ? s.mlp : 0) + (past ? s.residual : 0);
+            const double by = o_.renormalise && rest > 0 ? 1 / rest : 1;
+            if (through) graph_.edges.push_back({Kind::mlp, l.value, p, p, s.mlp * by, {}});
+            if (past) graph_.edges.push_back({Kind::mlp_residual, l.value, p, p, s.residual * by, {}});
+            if (through || past) used.push_back(p);
+        }
+        return used;
     }
 
-    void attention(Layer l, std::int64_t p, const AttentionShares& s, std::vector<bool>& below) {
+    /// Edges to a token's state behind attention.
+    std::vector<ContributionEdge> attention(Layer l, std::int64_t p, const AttentionShares& s) const {
         std::vector<ContributionEdge> edges;
-        double rest = kept(s.residual) ? s.residual : 0;
+        double rest = 0;
+        if (kept(s.residual)) {
+            rest = s.residual;
+            edges.push_back({Kind::residual, l.value, p, p, s.residual, {}});
+        }
+        std::vector<std::pair<std::int64_t, double>> heads;
         for (Eigen::Index j = 0; j < s.from_heads.cols(); ++j) {
-            ContributionEdge edge{Kind::attention, l.value, j, p, 0, {}};
+            heads.clear();
             for (Eigen::Index h = 0; h < s.from_heads.rows(); ++h)
-                if (kept(s.from_heads(h, j))) edge.heads.emplace_back(h, s.from_heads(h, j));
-            if (edge.heads.empty()) continue;
-            std::sort(edge.heads.begin(), edge.heads.end(), [](const auto& a, const auto& b) {
+                if (kept(s.from_heads(h, j))) heads.emplace_back(h, s.from_heads(h, j));
+            if (heads.empty()) continue;
+            std::sort(heads.begin(), heads.end(), [](const auto& a, const auto& b) {
                 return a.second != b.second ? a.second > b.second : a.first < b.first;
             });
-            for (const auto& head : edge.heads) edge.weight += head.second;
+            edges.push_back({Kind::attention, l.value, j, p, 0, heads});
+            ContributionEdge& edge = edges.back();
+            for (const auto& head : heads) edge.weight += head.second;
             rest += edge.weight;
-            edges.push_back(std::move(edge));
         }
         const double by = o_.renormalise && rest > 0 ? 1 / rest : 1;
-        if (kept(s.residual)) {
-            graph_.edges.push_back({Kind::residual, l.value, p, p, s.residual * by, {}});
-            below[static_cast<std::size_t>(p)] = true;
-        }
         for (ContributionEdge& edge : edges) {
             edge.weight *= by;
             for (auto& head : edge.heads) head.second *= by;
-            below[static_cast<std::size_t>(edge.from)] = true;
-            graph_.edges.push_back(std::move(edge));
         }
+        return edges;
     }
 
     const trace::Trace& trace_;
@@ -303,12 +364,7 @@ MlpShares mlp_shares(const trace::Trace& trace, Layer layer, Position p) {
     check_layer(trace, layer);
     check_position(trace, p, "position");
     const at::NoGradGuard no_grad;
-    const Sum sum = around_mlp(trace, layer, p);
-    const at::Tensor whole = sum.whole.contiguous(), stream = sum.stream.contiguous(), out = row(trace, Hook::mlp_out, layer, p);
-    const double norm = norm_of(whole);
-    MlpShares shares{weight_of(whole, norm, 1.0F, out.data_ptr<float>()), weight_of(whole, norm, 1.0F, stream.data_ptr<float>())};
-    const double total = shares.mlp + shares.residual;
-    return {shares.mlp / total, shares.residual / total};
+    return shares_behind_mlp(trace, layer, {p.value, 1}).front();
 }
 
 ContributionGraph contribution_graph(const trace::Trace& trace, Position p, const ContributionOptions& options,
@@ -332,17 +388,11 @@ Eigen::MatrixXd head_contribution_map(const trace::Trace& trace, HeadId id, cons
     for (std::int64_t first = 0; first < trace.tokens(); first += kStretch) {
         cancel.throw_if_cancelled();
         const std::int64_t last = std::min(first + kStretch, trace.tokens());
-        const at::Tensor patterns = values.patterns(first, last - first);
-        at::parallel_for(0, (last - first + 3) / 4, 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t p = first + begin * 4; p < std::min(first + end * 4, last); p += 4) {
-                std::array<std::int64_t, 4> tokens{p, p + 1, p + 2, p + 3};
-                std::array<AttentionShares, 4> found;
-                const std::int64_t count = std::min<std::int64_t>(4, last - p);
-                values.shares(tokens.data(), count, patterns, first, found.data());
-                for (std::int64_t i = 0; i < count; ++i)
-                    map.row(p + i) = found[static_cast<std::size_t>(i)].from_heads.row(id.head.value);
-            }
-        });
+        std::vector<std::int64_t> tokens(static_cast<std::size_t>(last - first));
+        std::iota(tokens.begin(), tokens.end(), first);
+        const std::vector<AttentionShares> found = values.shares(tokens, values.patterns(first, last - first), first);
+        for (std::size_t i = 0; i < found.size(); ++i)
+            map.row(first + static_cast<std::int64_t>(i)) = found[i].from_heads.row(id.head.value);
     }
     return map;
 }

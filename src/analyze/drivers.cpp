@@ -134,4 +134,24 @@ std::vector<NeuronScore> next_token_neurons(const model::Model& model, std::int6
     return scores;
 }
 
+std::vector<NextTokenNeuron> next_token_drivers(const trace::Trace& trace, std::int64_t token, Position p, std::int64_t top,
+                                                std::int64_t heads) {
+    check_position(trace, p, "position");
+    const at::NoGradGuard no_grad;
+    std::vector<NextTokenNeuron> all;
+    for (const NeuronScore& found : next_token_neurons(*trace.model(), token, top)) {
+        const at::Tensor post = wide(trace::tensor_rows(trace, {Hook::mlp_post, found.id.layer}, p.value, 1));
+        const Split split = neuron_drivers(trace, found.id, p);
+        NextTokenNeuron neuron{found.id, found.value, post[0][found.id.neuron.value].item<double>(), split.total, {}};
+        for (const Contribution& part : split.parts)
+            if (part.component == Component::head) neuron.heads.push_back({{Layer(part.layer), Head(part.index)}, part.value});
+        std::sort(neuron.heads.begin(), neuron.heads.end(), [](const auto& a, const auto& b) {
+            return std::abs(a.second) != std::abs(b.second) ? std::abs(a.second) > std::abs(b.second) : a.first < b.first;
+        });
+        if (std::ssize(neuron.heads) > heads) neuron.heads.resize(static_cast<std::size_t>(std::max<std::int64_t>(0, heads)));
+        all.push_back(std::move(neuron));
+    }
+    return all;
+}
+
 }  // namespace headlight::analyze

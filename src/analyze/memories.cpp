@@ -8,7 +8,6 @@
 #include "headlight/trace/weights.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
@@ -46,7 +45,7 @@ at::Tensor indices(const std::vector<Neuron>& neurons, std::size_t first, std::s
     return index;
 }
 
-/// Calls fn(neuron, logits of its value) for all of them, from several threads.
+/// Calls fn(index in `neurons`, logits of its value) for all of them, from several threads.
 template <class Fn>
 void for_each_value(const model::Model& model, Layer layer, const std::vector<Neuron>& neurons, bool gain,
                     const CancelToken& cancel, const Progress& progress, Fn fn) {
@@ -54,8 +53,8 @@ void for_each_value(const model::Model& model, Layer layer, const std::vector<Ne
     const at::Tensor values = trace::mlp_weights(model, layer).w_out, w_u = trace::unembed(model);
     const at::Tensor branch = trace::mlp_weights(model, layer).branch.gain;  // of the norm between the value and the stream
     const at::Tensor by = gain ? trace::final_norm(model).gain : at::Tensor();
-    const std::int64_t vocab = w_u.size(1);
-    const auto count = static_cast<std::int64_t>(neurons.size()), at_once = logit_rows_at_a_time(vocab);
+    const auto count = static_cast<std::int64_t>(neurons.size());
+    const std::int64_t at_once = even_share(count, logit_rows_at_a_time(w_u.size(1)));
     for (std::int64_t first = 0; first < count; first += at_once) {
         cancel.throw_if_cancelled();
         if (progress) progress({"Reading values", "neuron", first, count});
@@ -64,11 +63,8 @@ void for_each_value(const model::Model& model, Layer layer, const std::vector<Ne
         at::Tensor rows = values.index_select(0, index.to(values.device()));
         if (branch.defined()) rows = rows * branch;
         if (by.defined()) rows = rows * by;
-        const at::Tensor logits = at::mm(rows, w_u).to(at::kCPU, at::kFloat).contiguous();
-        const float* data = logits.data_ptr<float>();
-        at::parallel_for(0, last - first, 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t r = begin; r < end; ++r) fn(static_cast<std::size_t>(first + r), data + r * vocab, vocab);
-        });
+        for_each_product_row(rows, w_u,
+                             [&](std::int64_t r, const LogitRow& row) { fn(static_cast<std::size_t>(first + r), row); });
     }
     if (progress) progress({"Reading values", "neuron", count, count});
 }
@@ -120,8 +116,7 @@ std::vector<Promoted> promoted_tokens(const model::Model& model, Layer layer, co
     for (const Neuron neuron : neurons) check_neuron(c, neuron);
     const std::vector<Neuron> wanted = neurons.empty() ? all_neurons(c) : neurons;
     std::vector<Promoted> out(wanted.size());
-    for_each_value(model, layer, wanted, o.gain, cancel, progress, [&](std::size_t i, const float* x, std::int64_t vocab) {
-        const LogitRow row(x, vocab);
+    for_each_value(model, layer, wanted, o.gain, cancel, progress, [&](std::size_t i, const LogitRow& row) {
         const double log_sum = row.numbers().log_sum;
         out[i] = {.neuron = wanted[i],
                   .top = row.largest(o.top, log_sum),
@@ -137,7 +132,7 @@ std::vector<std::int64_t> top_tokens_of_values(const model::Model& model, Layer 
     check_layer(model.config(), layer);
     std::vector<std::int64_t> out(static_cast<std::size_t>(model.config().d_mlp));
     for_each_value(model, layer, all_neurons(model.config()), gain, cancel, {},
-                   [&](std::size_t i, const float* x, std::int64_t vocab) { out[i] = LogitRow(x, vocab).largest(1, 0)[0].id; });
+                   [&](std::size_t i, const LogitRow& row) { out[i] = row.largest(1, 0)[0].id; });
     return out;
 }
 

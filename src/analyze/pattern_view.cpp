@@ -3,6 +3,7 @@
 
 #include "analyze/head_reader.h"
 #include "analyze/map_layout.h"
+#include "analyze/mix_rows.h"
 #include "analyze/pooling.h"
 #include "headlight/analyze/value_mix.h"
 #include "headlight/base/error.h"
@@ -84,11 +85,18 @@ void for_each_weight_row(const trace::Trace& trace, HeadId id, Weighting weighti
                          const RowFn& fn) {
     const auto scope = scope_of(weighting);
     if (!scope) return for_each_pattern_row(trace, id, first, count, fn);
+    if (count < 1) return;
     const std::int64_t block = row_block(trace);
+    const MixRows mix(trace, id.layer, *scope, ReadableKeys(trace, id.layer)(first + count - 1));
     for (std::int64_t row = first; row < first + count; row += block) {
-        const Matrix rows = value_mix_rows(trace, id.layer, *scope, Position(row), std::min(block, first + count - row));
+        const Matrix rows = mix.rows(row, std::min(block, first + count - row));
         for (Eigen::Index i = 0; i < rows.rows(); ++i) fn(row + i, rows.data() + i * rows.cols());
     }
+}
+
+/// The head before it in a list has the same map.
+bool repeats(const std::vector<HeadId>& heads, std::size_t h, Weighting weighting) {
+    return h > 0 && of_whole_layer(weighting) && heads[h].layer == heads[h - 1].layer;
 }
 
 void check_index(std::int64_t index, std::size_t count, const char* what) {
@@ -224,6 +232,10 @@ Matrix pattern_row(const trace::Trace& trace, const std::vector<HeadId>& heads, 
     const float share = 1.0F / static_cast<float>(span.count);
     for (std::size_t h = 0; h < heads.size(); ++h) {
         check_head(trace, heads[h]);
+        if (repeats(heads, h, options.weighting)) {
+            rows.row(static_cast<Eigen::Index>(h)) = rows.row(static_cast<Eigen::Index>(h) - 1);
+            continue;
+        }
         const HeadRows head(trace, heads[h], options.weighting);
         float* out = rows.data() + static_cast<std::int64_t>(h) * rows.cols();
         for_each_weight_row(trace, heads[h], options.weighting, span.first, span.count, [&](std::int64_t position, const float* weights) {
@@ -246,6 +258,10 @@ Matrix pattern_column(const trace::Trace& trace, const std::vector<HeadId>& head
         if (is_plain(options)) {
             const at::Tensor plain = trace::pattern_column(trace, heads[h].layer, heads[h].head, Position(key.first));
             columns.row(at) = to_vector(plain).transpose();
+            continue;
+        }
+        if (repeats(heads, h, options.weighting)) {
+            columns.row(at) = columns.row(at - 1);
             continue;
         }
         // Renormalising needs whole rows; those before the key cannot look at it.

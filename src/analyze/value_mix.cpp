@@ -2,6 +2,7 @@
 #include "headlight/analyze/value_mix.h"
 
 #include "analyze/head_reader.h"
+#include "analyze/mix_rows.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/weights.h"
 
@@ -142,40 +143,69 @@ Matrix value_mix(const trace::Trace& trace, Layer layer, MixScope scope, const C
     return value_mix_rows(trace, layer, scope, Position(0), trace.tokens(), cancel);
 }
 
+struct MixRows::State {
+    const trace::Trace& trace;
+    Layer layer;
+    ReadableKeys readable;
+    Products products;
+    at::Tensor inverse, branch;
+};
+
+MixRows::MixRows(const trace::Trace& trace, Layer layer, MixScope scope, std::int64_t sources, const CancelToken& cancel) {
+    check(trace, layer, scope);
+    const at::NoGradGuard no_grad;
+    state_ = std::make_unique<const State>(State{trace, layer, ReadableKeys(trace, layer),
+                                                 Products(trace, layer, scope, sources, cancel),
+                                                 inverse_scale(trace, layer, scope), branch_inverse(trace, layer, scope)});
+}
+
+MixRows::~MixRows() = default;
+
+Matrix MixRows::rows(std::int64_t from, std::int64_t wanted, const CancelToken& cancel) const {
+    const auto& [trace, layer, readable, products, inverse, branch] = *state_;
+    const at::NoGradGuard no_grad;
+    const std::int64_t tokens = trace.tokens(), heads = trace.config().n_heads, end = from + wanted;
+    Matrix map = Matrix::Zero(wanted, tokens);
+    constexpr std::int64_t block = 64;
+    for (std::int64_t first = from; first < end; first += block) {
+        cancel.throw_if_cancelled();
+        const std::int64_t count = std::min(block, end - first);
+        std::vector<at::Tensor> rows;
+        for (std::int64_t h = 0; h < heads; ++h) rows.push_back(plain(trace::pattern_rows(trace, layer, Head(h), first, count)));
+        const at::Tensor a = at::stack(rows, 2).contiguous();  // [row, source, head]
+        const float *weights_of_all = a.data_ptr<float>(), *of_branch = branch.data_ptr<float>(),
+                    *of_norm = inverse.data_ptr<float>();
+        const auto fill = [&, &its_products = products, &its_readable = readable](std::int64_t begin, std::int64_t last) {
+            std::vector<double> w(static_cast<std::size_t>(heads));
+            for (std::int64_t r = begin; r < last; ++r) {
+                const std::int64_t i = first + r, keys = its_readable(i);
+                for (std::int64_t j = 0; j < keys; ++j) {
+                    const float* weights = weights_of_all + (r * tokens + j) * heads;
+                    for (std::int64_t h = 0; h < heads; ++h)
+                        w[static_cast<std::size_t>(h)] = static_cast<double>(weights[h] * of_branch[i]);
+                    const double length = std::sqrt(std::max(0.0, its_products.squared(w.data(), j, i == j)));
+                    map(i - from, j) = static_cast<float>(length * static_cast<double>(of_norm[i]));
+                }
+            }
+        };
+        at::parallel_for(0, count, 4, fill);
+    }
+    return map;
+}
+
+bool of_whole_layer(Weighting weighting) noexcept {
+    return weighting == Weighting::layer_mix || weighting == Weighting::layer_mix_residual ||
+           weighting == Weighting::layer_mix_norm;
+}
+
 Matrix value_mix_rows(const trace::Trace& trace, Layer layer, MixScope scope, Position from, std::int64_t wanted,
                       const CancelToken& cancel) {
     check(trace, layer, scope);
     if (wanted < 1) return Matrix(0, trace.tokens());
     check_position(trace, from, "row");
     check_position(trace, Position(from.value + wanted - 1), "row");
-    const at::NoGradGuard no_grad;
-    const std::int64_t tokens = trace.tokens(), heads = trace.config().n_heads, end = from.value + wanted;
-    const ReadableKeys readable(trace, layer);
-    const Products products(trace, layer, scope, readable(end - 1), cancel);
-    const at::Tensor inverse = inverse_scale(trace, layer, scope), branch = branch_inverse(trace, layer, scope);
-    Matrix map = Matrix::Zero(wanted, tokens);
-    constexpr std::int64_t block = 64;
-    for (std::int64_t first = from.value; first < end; first += block) {
-        cancel.throw_if_cancelled();
-        const std::int64_t count = std::min(block, end - first);
-        std::vector<at::Tensor> rows;
-        for (std::int64_t h = 0; h < heads; ++h) rows.push_back(plain(trace::pattern_rows(trace, layer, Head(h), first, count)));
-        const at::Tensor a = at::stack(rows, 2).contiguous();  // [row, source, head]
-        at::parallel_for(0, count, 4, [&](std::int64_t begin, std::int64_t last) {
-            std::vector<double> w(static_cast<std::size_t>(heads));
-            for (std::int64_t r = begin; r < last; ++r) {
-                const std::int64_t i = first + r, keys = readable(i);
-                for (std::int64_t j = 0; j < keys; ++j) {
-                    const float* weights = a.data_ptr<float>() + (r * tokens + j) * heads;
-                    for (std::int64_t h = 0; h < heads; ++h)
-                        w[static_cast<std::size_t>(h)] = static_cast<double>(weights[h] * branch.data_ptr<float>()[i]);
-                    const double length = std::sqrt(std::max(0.0, products.squared(w.data(), j, i == j)));
-                    map(i - from.value, j) = static_cast<float>(length * static_cast<double>(inverse.data_ptr<float>()[i]));
-                }
-            }
-        });
-    }
-    return map;
+    const std::int64_t sources = ReadableKeys(trace, layer)(from.value + wanted - 1);
+    return MixRows(trace, layer, scope, sources, cancel).rows(from.value, wanted, cancel);
 }
 
 Vector mixing_ratio(const trace::Trace& trace, Layer layer, MixScope scope) {

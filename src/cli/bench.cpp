@@ -29,7 +29,7 @@ struct Options {
 
 std::vector<std::string> known_names() {
     std::vector<std::string> names = trace::benchmark_names();
-    names.insert(names.end(), {"measures", "prediction", "tokenizer", "ui"});
+    names.insert(names.end(), {"measures", "prediction", "circuits", "tokenizer", "ui"});
     return names;
 }
 
@@ -64,6 +64,7 @@ std::vector<trace::Measured> measure(const std::string& name, const trace::Bench
     if (name == "measures") return measure_heads(options, cancel);
     if (name == "ui") return measure_figures(options, cancel);
     if (name == "prediction") return measure_prediction(options, cancel);
+    if (name == "circuits") return measure_circuits(options, cancel);
     if (name == "tokenizer") {
         // The random model's tokenizer knows only made-up words: real pieces come from the built-in one.
         trace::BenchmarkOptions own = options;

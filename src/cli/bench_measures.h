@@ -3,6 +3,9 @@
 
 #include "headlight/trace/benchmark.h"
 
+#include <functional>
+#include <vector>
+
 namespace headlight::cli {
 
 /// "ui": every view of a finished trace painted into memory, without a window: first paint, pan, zoom and hover;
@@ -18,5 +21,11 @@ std::vector<trace::Measured> measure_tokenizer(const trace::BenchmarkOptions&, c
 
 /// "prediction": logit lens, promoted tokens, attribution and contribution graph, beside their matrix products.
 std::vector<trace::Measured> measure_prediction(const trace::BenchmarkOptions&, const CancelToken&);
+
+/// "circuits": eigenvalues, diagonal ranks and composition scores from the weights, and a panel of importance.
+std::vector<trace::Measured> measure_circuits(const trace::BenchmarkOptions&, const CancelToken&);
+
+/// Median milliseconds of some works taken in turns, so that a busy machine slows all of them.
+std::vector<double> in_turns(int rounds, const std::vector<std::function<void()>>& works, const CancelToken&);
 
 }  // namespace headlight::cli

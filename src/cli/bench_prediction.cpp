@@ -15,11 +15,9 @@
 #include <functional>
 
 namespace headlight::cli {
-namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Medians of some works taken in turns, so that a busy machine slows all of them.
 std::vector<double> in_turns(int rounds, const std::vector<std::function<void()>>& works, const CancelToken& cancel) {
     std::vector<std::vector<double>> times(works.size());
     for (int round = 0; round < std::max(1, rounds); ++round)
@@ -36,8 +34,6 @@ std::vector<double> in_turns(int rounds, const std::vector<std::function<void()>
     }
     return medians;
 }
-
-}  // namespace
 
 std::vector<trace::Measured> measure_prediction(const trace::BenchmarkOptions& options, const CancelToken& cancel) {
     const at::NoGradGuard no_grad;
@@ -61,7 +57,8 @@ std::vector<trace::Measured> measure_prediction(const trace::BenchmarkOptions& o
              },
              [&] { analyze::promoted_tokens(*run->model(), middle, {}, {.top = 10}, cancel); },
              [&] { analyze::attribution(*run, Position(tokens - 1), {.token = 1, .minus = {}, .neurons = true}); },
-             [&] { analyze::contribution_graph(*run, Position(tokens - 1), {}, cancel); }},
+             [&] { analyze::contribution_graph(*run, Position(tokens - 1), {}, cancel); },
+             [&] { analyze::contribution_graph(*run, Position(tokens - 1), {.threshold = 0}, cancel); }},
             cancel);
         const auto add = [&](const char* what, double value, const char* unit) {
             out.push_back({"prediction", tokens, what, value, unit});
@@ -72,6 +69,7 @@ std::vector<trace::Measured> measure_prediction(const trace::BenchmarkOptions& o
         add("promoted against their products", ms[3] / ms[2], "");
         add("attribution to every neuron", ms[4], "ms");
         add("contribution graph of a token", ms[5], "ms");
+        add("the same without a threshold", ms[6], "ms");
     }
     return out;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace headlight::figure {
 namespace {
@@ -127,6 +128,22 @@ void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const 
                  draw::Align::right);
 }
 
+QStringList AttributionFigure::strongest_sources() const {
+    std::vector<Eigen::Index> order(static_cast<std::size_t>(data_.sources.size()));
+    std::iota(order.begin(), order.end(), 0);
+    const auto size = [&](Eigen::Index j) { return std::abs(data_.sources[j]); };
+    const auto count = std::min<std::size_t>(3, order.size());
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                      [&](Eigen::Index a, Eigen::Index b) { return size(a) != size(b) ? size(a) > size(b) : a < b; });
+    order.resize(count);
+    QStringList names;
+    for (const Eigen::Index j : order)
+        if (size(j) > 0)
+            names << draw::label_of(data_.labels[static_cast<std::size_t>(j)]).with_position(Position(j)) + QStringLiteral(" ") +
+                         draw::number_text(data_.sources[j], 2);
+    return names;
+}
+
 void AttributionFigure::paint_sources(QPainter& painter, const QRectF& exposed, const Style& style,
                                       const Selection& selection) const {
     const Theme& theme = *style.theme;
@@ -136,10 +153,14 @@ void AttributionFigure::paint_sources(QPainter& painter, const QRectF& exposed, 
                      theme.line);
     const QString name = QStringLiteral("L%1H%2").arg(data_.head.layer.value).arg(data_.head.head.value);
     draw::text(painter, {AttributionLayout::margin, y}, name, strong, theme.text);
-    draw::text(painter, {AttributionLayout::margin + draw::text_width(name, strong) + 12, y},
-               QStringLiteral("adds %1, through these tokens (attention × value × output matrix)")
-                   .arg(draw::number_text(data_.sources.sum(), 3)),
-               note_font(), theme.muted);
+    QString said = QStringLiteral("adds %1, through these tokens").arg(draw::number_text(data_.sources.sum(), 3));
+    // In a long text they may stand far below.
+    const QStringList most = strongest_sources();
+    if (!most.isEmpty()) said += QStringLiteral(", most through   ") + most.join(QStringLiteral("   "));
+    said += QStringLiteral("   (attention × value × output matrix)");
+    const double left = AttributionLayout::margin + draw::text_width(name, strong) + 12;
+    draw::text(painter, {left, y}, draw::elided(said, note_font(), at_.width - AttributionLayout::margin - left), note_font(),
+               theme.muted);
     flow_.paint(
         painter, exposed, theme,
         [&](std::size_t i) {

@@ -76,6 +76,8 @@ public:
 private:
     void paint_map(QPainter&, const Style&, const Selection&) const;
     void paint_bars(QPainter&, const Style&) const;
+    /// Tokens through which the shown head gives most, with their parts.
+    QStringList strongest_sources() const;
     void paint_sources(QPainter&, const QRectF& exposed, const Style&, const Selection&) const;
     QString named(std::int64_t position) const;
     QString target() const;  ///< "·nurse", "·nurse − ·doctor"

@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <span>
 
 namespace headlight::figure {
 namespace {
 
 using Kind = TableColumn::Kind;
+
+constexpr std::size_t most_rows = 300;  ///< that a reader may go through; files have every pair
 
 draw::Label label_at(const trace::Trace& trace, Position position) {
     const text::TokenLabel& label = trace.labels()[static_cast<std::size_t>(position.value)];
@@ -49,6 +53,8 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
                                        draw::number_text(e.kl_preserved, 4))
                             : QStringLiteral(" The head does nothing to this text's predictions.");
     }
+    if (pairs.size() > most_rows)
+        section.note += QStringLiteral(" The %1 that it lowers most are listed; a table or file has all.").arg(most_rows);
     section.columns = {
         {.kind = Kind::token, .id = "source_token", .title = QStringLiteral("source")},
         {.kind = Kind::text, .id = "destination_token", .title = QStringLiteral("looked at from")},
@@ -74,7 +80,7 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
     section.columns[4].group = section.columns[5].group = 1;
     section.empty =
         QStringLiteral("No pair of tokens has more attention than %1.").arg(draw::number_text(threshold, 2));
-    for (const analyze::SuppressedPair& p : pairs) {
+    for (const analyze::SuppressedPair& p : std::span(pairs).first(std::min(pairs.size(), most_rows))) {
         TableRow row;
         row.query = p.destination;
         row.key = p.source;

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What drives a neuron: the attribution's picture of another number. Below, what the shown head drives.
+// What drives a neuron: the attribution's picture of another number. Below, what the shown head drives, and the neurons
+// that promote a token.
 #include "figure/attribution_view.h"
 #include "figure/flow_views.h"
 #include "figure/stacked_figure.h"
 #include "figure/table_figure.h"
 #include "headlight/analyze/drivers.h"
 #include "headlight/analyze/memories.h"
+#include "headlight/analyze/predictions.h"
+#include "headlight/text/tokenizer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace headlight::figure {
 namespace {
@@ -17,7 +21,7 @@ namespace {
 using analyze::Component;
 using analyze::NeuronId;
 
-constexpr std::int64_t most_downstream = 15;
+constexpr std::int64_t most_downstream = 15, most_promoting = 10, most_drivers = 4;
 
 QString name_of(NeuronId id) {
     return QStringLiteral("L%1 neuron %2").arg(id.layer.value).arg(id.neuron.value);
@@ -64,6 +68,47 @@ std::unique_ptr<Figure> downstream_table(const trace::Trace& trace, HeadId head,
     return table_figure(std::move(table));
 }
 
+/// Neurons whose value lies most along a token's column of the unembedding, and the heads that drive them here.
+std::unique_ptr<Figure> promoting_table(const trace::Trace& trace, std::optional<std::int64_t> token, Position position) {
+    const std::int64_t id = token ? *token : analyze::next_tokens(trace, position, 1).front().id;
+    TableSection section;
+    section.title = QStringLiteral("Next-token neurons of %1").arg(QString::fromStdString(text::token_label(*trace.tokenizer(), id)));
+    section.note = (token ? QString() : QStringLiteral("The likeliest token here. ")) +
+                   QStringLiteral("Neurons of all layers whose value points most along the token's unembedding, with their "
+                                  "coefficient here and the heads that drive their pre-activation most. Click one to see "
+                                  "all that drives it.");
+    section.columns = {
+        {.kind = TableColumn::Kind::text, .id = "neuron", .title = QStringLiteral("neuron")},
+        {.kind = TableColumn::Kind::bar,
+         .id = "score",
+         .title = QStringLiteral("value · token"),
+         .tip = QStringLiteral("inner product of the neuron's value with the token's column of the unembedding")},
+        {.kind = TableColumn::Kind::bar,
+         .id = "coefficient",
+         .title = QStringLiteral("coefficient"),
+         .tip = QStringLiteral("of the neuron at this token; below 0 it writes against the token")},
+        {.kind = TableColumn::Kind::text,
+         .id = "heads",
+         .title = QStringLiteral("heads that drive it"),
+         .tip = QStringLiteral("with their parts of the pre-activation, largest amount first"),
+         .decimals = 2}};
+    for (const analyze::NextTokenNeuron& found :
+         analyze::next_token_drivers(trace, id, position, most_promoting, most_drivers)) {
+        TableCell heads;
+        for (const auto& [head, part] : found.heads) heads.tokens.emplace_back(draw::Label{{}, name_of(head), false}, part);
+        TableRow row;
+        row.neuron = found.id;
+        row.cells = {TableCell::of(name_of(found.id)), TableCell::of(found.score), TableCell::of(found.coefficient),
+                     std::move(heads)};
+        section.rows.push_back(std::move(row));
+    }
+    TableData table;
+    table.view = "drivers";
+    table.title = section.title;
+    table.sections = {std::move(section)};
+    return table_figure(std::move(table));
+}
+
 }  // namespace
 
 std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position position, const DriversViewOptions& options) {
@@ -100,7 +145,8 @@ std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position posit
             "written into the residual stream before it, so each head, MLP, embedding and bias adds its part, taken "
             "through the norm before the MLP at the scale that it had in the run. Blue drives the neuron up, orange down; "
             "the bars end in the sum, which is the pre-activation itself. Click a head: the text below shows through "
-            "which tokens it drives the neuron, and the list which other neurons it drives. Neo et al. 2024, "
+            "which tokens it drives the neuron, and the list which other neurons it drives. The last list has the neurons that promote one token, with the "
+            "heads behind them. Neo et al. 2024, "
             "Interpreting Context Look-ups in Transformers."),
         .behind = QStringLiteral("at %1; coefficient %2").arg(at, draw::number_text(m, 3)),
         .what = QStringLiteral("the pre-activation of ") + which + name_of(id),
@@ -114,6 +160,8 @@ std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position posit
     parts.description = split->description();
     parts.parts.push_back(std::move(split));
     parts.parts.push_back(downstream_table(*trace, head, position));
+    // Not where narrow embeddings stand behind a head of their own (ALBERT, ELECTRA): W_U does not read the stream.
+    if (c.has_unembedding && c.d_embed == 0) parts.parts.push_back(promoting_table(*trace, options.promotes, position));
     return stacked_figure(std::move(parts));
 }
 

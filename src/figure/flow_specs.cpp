@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/flow_views.h"
+#include "figure/shared_options.h"
 #include "figure/view_tables.h"
 
 namespace headlight::figure {
@@ -107,12 +108,21 @@ std::vector<ViewSpec> flow_view_specs() {
                           .kind = Kind::flag,
                           .title = "Linear branch of a gated MLP",
                           .help = "drivers: of a gated MLP the linear branch instead of the gate",
+                          .initial = ""},
+                         {.name = "promotes",
+                          .kind = Kind::text,
+                          .title = "Neurons that promote",
+                          .help = "drivers: the token whose next-token neurons are listed, by id or text; by default the "
+                                  "likeliest there",
                           .initial = ""}},
              .make =
                  [](TracePtr trace, const ViewState& s, const CancelToken&) {
                      const Position position = last_or_pinned(*trace, s);
-                     return drivers_view(std::move(trace), s.layer, position,
-                                         {.neuron = s.neuron, .head = s.focus(), .up = flag_value(s, "up")});
+                     const DriversViewOptions options{.neuron = s.neuron,
+                                                      .head = s.focus(),
+                                                      .up = flag_value(s, "up"),
+                                                      .promotes = token_value(*trace, s, "promotes")};
+                     return drivers_view(std::move(trace), s.layer, position, options);
                  }},
             neuron_map_spec(),
             {.id = "predictions",

@@ -4,6 +4,7 @@
 #include "figure/heads_text.h"
 #include "figure/matrix_view.h"
 #include "figure/weight_name.h"
+#include "headlight/analyze/value_mix.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/views.h"
 
@@ -12,6 +13,20 @@
 #include <algorithm>
 
 namespace headlight::figure {
+namespace {
+
+/// One after the other; where a weighting is of the whole layer, each layer's map is made once.
+std::vector<analyze::Matrix> patterns_of(const trace::Trace& trace, const std::vector<HeadId>& heads,
+                                         const analyze::PatternOptions& options) {
+    std::vector<analyze::Matrix> maps;
+    for (const HeadId head : heads) {
+        const bool again = !maps.empty() && analyze::of_whole_layer(options.weighting) && heads[maps.size() - 1].layer == head.layer;
+        maps.push_back(again ? analyze::Matrix(maps.back()) : analyze::pattern(trace, head, options));
+    }
+    return maps;
+}
+
+}  // namespace
 
 QString weight_name(const analyze::PatternOptions& o) {
     // The neuron view's |value| is the second: the value after W_O.
@@ -47,7 +62,9 @@ std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head>
     data.causal = trace->config().causal;
     data.layer_label = QString::fromStdString(model::layer_label(trace->config(), layer.value));
     data.weight_name = weight_name(options);
-    for (Head head : data.heads) data.weights.push_back(analyze::pattern(*trace, {layer, head}, options));
+    std::vector<HeadId> ids;
+    for (const Head head : data.heads) ids.push_back({layer, head});
+    data.weights = patterns_of(*trace, ids, options);
     return head_figure(std::move(data));
 }
 
@@ -76,10 +93,8 @@ std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, c
     data.axes = analyze::pattern_axes(*trace, options);
     data.causal = trace->config().causal;
     data.weight_name = weight_name(options);
-    for (HeadId head : data.heads) {
-        data.weights.push_back(analyze::pattern(*trace, head, options));
-        data.windows.push_back(model::window_of(trace->config(), head.layer.value));
-    }
+    data.weights = patterns_of(*trace, data.heads, options);
+    for (const HeadId head : data.heads) data.windows.push_back(model::window_of(trace->config(), head.layer.value));
     return matrix_figure(std::move(data));
 }
 

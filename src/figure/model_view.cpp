@@ -2,10 +2,14 @@
 #include "figure/heads_text.h"
 #include "figure/model_view_figure.h"
 #include "figure/weight_name.h"
+#include "headlight/analyze/value_mix.h"
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 namespace headlight::figure {
 namespace {
@@ -38,6 +42,39 @@ struct SharedStore {
 std::mutex shared_lock;
 std::vector<SharedStore> shared_stores;
 
+/// Maps of a weighting that is of the whole layer: made once for all heads of a layer. For several threads.
+class LayerMaps {
+public:
+    LayerMaps(TracePtr trace, const analyze::PatternOptions& options) : trace_(std::move(trace)), options_(options) {}
+
+    analyze::Matrix pattern(HeadId head) {
+        const std::lock_guard lock(mutex_);
+        if (last_ != head.layer) {  // of full size: only one, asked for by one head after the other
+            whole_ = analyze::pattern(*trace_, head, options_);
+            last_ = head.layer;
+        }
+        return whole_;
+    }
+
+    analyze::PooledMap pooled(HeadId head) {
+        const std::lock_guard lock(mutex_);
+        auto found = pooled_.find(head.layer);
+        if (found == pooled_.end())
+            found = pooled_.emplace(head.layer, analyze::pooled_pattern(*trace_, head, options_)).first;
+        analyze::PooledMap map = found->second;
+        map.head = head;
+        return map;
+    }
+
+private:
+    TracePtr trace_;
+    analyze::PatternOptions options_;
+    std::mutex mutex_;
+    std::optional<Layer> last_;
+    analyze::Matrix whole_;
+    std::map<Layer, analyze::PooledMap> pooled_;
+};
+
 /// Which heads a cell puts together: those chosen of a layer, of the chosen layers, or both.
 std::map<HeadId, std::vector<HeadId>> cells_together(const ModelShape& shape, const ModelViewOptions& view) {
     std::vector<Layer> layers = view.layers;
@@ -66,8 +103,12 @@ void put_together(ModelViewData& data, const TracePtr& trace, const analyze::Pat
     std::map<HeadId, analyze::PooledMap> maps;
     for (const auto& [cell, heads] : cells) {
         data.names[cell] = aggregate_name(how, heads);
+        if (data.shape.lines) continue;
         // Long texts: here, beside the window, and not in a frame.
-        if (!data.shape.lines) maps[cell] = analyze::pooled_aggregate(*trace, heads, how, options, 128, cancel);
+        const HeadId before{cell.layer, Head(cell.head.value - 1)};
+        const bool again = analyze::of_whole_layer(options.weighting) && maps.contains(before) &&
+                           cells.at(before).size() == heads.size();  // both over the same layers
+        maps[cell] = again ? maps.at(before) : analyze::pooled_aggregate(*trace, heads, how, options, 128, cancel);
     }
     data.pattern = [cells, trace, options, how, one = std::move(data.pattern)](HeadId cell) {
         const auto found = cells.find(cell);
@@ -108,6 +149,11 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
     }
     data.pattern = [trace, options](HeadId head) { return analyze::pattern(*trace, head, options); };
     data.pooled = [trace, options](HeadId head) { return analyze::pooled_pattern(*trace, head, options); };
+    if (analyze::of_whole_layer(options.weighting)) {
+        const auto maps = std::make_shared<LayerMaps>(trace, options);
+        data.pattern = [maps](HeadId head) { return maps->pattern(head); };
+        data.pooled = [maps](HeadId head) { return maps->pooled(head); };
+    }
     data.pooled_at_hand = options == analyze::PatternOptions{} && trace->has_overview();
     const bool lines = data.shape.lines;
     if (view.together) put_together(data, trace, options, view, cancel);

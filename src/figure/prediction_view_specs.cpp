@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/shared_options.h"
 #include "figure/view_tables.h"
-#include "headlight/analyze/token_choice.h"
 #include "headlight/figure/prediction_views.h"
 
 #include <algorithm>
@@ -9,12 +9,6 @@ namespace headlight::figure {
 namespace {
 
 using Kind = ViewOption::Kind;
-
-std::optional<std::int64_t> token_value(const trace::Trace& trace, const ViewState& state, const char* option) {
-    const std::string typed = text_value(state, option);
-    if (typed.empty()) return std::nullopt;
-    return analyze::choose_token(*trace.tokenizer(), trace.config().vocab_size, typed, std::string("--") + option).id;
-}
 
 /// The pinned query, or the last token.
 Position position_of(const trace::Trace& trace, const ViewState& state) {

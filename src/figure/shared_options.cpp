@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/shared_options.h"
 
+#include "headlight/analyze/token_choice.h"
 #include "headlight/base/error.h"
 
 #include <charconv>
@@ -85,6 +86,12 @@ std::vector<HeadId> chosen_heads(const trace::Trace& trace, const ViewState& sta
     for (const std::int64_t layer : layers)
         for (const Head head : state.heads) heads.push_back({Layer(layer), head});
     return heads;
+}
+
+std::optional<std::int64_t> token_value(const trace::Trace& trace, const ViewState& state, const char* option) {
+    const std::string typed = text_value(state, option);
+    if (typed.empty()) return std::nullopt;
+    return analyze::choose_token(*trace.tokenizer(), trace.config().vocab_size, typed, std::string("--") + option).id;
 }
 
 }  // namespace headlight::figure

@@ -5,6 +5,7 @@
 #include "headlight/analyze/aggregate.h"
 #include "headlight/figure/view_spec.h"
 
+#include <cstdint>
 #include <optional>
 
 namespace headlight::figure {
@@ -14,6 +15,8 @@ ViewOption sums_option();
 ViewOption aggregate_option();
 ViewOption layers_option();
 
+/// The token that a text option names, by id or as text; none when it is empty. Error as choose_token().
+std::optional<std::int64_t> token_value(const trace::Trace&, const ViewState&, const char* option);
 /// Of aggregate_option(); empty: each head by itself.
 std::optional<analyze::Aggregate> aggregate_of(const ViewState&);
 /// "0-2,5" or "all", each below `count`, sorted. Error names the option.

@@ -54,7 +54,7 @@ struct SectionLayout {
            bottom = 0;  ///< y of title, of the column heads, of the first row, of the end
     std::vector<double> x, width;
     std::vector<double> limit;    ///< of bars and tints
-    std::vector<bool> two_sided;  ///< bars
+    std::vector<double> zero;  ///< bars: where it stands in their room, 0 left, 1 right
     std::vector<bool> stretched;  ///< texts
     std::vector<QString> note;
     bool over = false;
@@ -132,7 +132,7 @@ private:
                        const Selection&) const;
     void paint_heads(QPainter&, const TableSection&, const SectionLayout&, double y, const Theme&) const;
     void paint_cell(QPainter&, const TableColumn&, const TableRow&, const TableCell&, const QRectF&, double limit,
-                    bool two_sided, const Style&) const;
+                    double zero_at, const Style&) const;
 
     TableData data_;
     std::vector<SectionLayout> at_;
@@ -156,16 +156,18 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
     double fixed = gap * double(n > 0 ? n - 1 : 0);
     for (std::size_t c = 0; c < n; ++c) {
         const Kind kind = section.columns[c].kind;
-        at.two_sided.push_back(kind == Kind::bar &&
-                               any_cell(section, c, [](const TableCell& cell) { return cell.value < 0; }));
         at.stretched.push_back(kind == Kind::text &&
                                any_cell(section, c, [](const TableCell& cell) { return !cell.tokens.empty(); }));
     }
-    for (std::size_t c = 0; c < n; ++c)  // columns with one scale have one zero
-        for (std::size_t d = 0; d < n; ++d)
-            if (at.two_sided[d] && section.columns[c].group >= 0 &&
-                section.columns[c].group == section.columns[d].group)
-                at.two_sided[c] = true;
+    for (std::size_t c = 0; c < n; ++c) {
+        bool below = false, above = false;
+        for (std::size_t d = 0; d < n; ++d) {  // columns with one scale have one zero
+            if (d != c && (section.columns[c].group < 0 || section.columns[c].group != section.columns[d].group)) continue;
+            below |= any_cell(section, d, [](const TableCell& cell) { return cell.value < 0; });
+            above |= any_cell(section, d, [](const TableCell& cell) { return cell.value > 0; });
+        }
+        at.zero.push_back(!below ? 0 : above ? 0.5 : 1);
+    }
     std::size_t texts = 0, tints = 0;
     for (std::size_t c = 0; c < n; ++c) {
         at.width.push_back(wanted_width(section, c));
@@ -242,7 +244,7 @@ void TableFigure::paint_section(QPainter& painter, const TableSection& section, 
                       pinned || followed ? theme.accent_soft : theme.chip);
         for (std::size_t c = 0; c < section.columns.size(); ++c)
             paint_cell(painter, section.columns[c], row, row.cells[c], {at.x[c], top, at.width[c], row_height},
-                       at.limit[c], at.two_sided[c], style);
+                       at.limit[c], at.zero[c], style);
     }
     if (section.rows.empty()) return;
     // The heads stay in sight while the rows scroll under them.
@@ -289,7 +291,7 @@ void TableFigure::paint_heads(QPainter& painter, const TableSection& section, co
 }
 
 void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const TableRow& row, const TableCell& cell,
-                             const QRectF& box, double limit, bool two_sided, const Style& style) const {
+                             const QRectF& box, double limit, double zero_at, const Style& style) const {
     const Theme& theme = *style.theme;
     const double base = draw::centred_baseline(box.center().y(), cell_font());
     const QString number = draw::number_text(cell.value, column.decimals);
@@ -327,11 +329,11 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
             draw::number(painter, {box.right(), base}, number, cell_font(), theme.text);
             break;
         case Kind::bar: {
-            const double room = std::max(20.0, box.width() - 62), zero = box.left() + (two_sided ? room / 2 : 1);
+            const double room = std::max(20.0, box.width() - 62), zero = box.left() + std::max(1.0, zero_at * room);
             painter.setPen(QPen(theme.line, 1));
             painter.drawLine(QPointF(zero, box.top() + 3), QPointF(zero, box.bottom() - 3));
             if (std::isfinite(cell.value) && limit > 0) {
-                const double length = std::clamp(cell.value / limit, -1.0, 1.0) * (two_sided ? room / 2 : room - 1);
+                const double length = std::clamp(cell.value / limit, -1.0, 1.0) * (zero_at == 0.5 ? room / 2 : room - 1);
                 const QRectF bar(std::min(zero, zero + length), box.top() + 5, std::abs(length), box.height() - 10);
                 draw::box(painter, bar, 1.5, cell.value < 0 ? theme.negative : theme.positive);
             }

@@ -215,27 +215,6 @@ HEADLIGHT_INLINE double distance_row(const float* __restrict x, float scale, con
     return sum;
 }
 
-HEADLIGHT_INLINE void distances_row(const float* const* x, const float* scale, const float* __restrict y, std::int64_t n,
-                                    double* out) {
-    const float *__restrict a = x[0], *__restrict b = x[1], *__restrict c = x[2], *__restrict d = x[3];
-    const double sa = scale[0], sb = scale[1], sc = scale[2], sd = scale[3];
-    double ta = 0, tb = 0, tc = 0, td = 0;
-#pragma omp simd reduction(+ : ta, tb, tc, td)
-    for (std::int64_t j = 0; j < n; ++j) {
-        const double part = static_cast<double>(y[j]);
-        const double ea = static_cast<double>(a[j]) - sa * part, eb = static_cast<double>(b[j]) - sb * part,
-                     ec = static_cast<double>(c[j]) - sc * part, ed = static_cast<double>(d[j]) - sd * part;
-        ta += ea < 0.0 ? -ea : ea;
-        tb += eb < 0.0 ? -eb : eb;
-        tc += ec < 0.0 ? -ec : ec;
-        td += ed < 0.0 ? -ed : ed;
-    }
-    out[0] = ta;
-    out[1] = tb;
-    out[2] = tc;
-    out[3] = td;
-}
-
 HEADLIGHT_INLINE std::int64_t count_above_row(const float* __restrict x, std::int64_t n, float than) {
     std::int64_t all = 0;
     for (std::int64_t first = 0; first < n; first += kStretch) {
@@ -256,9 +235,6 @@ HEADLIGHT_CLONES void block_minima(const float* x, std::int64_t n, float* out) {
 HEADLIGHT_CLONES double dot(const float* a, const float* b, std::int64_t n) { return dot_row(a, b, n); }
 HEADLIGHT_CLONES double distance(const float* x, float scale, const float* y, std::int64_t n) {
     return distance_row(x, scale, y, n);
-}
-HEADLIGHT_CLONES void distances(const float* const x[4], const float scale[4], const float* y, std::int64_t n, double out[4]) {
-    distances_row(x, scale, y, n, out);
 }
 HEADLIGHT_CLONES std::int64_t count_above(const float* x, std::int64_t n, float than) { return count_above_row(x, n, than); }
 

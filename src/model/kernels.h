@@ -60,8 +60,6 @@ void block_minima(const float* x, std::int64_t n, float* out);
 double dot(const float* a, const float* b, std::int64_t n);
 /// sum of |x[j] - scale y[j]|, in double throughout.
 double distance(const float* x, float scale, const float* y, std::int64_t n);
-/// The same of four x with a scale each and one y, which is read once: out[4].
-void distances(const float* const x[4], const float scale[4], const float* y, std::int64_t n, double out[4]);
 /// How many of x[0, n) are larger than `than`.
 std::int64_t count_above(const float* x, std::int64_t n, float than);
 

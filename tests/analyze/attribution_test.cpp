@@ -143,6 +143,25 @@ TEST_P(EverySplit, NextTokenNeuronsWriteTheTokensDirection) {
         EXPECT_NEAR(each.value, at::dot(value, column).item<float>(), 1e-4 * std::max(1.0, std::abs(each.value)));
     }
     EXPECT_GE(found.front().value, found.back().value);
+
+    const std::vector<NextTokenNeuron> driven = next_token_drivers(*trace, 5, Position(0), 2, c.n_layers * c.n_heads);
+    ASSERT_EQ(driven.size(), 2U);
+    for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(driven[i].id, found[i].id);
+        EXPECT_EQ(driven[i].score, found[i].value);
+        const Split split = neuron_drivers(*trace, driven[i].id, Position(0));
+        EXPECT_EQ(driven[i].pre, split.total);
+        double heads = 0, same = 0;
+        for (const auto& [head, part] : driven[i].heads) heads += part;
+        for (const Contribution& part : split.parts) same += part.component == Component::head ? part.value : 0;
+        EXPECT_NEAR(heads, same, 1e-9 * size_of(split));
+        for (std::size_t h = 1; h < driven[i].heads.size(); ++h)
+            EXPECT_GE(std::abs(driven[i].heads[h - 1].second), std::abs(driven[i].heads[h].second));
+        const at::Tensor post = trace::tensor(*trace, {Hook::mlp_post, driven[i].id.layer});
+        EXPECT_EQ(driven[i].coefficient, post[0][driven[i].id.neuron.value].to(at::kDouble).item<double>());
+    }
+    EXPECT_LE(next_token_drivers(*trace, 5, Position(0), 1, 1).front().heads.size(), 1U);
+    EXPECT_THROW(next_token_drivers(*trace, 5, Position(trace->tokens()), 1, 1), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EverySplit, testing::ValuesIn(model_folders()), model_name);

@@ -78,7 +78,7 @@ TEST_P(Shares, AreThoseOfTheDefinition) {
             EXPECT_NEAR(shares.mlp + shares.residual, 1, 1e-12);
         }
         const Eigen::MatrixXd map = head_contribution_map(*trace, head_id(l, 1));
-        EXPECT_NEAR(map(3, 1), attention_shares(*trace, Layer(l), Position(3)).from_heads(1, 1), 1e-12);
+        EXPECT_NEAR(map(3, 1), attention_shares(*trace, Layer(l), Position(3)).from_heads(1, 1), 1e-7);  // float32 products
     }
 }
 

@@ -5,6 +5,7 @@
 #include "figure/contribution_graph.h"
 #include "figure/neuron_map_figure.h"
 #include "headlight/analyze/drivers.h"
+#include "headlight/analyze/predictions.h"
 #include "headlight/analyze/memories.h"
 #include "headlight/analyze/predictions.h"
 #include "headlight/base/error.h"
@@ -168,9 +169,14 @@ TEST_F(FlowViews, DriversEndInThePreActivationOfTheFollowedNeuron) {
             if (hit.kind == Hit::Kind::head) head |= hit.neuron == state.neuron;
         }
     EXPECT_TRUE(head);
-    const auto expected = analyze::downstream_neurons(*trace_, {Layer(1), Head(2)}, Position(12), 15);
-    ASSERT_EQ(listed.size(), expected.size());
-    for (const auto& n : expected) EXPECT_TRUE(listed.contains(n.id.layer.value * 100000 + n.id.neuron.value));
+    std::set<std::int64_t> expected;
+    const auto number = [](analyze::NeuronId n) { return n.layer.value * 100000 + n.neuron.value; };
+    for (const auto& n : analyze::downstream_neurons(*trace_, {Layer(1), Head(2)}, Position(12), 15)) expected.insert(number(n.id));
+    const std::int64_t likeliest = analyze::next_tokens(*trace_, Position(12), 1).front().id;
+    for (const auto& n : analyze::next_token_neurons(*trace_->model(), likeliest, 10)) expected.insert(number(n.id));
+    EXPECT_EQ(listed, expected) << "what the head drives, and the next-token neurons of the likeliest token";
+    state.values["promotes"] = "doctor handkerchief";
+    EXPECT_THROW(make_figure(trace_, state), Error);
 }
 
 TEST_F(FlowViews, WithoutAFollowedNeuronTheStrongestMemoryIsSplit) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace headlight::analyze {
@@ -36,5 +37,19 @@ std::vector<NeuronScore> downstream_neurons(const trace::Trace&, HeadId, Positio
 /// Next-token neurons of a token (Neo 2024, arXiv 2402.15055; methods 4.10): <w_out_i, W_U[:, t]>, largest first, all layers.
 /// No text is needed. Error without unembedding.
 std::vector<NeuronScore> next_token_neurons(const model::Model&, std::int64_t token, std::int64_t top);
+
+/// A next-token neuron on a text, and the heads that drive it there.
+struct NextTokenNeuron {
+    NeuronId id;
+    double score = 0;        ///< <w_out_i, W_U[:, t]>
+    double coefficient = 0;  ///< m_i at the position; m_i times the score is what the neuron writes along W_U[:, t]
+    double pre = 0;          ///< pre-activation (gated MLPs: of the gate), of which the heads give parts
+    std::vector<std::pair<HeadId, double>> heads;  ///< neuron_drivers()'s parts of heads, largest amount first
+};
+
+/// The next-token neurons of a token and, for each, the `heads` heads that drive its pre-activation most at the position.
+/// Errors: as next_token_neurons() and neuron_drivers().
+std::vector<NextTokenNeuron> next_token_drivers(const trace::Trace&, std::int64_t token, Position, std::int64_t top,
+                                                std::int64_t heads);
 
 }  // namespace headlight::analyze

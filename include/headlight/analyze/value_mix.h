@@ -15,6 +15,9 @@ enum class MixScope {
     with_norm,           ///< and the layer's norm behind it taken of each vector, at its scale in the run (post-norm models)
 };
 
+/// True where a weighting is of the whole layer, so that every head of the layer has the same map.
+bool of_whole_layer(Weighting) noexcept;
+
 /// Norm-based attention of a whole layer, [token, source token]: lengths of what each token gives to each. b_O is nobody's.
 /// Illegal sources are 0. Error: with_norm in a model that has no norm behind attention.
 Matrix value_mix(const trace::Trace&, Layer, MixScope, const CancelToken& = {});

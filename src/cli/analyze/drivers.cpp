@@ -14,7 +14,7 @@ struct Options {
     TextArguments text;
     ComputeOptions compute;
     ResultFile out;
-    std::int64_t layer = 0, neuron = -1, head = -1, position = 0, top = 50;
+    std::int64_t layer = 0, neuron = -1, head = -1, position = 0, top = 50, heads = 3;
     CLI::Option *layer_option = nullptr, *position_option = nullptr;
     bool up = false;
     TokenArgument token{"--token"};
@@ -59,17 +59,38 @@ Result of_token(const model::Model& model, const std::string& token, const std::
     return result;
 }
 
+/// The same neurons on a text, a row for each of the heads that drive one most.
+Result of_token_at(const Options& o, const trace::Trace& trace, const std::string& token, std::int64_t id) {
+    Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(trace)};
+    result.facts.emplace_back("token", token);
+    result.facts.emplace_back("position", std::to_string(o.position));
+    result.table.columns = {"layer", "neuron", "score", "coefficient", "pre_activation", "from_layer", "from_head", "contribution"};
+    result.definitions = {{"score", "<w_out, W_U[:, token]>"},
+                          {"coefficient", "of the neuron at the position; times the score: what it writes along W_U[:, token]"},
+                          {"pre_activation", "what the activation function reads; gated MLPs: the gate"},
+                          {"contribution", "part of the pre-activation that the head gives by the direct path"}};
+    for (const analyze::NextTokenNeuron& n : analyze::next_token_drivers(trace, id, Position(o.position), o.top, o.heads))
+        for (const auto& [head, part] : n.heads)
+            result.table.rows.push_back({n.id.layer.value, n.id.neuron.value, n.score, n.coefficient, n.pre,
+                                         head.layer.value, head.head.value, part});
+    return result;
+}
+
 int drivers(const Options& o, const Console& console) {
     if (o.questions() != 1) throw UsageError("one of --neuron, --head and --token is needed");
     if (!o.token.given() && (o.layer_option->count() == 0 || o.position_option->count() == 0))
         throw UsageError("--layer and --position are needed with --neuron and --head");
     o.out.check();
     if (o.token.given()) {
-        const Loaded loaded = load_model(o.model, o.compute, console);
+        const bool on_text = o.position_option->count() > 0;
+        const Loaded loaded =
+            on_text ? load_for_run(o.model, o.text, o.compute, console) : load_model(o.model, o.compute, console);
         const std::int64_t id = *o.token.id(*loaded.tokenizer, loaded.model->config(), console);
-        o.out.write(of_token(*loaded.model, std::to_string(id) + " " + text::token_label(*loaded.tokenizer, id),
-                             analyze::next_token_neurons(*loaded.model, id, o.top)),
-                    console);
+        const std::string name = std::to_string(id) + " " + text::token_label(*loaded.tokenizer, id);
+        if (on_text)
+            o.out.write(of_token_at(o, *run_loaded(loaded, {}, console), name, id), console);
+        else
+            o.out.write(of_token(*loaded.model, name, analyze::next_token_neurons(*loaded.model, id, o.top)), console);
         return 0;
     }
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
@@ -94,12 +115,16 @@ Action define_analyze_drivers(Definition& definition, const Frontend&) {
     o->position_option = add_index(definition, "--position", o->position, "the token, from 0");
     add_index(definition, "--neuron", o->neuron, "what drives this neuron's pre-activation");
     add_index(definition, "--head", o->head, "which neurons this head drives");
-    o->token.add(definition, "which neurons write this token's direction (needs no text)");
+    o->token.add(definition, "which neurons write this token's direction (needs no text); with --position: and which heads drive them there");
     definition.app->add_flag("--up", o->up, "of a gated MLP: the linear branch instead of the gate");
     definition.app->add_option("--top", o->top, "neurons to list")
         ->type_name("N")
         ->capture_default_str()
         ->check(CLI::Range(1, 100000000));
+    definition.app->add_option("--drivers", o->heads, "with --token and --position: heads to list for each neuron")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000000));
     o->out.add(definition);
     o->compute.add(definition);
     return [o, console = definition.console] { return drivers(*o, *console); };
