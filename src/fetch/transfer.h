@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace headlight::cli {
+namespace headlight::fetch {
 
 /// What one request came to. Nothing is thrown: the caller knows what a status means for it.
 struct Answer {
@@ -19,6 +19,7 @@ struct Answer {
     QByteArray body;           ///< where no sink was given, or of an error
     std::int64_t length = -1;  ///< Content-Length, -1: not said
     QString retry_after;
+    QString reason;  ///< the hub's own word for an error: "GatedRepo"
     bool cut = false;  ///< broke off: worth another attempt
 };
 
@@ -35,4 +36,4 @@ struct TransferOptions {
 Answer get(const QUrl&, const TransferOptions&, const std::function<bool(int status, std::int64_t length)>& begin,
            const std::function<bool(const QByteArray&)>& sink, const CancelToken&);
 
-}  // namespace headlight::cli
+}  // namespace headlight::fetch

@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/fetch/transfer.h"
+#include "fetch/transfer.h"
 
 #include "headlight/base/version.h"
 
 #include <QEventLoop>
 #include <QNetworkAccessManager>
+#include <QNetworkProxyFactory>
 #include <QNetworkReply>
 #include <QNetworkRequest>
 #include <QTimer>
 
 #include <memory>
 
-namespace headlight::cli {
+namespace headlight::fetch {
 namespace {
 
 constexpr int kMostRedirects = 10;
+
+/// What the system or http_proxy, https_proxy, all_proxy and no_proxy say, for these requests alone.
+class SystemProxies : public QNetworkProxyFactory {
+public:
+    QList<QNetworkProxy> queryProxy(const QNetworkProxyQuery& query) override { return systemProxyForQuery(query); }
+};
 
 bool is_redirect(int status) {
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -77,6 +84,7 @@ Answer get_once(QNetworkAccessManager& network, const QUrl& url, const TransferO
     if (!refused && !silent) take();
     answer.status = reply->attribute(QNetworkRequest::HttpStatusCodeAttribute).toInt();
     answer.retry_after = QString::fromLatin1(reply->rawHeader("Retry-After"));
+    answer.reason = QString::fromLatin1(reply->rawHeader("X-Error-Code"));
     if (is_redirect(answer.status)) {
         next = url.resolved(QUrl::fromEncoded(reply->rawHeader("Location")));
         return answer;
@@ -93,6 +101,7 @@ Answer get_once(QNetworkAccessManager& network, const QUrl& url, const TransferO
 Answer get(const QUrl& url, const TransferOptions& options, const std::function<bool(int, std::int64_t)>& begin,
            const std::function<bool(const QByteArray&)>& sink, const CancelToken& cancel) {
     QNetworkAccessManager network;
+    network.setProxyFactory(new SystemProxies);  // which it owns
     QUrl at = url;
     TransferOptions o = options;
     for (int hop = 0; hop <= kMostRedirects; ++hop) {
@@ -119,4 +128,4 @@ Answer get(const QUrl& url, const TransferOptions& options, const std::function<
             .cut = false};
 }
 
-}  // namespace headlight::cli
+}  // namespace headlight::fetch

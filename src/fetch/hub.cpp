@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/fetch/hub.h"
-
-#include "cli/fetch/transfer.h"
+#include "fetch/transfer.h"
 #include "headlight/base/error.h"
+#include "headlight/fetch/fetch.h"
 #include "headlight/io/atomic_file.h"
+#include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
+#include "headlight/model/hook_name.h"
 #include "headlight/model/peek.h"
 
 #include <QCryptographicHash>
+#include <QElapsedTimer>
 #include <QFile>
 #include <QThread>
 #include <QUrlQuery>
@@ -20,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace headlight::cli {
+namespace headlight::fetch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -41,6 +43,8 @@ constexpr std::array<const char*, 14> kSmallFiles{"config.json",
                                                   "sentencepiece.bpe.model",
                                                   "chat_template.jinja",
                                                   "preprocessor_config.json"};
+
+constexpr std::size_t kListed = 12;  ///< files named in one message
 
 std::string variable(const char* name) {
     const char* value = std::getenv(name);
@@ -70,13 +74,16 @@ public:
     Fetched run() {
         const std::vector<RemoteFile> files = wanted(list());
         Fetched out;
-        out.commit = commit_;
+        out.version = commit_;
+        out.reference = o_.revision == "main" ? o_.id : o_.id + "@" + o_.revision;
         out.folder = entry_ / "snapshots" / commit_;
         fs::create_directories(entry_ / "blobs");
         fs::create_directories(entry_ / "refs");
         fs::create_directories(out.folder);
+        for (const RemoteFile& file : files) total_ += std::max<std::int64_t>(file.size, 0);
         for (const RemoteFile& file : files) {
             if (!fs::exists(entry_ / "blobs" / file.hash)) out.bytes += fetch(file);
+            before_ += std::max<std::int64_t>(file.size, 0);
             link(file, out.folder);
             ++out.files;
         }
@@ -111,11 +118,16 @@ private:
 
     [[noreturn]] void fail_answer(const Answer& answer, const std::string& item) const {
         const std::string status = "status " + std::to_string(answer.status);
+        const bool gated = answer.reason == QStringLiteral("GatedRepo");
         switch (answer.status) {
             case 401:
             case 403:
-                fail(o_.token.empty() ? "the model is gated, private, or not there"
-                                      : "the token is not allowed to read this model",
+                if (answer.reason == QStringLiteral("RepoNotFound"))
+                    fail("there is no such model, or it is private", item, {}, status,
+                         "Check the spelling of " + o_.id + "; for a private model set HF_TOKEN to a token of yours");
+                fail(!o_.token.empty() ? "the token is not allowed to read this model"
+                     : gated           ? "the model is gated"
+                                       : "the model is gated, private, or not there",
                      item, {}, status,
                      o_.token.empty() ? "Ask for access on the model's page, then set HF_TOKEN to a token of yours"
                                       : "Ask for access on the model's page, or use another token in HF_TOKEN");
@@ -191,21 +203,56 @@ private:
         const auto has = [&](const std::string& end) {
             return std::ranges::any_of(all, [&](const RemoteFile& f) { return f.name.ends_with(end); });
         };
-        const bool safetensors = has(".safetensors");
+        const auto named = [&](const RemoteFile& f) {
+            return std::ranges::any_of(o_.files, [&](const std::string& glob) { return model::glob_match(glob, f.name); });
+        };
+        const bool safetensors = has(".safetensors"), torch = has("pytorch_model.bin") || has("pytorch_model.bin.index.json");
+        const bool gguf = !safetensors && !torch;
         std::vector<RemoteFile> chosen;
+        std::vector<std::string> weights;
         for (const RemoteFile& file : all) {
             const bool small = std::ranges::find(kSmallFiles, file.name) != kSmallFiles.end();
-            const bool weights =
+            const bool by_kind =
                 safetensors ? file.name.ends_with(".safetensors") || file.name.ends_with(".safetensors.index.json")
-                            : file.name.starts_with("pytorch_model") &&
-                                  (file.name.ends_with(".bin") || file.name.ends_with(".bin.index.json"));
-            if (small || weights) chosen.push_back(file);
+                : torch     ? file.name.starts_with("pytorch_model") &&
+                              (file.name.ends_with(".bin") || file.name.ends_with(".bin.index.json"))
+                            : file.name.ends_with(".gguf");
+            const bool weight = o_.files.empty() ? by_kind : named(file);
+            if (small || weight) chosen.push_back(file);
+            if (weight && !small) weights.push_back(file.name);
         }
-        const auto is_config = [](const RemoteFile& f) { return f.name == "config.json"; };
-        if (std::ranges::none_of(chosen, is_config))
-            fail("the repository is no model that can be opened", "config.json", "config.json and weights",
-                 std::to_string(all.size()) + " other files");
+        const bool config = std::ranges::any_of(chosen, [](const RemoteFile& f) { return f.name == "config.json"; });
+        if (weights.empty() || (!config && !std::ranges::all_of(weights, is_gguf)))
+            fail("the repository is no model that can be opened", o_.files.empty() ? "weights" : o_.files.front(),
+                 "config.json and weights, or a .gguf file", listed(all));
+        if (gguf && o_.files.empty() && models_of(weights) > 1)
+            fail("the repository has several GGUF files", listed(weights), "one that is chosen", {},
+                 "Name it with --file, as in --file '" + weights.front() + "'");
         return chosen;
+    }
+
+    static bool is_gguf(const std::string& name) { return name.ends_with(".gguf"); }
+
+    /// Parts of one model ("x-00001-of-00003.gguf") count once.
+    static std::size_t models_of(const std::vector<std::string>& names) {
+        std::vector<std::string> stems;
+        for (const std::string& name : names) {
+            const auto part = io::gguf_part_of(name);
+            stems.push_back(part ? part->name(1) : name);
+        }
+        std::ranges::sort(stems);
+        return static_cast<std::size_t>(std::ranges::unique(stems).begin() - stems.begin());
+    }
+
+    static std::string listed(const std::vector<std::string>& names) {
+        std::string list;
+        for (std::size_t i = 0; i < names.size() && i < kListed; ++i) list += (i ? ", " : "") + names[i];
+        return names.size() > kListed ? list + " and " + std::to_string(names.size() - kListed) + " more" : list;
+    }
+    static std::string listed(const std::vector<RemoteFile>& files) {
+        std::vector<std::string> names;
+        for (const RemoteFile& file : files) names.push_back(file.name);
+        return names.empty() ? "no files" : listed(names);
     }
 
     /// Bytes that came over the wire. The file has its name only when size and hash are right.
@@ -256,7 +303,7 @@ private:
             if (out.write(bytes) != bytes.size()) return !(disk = true);
             at += bytes.size();
             came += bytes.size();
-            if (progress_) progress_({"Fetching " + file.name, "byte", at, std::max<std::int64_t>(file.size, 0)});
+            tell(file, at);
             return true;
         };
         const Answer answer = get(url, transfer(have), begin, sink, cancel_);
@@ -277,6 +324,13 @@ private:
         return answer;
     }
 
+    /// At most ten times a second.
+    void tell(const RemoteFile& file, std::int64_t at) {
+        if (!progress_ || (told_.isValid() && told_.elapsed() < 100)) return;
+        told_.start();
+        progress_({"Fetching " + file.name, "kB", (before_ + at) / 1000, total_ / 1000});
+    }
+
     void check(const RemoteFile& file, const fs::path& partial) const {
         QFile in(QString::fromStdString(partial.string()));
         QCryptographicHash hash(file.sha256 ? QCryptographicHash::Sha256 : QCryptographicHash::Sha1);
@@ -284,7 +338,10 @@ private:
             throw Error(ErrorFacts{.problem = "cannot read the file", .file = partial.string()});
         if (!file.sha256)
             hash.addData("blob " + QByteArray::number(in.size()) + QByteArray(1, '\0'));  // as git names what it keeps
-        hash.addData(&in);
+        for (QByteArray bytes = in.read(4 << 20); !bytes.isEmpty(); bytes = in.read(4 << 20)) {
+            cancel_.throw_if_cancelled();
+            hash.addData(bytes);
+        }
         in.close();
         const std::string found = hash.result().toHex().toStdString();
         if (found == file.hash) return;
@@ -306,27 +363,44 @@ private:
     const Progress& progress_;
     fs::path entry_;
     std::string commit_;
+    std::int64_t before_ = 0, total_ = 0;  ///< bytes of the files that are done, of all
+    QElapsedTimer told_;
 };
+
+/// What `hf auth login` wrote.
+std::string stored_token() {
+    fs::path file = variable("HF_TOKEN_PATH");
+    if (file.empty() && !variable("HF_HOME").empty()) file = fs::path(variable("HF_HOME")) / "token";
+    if (file.empty() && !variable("XDG_CACHE_HOME").empty()) file = fs::path(variable("XDG_CACHE_HOME")) / "huggingface/token";
+    if (file.empty() && !variable("HOME").empty()) file = fs::path(variable("HOME")) / ".cache/huggingface/token";
+    std::ifstream in(file);
+    std::string token;
+    in >> token;
+    return token;
+}
 
 }  // namespace
 
-HubOptions hub_options_from_environment(std::string id) {
+HubOptions hub_options_from_environment(const std::string& reference) {
+    const std::string offline = variable("HF_HUB_OFFLINE");
+    if (offline == "1" || offline == "true" || offline == "TRUE" || offline == "ON" || offline == "YES")
+        throw Error(ErrorFacts{.problem = "nothing is fetched while HF_HUB_OFFLINE is set", .item = reference});
     HubOptions o;
-    const std::size_t at = id.find('@');
-    if (at != std::string::npos) o.revision = id.substr(at + 1);
-    o.id = id.substr(0, at);
+    const std::size_t at = reference.find('@');
+    if (at != std::string::npos) o.revision = reference.substr(at + 1);
+    o.id = reference.substr(0, at);
     o.endpoint = variable("HF_ENDPOINT").empty() ? kPublicHub : variable("HF_ENDPOINT");
     while (o.endpoint.ends_with('/')) o.endpoint.pop_back();
-    o.token = variable("HF_TOKEN");
+    o.token = variable("HF_TOKEN").empty() ? stored_token() : variable("HF_TOKEN");
     const std::vector<fs::path> folders = model::cache_folders();
     if (!folders.empty()) o.cache = folders.front();
     return o;
 }
 
-Fetched fetch_model(const HubOptions& options, const CancelToken& cancel, const Progress& progress) {
+Fetched fetch_from_hub(const HubOptions& options, const CancelToken& cancel, const Progress& progress) {
     if (options.cache.empty())
         throw Error(ErrorFacts{.problem = "there is no folder for the cache", .hint = "Set HF_HUB_CACHE or HOME"});
     return Hub(options, cancel, progress).run();
 }
 
-}  // namespace headlight::cli
+}  // namespace headlight::fetch
