@@ -116,12 +116,12 @@ void ModelChooser::build() {
     connect(fetch_, &QPushButton::clicked, this, &ModelChooser::fetch_typed);
     connect(fetching_, &FetchRow::fetched, this, &ModelChooser::show_fetched);
     connect(fetching_, &FetchRow::failed, this, [this](const QString& message) {
-        note_->setText(message);
         apply_filter();
+        note_->setText(message);
     });
     connect(fetching_, &FetchRow::cancelled, this, [this] {
-        note_->setText(tr("Stopped. What has come is kept: fetching again goes on from there"));
         apply_filter();
+        note_->setText(tr("Stopped. What has come is kept: fetching again goes on from there"));
     });
     connect(add, &QPushButton::clicked, this, [this] {
         const QString folder = QFileDialog::getExistingDirectory(this, tr("Add a folder with models"));
