@@ -7,7 +7,7 @@ find_package(CLI11 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(ZLIB REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
-find_package(Qt6 6.4 REQUIRED COMPONENTS Core Gui Widgets Svg Test)
+find_package(Qt6 6.4 REQUIRED COMPONENTS Core Gui Network Widgets Svg Test)
 set(QT_NO_CREATE_VERSIONLESS_TARGETS ON)
 # Debian's libqcustomplot-dev has a build for each Qt; its headers want the print support of qt6-base-dev.
 find_package(Qt6 6.4 REQUIRED COMPONENTS PrintSupport)

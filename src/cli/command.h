@@ -64,6 +64,7 @@ const Command& window_command();
 
 // One file each.
 Action define_window(Definition&, const Frontend&);
+Action define_fetch(Definition&, const Frontend&);
 Action define_info(Definition&, const Frontend&);
 Action define_tokenize(Definition&, const Frontend&);
 Action define_trace(Definition&, const Frontend&);

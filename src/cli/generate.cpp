@@ -72,6 +72,7 @@ Action define_generate(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->text.add(definition);
+    options->text.add_chat(definition);
     options->compute.add(definition);
     CLI::App& app = *definition.app;
     model::GenerateOptions& g = options->generate;

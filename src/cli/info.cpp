@@ -7,6 +7,7 @@
 #include "headlight/io/safetensors.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/model.h"
+#include "headlight/model/reference.h"
 #include "headlight/text/tokenizer.h"
 
 #include <nlohmann/json.hpp>
@@ -66,7 +67,7 @@ ordered_json tensors_json(const model::Model& model) {
     if (const auto gguf = io::gguf_file_of(model.folder())) {
         const auto file = io::GgufFile::open(*gguf);
         for (const auto& [name, tensor] : file->tensors())
-            add(name, io::layout_of(tensor.type)->name, tensor.shape, *gguf);
+            add(name, io::layout_of(tensor.type)->name, tensor.shape, tensor.file);
         return list;
     }
     const io::TensorStore store = io::TensorStore::open(model.folder());
@@ -123,6 +124,13 @@ std::string json(const model::Model& model) {
     root["tensors"] = tensors_json(model);
     root["load_report"] = report_json(model.report());
     root["files"] = files_json(model);
+    if (const auto check = model::check_reference(model, interruptible())) {
+        ordered_json reference = {{"file", check->file.string()}, {"tokens", check->tokens}};
+        if (check->logits) reference["max_logit_difference"] = *check->logits;
+        if (check->patterns) reference["max_pattern_difference"] = *check->patterns;
+        if (!check->problem.empty()) reference["problem"] = check->problem;
+        root["reference"] = reference;
+    }
     return root.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -178,6 +186,7 @@ std::string text(const model::Model& model, bool with_tensors) {
     for (const auto& [part, count] : counts) line(out, part, grouped(count));
     line(out, "total", grouped(total(counts)));
     put_report(out, model.report());
+    if (const auto check = model::check_reference(model, interruptible())) line(out, "against the reference", model::text_of(*check));
     out += "files\n";
     for (const auto& file : files_json(model))
         line(out, file["name"].get<std::string>(), grouped(file["bytes"].get<std::int64_t>()) + " bytes");

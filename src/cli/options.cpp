@@ -5,6 +5,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "headlight/model/locate.h"
+#include "headlight/text/chat.h"
 #include "headlight/trace/saved.h"
 
 #include <unistd.h>
@@ -87,6 +88,17 @@ void TextArguments::add(Definition& definition) {
                       ->excludes(text_option);
     pair_option = definition.app->add_option("--pair", typed_pair, "a second sentence")->type_name("TEXT");
     definition.kinds[file_option] = ValueKind::file;
+}
+
+void TextArguments::add_chat(Definition& definition) {
+    CLI::Option* option = definition.app->add_option(
+        "--chat", chat, "the text is a chat: lines \"user: …\", or a JSON list of role and content; as a model of this kind has it");
+    definition.restrict_to(option, headlight::text::chat_presets());
+    option->excludes(pair_option);
+}
+
+std::string TextArguments::as_model_text(const std::string& typed, const text::Tokenizer& tokenizer) const {
+    return chat.empty() ? typed : headlight::text::chat_text(chat, headlight::text::parse_chat(typed), tokenizer);
 }
 
 void TextArguments::require() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/command.h"
+#include "headlight/text/tokenizer.h"
 
 #include <filesystem>
 #include <string>
@@ -20,17 +21,21 @@ struct ModelArgument {
 
 /// --text, --text-file, --pair; "-" is standard input.
 struct TextArguments {
-    std::string typed_text, text_file, typed_pair;
+    std::string typed_text, text_file, typed_pair, chat;
     CLI::Option* text_option = nullptr;
     CLI::Option* file_option = nullptr;
     CLI::Option* pair_option = nullptr;
 
     void add(Definition&);
+    /// --chat PRESET: the text is a chat (headlight/text/chat.h).
+    void add_chat(Definition&);
     void require() const;  ///< UsageError when neither --text nor --text-file was given
     bool given() const { return text_option->count() > 0 || file_option->count() > 0; }
     bool has_pair() const { return pair_option->count() > 0; }
     /// Error for a text with nothing in it.
     std::string text() const;
+    /// What the model gets: the text, or the chat in it as the preset writes it.
+    std::string as_model_text(const std::string& typed, const headlight::text::Tokenizer&) const;
     std::string pair() const;
 };
 

@@ -44,9 +44,10 @@ Loaded load_model(const ModelArgument& model_argument, const ComputeOptions& com
 Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& text, const ComputeOptions& compute,
                     const Console& console) {
     text.require();
-    const trace::Prompt prompt = {.text = text.text(), .pair = text.pair()};
+    trace::Prompt prompt = {.text = text.text(), .pair = text.pair()};
     const std::filesystem::path folder = model_argument.folder();
     Loaded loaded = load_tokenizer(folder, compute);
+    prompt.text = text.as_model_text(prompt.text, *loaded.tokenizer);
     loaded.prompt = prompt;
     loaded.tokens();  // a text that cannot be read is told before the weights are
     loaded.model = load_model(folder, compute, loaded.cancel, console);

@@ -33,9 +33,10 @@ std::string table(const text::Tokenizer& tokenizer, const text::Encoding& encodi
 
 int tokenize(const Options& options, const Console& console) {
     options.text.require();
-    const std::string text = options.text.text();
+    const std::string typed = options.text.text();
     const std::string pair = options.text.pair();
     const auto tokenizer = text::Tokenizer::load(options.model.folder());
+    const std::string text = options.text.as_model_text(typed, *tokenizer);
     const text::Encoding encoding = tokenizer->encode(
         text, options.text.has_pair() ? std::optional<std::string_view>(pair) : std::nullopt, !options.no_special);
     if (options.json) {
@@ -53,6 +54,7 @@ Action define_tokenize(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->text.add(definition);
+    options->text.add_chat(definition);
     definition.app->add_flag("--json", options->json, "one JSON object: ids, tokens, offsets, special, words");
     definition.app->add_flag("--no-special-tokens", options->no_special, "leave out what the model's template adds");
     return [options, console = definition.console] { return tokenize(*options, *console); };

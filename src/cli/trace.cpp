@@ -163,6 +163,7 @@ Action define_trace(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->text.add(definition);
+    options->text.add_chat(definition);
     definition.app
         ->add_option("--capture", options->capture,
                      "hooks to write, by name with * and ?, separated by commas; all: every one (default: what the "

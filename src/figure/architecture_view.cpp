@@ -2,6 +2,7 @@
 #include "figure/architecture_view.h"
 
 #include "figure/wrapped.h"
+#include "headlight/model/reference.h"
 
 #include <QPainterPath>
 
@@ -66,6 +67,8 @@ ArchitectureFigure::ArchitectureFigure(std::shared_ptr<const model::Model> model
         facts_.push_back(QStringLiteral("%1 tensors of the files are not used").arg(report.unused.size()));
     for (const std::string& absent : report.optional_missing)
         facts_.push_back(QStringLiteral("without %1").arg(QString::fromStdString(absent)));
+    if (const auto check = model::check_reference(*model_))
+        facts_.push_back(QStringLiteral("against the reference, ") + QString::fromStdString(model::text_of(*check)));
 }
 
 void ArchitectureFigure::place(const std::vector<model::BlockInfo>& blocks, double& y, double left, double right) {

@@ -6,6 +6,7 @@
 #include "figure/stacked_figure.h"
 #include "figure/table_figure.h"
 #include "headlight/analyze/drivers.h"
+#include "headlight/analyze/logit_lens.h"
 #include "headlight/analyze/memories.h"
 #include "headlight/analyze/predictions.h"
 #include "headlight/text/tokenizer.h"
@@ -161,7 +162,7 @@ std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position posit
     parts.parts.push_back(std::move(split));
     parts.parts.push_back(downstream_table(*trace, head, position));
     // Not where narrow embeddings stand behind a head of their own (ALBERT, ELECTRA): W_U does not read the stream.
-    if (c.has_unembedding && c.d_embed == 0) parts.parts.push_back(promoting_table(*trace, options.promotes, position));
+    if (analyze::unembeds_stream(c)) parts.parts.push_back(promoting_table(*trace, options.promotes, position));
     return stacked_figure(std::move(parts));
 }
 

@@ -2,6 +2,7 @@
 // Rows of the list of views for what is about the model itself, whatever the text.
 #include "figure/view_tables.h"
 #include "headlight/figure/model_views.h"
+#include "headlight/model/reference.h"
 #include "headlight/trace/trace.h"
 
 namespace headlight::figure {
@@ -25,7 +26,8 @@ std::vector<ViewSpec> about_model_view_specs() {
          .group = "Model",
          .needs = {},
          .make = [](TracePtr trace, const ViewState&, const CancelToken&) { return architecture_view(trace->model()); },
-         .quick = [](const trace::Trace&, const ViewState&) { return true; }},
+         // A stored reference is run first.
+         .quick = [](const trace::Trace& t, const ViewState&) { return !model::reference_file(t.model()->folder()); }},
         {.id = "kv-cache",
          .title = "KV cache",
          .group = "Model",

@@ -45,6 +45,7 @@ public:
     GgufParser(std::span<const std::byte> bytes, const std::filesystem::path& named) : bytes_(bytes) {
         file_ = std::make_shared<GgufFile>();
         file_->path_ = named;
+        file_->files_ = {named};
         file_->metadata_ = nlohmann::json::object();
     }
 
@@ -58,7 +59,9 @@ public:
         place_tensors();
         return file_;
     }
-    void keep(std::shared_ptr<const void> owner) { file_->owner_ = std::move(owner); }
+    void keep(const std::shared_ptr<const void>& owner) {
+        for (auto& [name, tensor] : file_->tensors_) tensor.owner = owner;
+    }
 
 private:
     struct Placed {
@@ -263,6 +266,7 @@ private:
             end = p.offset + p.size;
             before = p.tensor.name;
             p.tensor.bytes = data.subspan(p.offset, p.size);
+            p.tensor.file = file_->path_;
             const auto [place, fresh] = file_->tensors_.try_emplace(p.tensor.name);
             if (!fresh) fail("the same tensor twice", item, "", "");
             place->second = std::move(p.tensor);
@@ -280,11 +284,12 @@ std::shared_ptr<const GgufFile> GgufFile::parse(std::span<const std::byte> bytes
     return GgufParser(bytes, named).parse();
 }
 
-std::shared_ptr<const GgufFile> GgufFile::open(const std::filesystem::path& path) {
+std::shared_ptr<GgufFile> GgufFile::open_one(const std::filesystem::path& path) {
     std::shared_ptr<const MappedFile> mapped = MappedFile::open(path);
     GgufParser parser(mapped->bytes(), path);
+    std::shared_ptr<GgufFile> file = parser.parse();
     parser.keep(mapped);
-    return parser.parse();
+    return file;
 }
 
 }  // namespace headlight::io

@@ -76,6 +76,12 @@ const GgufTensor* GgufFile::find(const std::string& name) const noexcept {
 
 namespace {
 
+/// The first part of a model in several files, else the file itself.
+std::filesystem::path first_part(const std::filesystem::path& file) {
+    const auto part = gguf_part_of(file);
+    return part ? file.parent_path() / part->name(1) : file;
+}
+
 bool is_gguf_name(const std::filesystem::path& file) {
     std::string extension = file.extension().string();
     std::ranges::transform(extension, extension.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
@@ -87,7 +93,7 @@ bool is_gguf_name(const std::filesystem::path& file) {
 std::optional<std::filesystem::path> gguf_file_of(const std::filesystem::path& model) {
     namespace fs = std::filesystem;
     std::error_code ec;
-    if (!fs::is_directory(model, ec)) return is_gguf_name(model) ? std::optional(model) : std::nullopt;
+    if (!fs::is_directory(model, ec)) return is_gguf_name(model) ? std::optional(first_part(model)) : std::nullopt;
     for (const char* other : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                               "pytorch_model.bin.index.json"})
         if (fs::exists(model / other, ec)) return std::nullopt;
@@ -95,12 +101,14 @@ std::optional<std::filesystem::path> gguf_file_of(const std::filesystem::path& m
     for (fs::directory_iterator it(model, ec), end; !ec && it != end; it.increment(ec))
         if (is_gguf_name(it->path())) found.push_back(it->path());
     if (found.empty()) return std::nullopt;
-    if (found.size() == 1) return found.front();
+    for (fs::path& file : found) file = first_part(file);
     std::ranges::sort(found);
+    found.erase(std::ranges::unique(found).begin(), found.end());
+    if (found.size() == 1) return found.front();
     std::string names;
     for (std::size_t i = 0; i < found.size() && i < 8; ++i) names += (i ? ", " : "") + found[i].filename().string();
     if (found.size() > 8) names += " and " + std::to_string(found.size() - 8) + " more";
-    throw Error(ErrorFacts{.problem = "several GGUF files in one folder",
+    throw Error(ErrorFacts{.problem = "several GGUF models in one folder",
                            .file = model.string(),
                            .expected = "one",
                            .found = names,

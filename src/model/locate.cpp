@@ -6,6 +6,7 @@
 #include "headlight/model/peek.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -92,7 +93,11 @@ std::vector<fs::path> built_in_model_folders() {
 }
 
 std::string name_of_model(const fs::path& path) {
-    if (io::gguf_file_of(path) == path) return path.stem().string();
+    std::error_code ec;
+    if (!fs::is_directory(path, ec) && io::gguf_file_of(path)) {
+        const auto part = io::gguf_part_of(path);
+        return part ? part->stem : path.stem().string();
+    }
     const fs::path whole = fs::weakly_canonical(folder_of(path));
     const std::string entry = whole.parent_path().parent_path().filename().string();
     if (whole.filename() == "model") return (whole.parent_path().filename() / "model").string();
@@ -120,7 +125,7 @@ std::vector<CachedModel> cached_models() {
             const std::string name = it->path().filename().string();
             if (!name.starts_with("models--")) continue;
             std::string id = name.substr(8);
-            if (const std::size_t at = id.find("--"); at != std::string::npos) id.replace(at, 2, "/");
+            if (const std::size_t at = id.find("--"); at != std::string::npos) id = id.substr(0, at) + '/' + id.substr(at + 2);
             if (const auto folder = snapshot_of(it->path())) found.emplace(std::move(id), *folder);
         }
     }
@@ -136,7 +141,11 @@ std::vector<fs::path> model_folders_in(const fs::path& folder) {
     fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, ec), end;
     for (; !ec && it != end && found.size() < kMost; it.increment(ec)) {
         std::error_code ignored;
-        if (!it->is_directory(ignored)) continue;
+        if (!it->is_directory(ignored)) {
+            // Of a model in several files the first stands for all.
+            if (it->path().extension() == ".gguf" && io::gguf_file_of(it->path()) == it->path()) found.push_back(it->path());
+            continue;
+        }
         const bool model = is_model_folder(it->path());
         if (model) found.push_back(it->path());
         if (model || it.depth() > 0 || it->path().filename().string().starts_with('.')) it.disable_recursion_pending();
@@ -151,7 +160,20 @@ fs::path folder_of(const fs::path& model) {
     return model.has_parent_path() ? model.parent_path() : fs::path(".");
 }
 
+std::string package_id(std::string_view requirement) {
+    const std::size_t end = std::min(requirement.find_first_of("=@"), requirement.size());
+    std::string id = "pypi/";
+    for (const char c : requirement.substr(0, end)) {
+        const bool mark = c == '-' || c == '_' || c == '.';
+        if (mark && id.back() == '-') continue;
+        id += mark ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    const std::size_t version = std::min(requirement.find_first_not_of("=@", end), requirement.size());
+    return version < requirement.size() ? id + "@" + std::string(requirement.substr(version)) : id;
+}
+
 fs::path locate_model(std::string_view reference) {
+    if (reference.starts_with("pypi:")) return locate_model(package_id(reference.substr(5)));
     if (reference.empty()) throw Error(ErrorFacts{.problem = "No model was named", .hint = "Give a folder, or novella-7m"});
     std::error_code ec;
     const fs::path typed{std::string(reference)};
@@ -172,7 +194,7 @@ fs::path locate_model(std::string_view reference) {
     throw Error(ErrorFacts{.problem = "There is no such model",
                  .file = std::string(reference),
                  .expected = "a folder with config.json, a .gguf file, a built-in name (novella-7m) or an id in the Hugging Face cache",
-                 .hint = "Check the path"});
+                 .hint = plain_name ? "Check the name; headlight fetch brings a model into the cache" : "Check the path"});
 }
 
 }  // namespace headlight::model

@@ -2,21 +2,31 @@
 #include "headlight/model/peek.h"
 
 #include "headlight/base/error.h"
+#include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/model/load_report.h"
 #include "headlight/model/locate.h"
 #include "model/config_reader.h"
 #include "model/families/family.h"
+#include "model/gguf/source.h"
 #include "model/quantization.h"
 #include "model/weight_source.h"
 
 namespace headlight::model {
 namespace {
 
+/// config.json, or what a GGUF file says instead.
 ConfigReader reader_of(const std::filesystem::path& path) {
+    if (const auto gguf = io::gguf_file_of(path)) return outline_gguf(*gguf).config;
     const std::filesystem::path file = folder_of(path) / "config.json";
     return {file, io::read_json(file)};
+}
+
+/// Names and shapes of the tensors.
+io::TensorStore outline_of(const std::filesystem::path& path) {
+    if (const auto gguf = io::gguf_file_of(path)) return outline_gguf(*gguf).store;
+    return io::TensorStore::open(path);
 }
 
 ModelConfig config_of(const ConfigReader& json, const Family& family, const std::filesystem::path& path) {
@@ -42,7 +52,7 @@ Peek peek(const std::filesystem::path& path) {
         out.config.architecture = json.architecture();
         const Family& family = family_for(json);
         out.config = config_of(json, family, path);
-        const io::TensorStore store = io::TensorStore::open(path);
+        const io::TensorStore store = outline_of(path);
         for (const auto& file : store.files()) {
             std::error_code ignored;
             const std::uintmax_t bytes = std::filesystem::file_size(file, ignored);

@@ -61,7 +61,7 @@ AddedTokens::AddedTokens(const std::optional<Field>& items, const Vocab& vocab, 
             continue;
         }
         Section section = Section::whole(token->content, 0, token->content.size());
-        if (normalizer) normalizer->normalize(section);
+        if (normalizer) normalizer->normalize_token(section);
         if (!normalized_.add(section.text, token->id)) {
             item.at("content").fail("Two added tokens are the same after normalization, or nothing is left of one", "",
                                     section.text);

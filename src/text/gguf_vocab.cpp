@@ -3,12 +3,12 @@
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
 #include "text/gguf_pre_types.h"
+#include "text/merges_of_scores.h"
 #include "text/tokenizer_impl.h"
 #include "text/utf8.h"
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 
 namespace headlight::text {
 namespace {
@@ -156,41 +156,16 @@ private:
                  {{"type", "BPE"}, {"ignore_merges", pre->ignore_merges}, {"vocab", vocab_of(tokens_)}, {"merges", list("merges")}}}};
     }
 
-    /// SentencePiece's BPE knows scores instead of merges. As the converters of transformers do: every way to put a piece
-    /// together from two others, those of the best pieces first.
     json merges_of_scores() const {
-        const json& scores = list("scores");
-        if (scores.size() != tokens_.size())
-            fail("scores", "as many as tokens: " + std::to_string(tokens_.size()), std::to_string(scores.size()));
-        std::unordered_map<std::string_view, std::size_t> ids;
-        for (std::size_t i = 0; i < tokens_.size(); ++i) ids.emplace(tokens_[i], i);
-        struct Merge {
-            double score;
-            std::size_t left_size, right_size;  // in characters
-            std::string_view left, right;
-        };
-        std::vector<Merge> merges;
-        for (std::size_t i = 0; i < tokens_.size(); ++i) {
-            if (!scores[i].is_number()) fail("scores", "numbers", scores[i].type_name());
-            const std::string_view piece = tokens_[i];
-            std::vector<std::array<std::size_t, 3>> cuts;  // left id, right id, place
-            for (std::size_t at = 1; at < piece.size(); ++at) {
-                if (utf8::is_continuation(piece[at])) continue;
-                const auto left = ids.find(piece.substr(0, at)), right = ids.find(piece.substr(at));
-                if (left != ids.end() && right != ids.end()) cuts.push_back({left->second, right->second, at});
-            }
-            std::ranges::sort(cuts);
-            for (const auto& cut : cuts) {
-                const std::string_view left = piece.substr(0, cut[2]), right = piece.substr(cut[2]);
-                merges.push_back({scores[i].get<double>(), utf8::count(left), utf8::count(right), left, right});
-            }
+        const json& list_of = list("scores");
+        if (list_of.size() != tokens_.size())
+            fail("scores", "as many as tokens: " + std::to_string(tokens_.size()), std::to_string(list_of.size()));
+        std::vector<double> scores;
+        for (const json& score : list_of) {
+            if (!score.is_number()) fail("scores", "numbers", score.type_name());
+            scores.push_back(score.get<double>());
         }
-        std::ranges::stable_sort(merges, [](const Merge& a, const Merge& b) {
-            return std::tie(a.score, a.left_size, a.right_size) > std::tie(b.score, b.left_size, b.right_size);
-        });
-        json list = json::array();
-        for (const Merge& m : merges) list.push_back({std::string(m.left), std::string(m.right)});
-        return list;
+        return headlight::text::merges_of_scores(tokens_, scores, std::vector<bool>(tokens_.size(), true));
     }
 
     json sentence_piece() const {

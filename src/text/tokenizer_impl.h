@@ -41,6 +41,8 @@ struct Tokenizer::Impl {
 /// The content of a tokenizer.json for a folder that has only vocab.txt, or vocab.json and merges.txt.
 /// `file` becomes the file that complaints name.
 nlohmann::json json_from_vocab_files(const std::filesystem::path& folder, std::string& file);
+/// The same for SentencePiece's own file, spiece.model or tokenizer.model.
+nlohmann::json json_from_sentence_piece(const std::filesystem::path& file);
 /// The same for the vocabulary inside a GGUF file.
 nlohmann::json json_from_gguf(const std::filesystem::path& file);
 

@@ -195,10 +195,15 @@ json json_from_vocab_files(const fs::path& folder, std::string& file) {
         file = (folder / "vocab.json").string();
         return byte_level_bpe_json(folder, file);
     }
+    for (const char* name : {"spiece.model", "tokenizer.model"}) {
+        if (!is_there(folder / name)) continue;
+        file = (folder / name).string();
+        return json_from_sentence_piece(file);
+    }
     throw Error({.problem = "There is no tokenizer in this folder",
                  .file = folder.string(),
                  .item = "",
-                 .expected = "tokenizer.json, or vocab.txt, or vocab.json and merges.txt",
+                 .expected = "tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or spiece.model, or tokenizer.model",
                  .found = "none of them",
                  .hint = ""});
 }

@@ -132,5 +132,17 @@ TEST(Tokenize, FullOutputIsReported) {
     EXPECT_THAT(outcome.err, HasSubstr("cannot write to standard output: found No space left on device"));
 }
 
+TEST(Tokenize, ChatsNeedTheModelsMarks) {
+    const Outcome none = headlight({"tokenize", built_in_model(), "--text", "user: Hi", "--chat", "chatml"});
+    EXPECT_EQ(none.code, 1);
+    EXPECT_THAT(none.err, HasSubstr("<|im_start|>"));
+    EXPECT_THAT(headlight({"tokenize", built_in_model(), "--text", "user: Hi", "--chat", "chat"}).err, HasSubstr("chatml"));
+    // Mistral's marks are plain text for a tokenizer that has no others, and this one has <s> and </s>.
+    const Outcome asked = headlight({"tokenize", built_in_model(), "--text", "user: Hi", "--chat", "mistral", "--json"});
+    const Outcome same = headlight({"tokenize", built_in_model(), "--text", "[INST] Hi[/INST]", "--json"});
+    ASSERT_EQ(asked.code, 0) << asked.err;
+    EXPECT_EQ(asked.out, same.out);
+}
+
 }  // namespace
 }  // namespace headlight

@@ -88,15 +88,17 @@ def write_vocab(w, folder, kind):
     w.add_token_types(types)
 
 
-def fixture(name, arch, kind="gpt2", quantize=None):
+def fixture(name, arch, kind="gpt2", quantize=None, parts_of=None):
+    """`parts_of`: so many tensors a file, in a folder of its own."""
     folder = MODELS / name
     c = json.loads((folder / "config.json").read_text())
     weights = load_file(folder / "model.safetensors")
     layers = c.get("num_hidden_layers", c.get("n_layer"))
     heads = c.get("num_attention_heads", c.get("n_head"))
     arch_name = gguf.MODEL_ARCH_NAMES[arch]
-    OUT.mkdir(exist_ok=True)
-    w = gguf.GGUFWriter(str(OUT / f"{name}.gguf"), arch_name)
+    out = OUT / f"{name}-parts" if parts_of else OUT
+    out.mkdir(exist_ok=True)
+    w = gguf.GGUFWriter(str(out / f"{name}.gguf"), arch_name, split_max_tensors=parts_of or 0)
     width = c.get("hidden_size", c.get("n_embd"))
     w.add_block_count(layers)
     w.add_context_length(c.get("max_position_embeddings", c.get("n_positions", 2048)))
@@ -144,6 +146,7 @@ def fixture(name, arch, kind="gpt2", quantize=None):
 def main():
     quants()
     fixture("llama-kv2", gguf.MODEL_ARCH.LLAMA)
+    fixture("llama-kv2", gguf.MODEL_ARCH.LLAMA, parts_of=9)
     fixture("llama-mha", gguf.MODEL_ARCH.LLAMA)
     fixture("gpt2", gguf.MODEL_ARCH.GPT2)
     fixture("bloom", gguf.MODEL_ARCH.BLOOM)

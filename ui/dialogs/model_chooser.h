@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/model/peek.h"
+#include "ui/dialogs/fetch_row.h"
 #include "ui/jobs/jobs.h"
 
 #include <QDialog>
@@ -15,17 +16,20 @@
 
 namespace headlight::ui {
 
-/// The models there are: built-in, opened before, in the Hugging Face cache, in folders that were added. Each with its
-/// family, size, layers and heads, and whether it can be read or why not; what is known of a model arrives one by one.
+/// The models there are: built-in, opened before, in the Hugging Face cache, in folders that were added, and those that
+/// can be fetched by their ids. Each with its family, size, layers and heads, and whether it can be read or why not; what is known of a model arrives one by one.
 class ModelChooser : public QDialog {
     Q_OBJECT
 public:
-    /// `recent`: references that were opened before, newest first.
-    ModelChooser(Jobs&, QStringList recent, QWidget* parent = nullptr);
+    /// `recent`: references that were opened before, newest first. `fetcher`: as for FetchRow.
+    ModelChooser(Jobs&, QStringList recent, QWidget* parent = nullptr, FetchRow::Fetcher fetcher = {});
     ~ModelChooser() override;
 
     QTableWidget& table() { return *table_; }
     QLineEdit& filter() { return *filter_; }
+    FetchRow& fetch_row() { return *fetching_; }
+    QPushButton& fetch_button() { return *fetch_; }
+    QString note() const { return note_->text(); }
     /// Looks through a folder for models and remembers it.
     void add_folder(const QString& folder);
 
@@ -47,6 +51,8 @@ private:
     void show_note();
     void apply_filter();
     void accept_current();
+    void fetch_typed();
+    void show_fetched(const QString& reference, const QString& folder);
 
     Jobs& jobs_;
     QStringList recent_;
@@ -54,7 +60,8 @@ private:
     QLineEdit* filter_;
     QTableWidget* table_;
     QLabel* note_;
-    QPushButton* open_ = nullptr;
+    FetchRow* fetching_;
+    QPushButton *open_ = nullptr, *fetch_ = nullptr;
 };
 
 }  // namespace headlight::ui

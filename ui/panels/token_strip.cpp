@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/token_strip.h"
 
+#include "headlight/text/chat.h"
 #include "ui/style/appearance.h"
 
 #include <QFontMetrics>
@@ -24,7 +25,7 @@ QString figure_number(double value, int decimals) {
 }
 
 constexpr int chip_height = 24, chip_gap = 4, chip_padding = 8, sentence_gap = 12, top = 2;
-constexpr int strip_height = 30, prediction_height = 34;
+constexpr int strip_height = 30, prediction_height = 34, role_height = 18;
 QFont chip_font() { return figure::ui_font(12.5); }
 QFont number_font() { return figure::ui_font(11); }
 
@@ -63,9 +64,13 @@ TokenStrip::TokenStrip(Document& document, QWidget* parent) : QAbstractScrollAre
 void TokenStrip::adopt_height() {
     if (predicting_ == document_.options().predictions) return viewport()->update();
     predicting_ = document_.options().predictions;
-    setFixedHeight(strip_height + (predicting_ ? prediction_height : 0));
+    set_height();
     rebuild();
     if (followed_) reveal(*followed_);
+}
+
+void TokenStrip::set_height() {
+    setFixedHeight(strip_height + (predicting_ ? prediction_height : 0) + (chat_ ? role_height : 0));
 }
 
 void TokenStrip::rebuild() {
@@ -77,6 +82,8 @@ void TokenStrip::rebuild() {
     if (const auto& trace = document_.trace()) {
         const QFontMetricsF metrics(chip_font());
         const auto& sequence = trace->encoding().sequence;
+        const std::vector<std::string> roles =
+            trace->tokenizer() ? text::chat_roles(*trace->tokenizer(), trace->encoding()) : std::vector<std::string>();
         int sentence = 0;
         for (const text::TokenLabel& label : trace->labels()) {
             Chip chip;
@@ -86,6 +93,7 @@ void TokenStrip::rebuild() {
             chip.faint = QString::fromStdString(label.continuation);
             chip.text = QString::fromStdString(label.text);
             chip.special = label.special;
+            if (index < roles.size()) chip.role = QString::fromStdString(roles[index]);
             chip.faint_width = int(metrics.horizontalAdvance(chip.faint));
             chip.width = std::max(least, int(std::ceil(metrics.horizontalAdvance(chip.text))) + chip.faint_width + 2 * chip_padding);
             if (index > 0 && chips_.back().sentence != sentence) width_ += sentence_gap;
@@ -95,6 +103,8 @@ void TokenStrip::rebuild() {
         }
         width_ -= chip_gap;
     }
+    const bool chat = std::ranges::any_of(chips_, [](const Chip& chip) { return !chip.role.isEmpty(); });
+    if (std::exchange(chat_, chat) != chat) set_height();
     update_range();
     viewport()->update();
 }
@@ -270,6 +280,31 @@ void TokenStrip::paint_masked(QPainter& painter) const {
     }
 }
 
+QString TokenStrip::role(Position p) const {
+    return p.value < 0 || p.value >= std::ssize(chips_) ? QString() : chips_[static_cast<std::size_t>(p.value)].role;
+}
+
+/// Under each turn a line with the name of who speaks; the name stays in sight while the turn is.
+void TokenStrip::paint_roles(QPainter& painter) const {
+    const figure::Theme& theme = Appearance::instance().theme();
+    painter.setFont(number_font());
+    const int shift = horizontalScrollBar()->value(), y = height() - role_height;
+    for (std::size_t first = 0; first < chips_.size();) {
+        std::size_t end = first + 1;
+        while (end < chips_.size() && chips_[end].role == chips_[first].role) ++end;
+        const Chip &from = chips_[first], &to = chips_[end - 1];
+        const int left = from.x - shift, right = to.x + to.width - shift;
+        if (!from.role.isEmpty() && right > 0 && left < viewport()->width()) {
+            painter.setPen(QPen(from.role == QStringLiteral("assistant") ? theme.accent : theme.muted, 1));
+            painter.drawLine(left, y + 2, right, y + 2);
+            const int begin = std::max(left, 0);
+            painter.drawText(QRect(begin, y + 3, right - begin, role_height - 3), Qt::AlignLeft | Qt::AlignVCenter,
+                             painter.fontMetrics().elidedText(from.role, Qt::ElideRight, right - begin));
+        }
+        first = end;
+    }
+}
+
 void TokenStrip::paintEvent(QPaintEvent* event) {
     QPainter painter(viewport());
     const figure::Theme& theme = Appearance::instance().theme();
@@ -284,6 +319,7 @@ void TokenStrip::paintEvent(QPaintEvent* event) {
         if (predicting_) paint_prediction(painter, *first, std::size_t(first - chips_.begin()));
     }
     if (predicting_) paint_masked(painter);
+    if (chat_) paint_roles(painter);
     // A fade says that the line goes on.
     const auto fade = [&](QRect area, bool left) {
         QLinearGradient gradient(area.topLeft(), area.topRight());
@@ -343,7 +379,8 @@ bool TokenStrip::viewportEvent(QEvent* event) {
             const auto i = static_cast<std::size_t>(p->value);
             const QString text = tr("%1   position %2, id %3, vocabulary entry %4")
                                      .arg(chips_[i].text).arg(p->value).arg(encoding.ids[i])
-                                     .arg(QString::fromStdString(encoding.tokens[i])) + (predicting_ ? prediction_tip(*p) : QString());
+                                     .arg(QString::fromStdString(encoding.tokens[i])) +
+                                 (chips_[i].role.isEmpty() ? QString() : tr(", said by: %1").arg(chips_[i].role)) + (predicting_ ? prediction_tip(*p) : QString());
             QToolTip::showText(help->globalPos(), text, viewport(), chip_rect(*p));
         } else {
             QToolTip::hideText();

@@ -22,6 +22,8 @@ public:
     /// What stands under a token: log-probability and rank; empty where nothing is known. What the tooltip says of it.
     QString prediction_text(Position) const;
     QString prediction_tip(Position) const;
+    /// Whose words the token belongs to, in a chat; empty elsewhere.
+    QString role(Position) const;
     QSize sizeHint() const override { return {400, 28}; }
     QSize minimumSizeHint() const override { return {80, 28}; }
 
@@ -42,6 +44,7 @@ private:
         int x = 0, width = 0, faint_width = 0;
         bool special = false;
         int sentence = 0;
+        QString role;
     };
     void rebuild();
     void update_range();
@@ -50,14 +53,17 @@ private:
     void paint_chip(QPainter&, const Chip&, std::size_t index) const;
     void paint_prediction(QPainter&, const Chip&, std::size_t index) const;
     void paint_masked(QPainter&) const;
-    /// Taller while predictions are shown.
+    void paint_roles(QPainter&) const;
+    /// Taller while predictions are shown, and for a chat.
     void adopt_height();
+    void set_height();
 
     Document& document_;
     std::vector<Chip> chips_;
     std::optional<Position> followed_;  ///< the pinned query that was last brought into sight
     int width_ = 0;
     bool predicting_ = false;
+    bool chat_ = false;
     std::optional<QPointF> drag_from_;
     int drag_value_ = 0;
     bool dragging_ = false;

@@ -45,9 +45,21 @@ struct GgufTensor {
     GgmlType type = GgmlType::F32;
     std::vector<std::int64_t> shape;
     std::span<const std::byte> bytes;
+    std::filesystem::path file;          ///< the part that it lies in
+    std::shared_ptr<const void> owner;   ///< keeps the mapping alive
 
     std::int64_t numel() const noexcept;
 };
+
+/// A model in several files, as llama.cpp's gguf-split names them: "x-00002-of-00003.gguf".
+struct GgufPart {
+    std::string stem;  ///< "x"
+    int number = 1, count = 1;
+
+    std::string name(int of_number) const;  ///< the file name of a part
+};
+/// Nothing for other names.
+std::optional<GgufPart> gguf_part_of(const std::filesystem::path& file);
 
 /// A GGUF file of version 2 or 3 (github.com/ggml-org/ggml, docs/gguf.md), mapped and not copied. The header is checked
 /// whole before anything is handed out; every error names the file, the key or the tensor (not GGUF, other byte order,
@@ -56,29 +68,34 @@ struct GgufTensor {
 /// file, overlap).
 class GgufFile {
 public:
+    /// A part of a model in several files opens all of them: the metadata of the first, the tensors of all. Errors name
+    /// the part that is missing, of another model or out of its place.
     static std::shared_ptr<const GgufFile> open(const std::filesystem::path&);
     /// The same from memory, for tests; `bytes` must outlive the result.
     static std::shared_ptr<const GgufFile> parse(std::span<const std::byte> bytes, const std::filesystem::path& named);
 
-    const std::filesystem::path& path() const noexcept { return path_; }
+    const std::filesystem::path& path() const noexcept { return path_; }  ///< of several parts the first
+    const std::vector<std::filesystem::path>& files() const noexcept { return files_; }
     std::uint32_t version() const noexcept { return version_; }
     /// Every key with its value: numbers, booleans, strings, arrays. Strings are as in the file, maybe not UTF-8.
     const nlohmann::json& metadata() const noexcept { return metadata_; }
     const std::map<std::string, GgufTensor>& tensors() const noexcept { return tensors_; }
     const GgufTensor* find(const std::string& name) const noexcept;  ///< nullptr when absent
-    const std::shared_ptr<const void>& owner() const noexcept { return owner_; }  ///< keeps the mapping alive
 
 private:
     friend class GgufParser;
+    static std::shared_ptr<GgufFile> open_one(const std::filesystem::path&);
+    static std::shared_ptr<const GgufFile> open_parts(const std::filesystem::path& folder, const GgufPart&);
     std::filesystem::path path_;
+    std::vector<std::filesystem::path> files_;
     std::uint32_t version_ = 0;
     nlohmann::json metadata_;
     std::map<std::string, GgufTensor> tensors_;
-    std::shared_ptr<const void> owner_;
 };
 
 /// The GGUF file that a path stands for: the file itself when its name ends in .gguf, or the only one in a folder that
-/// has no weights in another format. Error when such a folder holds several.
+/// has no weights in another format. Of a model in several files it is the first. Error when such a folder holds several
+/// models.
 std::optional<std::filesystem::path> gguf_file_of(const std::filesystem::path& model);
 
 }  // namespace headlight::io

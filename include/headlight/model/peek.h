@@ -11,7 +11,7 @@
 
 namespace headlight::model {
 
-/// What can be said of a model from its config.json and the headers of its files, before anything is loaded.
+/// What can be said of a model from its config.json (or GGUF metadata) and the headers of its files, before anything is loaded.
 struct Peek {
     ModelConfig config;        ///< of a family that is known; else empty but for `architecture` and `name`
     std::uintmax_t bytes = 0;  ///< of the files that hold weights
@@ -40,7 +40,8 @@ struct CachedModel {
 };
 std::vector<CachedModel> cached_models();
 
-/// Folders in `folder` (two levels) that hold a config.json: what a person keeps beside each other. At most 500.
+/// Folders in `folder` (two levels) that hold a config.json, and GGUF files: what a person keeps beside each other. At
+/// most 500.
 std::vector<std::filesystem::path> model_folders_in(const std::filesystem::path& folder);
 
 }  // namespace headlight::model

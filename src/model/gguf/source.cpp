@@ -126,14 +126,12 @@ void check_readable(const GgufMetadata& m, const io::GgufTensor& t) {
                            .hint = "Use a file with another quantisation of the same model"});
 }
 
-Plan plan_of(const GgufMetadata& m, const io::GgufTensor& t, Named named, at::ScalarType dtype) {
+Plan plan_of(const GgufMetadata& m, const io::GgufTensor& t, Named named) {
     check_readable(m, t);
     Plan plan{.tensor = &t, .name = std::move(named.name), .change = named.change, .shape = t.shape, .out = {}, .order = {}};
     if (plan.change == Change::transpose && t.shape.size() != 2) plan.change = Change::none;  // a bias
     plan.order = order_of(m, t, plan.change);
-    if (plan.change == Change::none && plain_dtype(t.type)) return plan;
     if (plan.change == Change::transpose) std::swap(plan.shape[0], plan.shape[1]);
-    plan.out = at::empty(plan.shape, at::TensorOptions(dtype == at::kBFloat16 ? at::kBFloat16 : at::kFloat));
     return plan;
 }
 
@@ -208,56 +206,78 @@ void convert(const std::vector<Plan>& plans, const CancelToken& cancel, const Pr
     }
 }
 
-io::TensorView view_of(const Plan& plan, const io::GgufFile& file) {
+/// Without its numbers.
+io::TensorView header_of(const Plan& plan) {
     io::TensorView view;
     view.name = plan.name;
     view.shape = plan.shape;
-    view.file = file.path();
+    view.file = plan.tensor->file;
+    view.dtype = plain_dtype(plan.tensor->type).value_or(io::DType::F32);
+    return view;
+}
+
+io::TensorView view_of(const Plan& plan) {
+    io::TensorView view = header_of(plan);
     if (plan.out.defined()) {
         auto kept = std::make_shared<at::Tensor>(plan.out);
         view.dtype = plan.out.scalar_type() == at::kBFloat16 ? io::DType::BF16 : io::DType::F32;
         view.bytes = {static_cast<const std::byte*>(plan.out.data_ptr()), static_cast<std::size_t>(plan.out.nbytes())};
         view.owner = std::move(kept);
     } else {
-        view.dtype = *plain_dtype(plan.tensor->type);
         view.bytes = plan.tensor->bytes;
-        view.owner = file.owner();
+        view.owner = plan.tensor->owner;
     }
     return view;
 }
 
-}  // namespace
+/// A file, what it stands for, and what is to be done with its tensors.
+struct Reading {
+    std::shared_ptr<const io::GgufFile> file;
+    GgufSource source;
+    std::vector<Plan> plans;
+};
 
-GgufSource read_gguf(const std::filesystem::path& path, at::ScalarType dtype, const CancelToken& cancel,
-                     const Progress& progress) {
+Reading plan(const std::filesystem::path& path) {
     const std::shared_ptr<const io::GgufFile> file = io::GgufFile::open(path);
     const GgufMetadata metadata(*file);
     const GgufArchitecture& architecture = architecture_of(metadata);
-    const auto parts = file->metadata().find("split.count");
-    if (parts != file->metadata().end() && *parts != 1 && *parts != 0)
-        throw Error(ErrorFacts{.problem = "a model in several GGUF files cannot be read",
-                               .file = path.string(),
-                               .item = "split.count",
-                               .expected = "1",
-                               .hint = "Join the parts with llama.cpp's llama-gguf-split --merge"});
-    GgufSource source{ConfigReader(path, architecture.config(metadata)), {}, {}, {}};
-    std::vector<Plan> plans;
+    Reading reading{file, {ConfigReader(file->path(), architecture.config(metadata)), {}, {}, {}}, {}};
     for (const auto& [name, tensor] : file->tensors()) {
         if (name == "rope_freqs.weight") {
-            source.used_up.push_back(name);
+            reading.source.used_up.push_back(name);
             continue;
         }
-        plans.push_back(plan_of(metadata, tensor, rename(name, architecture.tensors).value_or(Named{name}), dtype));
+        reading.plans.push_back(plan_of(metadata, tensor, rename(name, architecture.tensors).value_or(Named{name})));
     }
-    convert(plans, cancel, progress);
+    return reading;
+}
+
+}  // namespace
+
+GgufSource outline_gguf(const std::filesystem::path& path) {
+    Reading reading = plan(path);
     std::map<std::string, io::TensorView> views;
-    for (const Plan& plan : plans) {
-        source.stored[plan.name] = {plan.tensor->name, std::string(io::layout_of(plan.tensor->type)->name),
-                                    plan.tensor->shape, static_cast<std::int64_t>(plan.tensor->bytes.size()),
-                                    !plan.out.defined()};
-        views.emplace(plan.name, view_of(plan, *file));
+    for (const Plan& each : reading.plans) views.emplace(each.name, header_of(each));
+    reading.source.store = io::TensorStore::of(std::move(views), reading.file->files());
+    return std::move(reading.source);
+}
+
+GgufSource read_gguf(const std::filesystem::path& path, at::ScalarType dtype, const CancelToken& cancel,
+                     const Progress& progress) {
+    Reading reading = plan(path);
+    const auto as = at::TensorOptions(dtype == at::kBFloat16 ? at::kBFloat16 : at::kFloat);
+    for (Plan& each : reading.plans)
+        if (each.change != Change::none || !plain_dtype(each.tensor->type)) each.out = at::empty(each.shape, as);
+    convert(reading.plans, cancel, progress);
+    GgufSource source = std::move(reading.source);
+    std::map<std::string, io::TensorView> views;
+    for (const Plan& each : reading.plans) {
+        source.stored[each.name] = {each.tensor->name, std::string(io::layout_of(each.tensor->type)->name),
+                                    each.tensor->shape, static_cast<std::int64_t>(each.tensor->bytes.size()),
+                                    !each.out.defined()};
+        views.emplace(each.name, view_of(each));
     }
-    source.store = io::TensorStore::of(std::move(views), {path});
+    source.store = io::TensorStore::of(std::move(views), reading.file->files());
     return source;
 }
 

@@ -36,4 +36,7 @@ struct GgufSource {
 /// it lies in the file is not copied. Errors name file, key or tensor.
 GgufSource read_gguf(const std::filesystem::path& file, at::ScalarType dtype, const CancelToken&, const Progress&);
 
+/// The same from the header alone: the store has names, types and shapes, but no numbers.
+GgufSource outline_gguf(const std::filesystem::path& file);
+
 }  // namespace headlight::model

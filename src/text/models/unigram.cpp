@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 namespace headlight::text {
 namespace {
@@ -84,10 +85,13 @@ class Unigram final : public Model {
 public:
     Unigram(const Field& f, const nlohmann::json& ids)
         : vocab_(Field(ids, f.file(), "model.vocab")), byte_fallback_(f.boolean_or("byte_fallback", false)) {
+        std::set<std::int64_t> unmatched;  // entries that no text is: what a SentencePiece model sets aside
+        if (const auto list = f.find("unmatched"))
+            for (const Field& id : list->items()) unmatched.insert(id.integer(0, vocab_.size() - 1));
         for (const nlohmann::json& pair : f.at("vocab").json()) {
             const auto id = static_cast<std::int32_t>(scores_.size());
             scores_.push_back(pair[1].get<double>());
-            if (!vocab_.token_of(id).empty()) trie_.add(vocab_.token_of(id), id);
+            if (!unmatched.contains(id) && !vocab_.token_of(id).empty()) trie_.add(vocab_.token_of(id), id);
         }
         unknown_score_ = *std::ranges::min_element(scores_) - kUnknownPenalty;
         if (const auto unk = f.find("unk_id"))

@@ -5,7 +5,8 @@ namespace headlight::text {
 
 NormalizerPtr make_normalizer(const Field& f) {
     const std::string type = f.type({"Sequence", "Replace", "BertNormalizer", "NFC", "NFD", "NFKC", "NFKD", "Lowercase",
-                                     "StripAccents", "Strip", "Prepend", "Precompiled", "Nmt"},
+                                     "StripAccents", "Strip", "Prepend", "Precompiled", "Nmt",
+                                     "SentencePiece"},
                                     "normalizer");
     if (type == "Sequence") return make_normalizer_sequence(f);
     if (type == "Replace") return make_replace(f);
@@ -16,6 +17,7 @@ NormalizerPtr make_normalizer(const Field& f) {
     if (type == "Prepend") return make_prepend(f);
     if (type == "Precompiled") return make_precompiled(f);
     if (type == "Nmt") return make_nmt();
+    if (type == "SentencePiece") return make_sentence_piece(f);
     return make_unicode_form(type);
 }
 

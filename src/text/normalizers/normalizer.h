@@ -13,6 +13,8 @@ class Normalizer {
 public:
     virtual ~Normalizer() = default;
     virtual void normalize(Section&) const = 0;
+    /// The string of an added token that is looked for in normalized text.
+    virtual void normalize_token(Section& token) const { normalize(token); }
 };
 
 using NormalizerPtr = std::unique_ptr<const Normalizer>;
@@ -29,6 +31,7 @@ NormalizerPtr make_strip_accents();
 NormalizerPtr make_prepend(const Field&);
 NormalizerPtr make_precompiled(const Field&);
 NormalizerPtr make_nmt();
+NormalizerPtr make_sentence_piece(const Field&);
 NormalizerPtr make_normalizer_sequence(const Field&);
 
 /// ASCII letters to lower case in place, others through Unicode.

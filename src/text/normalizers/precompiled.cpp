@@ -1,52 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// SentencePiece's table of replacements: a double-array trie (Aoe 1989, as Darts-clone packs it) of what is replaced, and
-// the replacements. Looked up for every character a reader sees, then for its parts, as Hugging Face tokenizers does.
+// SentencePiece's table of replacements, looked up for every character a reader sees, then for its parts, as Hugging Face
+// tokenizers does.
+#include "text/normalizers/charsmap.h"
 #include "text/normalizers/normalizer.h"
 #include "text/utf8.h"
 
 #include <unicode/brkiter.h>
 #include <unicode/utext.h>
 
-#include <cstring>
-#include <optional>
+#include <memory>
 
 namespace headlight::text {
 namespace {
 
-std::optional<std::string> decode_base64(std::string_view text) {
-    std::string out;
-    std::uint32_t bits = 0;
-    int have = 0;
-    while (!text.empty() && text.back() == '=') text.remove_suffix(1);
-    for (const char c : text) {
-        static constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        const std::size_t value = kAlphabet.find(c);
-        if (value == kAlphabet.npos) return std::nullopt;
-        bits = bits << 6 | static_cast<std::uint32_t>(value);
-        have += 6;
-        if (have < 8) continue;
-        have -= 8;
-        out += static_cast<char>(bits >> have & 0xff);
-    }
-    return out;
-}
-
 class Precompiled final : public Normalizer {
 public:
-    explicit Precompiled(const Field& f) {
-        const Field map = f.at("precompiled_charsmap");
-        const auto blob = decode_base64(map.string());
-        std::uint32_t size = 0;
-        if (!blob || blob->size() < 4) map.fail("The table of replacements cannot be read", "base64 of a trie and its strings");
-        std::memcpy(&size, blob->data(), 4);
-        if (size > blob->size() - 4 || size % 4 != 0 || size == 0)
-            map.fail("The table of replacements cannot be read", "a trie of at most " + std::to_string(blob->size() - 4) + " bytes",
-                     std::to_string(size));
-        units_.resize(size / 4);
-        std::memcpy(units_.data(), blob->data() + 4, size);
-        strings_ = blob->substr(4 + size);
-        if (utf8::first_invalid(strings_)) map.fail("The table of replacements is not UTF-8");
-    }
+    explicit Precompiled(const Field& f) : map_(f.at("precompiled_charsmap")) {}
 
     void normalize(Section& s) const override {
         const std::vector<Char> old = chars_of(s, 0, s.text.size());
@@ -54,7 +23,7 @@ public:
         bool changed = false;
         for_graphemes(s.text, [&](std::string_view grapheme) {
             if (grapheme.size() < 6) {
-                if (const auto found = replacement(grapheme)) {
+                if (const auto found = map_.shortest(grapheme)) {
                     put(steps, grapheme, *found);
                     changed = true;
                     return;
@@ -63,7 +32,7 @@ public:
             for (std::size_t at = 0; at < grapheme.size();) {
                 const std::size_t size = utf8::length(grapheme[at]);
                 const std::string_view part = grapheme.substr(at, size);
-                if (const auto found = replacement(part)) {
+                if (const auto found = map_.shortest(part)) {
                     put(steps, part, *found);
                     changed = true;
                 } else {
@@ -124,30 +93,7 @@ private:
         utext_close(&source);
     }
 
-    /// What the shortest entry that `part` begins with is replaced by; nothing when there is none.
-    std::optional<std::string_view> replacement(std::string_view part) const {
-        std::size_t at = offset(units_[0]);
-        for (const char c : part) {
-            const auto byte = static_cast<unsigned char>(c);
-            if (byte == 0) return std::nullopt;
-            at ^= byte;
-            if (at >= units_.size()) return std::nullopt;
-            const std::uint32_t unit = units_[at];
-            if ((unit & (0x80000000u | 0xffu)) != byte) return std::nullopt;
-            at ^= offset(unit);
-            if ((unit >> 8 & 1) == 0) continue;
-            if (at >= units_.size()) return std::nullopt;
-            const std::size_t begin = units_[at] & 0x7fffffffu;
-            if (begin > strings_.size()) return std::nullopt;
-            const std::size_t end = std::min(strings_.find('\0', begin), strings_.size());
-            return std::string_view(strings_).substr(begin, end - begin);
-        }
-        return std::nullopt;
-    }
-    static std::size_t offset(std::uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
-
-    std::vector<std::uint32_t> units_;
-    std::string strings_;
+    Charsmap map_;
 };
 
 }  // namespace

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/model/reference.h"
+
+#include "model/run_all.h"
+#include "support/temp_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headlight::model {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+/// A fixture with a golden beside it: the goldens are what make_golden.py writes as a reference, and more.
+std::optional<ReferenceCheck> checked(const std::string& model, const std::string& golden) {
+    const test::TempFolder folder;
+    for (const auto& file : fs::directory_iterator(fixture(model)))
+        fs::copy_file(file.path(), folder / file.path().filename().string());
+    if (!golden.empty()) fs::copy_file(golden_file(golden, "f64"), folder / "reference.safetensors");
+    return check_reference(*Model::load(folder.path(), {.dtype = ComputeType::float64, .device = "cpu"}));
+}
+
+TEST(Reference, SaysHowFarTheNumbersAre) {
+    EXPECT_FALSE(checked("gpt2", ""));
+    for (const char* name : {"gpt2", "bert-mlm", "llama-kv2"}) {
+        const auto check = checked(name, name);
+        ASSERT_TRUE(check) << name;
+        EXPECT_EQ(check->problem, "") << name;
+        EXPECT_EQ(check->tokens, static_cast<std::int64_t>(read_golden(golden_file(name, "f64")).input.ids.size()));
+        ASSERT_TRUE(check->logits && check->patterns) << name;
+        EXPECT_LT(*check->logits, 1e-9) << name;
+        EXPECT_LT(*check->patterns, 1e-10) << name;
+        EXPECT_THAT(text_of(*check), HasSubstr("max |Δlogit| "));
+    }
+}
+
+TEST(Reference, WrongNumbersAreSeen) {
+    const test::TempFolder folder;
+    for (const auto& file : fs::directory_iterator(fixture("gpt2")))
+        fs::copy_file(file.path(), folder / file.path().filename().string());
+    const io::TensorStore golden = io::TensorStore::open_file(golden_file("gpt2", "f64"));
+    std::vector<io::ArrayRef> arrays;
+    at::Tensor logits = tensor_of(*golden.find("logits")), pattern = tensor_of(*golden.find("blocks.1.attn.hook_pattern"));
+    logits.select(0, 2).select(0, 3).add_(0.5);
+    pattern.select(0, 1).select(0, 4).select(0, 2).sub_(0.25);
+    for (const auto& [name, view] : golden.tensors()) arrays.push_back({name, view.dtype, view.shape, view.bytes});
+    for (io::ArrayRef& array : arrays) {
+        const at::Tensor* changed = array.name == "logits" ? &logits : array.name == "blocks.1.attn.hook_pattern" ? &pattern : nullptr;
+        if (changed) array.bytes = {static_cast<const std::byte*>(changed->data_ptr()), static_cast<std::size_t>(changed->nbytes())};
+    }
+    io::write_safetensors(folder / "reference.safetensors", arrays, {});
+    const auto check = check_reference(*Model::load(folder.path(), {.dtype = ComputeType::float64, .device = "cpu"}));
+    ASSERT_TRUE(check && check->logits && check->patterns);
+    EXPECT_NEAR(*check->logits, 0.5, 1e-9);
+    EXPECT_NEAR(*check->patterns, 0.25, 1e-9);
+    EXPECT_EQ(check->worst_pattern, "blocks.1.attn.hook_pattern");
+    EXPECT_EQ(text_of(*check).substr(text_of(*check).find("max")), "max |Δlogit| 0.5, max |Δpattern| 0.25");
+}
+
+TEST(Reference, OfAnotherModelIsAProblemAndNoError) {
+    const auto other = checked("gpt2", "llama-kv2");
+    ASSERT_TRUE(other);
+    EXPECT_NE(other->problem, "");
+    const test::TempFolder folder;
+    for (const auto& file : fs::directory_iterator(fixture("gpt2")))
+        fs::copy_file(file.path(), folder / file.path().filename().string());
+    folder.write("reference.safetensors", "no tensors");
+    const auto broken = check_reference(*Model::load(folder.path(), {.device = "cpu"}));
+    ASSERT_TRUE(broken);
+    EXPECT_THAT(broken->problem, HasSubstr("reference.safetensors"));
+    EXPECT_EQ(text_of(*broken), broken->problem);
+}
+
+}  // namespace
+}  // namespace headlight::model

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// spiece.model and tokenizer.model against the sentencepiece package (tests/golden/make_sentencepiece_golden.py).
+#include "headlight/base/error.h"
+#include "headlight/io/hash.h"
+#include "headlight/io/json_file.h"
+#include "headlight/text/tokenizer.h"
+#include "support/temp_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace headlight::text {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::HasSubstr;
+
+const fs::path kTests = HEADLIGHT_SOURCE_DIR "/tests";
+const fs::path kFixtures = kTests / "fixtures/text";
+
+const json& golden() {
+    static const json root = io::read_json(kTests / "golden/text/sentence_piece.json");
+    return root;
+}
+
+class SentencePieceFile : public testing::TestWithParam<const char*> {
+protected:
+    const std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(kFixtures / GetParam());
+    std::vector<std::int64_t> ids(const std::string& text) const { return tokenizer->encode(text, std::nullopt, false).ids; }
+};
+
+TEST_P(SentencePieceFile, CutsTheTortureTextsAsThePackageDoes) {
+    const json& expected = golden().at(GetParam()).at("ids");
+    const auto texts = golden().at("texts").get<std::vector<std::string>>();
+    ASSERT_GT(texts.size(), 200u);
+    int shown = 0;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        const auto found = ids(texts[i]);
+        if (found != expected[i].get<std::vector<std::int64_t>>() && ++shown <= 5)
+            ADD_FAILURE() << testing::PrintToString(texts[i]) << ": " << testing::PrintToString(found) << ", not " << expected[i];
+    }
+    EXPECT_EQ(shown, 0) << "texts differ";
+}
+
+TEST_P(SentencePieceFile, CutsTheBookAsThePackageDoes) {
+    constexpr std::size_t kGroup = 16;
+    std::istringstream digests(golden().at(GetParam()).at("book.txt").get<std::string>());
+    std::istringstream book(io::read_text(kFixtures / "book.txt") + "\n");
+    std::string bytes, expected;
+    const auto put = [&](std::int64_t value) {
+        for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(value >> shift);
+    };
+    std::size_t lines = 0, wrong = 0;
+    const auto close = [&] {
+        ASSERT_TRUE(digests >> expected);
+        wrong += io::sha256_hex(std::as_bytes(std::span(bytes))).substr(0, 8) != expected;
+        bytes.clear();
+    };
+    for (std::string line; std::getline(book, line);) {
+        const auto found = ids(line);
+        put(static_cast<std::int64_t>(found.size()));
+        for (const std::int64_t id : found) put(id);
+        if (++lines % kGroup == 0) close();
+    }
+    if (lines % kGroup != 0) close();
+    EXPECT_FALSE(digests >> expected) << "the golden has more lines";
+    EXPECT_EQ(wrong, 0u) << "groups of lines differ";
+}
+
+TEST_P(SentencePieceFile, OffsetsCoverWhatWasTyped) {
+    const std::string text = " Poirot’s  moustache, 42 – ﬁne ☃☃ ";
+    const Encoding e = tokenizer->encode(text, std::nullopt, false);
+    std::int64_t end = 0;
+    for (const ByteRange r : e.offsets) {
+        EXPECT_LE(r.begin, r.end);
+        EXPECT_LE(r.end, static_cast<std::int64_t>(text.size()));
+        EXPECT_GE(r.end, end);
+        end = r.end;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Text, SentencePieceFile, testing::Values("spiece-unigram", "spiece-bpe"),
+                         [](const auto& p) { return std::string(p.param) == "spiece-bpe" ? "bpe" : "unigram"; });
+
+TEST(SentencePiece, WhatIsPutAroundATextIsTheModelsHabit) {
+    const auto ends = [](const char* fixture, const std::string& config) {
+        const test::TempFolder folder;
+        for (const auto& file : fs::directory_iterator(kFixtures / fixture)) fs::copy_file(file.path(), folder / file.path().filename().string());
+        if (!config.empty()) folder.write("tokenizer_config.json", config);
+        const auto t = Tokenizer::load(folder.path());
+        const Encoding e = t->encode("a");
+        return std::pair(e.tokens.front(), e.tokens.back());
+    };
+    EXPECT_EQ(ends("spiece-unigram", "").second, "</s>");
+    EXPECT_EQ(ends("spiece-unigram", "{\"tokenizer_class\": \"T5Tokenizer\"}").second, "</s>");
+    EXPECT_EQ(ends("spiece-bpe", "").first, "<s>");
+    EXPECT_EQ(ends("spiece-bpe", "{\"tokenizer_class\": \"LlamaTokenizer\", \"add_bos_token\": false, \"add_eos_token\": true}").second, "</s>");
+    EXPECT_NE(ends("spiece-bpe", "{\"tokenizer_class\": \"LlamaTokenizer\", \"add_bos_token\": false}").first, "<s>");
+    EXPECT_THROW(ends("spiece-unigram", "{\"tokenizer_class\": \"XLMRobertaTokenizer\"}"), Error);
+}
+
+TEST(SentencePiece, T5sSentinelsComeBehindTheVocabulary) {
+    const test::TempFolder folder;
+    fs::copy_file(kFixtures / "spiece-unigram/spiece.model", folder / "spiece.model");
+    const std::int64_t plain = Tokenizer::load(folder.path())->vocab_size();
+    folder.write("tokenizer_config.json", "{\"tokenizer_class\": \"T5Tokenizer\", \"extra_ids\": 100}");
+    const auto t = Tokenizer::load(folder.path());
+    EXPECT_EQ(t->vocab_size(), plain + 100);
+    EXPECT_EQ(t->id_of("<extra_id_99>"), plain);
+    EXPECT_EQ(t->id_of("<extra_id_0>"), plain + 99);
+    EXPECT_EQ(t->encode("a <extra_id_0> b").ids.size(), 4u);
+}
+
+TEST(SentencePiece, DamagedFilesAreErrors) {
+    const std::string whole = test::slurp(kFixtures / "spiece-bpe/tokenizer.model");
+    const test::TempFolder folder;
+    const auto opens = [&](const std::string& content) {
+        try {
+            Tokenizer::load(folder.write("tokenizer.model", content).parent_path());
+            return std::string("opened");
+        } catch (const Error& e) {
+            return std::string(e.what());
+        }
+    };
+    EXPECT_EQ(opens(whole), "opened");
+    EXPECT_THAT(opens(whole.substr(0, 1000)), HasSubstr("tokenizer.model"));
+    EXPECT_THAT(opens("hello, this is no model"), HasSubstr("not a SentencePiece model"));
+    EXPECT_THAT(opens(""), HasSubstr("tokenizer.model"));
+    for (std::size_t at = 1; at < 120; ++at) EXPECT_NE(opens(whole.substr(0, at)), "opened") << at;
+    std::string flipped = whole;
+    for (std::size_t at = 0; at < 20; ++at) {
+        flipped[at] = static_cast<char>(flipped[at] ^ 0xff);
+        opens(flipped);  // an error or another vocabulary, never a crash
+        flipped[at] = whole[at];
+    }
+}
+
+}  // namespace
+}  // namespace headlight::text
