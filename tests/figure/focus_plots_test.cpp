@@ -207,7 +207,7 @@ TEST_F(FocusPlots, TheBiasDoesNotFlattenTheHeads) {
 
 TEST_F(FocusPlots, TermsOfAChapterAreDots) {
     analyze::FocusBreakdown breakdown;
-    breakdown.facts.terms = {{.id = "position", .title = "position", .exists = true}};
+    breakdown.facts.terms.emplace_back().title = "position";
     constexpr Eigen::Index n = 1200;
     breakdown.terms = Eigen::MatrixXd::Zero(n, 1);
     breakdown.score = breakdown.probability = Eigen::VectorXd::Zero(n);
