@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -185,16 +186,18 @@ public:
         const Sum sum = around_attention(trace_, layer_, {tokens.front(), tokens.back() - tokens.front() + 1});
         const at::Tensor signs = at::empty({count, d}, at::kFloat);
         std::vector<AttentionShares> out(tokens.size());
-        std::vector<Whole> wholes;
-        std::vector<std::int64_t> keys;
-        for (std::int64_t i = 0; i < count; ++i) {
-            const std::int64_t at = tokens[static_cast<std::size_t>(i)], row = (at - tokens.front()) * d;
-            wholes.emplace_back(sum.whole.data_ptr<float>() + row, d, signs.data_ptr<float>() + i * d);
-            keys.push_back(readable(at));
-            AttentionShares& its = out[static_cast<std::size_t>(i)];
-            its.from_heads = Eigen::MatrixXd::Zero(heads, trace_.tokens());
-            its.residual = wholes.back().weight(sum.stream.data_ptr<float>() + row);
-        }
+        std::vector<std::optional<Whole>> wholes(tokens.size());
+        std::vector<std::int64_t> keys(tokens.size());
+        at::parallel_for(0, count, 4, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const auto each = static_cast<std::size_t>(i);
+                const std::int64_t row = (tokens[each] - tokens.front()) * d;
+                wholes[each].emplace(sum.whole.data_ptr<float>() + row, d, signs.data_ptr<float>() + i * d);
+                keys[each] = readable(tokens[each]);
+                out[each].from_heads = Eigen::MatrixXd::Zero(heads, trace_.tokens());
+                out[each].residual = wholes[each]->weight(sum.stream.data_ptr<float>() + row);
+            }
+        });
         const std::int64_t most_keys = *std::max_element(keys.begin(), keys.end());
         const at::Tensor products =  // [token, key * head]
             at::mm(signs, written_.view({-1, d}).narrow(0, 0, most_keys * heads).t()).contiguous();
@@ -212,15 +215,17 @@ public:
                         const bool little = static_cast<double>(weight) * static_cast<double>(lengths_.data_ptr<float>()[at]) <= kLeast;
                         out[each].from_heads(h, j) =
                             little ? kLeast
-                                   : wholes[each].weight(weight, written_.data_ptr<float>() + at * d, longest_.data_ptr<float>()[at],
+                                   : wholes[each]->weight(weight, written_.data_ptr<float>() + at * d, longest_.data_ptr<float>()[at],
                                                          products.data_ptr<float>()[i * most_keys * heads + at]);
                     }
         });
-        for (AttentionShares& each : out) {
-            const double total = each.residual + each.from_heads.sum();
-            each.residual /= total;
-            each.from_heads /= total;
-        }
+        at::parallel_for(0, count, 4, [&](std::int64_t begin, std::int64_t end) {
+            for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+                const double total = out[i].residual + out[i].from_heads.sum();
+                out[i].residual /= total;
+                out[i].from_heads /= total;
+            }
+        });
         return out;
     }
 

@@ -93,8 +93,10 @@ std::unique_ptr<Figure> promoting_table(const trace::Trace& trace, std::optional
          .title = QStringLiteral("heads that drive it"),
          .tip = QStringLiteral("with their parts of the pre-activation, largest amount first"),
          .decimals = 2}};
-    for (const analyze::NextTokenNeuron& found :
-         analyze::next_token_drivers(trace, id, position, most_promoting, most_drivers)) {
+    const auto neurons = analyze::next_token_drivers(trace, id, position, most_promoting, most_drivers);
+    double& full = section.columns[2].limit = 1;  // where none is active, what is left is no bar
+    for (const analyze::NextTokenNeuron& found : neurons) full = std::max(full, std::abs(found.coefficient));
+    for (const analyze::NextTokenNeuron& found : neurons) {
         TableCell heads;
         for (const auto& [head, part] : found.heads) heads.tokens.emplace_back(draw::Label{{}, name_of(head), false}, part);
         TableRow row;
