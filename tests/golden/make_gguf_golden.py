@@ -61,6 +61,13 @@ def thirds(x, heads):
     return x.reshape(heads, 3, x.shape[0] // heads // 3, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
 
 
+def q_k_v(x, heads, kv_heads):
+    """FalconModel: rows (group, its queries | k | v, i) become (queries | k | v)."""
+    group = x.reshape(kv_heads, heads // kv_heads + 2, -1, *x.shape[1:])
+    parts = (group[:, :-2], group[:, -2:-1], group[:, -1:])
+    return np.concatenate([part.reshape(-1, *x.shape[1:]) for part in parts])
+
+
 def names(arch, layers):
     return gguf.get_tensor_name_map(arch, layers)
 
@@ -103,25 +110,37 @@ def fixture(name, arch, kind="gpt2", quantize=None, parts_of=None):
     w.add_block_count(layers)
     w.add_context_length(c.get("max_position_embeddings", c.get("n_positions", 2048)))
     w.add_embedding_length(width)
-    w.add_feed_forward_length(c.get("intermediate_size") or 4 * width)
+    w.add_feed_forward_length(c.get("intermediate_size") or c.get("n_inner") or c.get("ffn_hidden_size") or 4 * width)
     w.add_head_count(heads)
-    if arch_name == "llama":
-        w.add_head_count_kv(c["num_key_value_heads"])
-        w.add_key_length(c["head_dim"])
+    if "rms_norm_eps" in c:
         w.add_layer_norm_rms_eps(c["rms_norm_eps"])
-        w.add_rope_freq_base(c["rope_parameters"]["rope_theta"])
-        if c["rope_parameters"]["rope_type"] == "linear":
-            w.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
-            w.add_rope_scaling_factor(c["rope_parameters"]["factor"])
     else:
         w.add_layer_norm_eps(c.get("layer_norm_eps", c.get("layer_norm_epsilon")))
+    if arch_name not in ("gpt2", "bloom", "bert"):
+        w.add_head_count_kv(1 if c.get("multi_query") else c["num_key_value_heads"])
+        rope = c.get("rope_parameters", {})
+        rope = rope.get("full_attention", rope)
+        if "rope_theta" in rope:
+            w.add_rope_freq_base(rope["rope_theta"])
+        if rope.get("rope_type") == "linear":
+            w.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+            w.add_rope_scaling_factor(rope["factor"])
+        if "partial_rotary_factor" in rope:
+            w.add_rope_dimension_count(int(rope["partial_rotary_factor"] * width // heads))
+    if "head_dim" in c:
+        w.add_key_length(c["head_dim"])
+    if c.get("sliding_window"):
+        w.add_sliding_window(c["sliding_window"])
+    if c.get("final_logit_softcapping"):
+        w.add_attn_logit_softcapping(c["attn_logit_softcapping"])
+        w.add_final_logit_softcapping(c["final_logit_softcapping"])
     write_vocab(w, folder, kind)
     mapping = names(arch, layers)
     tied = c.get("tie_word_embeddings", True)
     for key, x in weights.items():
         if "pooler" in key or (tied and key.startswith("lm_head")) or key.endswith(".attn.bias"):
             continue
-        stem = key.removeprefix("transformer.").removeprefix("bert.") if arch_name != "llama" else key
+        stem = key.removeprefix("transformer.").removeprefix("bert.")
         new = mapping.get_name(stem, try_suffixes=(".weight", ".bias")) or mapping.get_name(key, try_suffixes=(".weight", ".bias"))
         assert new, key
         if arch_name == "llama" and ".q_proj." in key:
@@ -130,6 +149,10 @@ def fixture(name, arch, kind="gpt2", quantize=None, parts_of=None):
             x = paired(x, c["num_key_value_heads"])
         if arch_name == "gpt2" and x.ndim == 2 and ("c_attn" in key or "c_proj" in key or "c_fc" in key):
             x = x.T
+        if arch_name.startswith("gemma") and "norm" in key:
+            x = x + 1
+        if arch_name == "falcon" and "query_key_value" in key:
+            x = q_k_v(x, heads, 1)
         if arch_name == "bloom" and "query_key_value" in key:
             x = thirds(x, heads)
         x = np.ascontiguousarray(x, dtype=np.float32)
@@ -150,6 +173,10 @@ def main():
     fixture("llama-mha", gguf.MODEL_ARCH.LLAMA)
     fixture("gpt2", gguf.MODEL_ARCH.GPT2)
     fixture("bloom", gguf.MODEL_ARCH.BLOOM)
+    for name in ("qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "falcon"):
+        fixture(name, getattr(gguf.MODEL_ARCH, name.upper()))
+    fixture("phi", gguf.MODEL_ARCH.PHI2)
+    fixture("gpt-bigcode", gguf.MODEL_ARCH.STARCODER)
     fixture("bert", gguf.MODEL_ARCH.BERT, kind="bert")
 
 

@@ -239,6 +239,23 @@ json gemma2(const Meta& m) {
     return c;
 }
 
+json gemma3(const Meta& m) {
+    json c = gemma_like(m, "Gemma3ForCausalLM", "gemma3_text");
+    // Not in the metadata, and the same in all of them: every sixth layer is global, local ones turn with base 10,000, and
+    // the 27B scales by its width for each head.
+    const std::int64_t layers = m.integer("block_count"), heads = m.integer("attention.head_count");
+    c["layer_types"] = json::array();
+    for (std::int64_t l = 1; l <= layers; ++l)
+        c["layer_types"].push_back(l % 6 == 0 ? "full_attention" : "sliding_attention");
+    json global = c.contains("rope_scaling") ? c["rope_scaling"] : json{{"rope_type", "default"}};
+    global["rope_theta"] = c["rope_theta"];
+    c.erase("rope_scaling");
+    c.erase("rope_theta");
+    c["rope_parameters"] = {{"full_attention", global}, {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 10000.0}}}};
+    c["query_pre_attn_scalar"] = layers == 62 ? m.integer("embedding_length") / heads : head_width_of(m);
+    return c;
+}
+
 json gpt2_like(const Meta& m, const char* architecture, const char* type) {
     json c = base(architecture, type);
     c["n_layer"] = m.integer("block_count");
@@ -320,6 +337,7 @@ json falcon(const Meta& m) {
     c["num_attention_heads"] = m.integer("attention.head_count");
     c["num_kv_heads"] = m.integer("attention.head_count_kv", 1);
     c["multi_query"] = m.integer("attention.head_count_kv", 1) == 1;
+    c["ffn_hidden_size"] = m.integer("feed_forward_length");
     c["new_decoder_architecture"] = false;
     c["parallel_attn"] = true;
     c["bias"] = false;
@@ -341,6 +359,7 @@ const GgufArchitecture& architecture_of(const GgufMetadata& m) {
         {"qwen3", kQwen, qwen3},
         {"gemma", kGemma, gemma},
         {"gemma2", kGemma2, gemma2},
+        {"gemma3", kGemma2, gemma3},
         {"gpt2", kGpt2Names<Change::transpose>, gpt2},
         {"starcoder", kGpt2Names<Change::none>, starcoder},
         {"phi2", kPhi2, phi2},
