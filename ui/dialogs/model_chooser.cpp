@@ -79,6 +79,8 @@ void ModelChooser::build() {
     header->setSectionResizeMode(name_column, QHeaderView::Stretch);
     for (const int column : {where_column, family_column, size_column, shape_column}) header->setSectionResizeMode(column, QHeaderView::ResizeToContents);
     header->setSectionResizeMode(state_column, QHeaderView::Stretch);
+    for (const int column : {size_column, shape_column})  // over numbers
+        table_->horizontalHeaderItem(column)->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
     note_->setProperty("role", "note");
     note_->setWordWrap(true);
     note_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -235,9 +237,11 @@ void ModelChooser::apply_filter() {
         table_->setRowHidden(row, !fits);
         if (fits && first < 0) first = row;
     }
-    if (first < 0)
-        table_->clearSelection(), table_->setCurrentCell(-1, -1);
-    else if (table_->currentRow() < 0 || table_->isRowHidden(table_->currentRow()))
+    if (first < 0) {
+        table_->clearSelection();
+        table_->setCurrentCell(-1, -1);
+        if (!wanted.isEmpty()) note_->setText(tr("No model listed here has “%1” in its name. Open takes it as a folder or file, Fetch … asks for it").arg(wanted));
+    } else if (table_->currentRow() < 0 || table_->isRowHidden(table_->currentRow()))
         table_->selectRow(first);
 }
 
