@@ -51,5 +51,4 @@ target_include_directories(headlight_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS
 
 if(HEADLIGHT_BUILD_TESTS)
   find_package(GTest 1.12 REQUIRED)
-  include(GoogleTest)
 endif()

@@ -30,9 +30,10 @@ function(headlight_module name)
   target_link_libraries(headlight_${name} PUBLIC ${arg_LIBS})
 endfunction()
 
-# headlight_test(name LIBS …): the GoogleTest program <name>_tests from this folder's *_test.cpp; one CTest entry a test case.
+# headlight_test(name LIBS … [SHARDS n]): the GoogleTest program <name>_tests from this folder's *_test.cpp. A CTest entry is
+# the whole program, or one of its n shards: thousands of cases, each starting LibTorch anew, would take half an hour.
 function(headlight_test name)
-  cmake_parse_arguments(arg "GUI" "" "LIBS" ${ARGN})
+  cmake_parse_arguments(arg "GUI" "SHARDS" "LIBS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(NOT sources)
     return()
@@ -48,6 +49,19 @@ function(headlight_test name)
   target_compile_options(${name}_tests PRIVATE -O1 -fPIC)
   target_include_directories(${name}_tests PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${name}_tests PRIVATE HEADLIGHT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HEADLIGHT_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  gtest_discover_tests(${name}_tests TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${name}" TIMEOUT 300
-                       ENVIRONMENT "QT_QPA_PLATFORM=offscreen")
+  if(NOT arg_SHARDS)
+    set(arg_SHARDS 1)
+  endif()
+  math(EXPR last "${arg_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    set(entry ${name})
+    if(last)
+      math(EXPR number "${shard} + 1")
+      set(entry ${name}-${number})
+    endif()
+    add_test(NAME ${entry} COMMAND ${name}_tests --gtest_brief=1)
+    # The dear ones first, so that nothing long is left for one core at the end.
+    set_tests_properties(${entry} PROPERTIES LABELS ${name} TIMEOUT 1500 COST ${arg_SHARDS}
+      ENVIRONMENT "QT_QPA_PLATFORM=offscreen;GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard}")
+  endforeach()
 endfunction()
