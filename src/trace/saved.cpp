@@ -10,6 +10,7 @@
 #include "trace/internals.h"
 #include "trace/saved_text.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
