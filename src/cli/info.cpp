@@ -3,6 +3,7 @@
 #include "cli/config_json.h"
 #include "cli/options.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/model/locate.h"
@@ -134,14 +135,6 @@ std::string json(const model::Model& model) {
     return root.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-/// 13682632 -> "13,682,632"
-std::string grouped(std::int64_t number) {
-    std::string digits = std::to_string(number);
-    for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
-        digits.insert(static_cast<std::size_t>(at), ",");
-    return digits;
-}
-
 void line(std::string& out, std::string label, const std::string& value) {
     label.resize(std::max<std::size_t>(label.size() + 2, 25), ' ');
     out += "  " + label + value + "\n";
@@ -158,8 +151,8 @@ void put_report(std::string& out, const model::LoadReport& report) {
     line(out, "parameters from",
          std::to_string(report.loaded.size()) + " places in " + std::to_string(report.files.size()) +
              (report.files.size() == 1 ? " file" : " files"));
-    line(out, "bytes mapped", grouped(report.bytes_mapped));
-    line(out, "bytes copied", grouped(report.bytes_copied));
+    line(out, "bytes mapped", with_commas(report.bytes_mapped));
+    line(out, "bytes copied", with_commas(report.bytes_copied));
     char seconds[32];
     std::snprintf(seconds, sizeof seconds, "%.3f s", report.seconds);
     line(out, "time", seconds);
@@ -183,13 +176,13 @@ std::string text(const model::Model& model, bool with_tensors) {
     }
     const auto counts = model.parameter_counts();
     out += "parameters\n";
-    for (const auto& [part, count] : counts) line(out, part, grouped(count));
-    line(out, "total", grouped(total(counts)));
+    for (const auto& [part, count] : counts) line(out, part, with_commas(count));
+    line(out, "total", with_commas(total(counts)));
     put_report(out, model.report());
     if (const auto check = model::check_reference(model, interruptible())) line(out, "against the reference", model::text_of(*check));
     out += "files\n";
     for (const auto& file : files_json(model))
-        line(out, file["name"].get<std::string>(), grouped(file["bytes"].get<std::int64_t>()) + " bytes");
+        line(out, file["name"].get<std::string>(), with_commas(file["bytes"].get<std::int64_t>()) + " bytes");
     if (with_tensors) {
         out += "tensors\n";
         for (const auto& tensor : tensors_json(model)) {

@@ -2,6 +2,7 @@
 #include "headlight/model/block_list.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "model/internals.h"
 
 #include <algorithm>
@@ -12,13 +13,6 @@
 
 namespace headlight::model {
 namespace {
-
-std::string with_commas(std::int64_t n) {
-    std::string digits = std::to_string(n);
-    for (auto at = static_cast<std::int64_t>(digits.size()) - 3; at > 0; at -= 3)
-        digits.insert(static_cast<std::size_t>(at), ",");
-    return digits;
-}
 
 std::string position_text(const ModelConfig& c) {
     switch (c.positions) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
 #include "headlight/trace/saved.h"
 #include "headlight/trace/tensors.h"
@@ -19,15 +20,6 @@ namespace headlight::trace {
 namespace {
 
 using model::Hook;
-
-/// 12345 -> "12,345".
-std::string with_commas(std::int64_t n) {
-    std::string digits = std::to_string(n);
-    for (std::int64_t at = static_cast<std::int64_t>(digits.size()) - 3; at > 0; at -= 3) {
-        digits.insert(static_cast<std::size_t>(at), ",");
-    }
-    return digits;
-}
 
 /// Error where the model cannot take the text at all; a warning where it was not made for it.
 void check_length(const model::ModelConfig& c, const text::Encoding& encoding, RunInfo& info) {
