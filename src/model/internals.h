@@ -65,7 +65,13 @@ struct Model::Internals {
 
     mutable std::once_flag hash_once;
     mutable std::string hash;
+    mutable std::mutex length_factors_mutex;
+    mutable std::vector<at::Tensor> length_factors;  ///< [layer], what length_factors() has made so far
 };
+
+/// R of every head with R R^T = W_O W_O^T, so that |x W_O| = |x R| for any x [d_head] at the cost of d_head instead of d_model:
+/// [head, d_head, d_head] float32 on the CPU. Made once for a layer, in float64.
+at::Tensor length_factors(const Model::Internals&, Layer);
 
 enum class QkvPart { q, k, v };
 /// W_Q, W_K or W_V with its bias, whatever the layout: [d_model, heads * d_head]. A copy for BLOOM's interleaved matrix.

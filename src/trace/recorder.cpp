@@ -3,10 +3,13 @@
 
 #include "headlight/base/error.h"
 #include "model/internals.h"
+#include "model/kernels.h"
 
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <sstream>
 
 #include <omp.h>
@@ -106,24 +109,25 @@ at::Tensor Recorder::visit(HookPoint point, at::Tensor tensor) {
     return tensor;
 }
 
-/// |v_j W_O^h| of every head, by v (W_O W_O^T) v^T so that nothing of [head, token, d_model] is made. In float64: where
-/// v lies along a direction that W_O shrinks, the products nearly cancel.
+/// |v_j W_O^h| of every head; nothing of [head, token, d_model] is made.
 void Recorder::weigh_values(Layer layer, const at::Tensor& v) {
-    const at::Tensor& w_o = model_.internals().layers[static_cast<std::size_t>(layer.value)].o.weight;
-    const std::int64_t group = config_.n_heads / config_.n_kv_heads, d = config_.d_head;
-    const at::Tensor values = v.transpose(0, 1).to(at::kDouble);  // [kv_head, token, d_head]
-    const auto weigh = [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t h = begin; h < end; ++h) {
-            const at::Tensor w = w_o.narrow(0, h * d, d).to(at::kDouble), x = values.select(0, h / group);
-            const at::Tensor squared = at::mul(at::mm(x, at::mm(w, w.t())), x).sum(1);
-            const at::Tensor norms = squared.clamp_min(0).sqrt().to(at::kFloat).cpu().contiguous();
-            const float* data = norms.data_ptr<float>();
-            heads_[static_cast<std::size_t>(layer.value * config_.n_heads + h)]->set_value_norms(
-                std::vector<float>(data, data + norms.numel()));
-        }
-    };
+    const at::Tensor factors = model::length_factors(model_.internals(), layer);
+    const std::int64_t group = config_.n_heads / config_.n_kv_heads, d = config_.d_head, tokens = v.size(0);
+    const at::Tensor values = v.to(at::kCPU, at::kFloat).contiguous();  // [token, kv_head, d_head]
     // A head a thread: splitting such small products would cost more than they do.
-    v.is_cpu() ? at::parallel_for(0, config_.n_heads, 1, weigh) : weigh(0, config_.n_heads);
+    at::parallel_for(0, config_.n_heads, 1, [&](std::int64_t begin, std::int64_t end) {
+        std::vector<float> along(static_cast<std::size_t>(tokens * d));
+        for (std::int64_t h = begin; h < end; ++h) {
+            model::kernels::gemm(values.data_ptr<float>() + h / group * d, config_.n_kv_heads * d,
+                                 factors.data_ptr<float>() + h * d * d, d, false, along.data(), d, tokens, d, d);
+            std::vector<float> norms(static_cast<std::size_t>(tokens));
+            for (std::int64_t t = 0; t < tokens; ++t) {
+                const float* x = along.data() + t * d;
+                norms[static_cast<std::size_t>(t)] = std::sqrt(std::inner_product(x, x + d, x, 0.0F));
+            }
+            heads_[static_cast<std::size_t>(layer.value * config_.n_heads + h)]->set_value_norms(std::move(norms));
+        }
+    });
 }
 
 at::Tensor Recorder::intervene(HookPoint point, const at::Tensor& tensor, const std::vector<const HookFn*>& functions) {
