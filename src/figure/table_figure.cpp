@@ -412,8 +412,9 @@ Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
 Table TableFigure::table() const {
     if (data_.table) return data_.table();
     Table out;
-    if (data_.sections.empty()) return out;
-    const TableSection& section = data_.sections.front();
+    const std::vector<TableSection>& sections = data_.files.empty() ? data_.sections : data_.files;
+    if (sections.empty()) return out;
+    const TableSection& section = sections.front();
     for (const TableColumn& column : section.columns) out.columns.push_back(column.id);
     for (const TableRow& row : section.rows) {
         auto& cells = out.rows.emplace_back();
@@ -441,7 +442,7 @@ Table TableFigure::table() const {
 std::vector<NamedArray> TableFigure::arrays() const {
     if (data_.arrays) return data_.arrays();
     std::vector<NamedArray> all;
-    for (const TableSection& section : data_.sections)
+    for (const TableSection& section : data_.files.empty() ? data_.sections : data_.files)
         for (std::size_t c = 0; c < section.columns.size(); ++c) {
             if (!has_number(section.columns[c].kind)) continue;
             NamedArray a{section.columns[c].id, {static_cast<std::int64_t>(section.rows.size())}, {}};
