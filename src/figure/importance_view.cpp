@@ -120,8 +120,8 @@ TableSection layer_section(const analyze::Importance& r, const ImportanceViewOpt
     section.title = QStringLiteral("Can attention tell?");
     section.note =
         QStringLiteral(
-            "Rank correlation of a layer's attention with the sizes of gradient × input and blank-out, over %1 tokens.")
-            .arg(draw::count_text(r.tokens));
+            "Rank correlation of a layer's attention with the sizes of gradient × input%2, over %1 tokens.")
+            .arg(draw::count_text(r.tokens), o.blank_out ? QStringLiteral(" and blank-out") : QString());
     if (o.permutations > 0)
         section.note += QStringLiteral(
                             " Shuffled: how far the whole prediction moves (total variation distance, 0 to 1) when the "

@@ -144,6 +144,11 @@ TEST(TableFigure, RowsAreHitsAndExportsAreWhatIsShown) {
         if (hit.key) seen.insert(hit.key->value);
     }
     EXPECT_EQ(seen.size(), 1000u);
+    const auto row = figure->row_of_key(Position(700));
+    ASSERT_TRUE(row);
+    EXPECT_EQ(figure->hit_test({60, row->center().y()}, style, {}).key, Position(700));
+    EXPECT_FALSE(figure->row_of_query(Position(700))) << "the rows are about keys";
+    EXPECT_FALSE(figure->row_of_key(Position(1000)));
     const Table table = figure->table();
     EXPECT_EQ(table.columns, (std::vector<std::string>{"token", "bar", "a", "b"}));
     EXPECT_EQ(std::get<double>(table.rows[1][1]), -1.0);
