@@ -101,6 +101,7 @@ std::vector<NeuronScore> downstream_neurons(const trace::Trace& trace, HeadId id
     for (std::int64_t l = id.layer.value + (c.parallel ? 1 : 0); l < c.n_layers; ++l) {
         if (l > id.layer.value && c.residual_after_norm) change = through(Hook::ln1_scale, l);
         if (c.post_norm) change = through(Hook::ln1_scale, l);
+        if (c.post_norm && has_cross_attention(c)) change = through(Hook::ln_cross_scale, l);
         const at::Tensor read = norm_before_mlp(c) ? through(mlp_norm(c), l) : change;
         const at::Tensor w_in = trace::mlp_weights(*trace.model(), Layer(l)).w_in.cpu();
         const auto type = w_in.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;

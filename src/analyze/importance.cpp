@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/importance.h"
 
+#include "analyze/head_reader.h"
 #include "headlight/analyze/rank_correlation.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/replay.h"
@@ -174,6 +175,7 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
                       Position position, const ImportanceOptions& o, const CancelToken& cancel,
                       const Progress& progress) {
     const model::ModelConfig& c = model.config();
+    require_whole_model(c, "The importance of tokens");
     Question q = question_of(model, tokenizer, encoding, position);
     if (o.target && (*o.target < 0 || *o.target >= c.vocab_size))
         throw Error({.problem = "There is no such target token in this model",

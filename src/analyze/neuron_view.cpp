@@ -11,7 +11,7 @@ NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
     check_head(trace, id);
     check_position(trace, query, "query");
     const auto& config = trace.config();
-    const std::int64_t i = query.value, n = trace.tokens();
+    const std::int64_t i = query.value, n = trace.keys();
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
     NeuronView view;
@@ -27,7 +27,7 @@ NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
     view.products = view.k.array().rowwise() * view.q.transpose().array();
     view.dot = (view.scale * view.products.cast<double>().rowwise().sum()).cast<float>();
     view.score = view.dot;
-    if (config.positions == model::Positions::alibi) {
+    if (config.positions == model::Positions::alibi || config.positions == model::Positions::relative) {
         Vector bias = to_vector(trace::position_rows(trace, id.layer, id.head, i, 1).select(0, 0));
         if (view.causal) bias.tail(n - 1 - i).setConstant(nan);
         view.position.assign(bias.begin(), bias.end());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/refinement.h"
 
+#include "analyze/head_reader.h"
 #include "analyze/logit_rows.h"
 #include "headlight/analyze/memories.h"
 #include "headlight/base/error.h"
@@ -202,6 +203,7 @@ Refinement refinement(const Runs& runs, const RefinementOptions& options, const 
     const model::ModelConfig& c = runs[0]->config();
     for (const auto& run : runs)
         if (run->model() != runs[0]->model()) throw Error("Refinement needs runs of one model");
+    require_whole_model(c, "Refinement");
     require_unembedding(c, "Refinement of the prediction");
     if (c.mlm_head || c.post_norm)
         throw Error({.problem = "In this model the stream before and behind an MLP is not read by the unembedding",

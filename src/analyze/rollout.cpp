@@ -73,6 +73,7 @@ void check_flow_work(std::int64_t layers, const RolloutOptions& options, std::in
 }
 
 void check_options(const trace::Trace& trace, const RolloutOptions& options) {
+    require_whole_model(trace, "What reaches a token through the layers");
     check_head(trace, {options.layer.value_or(Layer(0)), options.head.value_or(Head(0))});
     if (options.query) check_position(trace, *options.query, "query");
     if (options.by_receptive_field && !trace.config().causal)

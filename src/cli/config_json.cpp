@@ -20,6 +20,8 @@ const char* word(Positions p) {
             return "alibi";
         case Positions::rotary:
             return "rotary";
+        case Positions::relative:
+            return "relative";
         case Positions::none:
             return "none";
     }
@@ -102,6 +104,13 @@ void add_rotary(nlohmann::ordered_json& json, const model::ModelConfig& c) {
 /// Switches that most models have at rest are told where they are not.
 void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
     if (c.d_embed > 0) json["d_embed"] = c.d_embed;
+    if (c.sinusoidal) json["sinusoidal"] = true;
+    if (c.relative_buckets > 0) {
+        json["relative_buckets"] = c.relative_buckets;
+        json["relative_max_distance"] = c.relative_max_distance;
+    }
+    if (c.stack == model::Stack::decoder) json["start_ids"] = c.start_ids;
+    if (c.logit_scale != 1.0) json["logit_scale"] = c.logit_scale;
     if (c.parallel) json["parallel"] = true;
     if (c.shared_norm) json["shared_norm"] = true;
     if (!c.input_norm) json["input_norm"] = false;

@@ -161,7 +161,7 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     static const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13), small = ui_font(12),
                        query_font = ui_font(14, QFont::DemiBold);
     const auto& view = data_.view;
-    const QString query = token(view.query.value);
+    const QString query = query_token();
     draw::text(painter, {at_.token_x - 6, NeuronLayout::title_baseline}, title(), heading, theme.text);
     const double after = at_.token_x - 6 + draw::text_width(title(), heading) + 16;
     draw::text(painter, {after, NeuronLayout::title_baseline},

@@ -20,6 +20,8 @@ std::string position_text(const ModelConfig& c) {
             return "ALiBi";
         case Positions::rotary:
             return "rotary positions";
+        case Positions::relative:
+            return "bias by distance in " + with_commas(c.relative_buckets) + " buckets";
         default:
             return {};
     }
@@ -128,6 +130,14 @@ BlockInfo block_of(const Model& model, Block block) {
                     .detail = attention_text(c),
                     .parameters = numbers(model, {"blocks.0.attn."}),
                     .adds = true};
+        case Block::cross_attention:
+            return {.id = "cross_attention",
+                    .part = c.stack == Stack::cross ? "attention" : "cross_attention",
+                    .title = "Cross attention",
+                    .detail = with_commas(c.n_heads) + (c.n_heads == 1 ? " head of " : " heads of ") + with_commas(c.d_head) +
+                              ", from the target to the source",
+                    .parameters = numbers(model, {c.stack == Stack::cross ? "blocks.0.attn." : "blocks.0.cross_attn."}),
+                    .adds = true};
         case Block::mlp:
             return {.id = "mlp",
                     .part = "mlp",
@@ -161,7 +171,9 @@ void add_layer_block(const Model& model, Block block, std::vector<BlockInfo>& ou
     BlockInfo info = block_of(model, block);
     const bool first = block == Block::attention;
     const ModelConfig& c = model.config();
-    const BlockInfo norm = norm_block(model, first ? "ln1" : "ln2", first ? "blocks.0.ln1." : "blocks.0.ln2.");
+    const bool cross = block == Block::cross_attention && c.stack == Stack::decoder;
+    const std::string norm_name = cross ? "ln_cross" : first || block == Block::cross_attention ? "ln1" : "ln2";
+    const BlockInfo norm = norm_block(model, norm_name, "blocks.0." + norm_name + ".");
     if (!info.adds) return out.push_back(std::move(info));
     if (c.post_norm) {
         out.push_back(std::move(info));

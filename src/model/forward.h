@@ -22,6 +22,8 @@ struct AttentionInput {
     bool causal = true;
     std::int64_t window = 0;  ///< keys at this distance or farther are illegal; 0: no limit
     double softcap = 0;       ///< score = cap tanh(score / cap) before masking; 0: none
+    /// [head, 2 n - 1] of a text of n tokens, in the type of q: bias_ij = relative_bias[head, j - i + n - 1]. Undefined: none.
+    at::Tensor relative_bias{};
 };
 
 /// Sees every tensor of the pass. The pass skips work for hooks nobody wants (attn_scores, pattern, result whole).
@@ -43,11 +45,13 @@ public:
     /// the replaced one.
     virtual bool wants_pattern_tiles() const { return false; }
     virtual void pattern_tile(Layer, std::int64_t /*head0*/, std::int64_t /*row0*/, const at::Tensor&) {}
+    virtual void cross_pattern_tile(Layer, std::int64_t /*head0*/, std::int64_t /*row0*/, const at::Tensor&) {}
 };
 
 struct ForwardInput {
     std::vector<std::int64_t> ids;
     std::vector<std::int64_t> type_ids;  ///< used by models with token types
+    at::Tensor source{};  ///< what encode() gave of the source; needed by decoders behind an encoder, and by them alone
 };
 
 /// One pass over one text, batch 1, no padding. Checks the token for cancellation before each layer, reports "layer".
@@ -55,6 +59,9 @@ struct ForwardInput {
 /// model with learned positions has, a replacement of wrong shape or dtype, and NaN or Inf in the residual stream after
 /// a layer (hook and position named). Bit-equal for equal input, whatever the observer looks at.
 void forward(const Model&, const ForwardInput&, Observer&, const CancelToken&, const Progress&);
+
+/// The same pass of an encoder (Model::part): the stream behind its last norm, as a decoder reads it: [source, d_model].
+at::Tensor encode(const Model& encoder, const ForwardInput&, Observer&, const CancelToken&, const Progress&);
 
 /// softmax(scale q k^T + bias) for heads [head0, +heads) and queries [row0, +rows): [heads, rows, key]; illegal keys exactly 0.
 /// forward() itself uses the same tiles, so a pattern computed later equals the one of the run bit for bit on the CPU.

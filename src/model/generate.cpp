@@ -42,6 +42,9 @@ void check(const Model& model, const std::vector<std::int64_t>& prompt, const Ge
     };
     if (!c.causal) refuse("this model does not continue texts", "a model that looks to the left only", c.family);
     if (!c.has_unembedding) refuse("this model has no logits", "a model with an unembedding", c.architecture);
+    if (o.source.empty() == has_cross_attention(c))
+        refuse(has_cross_attention(c) ? "this model's decoder reads a source" : "this model reads no source",
+               has_cross_attention(c) ? "the tokens of a source" : "none", o.source.empty() ? "none" : "a source");
     if (prompt.empty()) refuse("there is no token to continue", "at least one token", "none");
     if (o.tokens < 1) refuse("no tokens are asked for", "at least 1", std::to_string(o.tokens));
     if (!(o.temperature >= 0) || !std::isfinite(o.temperature))
@@ -86,6 +89,7 @@ Generated generate(const Model& model, const std::vector<std::int64_t>& prompt, 
     Generated out;
     auto start = std::chrono::steady_clock::now();
     ForwardInput input{.ids = prompt, .type_ids = {}};
+    if (!options.source.empty()) input.source = encode(*model.part(Stack::encoder), {options.source, {}}, logits, cancel, {});
     for (std::int64_t i = 0; i < options.tokens; ++i) {
         if (progress) progress({"Writing", "token", i, options.tokens});
         forward_cached(model, input, cache, logits, cancel);

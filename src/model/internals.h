@@ -37,6 +37,8 @@ struct LayerWeights {
     Linear mlp_in;   ///< the gate of a gated MLP
     Linear mlp_up;   ///< the linear branch of a gated MLP
     Linear mlp_out;
+    NormWeights ln_cross;  ///< of the attention to an encoder's output
+    Linear cross_q, cross_k, cross_v, cross_o;
 };
 
 struct Model::Internals {
@@ -61,7 +63,9 @@ struct Model::Internals {
     Linear mlm;
     Linear unembed;               ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
     at::Tensor alibi_slopes;      ///< [head] float64 on the device; undefined: no ALiBi
+    at::Tensor relative_bias;     ///< [buckets, head]; undefined: none
     std::vector<LayerWeights> layers;
+    std::shared_ptr<const Model> encoder, cross;  ///< of an encoder-decoder model, which itself is the decoder
 
     mutable std::once_flag hash_once;
     mutable std::string hash;
@@ -72,6 +76,8 @@ struct Model::Internals {
 /// R of every head with R R^T = W_O W_O^T, so that |x W_O| = |x R| for any x [d_head] at the cost of d_head instead of d_model:
 /// [head, d_head, d_head] float32 on the CPU. Made once for a layer, in float64.
 at::Tensor length_factors(const Model::Internals&, Layer);
+/// The bias of a score by distance in a text of so many tokens, as AttentionInput takes it: [head, 2 tokens - 1].
+at::Tensor relative_bias(const Model::Internals&, std::int64_t tokens);
 
 enum class QkvPart { q, k, v };
 /// W_Q, W_K or W_V with its bias, whatever the layout: [d_model, heads * d_head]. A copy for BLOOM's interleaved matrix.

@@ -10,6 +10,7 @@
 #include "model/device.h"
 #include "model/gguf/source.h"
 #include "model/internals.h"
+#include "model/load_parts.h"
 #include "model/quantization.h"
 #include "model/weight_source.h"
 
@@ -76,6 +77,17 @@ at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
         case Slot::mlm_norm_bias: return m.mlm_norm.bias;
         case Slot::unembed: return m.unembed.weight;
         case Slot::unembed_bias: return m.unembed.bias;
+        case Slot::relative_bias: return m.relative_bias;
+        case Slot::ln_cross_gain: return l.ln_cross.gain;
+        case Slot::ln_cross_bias: return l.ln_cross.bias;
+        case Slot::cross_q_weight: return l.cross_q.weight;
+        case Slot::cross_q_bias: return l.cross_q.bias;
+        case Slot::cross_k_weight: return l.cross_k.weight;
+        case Slot::cross_k_bias: return l.cross_k.bias;
+        case Slot::cross_v_weight: return l.cross_v.weight;
+        case Slot::cross_v_bias: return l.cross_v.bias;
+        case Slot::cross_o_weight: return l.cross_o.weight;
+        case Slot::cross_o_bias: return l.cross_o.bias;
         case Slot::mlp_gate_up_weight:  // taken apart before
         case Slot::mlp_gate_up_bias:
         case Slot::count: break;
@@ -189,6 +201,17 @@ WeightMap map_of(const Family& family, ModelConfig& c, const io::TensorStore& st
     return other;
 }
 
+/// Vaswani et al. 2017, section 3.5, all sines before all cosines; rounded to float32 whatever the model's type, as the
+/// reference does. [context, d_model]
+at::Tensor sinusoids(const ModelConfig& c) {
+    const std::int64_t half = (c.d_model + 1) / 2;
+    const auto angles = [&](std::int64_t count) {
+        const at::Tensor frequency = at::pow(10000.0, at::arange(count, at::kDouble) * (-2.0 / static_cast<double>(c.d_model)));
+        return at::arange(c.context_length, at::kDouble).unsqueeze(1) * frequency;
+    };
+    return at::cat({angles(half).sin(), angles(c.d_model - half).cos()}, 1).to(at::kFloat);
+}
+
 /// What follows from the loaded tensors: the tied unembedding, ALiBi's slopes.
 void derive(Model::Internals& m, bool head_absent) {
     ModelConfig& c = m.config;
@@ -203,6 +226,36 @@ void derive(Model::Internals& m, bool head_absent) {
         for (LayerWeights& l : m.layers) l.ln1 = l.ln2 = plain;
         m.final_norm = plain;
     }
+    if (m.unembed.bias.defined()) m.unembed.bias = m.unembed.bias.reshape({-1});  // [1, vocab] in BART's files
+    if (c.sinusoidal) m.pos_embed = sinusoids(c).to(m.device, m.dtype);
+}
+
+/// The encoder of a model whose decoder is `m`; they share the embedding where the files have one for both.
+std::shared_ptr<const Model> load_encoder(Model::Internals& m, const Family& family, const WeightMap& decoder_map,
+                                          const Source& source, const CancelToken& cancel, const Progress& progress) {
+    auto e = std::make_unique<Model::Internals>();
+    e->folder = m.folder;
+    e->compute = m.compute;
+    e->dtype = m.dtype;
+    e->device = m.device;
+    e->config = family.encoder_config(source.config);
+    e->config.architecture = m.config.architecture;
+    e->config.family = m.config.family;
+    e->config.name = m.config.name;
+    WeightMap map = family.weight_map(e->config);
+    map.prefixes = decoder_map.prefixes;
+    e->layers.resize(static_cast<std::size_t>(e->config.n_layers));
+    bool no_head = false;
+    std::vector<ResolvedRow> rows = resolve(map, e->config.n_layers, source.store, m.folder, e->report, no_head);
+    const io::TensorView* shared = find(decoder_map, Slot::embed, source.store);
+    if (std::erase_if(rows, [&](const ResolvedRow& r) { return r.row->slot == Slot::embed && r.view == shared; }) > 0)
+        e->embed = m.embed;
+    check_finite(rows, cancel, progress);
+    fill(*e, rows, source, cancel, progress);
+    derive(*e, no_head);
+    e->spec = family.spec(e->config);
+    e->report.files = m.report.files;
+    return Model::Internals::model_of(std::move(e));
 }
 
 }  // namespace
@@ -240,6 +293,11 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     m->spec = family.spec(m->config);
 
     for (const auto& file : store.files()) m->report.files.push_back(file.string());
+    if (family.encoder_config) {
+        m->encoder = load_encoder(*m, family, map, source, cancel, progress);
+        m->cross = Internals::model_of(cross_attentions_of(*m));
+        add_report_of_encoder(m->report, m->encoder->report());
+    }
     m->report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return std::shared_ptr<const Model>(new Model(std::move(m)));
 }

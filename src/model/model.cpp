@@ -21,6 +21,10 @@ Model::~Model() = default;
 const ModelConfig& Model::config() const noexcept { return internals_->config; }
 const LoadReport& Model::report() const noexcept { return internals_->report; }
 const std::filesystem::path& Model::folder() const noexcept { return internals_->folder; }
+const std::shared_ptr<const Model>& Model::part(Stack stack) const noexcept {
+    static const std::shared_ptr<const Model> none;
+    return stack == Stack::encoder ? internals_->encoder : stack == Stack::cross ? internals_->cross : none;
+}
 ComputeType Model::dtype() const noexcept { return internals_->compute; }
 std::string Model::device_name() const { return device_text(internals_->device); }
 
@@ -42,8 +46,8 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     const auto norm = [&](const NormWeights& w) { return n(w.gain) + n(w.bias); };
     std::map<std::string, std::int64_t> counts;
     counts["embedding"] = n(m.embed) + n(m.token_type_embed) + linear(m.embed_projection);
-    counts["positions"] = n(m.pos_embed);
-    std::int64_t attention = 0, mlp = 0, norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm);
+    counts["positions"] = (m.config.sinusoidal ? 0 : n(m.pos_embed)) + n(m.relative_bias);
+    std::int64_t attention = 0, cross = 0, mlp = 0, norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm);
     if (!m.config.norm_gain) norms = 0;  // the ones in their place are no parameters
     // Layers that share their weights (ALBERT) count once.
     const bool shared = m.layers.size() > 1 && m.layers[0].o.weight.is_alias_of(m.layers[1].o.weight);
@@ -52,9 +56,17 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
         attention += linear(l.qkv) + linear(l.q) + linear(l.k) + linear(l.v) + linear(l.o);
         mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out);
         if (m.config.norm_gain) norms += norm(l.ln1) + norm(l.ln2);
-        norms += norm(l.ln1_post) + norm(l.ln2_post) + norm(l.q_norm) + norm(l.k_norm);
+        cross += linear(l.cross_q) + linear(l.cross_k) + linear(l.cross_v) + linear(l.cross_o);
+        norms += norm(l.ln_cross) + norm(l.ln1_post) + norm(l.ln2_post) + norm(l.q_norm) + norm(l.k_norm);
     }
     counts["attention"] = attention;
+    if (cross > 0) counts["cross_attention"] = cross;
+    if (m.encoder) {
+        const bool shared = m.encoder->internals().embed.is_alias_of(m.embed);
+        std::int64_t& sum = counts["encoder"];
+        for (const auto& [part, count] : m.encoder->parameter_counts())
+            if (part != "embedding" || !shared) sum += count;
+    }
     counts["mlp"] = mlp;
     counts["norms"] = norms;
     counts["unembedding"] = (m.config.tied_unembedding ? 0 : n(m.unembed.weight)) + n(m.unembed.bias) + linear(m.mlm);

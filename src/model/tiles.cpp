@@ -33,6 +33,10 @@ void scores_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& out) {
         const KeyRange legal = legal_of(in, t, r);
         T* row = s + r * t.keys + legal.first;
         kernels::scores(row, legal.count(), static_cast<T>(in.scale), static_cast<T>(slope), t.row0 + r - legal.first);
+        if (in.relative_bias.defined()) {
+            const T* bias = in.relative_bias.data_ptr<T>() + t.head0 * in.relative_bias.size(1) + in.q.size(1) - 1 - (t.row0 + r) + legal.first;
+            for (std::int64_t j = 0; j < legal.count(); ++j) row[j] += bias[j];
+        }
         if (in.softcap > 0) kernels::softcap(row, legal.count(), static_cast<T>(in.softcap));
     }
 }
@@ -118,6 +122,11 @@ void fill_scores(const AttentionInput& in, const Tile& t, at::Tensor& out) {
         const auto options = at::TensorOptions(at::kDouble).device(in.q.device());
         const at::Tensor distance = at::arange(t.keys, options).unsqueeze(0) - at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1);
         s = s + (in.alibi_slopes.narrow(0, t.head0, t.heads).view({-1, 1, 1}) * distance).to(wide);
+    }
+    if (in.relative_bias.defined()) {
+        const auto options = at::TensorOptions(at::kLong).device(in.q.device());
+        const at::Tensor at = at::arange(t.keys, options).unsqueeze(0) - at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1) + (in.q.size(1) - 1);
+        s = s + in.relative_bias.narrow(0, t.head0, t.heads).index_select(1, at.flatten()).view({t.heads, t.rows, t.keys}).to(wide);
     }
     if (in.softcap > 0) s = (s / in.softcap).tanh() * in.softcap;
     out.copy_(s);

@@ -185,6 +185,17 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
         case Slot::mlm_norm_bias: return "mlm_head.ln.b";
         case Slot::unembed: return "unembed.W_U";
         case Slot::unembed_bias: return "unembed.b_U";
+        case Slot::relative_bias: return "relative_bias.W";
+        case Slot::ln_cross_gain: return block + "ln_cross.w";
+        case Slot::ln_cross_bias: return block + "ln_cross.b";
+        case Slot::cross_q_weight: return block + "cross_attn.W_Q";
+        case Slot::cross_q_bias: return block + "cross_attn.b_Q";
+        case Slot::cross_k_weight: return block + "cross_attn.W_K";
+        case Slot::cross_k_bias: return block + "cross_attn.b_K";
+        case Slot::cross_v_weight: return block + "cross_attn.W_V";
+        case Slot::cross_v_bias: return block + "cross_attn.b_V";
+        case Slot::cross_o_weight: return block + "cross_attn.W_O";
+        case Slot::cross_o_bias: return block + "cross_attn.b_O";
         case Slot::count: break;
     }
     return {};

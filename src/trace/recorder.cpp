@@ -3,16 +3,9 @@
 
 #include "headlight/base/error.h"
 #include "model/internals.h"
-#include "model/kernels.h"
-
-#include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <sstream>
-
-#include <omp.h>
 
 namespace headlight::trace {
 namespace {
@@ -51,6 +44,13 @@ void drop_unused_memory(std::map<HookPoint, at::Tensor>& stored) {
     }
 }
 
+/// The scores that a pattern is made of.
+std::optional<HookPoint> scores_behind(HookPoint pattern) {
+    if (pattern.hook == Hook::pattern) return HookPoint{Hook::attn_scores, pattern.layer};
+    if (pattern.hook == Hook::cross_pattern) return HookPoint{Hook::cross_scores, pattern.layer};
+    return std::nullopt;
+}
+
 std::int64_t total_bytes(const Trace::Internals& in) {
     std::map<const void*, std::size_t> storages;
     for (const auto& [point, t] : in.stored) storages[t.storage().data()] = t.storage().nbytes();
@@ -62,72 +62,43 @@ std::int64_t total_bytes(const Trace::Internals& in) {
 
 }  // namespace
 
-Hooked resolve_interventions(const model::ModelConfig& config, const std::vector<Intervention>& interventions) {
+Hooked resolve_interventions(const model::ModelConfig& config, const std::vector<Intervention>& interventions, bool may_be_elsewhere) {
     Hooked hooked;
     for (const Intervention& intervention : interventions) {
         CapturePlan plan;
         plan.globs = {intervention.glob};
-        for (const HookPoint& point : plan.resolve(config)) hooked[point].push_back(&intervention.fn);
+        for (const HookPoint& point : plan.resolve(config, may_be_elsewhere)) hooked[point].push_back(&intervention.fn);
     }
     return hooked;
 }
 
 Recorder::Recorder(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
-                   std::set<HookPoint> stored, Hooked hooked, bool overview)
+                   std::set<HookPoint> stored, Hooked hooked, bool overview, const text::Encoding* source)
     : model_(model), config_(model.config()), wanted_(std::move(stored)), hooked_(std::move(hooked)) {
     if (!overview) return;
-    const text::Punctuation punctuation = text::punctuation(tokenizer, encoding);
-    for (std::int64_t layer = 0; layer < config_.n_layers; ++layer) {
-        const std::int64_t window = model::window_of(config_, layer);
-        if (facts_.contains(window)) continue;
-        facts_.emplace(window, TextFacts::of(encoding.ids, encoding.special, config_.causal, punctuation, window));
-    }
-    const auto heads = static_cast<std::size_t>(config_.n_layers * config_.n_heads);
-    pooled_.resize(heads);
-    summaries_.resize(heads);
-    for (std::size_t h = 0; h < heads; ++h) {
-        const auto layer = static_cast<std::int64_t>(h) / config_.n_heads;
-        const TextFacts& facts = facts_.at(model::window_of(config_, layer));
-        heads_.push_back(std::make_unique<HeadAccumulator>(facts, pooled_[h], summaries_[h]));
-    }
+    own_ = Overview(config_, tokenizer, encoding);
+    if (source) cross_ = Overview(config_, tokenizer, encoding, source);
 }
 
 bool Recorder::wants(HookPoint point) const {
     if (wanted_.count(point) > 0 || hooked_.count(point) > 0) return true;
-    if (point.hook == Hook::v && !heads_.empty()) return true;
+    if ((point.hook == Hook::v && own_.gathers()) || (point.hook == Hook::cross_v && cross_.gathers())) return true;
     // The pattern of replaced scores cannot be had from q and k later.
-    return point.hook == Hook::pattern && hooked_.count({Hook::attn_scores, point.layer}) > 0;
+    const auto scores = scores_behind(point);
+    return scores && hooked_.count(*scores) > 0;
 }
 
 at::Tensor Recorder::visit(HookPoint point, at::Tensor tensor) {
     const auto functions = hooked_.find(point);
     if (functions != hooked_.end()) tensor = intervene(point, tensor, functions->second);
-    const bool keep = wanted_.count(point) > 0 || replaced_.count(point) > 0 ||
-                      (point.hook == Hook::pattern && replaced_.count({Hook::attn_scores, point.layer}) > 0);
+    const auto scores = scores_behind(point);
+    const bool keep = wanted_.count(point) > 0 || replaced_.count(point) > 0 || (scores && replaced_.count(*scores) > 0);
     if (keep) stored_[point] = tensor.is_cpu() ? tensor : tensor.to(at::kCPU);
-    if (point.hook == Hook::v && !heads_.empty()) weigh_values(point.layer, tensor);
+    const auto factors = [&](const model::Model& model) { return model::length_factors(model.internals(), point.layer); };
+    if (point.hook == Hook::v && own_.gathers()) own_.weigh_values(point.layer, tensor, factors(model_));
+    if (point.hook == Hook::cross_v && cross_.gathers())
+        cross_.weigh_values(point.layer, tensor, factors(*model_.part(model::Stack::cross)));
     return tensor;
-}
-
-/// |v_j W_O^h| of every head; nothing of [head, token, d_model] is made.
-void Recorder::weigh_values(Layer layer, const at::Tensor& v) {
-    const at::Tensor factors = model::length_factors(model_.internals(), layer);
-    const std::int64_t group = config_.n_heads / config_.n_kv_heads, d = config_.d_head, tokens = v.size(0);
-    const at::Tensor values = v.to(at::kCPU, at::kFloat).contiguous();  // [token, kv_head, d_head]
-    // A head a thread: splitting such small products would cost more than they do.
-    at::parallel_for(0, config_.n_heads, 1, [&](std::int64_t begin, std::int64_t end) {
-        std::vector<float> along(static_cast<std::size_t>(tokens * d));
-        for (std::int64_t h = begin; h < end; ++h) {
-            model::kernels::gemm(values.data_ptr<float>() + h / group * d, config_.n_kv_heads * d,
-                                 factors.data_ptr<float>() + h * d * d, d, false, along.data(), d, tokens, d, d);
-            std::vector<float> norms(static_cast<std::size_t>(tokens));
-            for (std::int64_t t = 0; t < tokens; ++t) {
-                const float* x = along.data() + t * d;
-                norms[static_cast<std::size_t>(t)] = std::sqrt(std::inner_product(x, x + d, x, 0.0F));
-            }
-            heads_[static_cast<std::size_t>(layer.value * config_.n_heads + h)]->set_value_norms(std::move(norms));
-        }
-    });
 }
 
 at::Tensor Recorder::intervene(HookPoint point, const at::Tensor& tensor, const std::vector<const HookFn*>& functions) {
@@ -148,25 +119,12 @@ at::Tensor Recorder::intervene(HookPoint point, const at::Tensor& tensor, const 
     return current;
 }
 
-void Recorder::pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) {
-    at::Tensor rows = tile;
-    if (!rows.is_cpu() || rows.scalar_type() != at::kFloat) rows = rows.to(at::kCPU, at::kFloat);
-    if (rows.stride(2) != 1) rows = rows.contiguous();
-    const std::int64_t heads = rows.size(0), first = layer.value * config_.n_heads + head0;
-    const float* data = rows.data_ptr<float>();
-#pragma omp parallel for schedule(static) if (heads > 1 && !omp_in_parallel())
-    for (std::int64_t h = 0; h < heads; ++h) {
-        heads_[static_cast<std::size_t>(first + h)]->add_rows(data + h * rows.stride(0), row0, rows.size(1),
-                                                              rows.size(2), rows.stride(1));
-    }
-}
+void Recorder::finish_cross(Trace::Internals& out) { cross_.finish(out.pooled, out.summaries); }
 
 void Recorder::finish(Trace::Internals& out) {
-    heads_.clear();
     drop_unused_memory(stored_);
     out.stored = std::move(stored_);
-    out.pooled = std::move(pooled_);
-    out.summaries = std::move(summaries_);
+    own_.finish(out.pooled, out.summaries);
     std::set<HookPoint> kept(out.kept.begin(), out.kept.end());
     kept.insert(replaced_.begin(), replaced_.end());
     out.kept.clear();

@@ -114,6 +114,18 @@ TEST(SentencePiece, T5sSentinelsComeBehindTheVocabulary) {
     EXPECT_EQ(t->encode("a <extra_id_0> b").ids.size(), 4u);
 }
 
+TEST(SentencePiece, TwoModelsWithOneVocabularyAreAnErrorThatSaysWhatWorks) {
+    const test::TempFolder folder;
+    folder.write("source.spm", "");
+    folder.write("vocab.json", "{}");
+    try {
+        Tokenizer::load(folder.path());
+        FAIL() << "opened";
+    } catch (const Error& e) {
+        EXPECT_THAT(std::string(e.what()), testing::AllOf(HasSubstr("source.spm"), HasSubstr("tokenizer.json")));
+    }
+}
+
 TEST(SentencePiece, DamagedFilesAreErrors) {
     const std::string whole = test::slurp(kFixtures / "spiece-bpe/tokenizer.model");
     const test::TempFolder folder;

@@ -16,7 +16,7 @@ void fit(figure::ViewState& state, const trace::Trace& trace) {
         state.neuron.reset();
     if (state.pattern.weighting == analyze::Weighting::layer_mix_norm && !config.post_norm)
         state.pattern.weighting = analyze::Weighting::layer_mix_residual;
-    if (trace.text_b().empty()) state.pattern.filter = analyze::PairFilter::all;
+    if (!trace.has_sentence_pair()) state.pattern.filter = analyze::PairFilter::all;
 }
 
 }  // namespace

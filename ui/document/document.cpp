@@ -265,7 +265,7 @@ void Document::accept_trace(std::shared_ptr<const trace::Trace> trace, std::shar
     adapting_ = true;
     carry_selection();
     // The filter of a sentence pair means nothing without one.
-    if (trace_ && trace_->text_b().empty() && options_.pattern.filter != analyze::PairFilter::all) {
+    if (trace_ && !trace_->has_sentence_pair() && options_.pattern.filter != analyze::PairFilter::all) {
         ViewOptions options = options_;
         options.pattern.filter = analyze::PairFilter::all;
         set_options(options);

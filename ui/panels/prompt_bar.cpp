@@ -190,6 +190,13 @@ void PromptBar::show_document() {
     swap_->setEnabled(!fixed);
     swap_->setChecked(prompt.has_pair);
     const auto& model = document_.model().model;
+    const bool encodes = model && model->part(model::Stack::encoder);
+    text_->setAccessibleName(encodes ? tr("Source") : tr("Text"));
+    text_->setPlaceholderText(encodes ? tr("Source: what the encoder reads") : tr("Type a sentence"));
+    pair_->setAccessibleName(encodes ? tr("Target") : tr("Sentence B"));
+    pair_->setPlaceholderText(encodes ? tr("Target: what the decoder has written so far; empty: its first token is predicted") : tr("Sentence B"));
+    swap_->setAccessibleName(encodes ? tr("Target") : tr("Sentence pair"));
+    swap_->setToolTip(encodes ? tr("Show or hide the line for the target") : tr("Show or hide the line for sentence B"));
     const QString name = model ? QString::fromStdString(model->config().name) : tr("Open a model");
     model_->setText(fontMetrics().elidedText(name, Qt::ElideMiddle, 180));
     if (const auto& trace = document_.trace(); trace && fixed) {

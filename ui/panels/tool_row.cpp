@@ -386,7 +386,7 @@ void ToolRow::show_document() {
     special_->setChecked(o.pattern.hide_special);
     words_->setChecked(o.pattern.merge_words);
     filter_->setText(filter_name(o.pattern.filter));
-    filter_->setVisible(spec.needs.pattern && document_.trace() && !document_.trace()->text_b().empty());
+    filter_->setVisible(spec.needs.pattern && document_.trace() && document_.trace()->has_sentence_pair());
     for (QWidget* tool : std::initializer_list<QWidget*>{transfer_, sinks_, special_, words_}) tool->setVisible(spec.needs.pattern);
     show_slider();
     split_->setChecked(document_.views().split);

@@ -8,7 +8,8 @@
 
 namespace headlight::model {
 
-enum class Positions { learned, alibi, rotary, none };
+/// relative: a bias of the score by the bucketed distance of query and key, one table for all layers (T5).
+enum class Positions { learned, alibi, rotary, none, relative };
 enum class Norm { layer_norm, rms_norm };
 /// gelu: erf form; gelu_tanh: tanh form (GPT-2's gelu_new); gelu_bloom: the same with sqrt(2/pi) cut to 0.79788456.
 enum class Activation { gelu, gelu_tanh, gelu_bloom, relu, silu };
@@ -33,6 +34,10 @@ struct Rope {
     double attention_factor = 1.0;                   ///< yarn, longrope: cos and sin are multiplied with it
     std::vector<double> short_factors = {}, long_factors = {}; ///< longrope: one for each frequency
 };
+
+/// Which part of a model this is the configuration of. Encoder-decoder models are three: the decoder stands for the model,
+/// and has the other two (Model::part). `cross`: the decoder's attention to the encoder's output, a stack of attentions alone.
+enum class Stack { whole, decoder, encoder, cross };
 
 /// Everything about a model that is not a weight, whatever the family calls it. Filled by a family's parse_config.
 struct ModelConfig {
@@ -96,7 +101,16 @@ struct ModelConfig {
     double score_scale = 1.0;       ///< score = score_scale * q.k + bias; 1/sqrt(d_head) in most models
     double score_softcap = 0;       ///< score = cap tanh(that / cap) before masking (Gemma 2); 0: none
     double final_softcap = 0;       ///< logits = cap tanh(unembedded / cap) (Gemma 2); 0: none
+
+    // Encoder-decoder models.
+    Stack stack = Stack::whole;
+    bool sinusoidal = false;        ///< Positions::learned with a table of sines that no file holds (Marian)
+    std::int64_t relative_buckets = 0, relative_max_distance = 0;  ///< Positions::relative
+    std::vector<std::int64_t> start_ids;  ///< decoder: the tokens that stand before what has been written so far
 };
+
+/// The encoder and the decoder of one model have different layers, heads and hooks; a decoder's layers have a second attention.
+inline bool has_cross_attention(const ModelConfig& c) noexcept { return c.stack == Stack::decoder; }
 
 /// Keys [first, last) that a query may see.
 struct KeyRange {

@@ -17,6 +17,7 @@ struct GenerateOptions {
     std::int64_t top_k = 0;       ///< only the k likeliest are drawn from; 0: all
     double top_p = 1;             ///< only the fewest likeliest whose probabilities reach p (Holtzman et al. 2020); 1: all
     std::uint64_t seed = 0;       ///< equal seeds draw equal tokens
+    std::vector<std::int64_t> source = {};  ///< what an encoder-decoder model reads; the prompt is its target so far
     std::vector<std::int64_t> end = {};  ///< a token that ends the text; it is the last that is returned
 };
 

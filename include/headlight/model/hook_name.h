@@ -42,6 +42,18 @@ enum class Hook {
     ln1_post_normalized, ///< blocks.L.ln1_post.hook_normalized [pos, d_model]
     attn_out,            ///< blocks.L.hook_attn_out [pos, d_model], with b_O; behind ln1_post
     resid_mid,           ///< blocks.L.hook_resid_mid [pos, d_model]
+    // The second attention of a decoder behind an encoder; `source` is the encoder's positions.
+    ln_cross_scale,      ///< blocks.L.ln_cross.hook_scale [pos, 1]
+    ln_cross_normalized, ///< blocks.L.ln_cross.hook_normalized [pos, d_model]
+    cross_q,             ///< blocks.L.cross_attn.hook_q [pos, head, d_head]
+    cross_k,             ///< blocks.L.cross_attn.hook_k [source, head, d_head]
+    cross_v,             ///< blocks.L.cross_attn.hook_v [source, head, d_head]
+    cross_scores,        ///< blocks.L.cross_attn.hook_attn_scores [head, pos, source]
+    cross_pattern,       ///< blocks.L.cross_attn.hook_pattern [head, pos, source]
+    cross_z,             ///< blocks.L.cross_attn.hook_z [pos, head, d_head]
+    cross_result,        ///< blocks.L.cross_attn.hook_result [pos, head, d_model]
+    cross_attn_out,      ///< blocks.L.hook_cross_attn_out [pos, d_model]
+    resid_mid_cross,     ///< blocks.L.hook_resid_mid_cross [pos, d_model]: what the MLP reads there
     ln2_scale,           ///< blocks.L.ln2.hook_scale [pos, 1]
     ln2_normalized,      ///< blocks.L.ln2.hook_normalized [pos, d_model]
     mlp_pre,             ///< blocks.L.mlp.hook_pre [pos, d_mlp]
@@ -69,11 +81,17 @@ struct HookPoint {
 bool has_layer(Hook) noexcept;
 /// The one place where names are made: "blocks.3.attn.hook_q".
 std::string name_of(HookPoint);
+/// The same as a user names it: in an encoder-decoder model "encoder.blocks.3.attn.hook_q", "decoder.…", and of the cross
+/// attention "decoder.blocks.3.cross_attn.hook_q"; the logits are the model's.
+std::string name_of(HookPoint, const ModelConfig&);
+/// What a stack of cross attentions calls its own (q, ln1_scale, resid_pre …) as the decoder calls it (cross_q,
+/// ln_cross_scale, resid_mid …); nothing for the others.
+std::optional<Hook> in_decoder(Hook of_cross) noexcept;
 std::optional<HookPoint> parse_hook(std::string_view name);
 /// Every hook that a pass of this model visits, layer by layer.
 std::vector<HookPoint> hooks_of(const ModelConfig&);
-/// Shape of the tensor a hook sees with a text of so many tokens.
-std::vector<std::int64_t> shape_of(Hook, const ModelConfig&, std::int64_t tokens);
+/// Shape of the tensor a hook sees with a text of so many tokens. `source`: of the encoder's text, where there is one.
+std::vector<std::int64_t> shape_of(Hook, const ModelConfig&, std::int64_t tokens, std::int64_t source = 0);
 /// Shell-style match of a whole name: '*' any run, '?' one character.
 bool glob_match(std::string_view pattern, std::string_view name) noexcept;
 

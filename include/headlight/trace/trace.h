@@ -70,13 +70,23 @@ public:
     const text::Encoding& encoding() const noexcept;
     const std::vector<text::TokenLabel>& labels() const noexcept;
     const std::string& text_a() const noexcept;
-    const std::string& text_b() const noexcept;  ///< empty without a pair
+    const std::string& text_b() const noexcept;  ///< empty without a pair; the target, where text_a() is a source
+    bool has_sentence_pair() const noexcept;     ///< text_b() is a sentence B of this trace's own text
     const RunInfo& info() const noexcept;
     std::int64_t tokens() const noexcept;
+    /// What the columns of its patterns are: the text itself, but the source in the trace of a cross attention.
+    std::int64_t keys() const noexcept;
+    const text::Encoding& key_encoding() const noexcept;
+    const std::vector<text::TokenLabel>& key_labels() const noexcept;
+    bool across_texts() const noexcept;  ///< the rows are another text than the columns
     std::int64_t bytes() const noexcept;        ///< memory of the stored tensors and of the overview
     bool has(model::HookPoint) const noexcept;  ///< stored, or made from q and k, z or mlp.hook_pre on demand
     std::vector<model::HookPoint> kept()
         const;  ///< what the plan asked for and what interventions replaced, in pass order
+
+    /// The run of an encoder-decoder model is its decoder's trace, and has two more: of the encoder, and of the decoder's
+    /// attention to the encoder's output, whose hooks are q, k, pattern … by the usual names. nullptr: there is none.
+    const std::shared_ptr<const Trace>& part(model::Stack) const noexcept;
 
     bool has_overview() const noexcept;
     const PooledPattern& pooled(Layer, Head) const;  ///< Error without an overview
@@ -91,13 +101,20 @@ private:
     std::unique_ptr<Internals> internals_;
 };
 
-/// One text (or pair) to run.
+/// The trace itself for Stack::whole and Stack::decoder, else a part of it. Error when the model has no such part.
+std::shared_ptr<const Trace> part_of(const std::shared_ptr<const Trace>&, model::Stack);
+
+/// One text (or pair) to run. Encoder-decoder models: source and target; without a target the decoder has only the
+/// tokens that stand before any, and says what comes first.
 struct Prompt {
     std::string text{};
     std::string pair{};  ///< sentence B; empty: none
     bool add_special_tokens = true;
     std::vector<std::int64_t> ids{};  ///< token ids to run instead of a text, which must be empty then
 };
+
+/// What a decoder reads of a target: the tokens that stand before any, then the text without what a template adds.
+text::Encoding target_encoding(const model::ModelConfig& decoder, const text::Tokenizer&, const std::string& target);
 
 /// Runs the model. Errors: empty text, more tokens than the model takes (names both), memory (Forecast::text()).
 /// Cancelled within one layer. Bit-equal results for equal input.

@@ -56,7 +56,7 @@ at::Tensor Pass::hook(Hook h, Layer layer, at::Tensor tensor) {
     if (!seen.defined() || seen.sizes() != tensor.sizes() || seen.scalar_type() != tensor.scalar_type() ||
         seen.device() != tensor.device())
         throw Error(ErrorFacts{.problem = "a hook returned a tensor that does not fit",
-                               .item = name_of(point),
+                               .item = name_of(point, config()),
                                .expected = describe(tensor),
                                .found = describe(seen)});
     return seen;

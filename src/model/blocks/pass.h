@@ -24,6 +24,7 @@ struct Pass {
     RopeTable rope, local_rope;
     at::Tensor resid_pre;    ///< of the layer under way; parallel models: what the MLP reads
     at::Tensor shared_norm;  ///< ln1's output, where the MLP reads it too
+    at::Tensor relative_bias{};  ///< of AttentionInput; undefined: none
     KvCache* cache = nullptr;    ///< keys and values of the tokens before these; nullptr: there are none
 
     const ModelConfig& config() const { return model.config; }
@@ -59,7 +60,9 @@ at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, Activation
 at::Tensor embedding(Pass&, Block, const at::Tensor& so_far);
 /// From resid_pre to resid_mid.
 at::Tensor attention(Pass&, Layer, const at::Tensor& resid_pre);
-/// From resid_mid to resid_post.
+/// From resid_mid to resid_mid_cross, in a decoder behind an encoder.
+at::Tensor cross_attention(Pass&, Layer, const at::Tensor& resid_mid);
+/// From resid_mid (there resid_mid_cross) to resid_post.
 at::Tensor mlp(Pass&, Layer, const at::Tensor& resid_mid);
 /// Final norm, masked-word head and logits.
 at::Tensor output(Pass&, Block, const at::Tensor& x);

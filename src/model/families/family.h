@@ -36,6 +36,9 @@ enum class Slot {
     mlm_weight, mlm_bias, mlm_norm_gain, mlm_norm_bias,
     unembed,                         ///< W_U [d_model, vocab]; absent when tied
     unembed_bias,
+    relative_bias,                   ///< [buckets, heads]
+    ln_cross_gain, ln_cross_bias,    ///< of the attention to an encoder's output, as the others
+    cross_q_weight, cross_q_bias, cross_k_weight, cross_k_bias, cross_v_weight, cross_v_bias, cross_o_weight, cross_o_bias,
     count,
 };
 
@@ -69,7 +72,7 @@ struct WeightMap {
 /// Blocks of the pass, in order. What they do inside follows the configuration.
 enum class Block { token_embedding, position_embedding, token_type_embedding, embedding_norm,
                    embedding_projection, attention, mlp, final_norm,
-                   mlm_head, unembedding };
+                   mlm_head, unembedding, cross_attention };
 struct Spec {
     std::vector<Block> before;
     std::vector<Block> layer;  ///< repeated n_layers times
@@ -83,6 +86,8 @@ struct Family {
     ModelConfig (*parse_config)(const ConfigReader&);
     WeightMap (*weight_map)(const ModelConfig&);
     Spec (*spec)(const ModelConfig&);
+    /// Encoder-decoder models: parse_config is the decoder's, this the encoder's; the two others are asked for both.
+    ModelConfig (*encoder_config)(const ConfigReader&) = nullptr;
 };
 
 /// All families, in the order they are listed to people.
