@@ -73,7 +73,7 @@ void check_memory(const Loaded& loaded, const trace::CapturePlan& plan, const st
         using model::Hook;
         if (point.hook != Hook::pattern && point.hook != Hook::attn_scores && point.hook != Hook::result) continue;
         std::int64_t bytes = element;
-        for (const std::int64_t size : model::shape_of(point.hook, config, tokens)) bytes *= size;
+        for (const std::int64_t size : model::shape_of(point, config, tokens)) bytes *= size;
         const std::string name = model::name_of(point);
         derived[name.substr(name.rfind('.') + 1)] += bytes;
         forecast.kept += bytes;

@@ -22,6 +22,7 @@ struct AttentionInput {
     bool causal = true;
     std::int64_t window = 0;  ///< keys at this distance or farther are illegal; 0: no limit
     double softcap = 0;       ///< score = cap tanh(score / cap) before masking; 0: none
+    at::Tensor sinks = {};    ///< [head] float64 on the CPU: one more score in every row's softmax, of no key; undefined: none
 };
 
 /// Sees every tensor of the pass. The pass skips work for hooks nobody wants (attn_scores, pattern, result whole).
@@ -59,6 +60,8 @@ void forward(const Model&, const ForwardInput&, Observer&, const CancelToken&, c
 /// softmax(scale q k^T + bias) for heads [head0, +heads) and queries [row0, +rows): [heads, rows, key]; illegal keys exactly 0.
 /// forward() itself uses the same tiles, so a pattern computed later equals the one of the run bit for bit on the CPU.
 at::Tensor pattern_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
+/// Share of the same rows' softmax that the head's sink takes: [heads, rows]. Only where there are sinks.
+at::Tensor sink_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
 /// The same before the softmax; illegal keys -inf.
 at::Tensor score_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
 

@@ -39,6 +39,13 @@ void check_replacement(HookPoint point, const at::Tensor& was, const at::Tensor&
                  .found = shape_text(now)});
 }
 
+/// What a replaced tensor made of the pattern cannot be had from q and k later.
+template <class Points>
+bool is_of_replaced(HookPoint point, const Points& replaced) {
+    if (point.hook != Hook::pattern && point.hook != Hook::sink) return false;
+    return replaced.count({Hook::attn_scores, point.layer}) > 0 || (point.hook == Hook::pattern && replaced.count({Hook::sink, point.layer}) > 0);
+}
+
 /// Tensors that share memory with something much larger that nobody asked for get their own.
 void drop_unused_memory(std::map<HookPoint, at::Tensor>& stored) {
     std::map<const void*, std::size_t> used;
@@ -92,15 +99,14 @@ Recorder::Recorder(const model::Model& model, const text::Tokenizer& tokenizer, 
 bool Recorder::wants(HookPoint point) const {
     if (wanted_.count(point) > 0 || hooked_.count(point) > 0) return true;
     if (point.hook == Hook::v && !heads_.empty()) return true;
-    // The pattern of replaced scores cannot be had from q and k later.
-    return point.hook == Hook::pattern && hooked_.count({Hook::attn_scores, point.layer}) > 0;
+    return is_of_replaced(point, hooked_);
 }
 
 at::Tensor Recorder::visit(HookPoint point, at::Tensor tensor) {
     const auto functions = hooked_.find(point);
     if (functions != hooked_.end()) tensor = intervene(point, tensor, functions->second);
     const bool keep = wanted_.count(point) > 0 || replaced_.count(point) > 0 ||
-                      (point.hook == Hook::pattern && replaced_.count({Hook::attn_scores, point.layer}) > 0);
+                      is_of_replaced(point, replaced_);
     if (keep) stored_[point] = tensor.is_cpu() ? tensor : tensor.to(at::kCPU);
     if (point.hook == Hook::v && !heads_.empty()) weigh_values(point.layer, tensor);
     return tensor;

@@ -5,6 +5,7 @@
 #include "headlight/analyze/neuron_view.h"
 #include "headlight/analyze/pair_chain.h"
 #include "headlight/analyze/pattern_view.h"
+#include "headlight/analyze/sinks.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
 
@@ -54,7 +55,8 @@ TEST_P(EveryFamily, ScoresOnScreenSumToTheWeights) {
             if (config.score_softcap > 0) score = (score.array() / config.score_softcap).tanh() * config.score_softcap;
             const Eigen::VectorXd visible = score.segment(keys.first, keys.count());
             Eigen::VectorXd weight = (visible.array() - visible.maxCoeff()).exp();
-            weight /= weight.sum();
+            weight *= (1 - static_cast<double>(view.sink)) / weight.sum();
+            EXPECT_NEAR(static_cast<double>(view.weight.sum() + view.sink), 1, 1e-5);
             for (std::int64_t j = 0; j < n; ++j) {
                 if (!keys.has(j)) {
                     EXPECT_TRUE(std::isnan(view.score[j]));
@@ -101,7 +103,10 @@ TEST_P(EveryFamily, PreparedRowsSumToOne) {
         for (const Weighting weighting : {Weighting::attention, Weighting::value_norm, Weighting::output_norm}) {
             for (const bool merge : {false, true}) {
                 const Matrix map = pattern(*trace, id, {.weighting = weighting, .merge_words = merge});
-                for (Eigen::Index i = 0; i < map.rows(); ++i) EXPECT_NEAR(map.row(i).sum(), 1, 1e-5);
+                const Vector sinks = weighting == Weighting::attention ? sink_shares(*trace, id) : Vector();
+                if (merge && sinks.size() > 0) continue;  // rows of a word are means
+                for (Eigen::Index i = 0; i < map.rows(); ++i)
+                    EXPECT_NEAR(map.row(i).sum(), sinks.size() > 0 ? 1 - sinks[i] : 1, 1e-5);
             }
         }
         const Matrix hidden = pattern(*trace, id, {.hide_first = true});
