@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace headlight::analyze {
 namespace {
@@ -132,7 +133,8 @@ private:
                 cell(lens_.layers, first + i) = read(x, lens_.vocab, o_.top, watched(first + i), nullptr);
                 output.entropy = cell(lens_.layers, first + i).entropy;
                 output.probabilities.assign(x, x + lens_.vocab);
-                model::kernels::softmax(output.probabilities.data(), lens_.vocab, lens_.vocab);
+                constexpr float no_sink = -std::numeric_limits<float>::infinity();
+                model::kernels::softmax(output.probabilities.data(), lens_.vocab, lens_.vocab, no_sink);
             }
         });
     }

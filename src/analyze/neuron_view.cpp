@@ -2,6 +2,7 @@
 #include "headlight/analyze/neuron_view.h"
 
 #include "analyze/head_reader.h"
+#include "headlight/analyze/sinks.h"
 
 #include <limits>
 
@@ -42,6 +43,7 @@ NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
     view.score.head(legal.first).setConstant(nan);
     view.score.tail(n - legal.last).setConstant(nan);
     view.weight = to_vector(trace::pattern_rows(trace, id.layer, id.head, i, 1).select(0, 0));
+    if (config.attention_sinks) view.sink = sink_shares(trace, id)[i];
     view.value_norm = to_vector(output_norms(trace, id));
     view.weighted_value_norm = view.weight.cwiseProduct(view.value_norm);
     return view;

@@ -138,15 +138,15 @@ private:
             if (last && a != c) out_.last_layer.push_back({text, position, a, c});
             const std::int64_t next =
                 position + 1 < trace.tokens() ? trace.encoding().ids[static_cast<std::size_t>(position + 1)] : -1;
-            memories_at(m.data_ptr<float>() + static_cast<std::int64_t>(i) * c_.d_mlp, b, next, values, counts, triggers);
+            memories_at(m.data_ptr<float>() + static_cast<std::int64_t>(i) * m.size(1), m.size(1), b, next, values, counts, triggers);
         }
     }
 
-    void memories_at(const float* m, std::int64_t top_y, std::int64_t next, const std::vector<std::int64_t>& values,
+    void memories_at(const float* m, std::int64_t width, std::int64_t top_y, std::int64_t next, const std::vector<std::int64_t>& values,
                      Counts& counts, Triggers& triggers) const {
         std::int64_t active = 0;
-        for (std::int64_t i = 0; i < c_.d_mlp; ++i) active += m[i] > 0;
-        counts.active += static_cast<double>(active) / static_cast<double>(c_.d_mlp);
+        for (std::int64_t i = 0; i < width; ++i) active += m[i] > 0;
+        counts.active += static_cast<double>(active) / static_cast<double>(width);
         if (values.empty()) return;
         bool agrees = false;
         for (std::size_t i = 0; i < values.size(); ++i) {

@@ -81,6 +81,8 @@ private:
     void each_neuron(Layer l, const at::Tensor& u) {
         const trace::MlpTensors w = trace::mlp_weights(*trace_.model(), l);
         if (w.b_out.defined()) add(Component::mlp_bias, l.value, -1, scalar(u, wide(w.b_out)));
+        if (w.b_experts.defined())
+            add(Component::mlp_bias, l.value, -1, scalar(u, at::mv(wide(w.b_experts).t(), row(trace_, Hook::experts, l, p_))));
         // The matrix stays in its own type: turning it to float64 would cost ten times the product.
         const at::Tensor post = row(trace_, Hook::mlp_post, l, p_);
         const at::Tensor weight = w.w_out.cpu();

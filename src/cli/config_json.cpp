@@ -44,6 +44,8 @@ const char* word(Activation a) {
             return "relu";
         case Activation::silu:
             return "silu";
+        case Activation::quick_gelu:
+            return "quick_gelu";
     }
     return "";
 }
@@ -122,6 +124,13 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
     if (c.score_softcap > 0) json["score_softcap"] = c.score_softcap;
     if (c.final_softcap > 0) json["final_softcap"] = c.final_softcap;
     if (!c.windows.empty()) json["windows"] = c.windows;
+    if (c.experts.count > 0) {
+        json["experts"] = {{"count", c.experts.count}, {"chosen", c.experts.chosen}, {"width", c.experts.width},
+                           {"shared_width", c.experts.shared_width}, {"normalized", c.experts.normalized}};
+        if (!c.experts.layers.empty()) json["experts"]["dense_width"] = c.experts.dense_width;
+    }
+    if (c.mlp_clamp > 0) json["mlp_clamp"] = c.mlp_clamp;
+    if (c.attention_sinks) json["attention_sinks"] = true;
     bool labelled = false;
     nlohmann::ordered_json labels = nlohmann::ordered_json::array();
     for (std::int64_t l = 0; l < c.n_layers; ++l) {

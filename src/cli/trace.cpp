@@ -87,7 +87,7 @@ void check_memory(const Loaded& loaded, const model::ModelConfig& config, const 
             point.hook != Hook::cross_scores && point.hook != Hook::cross_result)
             continue;
         std::int64_t bytes = element;
-        for (const std::int64_t size : model::shape_of(point.hook, config, tokens, source)) bytes *= size;
+        for (const std::int64_t size : model::shape_of(point, config, tokens, source)) bytes *= size;
         const std::string name = model::name_of(point);
         derived[name.substr(name.rfind('.') + 1)] += bytes;
         forecast.kept += bytes;

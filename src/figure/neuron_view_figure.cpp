@@ -199,6 +199,7 @@ std::vector<NamedArray> NeuronFigure::arrays() const {
         out.push_back({"position", {keys}, {view.position.begin(), view.position.begin() + keys}});
     out.push_back(column("score", view.score));
     out.push_back(column("weight", view.weight));
+    if (view.sink > 0) out.push_back({"sink", {1}, {view.sink}});
     out.push_back(column("value_norm", view.value_norm));
     out.push_back(column("weighted_value_norm", view.weighted_value_norm));
     return out;

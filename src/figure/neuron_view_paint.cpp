@@ -232,6 +232,8 @@ void NeuronFigure::paint_footer(QPainter& painter, double top, const Style& styl
 
     const double right = at_.width - NeuronLayout::margin - 8;
     QStringList facts;
+    if (data_.view.sink > 0)
+        facts << QStringLiteral("sink: %1 of the softmax goes to no key").arg(draw::weight_text(static_cast<double>(data_.view.sink)));
     for (const QString& fact :
          {QString::fromStdString(data_.model), QString::fromStdString(data_.dtype), position_note()})
         if (!fact.isEmpty()) facts << fact;

@@ -211,7 +211,7 @@ void check(const trace::Trace& trace, const ViewState& state) {
     if (state.key) check_index("key", state.key->value, trace.keys());
     if (state.neuron) {
         check_index("layer", state.neuron->layer.value, config.n_layers);
-        check_index("neuron", state.neuron->neuron.value, config.d_mlp);
+        check_index("neuron", state.neuron->neuron.value, model::mlp_width(config, state.neuron->layer.value));
     }
     if (state.pattern.weighting == analyze::Weighting::layer_mix_norm && !config.post_norm)
         throw Error(ErrorFacts{.problem = "this model has no norm behind its attention",

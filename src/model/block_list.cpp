@@ -42,6 +42,7 @@ std::string attention_text(const ModelConfig& c) {
         text += ", window " + with_commas(*widest) + in_layers([&](std::int64_t l) { return window_of(c, l) > 0; });
     if (std::ranges::count(c.layer_rope, LayerRope::none) > 0)
         text += ", no rotation" + in_layers([&](std::int64_t l) { return rope_of(c, l) == LayerRope::none; });
+    if (c.attention_sinks) text += ", a sink in each head";
     if (c.qk_norm != QkNorm::none) text += ", normalised queries and keys";
     if (c.score_softcap > 0) text += ", scores capped at " + with_commas(static_cast<std::int64_t>(c.score_softcap));
     return text;
@@ -53,6 +54,8 @@ std::string activation_text(Activation a) {
             return "ReLU";
         case Activation::silu:
             return "SiLU";
+        case Activation::quick_gelu:
+            return "quick GELU";
         default:
             return "GELU";
     }
@@ -60,6 +63,15 @@ std::string activation_text(Activation a) {
 
 std::string mlp_text(const ModelConfig& c) {
     const std::string d = with_commas(c.d_model);
+    if (const Experts& e = c.experts; e.count > 0) {
+        std::string text = with_commas(e.count) + " experts " + d + " → " + with_commas(e.width) + " → " + d + ", " +
+                           with_commas(e.chosen) + " for each token";
+        if (e.shared_width > 0) text += ", and a shared one of " + with_commas(e.shared_width);
+        text += ", " + activation_text(c.activation) + (c.gated_mlp ? ", gated" : "");
+        if (const auto with = std::ranges::count(e.layers, true); with > 0)
+            text += ", in " + with_commas(with) + " of " + with_commas(c.n_layers) + " layers; elsewhere one of " + with_commas(e.dense_width);
+        return text;
+    }
     return d + " → " + with_commas(c.d_mlp) + " → " + d + ", " + activation_text(c.activation) +
            (c.gated_mlp ? ", gated" : "");
 }
@@ -72,11 +84,18 @@ std::string product(std::int64_t a, std::int64_t b) {
     return with_commas(a) + " × " + with_commas(b);
 }
 
+/// The layer that the list describes where MLPs differ: one with experts.
+std::int64_t first_with_experts(const ModelConfig& c) {
+    std::int64_t l = 0;
+    while (l + 1 < c.n_layers && c.experts.count > 0 && !has_experts(c, l)) ++l;
+    return l;
+}
+
 /// Numbers in the tensors that feed parameters of these names; of a layer: of layer 0.
-std::int64_t numbers(const Model& model, std::initializer_list<std::string_view> beginnings) {
+std::int64_t numbers(const Model& model, std::initializer_list<std::string> beginnings) {
     std::int64_t total = 0;
     for (const LoadedParameter& loaded : model.report().loaded)
-        for (const std::string_view beginning : beginnings) {
+        for (const std::string& beginning : beginnings) {
             if (!loaded.parameter.starts_with(beginning)) continue;
             std::int64_t n = 1;
             for (const std::int64_t size : loaded.shape) n *= size;
@@ -86,7 +105,7 @@ std::int64_t numbers(const Model& model, std::initializer_list<std::string_view>
     return total;
 }
 
-BlockInfo norm_block(const Model& model, std::string id, std::string_view beginning) {
+BlockInfo norm_block(const Model& model, std::string id, const std::string& beginning) {
     return {.id = std::move(id),
             .part = "norms",
             .title = norm_text(model.config()),
@@ -141,9 +160,9 @@ BlockInfo block_of(const Model& model, Block block) {
         case Block::mlp:
             return {.id = "mlp",
                     .part = "mlp",
-                    .title = "MLP",
+                    .title = c.experts.count > 0 ? "Mixture of experts" : "MLP",
                     .detail = mlp_text(c),
-                    .parameters = numbers(model, {"blocks.0.mlp."}),
+                    .parameters = numbers(model, {"blocks." + std::to_string(first_with_experts(c)) + ".mlp."}),
                     .adds = true};
         case Block::final_norm:
             return norm_block(model, "final_norm", "ln_final.");

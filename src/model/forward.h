@@ -24,6 +24,7 @@ struct AttentionInput {
     double softcap = 0;       ///< score = cap tanh(score / cap) before masking; 0: none
     /// [head, 2 n - 1] of a text of n tokens, in the type of q: bias_ij = relative_bias[head, j - i + n - 1]. Undefined: none.
     at::Tensor relative_bias{};
+    at::Tensor sinks = {};    ///< [head] float64 on the CPU: one more score in every row's softmax, of no key; undefined: none
 };
 
 /// Sees every tensor of the pass. The pass skips work for hooks nobody wants (attn_scores, pattern, result whole).
@@ -66,6 +67,8 @@ at::Tensor encode(const Model& encoder, const ForwardInput&, Observer&, const Ca
 /// softmax(scale q k^T + bias) for heads [head0, +heads) and queries [row0, +rows): [heads, rows, key]; illegal keys exactly 0.
 /// forward() itself uses the same tiles, so a pattern computed later equals the one of the run bit for bit on the CPU.
 at::Tensor pattern_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
+/// Share of the same rows' softmax that the head's sink takes: [heads, rows]. Only where there are sinks.
+at::Tensor sink_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
 /// The same before the softmax; illegal keys -inf.
 at::Tensor score_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
 

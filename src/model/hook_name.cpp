@@ -33,6 +33,7 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::rot_q, "attn.hook_rot_q", true},
     {Hook::rot_k, "attn.hook_rot_k", true},
     {Hook::attn_scores, "attn.hook_attn_scores", true},
+    {Hook::sink, "attn.hook_sink", true},
     {Hook::pattern, "attn.hook_pattern", true},
     {Hook::z, "attn.hook_z", true},
     {Hook::result, "attn.hook_result", true},
@@ -53,6 +54,9 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::resid_mid_cross, "hook_resid_mid_cross", true},
     {Hook::ln2_scale, "ln2.hook_scale", true},
     {Hook::ln2_normalized, "ln2.hook_normalized", true},
+    {Hook::router, "mlp.hook_router", true},
+    {Hook::experts, "mlp.hook_experts", true},
+    {Hook::shared_gate, "mlp.hook_shared_gate", true},
     {Hook::mlp_pre, "mlp.hook_pre", true},
     {Hook::mlp_pre_linear, "mlp.hook_pre_linear", true},
     {Hook::mlp_post, "mlp.hook_post", true},
@@ -113,7 +117,11 @@ bool visited(Hook hook, const ModelConfig& c, std::int64_t layer) {
         case Hook::embed_norm_normalized: return c.embed_norm;
         case Hook::rot_q:
         case Hook::rot_k: return c.positions == Positions::rotary;
+        case Hook::sink: return c.attention_sinks;
         case Hook::mlp_pre_linear: return c.gated_mlp;
+        case Hook::router:
+        case Hook::experts: return has_experts(c, layer);
+        case Hook::shared_gate: return has_experts(c, layer) && c.experts.shared_gate;
         case Hook::ln_final_scale:
         case Hook::ln_final_normalized: return c.final_norm;
         case Hook::mlm_pre:
@@ -220,9 +228,9 @@ std::vector<HookPoint> hooks_of(const ModelConfig& c) {
     return points;
 }
 
-std::vector<std::int64_t> shape_of(Hook hook, const ModelConfig& c, std::int64_t tokens, std::int64_t source) {
+std::vector<std::int64_t> shape_of(HookPoint point, const ModelConfig& c, std::int64_t tokens, std::int64_t source) {
     const std::int64_t keys = c.stack == Stack::cross ? source : tokens;
-    switch (hook) {
+    switch (point.hook) {
         case Hook::ln_cross_scale: return {tokens, 1};
         case Hook::cross_q:
         case Hook::cross_z: return {tokens, c.n_heads, c.d_head};
@@ -261,10 +269,14 @@ std::vector<std::int64_t> shape_of(Hook hook, const ModelConfig& c, std::int64_t
         case Hook::v: return {keys, c.n_kv_heads, c.d_head};
         case Hook::attn_scores:
         case Hook::pattern: return {c.n_heads, tokens, keys};
+        case Hook::sink: return {c.n_heads, tokens};
         case Hook::result: return {tokens, c.n_heads, c.d_model};
         case Hook::mlp_pre:
         case Hook::mlp_pre_linear:
-        case Hook::mlp_post: return {tokens, c.d_mlp};
+        case Hook::mlp_post: return {tokens, mlp_width(c, point.layer.value)};
+        case Hook::router:
+        case Hook::experts: return {tokens, c.experts.count};
+        case Hook::shared_gate: return {tokens, 1};
         case Hook::logits: return {tokens, c.vocab_size};
         default: return {tokens, c.d_model};
     }

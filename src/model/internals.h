@@ -34,11 +34,14 @@ struct LayerWeights {
     Linear q, k, v;  ///< [d_model, heads * d_head]; undefined where qkv is there
     Linear qkv;      ///< the three in one matrix, columns as qkv_layout says; qkv_part() takes them apart
     Linear o;        ///< W_O of head h: rows [h * d_head, (h + 1) * d_head)
+    at::Tensor sinks;  ///< [head] float64 on the CPU, the score of each head's sink; undefined: there are none
     Linear mlp_in;   ///< the gate of a gated MLP
     Linear mlp_up;   ///< the linear branch of a gated MLP
     Linear mlp_out;
     NormWeights ln_cross;  ///< of the attention to an encoder's output
     Linear cross_q, cross_k, cross_v, cross_o;
+    Linear router, shared_gate;  ///< [d_model, experts], [d_model, 1]; the three above then hold all experts' hidden units
+    at::Tensor expert_bias;      ///< [expert, d_model] what each adds to the stream, times its weight; undefined: nothing
 };
 
 struct Model::Internals {

@@ -69,6 +69,11 @@ at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
         case Slot::mlp_up_bias: return l.mlp_up.bias;
         case Slot::mlp_out_weight: return l.mlp_out.weight;
         case Slot::mlp_out_bias: return l.mlp_out.bias;
+        case Slot::sinks: return l.sinks;
+        case Slot::experts_out_bias: return l.expert_bias;
+        case Slot::router_bias: return l.router.bias;
+        case Slot::router_weight: return l.router.weight;
+        case Slot::shared_gate_weight: return l.shared_gate.weight;
         case Slot::final_norm_gain: return m.final_norm.gain;
         case Slot::final_norm_bias: return m.final_norm.bias;
         case Slot::mlm_weight: return m.mlm.weight;
@@ -88,7 +93,10 @@ at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
         case Slot::cross_v_bias: return l.cross_v.bias;
         case Slot::cross_o_weight: return l.cross_o.weight;
         case Slot::cross_o_bias: return l.cross_o.bias;
-        case Slot::mlp_gate_up_weight:  // taken apart before
+        case Slot::experts_gate_up_weight:  // taken apart before
+        case Slot::experts_gate_up_bias:
+        case Slot::experts_out_weight:
+        case Slot::mlp_gate_up_weight:
         case Slot::mlp_gate_up_bias:
         case Slot::count: break;
     }
@@ -105,6 +113,24 @@ void place(Model::Internals& m, Slot slot, std::int64_t layer, const at::Tensor&
         place_of(m, weight ? Slot::mlp_up_weight : Slot::mlp_up_bias, layer) = tensor.narrow(last, c.d_mlp, c.d_mlp);
         return;
     }
+    if (slot == Slot::experts_gate_up_weight || slot == Slot::experts_gate_up_bias) {
+        const bool weight = slot == Slot::experts_gate_up_weight;
+        const auto units = [&](std::int64_t which) {  // an expert's hidden units are rows in memory, as place_units() has them
+            const at::Tensor part = tensor.slice(last, which, tensor.size(last), 2);
+            return weight ? part.transpose(1, 2).reshape({-1, c.d_model}).t() : part.reshape({-1});
+        };
+        place_of(m, weight ? Slot::mlp_in_weight : Slot::mlp_in_bias, layer) = units(0);
+        place_of(m, weight ? Slot::mlp_up_weight : Slot::mlp_up_bias, layer) = units(1);
+        return;
+    }
+    if (slot == Slot::experts_out_weight) {
+        place_of(m, Slot::mlp_out_weight, layer) = tensor.reshape({-1, c.d_model});
+        return;
+    }
+    if (slot == Slot::sinks) {
+        place_of(m, slot, layer) = tensor.to(at::kCPU, at::kDouble);
+        return;
+    }
     const bool weight = slot == Slot::qkv_weight;
     if (!(weight || slot == Slot::qkv_bias) || (m.qkv_layout != QkvLayout::blocks && m.qkv_layout != QkvLayout::grouped)) {
         place_of(m, slot, layer) = tensor;
@@ -119,6 +145,19 @@ void place(Model::Internals& m, Slot slot, std::int64_t layer, const at::Tensor&
     place_of(m, weight ? Slot::q_weight : Slot::q_bias, layer) = part(0, group, 0);
     place_of(m, weight ? Slot::k_weight : Slot::k_bias, layer) = part(group, 1, c.n_heads);
     place_of(m, weight ? Slot::v_weight : Slot::v_bias, layer) = part(group + 1, 1, c.n_heads + c.n_kv_heads);
+}
+
+/// The hidden units of one expert: copied to their place among the layer's. A unit's numbers lie side by side there, so that
+/// an expert is a piece of memory and not a strip of every row.
+void place_units(Model::Internals& m, const ResolvedRow& r, const at::Tensor& tensor) {
+    at::Tensor& whole = place_of(m, r.row->slot, r.layer);
+    const bool out = r.row->slot == Slot::mlp_out_weight;
+    if (!whole.defined()) {
+        whole = at::empty({mlp_width(m.config, r.layer), m.config.d_model}, tensor.options());
+        if (!out) whole = whole.t();
+    }
+    const std::int64_t dim = out ? 0 : 1, width = tensor.size(dim);
+    whole.narrow(dim, r.row->unit + r.expert * width, width).copy_(tensor);
 }
 
 /// Configuration and tensors, whatever files they come from.
@@ -160,11 +199,12 @@ void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Sourc
     for (std::int64_t i = 0; i < total; ++i) {
         cancel.throw_if_cancelled();
         if (progress) progress({"Loading", "tensor", i, total});
-        const auto& [row, layer, view] = rows[static_cast<std::size_t>(i)];
+        const ResolvedRow& resolved = rows[static_cast<std::size_t>(i)];
+        const auto& [row, layer, view, expert] = resolved;
         bool mapped = false;
         at::Tensor tensor = to_tensor(*view, m.dtype, m.device, mapped);
-        LoadedParameter loaded{parameter_name(row->slot, layer), view->name, view->file.string(), view->shape,
-                               std::string(io::name_of(view->dtype)), mapped};
+        LoadedParameter loaded{parameter_name(resolved), view->name, view->file.string(), view->shape,
+                               std::string(io::name_of(view->dtype)), mapped && row->experts == 0};
         auto bytes = static_cast<std::int64_t>(view->bytes.size());
         if (const auto stored = source.stored.find(view->name); stored != source.stored.end()) {
             const StoredAs& as = stored->second;
@@ -176,7 +216,8 @@ void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Sourc
         m.report.loaded.push_back(std::move(loaded));
         if (row->times != 1) tensor = tensor * row->times;
         if (row->plus != 0) tensor = tensor + row->plus;
-        place(m, row->slot, layer, row->layout == Layout::out_in ? tensor.t() : tensor);
+        if (row->layout == Layout::out_in) tensor = tensor.t();
+        row->experts > 0 ? place_units(m, resolved, tensor) : place(m, row->slot, layer, tensor);
     }
 }
 

@@ -53,8 +53,8 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     const bool shared = m.layers.size() > 1 && m.layers[0].o.weight.is_alias_of(m.layers[1].o.weight);
     for (const LayerWeights& l : m.layers) {
         if (shared && &l != &m.layers.front()) break;
-        attention += linear(l.qkv) + linear(l.q) + linear(l.k) + linear(l.v) + linear(l.o);
-        mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out);
+        attention += n(l.sinks) + linear(l.qkv) + linear(l.q) + linear(l.k) + linear(l.v) + linear(l.o);
+        mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out) + linear(l.router) + linear(l.shared_gate) + n(l.expert_bias);
         if (m.config.norm_gain) norms += norm(l.ln1) + norm(l.ln2);
         cross += linear(l.cross_q) + linear(l.cross_k) + linear(l.cross_v) + linear(l.cross_o);
         norms += norm(l.ln_cross) + norm(l.ln1_post) + norm(l.ln2_post) + norm(l.q_norm) + norm(l.k_norm);
@@ -123,7 +123,9 @@ std::string layer_label(const ModelConfig& c, std::int64_t layer) {
         const std::int64_t window = window_of(c, layer);
         label = window > 0 ? "local " + std::to_string(window) : "global";
     }
-    if (rope_of(c, layer) == LayerRope::none) label += label.empty() ? "no rotation" : ", no rotation";
+    const auto add = [&](const std::string& text) { label += (label.empty() ? "" : ", ") + text; };
+    if (rope_of(c, layer) == LayerRope::none) add("no rotation");
+    if (differs(c.experts.layers)) add(has_experts(c, layer) ? "experts" : "dense MLP");
     return label;
 }
 

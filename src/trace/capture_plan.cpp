@@ -16,7 +16,8 @@ using model::ModelConfig;
 
 bool in_default_set(Hook hook) {
     switch (hook) {
-        case Hook::attn_scores:  // these three are there without asking, from q, k and z
+        case Hook::attn_scores:  // these four are there without asking, from q, k and z
+        case Hook::sink:
         case Hook::pattern:
         case Hook::result:
         case Hook::cross_scores:
@@ -99,6 +100,7 @@ std::vector<HookPoint> stored_for(const ModelConfig& c, HookPoint wanted) {
     const bool rotary = c.positions == model::Positions::rotary;
     switch (wanted.hook) {
         case Hook::attn_scores:
+        case Hook::sink:
         case Hook::pattern:
             return {{rotary ? Hook::rot_q : Hook::q, wanted.layer}, {rotary ? Hook::rot_k : Hook::k, wanted.layer}};
         case Hook::result:
@@ -108,9 +110,13 @@ std::vector<HookPoint> stored_for(const ModelConfig& c, HookPoint wanted) {
             return {{Hook::cross_q, wanted.layer}, {Hook::cross_k, wanted.layer}};
         case Hook::cross_result:
             return {{Hook::cross_z, wanted.layer}};
-        case Hook::mlp_post:
-            if (c.gated_mlp) return {{Hook::mlp_pre, wanted.layer}, {Hook::mlp_pre_linear, wanted.layer}};
-            return {{Hook::mlp_pre, wanted.layer}};
+        case Hook::mlp_post: {
+            std::vector<HookPoint> sources = {{Hook::mlp_pre, wanted.layer}};
+            if (c.gated_mlp) sources.push_back({Hook::mlp_pre_linear, wanted.layer});
+            if (model::has_experts(c, wanted.layer.value)) sources.push_back({Hook::experts, wanted.layer});
+            if (model::has_experts(c, wanted.layer.value) && c.experts.shared_gate) sources.push_back({Hook::shared_gate, wanted.layer});
+            return sources;
+        }
         default:
             return {wanted};
     }

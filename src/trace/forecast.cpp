@@ -64,7 +64,7 @@ Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::s
     std::map<std::string, std::int64_t> by_kind;
     for (const HookPoint& point : stored) {
         if (shares_storage(c, point, stored)) continue;
-        by_kind[kind_name(point)] += elements(model::shape_of(point.hook, c, tokens, source)) * element_bytes;
+        by_kind[kind_name(point)] += elements(model::shape_of(point, c, tokens, source)) * element_bytes;
     }
     if (overview) {
         const std::int64_t cells = std::min(tokens, kPooledCells), across = std::min(source, kPooledCells);
@@ -82,7 +82,7 @@ Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::s
     const std::int64_t width = 4 * c.d_model + 2 * (c.n_heads + 2 * c.n_kv_heads) * c.d_head + 2 * c.d_mlp;
     const std::int64_t tiles = 2 * c.n_heads * std::min<std::int64_t>(tokens, 256) * std::max(tokens, source);
     std::int64_t layer = (tokens * width + tiles) * element_bytes;
-    if (whole_patterns) layer += 2 * elements(model::shape_of(Hook::pattern, c, tokens)) * element_bytes;
+    if (whole_patterns) layer += 2 * elements(model::shape_of({Hook::pattern, Layer(0)}, c, tokens)) * element_bytes;
     const std::int64_t logits = c.has_unembedding ? tokens * c.vocab_size * element_bytes : 0;
     result.working = std::max(layer, stored.count({Hook::logits, Layer(0)}) > 0 ? 0 : logits);
     result.available = available_memory();

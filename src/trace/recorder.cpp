@@ -35,6 +35,14 @@ void check_replacement(HookPoint point, const at::Tensor& was, const at::Tensor&
                  .found = shape_text(now)});
 }
 
+/// What a replaced tensor made of the pattern cannot be had from q and k later.
+template <class Points>
+bool is_of_replaced(HookPoint point, const Points& replaced) {
+    if (point.hook == Hook::cross_pattern) return replaced.count({Hook::cross_scores, point.layer}) > 0;
+    if (point.hook != Hook::pattern && point.hook != Hook::sink) return false;
+    return replaced.count({Hook::attn_scores, point.layer}) > 0 || (point.hook == Hook::pattern && replaced.count({Hook::sink, point.layer}) > 0);
+}
+
 /// Tensors that share memory with something much larger that nobody asked for get their own.
 void drop_unused_memory(std::map<HookPoint, at::Tensor>& stored) {
     std::map<const void*, std::size_t> used;
@@ -42,13 +50,6 @@ void drop_unused_memory(std::map<HookPoint, at::Tensor>& stored) {
     for (auto& [point, t] : stored) {
         if (2 * t.storage().nbytes() > 3 * used[t.storage().data()]) t = t.clone(at::MemoryFormat::Contiguous);
     }
-}
-
-/// The scores that a pattern is made of.
-std::optional<HookPoint> scores_behind(HookPoint pattern) {
-    if (pattern.hook == Hook::pattern) return HookPoint{Hook::attn_scores, pattern.layer};
-    if (pattern.hook == Hook::cross_pattern) return HookPoint{Hook::cross_scores, pattern.layer};
-    return std::nullopt;
 }
 
 std::int64_t total_bytes(const Trace::Internals& in) {
@@ -83,16 +84,13 @@ Recorder::Recorder(const model::Model& model, const text::Tokenizer& tokenizer, 
 bool Recorder::wants(HookPoint point) const {
     if (wanted_.count(point) > 0 || hooked_.count(point) > 0) return true;
     if ((point.hook == Hook::v && own_.gathers()) || (point.hook == Hook::cross_v && cross_.gathers())) return true;
-    // The pattern of replaced scores cannot be had from q and k later.
-    const auto scores = scores_behind(point);
-    return scores && hooked_.count(*scores) > 0;
+    return is_of_replaced(point, hooked_);
 }
 
 at::Tensor Recorder::visit(HookPoint point, at::Tensor tensor) {
     const auto functions = hooked_.find(point);
     if (functions != hooked_.end()) tensor = intervene(point, tensor, functions->second);
-    const auto scores = scores_behind(point);
-    const bool keep = wanted_.count(point) > 0 || replaced_.count(point) > 0 || (scores && replaced_.count(*scores) > 0);
+    const bool keep = wanted_.count(point) > 0 || replaced_.count(point) > 0 || is_of_replaced(point, replaced_);
     if (keep) stored_[point] = tensor.is_cpu() ? tensor : tensor.to(at::kCPU);
     const auto factors = [&](const model::Model& model) { return model::length_factors(model.internals(), point.layer); };
     if (point.hook == Hook::v && own_.gathers()) own_.weigh_values(point.layer, tensor, factors(model_));

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/trace/weights.h"
+#include "model/blocks/experts.h"
 #include "model/blocks/pass.h"
 #include "model/internals.h"
 #include "trace/hook_sets.h"
@@ -70,10 +71,13 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
     const model::ModelConfig& c = trace.config();
     at::Tensor slopes = trace.model()->internals().alibi_slopes;
     if (slopes.defined()) slopes = slopes.to(at::kCPU);
+    at::Tensor sinks;  // a saved trace has patterns and no layers of weights
+    if (c.attention_sinks) sinks = trace.model()->internals().layers[static_cast<std::size_t>(layer.value)].sinks;
     if (head >= 0) {
         queries = queries.narrow(1, head, 1);
         keys = keys.narrow(1, head / (c.n_heads / c.n_kv_heads), 1);
         if (slopes.defined()) slopes = slopes.narrow(0, head, 1);
+        if (sinks.defined()) sinks = sinks.narrow(0, head, 1);
     }
     return {.q = queries.transpose(0, 1).contiguous(),
             .k = keys.transpose(0, 1).contiguous(),
@@ -82,7 +86,8 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
             .causal = c.causal,
             .window = model::window_of(c, layer.value),
             .softcap = c.score_softcap,
-            .relative_bias = relative_bias(trace, head)};
+            .relative_bias = relative_bias(trace, head),
+            .sinks = sinks};
 }
 
 model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head = -1) {
@@ -98,9 +103,14 @@ at::Tensor head_results(const Trace& trace, Layer layer, std::int64_t first, std
 }
 
 at::Tensor mlp_post(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
-    at::Tensor pre = stored(trace, {Hook::mlp_pre, layer}).narrow(0, first, count).contiguous();
-    at::Tensor post = model::bias_and_activate(pre, {}, trace.config().activation);
-    return trace.config().gated_mlp ? post.mul_(stored(trace, {Hook::mlp_pre_linear, layer}).narrow(0, first, count)) : post;
+    const model::ModelConfig& c = trace.config();
+    const auto rows = [&](Hook hook) { return stored(trace, {hook, layer}).narrow(0, first, count); };
+    if (model::has_experts(c, layer.value))
+        return model::expert_post(c, rows(Hook::mlp_pre), rows(Hook::mlp_pre_linear), rows(Hook::experts),
+                                  c.experts.shared_gate ? rows(Hook::shared_gate) : at::Tensor());
+    at::Tensor pre = rows(Hook::mlp_pre).contiguous();
+    at::Tensor post = model::bias_and_activate(pre, {}, c.activation);
+    return c.gated_mlp ? post.mul_(rows(Hook::mlp_pre_linear)) : post;
 }
 
 /// The stream that the MLP reads.
@@ -145,6 +155,8 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
             return model::pattern_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
         case Hook::attn_scores:
             return model::score_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
+        case Hook::sink:
+            return model::sink_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
         case Hook::result:
             return head_results(trace, point.layer, 0, trace.tokens());
         case Hook::mlp_post:

@@ -86,6 +86,7 @@ MlpTensors mlp_weights(const model::Model& model, Layer layer) {
             .b_up = w.mlp_up.bias,
             .w_out = w.mlp_out.weight,
             .b_out = w.mlp_out.bias,
+            .b_experts = w.expert_bias,
             .norm = tensors_of(model.config().shared_norm ? w.ln1 : w.ln2),
             .branch = tensors_of(w.ln2_post)};
 }

@@ -25,6 +25,7 @@ import tokenizers
 import torch
 import transformers
 import decoders
+import experts
 import more_models
 from safetensors.torch import save_file
 from tokenizers import decoders as token_decoders, models, normalizers, pre_tokenizers, processors
@@ -149,9 +150,9 @@ class Golden(dict):
         self.same(whole, r.out_of(module), name)
 
     def attention(self, block, q, k, v, z, pattern, scale, w_o, b_o, attn_out, slopes=None, causal=True,
-                  window=0, softcap=None):
+                  window=0, softcap=None, sinks=None):
         """q, z [pos, head, d]; k, v [pos, kv_head, d]; q and k as they are multiplied. Keys at distance `window` or
-        farther are illegal (0: no limit)."""
+        farther are illegal (0: no limit). sinks [head]: one more score in every row's softmax."""
         heads, group = q.shape[1], q.shape[1] // k.shape[1]
         rep = lambda t: t.repeat_interleave(group, dim=1)
         scores = torch.einsum("ihd,jhd->hij", q, rep(k)) * scale
@@ -165,7 +166,11 @@ class Golden(dict):
             scores = scores.masked_fill(j > i, -math.inf)
         if window:
             scores = scores.masked_fill((i - j).abs() >= window, -math.inf)
-        self.same(_softmax(scores, dim=-1), pattern, block + " pattern")
+        softmax = _softmax(scores, dim=-1)
+        if sinks is not None:
+            softmax = _softmax(torch.cat((scores, sinks[:, None, None].expand(heads, n, 1)), dim=-1), dim=-1)
+            softmax, self[block + "attn.hook_sink"] = softmax[..., :-1], softmax[..., -1]
+        self.same(softmax, pattern, block + " pattern")
         self.same(torch.einsum("hij,jhd->ihd", pattern, rep(v)), z, block + " z")
         per_head = w_o.reshape(heads, -1, w_o.shape[1])  # [head, d_head, d_model]
         result = torch.einsum("ihd,hdm->ihm", z, per_head)
@@ -303,7 +308,8 @@ FAMILIES.update(LIFTED)
 def record(folder, ids, type_ids, dtype):
     config = transformers.AutoConfig.from_pretrained(folder)
     kind = getattr(transformers, config.architectures[0])
-    model = kind.from_pretrained(folder, attn_implementation="eager", dtype=dtype).eval()
+    eager = {"experts_implementation": "eager"} if config.model_type in experts.KINDS else {}
+    model = kind.from_pretrained(folder, attn_implementation="eager", dtype=dtype, **eager).eval()
     scaling = (getattr(config, "rope_parameters", None) or {}).get("rope_type")
     if config.model_type in LIFTED or scaling in ("yarn", "dynamic"):
         with decoders.lifted(model, dtype == F64):
@@ -408,7 +414,7 @@ TINY = {
                        intermediate_size=24, rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=2.0)),
                   "float32", None),
 }
-NEWER = decoders.tiny(T) | more_models.tiny(T)  # with the shorter text
+NEWER = decoders.tiny(T) | more_models.tiny(T) | experts.tiny(T)  # with the shorter text
 TINY.update(NEWER)
 SHORT = "the cat, the hat: the cat"
 TEXT, PAIR = "the cat, the hat: the cat on the hat", "a cat on the"

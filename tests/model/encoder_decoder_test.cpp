@@ -107,7 +107,7 @@ TEST_P(EncoderDecoder, HooksComeInTheListedOrderAndShape) {
     ASSERT_EQ(both.decoder.order.size(), listed.size());
     for (std::size_t i = 0; i < listed.size(); ++i) {
         ASSERT_EQ(name_of(both.decoder.order[i]), name_of(listed[i]));
-        EXPECT_EQ(both.decoder.tensors.at(name_of(listed[i])).sizes().vec(), shape_of(listed[i].hook, model->config(), tokens, source))
+        EXPECT_EQ(both.decoder.tensors.at(name_of(listed[i])).sizes().vec(), shape_of(listed[i], model->config(), tokens, source))
             << name_of(listed[i]);
     }
 }

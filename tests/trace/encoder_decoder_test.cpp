@@ -83,7 +83,7 @@ TEST_P(EncoderDecoderTrace, WhatThePassHadIsWhatTheThreeGive) {
                   2e-6 * seen_there.abs().max().item<double>())
             << name_of(point);
         EXPECT_EQ(later.sizes().vec(),
-                  model::shape_of(point.hook, trace->config(), trace->tokens(), trace->part(Stack::encoder)->tokens()));
+                  model::shape_of(point, trace->config(), trace->tokens(), trace->part(Stack::encoder)->tokens()));
     }
     const auto& cross = trace->part(Stack::cross);
     for (const HookPoint& own : model::hooks_of(cross->config())) {

@@ -35,6 +35,7 @@ enum class Hook {
     rot_q,               ///< blocks.L.attn.hook_rot_q [pos, head, d_head] (rotary models)
     rot_k,               ///< blocks.L.attn.hook_rot_k [pos, kv_head, d_head]
     attn_scores,         ///< blocks.L.attn.hook_attn_scores [head, query, key], scaled, with bias; illegal keys -inf
+    sink,                ///< blocks.L.attn.hook_sink [head, query], share of the softmax that goes to no key (GPT-OSS)
     pattern,             ///< blocks.L.attn.hook_pattern [head, query, key]
     z,                   ///< blocks.L.attn.hook_z [pos, head, d_head]
     result,              ///< blocks.L.attn.hook_result [pos, head, d_model] = z_h W_O^h, without b_O
@@ -56,6 +57,9 @@ enum class Hook {
     resid_mid_cross,     ///< blocks.L.hook_resid_mid_cross [pos, d_model]: what the MLP reads there
     ln2_scale,           ///< blocks.L.ln2.hook_scale [pos, 1]
     ln2_normalized,      ///< blocks.L.ln2.hook_normalized [pos, d_model]
+    router,              ///< blocks.L.mlp.hook_router [pos, expert], logits of the router (Mixtral and its kin)
+    experts,             ///< blocks.L.mlp.hook_experts [pos, expert], weight of each expert; 0: not chosen
+    shared_gate,         ///< blocks.L.mlp.hook_shared_gate [pos, 1], weight of the shared expert (Qwen2-MoE)
     mlp_pre,             ///< blocks.L.mlp.hook_pre [pos, d_mlp]
     mlp_pre_linear,      ///< blocks.L.mlp.hook_pre_linear [pos, d_mlp] (gated)
     mlp_post,            ///< blocks.L.mlp.hook_post [pos, d_mlp]
@@ -91,7 +95,7 @@ std::optional<HookPoint> parse_hook(std::string_view name);
 /// Every hook that a pass of this model visits, layer by layer.
 std::vector<HookPoint> hooks_of(const ModelConfig&);
 /// Shape of the tensor a hook sees with a text of so many tokens. `source`: of the encoder's text, where there is one.
-std::vector<std::int64_t> shape_of(Hook, const ModelConfig&, std::int64_t tokens, std::int64_t source = 0);
+std::vector<std::int64_t> shape_of(HookPoint, const ModelConfig&, std::int64_t tokens, std::int64_t source = 0);
 /// Shell-style match of a whole name: '*' any run, '?' one character.
 bool glob_match(std::string_view pattern, std::string_view name) noexcept;
 

@@ -93,19 +93,29 @@ at::Tensor part_of(const at::Tensor& whole, const Tile& t) {
     return whole.narrow(0, t.head0, t.heads).narrow(1, t.row0, t.rows).narrow(2, 0, t.keys);
 }
 
+/// The pattern behind the hook of the heads' sinks: a share that came back changed leaves more or less for the keys, whose
+/// weights keep their proportions.
+at::Tensor behind_sinks(Pass& pass, Layer layer, const at::Tensor& pattern, const at::Tensor& share) {
+    if (!share.defined()) return pattern;
+    const at::Tensor seen = pass.hook(Hook::sink, layer, share);
+    if (seen.is_same(share)) return pattern;
+    constexpr double least = 1e-30;  // where the sink took everything there are no proportions to keep
+    return pattern * ((1 - seen) / (1 - share).clamp_min(least)).unsqueeze(-1);
+}
+
 /// Scores or patterns that came back changed: softmax of the scores, then whatever the pattern became. Every key counts,
 /// because a replacement may look where the model may not.
 void attend_replaced(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v,
-                     const at::Tensor* scores, at::Tensor pattern, at::Tensor& z) {
+                     const at::Tensor* scores, at::Tensor pattern, const at::Tensor& share, at::Tensor& z) {
     if (scores) {
         at::Tensor fresh = at::empty_like(pattern);
         for_tiles(in, [&](Tile t) {
             t.keys = in.k.size(1);
             at::Tensor tile = part_of(*scores, t).clone(at::MemoryFormat::Contiguous);
-            softmax_tile(in, t, tile, true);
+            softmax_tile(in, t, tile, true, share);
             store_tile(fresh, t, tile, 0.0);
         });
-        pattern = pass.hook(hooks.pattern, layer, fresh);
+        pattern = pass.hook(hooks.pattern, layer, behind_sinks(pass, layer, fresh, share));
     }
     for_tiles(in, [&](Tile t) {
         t.keys = in.k.size(1);
@@ -119,6 +129,8 @@ void attend_replaced(Pass& pass, Layer layer, const AttentionHooks& hooks, const
 void attend_whole(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v, at::Tensor& z) {
     const std::vector<std::int64_t> shape = {in.q.size(0), in.q.size(1), in.k.size(1)};
     const bool keep_scores = pass.wants(hooks.scores, layer);
+    at::Tensor share;
+    if (in.sinks.defined()) share = at::empty({shape[0], shape[1]}, in.q.options());
     at::Tensor pattern = at::empty(shape, in.q.options());
     at::Tensor scores = keep_scores ? at::empty(shape, in.q.options()) : at::Tensor{};
     for_tiles(in, [&](const Tile& t) {
@@ -128,16 +140,16 @@ void attend_whole(Pass& pass, Layer layer, const AttentionHooks& hooks, const At
             mask_tile(in, t, tile);
             store_tile(scores, t, tile, -std::numeric_limits<double>::infinity());
         }
-        softmax_tile(in, t, tile, false);
+        softmax_tile(in, t, tile, false, share);
         store_tile(pattern, t, tile, 0.0);
         mix_tile(t, tile, v, z);  // right unless a hook changes something
     });
     if (keep_scores) {
         const at::Tensor seen = pass.hook(hooks.scores, layer, scores);
-        if (!seen.is_same(scores)) return attend_replaced(pass, layer, hooks, in, v, &seen, pattern, z);
+        if (!seen.is_same(scores)) return attend_replaced(pass, layer, hooks, in, v, &seen, pattern, share, z);
     }
-    const at::Tensor seen = pass.hook(hooks.pattern, layer, pattern);
-    if (!seen.is_same(pattern)) return attend_replaced(pass, layer, hooks, in, v, nullptr, seen, z);
+    const at::Tensor seen = pass.hook(hooks.pattern, layer, behind_sinks(pass, layer, pattern, share));
+    if (!seen.is_same(pattern)) return attend_replaced(pass, layer, hooks, in, v, nullptr, seen, share, z);
     if (pass.observer.wants_pattern_tiles())
         for_tiles(in, [&](const Tile& t) { tell_tile(pass, layer, hooks, t, part_of(pattern, t).contiguous()); });
 }
@@ -159,7 +171,8 @@ at::Tensor head_results(const Pass& pass, const Linear& o, const at::Tensor& z) 
 
 at::Tensor attend(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v) {
     at::Tensor z = at::empty({in.q.size(1), in.q.size(0), v.size(2)}, in.q.options());
-    const bool whole = pass.wants(hooks.scores, layer) || pass.wants(hooks.pattern, layer);
+    const bool whole = pass.wants(hooks.scores, layer) || pass.wants(hooks.pattern, layer) ||
+                       (in.sinks.defined() && pass.wants(Hook::sink, layer));
     whole ? attend_whole(pass, layer, hooks, in, v, z) : attend_in_tiles(pass, layer, hooks, in, v, z);
     return pass.hook(hooks.z, layer, z);
 }
@@ -206,7 +219,7 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     // A single token behind others may look at all of these. (ALiBi then counts from its start: the same number for every
     // key of the row, which a softmax does not see.)
     const AttentionInput in{q, k, pass.model.alibi_slopes, c.score_scale, c.causal && pass.past() == 0,
-                            window, c.score_softcap, pass.relative_bias};
+                            window, c.score_softcap, pass.relative_bias, w.sinks};
     pass.observer.attention_input(layer, in);
     const at::Tensor z = attend(pass, layer, kOwnAttention, in, v);
 

@@ -32,6 +32,11 @@ enum class Slot {
     mlp_up_weight, mlp_up_bias,      ///< the linear branch of a gated MLP
     mlp_gate_up_weight, mlp_gate_up_bias,  ///< gate and linear branch in one matrix, in this order; taken apart on loading
     mlp_out_weight, mlp_out_bias,    ///< [d_mlp, d_model]
+    sinks,                           ///< [heads] a score of no key in each head's softmax
+    router_weight, router_bias, shared_gate_weight,  ///< [d_model, experts], [experts], [d_model, 1]
+    /// Of all experts in one tensor, gate and linear branch in turn: [expert, d_model, 2 width], [expert, 2 width],
+    /// [expert, width, d_model], [expert, d_model].
+    experts_gate_up_weight, experts_gate_up_bias, experts_out_weight, experts_out_bias,
     final_norm_gain, final_norm_bias,
     mlm_weight, mlm_bias, mlm_norm_gain, mlm_norm_bias,
     unembed,                         ///< W_U [d_model, vocab]; absent when tied
@@ -52,12 +57,15 @@ enum class QkvLayout { separate, thirds, per_head, blocks, grouped };
 /// One line of a family's weight map.
 struct WeightRow {
     Slot slot;
-    std::vector<std::string> names;    ///< theirs, the first that is there counts; '#' stands for the layer
+    std::vector<std::string> names;    ///< theirs, the first that is there counts; '#' stands for the layer, '@' for the expert
     std::vector<std::int64_t> shape;   ///< as stored
     Layout layout = Layout::plain;
     bool head = false;  ///< part of the unembedding head, which may be absent as a whole
     bool shared = false;             ///< one tensor for all layers (ALBERT); its names have no '#'
     std::int64_t first_layer = 0;    ///< layers before it do without (ModernBERT's first norm)
+    std::vector<std::int64_t> layers = {};  ///< only these; empty: all
+    /// Of an expert (experts: how many there are) or the shared one (1): a part of the layer's matrix, the first one at hidden unit `unit`.
+    std::int64_t experts = 0, unit = 0;
     double times = 1, plus = 0;      ///< what the model computes with is times * stored + plus (Gemma's gains: 1 + stored)
 };
 

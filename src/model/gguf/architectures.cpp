@@ -213,8 +213,9 @@ json llama_like(const Meta& m, const char* architecture, const char* type) {
 }
 
 json llama(const Meta& m) {
-    const bool experts = m.integer("expert_count", 0) > 0;
-    json c = experts ? llama_like(m, "MixtralForCausalLM", "mixtral") : llama_like(m, "LlamaForCausalLM", "llama");
+    if (const std::int64_t experts = m.integer("expert_count", 0); experts > 0)
+        m.wrong("expert_count", "0: experts are read from a Hugging Face folder, not from a GGUF file", std::to_string(experts));
+    json c = llama_like(m, "LlamaForCausalLM", "llama");
     c["attention_bias"] = m.has_tensor("blk.0.attn_q.bias");
     c["mlp_bias"] = m.has_tensor("blk.0.ffn_up.bias");
     return c;
