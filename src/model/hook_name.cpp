@@ -55,6 +55,7 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::mlm_post, "mlm_head.hook_post", false},
     {Hook::mlm_ln_scale, "mlm_head.ln.hook_scale", false},
     {Hook::mlm_ln_normalized, "mlm_head.ln.hook_normalized", false},
+    {Hook::projected, "hook_projected", false},
     {Hook::logits, "logits", false},
 });
 
@@ -97,6 +98,7 @@ bool visited(Hook hook, const ModelConfig& c, std::int64_t layer) {
         case Hook::mlm_post:
         case Hook::mlm_ln_scale:
         case Hook::mlm_ln_normalized: return c.mlm_head;
+        case Hook::projected: return c.d_projection > 0;
         case Hook::logits: return c.has_unembedding;
         default: return true;
     }
@@ -203,6 +205,7 @@ std::vector<std::int64_t> shape_of(Hook hook, const ModelConfig& c, std::int64_t
         case Hook::mlp_pre:
         case Hook::mlp_pre_linear:
         case Hook::mlp_post: return {tokens, c.d_mlp};
+        case Hook::projected: return {tokens, c.d_projection};
         case Hook::logits: return {tokens, c.vocab_size};
         default: return {tokens, c.d_model};
     }

@@ -41,7 +41,8 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     const auto linear = [&](const Linear& l) { return n(l.weight) + n(l.bias); };
     const auto norm = [&](const NormWeights& w) { return n(w.gain) + n(w.bias); };
     std::map<std::string, std::int64_t> counts;
-    counts["embedding"] = n(m.embed) + n(m.token_type_embed) + linear(m.embed_projection);
+    counts["embedding"] = n(m.embed) + n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) + n(m.class_embed) +
+                          n(m.distill_embed);
     counts["positions"] = n(m.pos_embed);
     std::int64_t attention = 0, mlp = 0, norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm);
     if (!m.config.norm_gain) norms = 0;  // the ones in their place are no parameters
@@ -57,7 +58,7 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     counts["attention"] = attention;
     counts["mlp"] = mlp;
     counts["norms"] = norms;
-    counts["unembedding"] = (m.config.tied_unembedding ? 0 : n(m.unembed.weight)) + n(m.unembed.bias) + linear(m.mlm);
+    counts["unembedding"] = (m.config.tied_unembedding ? 0 : n(m.unembed.weight)) + n(m.unembed.bias) + linear(m.mlm) + linear(m.projection);
     return counts;
 }
 

@@ -7,6 +7,7 @@
 #include "trace/forecast_internal.h"
 #include "trace/hook_sets.h"
 #include "trace/internals.h"
+#include "trace/picture_tokens.h"
 #include "trace/recorder.h"
 
 #include <ATen/core/grad_mode.h>
@@ -44,6 +45,39 @@ void check_length(const model::ModelConfig& c, const text::Encoding& encoding, R
     }
     info.warnings.push_back(count + " tokens on a model made for " + limit +
                             ": it runs, but was never trained on texts this long");
+}
+
+/// A text for models of texts, a picture for models of pictures.
+void check_prompt(const model::ModelConfig& c, const Prompt& prompt) {
+    const bool text = !(prompt.text.empty() && prompt.pair.empty());
+    if (!prompt.ids.empty() && text) throw Error("A prompt is a text or token ids, not both");
+    const std::string name = c.name.empty() ? "This model" : c.name;
+    if (model::reads_pictures(c)) {
+        if (text || !prompt.ids.empty())
+            throw Error({.problem = name + " reads pictures", .found = "a text", .hint = "Give a picture in its place"});
+        if (!prompt.picture)
+            throw Error({.problem = "There is nothing to run", .found = "no picture", .hint = name + " reads pictures: open one"});
+        return;
+    }
+    if (prompt.picture)
+        throw Error({.problem = name + " reads text", .found = "a picture", .hint = "Give a text in its place"});
+    if (!text && prompt.ids.empty())
+        throw Error({.problem = "There is nothing to run", .found = "an empty text", .hint = "Type some text"});
+}
+
+text::Encoding encode(const text::Tokenizer& tokenizer, const Prompt& prompt) {
+    std::optional<std::string_view> pair;
+    if (!prompt.pair.empty()) pair = prompt.pair;
+    return prompt.ids.empty() ? tokenizer.encode(prompt.text, pair, prompt.add_special_tokens)
+                              : tokenizer.encode_ids(prompt.ids, prompt.add_special_tokens);
+}
+
+void show_picture(const model::Model& model, const text::Tokenizer& tokenizer, const Prompt& prompt, Trace::Internals& t) {
+    const model::PicturePlan plan = model::picture_plan(model.folder(), model.config());
+    if (!plan.warning.empty()) t.info.warnings.push_back(plan.warning);
+    model::PictureInput input = model::prepare(*prompt.picture, plan, model.config());
+    t.picture = {prompt.image, prompt.picture, input.seen};
+    t.encoding = picture_encoding(model.config(), tokenizer, std::move(input.pixels));
 }
 
 std::int64_t element_bytes(model::ComputeType type) {
@@ -97,18 +131,14 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
     const auto started = std::chrono::steady_clock::now();
     if (!model || !tokenizer) throw Error("A run needs a model and a tokenizer");
     require_weights(*model);
-    if (!prompt.ids.empty() && !(prompt.text.empty() && prompt.pair.empty()))
-        throw Error("A prompt is a text or token ids, not both");
-    if (prompt.text.empty() && prompt.pair.empty() && prompt.ids.empty()) {
-        throw Error({.problem = "There is nothing to run", .found = "an empty text", .hint = "Type some text"});
-    }
-    cancel.throw_if_cancelled();
     const model::ModelConfig& config = model->config();
+    check_prompt(config, prompt);
+    cancel.throw_if_cancelled();
     auto internals = std::make_unique<Trace::Internals>();
-    std::optional<std::string_view> pair;
-    if (!prompt.pair.empty()) pair = prompt.pair;
-    internals->encoding = prompt.ids.empty() ? tokenizer->encode(prompt.text, pair, prompt.add_special_tokens)
-                                             : tokenizer->encode_ids(prompt.ids, prompt.add_special_tokens);
+    if (prompt.picture)
+        show_picture(*model, *tokenizer, prompt, *internals);
+    else
+        internals->encoding = encode(*tokenizer, prompt);
     check_length(config, internals->encoding, internals->info);
 
     internals->kept = plan.resolve(config);
@@ -119,7 +149,7 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
 
     const at::NoGradGuard no_grad;
     Recorder recorder(*model, *tokenizer, internals->encoding, stored, std::move(hooked), plan.overview);
-    model::forward(*model, {internals->encoding.ids, internals->encoding.type_ids}, recorder, cancel, progress);
+    model::forward(*model, {internals->encoding.ids, internals->encoding.type_ids, internals->encoding.pixels}, recorder, cancel, progress);
     recorder.finish(*internals);
 
     internals->info.device = model->device_name();

@@ -4,9 +4,11 @@
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/model/model.h"
+#include "headlight/model/picture.h"
 #include "headlight/text/tokenizer.h"
 #include "headlight/trace/capture.h"
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,7 +62,14 @@ struct RunInfo {
     std::vector<std::string> warnings;  ///< "2,300 tokens on a model made for 2,048: …"
 };
 
-/// What one forward pass on one text left behind. Immutable; shared by pointer; safe to read from any thread.
+/// A picture as the model saw it: `seen` is the part of it that was scaled to the model's size, in pixels of the picture.
+struct PictureShown {
+    std::string file;
+    std::shared_ptr<const model::Picture> pixels;
+    model::PictureRect seen;
+};
+
+/// What one forward pass on one text or picture left behind. Immutable; shared by pointer; safe to read from any thread.
 class Trace {
 public:
     ~Trace();
@@ -71,6 +80,7 @@ public:
     const std::vector<text::TokenLabel>& labels() const noexcept;
     const std::string& text_a() const noexcept;
     const std::string& text_b() const noexcept;  ///< empty without a pair
+    const PictureShown& picture() const noexcept;  ///< what the model was shown; no pixels where it read a text
     const RunInfo& info() const noexcept;
     std::int64_t tokens() const noexcept;
     std::int64_t bytes() const noexcept;        ///< memory of the stored tensors and of the overview
@@ -91,15 +101,21 @@ private:
     std::unique_ptr<Internals> internals_;
 };
 
-/// One text (or pair) to run.
+/// One text (or pair), or one picture, to run.
 struct Prompt {
     std::string text{};
     std::string pair{};  ///< sentence B; empty: none
     bool add_special_tokens = true;
     std::vector<std::int64_t> ids{};  ///< token ids to run instead of a text, which must be empty then
+    std::string image{};              ///< the file that the picture is from
+    std::shared_ptr<const model::Picture> picture{};  ///< for models that read pictures; no text then
 };
 
-/// Runs the model. Errors: empty text, more tokens than the model takes (names both), memory (Forecast::text()).
+/// What a run needs beside the model: the tokenizer of its folder. Of a model that reads pictures the names of its
+/// classes (its output) and, behind them, of its patches (its input): "[CLS]", "r1c1" ...
+std::shared_ptr<const text::Tokenizer> load_tokenizer(const std::filesystem::path& model);
+
+/// Runs the model. Errors: empty text, a picture for a model that reads text and the other way round, more tokens than the model takes (names both), memory (Forecast::text()).
 /// Cancelled within one layer. Bit-equal results for equal input.
 std::shared_ptr<const Trace> run(std::shared_ptr<const model::Model>, std::shared_ptr<const text::Tokenizer>,
                                  const Prompt&, const CapturePlan& = {}, const CancelToken& = {}, const Progress& = {});

@@ -42,6 +42,7 @@ at::Tensor activate_any(const at::Tensor& x, Activation activation) {
         case Activation::gelu_bloom: return tanh_form(0.79788456);
         case Activation::relu: return at::relu(x);
         case Activation::silu: return at::silu(x);
+        case Activation::quick_gelu: return x * at::sigmoid(x * 1.702);
     }
     return x;
 }

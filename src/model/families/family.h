@@ -21,6 +21,8 @@ enum class Slot {
     token_type_embed,  ///< [types, d_model]
     embed_norm_gain, embed_norm_bias,
     embed_projection_weight, embed_projection_bias,  ///< [d_embed, d_model], [d_model]
+    patch_weight, patch_bias,        ///< [colour * patch_size^2, d_model], [d_model]
+    class_embed, distill_embed,      ///< [d_model]: rows in front of the patches
     ln1_gain, ln1_bias,
     q_weight, q_bias, k_weight, k_bias, v_weight, v_bias,  ///< [d_model, heads * d_head], [heads * d_head]
     qkv_weight, qkv_bias,                                  ///< the three in one matrix, see QkvLayout
@@ -36,6 +38,7 @@ enum class Slot {
     mlm_weight, mlm_bias, mlm_norm_gain, mlm_norm_bias,
     unembed,                         ///< W_U [d_model, vocab]; absent when tied
     unembed_bias,
+    projection,                      ///< [d_model, d_projection]
     count,
 };
 
@@ -68,8 +71,8 @@ struct WeightMap {
 
 /// Blocks of the pass, in order. What they do inside follows the configuration.
 enum class Block { token_embedding, position_embedding, token_type_embedding, embedding_norm,
-                   embedding_projection, attention, mlp, final_norm,
-                   mlm_head, unembedding };
+                   embedding_projection, patch_embedding, attention, mlp, final_norm,
+                   mlm_head, projection, unembedding };
 struct Spec {
     std::vector<Block> before;
     std::vector<Block> layer;  ///< repeated n_layers times
