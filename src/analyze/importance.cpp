@@ -40,6 +40,10 @@ at::Tensor prediction(const Question& q, const trace::TokenIds& tokens, const st
 
 Question question_of(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
                      Position position) {
+    if (model::reads_pictures(model.config()))
+        throw Error({.problem = "Importance is about the tokens of a text, and this model reads pictures",
+                     .item = model.config().name,
+                     .hint = "Attention, rollout, the lens and attribution work for it"});
     if (position.value < 0 || position.value >= encoding.size())
         throw Error({.problem = "There is no such position in the text",
                      .expected = "0 to " + std::to_string(encoding.size() - 1),

@@ -117,7 +117,7 @@ private:
 
     std::int64_t watched(std::int64_t position) const {
         if (o_.watched) return *o_.watched;
-        if (!o_.watch_text) return -1;
+        if (!o_.watch_text || model::reads_pictures(trace_.config())) return -1;
         const std::int64_t at = position + (trace_.config().causal ? 1 : 0);
         return at < lens_.positions ? trace_.encoding().ids[static_cast<std::size_t>(at)] : -1;
     }

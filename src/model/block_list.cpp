@@ -134,6 +134,13 @@ BlockInfo block_of(const Model& model, Block block) {
                     .title = "Sentence embedding",
                     .detail = product(c.type_vocab_size, embedding_width(c)),
                     .parameters = numbers(model, {"token_type_embed."})};
+        case Block::patch_embedding:
+            return {.id = "patch_embedding",
+                    .part = "embedding",
+                    .title = "Patch embedding",
+                    .detail = product(patch_rows(c), patch_columns(c)) + " patches of " + product(c.patch_size, c.patch_size) +
+                              " pixels, 3 colours, " + (c.class_tokens == 2 ? "[CLS] and [DIST]" : "[CLS]"),
+                    .parameters = numbers(model, {"patch_embed.", "class_embed", "distill_embed"})};
         case Block::embedding_projection:
             return {.id = "embedding_projection",
                     .part = "embedding",
@@ -172,10 +179,16 @@ BlockInfo block_of(const Model& model, Block block) {
                     .title = "Masked-word head",
                     .detail = product(c.d_model, embedding_width(c)) + ", " + norm_text(c),
                     .parameters = numbers(model, {"mlm_head."})};
+        case Block::projection:
+            return {.id = "projection",
+                    .part = "unembedding",
+                    .title = "Projection",
+                    .detail = product(c.d_model, c.d_projection),
+                    .parameters = numbers(model, {"projection."})};
         case Block::unembedding:
             return {.id = "unembedding",
                     .part = "unembedding",
-                    .title = "Unembedding",
+                    .title = reads_pictures(c) ? "Classifier" : "Unembedding",
                     .detail = product(embedding_width(c), c.vocab_size) +
                               (c.tied_unembedding ? ", the token embedding transposed (tied)" : ""),
                     .parameters = numbers(model, {"unembed."})};

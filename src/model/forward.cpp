@@ -25,6 +25,15 @@ at::Tensor to_ids(const std::vector<std::int64_t>& ids, std::int64_t limit, cons
     return tensor.to(device);
 }
 
+void check_picture(const ModelConfig& c, const ForwardInput& input) {
+    const auto expected = static_cast<std::size_t>(kColours * c.image_height * c.image_width);
+    if (input.pixels && input.pixels->size() == expected) return;
+    throw Error(ErrorFacts{.problem = input.pixels ? "the picture has another size than the model reads" : "this model reads a picture",
+                           .item = c.name,
+                           .expected = std::to_string(expected) + " numbers",
+                           .found = std::to_string(input.pixels ? input.pixels->size() : 0)});
+}
+
 void check_input(const ModelConfig& c, const ForwardInput& input, std::int64_t past) {
     const auto tokens = static_cast<std::int64_t>(input.ids.size());
     if (tokens == 0) throw Error(ErrorFacts{.problem = "there is no token to run the model on", .hint = "Type some text"});
@@ -44,6 +53,11 @@ Pass start(const Model::Internals& m, const ForwardInput& input, Observer& obser
     const ModelConfig& c = m.config;
     Pass pass{.model = m, .input = input, .observer = observer, .ids = {}, .type_ids = {}, .rope = {}, .local_rope = {},
               .resid_pre = {}, .shared_norm = {}, .cache = cache};
+    if (reads_pictures(c)) {
+        check_picture(c, input);
+        pass.ids = at::arange(c.class_tokens + patch_rows(c) * patch_columns(c), at::TensorOptions(at::kLong).device(m.device));
+        return pass;
+    }
     check_input(c, input, pass.past());
     if (c.stack == Stack::cross) throw Error("The attention to a source is no model that can be run by itself");
     if (has_cross_attention(c) != input.source.defined())

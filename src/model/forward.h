@@ -9,6 +9,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace headlight::model {
@@ -53,6 +54,8 @@ struct ForwardInput {
     std::vector<std::int64_t> ids;
     std::vector<std::int64_t> type_ids;  ///< used by models with token types
     at::Tensor source{};  ///< what encode() gave of the source; needed by decoders behind an encoder, and by them alone
+    /// [colour, row, column] of the model's size, normalised: read in place of the ids by models of pictures.
+    std::shared_ptr<const std::vector<float>> pixels{};
 };
 
 /// One pass over one text, batch 1, no padding. Checks the token for cancellation before each layer, reports "layer".

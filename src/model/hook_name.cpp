@@ -70,6 +70,7 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::mlm_post, "mlm_head.hook_post", false},
     {Hook::mlm_ln_scale, "mlm_head.ln.hook_scale", false},
     {Hook::mlm_ln_normalized, "mlm_head.ln.hook_normalized", false},
+    {Hook::projected, "hook_projected", false},
     {Hook::logits, "logits", false},
 });
 
@@ -128,6 +129,7 @@ bool visited(Hook hook, const ModelConfig& c, std::int64_t layer) {
         case Hook::mlm_post:
         case Hook::mlm_ln_scale:
         case Hook::mlm_ln_normalized: return c.mlm_head;
+        case Hook::projected: return c.d_projection > 0;
         case Hook::logits: return c.has_unembedding;
         default: return true;
     }
@@ -277,6 +279,7 @@ std::vector<std::int64_t> shape_of(HookPoint point, const ModelConfig& c, std::i
         case Hook::router:
         case Hook::experts: return {tokens, c.experts.count};
         case Hook::shared_gate: return {tokens, 1};
+        case Hook::projected: return {tokens, c.d_projection};
         case Hook::logits: return {tokens, c.vocab_size};
         default: return {tokens, c.d_model};
     }

@@ -63,6 +63,9 @@ struct Model::Internals {
     at::Tensor token_type_embed;  ///< [types, d_model]
     NormWeights embed_norm, final_norm, mlm_norm;
     Linear embed_projection;
+    Linear patch;                 ///< [colour * patch_size^2, d_model]: the convolution as a product
+    at::Tensor class_embed, distill_embed;  ///< [d_model]; undefined: no such token
+    Linear projection;            ///< [d_model, d_projection]; undefined: none
     Linear mlm;
     Linear unembed;               ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
     at::Tensor alibi_slopes;      ///< [head] float64 on the device; undefined: no ALiBi

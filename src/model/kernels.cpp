@@ -58,6 +58,7 @@ HEADLIGHT_INLINE T act(T x, Activation a) {
         case Activation::gelu_tanh: return gelu_tanh(x, static_cast<T>(std::sqrt(2.0 / std::numbers::pi)));
         case Activation::gelu_bloom: return gelu_tanh(x, T(0.79788456));
         case Activation::silu: return x * sigmoid(x);
+        case Activation::quick_gelu: return x * sigmoid(T(1.702) * x);
         case Activation::relu: return x < T(0) ? T(0) : x;
         case Activation::quick_gelu: return x * sigmoid(T(1.702) * x);
         case Activation::gelu: break;

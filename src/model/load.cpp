@@ -12,6 +12,7 @@
 #include "model/internals.h"
 #include "model/load_parts.h"
 #include "model/quantization.h"
+#include "model/tower.h"
 #include "model/weight_source.h"
 
 #include <ATen/Parallel.h>
@@ -41,6 +42,11 @@ at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
         case Slot::embed_norm_bias: return m.embed_norm.bias;
         case Slot::embed_projection_weight: return m.embed_projection.weight;
         case Slot::embed_projection_bias: return m.embed_projection.bias;
+        case Slot::patch_weight: return m.patch.weight;
+        case Slot::patch_bias: return m.patch.bias;
+        case Slot::class_embed: return m.class_embed;
+        case Slot::distill_embed: return m.distill_embed;
+        case Slot::projection: return m.projection.weight;
         case Slot::q_norm_gain: return l.q_norm.gain;
         case Slot::q_norm_bias: return l.q_norm.bias;
         case Slot::k_norm_gain: return l.k_norm.gain;
@@ -106,6 +112,13 @@ at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
 /// Fused matrices that the pass does not read fused become views of their parts; Falcon's interleaved ones copies.
 void place(Model::Internals& m, Slot slot, std::int64_t layer, const at::Tensor& tensor) {
     const ModelConfig& c = m.config;
+    switch (slot) {  // stored with the axes of a convolution and of a batch
+        case Slot::patch_weight: m.patch.weight = tensor.flatten(1).t(); return;
+        case Slot::class_embed:
+        case Slot::distill_embed: place_of(m, slot, layer) = tensor.flatten(); return;
+        case Slot::pos_embed: m.pos_embed = tensor.dim() == 3 ? tensor.squeeze(0) : tensor; return;
+        default: break;
+    }
     const std::int64_t last = tensor.dim() - 1;
     if (slot == Slot::mlp_gate_up_weight || slot == Slot::mlp_gate_up_bias) {
         const bool weight = slot == Slot::mlp_gate_up_weight;
@@ -180,9 +193,9 @@ Source open_source(const std::filesystem::path& path, at::ScalarType dtype, cons
     if (!std::filesystem::is_directory(folder, none))
         throw Error(ErrorFacts{.problem = "no model folder", .file = folder.string(),
                                .expected = "a folder with config.json and model.safetensors, or a .gguf file"});
-    ConfigReader config(folder / "config.json", io::read_json(folder / "config.json"));
+    ConfigReader config(folder / "config.json", config_of_tower(io::read_json(folder / "config.json"), path));
     family_for(config);  // an architecture that is not known is told before weights that are not there
-    return {std::move(config), io::TensorStore::open(path), {}, {}};
+    return {std::move(config), io::TensorStore::open(without_tower(path)), {}, {}};
 }
 
 /// The report in the words of the file.
@@ -259,6 +272,7 @@ void derive(Model::Internals& m, bool head_absent) {
     if (head_absent) {
         c.has_unembedding = false;
         c.mlm_head = false;
+        c.labels.clear();
     }
     if (c.has_unembedding && c.tied_unembedding) m.unembed.weight = m.embed.t();
     if (c.positions == Positions::alibi) m.alibi_slopes = alibi_slopes(c).to(m.device);

@@ -45,7 +45,8 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     const auto linear = [&](const Linear& l) { return n(l.weight) + n(l.bias); };
     const auto norm = [&](const NormWeights& w) { return n(w.gain) + n(w.bias); };
     std::map<std::string, std::int64_t> counts;
-    counts["embedding"] = n(m.embed) + n(m.token_type_embed) + linear(m.embed_projection);
+    counts["embedding"] = n(m.embed) + n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) + n(m.class_embed) +
+                          n(m.distill_embed);
     counts["positions"] = (m.config.sinusoidal ? 0 : n(m.pos_embed)) + n(m.relative_bias);
     std::int64_t attention = 0, cross = 0, mlp = 0, norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm);
     if (!m.config.norm_gain) norms = 0;  // the ones in their place are no parameters
@@ -62,14 +63,14 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     counts["attention"] = attention;
     if (cross > 0) counts["cross_attention"] = cross;
     if (m.encoder) {
-        const bool shared = m.encoder->internals().embed.is_alias_of(m.embed);
+        const bool one_embedding = m.encoder->internals().embed.is_alias_of(m.embed);
         std::int64_t& sum = counts["encoder"];
         for (const auto& [part, count] : m.encoder->parameter_counts())
-            if (part != "embedding" || !shared) sum += count;
+            if (part != "embedding" || !one_embedding) sum += count;
     }
     counts["mlp"] = mlp;
     counts["norms"] = norms;
-    counts["unembedding"] = (m.config.tied_unembedding ? 0 : n(m.unembed.weight)) + n(m.unembed.bias) + linear(m.mlm);
+    counts["unembedding"] = (m.config.tied_unembedding ? 0 : n(m.unembed.weight)) + n(m.unembed.bias) + linear(m.mlm) + linear(m.projection);
     return counts;
 }
 

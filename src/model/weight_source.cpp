@@ -152,6 +152,11 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
         case Slot::embed_norm_bias: return "embed_ln.b";
         case Slot::embed_projection_weight: return "embed_projection.W";
         case Slot::embed_projection_bias: return "embed_projection.b";
+        case Slot::patch_weight: return "patch_embed.W";
+        case Slot::patch_bias: return "patch_embed.b";
+        case Slot::class_embed: return "class_embed";
+        case Slot::distill_embed: return "distill_embed";
+        case Slot::projection: return "projection.W";
         case Slot::q_norm_gain: return block + "attn.q_norm.w";
         case Slot::q_norm_bias: return block + "attn.q_norm.b";
         case Slot::k_norm_gain: return block + "attn.k_norm.w";

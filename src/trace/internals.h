@@ -15,6 +15,7 @@ struct Trace::Internals {
     std::shared_ptr<const model::Model> model;
     std::shared_ptr<const text::Tokenizer> tokenizer;
     Prompt prompt;
+    PictureShown picture;
     text::Encoding encoding;
     std::vector<text::TokenLabel> labels;
     RunInfo info;

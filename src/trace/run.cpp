@@ -8,6 +8,7 @@
 #include "trace/forecast_internal.h"
 #include "trace/hook_sets.h"
 #include "trace/internals.h"
+#include "trace/picture_tokens.h"
 #include "trace/recorder.h"
 
 #include <ATen/core/grad_mode.h>
@@ -36,6 +37,39 @@ void check_length(const model::ModelConfig& c, const text::Encoding& encoding, R
     }
     info.warnings.push_back(count + " tokens on a model made for " + limit +
                             ": it runs, but was never trained on texts this long");
+}
+
+/// A text for models of texts, a picture for models of pictures.
+void check_prompt(const model::ModelConfig& c, const Prompt& prompt) {
+    const bool text = !(prompt.text.empty() && prompt.pair.empty());
+    if (!prompt.ids.empty() && text) throw Error("A prompt is a text or token ids, not both");
+    const std::string name = c.name.empty() ? "This model" : c.name;
+    if (model::reads_pictures(c)) {
+        if (text || !prompt.ids.empty())
+            throw Error({.problem = name + " reads pictures", .found = "a text", .hint = "Give a picture in its place"});
+        if (!prompt.picture)
+            throw Error({.problem = "There is nothing to run", .found = "no picture", .hint = name + " reads pictures: open one"});
+        return;
+    }
+    if (prompt.picture)
+        throw Error({.problem = name + " reads text", .found = "a picture", .hint = "Give a text in its place"});
+    if (!text && prompt.ids.empty())
+        throw Error({.problem = "There is nothing to run", .found = "an empty text", .hint = "Type some text"});
+}
+
+text::Encoding encode(const text::Tokenizer& tokenizer, const Prompt& prompt) {
+    std::optional<std::string_view> pair;
+    if (!prompt.pair.empty()) pair = prompt.pair;
+    return prompt.ids.empty() ? tokenizer.encode(prompt.text, pair, prompt.add_special_tokens)
+                              : tokenizer.encode_ids(prompt.ids, prompt.add_special_tokens);
+}
+
+void show_picture(const model::Model& model, const text::Tokenizer& tokenizer, const Prompt& prompt, Trace::Internals& t) {
+    const model::PicturePlan plan = model::picture_plan(model.folder(), model.config());
+    if (!plan.warning.empty()) t.info.warnings.push_back(plan.warning);
+    model::PictureInput input = model::prepare(*prompt.picture, plan, model.config());
+    t.picture = {prompt.image, prompt.picture, input.seen};
+    t.encoding = picture_encoding(model.config(), tokenizer, std::move(input.pixels));
 }
 
 std::int64_t element_bytes(model::ComputeType type) {
@@ -99,7 +133,10 @@ std::unique_ptr<Trace::Internals> run_pass(Pass pass, at::Tensor* output, Trace:
     const model::ModelConfig& config = pass.model->config();
     const bool part = config.stack != model::Stack::whole;
     auto internals = std::make_unique<Trace::Internals>();
-    internals->encoding = std::move(pass.encoding);
+    if (pass.prompt.picture)
+        show_picture(*pass.model, *pass.tokenizer, pass.prompt, *internals);
+    else
+        internals->encoding = std::move(pass.encoding);
     check_length(config, internals->encoding, internals->info);
 
     internals->kept = pass.plan.resolve(config, part);
@@ -110,7 +147,8 @@ std::unique_ptr<Trace::Internals> run_pass(Pass pass, at::Tensor* output, Trace:
 
     const at::NoGradGuard no_grad;
     Recorder recorder(*pass.model, *pass.tokenizer, internals->encoding, stored, std::move(hooked), pass.plan.overview, pass.source);
-    const model::ForwardInput input{internals->encoding.ids, internals->encoding.type_ids, pass.states};
+    const model::ForwardInput input{internals->encoding.ids, internals->encoding.type_ids, pass.states,
+                                    internals->encoding.pixels};
     if (output)
         *output = model::encode(*pass.model, input, recorder, cancel, progress);
     else
@@ -202,22 +240,17 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
     const auto started = std::chrono::steady_clock::now();
     if (!model || !tokenizer) throw Error("A run needs a model and a tokenizer");
     require_weights(*model);
-    if (!prompt.ids.empty() && !(prompt.text.empty() && prompt.pair.empty()))
-        throw Error("A prompt is a text or token ids, not both");
+    check_prompt(model->config(), prompt);
     const bool encodes = model->part(model::Stack::encoder) != nullptr;
-    if (prompt.text.empty() && (prompt.pair.empty() || encodes) && prompt.ids.empty()) {
-        throw Error({.problem = "There is nothing to run", .found = "an empty text", .hint = encodes ? "Type a source" : "Type some text"});
-    }
+    if (encodes && prompt.text.empty() && prompt.ids.empty())
+        throw Error({.problem = "There is nothing to run", .found = "an empty text", .hint = "Type a source"});
     cancel.throw_if_cancelled();
     Pass pass{.model = std::move(model), .tokenizer = std::move(tokenizer), .prompt = prompt, .encoding = {}, .plan = plan, .interventions = interventions};
     std::unique_ptr<Trace::Internals> internals;
     if (encodes) {
         internals = run_encoder_decoder(std::move(pass), cancel, progress);
     } else {
-        std::optional<std::string_view> pair;
-        if (!prompt.pair.empty()) pair = prompt.pair;
-        pass.encoding = prompt.ids.empty() ? pass.tokenizer->encode(prompt.text, pair, prompt.add_special_tokens)
-                                           : pass.tokenizer->encode_ids(prompt.ids, prompt.add_special_tokens);
+        if (!prompt.picture) pass.encoding = encode(*pass.tokenizer, prompt);
         internals = run_pass(std::move(pass), nullptr, nullptr, cancel, progress);
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;

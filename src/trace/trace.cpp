@@ -47,6 +47,9 @@ const std::string& Trace::text_a() const noexcept {
 const std::string& Trace::text_b() const noexcept {
     return internals_->prompt.pair;
 }
+const PictureShown& Trace::picture() const noexcept {
+    return internals_->picture;
+}
 const RunInfo& Trace::info() const noexcept {
     return internals_->info;
 }

@@ -193,6 +193,8 @@ INSTANTIATE_TEST_SUITE_P(Models, EveryFamily, testing::ValuesIn(model_folders())
 TEST(EveryFamilyOfTheRegistry, HasAModelHere) {
     std::set<std::string> found;
     for (const auto& folder : model_folders()) found.insert(model::Model::load(folder)->config().family);
+    const auto fixtures = source_folder() / "tests/fixtures/models";
+    for (const char* of_pictures : {"vit", "deit", "clip#vision"}) found.insert(model::Model::load(fixtures / of_pictures)->config().family);
     for (const std::string& family : model::family_names()) EXPECT_TRUE(found.count(family)) << family;
 }
 

@@ -9,7 +9,7 @@
         DIR/reference.safetensors: logits and patterns of any model that transformers knows, which Headlight compares with
         its own when it opens the folder
 
-Needs torch, transformers, tokenizers, safetensors. The tests themselves need none of it.
+Needs torch, transformers, tokenizers, safetensors, and Pillow for pictures. The tests themselves need none of it.
 Models run in eager attention, once in float32 and once in float64. In float64 the places where transformers computes in
 float32 whatever the model's type (softmax, RMSNorm, rotary angles, ALiBi slopes) are lifted to float64, so that the
 second golden tells a wrong formula from rounding. Weights: std 0.3 and more, biases and gains never trivial, or softmax
@@ -20,6 +20,7 @@ import json
 import math
 import pathlib
 import shutil
+import sys
 
 import tokenizers
 import torch
@@ -483,6 +484,18 @@ def make_novella():
     make_folder(folder, text, "", GOLDEN / "novella-7m.f64.safetensors", F64, keep=lambda n: n.endswith(few))
 
 
+def make_vision(only):
+    import vision  # here, because only these need Pillow
+    if only in (None, "pictures"):
+        vision.make_pictures(ROOT / "fixtures" / "pictures")
+        vision.make_resampled(ROOT / "fixtures" / "pictures", GOLDEN / "resampled.safetensors")
+    for seed, name in enumerate(vision.TINY):
+        if only in (None, name):
+            vision.make_tiny(name, 100 + seed, MODELS, GOLDEN, sys.modules[__name__])
+    if only in (None, "clip"):
+        vision.make_clip("clip", 200, MODELS, GOLDEN, sys.modules[__name__])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only")
@@ -499,6 +512,8 @@ def main():
     for seed, name in enumerate(TINY):
         if a.only in (None, name) or a.only and a.only.endswith("*") and name.startswith(a.only[:-1]):
             make_tiny(name, seed + 1)
+    if a.only in (None, "pictures", "vit", "vit-base", "deit", "clip"):
+        make_vision(a.only)
     if a.only in (None, "novella-7m"):
         make_novella()
 

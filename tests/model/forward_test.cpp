@@ -45,6 +45,7 @@ TEST(Forward, BadInputIsNamed) {
 TEST(Forward, OneTokenWorksInEveryFamily) {
     for (const std::string& name : fixture_names()) {
         const auto model = Model::load(fixture(name));
+        if (reads_pictures(model->config())) continue;
         Collector seen;
         forward(*model, some_text(model->config(), 1), seen, {}, {});
         at::Tensor pattern = seen.tensors.at("blocks.1.attn.hook_pattern");

@@ -171,7 +171,7 @@ TEST_P(Invariants, TilesCoverEveryRowOnce) {
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
     std::string name = info.param;
-    std::ranges::replace(name, '-', '_');
+    std::ranges::replace_if(name, [](char c) { return c == '-' || c == '#'; }, '_');
     return name;
 }
 INSTANTIATE_TEST_SUITE_P(Fixtures, Invariants, testing::ValuesIn(fixture_names()), test_name);

@@ -12,7 +12,7 @@ namespace headlight::model {
 enum class Positions { learned, alibi, rotary, none, relative };
 enum class Norm { layer_norm, rms_norm };
 /// gelu: erf form; gelu_tanh: tanh form (GPT-2's gelu_new); gelu_bloom: the same with sqrt(2/pi) cut to 0.79788456.
-/// quick_gelu: x sigmoid(1.702 x).
+/// quick_gelu: x sigmoid(1.702 x) (CLIP).
 enum class Activation { gelu, gelu_tanh, gelu_bloom, relu, silu, quick_gelu };
 enum class RopeScaling { none, linear, llama3, dynamic, yarn, longrope };
 /// What a norm of queries and keys runs over: nothing; each head's d_head with one gain for all heads (Qwen 3, Gemma 3) or
@@ -126,7 +126,20 @@ struct ModelConfig {
     Experts experts;
     double mlp_clamp = 0;           ///< gated: the gate is cut above it, the linear branch to +- it and then 1 larger (GPT-OSS); 0: neither
     bool attention_sinks = false;   ///< each head has one more score in its softmax, learned and of no key (GPT-OSS)
+
+    // Models that read a picture: their tokens are its patches, row by row, behind the class tokens.
+    std::int64_t patch_size = 0;    ///< side of a patch in pixels; 0: the model reads text
+    std::int64_t image_height = 0, image_width = 0;  ///< pixels; whole patches
+    std::int64_t class_tokens = 0;  ///< learned rows before the patches: [CLS], DeiT's [DIST]
+    bool patch_bias = true;
+    std::vector<std::string> labels;  ///< classes that the logits are of (id2label)
+    std::int64_t d_projection = 0;  ///< CLIP: width that both towers are projected to; 0: no projection
 };
+
+inline bool reads_pictures(const ModelConfig& c) noexcept { return c.patch_size > 0; }
+inline std::int64_t patch_rows(const ModelConfig& c) noexcept { return c.patch_size > 0 ? c.image_height / c.patch_size : 0; }
+inline std::int64_t patch_columns(const ModelConfig& c) noexcept { return c.patch_size > 0 ? c.image_width / c.patch_size : 0; }
+inline constexpr std::int64_t kColours = 3;  ///< of a pixel: red, green, blue
 
 /// The encoder and the decoder of one model have different layers, heads and hooks; a decoder's layers have a second attention.
 inline bool has_cross_attention(const ModelConfig& c) noexcept { return c.stack == Stack::decoder; }

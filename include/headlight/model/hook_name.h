@@ -73,7 +73,8 @@ enum class Hook {
     mlm_post,            ///< mlm_head.hook_post [pos, d_model]
     mlm_ln_scale,        ///< mlm_head.ln.hook_scale [pos, 1]
     mlm_ln_normalized,   ///< mlm_head.ln.hook_normalized [pos, d_model]
-    logits,              ///< logits [pos, vocab]
+    projected,           ///< hook_projected [pos, d_projection] (CLIP)
+    logits,              ///< logits [pos, vocab]; of pictures [pos, class]
 };
 
 struct HookPoint {

@@ -41,6 +41,7 @@ struct MlpTensors {
 };
 MlpTensors mlp_weights(const model::Model&, Layer);
 
+// The next two and token_streams: Error where a model reads pictures.
 at::Tensor embedding(const model::Model&);          ///< W_E [vocab, d_model] (ALBERT, ELECTRA: [vocab, d_embed]); scaled as the model does
 at::Tensor stream_embedding(const model::Model&);   ///< W_E, projected where embeddings are narrower: [vocab, d_model]
 NormTensors embedding_norm(const model::Model&);    ///< undefined gain: none

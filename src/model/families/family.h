@@ -21,6 +21,8 @@ enum class Slot {
     token_type_embed,  ///< [types, d_model]
     embed_norm_gain, embed_norm_bias,
     embed_projection_weight, embed_projection_bias,  ///< [d_embed, d_model], [d_model]
+    patch_weight, patch_bias,        ///< [colour * patch_size^2, d_model], [d_model]
+    class_embed, distill_embed,      ///< [d_model]: rows in front of the patches
     ln1_gain, ln1_bias,
     q_weight, q_bias, k_weight, k_bias, v_weight, v_bias,  ///< [d_model, heads * d_head], [heads * d_head]
     qkv_weight, qkv_bias,                                  ///< the three in one matrix, see QkvLayout
@@ -44,6 +46,7 @@ enum class Slot {
     relative_bias,                   ///< [buckets, heads]
     ln_cross_gain, ln_cross_bias,    ///< of the attention to an encoder's output, as the others
     cross_q_weight, cross_q_bias, cross_k_weight, cross_k_bias, cross_v_weight, cross_v_bias, cross_o_weight, cross_o_bias,
+    projection,                      ///< [d_model, d_projection]
     count,
 };
 
@@ -79,8 +82,8 @@ struct WeightMap {
 
 /// Blocks of the pass, in order. What they do inside follows the configuration.
 enum class Block { token_embedding, position_embedding, token_type_embedding, embedding_norm,
-                   embedding_projection, attention, mlp, final_norm,
-                   mlm_head, unembedding, cross_attention };
+                   embedding_projection, patch_embedding, attention, mlp, final_norm,
+                   mlm_head, projection, unembedding, cross_attention };
 struct Spec {
     std::vector<Block> before;
     std::vector<Block> layer;  ///< repeated n_layers times

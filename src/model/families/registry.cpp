@@ -16,7 +16,7 @@ std::span<const Family> families() {
                                          kOlmo, kOlmo2, kStablelm, kPhi3, kGemma, kGemma2, kGemma3, kGptNeox,
                                          kGptj, kGptNeo, kOpt, kFalcon, kMpt, kPhi, kGptBigcode, kCohere, kRoberta,
                                          kDistilbert, kElectra, kAlbert, kModernbert, kMixtral, kQwen2Moe, kGptOss,
-                                         kT5, kMt5, kBart, kMbart, kMarian};
+                                         kT5, kMt5, kBart, kMbart, kMarian, kVit, kDeit, kClipText, kClipVision};
     return kFamilies;
 }
 
