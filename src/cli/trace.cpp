@@ -71,7 +71,9 @@ void check_memory(const Loaded& loaded, const trace::CapturePlan& plan, const st
     std::map<std::string, std::int64_t> derived;
     for (const model::HookPoint& point : points) {
         using model::Hook;
-        if (point.hook != Hook::pattern && point.hook != Hook::attn_scores && point.hook != Hook::result) continue;
+        const bool derived_hook = point.hook == Hook::pattern || point.hook == Hook::attn_scores || point.hook == Hook::result ||
+                                  point.hook == Hook::c2p || point.hook == Hook::p2c;
+        if (!derived_hook) continue;
         std::int64_t bytes = element;
         for (const std::int64_t size : model::shape_of(point.hook, config, tokens)) bytes *= size;
         const std::string name = model::name_of(point);

@@ -13,6 +13,15 @@
 
 namespace headlight::model {
 
+/// What content and relative positions add to the scores (DeBERTa): of each query and key against every relative position
+/// that a text of this length has. Linear in the text, where the terms themselves are [head, query, key].
+struct RelativeTables {
+    at::Tensor c2p;   ///< [head, query, row] scale q_i.K_r, contiguous; undefined: no such term
+    at::Tensor p2c;   ///< [head, key, row] scale k_j.Q_r
+    at::Tensor rows;  ///< int64 on the CPU: rows[query - key + keys - 1] is the column of the tables
+    bool defined() const { return rows.defined(); }
+};
+
 /// Everything needed to compute any row of any head's pattern of one layer: what the pass itself uses.
 struct AttentionInput {
     at::Tensor q;             ///< [head, query, d_head], after rotation, contiguous
@@ -22,6 +31,7 @@ struct AttentionInput {
     bool causal = true;
     std::int64_t window = 0;  ///< keys at this distance or farther are illegal; 0: no limit
     double softcap = 0;       ///< score = cap tanh(score / cap) before masking; 0: none
+    RelativeTables relative = {};
 };
 
 /// Sees every tensor of the pass. The pass skips work for hooks nobody wants (attn_scores, pattern, result whole).
@@ -61,5 +71,7 @@ void forward(const Model&, const ForwardInput&, Observer&, const CancelToken&, c
 at::Tensor pattern_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
 /// The same before the softmax; illegal keys -inf.
 at::Tensor score_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
+/// One of DeBERTa's terms of the score (Hook::c2p or Hook::p2c), of the same parts: [heads, rows, key].
+at::Tensor relative_term(const AttentionInput&, Hook, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
 
 }  // namespace headlight::model

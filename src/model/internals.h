@@ -37,6 +37,7 @@ struct LayerWeights {
     Linear mlp_in;   ///< the gate of a gated MLP
     Linear mlp_up;   ///< the linear branch of a gated MLP
     Linear mlp_out;
+    Linear relative_q, relative_k;  ///< of relative positions (DeBERTa); undefined where q and k serve for them too
 };
 
 struct Model::Internals {
@@ -61,6 +62,8 @@ struct Model::Internals {
     Linear mlm;
     Linear unembed;               ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
     at::Tensor alibi_slopes;      ///< [head] float64 on the device; undefined: no ALiBi
+    at::Tensor relative_embed;    ///< [2 span, d_model], behind its norm; undefined: no relative positions
+    NormWeights relative_norm;
     std::vector<LayerWeights> layers;
 
     mutable std::once_flag hash_once;

@@ -2,6 +2,7 @@
 #include "model/tiles.h"
 
 #include "headlight/base/error.h"
+#include "model/blocks/disentangled.h"
 #include "model/blocks/pass.h"
 #include "model/kernels.h"
 
@@ -33,6 +34,7 @@ void scores_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& out) {
         const KeyRange legal = legal_of(in, t, r);
         T* row = s + r * t.keys + legal.first;
         kernels::scores(row, legal.count(), static_cast<T>(in.scale), static_cast<T>(slope), t.row0 + r - legal.first);
+        if (in.relative.defined()) add_relative_terms(in.relative, t.head0, t.row0 + r, legal, row);
         if (in.softcap > 0) kernels::softcap(row, legal.count(), static_cast<T>(in.softcap));
     }
 }
@@ -119,6 +121,8 @@ void fill_scores(const AttentionInput& in, const Tile& t, at::Tensor& out) {
         const at::Tensor distance = at::arange(t.keys, options).unsqueeze(0) - at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1);
         s = s + (in.alibi_slopes.narrow(0, t.head0, t.heads).view({-1, 1, 1}) * distance).to(wide);
     }
+    for (const at::Tensor& table : {in.relative.c2p, in.relative.p2c})
+        if (table.defined()) s = s + relative_part(in.relative, table, t);
     if (in.softcap > 0) s = (s / in.softcap).tanh() * in.softcap;
     out.copy_(s);
 }

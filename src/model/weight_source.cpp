@@ -185,6 +185,13 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
         case Slot::mlm_norm_bias: return "mlm_head.ln.b";
         case Slot::unembed: return "unembed.W_U";
         case Slot::unembed_bias: return "unembed.b_U";
+        case Slot::relative_embed: return "relative_embed.W_rel";
+        case Slot::relative_norm_gain: return "relative_embed.ln.w";
+        case Slot::relative_norm_bias: return "relative_embed.ln.b";
+        case Slot::relative_q_weight: return block + "attn.W_Q_rel";
+        case Slot::relative_q_bias: return block + "attn.b_Q_rel";
+        case Slot::relative_k_weight: return block + "attn.W_K_rel";
+        case Slot::relative_k_bias: return block + "attn.b_K_rel";
         case Slot::count: break;
     }
     return {};

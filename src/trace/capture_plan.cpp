@@ -16,7 +16,9 @@ using model::ModelConfig;
 
 bool in_default_set(Hook hook) {
     switch (hook) {
-        case Hook::attn_scores:  // these three are there without asking, from q, k and z
+        case Hook::c2p:  // these five are there without asking, from q, k and z
+        case Hook::p2c:
+        case Hook::attn_scores:
         case Hook::pattern:
         case Hook::result:
         case Hook::embed_norm_normalized:
@@ -94,6 +96,8 @@ std::string nearest_names(const std::string& glob, const std::vector<HookPoint>&
 std::vector<HookPoint> stored_for(const ModelConfig& c, HookPoint wanted) {
     const bool rotary = c.positions == model::Positions::rotary;
     switch (wanted.hook) {
+        case Hook::c2p:
+        case Hook::p2c:
         case Hook::attn_scores:
         case Hook::pattern:
             return {{rotary ? Hook::rot_q : Hook::q, wanted.layer}, {rotary ? Hook::rot_k : Hook::k, wanted.layer}};

@@ -57,6 +57,14 @@ std::int64_t total_bytes(const Trace::Internals& in) {
     return static_cast<std::int64_t>(bytes);
 }
 
+/// Scores of replaced terms and patterns of replaced scores cannot be had from q and k later.
+template <class Points>
+bool follows(HookPoint point, const Points& changed) {
+    const auto is_changed = [&](Hook hook) { return changed.count({hook, point.layer}) > 0; };
+    if (point.hook != Hook::pattern && point.hook != Hook::attn_scores) return false;
+    return is_changed(Hook::c2p) || is_changed(Hook::p2c) || (point.hook == Hook::pattern && is_changed(Hook::attn_scores));
+}
+
 }  // namespace
 
 Hooked resolve_interventions(const model::ModelConfig& config, const std::vector<Intervention>& interventions) {
@@ -92,15 +100,14 @@ Recorder::Recorder(const model::Model& model, const text::Tokenizer& tokenizer, 
 bool Recorder::wants(HookPoint point) const {
     if (wanted_.count(point) > 0 || hooked_.count(point) > 0) return true;
     if (point.hook == Hook::v && !heads_.empty()) return true;
-    // The pattern of replaced scores cannot be had from q and k later.
-    return point.hook == Hook::pattern && hooked_.count({Hook::attn_scores, point.layer}) > 0;
+    return follows(point, hooked_);
 }
 
 at::Tensor Recorder::visit(HookPoint point, at::Tensor tensor) {
     const auto functions = hooked_.find(point);
     if (functions != hooked_.end()) tensor = intervene(point, tensor, functions->second);
     const bool keep = wanted_.count(point) > 0 || replaced_.count(point) > 0 ||
-                      (point.hook == Hook::pattern && replaced_.count({Hook::attn_scores, point.layer}) > 0);
+                      follows(point, replaced_);
     if (keep) stored_[point] = tensor.is_cpu() ? tensor : tensor.to(at::kCPU);
     if (point.hook == Hook::v && !heads_.empty()) weigh_values(point.layer, tensor);
     return tensor;

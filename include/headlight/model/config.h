@@ -34,6 +34,21 @@ struct Rope {
     std::vector<double> short_factors = {}, long_factors = {}; ///< longrope: one for each frequency
 };
 
+/// Disentangled attention (DeBERTa, He et al. 2021, section 3.1): score = scale (q_i.k_j + q_i.K_r + k_j.Q_r). K_r and Q_r are
+/// projections of row r of one table of relative embeddings; r follows from the distance i - j.
+struct Disentangled {
+    bool content_to_position = false;  ///< the term q_i.K_r
+    bool position_to_content = false;  ///< the term k_j.Q_r
+    bool shared_projections = false;   ///< K_r and Q_r are made with the layer's W_K and W_Q (share_att_key)
+    bool normed = false;               ///< the table goes through a LayerNorm first
+    std::int64_t span = 0;             ///< the table has 2 span rows
+    std::int64_t buckets = 0;          ///< distances beyond buckets / 2 share rows by their logarithm; 0: each has its own
+    std::int64_t max_distance = 0;     ///< of the buckets: farther distances share the last row
+    bool any() const noexcept { return content_to_position || position_to_content; }
+};
+/// Row of the table for query - key, in [0, 2 span); grows with the distance.
+std::int64_t relative_row(const Disentangled&, std::int64_t distance) noexcept;
+
 /// Everything about a model that is not a weight, whatever the family calls it. Filled by a family's parse_config.
 struct ModelConfig {
     std::string family;        ///< registry name: "bloom", "gpt2", "bert", "llama"
@@ -96,6 +111,9 @@ struct ModelConfig {
     double score_scale = 1.0;       ///< score = score_scale * q.k + bias; 1/sqrt(d_head) in most models
     double score_softcap = 0;       ///< score = cap tanh(that / cap) before masking (Gemma 2); 0: none
     double final_softcap = 0;       ///< logits = cap tanh(unembedded / cap) (Gemma 2); 0: none
+
+    Disentangled disentangled;      ///< DeBERTa's terms of the score; beside `positions`
+    bool legacy_mlm_head = true;    ///< DeBERTa: which masked-word head counts where a file holds both (its `legacy`)
 };
 
 /// Keys [first, last) that a query may see.

@@ -36,6 +36,9 @@ enum class Slot {
     mlm_weight, mlm_bias, mlm_norm_gain, mlm_norm_bias,
     unembed,                         ///< W_U [d_model, vocab]; absent when tied
     unembed_bias,
+    relative_embed,                  ///< [2 span, d_model], relative positions (DeBERTa)
+    relative_norm_gain, relative_norm_bias,
+    relative_q_weight, relative_q_bias, relative_k_weight, relative_k_bias,  ///< of the layer: [d_model, heads * d_head]
     count,
 };
 
@@ -66,9 +69,10 @@ struct WeightMap {
     std::vector<std::string> ignored;   ///< globs of tensors that are known and not needed
 };
 
-/// Blocks of the pass, in order. What they do inside follows the configuration.
+/// Blocks of the pass, in order. What they do inside follows the configuration. Relative positions are a table that the
+/// scores of every layer read: they do nothing to the stream.
 enum class Block { token_embedding, position_embedding, token_type_embedding, embedding_norm,
-                   embedding_projection, attention, mlp, final_norm,
+                   embedding_projection, relative_positions, attention, mlp, final_norm,
                    mlm_head, unembedding };
 struct Spec {
     std::vector<Block> before;
