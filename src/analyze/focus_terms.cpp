@@ -3,6 +3,7 @@
 
 #include "analyze/head_reader.h"
 #include "headlight/base/error.h"
+#include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
 
 #include <limits>
@@ -22,13 +23,15 @@ at::Tensor or_zeros(const at::Tensor& bias, std::int64_t head, std::int64_t widt
 
 std::vector<FocusTerm> terms_of(const FocusFacts& facts, const FocusOptions& options) {
     const bool rotary = facts.position_kind == "rotary", alibi = facts.position_kind == "ALiBi";
+    const bool relative = facts.position_kind.starts_with("disentangled");
     const std::string plain = rotary ? " of the vectors before rotation" : "";
     std::string position = "This model has no term of the position alone.";
     if (alibi && options.absolute_positions) position = "ALiBi as transformers adds it: m_h j.";
     if (alibi && !options.absolute_positions) position = "ALiBi: -m_h (i - j), 0 for the token itself.";
     if (rotary) position = "Score with rotation minus score without it.";
+    if (relative) position = "Content to position plus position to content: s (q_i.K_r + k_j.Q_r).";
     std::vector<FocusTerm> terms;
-    terms.push_back({"position_term", "position", position, alibi || rotary, false});
+    terms.push_back({"position_term", "position", position, alibi || rotary || relative, false});
     if (!options.five_terms) {
         terms.push_back(
             {"bias_term", "query bias", "s b_q.k_j" + plain + ": depends on the target alone.", true, false});
@@ -58,6 +61,10 @@ std::vector<std::string> notes_of(const FocusFacts& facts, const FocusOptions& o
             "The position term is the score with rotation minus the score without: unlike ALiBi's it depends on what "
             "the "
             "tokens are.");
+    else if (facts.position_kind.starts_with("disentangled"))
+        notes.push_back(
+            "The position term is DeBERTa's: the query against the relative position plus the key against it. Unlike "
+            "ALiBi's it depends on what the tokens are.");
     else if (facts.position_kind == "none")
         notes.push_back("This model has no positions, so the score has no position term.");
     else
@@ -124,8 +131,9 @@ FocusFacts focus_facts(const trace::Trace& trace, HeadId id, const FocusOptions&
 }
 
 ScoreTerms::ScoreTerms(const trace::Trace& trace, HeadId id, const FocusOptions& options)
-    : facts_(focus_facts(trace, id, options)), five_(options.five_terms) {
+    : trace_(&trace), facts_(focus_facts(trace, id, options)), five_(options.five_terms) {
     const auto& config = trace.config();
+    relative_ = config.disentangled.any();
     absolute_ = options.absolute_positions && config.positions == Positions::alibi;
     const std::int64_t kv = kv_head(trace, id.head);
     const auto wide = [](const at::Tensor& t) { return t.to(at::kDouble).contiguous(); };
@@ -164,6 +172,8 @@ at::Tensor ScoreTerms::pairs(const at::Tensor& queries, const at::Tensor& keys) 
         const at::Tensor whole_k = five_ ? k + b_k_ : k;
         position = (rot_q_.index_select(0, queries) * rot_k_.index_select(0, keys)).sum(1) * s -
                    ((q + b_q_) * whole_k).sum(1) * s;
+    } else if (relative_) {
+        position = trace::relative_pairs(*trace_, facts_.head.layer, facts_.head.head, queries, keys).to(at::kDouble);
     } else if (facts_.terms[0].exists) {
         const at::Tensor distance = absolute_ ? keys : keys - queries;
         position = distance.to(at::kDouble) * facts_.alibi_slope;
@@ -180,6 +190,8 @@ at::Tensor ScoreTerms::rows(std::int64_t first, std::int64_t count, std::int64_t
         const at::Tensor whole_k = five_ ? k + b_k_ : k;
         position = at::matmul(rot_q_.narrow(0, first, count), rot_k_.narrow(0, 0, keys).t()) * s -
                    at::matmul(q + b_q_, whole_k.t()) * s;
+    } else if (relative_) {
+        position = trace::position_rows(*trace_, facts_.head.layer, facts_.head.head, first, count).narrow(1, 0, keys).to(at::kDouble);
     } else if (facts_.terms[0].exists) {
         const at::Tensor key = at::arange(keys, at::kDouble).unsqueeze(0);
         const at::Tensor query = at::arange(first, first + count, at::kDouble).unsqueeze(1);

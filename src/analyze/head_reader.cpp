@@ -79,6 +79,9 @@ std::int64_t kv_head(const trace::Trace& trace, Head head) {
 }
 
 std::string position_kind(const trace::Trace& trace) {
+    const auto& config = trace.config();
+    if (config.disentangled.any())
+        return config.positions == model::Positions::learned ? "disentangled, and learned inside the stream" : "disentangled";
     switch (trace.config().positions) {
         case model::Positions::alibi:
             return "ALiBi";

@@ -34,6 +34,12 @@ NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
         view.position.assign(bias.begin(), bias.end());
         view.score += bias;
     }
+    const trace::RelativeTerms relative = trace::relative_rows(trace, id.layer, id.head, i, 1);
+    for (const auto& [name, term] : {std::pair("c2p", relative.c2p), std::pair("p2c", relative.p2c)}) {
+        if (!term.defined()) continue;
+        view.terms.push_back({name, to_vector(term.select(0, 0))});
+        view.score += view.terms.back().values;
+    }
     if (config.score_softcap > 0) {
         const auto cap = static_cast<float>(config.score_softcap);
         view.score = (view.score.array() / cap).tanh() * cap;

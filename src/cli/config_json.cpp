@@ -123,6 +123,17 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
     if (c.embed_scale != 1.0) json["embed_scale"] = c.embed_scale;
     if (c.score_softcap > 0) json["score_softcap"] = c.score_softcap;
     if (c.final_softcap > 0) json["final_softcap"] = c.final_softcap;
+    if (const model::Disentangled& d = c.disentangled; d.any()) {
+        std::vector<std::string> terms;
+        if (d.content_to_position) terms.emplace_back("c2p");
+        if (d.position_to_content) terms.emplace_back("p2c");
+        json["disentangled"] = {{"terms", terms},
+                                {"shared_projections", d.shared_projections},
+                                {"normed", d.normed},
+                                {"rows", 2 * d.span},
+                                {"buckets", d.buckets},
+                                {"max_distance", d.max_distance}};
+    }
     if (!c.windows.empty()) json["windows"] = c.windows;
     if (c.experts.count > 0) {
         json["experts"] = {{"count", c.experts.count}, {"chosen", c.experts.chosen}, {"width", c.experts.width},

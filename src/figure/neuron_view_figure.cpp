@@ -142,6 +142,8 @@ QString NeuronFigure::row_tip(std::int64_t key) const {
                             dot_heading(view.scale, data_.d_head()), fixed(view.dot[key], 4));
     if (data_.has_position())
         text += QStringLiteral("  position %1").arg(fixed(view.position[static_cast<std::size_t>(key)], 4));
+    for (const auto& term : view.terms)
+        text += QStringLiteral("  %1 %2").arg(term_heading(term.name), fixed(term.values[key], 4));
     return text + QStringLiteral("  score %1  weight %2  |value| %3  weight · |value| %4")
                       .arg(fixed(view.score[key], 4), fixed(view.weight[key], 4), fixed(view.value_norm[key], 4),
                            fixed(view.weighted_value_norm[key], 4));
@@ -160,6 +162,7 @@ Table NeuronFigure::table() const {
     Table table;
     table.columns = {"layer",     "head",     "query", "key",    "query_token", "key_token",          "scale",
                      "qk_scaled", "position", "score", "weight", "value_norm",  "weighted_value_norm"};
+    for (const auto& term : view.terms) table.columns.push_back(term.name);
     const auto numbered = [&](const char* name) {
         for (const auto d : order_) table.columns.push_back(name + std::to_string(d));
     };
@@ -178,6 +181,7 @@ Table NeuronFigure::table() const {
                                            : Table::Cell());
         for (const auto* column : {&view.score, &view.weight, &view.value_norm, &view.weighted_value_norm})
             row.emplace_back(double((*column)[key]));
+        for (const auto& term : view.terms) row.emplace_back(double(term.values[key]));
         for (const auto* m : {&view.k, &view.products})
             for (const auto d : order_) row.emplace_back(double((*m)(key, d)));
         table.rows.push_back(std::move(row));
@@ -197,6 +201,7 @@ std::vector<NamedArray> NeuronFigure::arrays() const {
                                 column("dot", view.dot)};
     if (data_.has_position())
         out.push_back({"position", {keys}, {view.position.begin(), view.position.begin() + keys}});
+    for (const auto& term : view.terms) out.push_back(column(term.name, term.values));
     out.push_back(column("score", view.score));
     out.push_back(column("weight", view.weight));
     if (view.sink > 0) out.push_back({"sink", {1}, {view.sink}});
@@ -225,7 +230,7 @@ QString neuron_description(bool expanded) {
         "a "
         "token it may look at, with its key vector k and the products q × k number by number. Blue numbers raise the "
         "score, orange ones lower it. Their sum times the model's scale, plus the position term where the model has "
-        "one, is the score; the softmax turns the scores of all rows into weights that sum to 1. The last columns go "
+        "one (DeBERTa has two: c→p, the query against the relative position, and p→c, the key against it), is the score; the softmax turns the scores of all rows into weights that sum to 1. The last columns go "
         "on to what is carried over: the length of the value vector, and the weight times that length. After the "
         "neuron view of BertViz (Vig 2019, A Multiscale Visualization of Attention in the Transformer Model); the norm "
         "of weighted values is from Kobayashi et al. 2020, Attention is Not Only a Weight.");

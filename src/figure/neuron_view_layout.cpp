@@ -55,17 +55,23 @@ double color_divisor(const float* values, std::int64_t count) {
     return power * (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10);
 }
 
-ShownSum round_to_sum(double dot, double position, double score, int digits) {
+std::vector<double> round_to_sum(const std::vector<double>& terms, double score, int digits) {
     const double unit = std::pow(10, digits);
-    double d = std::round(dot * unit), p = std::round(position * unit);
-    const double s = std::round(score * unit);
-    const double missing = s - d - p;
-    if (std::abs(missing) == 1) {
-        // The term whose cut-off part points the same way loses least by the step.
-        const double d_left = (dot * unit - d) * missing, p_left = (position * unit - p) * missing;
-        (p_left > d_left && position != 0 ? p : d) += missing;
-    }
-    return {d / unit, p / unit, s / unit};
+    std::vector<double> shown;
+    for (const double term : terms) shown.push_back(std::round(term * unit));
+    const double missing = std::round(score * unit) - std::accumulate(shown.begin(), shown.end(), 0.0);
+    if (std::abs(missing) < static_cast<double>(terms.size()))
+        for (double left = std::abs(missing); left > 0; --left) {
+            // The term whose cut-off part points the same way loses least by the step.
+            const double step = missing > 0 ? 1 : -1;
+            const auto lost = [&](std::size_t i) { return (terms[i] * unit - shown[i]) * step; };
+            std::size_t best = 0;
+            for (std::size_t i = 1; i < terms.size(); ++i)
+                if (terms[i] != 0 && lost(i) > lost(best)) best = i;
+            shown[best] += step;
+        }
+    for (double& term : shown) term /= unit;
+    return shown;
 }
 
 int score_digits(const NeuronViewData& data) {
@@ -90,8 +96,16 @@ QString head_name(HeadId head) {
 QString dot_heading(double scale, std::int64_t d_head) {
     const QString qk = QStringLiteral("q·k");
     if (scale == 1) return qk;
-    if (std::abs(scale * std::sqrt(double(d_head)) - 1) < 1e-6) return qk + QStringLiteral(" / √%1").arg(d_head);
+    // DeBERTa's scale counts the terms of the score: 1 / √(3 d_head).
+    for (const std::int64_t root : {d_head, 2 * d_head, 3 * d_head})
+        if (std::abs(scale * std::sqrt(double(root)) - 1) < 1e-6) return qk + QStringLiteral(" / √%1").arg(root);
     return qk + QStringLiteral(" × %1").arg(scale, 0, 'g', 4);
+}
+
+QString term_heading(const std::string& name) {
+    if (name == "c2p") return QStringLiteral("c→p");
+    if (name == "p2c") return QStringLiteral("p→c");
+    return QString::fromStdString(name);
 }
 
 QRectF NeuronLayout::row(std::int64_t i) const {
@@ -131,7 +145,8 @@ NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, d
     const double to_score = between(60, 76), bar_gap = between(14, 16), weight = 6 + 38;
     at.bar_width = between(56, 100);
     const double to_value = between(56, 74), to_weighted = between(98, 112), right = between(12, 44) + 16;
-    const double columns = strip_gap + to_dot + (data.has_position() ? to_position : 0) + to_score + bar_gap +
+    const auto terms = static_cast<double>(data.view.terms.size());
+    const double columns = strip_gap + to_dot + (data.has_position() ? to_position : 0) + terms * to_position + to_score + bar_gap +
                            at.bar_width + weight + to_value + to_weighted + right;
     const double most = std::max(200.0, 10.0 * double(at.dimensions));
     at.strip_width = std::clamp((available_width - at.key_x - columns) / 2, 110.0, most);
@@ -139,7 +154,9 @@ NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, d
     at.product_x = at.key_x + at.strip_width + strip_gap;
     at.dot_right = at.product_x + at.strip_width + to_dot;
     at.position_right = at.dot_right + (data.has_position() ? to_position : 0);
-    at.score_right = at.position_right + to_score;
+    for (std::size_t i = 0; i < data.view.terms.size(); ++i)
+        at.terms_right.push_back(at.position_right + static_cast<double>(i + 1) * to_position);
+    at.score_right = (at.terms_right.empty() ? at.position_right : at.terms_right.back()) + to_score;
     at.bar_x = at.score_right + bar_gap;
     at.weight_x = at.bar_x + at.bar_width + 6;
     at.value_right = at.weight_x + 38 + to_value;

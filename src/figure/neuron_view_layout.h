@@ -42,12 +42,9 @@ double connector_opacity(double weight);
 /// 4 where that separates the numbers; else 1, 2 or 5 times a power of ten near half of the 90th percentile of |x|.
 double color_divisor(const float* values, std::int64_t count);
 
-/// The three terms of a row as shown: rounded to `digits`, and still adding up. A term may move by one unit of the last
-/// digit: the one that was closest to being rounded the other way.
-struct ShownSum {
-    double dot = 0, position = 0, score = 0;
-};
-ShownSum round_to_sum(double dot, double position, double score, int digits);
+/// The terms of a row as shown: rounded to `digits`, and still adding up to the score rounded so. A term may move by one
+/// unit of the last digit: the one that was closest to being rounded the other way; a term of 0 (but the first) never.
+std::vector<double> round_to_sum(const std::vector<double>& terms, double score, int digits);
 /// Digits after the point that the score columns need: 2, or 3 where the position's steps are small.
 int score_digits(const NeuronViewData&);
 /// Fixed digits with a real minus sign, never "−0.00"; "–" for NaN (a masked key).
@@ -56,6 +53,8 @@ QString fixed(double value, int digits);
 QString head_name(HeadId);
 /// "q·k / √32", "q·k × 0.25", "q·k": what turns the sum of products into the dot column.
 QString dot_heading(double scale, std::int64_t d_head);
+/// "c→p", what stands over the column of a further term of the score.
+QString term_heading(const std::string& name);
 
 /// Where everything of the neuron view stands. Rows are keys in the order of the text.
 struct NeuronLayout {
@@ -63,6 +62,7 @@ struct NeuronLayout {
     double token_x = 0, token_width = 0;
     double key_x = 0, product_x = 0, strip_width = 0;
     double dot_right = 0, position_right = 0, score_right = 0;
+    std::vector<double> terms_right;  ///< of the view's further terms
     double bar_x = 0, bar_width = 0, weight_x = 0;
     double value_right = 0, weighted_right = 0;
     std::int64_t rows = 0, dimensions = 0;

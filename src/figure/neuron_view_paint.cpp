@@ -112,15 +112,22 @@ void NeuronFigure::paint_numbers(QPainter& painter, std::int64_t key, double bas
                                  const Style& style) const {
     const Theme& theme = *style.theme;
     const auto& view = data_.view;
-    const double position = data_.has_position() ? double(view.position[static_cast<std::size_t>(key)]) : 0;
-    const ShownSum sum = round_to_sum(view.dot[key], position, view.score[key], digits_);
+    std::vector<double> terms{view.dot[key]};
+    std::vector<double> places{at_.dot_right};
+    if (data_.has_position()) {
+        terms.push_back(view.position[static_cast<std::size_t>(key)]);
+        places.push_back(at_.position_right);
+    }
+    for (std::size_t i = 0; i < view.terms.size(); ++i) {
+        terms.push_back(view.terms[i].values[key]);
+        places.push_back(at_.terms_right[i]);
+    }
+    const double unit = std::pow(10, digits_);
+    const std::vector<double> shown = round_to_sum(terms, view.score[key], digits_);
     const QColor term = strong ? theme.text : theme.muted;
-    draw::number(painter, {at_.dot_right, baseline}, fixed(sum.dot, digits_), number_font(false), term,
-                 draw::Align::right);
-    if (data_.has_position())
-        draw::number(painter, {at_.position_right, baseline}, fixed(sum.position, digits_), number_font(false), term,
-                     draw::Align::right);
-    draw::number(painter, {at_.score_right, baseline}, fixed(sum.score, digits_), number_font(strong), theme.text,
+    for (std::size_t i = 0; i < shown.size(); ++i)
+        draw::number(painter, {places[i], baseline}, fixed(shown[i], digits_), number_font(false), term, draw::Align::right);
+    draw::number(painter, {at_.score_right, baseline}, fixed(std::round(view.score[key] * unit) / unit, digits_), number_font(strong), theme.text,
                  draw::Align::right);
 
     const double weight = view.weight[key];
@@ -193,6 +200,8 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     column(at_.product_x, roomy ? product_heading() : QStringLiteral("q × k"), draw::Align::left);
     column(at_.dot_right, dot_heading(view.scale, data_.d_head()));
     if (data_.has_position()) column(at_.position_right, QStringLiteral("+ position"));
+    for (std::size_t i = 0; i < view.terms.size(); ++i)
+        column(at_.terms_right[i], QStringLiteral("+ ") + term_heading(view.terms[i].name));
     column(at_.score_right, QStringLiteral("= score"));
     column(at_.bar_x, QStringLiteral("softmax"), draw::Align::left);
     column(at_.value_right, QStringLiteral("|value|"));

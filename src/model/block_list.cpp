@@ -32,6 +32,12 @@ std::string attention_text(const ModelConfig& c) {
     if (c.n_kv_heads != c.n_heads)
         text += ", " + with_commas(c.n_kv_heads) + (c.n_kv_heads == 1 ? " key/value head" : " key/value heads");
     if (const std::string positions = position_text(c); !positions.empty()) text += ", " + positions;
+    if (c.disentangled.any()) {
+        text += ", relative positions as terms of the score (";
+        text += c.disentangled.content_to_position ? "content to position" : "";
+        text += c.disentangled.content_to_position && c.disentangled.position_to_content ? ", " : "";
+        text += c.disentangled.position_to_content ? "position to content)" : ")";
+    }
     text += c.causal ? ", causal" : ", bidirectional";
     const auto in_layers = [&](auto&& has) {  // "" where all have it
         std::int64_t n = 0;
@@ -141,6 +147,12 @@ BlockInfo block_of(const Model& model, Block block) {
                     .detail = product(patch_rows(c), patch_columns(c)) + " patches of " + product(c.patch_size, c.patch_size) +
                               " pixels, 3 colours, " + (c.class_tokens == 2 ? "[CLS] and [DIST]" : "[CLS]"),
                     .parameters = numbers(model, {"patch_embed.", "class_embed", "distill_embed"})};
+        case Block::relative_positions:
+            return {.id = "relative_positions",
+                    .part = "positions",
+                    .title = "Relative positions",
+                    .detail = product(2 * c.disentangled.span, c.d_model) + ", read by the scores of every layer",
+                    .parameters = numbers(model, {"relative_embed."})};
         case Block::embedding_projection:
             return {.id = "embedding_projection",
                     .part = "embedding",

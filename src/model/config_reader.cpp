@@ -201,7 +201,6 @@ Activation read_activation(const ConfigReader& config, std::string_view field, c
         {"relu", Activation::relu},
         {"silu", Activation::silu},
         {"swish", Activation::silu},
-        {"quick_gelu", Activation::quick_gelu},
     });
     const std::string name = config.text({field}, fallback);
     std::string list;

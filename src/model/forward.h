@@ -14,6 +14,15 @@
 
 namespace headlight::model {
 
+/// What content and relative positions add to the scores (DeBERTa): of each query and key against every relative position
+/// that a text of this length has. Linear in the text, where the terms themselves are [head, query, key].
+struct RelativeTables {
+    at::Tensor c2p;   ///< [head, query, row] scale q_i.K_r, contiguous; undefined: no such term
+    at::Tensor p2c;   ///< [head, key, row] scale k_j.Q_r
+    at::Tensor rows;  ///< int64 on the CPU: rows[query - key + keys - 1] is the column of the tables
+    bool defined() const { return rows.defined(); }
+};
+
 /// Everything needed to compute any row of any head's pattern of one layer: what the pass itself uses.
 struct AttentionInput {
     at::Tensor q;             ///< [head, query, d_head], after rotation, contiguous
@@ -26,6 +35,7 @@ struct AttentionInput {
     /// [head, 2 n - 1] of a text of n tokens, in the type of q: bias_ij = relative_bias[head, j - i + n - 1]. Undefined: none.
     at::Tensor relative_bias{};
     at::Tensor sinks = {};    ///< [head] float64 on the CPU: one more score in every row's softmax, of no key; undefined: none
+    RelativeTables relative = {};
 };
 
 /// Sees every tensor of the pass. The pass skips work for hooks nobody wants (attn_scores, pattern, result whole).
@@ -74,5 +84,7 @@ at::Tensor pattern_tile(const AttentionInput&, std::int64_t head0, std::int64_t 
 at::Tensor sink_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
 /// The same before the softmax; illegal keys -inf.
 at::Tensor score_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
+/// One of DeBERTa's terms of the score (Hook::c2p or Hook::p2c), of the same parts: [heads, rows, key].
+at::Tensor relative_term(const AttentionInput&, Hook, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
 
 }  // namespace headlight::model

@@ -32,6 +32,8 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::k_norm_normalized, "attn.k_norm.hook_normalized", true},
     {Hook::rot_q, "attn.hook_rot_q", true},
     {Hook::rot_k, "attn.hook_rot_k", true},
+    {Hook::c2p, "attn.hook_c2p", true},
+    {Hook::p2c, "attn.hook_p2c", true},
     {Hook::attn_scores, "attn.hook_attn_scores", true},
     {Hook::sink, "attn.hook_sink", true},
     {Hook::pattern, "attn.hook_pattern", true},
@@ -119,6 +121,8 @@ bool visited(Hook hook, const ModelConfig& c, std::int64_t layer) {
         case Hook::rot_q:
         case Hook::rot_k: return c.positions == Positions::rotary;
         case Hook::sink: return c.attention_sinks;
+        case Hook::c2p: return c.disentangled.content_to_position;
+        case Hook::p2c: return c.disentangled.position_to_content;
         case Hook::mlp_pre_linear: return c.gated_mlp;
         case Hook::router:
         case Hook::experts: return has_experts(c, layer);
@@ -269,6 +273,8 @@ std::vector<std::int64_t> shape_of(HookPoint point, const ModelConfig& c, std::i
         case Hook::k:
         case Hook::rot_k:
         case Hook::v: return {keys, c.n_kv_heads, c.d_head};
+        case Hook::c2p:
+        case Hook::p2c:
         case Hook::attn_scores:
         case Hook::pattern: return {c.n_heads, tokens, keys};
         case Hook::sink: return {c.n_heads, tokens};

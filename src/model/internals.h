@@ -42,6 +42,7 @@ struct LayerWeights {
     Linear cross_q, cross_k, cross_v, cross_o;
     Linear router, shared_gate;  ///< [d_model, experts], [d_model, 1]; the three above then hold all experts' hidden units
     at::Tensor expert_bias;      ///< [expert, d_model] what each adds to the stream, times its weight; undefined: nothing
+    Linear relative_q, relative_k;  ///< of relative positions (DeBERTa); undefined where q and k serve for them too
 };
 
 struct Model::Internals {
@@ -70,6 +71,8 @@ struct Model::Internals {
     Linear unembed;               ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
     at::Tensor alibi_slopes;      ///< [head] float64 on the device; undefined: no ALiBi
     at::Tensor relative_bias;     ///< [buckets, head]; undefined: none
+    at::Tensor relative_embed;    ///< [2 span, d_model], behind its norm; undefined: no relative positions
+    NormWeights relative_norm;
     std::vector<LayerWeights> layers;
     std::shared_ptr<const Model> encoder, cross;  ///< of an encoder-decoder model, which itself is the decoder
 

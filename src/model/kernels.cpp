@@ -60,7 +60,6 @@ HEADLIGHT_INLINE T act(T x, Activation a) {
         case Activation::silu: return x * sigmoid(x);
         case Activation::quick_gelu: return x * sigmoid(T(1.702) * x);
         case Activation::relu: return x < T(0) ? T(0) : x;
-        case Activation::quick_gelu: return x * sigmoid(T(1.702) * x);
         case Activation::gelu: break;
     }
     return T(0.5) * x * (T(1) + std::erf(x * static_cast<T>(1.0 / std::numbers::sqrt2)));

@@ -88,6 +88,13 @@ at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
         case Slot::mlm_norm_bias: return m.mlm_norm.bias;
         case Slot::unembed: return m.unembed.weight;
         case Slot::unembed_bias: return m.unembed.bias;
+        case Slot::relative_embed: return m.relative_embed;
+        case Slot::relative_norm_gain: return m.relative_norm.gain;
+        case Slot::relative_norm_bias: return m.relative_norm.bias;
+        case Slot::relative_q_weight: return l.relative_q.weight;
+        case Slot::relative_q_bias: return l.relative_q.bias;
+        case Slot::relative_k_weight: return l.relative_k.weight;
+        case Slot::relative_k_bias: return l.relative_k.bias;
         case Slot::relative_bias: return m.relative_bias;
         case Slot::ln_cross_gain: return l.ln_cross.gain;
         case Slot::ln_cross_bias: return l.ln_cross.bias;
@@ -276,6 +283,8 @@ void derive(Model::Internals& m, bool head_absent) {
     }
     if (c.has_unembedding && c.tied_unembedding) m.unembed.weight = m.embed.t();
     if (c.positions == Positions::alibi) m.alibi_slopes = alibi_slopes(c).to(m.device);
+    if (c.disentangled.normed && m.relative_embed.defined())
+        m.relative_embed = at::layer_norm(m.relative_embed, {c.d_model}, m.relative_norm.gain, m.relative_norm.bias, c.norm_epsilon);
     if (!c.norm_gain) {
         const NormWeights plain{at::ones({c.d_model}, at::TensorOptions(m.dtype).device(m.device)), {}};
         for (LayerWeights& l : m.layers) l.ln1 = l.ln2 = plain;

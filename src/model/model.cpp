@@ -47,14 +47,15 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     std::map<std::string, std::int64_t> counts;
     counts["embedding"] = n(m.embed) + n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) + n(m.class_embed) +
                           n(m.distill_embed);
-    counts["positions"] = (m.config.sinusoidal ? 0 : n(m.pos_embed)) + n(m.relative_bias);
-    std::int64_t attention = 0, cross = 0, mlp = 0, norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm);
+    counts["positions"] = (m.config.sinusoidal ? 0 : n(m.pos_embed)) + n(m.relative_bias) + n(m.relative_embed);
+    std::int64_t attention = 0, cross = 0, mlp = 0, norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm) + norm(m.relative_norm);
     if (!m.config.norm_gain) norms = 0;  // the ones in their place are no parameters
     // Layers that share their weights (ALBERT) count once.
     const bool shared = m.layers.size() > 1 && m.layers[0].o.weight.is_alias_of(m.layers[1].o.weight);
     for (const LayerWeights& l : m.layers) {
         if (shared && &l != &m.layers.front()) break;
-        attention += n(l.sinks) + linear(l.qkv) + linear(l.q) + linear(l.k) + linear(l.v) + linear(l.o);
+        attention += n(l.sinks) + linear(l.qkv) + linear(l.q) + linear(l.k) + linear(l.v) + linear(l.o) + linear(l.relative_q) +
+                     linear(l.relative_k);
         mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out) + linear(l.router) + linear(l.shared_gate) + n(l.expert_bias);
         if (m.config.norm_gain) norms += norm(l.ln1) + norm(l.ln2);
         cross += linear(l.cross_q) + linear(l.cross_k) + linear(l.cross_v) + linear(l.cross_o);

@@ -2,6 +2,7 @@
 #include "model/tiles.h"
 
 #include "headlight/base/error.h"
+#include "model/blocks/disentangled.h"
 #include "model/blocks/pass.h"
 #include "model/kernels.h"
 
@@ -37,6 +38,7 @@ void scores_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& out) {
             const T* bias = in.relative_bias.data_ptr<T>() + t.head0 * in.relative_bias.size(1) + in.q.size(1) - 1 - (t.row0 + r) + legal.first;
             for (std::int64_t j = 0; j < legal.count(); ++j) row[j] += bias[j];
         }
+        if (in.relative.defined()) add_relative_terms(in.relative, t.head0, t.row0 + r, legal, row);
         if (in.softcap > 0) kernels::softcap(row, legal.count(), static_cast<T>(in.softcap));
     }
 }
@@ -136,6 +138,8 @@ void fill_scores(const AttentionInput& in, const Tile& t, at::Tensor& out) {
         const at::Tensor at = at::arange(t.keys, options).unsqueeze(0) - at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1) + (in.q.size(1) - 1);
         s = s + in.relative_bias.narrow(0, t.head0, t.heads).index_select(1, at.flatten()).view({t.heads, t.rows, t.keys}).to(wide);
     }
+    for (const at::Tensor& table : {in.relative.c2p, in.relative.p2c})
+        if (table.defined()) s = s + relative_part(in.relative, table, t);
     if (in.softcap > 0) s = (s / in.softcap).tanh() * in.softcap;
     out.copy_(s);
 }

@@ -214,6 +214,13 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
         case Slot::cross_v_bias: return block + "cross_attn.b_V";
         case Slot::cross_o_weight: return block + "cross_attn.W_O";
         case Slot::cross_o_bias: return block + "cross_attn.b_O";
+        case Slot::relative_embed: return "relative_embed.W_rel";
+        case Slot::relative_norm_gain: return "relative_embed.ln.w";
+        case Slot::relative_norm_bias: return "relative_embed.ln.b";
+        case Slot::relative_q_weight: return block + "attn.W_Q_rel";
+        case Slot::relative_q_bias: return block + "attn.b_Q_rel";
+        case Slot::relative_k_weight: return block + "attn.W_K_rel";
+        case Slot::relative_k_bias: return block + "attn.b_K_rel";
         case Slot::count: break;
     }
     return {};

@@ -16,8 +16,10 @@ using model::ModelConfig;
 
 bool in_default_set(Hook hook) {
     switch (hook) {
-        case Hook::attn_scores:  // these four are there without asking, from q, k and z
+        case Hook::c2p:  // these are there without asking, from q, k and z
+        case Hook::p2c:
         case Hook::sink:
+        case Hook::attn_scores:
         case Hook::pattern:
         case Hook::result:
         case Hook::cross_scores:
@@ -99,6 +101,8 @@ std::string nearest_names(const std::string& glob, const std::vector<HookPoint>&
 std::vector<HookPoint> stored_for(const ModelConfig& c, HookPoint wanted) {
     const bool rotary = c.positions == model::Positions::rotary;
     switch (wanted.hook) {
+        case Hook::c2p:
+        case Hook::p2c:
         case Hook::attn_scores:
         case Hook::sink:
         case Hook::pattern:

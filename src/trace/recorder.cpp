@@ -35,12 +35,18 @@ void check_replacement(HookPoint point, const at::Tensor& was, const at::Tensor&
                  .found = shape_text(now)});
 }
 
-/// What a replaced tensor made of the pattern cannot be had from q and k later.
+/// Scores of replaced terms, and what is made of replaced scores or sinks, cannot be had from q and k later.
 template <class Points>
 bool is_of_replaced(HookPoint point, const Points& replaced) {
-    if (point.hook == Hook::cross_pattern) return replaced.count({Hook::cross_scores, point.layer}) > 0;
-    if (point.hook != Hook::pattern && point.hook != Hook::sink) return false;
-    return replaced.count({Hook::attn_scores, point.layer}) > 0 || (point.hook == Hook::pattern && replaced.count({Hook::sink, point.layer}) > 0);
+    const auto is_replaced = [&](Hook hook) { return replaced.count({hook, point.layer}) > 0; };
+    const bool terms = is_replaced(Hook::c2p) || is_replaced(Hook::p2c);
+    switch (point.hook) {
+        case Hook::attn_scores: return terms;
+        case Hook::sink: return terms || is_replaced(Hook::attn_scores);
+        case Hook::pattern: return terms || is_replaced(Hook::attn_scores) || is_replaced(Hook::sink);
+        case Hook::cross_pattern: return is_replaced(Hook::cross_scores);
+        default: return false;
+    }
 }
 
 /// Tensors that share memory with something much larger that nobody asked for get their own.

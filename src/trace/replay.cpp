@@ -92,7 +92,7 @@ void check_memory(const model::Model& model, std::int64_t tokens) {
 }  // namespace
 
 TokenIds ids_of(const text::Encoding& encoding) {
-    return {encoding.ids, encoding.type_ids, {}, encoding.pixels};
+    return {encoding.ids, encoding.type_ids, encoding.pixels};
 }
 
 at::Tensor replay(const model::Model& model, const TokenIds& tokens, const std::vector<Intervention>& interventions,

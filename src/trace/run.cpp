@@ -101,11 +101,13 @@ void check_memory(const model::Model& model, std::int64_t tokens, const std::set
     std::set<model::HookPoint> all = stored;
     bool whole_patterns = false;
     for (const auto& [point, functions] : hooked) {
-        if (point.hook == Hook::pattern || point.hook == Hook::attn_scores || point.hook == Hook::cross_pattern ||
-            point.hook == Hook::cross_scores) {
-            whole_patterns = true;
-            all.insert(point);  // a replaced one is kept
-        }
+        const bool terms = point.hook == Hook::c2p || point.hook == Hook::p2c;
+        if (!terms && point.hook != Hook::pattern && point.hook != Hook::attn_scores && point.hook != Hook::cross_pattern &&
+            point.hook != Hook::cross_scores)
+            continue;
+        whole_patterns = true;
+        all.insert(point);  // a replaced one is kept, and what is made of it
+        if (terms) all.insert({Hook::attn_scores, point.layer});
     }
     const Forecast expected =
         forecast(model.config(), tokens, all, overview, whole_patterns, element_bytes(model.dtype()), source);

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/trace/weights.h"
+#include "model/blocks/disentangled.h"
 #include "model/blocks/experts.h"
 #include "model/blocks/pass.h"
 #include "model/internals.h"
@@ -67,7 +68,8 @@ at::Tensor relative_bias(const Trace& trace, std::int64_t head) {
 }
 
 /// What one head's scores are made of (or all heads': head < 0). q and k are [pos, head, d_head] in the trace.
-model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head, at::Tensor queries, at::Tensor keys) {
+model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head, at::Tensor queries, at::Tensor keys,
+                                   bool with_relative = true) {
     const model::ModelConfig& c = trace.config();
     at::Tensor slopes = trace.model()->internals().alibi_slopes;
     if (slopes.defined()) slopes = slopes.to(at::kCPU);
@@ -79,15 +81,20 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
         if (slopes.defined()) slopes = slopes.narrow(0, head, 1);
         if (sinks.defined()) sinks = sinks.narrow(0, head, 1);
     }
-    return {.q = queries.transpose(0, 1).contiguous(),
-            .k = keys.transpose(0, 1).contiguous(),
+    queries = queries.transpose(0, 1).contiguous();
+    keys = keys.transpose(0, 1).contiguous();
+    model::RelativeTables relative;
+    if (with_relative) relative = model::relative_tables(trace.model()->internals(), layer, std::max<std::int64_t>(head, 0), queries, keys);
+    return {.q = queries,
+            .k = keys,
             .alibi_slopes = slopes,
             .scale = c.score_scale,
             .causal = c.causal,
             .window = model::window_of(c, layer.value),
             .softcap = c.score_softcap,
             .relative_bias = relative_bias(trace, head),
-            .sinks = sinks};
+            .sinks = sinks,
+            .relative = relative};
 }
 
 model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head = -1) {
@@ -151,6 +158,9 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
     const at::NoGradGuard no_grad;
     const model::ModelConfig& c = trace.config();
     switch (point.hook) {
+        case Hook::c2p:
+        case Hook::p2c:
+            return model::relative_term(attention_of(trace, point.layer), point.hook, 0, c.n_heads, 0, trace.tokens());
         case Hook::pattern:
             return model::pattern_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
         case Hook::attn_scores:
@@ -173,7 +183,7 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
 }
 
 at::Tensor tensor_rows(const Trace& trace, HookPoint point, std::int64_t first, std::int64_t count) {
-    if (point.hook == Hook::pattern || point.hook == Hook::attn_scores) {
+    if (point.hook == Hook::pattern || point.hook == Hook::attn_scores || point.hook == Hook::c2p || point.hook == Hook::p2c) {
         throw Error({.problem = "Rows of all heads' patterns are not one tensor", .item = name_of(point)});
     }
     const bool of_keys = point.hook == Hook::k || point.hook == Hook::v;
@@ -205,6 +215,38 @@ at::Tensor score_rows(const Trace& trace, Layer layer, Head head, std::int64_t f
     return model::score_tile(attention_of(trace, layer, head.value), 0, 1, first, count).squeeze(0);
 }
 
+RelativeTerms relative_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
+    check_rows(trace, layer, head, first, count);
+    const model::Disentangled& d = trace.config().disentangled;
+    const at::NoGradGuard no_grad;
+    const auto rows = [&](Hook hook) {
+        if (const at::Tensor* kept = find_stored(trace, {hook, layer})) return kept->select(0, head.value).narrow(0, first, count);
+        return model::relative_term(attention_of(trace, layer, head.value), hook, 0, 1, first, count).squeeze(0);
+    };
+    return {.c2p = d.content_to_position ? rows(Hook::c2p) : at::Tensor{},
+            .p2c = d.position_to_content ? rows(Hook::p2c) : at::Tensor{}};
+}
+
+at::Tensor relative_pairs(const Trace& trace, Layer layer, Head head, const at::Tensor& queries, const at::Tensor& keys) {
+    check_rows(trace, layer, head, 0, 0);
+    const at::NoGradGuard no_grad;
+    const model::RelativeTables tables = attention_of(trace, layer, head.value).relative;
+    const at::Tensor column = tables.rows.index_select(0, queries - keys + (trace.tokens() - 1));
+    const auto picked = [](const at::Tensor& t, const at::Tensor& row, const at::Tensor& at) {
+        return t.reshape({-1}).index_select(0, row * t.size(1) + at);
+    };
+    at::Tensor sum;
+    for (const Hook hook : {Hook::c2p, Hook::p2c}) {
+        const at::Tensor& table = hook == Hook::c2p ? tables.c2p : tables.p2c;
+        if (!table.defined()) continue;
+        const at::Tensor* kept = find_stored(trace, {hook, layer});
+        const at::Tensor term = kept ? picked(kept->select(0, head.value), queries, keys)
+                                     : picked(table[0], hook == Hook::c2p ? queries : keys, column);
+        sum = sum.defined() ? sum + term : term;
+    }
+    return sum;
+}
+
 at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
     check_rows(trace, layer, head, first, count);
     const model::ModelConfig& c = trace.config();
@@ -232,6 +274,9 @@ at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_
             whole = score_rows(trace, layer, head, first, count);
         }
         term = whole - model::score_tile(plain, 0, 1, first, count).squeeze(0);
+    } else if (c.disentangled.any()) {
+        const RelativeTerms terms = relative_rows(trace, layer, head, first, count);
+        term = !terms.p2c.defined() ? terms.c2p : !terms.c2p.defined() ? terms.p2c : terms.c2p + terms.p2c;
     } else {
         return {};
     }

@@ -219,10 +219,12 @@ TEST_P(FocusTerms, CaptionsSayWhatTheModelLacks) {
     const FocusFacts facts = focus_facts(*trace, head_id(0, 0));
     std::string notes;
     for (const std::string& note : facts.notes) notes += note + "\n";
-    const bool separable = config.positions == model::Positions::alibi || config.positions == model::Positions::rotary;
+    const bool relative = config.disentangled.any();
+    const bool separable = config.positions == model::Positions::alibi || config.positions == model::Positions::rotary || relative;
     EXPECT_EQ(facts.terms[0].exists, separable);
+    EXPECT_EQ(notes.find("position term is DeBERTa's") != std::string::npos, relative);
     EXPECT_EQ(notes.find("no separate position term") != std::string::npos,
-              config.positions == model::Positions::learned);
+              config.positions == model::Positions::learned && !relative);
     EXPECT_EQ(notes.find("with rotation minus") != std::string::npos, config.positions == model::Positions::rotary);
     EXPECT_EQ(notes.find("-m_h (i - j)") != std::string::npos, config.positions == model::Positions::alibi);
     EXPECT_EQ(notes.find("looks both ways") != std::string::npos, !config.causal);

@@ -35,16 +35,21 @@ TEST(NeuronView, ColourDivisorFollowsTheNumbersOnlyWhenFourWouldNotSeparateThem)
 
 TEST(NeuronView, ShownTermsAddUpToTheShownScore) {
     // Rounded one by one these read 10.39 - 0.16 = 10.24.
-    const ShownSum sum = round_to_sum(10.3944, -0.15625, 10.23815, 2);
-    EXPECT_NEAR(sum.dot + sum.position, sum.score, 1e-9);
-    EXPECT_NEAR(sum.score, 10.24, 1e-9);
+    const std::vector<double> sum = round_to_sum({10.3944, -0.15625}, 10.23815, 2);
+    EXPECT_NEAR(sum[0] + sum[1], 10.24, 1e-9);
     for (int i = 0; i < 2000; ++i) {
         const double dot = std::sin(i) * 20, position = -0.0078125 * i;
-        const ShownSum s = round_to_sum(dot, position, dot + position, 3);
-        ASSERT_NEAR(s.dot + s.position, s.score, 1e-9) << i;
-        ASSERT_LT(std::abs(s.dot - dot), 1e-3) << i;
-        ASSERT_LT(std::abs(s.position - position), 1e-3) << i;
-        ASSERT_LE(std::abs(s.score - dot - position), 0.5e-3 + 1e-9) << i;
+        const std::vector<double> s = round_to_sum({dot, position}, dot + position, 3);
+        ASSERT_NEAR(s[0] + s[1], std::round((dot + position) * 1000) / 1000, 1e-9) << i;
+        ASSERT_LT(std::abs(s[0] - dot), 1e-3) << i;
+        ASSERT_LT(std::abs(s[1] - position), 1e-3) << i;
+    }
+    for (int i = 0; i < 2000; ++i) {  // four terms may miss two units
+        const std::vector<double> terms{std::sin(i) * 9, std::cos(i * 1.3), std::sin(i * 2.7) * 3, std::cos(i * 0.7) * 0.5};
+        const double score = terms[0] + terms[1] + terms[2] + terms[3];
+        const std::vector<double> shown = round_to_sum(terms, score, 2);
+        ASSERT_NEAR(shown[0] + shown[1] + shown[2] + shown[3], std::round(score * 100) / 100, 1e-9) << i;
+        for (std::size_t t = 0; t < 4; ++t) ASSERT_LT(std::abs(shown[t] - terms[t]), 1e-2) << i;
     }
 }
 

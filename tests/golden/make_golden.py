@@ -27,6 +27,7 @@ import torch
 import transformers
 import decoders
 import experts
+import more_encoders
 import more_models
 from safetensors.torch import save_file
 from tokenizers import decoders as token_decoders, models, normalizers, pre_tokenizers, processors
@@ -151,9 +152,10 @@ class Golden(dict):
         self.same(whole, r.out_of(module), name)
 
     def attention(self, block, q, k, v, z, pattern, scale, w_o, b_o, attn_out, slopes=None, causal=True,
-                  window=0, softcap=None, sinks=None):
+                  window=0, softcap=None, sinks=None, terms=None):
         """q, z [pos, head, d]; k, v [pos, kv_head, d]; q and k as they are multiplied. Keys at distance `window` or
-        farther are illegal (0: no limit). sinks [head]: one more score in every row's softmax."""
+        farther are illegal (0: no limit). sinks [head]: one more score in every row's softmax. `terms` [head, query, key]
+        is added to the scaled scores."""
         heads, group = q.shape[1], q.shape[1] // k.shape[1]
         rep = lambda t: t.repeat_interleave(group, dim=1)
         scores = torch.einsum("ihd,jhd->hij", q, rep(k)) * scale
@@ -161,6 +163,8 @@ class Golden(dict):
         i, j = torch.arange(n)[:, None], torch.arange(n)[None, :]
         if slopes is not None:
             scores = scores - slopes.to(q.dtype)[:, None, None] * (i - j).to(q.dtype)
+        if terms is not None:
+            scores = scores + terms
         if softcap is not None:
             scores = torch.tanh(scores / softcap) * softcap
         if causal:
@@ -301,7 +305,7 @@ def llama(model, r, outputs, tokens):
 
 
 FAMILIES = {"bloom": bloom, "gpt2": gpt2, "bert": bert, "llama": llama}
-LIFTED = {kind: decoders.decoder for kind in decoders.KINDS} | more_models.KINDS  # see decoders.py
+LIFTED = {kind: decoders.decoder for kind in decoders.KINDS} | more_models.KINDS | more_encoders.KINDS  # see decoders.py
 FAMILIES.update(LIFTED)
 
 
@@ -326,7 +330,7 @@ def run_recorded(model, ids, type_ids, dtype):
     for module in model.modules():
         r.watch(module)
     inputs = {"input_ids": torch.tensor([ids])}
-    if config.model_type in ("bert", "electra", "albert"):
+    if config.model_type in ("bert", "electra", "albert", "deberta-v2", "nomic_bert"):
         inputs["token_type_ids"] = torch.tensor([type_ids])
     outputs = model(**inputs, output_attentions=True)
     golden = FAMILIES[config.model_type](model, r, outputs, len(ids))
@@ -415,7 +419,7 @@ TINY = {
                        intermediate_size=24, rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=2.0)),
                   "float32", None),
 }
-NEWER = decoders.tiny(T) | more_models.tiny(T) | experts.tiny(T)  # with the shorter text
+NEWER = decoders.tiny(T) | more_models.tiny(T) | more_encoders.tiny(T) | experts.tiny(T)  # with the shorter text
 TINY.update(NEWER)
 SHORT = "the cat, the hat: the cat"
 TEXT, PAIR = "the cat, the hat: the cat on the hat", "a cat on the"

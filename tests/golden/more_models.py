@@ -48,7 +48,7 @@ def walk(model, r, outputs, tokens, layers, parts):
             g[n + "attn.hook_rot_q"], g[n + "attn.hook_rot_k"] = q, k
         o = p.o
         g.attention(n, q, k, v, r.into(o).view(tokens, q.shape[1], -1), outputs.attentions[i][0], p.scale, o.weight.T, o.bias,
-                    r.out_of(o), get("slopes"), causal=get("causal", True), window=get("window", 0))
+                    r.out_of(o), get("slopes"), causal=get("causal", True), window=get("window", 0), terms=get("terms"))
         middle = pre + r.out_of(o)
         if post:
             norm(g, n + "ln1", p.ln1, r)

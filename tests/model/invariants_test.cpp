@@ -133,6 +133,22 @@ TEST_P(Invariants, TilesAgreeWithThePlainFormula) {
     at::Tensor s = at::matmul(in.q.to(at::kDouble), k.transpose(1, 2)) * in.scale;
     const at::Tensor i = at::arange(tokens, at::kDouble);
     if (in.alibi_slopes.defined()) s = s - in.alibi_slopes.view({-1, 1, 1}) * (i.unsqueeze(1) - i.unsqueeze(0));
+    if (const Disentangled& d = c.disentangled; d.any()) {
+        const auto& m = model->internals();
+        const at::Tensor distance = (i.unsqueeze(1) - i.unsqueeze(0)).to(at::kLong).contiguous();
+        at::Tensor row = at::empty_like(distance);
+        for (std::int64_t n = 0; n < row.numel(); ++n)
+            row.data_ptr<std::int64_t>()[n] = relative_row(d, distance.data_ptr<std::int64_t>()[n]);
+        const auto vectors = [&](const Linear& w) {  // [head, query, key, d_head]
+            return (at::mm(m.relative_embed, w.weight) + w.bias).to(at::kDouble).index_select(0, row.flatten())
+                .view({tokens, tokens, c.n_heads, c.d_head}).permute({2, 0, 1, 3});
+        };
+        const LayerWeights& w = m.layers.front();
+        if (d.content_to_position)
+            s = s + (in.q.to(at::kDouble).unsqueeze(2) * vectors(d.shared_projections ? w.k : w.relative_k)).sum(-1) * in.scale;
+        if (d.position_to_content)
+            s = s + (in.k.to(at::kDouble).unsqueeze(1) * vectors(d.shared_projections ? w.q : w.relative_q)).sum(-1) * in.scale;
+    }
     if (in.softcap > 0) s = (s / in.softcap).tanh() * in.softcap;
     if (in.causal) s = s.masked_fill(i.unsqueeze(0) > i.unsqueeze(1), -std::numeric_limits<double>::infinity());
     if (in.window > 0)

@@ -43,7 +43,7 @@ struct FocusTerm {
 /// What a person must know to read the terms of one head.
 struct FocusFacts {
     HeadId head;
-    std::string position_kind;  ///< as PairChain: "ALiBi", "rotary", "learned, inside the stream", "none"
+    std::string position_kind;  ///< as PairChain: "ALiBi", "rotary", "learned, inside the stream", "disentangled", "none"
     double alibi_slope = 0;     ///< m_h; NaN without ALiBi
     double scale = 1;           ///< s: score = s q.k + position
     bool causal = true;

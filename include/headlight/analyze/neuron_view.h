@@ -10,7 +10,7 @@
 namespace headlight::analyze {
 
 /// One query against every key of one head, number by number (BertViz's neuron view, generalised; methods.md 1.5, 1.6).
-/// For every key j: score_j = scale * sum(products row j) + position_j, weight = softmax of scores.
+/// For every key j: score_j = scale * sum(products row j) + position_j + terms_j, weight = softmax of scores.
 struct NeuronView {
     HeadId head;
     std::int64_t kv_head = 0;     ///< which key/value head is read (grouped-query attention)
@@ -25,6 +25,12 @@ struct NeuronView {
     Vector dot;                 ///< [key] scale * sum of products
     std::vector<float>
         position;       ///< [key] additive term (ALiBi), NaN for masked keys; empty when none or inside q and k
+    /// Further additive terms of the score, one value a key (DeBERTa: "c2p" content to position, "p2c" position to content).
+    struct Term {
+        std::string name;
+        Vector values;
+    };
+    std::vector<Term> terms;
     Vector score;       ///< [key]; NaN for masked keys
     Vector weight;      ///< [key]; 0 for masked keys
     float sink = 0;     ///< share of the softmax that goes to no key (GPT-OSS); with the weights it is 1

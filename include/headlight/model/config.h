@@ -54,6 +54,21 @@ struct Experts {
     std::int64_t units() const noexcept { return count * width + shared_width; }
 };
 
+/// Disentangled attention (DeBERTa, He et al. 2021, section 3.1): score = scale (q_i.k_j + q_i.K_r + k_j.Q_r). K_r and Q_r are
+/// projections of row r of one table of relative embeddings; r follows from the distance i - j.
+struct Disentangled {
+    bool content_to_position = false;  ///< the term q_i.K_r
+    bool position_to_content = false;  ///< the term k_j.Q_r
+    bool shared_projections = false;   ///< K_r and Q_r are made with the layer's W_K and W_Q (share_att_key)
+    bool normed = false;               ///< the table goes through a LayerNorm first
+    std::int64_t span = 0;             ///< the table has 2 span rows
+    std::int64_t buckets = 0;          ///< distances beyond buckets / 2 share rows by their logarithm; 0: each has its own
+    std::int64_t max_distance = 0;     ///< of the buckets: farther distances share the last row
+    bool any() const noexcept { return content_to_position || position_to_content; }
+};
+/// Row of the table for query - key, in [0, 2 span); grows with the distance.
+std::int64_t relative_row(const Disentangled&, std::int64_t distance) noexcept;
+
 /// Everything about a model that is not a weight, whatever the family calls it. Filled by a family's parse_config.
 struct ModelConfig {
     std::string family;        ///< registry name: "bloom", "gpt2", "bert", "llama"
@@ -134,6 +149,9 @@ struct ModelConfig {
     bool patch_bias = true;
     std::vector<std::string> labels;  ///< classes that the logits are of (id2label)
     std::int64_t d_projection = 0;  ///< CLIP: width that both towers are projected to; 0: no projection
+
+    Disentangled disentangled;      ///< DeBERTa's terms of the score; beside `positions`
+    bool legacy_mlm_head = true;    ///< DeBERTa: which masked-word head counts where a file holds both (its `legacy`)
 };
 
 inline bool reads_pictures(const ModelConfig& c) noexcept { return c.patch_size > 0; }

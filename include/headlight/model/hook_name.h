@@ -34,6 +34,8 @@ enum class Hook {
     k_norm_normalized,   ///< blocks.L.attn.k_norm.hook_normalized [pos, kv_head, d_head]
     rot_q,               ///< blocks.L.attn.hook_rot_q [pos, head, d_head] (rotary models)
     rot_k,               ///< blocks.L.attn.hook_rot_k [pos, kv_head, d_head]
+    c2p,                 ///< blocks.L.attn.hook_c2p [head, query, key], DeBERTa's scaled term q_i.K_r of the score
+    p2c,                 ///< blocks.L.attn.hook_p2c [head, query, key], its scaled term k_j.Q_r
     attn_scores,         ///< blocks.L.attn.hook_attn_scores [head, query, key], scaled, with bias; illegal keys -inf
     sink,                ///< blocks.L.attn.hook_sink [head, query], share of the softmax that goes to no key (GPT-OSS)
     pattern,             ///< blocks.L.attn.hook_pattern [head, query, key]

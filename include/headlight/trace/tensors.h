@@ -25,9 +25,17 @@ at::Tensor pattern_rows(const Trace&, Layer, Head, std::int64_t first, std::int6
 /// The same before the softmax: scaled, with position bias; illegal keys -inf.
 at::Tensor score_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
 /// Additive position term of the score (ALiBi: -slope (i-j), 0 at self): [count, key]; undefined tensor when the model
-/// has none. Rotary: score with rotation minus score without (0 in layers that do not rotate), before a cap of the scores.
+/// has none. DeBERTa: content to position plus position to content. Rotary: score with rotation minus score without (0 in layers that do not rotate), before a cap of the scores.
 /// Illegal keys -inf.
 at::Tensor position_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
+/// DeBERTa's terms of the score, scaled: [count, key] each; undefined where the model has no such term. position_rows is
+/// their sum.
+struct RelativeTerms {
+    at::Tensor c2p, p2c;
+};
+RelativeTerms relative_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
+/// Their sum for chosen pairs; queries and keys are [pair] int64. [pair]
+at::Tensor relative_pairs(const Trace&, Layer, Head, const at::Tensor& queries, const at::Tensor& keys);
 /// Queries or keys (Hook::q, Hook::k) as they go into the rotation: behind their norm where the model has one.
 /// [pos, head, d_head]
 at::Tensor before_rotation(const Trace&, Layer, model::Hook);

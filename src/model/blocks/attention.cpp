@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/blocks/attend.h"
+#include "model/blocks/disentangled.h"
 #include "model/kernels.h"
 #include "model/tiles.h"
 
@@ -125,12 +126,30 @@ void attend_replaced(Pass& pass, Layer layer, const AttentionHooks& hooks, const
     });
 }
 
+/// Shows DeBERTa's terms of the score whole to whoever wants them. What replacements add to the scores: [head, query, key];
+/// undefined where nothing was replaced.
+at::Tensor show_relative_terms(Pass& pass, Layer layer, const AttentionInput& in) {
+    at::Tensor added;
+    for (const Hook hook : {Hook::c2p, Hook::p2c}) {
+        if (!(hook == Hook::c2p ? in.relative.c2p : in.relative.p2c).defined() || !pass.wants(hook, layer)) continue;
+        const at::Tensor term = relative_term(in, hook, 0, in.q.size(0), 0, in.q.size(1));
+        const at::Tensor seen = pass.hook(hook, layer, term);
+        if (seen.is_same(term)) continue;
+        added = added.defined() ? added + (seen - term) : seen - term;
+    }
+    return added;
+}
+
 /// The same tiles when somebody wants scores or patterns whole, and maybe changes them: [head, query, key].
 void attend_whole(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v, at::Tensor& z) {
     const std::vector<std::int64_t> shape = {in.q.size(0), in.q.size(1), in.k.size(1)};
     const bool keep_scores = pass.wants(hooks.scores, layer);
     at::Tensor share;
     if (in.sinks.defined()) share = at::empty({shape[0], shape[1]}, in.q.options());
+    if (const at::Tensor added = show_relative_terms(pass, layer, in); added.defined()) {
+        const at::Tensor scores = pass.hook(hooks.scores, layer, score_tile(in, 0, shape[0], 0, shape[1]) + added);
+        return attend_replaced(pass, layer, hooks, in, v, &scores, at::empty(shape, in.q.options()), share, z);
+    }
     at::Tensor pattern = at::empty(shape, in.q.options());
     at::Tensor scores = keep_scores ? at::empty(shape, in.q.options()) : at::Tensor{};
     for_tiles(in, [&](const Tile& t) {
@@ -172,7 +191,8 @@ at::Tensor head_results(const Pass& pass, const Linear& o, const at::Tensor& z) 
 at::Tensor attend(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v) {
     at::Tensor z = at::empty({in.q.size(1), in.q.size(0), v.size(2)}, in.q.options());
     const bool whole = pass.wants(hooks.scores, layer) || pass.wants(hooks.pattern, layer) ||
-                       (in.sinks.defined() && pass.wants(Hook::sink, layer));
+                       (in.sinks.defined() && pass.wants(Hook::sink, layer)) ||
+                       (in.relative.defined() && (pass.wants(Hook::c2p, layer) || pass.wants(Hook::p2c, layer)));
     whole ? attend_whole(pass, layer, hooks, in, v, z) : attend_in_tiles(pass, layer, hooks, in, v, z);
     return pass.hook(hooks.z, layer, z);
 }
@@ -219,7 +239,7 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     // A single token behind others may look at all of these. (ALiBi then counts from its start: the same number for every
     // key of the row, which a softmax does not see.)
     const AttentionInput in{q, k, pass.model.alibi_slopes, c.score_scale, c.causal && pass.past() == 0,
-                            window, c.score_softcap, pass.relative_bias, w.sinks};
+                            window, c.score_softcap, pass.relative_bias, w.sinks, relative_tables(pass.model, layer, 0, q, k)};
     pass.observer.attention_input(layer, in);
     const at::Tensor z = attend(pass, layer, kOwnAttention, in, v);
 

@@ -33,6 +33,7 @@ at::Tensor embedding(Pass& pass, Block block, const at::Tensor& so_far) {
         case Block::position_embedding:
             return plus(pass.hook(Hook::pos_embed, m.pos_embed.index_select(0, position_rows(pass))));
         case Block::patch_embedding: return plus(patch_embedding(pass));
+        case Block::relative_positions: return so_far;
         case Block::embedding_projection: return pass.hook(Hook::embed_projected, apply(m.embed_projection, so_far));
         case Block::token_type_embedding:
             return plus(pass.hook(Hook::token_type_embed, m.token_type_embed.index_select(0, pass.type_ids)));

@@ -47,6 +47,9 @@ enum class Slot {
     ln_cross_gain, ln_cross_bias,    ///< of the attention to an encoder's output, as the others
     cross_q_weight, cross_q_bias, cross_k_weight, cross_k_bias, cross_v_weight, cross_v_bias, cross_o_weight, cross_o_bias,
     projection,                      ///< [d_model, d_projection]
+    relative_embed,                  ///< [2 span, d_model], relative positions (DeBERTa)
+    relative_norm_gain, relative_norm_bias,
+    relative_q_weight, relative_q_bias, relative_k_weight, relative_k_bias,  ///< of the layer: [d_model, heads * d_head]
     count,
 };
 
@@ -80,9 +83,10 @@ struct WeightMap {
     std::vector<std::string> ignored;   ///< globs of tensors that are known and not needed
 };
 
-/// Blocks of the pass, in order. What they do inside follows the configuration.
+/// Blocks of the pass, in order. What they do inside follows the configuration. Relative positions are a table that the
+/// scores of every layer read: they do nothing to the stream.
 enum class Block { token_embedding, position_embedding, token_type_embedding, embedding_norm,
-                   embedding_projection, patch_embedding, attention, mlp, final_norm,
+                   embedding_projection, relative_positions, patch_embedding, attention, mlp, final_norm,
                    mlm_head, projection, unembedding, cross_attention };
 struct Spec {
     std::vector<Block> before;

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Disentangled attention in the views: each term of the score has a column, and the columns sum to the score.
+#include "analyze/traces.h"
+#include "headlight/analyze/neuron_view.h"
+#include "headlight/analyze/pair_chain.h"
+#include "headlight/trace/tensors.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+constexpr const char* sentence = "the cat, the hat: the cat";
+
+std::filesystem::path folder_of(const char* name) { return source_folder() / "tests/fixtures/models" / name; }
+
+TEST(DebertaTerms, ScoreIsContentAndTheTermsOfTheModel) {
+    const std::vector<std::pair<const char*, std::vector<std::string>>> models = {
+        {"deberta", {"c2p", "p2c"}}, {"deberta-c2p", {"c2p"}}, {"deberta-p2c", {"p2c"}}};
+    for (const auto& [name, terms] : models) {
+        SCOPED_TRACE(name);
+        const TracePtr trace = run_model(folder_of(name), sentence);
+        const HeadId id{Layer(1), Head(1)};
+        const Position query(3);
+        const NeuronView view = neuron_view(*trace, id, query);
+        ASSERT_EQ(view.terms.size(), terms.size());
+        EXPECT_TRUE(view.position.empty()) << "the terms have columns of their own";
+        const at::Tensor scores = trace::score_rows(*trace, id.layer, id.head, query.value, 1)[0];
+        for (std::int64_t j = 0; j < trace->tokens(); ++j) {
+            double sum = view.scale * view.products.row(j).cast<double>().sum(), position = 0;
+            for (std::size_t t = 0; t < terms.size(); ++t) {
+                EXPECT_EQ(view.terms[t].name, terms[t]);
+                const Hook hook = terms[t] == "c2p" ? Hook::c2p : Hook::p2c;
+                EXPECT_EQ(view.terms[t].values[j],
+                          trace::tensor(*trace, {hook, id.layer})[id.head.value][query.value][j].item<float>());
+                position += view.terms[t].values[j];
+            }
+            EXPECT_NEAR(sum + position, scores[j].item<double>(), 1e-5);
+            const PairChain chain = pair_chain(*trace, id, query, Position(j), 0);
+            ASSERT_TRUE(chain.position.has_value());
+            EXPECT_NEAR(*chain.position, position, 1e-6);
+        }
+    }
+}
+
+/// A replaced term goes into the scores, the pattern and everything that is read from the trace later.
+TEST(DebertaTerms, AReplacedTermIsPartOfTheScore) {
+    const TracePtr plain = run_model(folder_of("deberta"), sentence);
+    const auto changed = trace::run_with_hooks(
+        plain->model(), plain->tokenizer(), {.text = sentence}, {},
+        {{"blocks.1.attn.hook_c2p", [](HookPoint, const at::Tensor& t) { return at::zeros_like(t); }}});
+    const at::Tensor without =
+        trace::tensor(*plain, {Hook::attn_scores, Layer(1)}) - trace::tensor(*plain, {Hook::c2p, Layer(1)});
+    const at::Tensor scores = trace::tensor(*changed, {Hook::attn_scores, Layer(1)});
+    EXPECT_LE((scores - without).abs().max().item<double>(), 1e-5);
+    EXPECT_LE((trace::tensor(*changed, {Hook::pattern, Layer(1)}) - at::softmax(scores, -1)).abs().max().item<double>(), 1e-6);
+    EXPECT_EQ(trace::relative_rows(*changed, Layer(1), Head(0), 0, 2).c2p.abs().max().item<double>(), 0);
+    const at::Tensor pairs = at::arange(3, at::kLong);
+    const at::Tensor sum = trace::relative_pairs(*changed, Layer(1), Head(1), pairs, pairs + 1);
+    const at::Tensor p2c = trace::tensor(*plain, {Hook::p2c, Layer(1)})[1];
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_NEAR(sum[i].item<double>(), p2c[i][i + 1].item<double>(), 1e-6);
+}
+
+/// Nothing of [head, query, key] is kept unless somebody asks.
+TEST(DebertaTerms, TermsAreMadeOnDemand) {
+    const TracePtr trace = run_model(folder_of("deberta"), sentence);
+    EXPECT_THAT(trace->kept(), testing::Not(testing::Contains(HookPoint{Hook::c2p, Layer(0)})));
+    EXPECT_TRUE(trace->has({Hook::c2p, Layer(0)}) && trace->has({Hook::p2c, Layer(1)}));
+}
+
+}  // namespace
+}  // namespace headlight::analyze

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Goldens of DeBERTa-v2 and NomicBERT (make_golden.py), on the walk of more_models.py."""
+from types import SimpleNamespace as Names
+
+import torch
+from transformers.models.deberta_v2 import modeling_deberta_v2
+
+from decoders import norm, rope, rotate
+from more_models import heads_of, mlm_head, walk
+
+
+def relative_terms(a, table, q, k):
+    """The two terms of the score by the paper's formula (He et al. 2021, equation 4): [head, query, key], None: not there."""
+    tokens, heads, d = q.shape
+    scale = (d * (1 + len(a.pos_att_type))) ** -0.5
+    distance = torch.arange(tokens)[:, None] - torch.arange(tokens)[None, :]
+    if a.position_buckets > 0:
+        distance = modeling_deberta_v2.make_log_bucket_position(distance, a.position_buckets, a.max_relative_positions)
+    row = (distance.long() + a.pos_ebd_size).clamp(0, 2 * a.pos_ebd_size - 1)
+    vectors = lambda own, shared: heads_of((shared if a.share_att_key else own)(table), table.shape[0], heads)[row]
+    c2p = p2c = None
+    if "c2p" in a.pos_att_type:
+        c2p = torch.einsum("ihd,ijhd->hij", q, vectors(getattr(a, "pos_key_proj", None), a.key_proj)) * scale
+    if "p2c" in a.pos_att_type:
+        p2c = torch.einsum("jhd,ijhd->hij", k, vectors(getattr(a, "pos_query_proj", None), a.query_proj)) * scale
+    return c2p, p2c
+
+
+def deberta(model, r, outputs, tokens):
+    t, c = getattr(model, "deberta", model), model.config
+    heads, d = c.num_attention_heads, c.hidden_size // c.num_attention_heads
+    table = t.encoder.get_rel_embedding() if t.encoder.relative_attention else None
+    terms = {}
+
+    def parts(i, b):
+        a, out = b.attention.self, b.attention.output
+        q, k, v = (heads_of(r.calls[m][0][1], tokens, heads) for m in (a.query_proj, a.key_proj, a.value_proj))
+        c2p, p2c = (None, None) if table is None else relative_terms(a, table, q, k)
+        for name, term in (("c2p", c2p), ("p2c", p2c)):
+            if term is not None:
+                terms[f"blocks.{i}.attn.hook_{name}"] = term
+        present = [x for x in (c2p, p2c) if x is not None]
+        return Names(post_norm=True, causal=False, ln1=out.LayerNorm, ln2=b.output.LayerNorm, q=q, k=k, v=v, o=out.dense,
+                     scale=(d * (1 + len(c.pos_att_type or []))) ** -0.5, fc1=b.intermediate.dense, fc2=b.output.dense,
+                     terms=sum(present) if present else None)
+    g = walk(model, r, outputs, tokens, t.encoder.layer, parts)
+    g.update(terms)
+    e = t.embeddings
+    g["hook_embed"] = r.out_of(e.word_embeddings)
+    if c.position_biased_input:
+        g["hook_pos_embed"] = e.position_embeddings.weight[:tokens].clone()
+    if c.type_vocab_size > 0:
+        g["hook_token_type_embed"] = r.out_of(e.token_type_embeddings)
+    norm(g, "embed_ln", e.LayerNorm, r)
+    if hasattr(model, "cls"):
+        head = model.cls.predictions.transform
+        mlm_head(g, r, head.dense, head.LayerNorm, outputs)
+    elif hasattr(model, "lm_predictions"):
+        mlm_head(g, r, model.lm_predictions.lm_head.dense, model.lm_predictions.lm_head.LayerNorm, outputs)
+    return g
+
+
+def nomic_bert(model, r, outputs, tokens):
+    t, c = getattr(model, "nomic_bert", model), model.config
+    heads = c.num_attention_heads
+    x = r.out_of(t.embeddings.word_embeddings)
+    cos, sin = t.rotary_emb(x[None], torch.arange(tokens)[None])
+
+    def parts(i, b):
+        a = b.self_attn
+        q, k, v = (heads_of(r.out_of(m), tokens, heads) for m in (a.q_proj, a.k_proj, a.v_proj))
+        return Names(post_norm=True, causal=False, ln1=b.post_attention_layernorm, ln2=b.post_mlp_layernorm, q=q, k=k, v=v,
+                     turn=lambda y: rotate(y, cos, sin), o=a.o_proj, scale=a.scaling, fc1=b.mlp.gate_proj, up=b.mlp.up_proj,
+                     fc2=b.mlp.down_proj)
+    g = walk(model, r, outputs, tokens, t.layers, parts)
+    g["hook_embed"] = x
+    g["hook_token_type_embed"] = r.out_of(t.embeddings.token_type_embeddings)
+    norm(g, "embed_ln", t.embeddings.LayerNorm, r)
+    if hasattr(model, "cls"):
+        head = model.cls.predictions.transform
+        mlm_head(g, r, head.dense, head.layer_norm, outputs)
+    return g
+
+
+KINDS = {"deberta-v2": deberta, "nomic_bert": nomic_bert}
+
+
+def tiny(T):
+    """name: (class, config class, fields, dtype on disk, largest shard)"""
+    wide = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=20, max_position_embeddings=48)
+    relative = dict(wide, relative_attention=True)
+    table = {
+        # As v3: buckets by the logarithm beyond 3, one projection for content and position.
+        "deberta": (T.DebertaV2ForMaskedLM, T.DebertaV2Config,
+                    dict(relative, position_buckets=6, max_relative_positions=16, share_att_key=True, norm_rel_ebd="layer_norm",
+                         pos_att_type=["p2c", "c2p"], position_biased_input=False)),
+        # Everything the other way: projections of their own, clamped distances, absolute positions and token types too.
+        "deberta-c2p": (T.DebertaV2ForMaskedLM, T.DebertaV2Config,
+                        dict(relative, max_relative_positions=5, pos_att_type=["c2p"], type_vocab_size=2, legacy=False)),
+        "deberta-p2c": (T.DebertaV2ForMaskedLM, T.DebertaV2Config,
+                        dict(relative, position_buckets=8, max_relative_positions=12, pos_att_type="p2c", tie_word_embeddings=False)),
+        "nomic-bert": (T.NomicBertForMaskedLM, T.NomicBertConfig, dict(wide, **rope(theta=100.0))),
+    }
+    return {name: (*row, "float32", None) for name, row in table.items()}
