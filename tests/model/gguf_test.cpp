@@ -221,7 +221,7 @@ TEST(GgufLoading, ErrorsNameKeysAndTensors) {
     std::vector<std::string> mixtral = config;
     mixtral.push_back(u32("llama.expert_count", 8));
     EXPECT_THAT(failure(gguf_file(mixtral, {gguf_tensor("blk.0.ffn_gate_exps.weight", {4, 4, 8}, 0, 0)}, std::string(512, 'x'))),
-                AllOf(HasSubstr("experts (Mixtral)"), HasSubstr("llama.expert_count"), HasSubstr("ffn_gate_exps")));
+                AllOf(HasSubstr("llama.expert_count"), HasSubstr("experts are read from a Hugging Face folder")));
     EXPECT_THAT(failure(gguf_file(config, {gguf_tensor("token_embd.weight", {256, 2}, 16, 0)}, std::string(132, 'x'))),
                 AllOf(HasSubstr("token_embd.weight"), HasSubstr("IQ2_XXS"), HasSubstr("Q4_K")));
     EXPECT_THAT(failure(gguf_file(config, {gguf_tensor("token_embd.weight", {256, 2}, 8, 0)}, std::string(544, 'x'))),

@@ -215,14 +215,8 @@ json llama_like(const Meta& m, const char* architecture, const char* type) {
 }
 
 json llama(const Meta& m) {
-    // llama.cpp calls Mixtral "llama" too; its experts lie in one tensor a layer.
     if (const std::int64_t experts = m.integer("expert_count", 0); experts > 0)
-        throw Error(ErrorFacts{.problem = "a model with experts (Mixtral) cannot be read from GGUF",
-                               .file = m.file().path().string(),
-                               .item = "llama.expert_count",
-                               .expected = "none: one MLP a layer",
-                               .found = std::to_string(experts) + (m.has_tensor("blk.0.ffn_gate_exps.weight") ? ", blk.0.ffn_gate_exps.weight" : ""),
-                               .hint = "Use the model's folder in Hugging Face layout where its family is known (headlight info says)"});
+        m.wrong("expert_count", "0: experts are read from a Hugging Face folder, not from a GGUF file", std::to_string(experts));
     json c = llama_like(m, "LlamaForCausalLM", "llama");
     c["attention_bias"] = m.has_tensor("blk.0.attn_q.bias");
     c["mlp_bias"] = m.has_tensor("blk.0.ffn_up.bias");
