@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
 #include "cli/config_json.h"
+#include "cli/nearest.h"
 #include "cli/options.h"
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
@@ -9,11 +10,13 @@
 #include "headlight/model/locate.h"
 #include "headlight/model/model.h"
 #include "headlight/model/reference.h"
+#include "headlight/model/tensor_stats.h"
 #include "headlight/text/tokenizer.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -27,6 +30,8 @@ struct Options {
     ModelArgument model;
     bool json = false;
     bool tensors = false;
+    std::string tensor;
+    int bins = 40;
 };
 
 std::int64_t total(const std::map<std::string, std::int64_t>& counts) {
@@ -196,7 +201,63 @@ std::string text(const model::Model& model, bool with_tensors) {
     return out;
 }
 
+ordered_json stats_json(const model::TensorStats& s) {
+    return {{"name", s.name},         {"dtype", s.dtype}, {"shape", s.shape}, {"file", s.file.filename().string()},
+            {"elements", s.elements}, {"nan", s.nan},     {"infinite", s.infinite},
+            {"min", s.min},           {"max", s.max},     {"mean", s.mean},   {"std", s.deviation},
+            {"histogram", {{"edges", s.edges}, {"counts", s.counts}}}};
+}
+
+/// Bars as long as the logarithm of the count.
+std::string stats_text(const model::TensorStats& s) {
+    std::string out = s.name + "  " + s.dtype + " " + nlohmann::json(s.shape).dump() + "  " + s.file.filename().string() + "\n";
+    const auto number = [](double x, const char* format) {
+        char text[40];
+        std::snprintf(text, sizeof text, format, x);
+        return std::string(text);
+    };
+    line(out, "numbers", grouped(s.elements));
+    line(out, "NaN", grouped(s.nan));
+    line(out, "infinite", grouped(s.infinite));
+    if (s.counts.empty()) return out;
+    line(out, "min", number(s.min, "%.9g"));
+    line(out, "max", number(s.max, "%.9g"));
+    line(out, "mean", number(s.mean, "%.9g"));
+    line(out, "std", number(s.deviation, "%.9g"));
+    out += "histogram\n";
+    const auto most = static_cast<double>(*std::ranges::max_element(s.counts));
+    constexpr double kLongest = 40;
+    for (std::size_t i = 0; i < s.counts.size(); ++i) {
+        std::string count = grouped(s.counts[i]);
+        count.insert(0, count.size() < 13 ? 13 - count.size() : 0, ' ');
+        const double length = s.counts[i] == 0 ? 0 : 1 + (kLongest - 1) * std::log(static_cast<double>(s.counts[i])) / std::log(std::max(most, 2.0));
+        out += "  " + number(s.edges[i], "%11.4g") + " to " + number(s.edges[i + 1], "%11.4g") + count;
+        if (length > 0) out += "  " + std::string(static_cast<std::size_t>(length), '#');
+        out += "\n";
+    }
+    return out;
+}
+
+/// One tensor, read from the files without the rest of the model.
+int tensor_info(const Options& options, const Console& console) {
+    const fs::path folder = options.model.folder();
+    const auto names = model::tensor_names(folder);
+    if (std::ranges::find(names, options.tensor) == names.end()) {
+        const std::string near = nearest(options.tensor, names);
+        throw Error(ErrorFacts{.problem = "there is no such tensor",
+                               .file = folder.string(),
+                               .item = options.tensor,
+                               .expected = "one of " + std::to_string(names.size()) + " tensors",
+                               .hint = near.empty() ? "headlight info MODEL --tensors lists them" : "Did you mean " + near + "?"});
+    }
+    const auto stats = model::tensor_stats(folder, options.tensor, options.bins, interruptible(), console.progress());
+    console.clear_progress();
+    console.result(options.json ? stats_json(stats).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n" : stats_text(stats));
+    return 0;
+}
+
 int info(const Options& options, const Console& console) {
+    if (!options.tensor.empty()) return tensor_info(options, console);
     const auto model =
         model::Model::load(options.model.folder(), {.device = "cpu"}, interruptible(), console.progress());
     console.clear_progress();
@@ -211,6 +272,11 @@ Action define_info(Definition& definition, const Frontend&) {
     options->model.add(definition);
     definition.app->add_flag("--json", options->json, "everything as one JSON object");
     definition.app->add_flag("--tensors", options->tensors, "list every tensor and what it feeds");
+    definition.app->add_option("--tensor", options->tensor, "how the numbers of this tensor of the files are spread")->type_name("NAME");
+    definition.app->add_option("--bins", options->bins, "of the histogram of --tensor")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
     return [options, console = definition.console] { return info(*options, *console); };
 }
 

@@ -2,6 +2,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
+#include "headlight/io/mapped_file.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/model.h"
@@ -236,6 +237,8 @@ void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Sourc
         m.report.loaded.push_back(std::move(loaded));
         if (row->times != 1) tensor = tensor * row->times;
         if (row->plus != 0) tensor = tensor + row->plus;
+        // A copy was made: the file's pages would count beside it, half as much again for a model in half precision.
+        if (!mapped) io::MappedFile::release(view->bytes);
         if (row->layout == Layout::out_in) tensor = tensor.t();
         row->experts > 0 ? place_units(m, resolved, tensor) : place(m, row->slot, layer, tensor);
     }

@@ -109,13 +109,14 @@ private:
         return vocab;
     }
 
-    /// Control tokens are special; those that a user defined are only cut out of the text.
-    json added_tokens(const std::vector<std::string>& tokens) const {
+    /// Control tokens are special; those that a user defined are only cut out of the text, `normalized`: when its spaces
+    /// are written as SentencePiece writes them.
+    json added_tokens(const std::vector<std::string>& tokens, bool normalized = false) const {
         json added = json::array();
         for (std::size_t i = 0; i < tokens.size(); ++i) {
             const bool special = types_[i] == control || types_[i] == unknown;
             if ((!special && types_[i] != user_defined) || tokens[i].empty()) continue;
-            added.push_back({{"id", i}, {"content", tokens[i]}, {"normalized", false}, {"special", special}});
+            added.push_back({{"id", i}, {"content", tokens[i]}, {"normalized", normalized && !special}, {"special", special}});
         }
         return added;
     }
@@ -165,7 +166,10 @@ private:
             if (!score.is_number()) fail("scores", "numbers", score.type_name());
             scores.push_back(score.get<double>());
         }
-        return headlight::text::merges_of_scores(tokens_, scores, std::vector<bool>(tokens_.size(), true));
+        // As SentencePiece: a control token, a byte or what a user defined never comes about by joining others.
+        std::vector<bool> joined;
+        for (const std::int64_t type : types_) joined.push_back(type == normal);
+        return headlight::text::merges_of_scores(tokens_, scores, joined);
     }
 
     json sentence_piece() const {
@@ -177,7 +181,7 @@ private:
                       {"vocab", vocab_of(tokens_)}, {"merges", merges_of_scores()}};
         const auto unk = id("unknown_token_id");
         if (unk) model["unk_token"] = tokens_[static_cast<std::size_t>(*unk)];
-        return {{"added_tokens", added_tokens(tokens_)},
+        return {{"added_tokens", added_tokens(tokens_, true)},
                 {"normalizer", {{"type", "Sequence"}, {"normalizers", steps}}},
                 {"pre_tokenizer", nullptr},
                 {"post_processor", template_of(true)},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// spiece.model and tokenizer.model against the sentencepiece package (tests/golden/make_sentencepiece_golden.py).
+// spiece.model, tokenizer.model and the same vocabulary in a GGUF file against the sentencepiece package (tests/golden/make_sentencepiece_golden.py).
 #include "headlight/base/error.h"
 #include "headlight/io/hash.h"
 #include "headlight/io/json_file.h"
@@ -29,11 +29,12 @@ const json& golden() {
 class SentencePieceFile : public testing::TestWithParam<const char*> {
 protected:
     const std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(kFixtures / GetParam());
+    const std::string name = fs::path(GetParam()).stem().string();  ///< in the golden
     std::vector<std::int64_t> ids(const std::string& text) const { return tokenizer->encode(text, std::nullopt, false).ids; }
 };
 
 TEST_P(SentencePieceFile, CutsTheTortureTextsAsThePackageDoes) {
-    const json& expected = golden().at(GetParam()).at("ids");
+    const json& expected = golden().at(name).at("ids");
     const auto texts = golden().at("texts").get<std::vector<std::string>>();
     ASSERT_GT(texts.size(), 200u);
     int shown = 0;
@@ -47,7 +48,7 @@ TEST_P(SentencePieceFile, CutsTheTortureTextsAsThePackageDoes) {
 
 TEST_P(SentencePieceFile, CutsTheBookAsThePackageDoes) {
     constexpr std::size_t kGroup = 16;
-    std::istringstream digests(golden().at(GetParam()).at("book.txt").get<std::string>());
+    std::istringstream digests(golden().at(name).at("book.txt").get<std::string>());
     std::istringstream book(io::read_text(kFixtures / "book.txt") + "\n");
     std::string bytes, expected;
     const auto put = [&](std::int64_t value) {
@@ -82,8 +83,10 @@ TEST_P(SentencePieceFile, OffsetsCoverWhatWasTyped) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Text, SentencePieceFile, testing::Values("spiece-unigram", "spiece-bpe"),
-                         [](const auto& p) { return std::string(p.param) == "spiece-bpe" ? "bpe" : "unigram"; });
+INSTANTIATE_TEST_SUITE_P(Text, SentencePieceFile, testing::Values("spiece-unigram", "spiece-bpe", "spiece-bpe.gguf"), [](const auto& p) {
+    const std::string name = p.param;
+    return name == "spiece-bpe" ? "bpe" : name == "spiece-unigram" ? "unigram" : "bpe_in_gguf";
+});
 
 TEST(SentencePiece, WhatIsPutAroundATextIsTheModelsHabit) {
     const auto ends = [](const char* fixture, const std::string& config) {
