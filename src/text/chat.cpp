@@ -159,14 +159,17 @@ std::string chat_text(std::string_view name, const std::vector<ChatMessage>& mes
     }
     const Preset& p = *preset;
     require_tokens(tokenizer, name, {p.text_begin, p.begin, p.end, p.after_role});
-    const std::vector<ChatMessage> turns = p.system ? messages : without_system(messages, false);
+    std::vector<ChatMessage> turns = messages;
+    for (ChatMessage& m : turns)  // Gemma's template puts the system's words in front of a user's as they are
+        if (p.trims && (p.system || m.role != "system")) m.content = trimmed(m.content);
+    if (!p.system) turns = without_system(turns, false);
     std::string out = beginning(tokenizer, p.text_begin);
     const auto open = [&](std::string_view role) {
         out.append(p.begin).append(role == "assistant" ? p.assistant : role).append(p.after_role);
     };
     for (const ChatMessage& m : turns) {
         open(m.role);
-        out.append(p.trims ? trimmed(m.content) : m.content).append(p.end).append(p.after_end);
+        out.append(m.content).append(p.end).append(p.after_end);
     }
     if (turns.empty() || turns.back().role != "assistant") open("assistant");
     return out;

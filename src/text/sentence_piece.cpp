@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// spiece.model and tokenizer.model: SentencePiece's own file, a protocol buffer (sentencepiece_model.proto), turned into
+// spiece.model, tokenizer.model, sentencepiece.bpe.model and spm.model: SentencePiece's own file, a protocol buffer (sentencepiece_model.proto), turned into
 // the content of a tokenizer.json whose stages do what SentencePiece does.
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "text/merges_of_scores.h"
+#include "text/sentence_piece_layout.h"
 #include "text/tokenizer_impl.h"
 #include "text/utf8.h"
 
@@ -178,15 +179,17 @@ bool is_one_of(const std::string& kind, std::initializer_list<const char*> names
 class Converter {
 public:
     Converter(Spec spec, Habits habits, const fs::path& file) : s_(std::move(spec)), h_(std::move(habits)), file_(file) {
+        const auto field = [&](const char* key, const std::string& fallback) { return configured(key).value_or(fallback); };
+        layout_ = sentence_piece_layout(h_.kind, field, whole_number("offset", 103));
+        if (layout_) renumber();
         for (std::size_t i = 0; i < s_.pieces.size(); ++i)
             if (!ids_.emplace(s_.pieces[i], i).second) fail("an entry of the vocabulary is there twice", s_.pieces[i]);
         if (s_.pieces.empty()) fail("the file has no vocabulary");
     }
 
     json tokenizer() const {
-        // fairseq's models number the pieces otherwise; only their tokenizer.json says how.
-        if (is_one_of(h_.kind, {"xlmroberta", "xlm-roberta", "camembert", "mbart", "nllb", "barthez", "plbart", "xglm", "pegasus",
-                                "bigbird", "xlnet", "reformer", "m2m", "marian", "debertav2", "deberta-v2"}))
+        // These number the pieces otherwise, too, or cut texts in their own way; only their tokenizer.json says how.
+        if (is_one_of(h_.kind, {"nllb", "barthez", "plbart", "xglm", "bigbird", "xlnet", "reformer", "m2m", "marian"}))
             fail("the SentencePiece file of this kind of tokenizer is not read", h_.kind,
                  "Open a folder with the model's tokenizer.json");
         json added = added_tokens();
@@ -195,6 +198,10 @@ public:
         for (const auto& [piece, id] : ids_)
             if (s_.types[id] == user_defined) symbols.push_back(piece);
         normalizer["user_defined_symbols"] = symbols;
+        if (is_one_of(h_.kind, {"debertav2", "deberta-v2"})) {
+            if (flag("split_by_punct", false)) fail("a habit of this tokenizer is not built", "split_by_punct", "Open a folder with the model's tokenizer.json");
+            if (flag("do_lower_case", false)) normalizer = {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}, normalizer}}};
+        }
         if (is_one_of(h_.kind, {"albert"})) normalizer = {{"type", "Sequence"}, {"normalizers", albert_steps(normalizer)}};
         return {{"added_tokens", added}, {"normalizer", normalizer},
                 {"pre_tokenizer", words_are_separate() ? metaspace() : json()},
@@ -228,9 +235,11 @@ private:
             if (!special && s_.types[i] != user_defined) continue;
             tokens[i] = {{"id", i}, {"content", s_.pieces[i]}, {"normalized", !special}, {"special", special}};
         }
+        if (layout_)
+            for (const auto& token : layout_->back)
+                if (token.takes_space) tokens[*id_of(token.content)]["lstrip"] = true;
         if (is_one_of(h_.kind, {"t5", "mt5", "umt5"})) {
-            const auto extra = h_.config.find("extra_ids");
-            const std::int64_t count = extra != h_.config.end() && extra->is_number_integer() ? extra->get<std::int64_t>() : 100;
+            const std::int64_t count = whole_number("extra_ids", 100);
             for (std::int64_t i = 0; i < std::clamp<std::int64_t>(count, 0, 1000); ++i) {
                 const std::string content = "<extra_id_" + std::to_string(count - 1 - i) + ">";
                 if (id_of(content)) continue;
@@ -243,12 +252,73 @@ private:
         return list;
     }
 
+    bool flag(const char* key, bool fallback) const {
+        const auto value = h_.config.find(key);
+        return value != h_.config.end() && value->is_boolean() ? value->get<bool>() : fallback;
+    }
+
+    std::int64_t whole_number(const char* key, std::int64_t fallback) const {
+        const auto value = h_.config.find(key);
+        return std::clamp<std::int64_t>(value != h_.config.end() && value->is_number_integer() ? value->get<std::int64_t>() : fallback, 0, 1000);
+    }
+
+    /// A token's name as tokenizer_config.json has it, plain or with its flags.
+    std::optional<std::string> configured(const char* key) const {
+        const auto value = h_.config.find(key);
+        if (value == h_.config.end()) return std::nullopt;
+        if (value->is_string()) return value->get<std::string>();
+        const auto content = value->is_object() ? value->find("content") : value->end();
+        if (value->is_object() && content != value->end() && content->is_string()) return content->get<std::string>();
+        return std::nullopt;
+    }
+
+    /// Puts the pieces where the model has them.
+    void renumber() {
+        if (s_.pieces.size() < layout_->skip) fail("the vocabulary is too short for this kind of tokenizer", h_.kind);
+        for (std::size_t i = 0; i < layout_->skip; ++i)
+            if (s_.types[i] == normal) fail("an ordinary entry where this kind of tokenizer has a special one", s_.pieces[i]);
+        Spec out = s_;
+        out.pieces.clear(), out.scores.clear(), out.types.clear();
+        const auto add = [&](const SentencePieceLayout::Token& token) {
+            out.pieces.push_back(token.content);
+            out.scores.push_back(0);
+            out.types.push_back(token.type == SentencePieceLayout::Type::unknown ? unknown : control);
+        };
+        for (const auto& token : layout_->front) add(token);
+        for (std::size_t i = layout_->skip; i < s_.pieces.size(); ++i) {
+            out.pieces.push_back(s_.pieces[i]);
+            out.scores.push_back(s_.scores[i]);
+            out.types.push_back(s_.types[i]);
+        }
+        for (const auto& token : layout_->back)
+            if (std::ranges::find(s_.pieces, token.content) == s_.pieces.end()) add(token);
+        s_ = std::move(out);
+    }
+
+    json framed(const SentencePieceLayout& layout) const {
+        json special = json::object();
+        const auto list_of = [&](const std::vector<std::string>& parts) {
+            json list = json::array();
+            int type = 0;
+            for (const std::string& part : parts) {
+                if (part == "$B" && layout.pair_types) type = 1;
+                if (part == "$A" || part == "$B") {
+                    list.push_back({{"Sequence", {{"id", part.substr(1)}, {"type_id", type}}}});
+                    continue;
+                }
+                const auto id = id_of(part);
+                if (!id) fail("the vocabulary lacks a token that this kind of tokenizer puts around a text", part);
+                special[part] = {{"id", part}, {"ids", {*id}}, {"tokens", {part}}};
+                list.push_back({{"SpecialToken", {{"id", part}, {"type_id", type}}}});
+            }
+            return list;
+        };
+        const json single = list_of(layout.single), pair = list_of(layout.pair);
+        return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", special}};
+    }
+
     /// AlbertConverter of transformers.
     json albert_steps(const json& own) const {
-        const auto flag = [&](const char* key, bool fallback) {
-            const auto value = h_.config.find(key);
-            return value != h_.config.end() && value->is_boolean() ? value->get<bool>() : fallback;
-        };
         json steps = json::array();
         for (const char* quotes : {"``", "''"})
             steps.push_back({{"type", "Replace"}, {"pattern", {{"String", quotes}}}, {"content", "\""}});
@@ -259,15 +329,12 @@ private:
     }
 
     json post_processor() const {
-        const auto asks = [&](const char* key, bool fallback) {
-            const auto value = h_.config.find(key);
-            return value != h_.config.end() && value->is_boolean() ? value->get<bool>() : fallback;
-        };
+        if (layout_) return framed(*layout_);
         const bool albert = is_one_of(h_.kind, {"albert"}), t5 = is_one_of(h_.kind, {"t5", "mt5", "umt5"});
         const bool spiece = file_.filename() == "spiece.model";
         const bool unsaid = h_.kind.empty();
         const std::string first = albert ? "[CLS]" : name_of("bos_token", "<s>"), last = albert ? "[SEP]" : name_of("eos_token", "</s>");
-        const bool begins = albert || asks("add_bos_token", !t5 && !(unsaid && spiece)), ends = albert || asks("add_eos_token", t5 || (unsaid && spiece));
+        const bool begins = albert || flag("add_bos_token", !t5 && !(unsaid && spiece)), ends = albert || flag("add_eos_token", t5 || (unsaid && spiece));
         json special = json::object(), single = json::array(), pair = json::array();
         const auto token = [&](json& list, const std::string& name, int type) {
             const auto id = id_of(name);
@@ -288,11 +355,8 @@ private:
     }
 
     std::string name_of(const char* key, const std::string& fallback) const {
-        const auto value = h_.config.find(key);
-        if (value == h_.config.end()) return id_of(fallback) ? fallback : fallback == "<s>" ? "<bos>" : "<eos>";
-        if (value->is_string()) return value->get<std::string>();
-        const auto content = value->is_object() ? value->find("content") : value->end();
-        return value->is_object() && content != value->end() && content->is_string() ? content->get<std::string>() : fallback;
+        if (!h_.config.contains(key)) return id_of(fallback) ? fallback : fallback == "<s>" ? "<bos>" : "<eos>";
+        return configured(key).value_or(fallback);
     }
 
     json model() const {
@@ -321,6 +385,7 @@ private:
     Spec s_;
     Habits h_;
     fs::path file_;
+    std::optional<SentencePieceLayout> layout_;  ///< where ids are not places in the file
     std::map<std::string, std::size_t> ids_;
 };
 

@@ -43,6 +43,8 @@ struct Tokenizer::Impl {
 nlohmann::json json_from_vocab_files(const std::filesystem::path& folder, std::string& file);
 /// The same for SentencePiece's own file, spiece.model or tokenizer.model.
 nlohmann::json json_from_sentence_piece(const std::filesystem::path& file);
+/// The same for Mistral's own file, tekken.json.
+nlohmann::json json_from_tekken(const std::filesystem::path& file);
 /// The same for the vocabulary inside a GGUF file.
 nlohmann::json json_from_gguf(const std::filesystem::path& file);
 

@@ -195,7 +195,11 @@ json json_from_vocab_files(const fs::path& folder, std::string& file) {
         file = (folder / "vocab.json").string();
         return byte_level_bpe_json(folder, file);
     }
-    for (const char* name : {"spiece.model", "tokenizer.model"}) {
+    if (is_there(folder / "tekken.json")) {
+        file = (folder / "tekken.json").string();
+        return json_from_tekken(file);
+    }
+    for (const char* name : {"spiece.model", "sentencepiece.bpe.model", "spm.model", "tokenizer.model"}) {
         if (!is_there(folder / name)) continue;
         file = (folder / name).string();
         return json_from_sentence_piece(file);
@@ -210,7 +214,7 @@ json json_from_vocab_files(const fs::path& folder, std::string& file) {
     throw Error({.problem = "There is no tokenizer in this folder",
                  .file = folder.string(),
                  .item = "",
-                 .expected = "tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or spiece.model, or tokenizer.model",
+                 .expected = "tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or tekken.json, or a SentencePiece model (spiece.model, sentencepiece.bpe.model, spm.model, tokenizer.model)",
                  .found = "none of them",
                  .hint = ""});
 }

@@ -2,11 +2,14 @@
 #include "headlight/text/chat.h"
 
 #include "headlight/base/error.h"
+#include "headlight/io/json_file.h"
 #include "support/temp_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include <map>
 
 namespace headlight::text {
 namespace {
@@ -65,12 +68,29 @@ TEST(Chat, EachPresetWritesItsMarks) {
     EXPECT_EQ(chat_text("llama-3", kChat, *begins), llama) << "the tokenizer writes the first token itself";
     EXPECT_EQ(begins->encode(llama).ids, letters_and(marks)->encode("<|begin_of_text|>" + llama).ids);
     EXPECT_EQ(chat_text("gemma", kChat, *letters_and({"<bos>", "<start_of_turn>", "<end_of_turn>"}, "<bos>")),
-              "<start_of_turn>user\nBe brief.\n\n Hi<end_of_turn>\n<start_of_turn>model\nYes?<end_of_turn>\n"
+              "<start_of_turn>user\nBe brief.\n\nHi<end_of_turn>\n<start_of_turn>model\nYes?<end_of_turn>\n"
               "<start_of_turn>user\nWhy<end_of_turn>\n<start_of_turn>model\n");
     EXPECT_EQ(chat_text("mistral", kChat, *letters_and({"<s>", "</s>", "[INST]", "[/INST]"}, "<s>")),
               "[INST]  Hi [/INST] Yes?</s>[INST] Be brief.\n\nWhy[/INST]");
     EXPECT_EQ(chat_text("chatml", {{"user", "a"}, {"assistant", "b"}}, *chatml),
               "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n") << "an answer that is there is not begun again";
+}
+
+/// tests/golden/text/chats.json: what Jinja renders from the chat templates of Qwen2 (ChatML), Llama 3, Gemma 3 and Mistral 7B
+/// v0.3; the messages reach into white space, other scripts, and conversations that end with an answer.
+TEST(Chat, PresetsWriteWhatTheModelsTemplatesRender) {
+    const std::map<std::string, std::vector<std::string>> marks = {
+        {"chatml", {"<|im_start|>", "<|im_end|>"}},
+        {"llama-3", {"<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}},
+        {"gemma", {"<bos>", "<start_of_turn>", "<end_of_turn>"}},
+        {"mistral", {"<s>", "</s>", "[INST]", "[/INST]"}}};
+    const json chats = io::read_json(HEADLIGHT_SOURCE_DIR "/tests/golden/text/chats.json");
+    ASSERT_GE(chats.size(), 8u);
+    for (const json& chat : chats) {
+        const std::vector<ChatMessage> messages = parse_chat(chat.at("messages").dump());
+        for (const std::string& preset : chat_presets())
+            EXPECT_EQ(chat_text(preset, messages, *letters_and(marks.at(preset))), chat.at(preset).get<std::string>()) << preset;
+    }
 }
 
 TEST(Chat, ATokenizerOfAnotherKindIsRefused) {

@@ -102,7 +102,7 @@ TEST(SentencePiece, WhatIsPutAroundATextIsTheModelsHabit) {
     EXPECT_EQ(ends("spiece-bpe", "").first, "<s>");
     EXPECT_EQ(ends("spiece-bpe", "{\"tokenizer_class\": \"LlamaTokenizer\", \"add_bos_token\": false, \"add_eos_token\": true}").second, "</s>");
     EXPECT_NE(ends("spiece-bpe", "{\"tokenizer_class\": \"LlamaTokenizer\", \"add_bos_token\": false}").first, "<s>");
-    EXPECT_THROW(ends("spiece-unigram", "{\"tokenizer_class\": \"XLMRobertaTokenizer\"}"), Error);
+    EXPECT_THROW(ends("spiece-unigram", "{\"tokenizer_class\": \"NllbTokenizer\"}"), Error);
 }
 
 TEST(SentencePiece, T5sSentinelsComeBehindTheVocabulary) {
