@@ -216,9 +216,9 @@ std::string stats_text(const model::TensorStats& s) {
         std::snprintf(text, sizeof text, format, x);
         return std::string(text);
     };
-    line(out, "numbers", grouped(s.elements));
-    line(out, "NaN", grouped(s.nan));
-    line(out, "infinite", grouped(s.infinite));
+    line(out, "numbers", with_commas(s.elements));
+    line(out, "NaN", with_commas(s.nan));
+    line(out, "infinite", with_commas(s.infinite));
     if (s.counts.empty()) return out;
     line(out, "min", number(s.min, "%.9g"));
     line(out, "max", number(s.max, "%.9g"));
@@ -228,7 +228,7 @@ std::string stats_text(const model::TensorStats& s) {
     const auto most = static_cast<double>(*std::ranges::max_element(s.counts));
     constexpr double kLongest = 40;
     for (std::size_t i = 0; i < s.counts.size(); ++i) {
-        std::string count = grouped(s.counts[i]);
+        std::string count = with_commas(s.counts[i]);
         count.insert(0, count.size() < 13 ? 13 - count.size() : 0, ' ');
         const double length = s.counts[i] == 0 ? 0 : 1 + (kLongest - 1) * std::log(static_cast<double>(s.counts[i])) / std::log(std::max(most, 2.0));
         out += "  " + number(s.edges[i], "%11.4g") + " to " + number(s.edges[i + 1], "%11.4g") + count;
