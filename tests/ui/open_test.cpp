@@ -49,6 +49,8 @@ TEST_F(WindowTest, AStoredReferenceIsComparedWithAfterTheFirstPicture) {
     for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"})
         copy(fixtures + QStringLiteral("models/gpt2/") + QLatin1String(name), QLatin1String(name));
     copy(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/golden/gpt2.f32.safetensors"), QStringLiteral("reference.safetensors"));
+    type_text(QStringLiteral("a cat"));  // the fixture takes 40 tokens
+    ASSERT_TRUE(settle());
     bool compared_before_run = false;
     QObject::connect(&window.document(), &Document::changed, &window.document(), [&](Document::Change change) {
         if (change == Document::Change::trace) compared_before_run |= window.document().reference().found().has_value();
