@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How much memory it takes to open a sharded model in half precision.
 
-    python bench/load_memory.py [--headlight build/release/bin/headlight] [--folder FOLDER]
+    python bench/load_memory.py [--headlight build/release/bin/headlight] [--folder FOLDER] [--layers 18]
 
-Writes a folder of Llama's shape with random fp16 weights in four shards (about 640 MB; removed again unless --folder is
-given), opens it with `headlight generate --tokens 1` as float32 and as bfloat16, and prints Markdown. The peak is the
+Writes a folder of Llama's shape with random fp16 weights in four shards (18 layers: about 640 MB, 72: 2.4 GB; removed again
+unless --folder is given), opens it with `headlight generate --tokens 1` as float32 and as bfloat16, and prints Markdown. The peak is the
 kernel's VmHWM: it counts the pages of mapped files that are in memory beside the program's own. RssAnon and RssFile are
 sampled while it runs. What the same call takes on a model of a few kilobytes is the program itself: LibTorch's code and
 its tables. Needs numpy and safetensors.
@@ -22,17 +22,17 @@ import numpy
 from safetensors.numpy import save_file
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LAYERS, WIDTH, HEADS, MLP, VOCABULARY, SHARDS = 18, 1024, 16, 4096, 8192, 4
+WIDTH, HEADS, MLP, VOCABULARY, SHARDS = 1024, 16, 4096, 8192, 4
 
 
-def weights():
+def weights(layers):
     random = numpy.random.default_rng(20251122)
 
     def normal(*shape):
         return (random.standard_normal(shape, dtype=numpy.float32) * numpy.float32(0.02)).astype(numpy.float16)
 
     yield "model.embed_tokens.weight", normal(VOCABULARY, WIDTH)
-    for layer in range(LAYERS):
+    for layer in range(layers):
         block = f"model.layers.{layer}."
         for part in "qkvo":
             yield f"{block}self_attn.{part}_proj.weight", normal(WIDTH, WIDTH)
@@ -44,11 +44,11 @@ def weights():
     yield "lm_head.weight", normal(VOCABULARY, WIDTH)
 
 
-def write_model(folder):
+def write_model(folder, layers):
     folder.mkdir(parents=True, exist_ok=True)
     of_shard, places, sizes, numbers = [{} for _ in range(SHARDS)], {}, 0, 0
-    for i, (name, array) in enumerate(weights()):
-        shard = min(SHARDS - 1, i * SHARDS // (LAYERS * 9 + 3))
+    for i, (name, array) in enumerate(weights(layers)):
+        shard = min(SHARDS - 1, i * SHARDS // (layers * 9 + 3))
         of_shard[shard][name] = array
         places[name] = f"model-{shard + 1:05}-of-{SHARDS:05}.safetensors"
         sizes += array.nbytes
@@ -58,7 +58,7 @@ def write_model(folder):
     (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": sizes}, "weight_map": places}))
     (folder / "config.json").write_text(json.dumps({
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": WIDTH, "intermediate_size": MLP,
-        "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "num_key_value_heads": HEADS, "vocab_size": VOCABULARY,
+        "num_hidden_layers": layers, "num_attention_heads": HEADS, "num_key_value_heads": HEADS, "vocab_size": VOCABULARY,
         "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "tie_word_embeddings": False, "hidden_act": "silu"}))
     vocabulary = {"[UNK]": 0, **{f"w{i}": i for i in range(1, 100)}}
     (folder / "tokenizer.json").write_text(json.dumps({
@@ -99,10 +99,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--headlight", default=str(ROOT / "build/release/bin/headlight"))
     parser.add_argument("--folder", type=pathlib.Path)
+    parser.add_argument("--layers", type=int, default=18)
     args = parser.parse_args()
     folder = args.folder or pathlib.Path(tempfile.mkdtemp(prefix="headlight-fp16-"))
     try:
-        file_bytes, float_bytes = write_model(folder)
+        file_bytes, float_bytes = write_model(folder, args.layers)
         print("| opened as | bound | peak (VmHWM) | own / file pages at the peak | of the bound | program alone | of the bound without it |")
         print("|---|---|---|---|---|---|---|")
         for dtype, bound in (("float32", float_bytes), ("bfloat16", file_bytes)):
