@@ -1,6 +1,6 @@
-# <ATen/ATen.h> is most of the compile time of what includes it: it is read once for all of them, and GoogleTest with it
-# for the tests. -DHEADLIGHT_PRECOMPILE=OFF builds every file by what it includes itself.
-option(HEADLIGHT_PRECOMPILE "Precompile the headers of LibTorch and GoogleTest" ON)
+# <ATen/ATen.h> is most of the compile time of what includes it: it is read once for all of them, and with it what else takes
+# long to read. Modules without LibTorch have headers of their own. -DHEADLIGHT_PRECOMPILE=OFF builds every file by what it includes itself.
+option(HEADLIGHT_PRECOMPILE "Precompile the headers of libraries" ON)
 
 # The target that carries a precompiled header. -fpch-preprocess lets ccache see through it.
 function(headlight_precompiled name)
@@ -13,10 +13,11 @@ function(headlight_precompiled name)
 endfunction()
 
 if(HEADLIGHT_PRECOMPILE)
-  headlight_precompiled(headlight_precompiled LIBS headlight_torch OpenMP::OpenMP_CXX HEADERS <ATen/ATen.h>)
+  headlight_precompiled(headlight_precompiled LIBS headlight_torch OpenMP::OpenMP_CXX nlohmann_json::nlohmann_json Eigen3::Eigen
+                        HEADERS <ATen/ATen.h> <Eigen/Core> <nlohmann/json.hpp>)
   if(HEADLIGHT_BUILD_TESTS)
-    headlight_precompiled(headlight_precompiled_tests LIBS headlight_torch OpenMP::OpenMP_CXX GTest::gmock
-                          HEADERS <ATen/ATen.h> <gtest/gtest.h> <gmock/gmock.h>)
+    headlight_precompiled(headlight_precompiled_tests LIBS headlight_torch OpenMP::OpenMP_CXX nlohmann_json::nlohmann_json Eigen3::Eigen
+                          GTest::gmock HEADERS <ATen/ATen.h> <Eigen/Core> <nlohmann/json.hpp> <gtest/gtest.h> <gmock/gmock.h>)
     target_compile_options(headlight_precompiled_tests PRIVATE -O1)
   endif()
 endif()
@@ -25,6 +26,14 @@ endif()
 function(headlight_precompile target carrier)
   if(HEADLIGHT_PRECOMPILE AND TARGET ${target})
     target_precompile_headers(${target} REUSE_FROM ${carrier})
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  endif()
+endfunction()
+
+# headlight_precompile_headers(target <a> <b>): lets a target without LibTorch precompile what it includes everywhere.
+function(headlight_precompile_headers target)
+  if(HEADLIGHT_PRECOMPILE AND TARGET ${target})
+    target_precompile_headers(${target} PRIVATE ${ARGN})
     target_compile_options(${target} PRIVATE -fpch-preprocess)
   endif()
 endfunction()
