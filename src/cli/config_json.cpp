@@ -40,6 +40,8 @@ const char* word(Activation a) {
             return "gelu_bloom";
         case Activation::relu:
             return "relu";
+        case Activation::quick_gelu:
+            return "quick_gelu";
         case Activation::silu:
             return "silu";
     }
@@ -112,6 +114,12 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
     if (c.embed_scale != 1.0) json["embed_scale"] = c.embed_scale;
     if (c.score_softcap > 0) json["score_softcap"] = c.score_softcap;
     if (c.final_softcap > 0) json["final_softcap"] = c.final_softcap;
+    if (model::reads_pictures(c)) {
+        json["image_size"] = {c.image_height, c.image_width};
+        json["patch_size"] = c.patch_size;
+        json["class_tokens"] = c.class_tokens;
+    }
+    if (c.d_projection > 0) json["d_projection"] = c.d_projection;
     if (!c.windows.empty()) json["windows"] = c.windows;
     bool labelled = false;
     nlohmann::ordered_json labels = nlohmann::ordered_json::array();

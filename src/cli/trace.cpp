@@ -116,6 +116,7 @@ std::map<std::string, std::string> metadata_of(const trace::Trace& trace, const 
         {"capture", capture.empty() ? "default" : capture},
         {"tokens", token_json(trace.encoding())}};
     if (!trace.text_b().empty()) metadata["pair"] = trace.text_b();
+    if (!trace.picture().file.empty()) metadata["image"] = trace.picture().file;
     return metadata;
 }
 
@@ -163,6 +164,7 @@ Action define_trace(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->text.add(definition);
+    options->text.add_image(definition);
     options->text.add_chat(definition);
     definition.app
         ->add_option("--capture", options->capture,
