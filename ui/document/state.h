@@ -22,6 +22,7 @@ struct PromptText {
     QString text;
     QString pair;            ///< sentence B
     bool has_pair = false;   ///< the second line is open
+    QString image{};         ///< a picture's file, for models that read pictures
     bool operator==(const PromptText&) const = default;
 };
 

@@ -116,7 +116,7 @@ void StatusStrip::show_text() {
     } else if (!tip_.isEmpty()) {
         text_->setText(tip_);
     } else {
-        text_->setText(document_.trace() ? tr("Ready") : document_.model().model ? tr("Type a sentence") : QString());
+        text_->setText(document_.trace() ? tr("Ready") : !document_.model().model ? QString() : reads_pictures(document_.model()) ? tr("Open a picture") : tr("Type a sentence"));
     }
 }
 
