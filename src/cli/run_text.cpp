@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/run_text.h"
 
+#include "headlight/figure/picture_file.h"
 #include "headlight/model/runtime.h"
 
 namespace headlight::cli {
 
 std::int64_t Loaded::tokens() const {
+    if (prompt.picture) return model->config().context_length;
     std::optional<std::string_view> pair;
     if (!prompt.pair.empty()) pair = prompt.pair;
     return tokenizer->encode(prompt.text, pair, prompt.add_special_tokens).size();
@@ -22,7 +24,7 @@ Loaded load_tokenizer(const std::filesystem::path& folder, const ComputeOptions&
     Loaded loaded;
     model::start_runtime(compute.threads);
     loaded.cancel = interruptible();
-    loaded.tokenizer = text::Tokenizer::load(folder);
+    loaded.tokenizer = trace::load_tokenizer(folder);
     return loaded;
 }
 
@@ -48,12 +50,16 @@ Loaded load_model(const ModelArgument& model_argument, const ComputeOptions& com
 Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& text, const ComputeOptions& compute,
                     const Console& console) {
     text.require();
-    trace::Prompt prompt = {.text = text.text(), .pair = text.pair()};
+    trace::Prompt prompt;
+    if (text.has_image())
+        prompt = {.image = text.image, .picture = figure::read_picture(text.image)};
+    else
+        prompt = {.text = text.text(), .pair = text.pair()};
     const std::filesystem::path folder = model_argument.folder();
     Loaded loaded = load_tokenizer(folder, compute);
-    prompt.text = text.as_model_text(prompt.text, *loaded.tokenizer);
+    if (!text.has_image()) prompt.text = text.as_model_text(prompt.text, *loaded.tokenizer);
     loaded.prompt = prompt;
-    loaded.tokens();  // a text that cannot be read is told before the weights are
+    if (!text.has_image()) loaded.tokens();  // a text that cannot be read is told before the weights are
     loaded.model = load_model(folder, compute, loaded.cancel, console);
     return loaded;
 }

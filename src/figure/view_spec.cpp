@@ -55,6 +55,7 @@ std::vector<ViewSpec> all_specs() {
         }
     };
     take(pattern_view_specs());
+    take(picture_view_specs());
     take(plot_view_specs());
     take(rollout_view_specs());
     take(prediction_view_specs());

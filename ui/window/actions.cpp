@@ -11,6 +11,7 @@
 #include "ui/window/command_palette.h"
 #include "ui/window/main_window.h"
 
+#include "headlight/figure/picture_file.h"
 #include "headlight/model/locate.h"
 
 #include <QApplication>
@@ -66,6 +67,13 @@ void MainWindow::make_file_actions() {
     add(QStringLiteral("open-folder"), tr("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
     add(QStringLiteral("open-name"), tr("Open model by name …"), {}, [this] { open_by_name(); });
     add(QStringLiteral("open-session"), tr("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O), [this] { open_session_dialog(); });
+    add(QStringLiteral("other-tower"), tr("The other tower of this CLIP model"), {}, [this] {
+        const auto& model = document_->model().model;
+        if (!model) return;
+        const std::string_view other = model->config().family == "clip-vision" ? model::kTextTower : model::kVisionTower;
+        document_->open_model(QString::fromStdString(model::with_tower(document_->model().reference.toStdString(), other).string()));
+    });
+    add(QStringLiteral("open-picture"), tr("Open picture …"), {}, [this] { open_picture_dialog(); });
     add(QStringLiteral("pool-texts"), tr("Pool texts …"), {}, [this] { pool_texts(); });
     for (int i = 0; i < int(example_sentences().size()); ++i)
         add(QStringLiteral("example-%1").arg(i), tr("Example: %1").arg(example_sentences()[i]), {}, [this, i] { show_example(i); });
@@ -227,7 +235,8 @@ void MainWindow::fill_model_menu() {
     const QString built_in = QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size());
     QStringList names{built_in};
     for (const QString& recent : QSettings().value(QStringLiteral("recent/models")).toStringList()) {
-        if (!names.contains(recent) && !(recent.startsWith('/') && !QFileInfo::exists(recent))) names << recent;
+        const QString place = QString::fromStdString(model::without_tower(recent.toStdString()).string());
+        if (!names.contains(recent) && !(recent.startsWith('/') && !QFileInfo::exists(place))) names << recent;
     }
     for (const QString& name : names) {
         QAction* action = menu->addAction(name.startsWith('/') ? QFileInfo(name).fileName() : name, this, [this, name] { open(name); });
@@ -235,6 +244,9 @@ void MainWindow::fill_model_menu() {
         action->setChecked(name == document_->model().reference);
         action->setToolTip(name);
     }
+    const auto& open_one = document_->model().model;
+    action(QStringLiteral("other-tower"))->setVisible(open_one && open_one->config().family.starts_with("clip"));
+    menu->addAction(action(QStringLiteral("other-tower")));
     menu->setToolTipsVisible(true);
     menu->addSeparator();
     menu->addAction(action("open-model"));
@@ -254,7 +266,7 @@ void MainWindow::fill_more_menu() {
             }
         }
     };
-    put(menu, {"open-model", "open-folder", "open-session"});
+    put(menu, {"open-model", "open-folder", "open-picture", "open-session"});
     QMenu* recent = menu->addMenu(tr("Recent sessions"));
     for (const QString& file : QSettings().value(QStringLiteral("recent/sessions")).toStringList()) {
         if (QFileInfo::exists(file)) recent->addAction(QFileInfo(file).completeBaseName(), this, [this, file] { open(file); });
@@ -310,6 +322,15 @@ void MainWindow::open_by_name() {
 void MainWindow::open_session_dialog() {
     const QString file = QFileDialog::getOpenFileName(this, tr("Open session"), QFileInfo(document_->file()).path(), tr("Headlight sessions (*.headlight)"));
     if (!file.isEmpty()) open(file);
+}
+
+void MainWindow::open_picture_dialog() {
+    const QString start = QSettings().value(QStringLiteral("recent/pictures")).toString();
+    const QString file = QFileDialog::getOpenFileName(this, tr("Open picture"), start,
+                                                      tr("Pictures (%1);;All files (*)").arg(figure::picture_patterns().join(u' ')));
+    if (file.isEmpty()) return;
+    QSettings().setValue(QStringLiteral("recent/pictures"), QFileInfo(file).path());
+    open_picture(file);
 }
 
 void MainWindow::pool_texts() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/window/main_window.h"
 
+#include "headlight/figure/picture_file.h"
 #include "headlight/model/locate.h"
 #include "ui/style/appearance.h"
 
@@ -14,6 +15,15 @@
 #include <QVBoxLayout>
 
 namespace headlight::ui {
+
+namespace {
+
+bool is_picture(const QString& file) {
+    const QString suffix = QFileInfo(file).suffix().toLower();
+    return !suffix.isEmpty() && figure::picture_patterns().contains(QStringLiteral("*.") + suffix) && QFileInfo(file).isFile();
+}
+
+}  // namespace
 
 MainWindow::MainWindow(const QString& device, QWidget* parent) : QMainWindow(parent), jobs_(std::make_unique<Jobs>()) {
     document_ = std::make_unique<Document>(*jobs_, device);
@@ -121,6 +131,7 @@ void MainWindow::connect_parts() {
     connect(document_.get(), &Document::continued, this, [this](const QString& note) {
         if (!note.isEmpty()) status_->say(note);
     });
+    connect(&prompt_bar_->image_button(), &QPushButton::clicked, action(QStringLiteral("open-picture")), &QAction::trigger);
     connect(tools_, &ToolRow::view_asked, this, &MainWindow::show_view);
     connect(tools_, &ToolRow::tensors_asked, action(QStringLiteral("tensors")), &QAction::trigger);
     connect(tools_, &ToolRow::pool_asked, action(QStringLiteral("pool-texts")), &QAction::trigger);
@@ -199,7 +210,20 @@ void MainWindow::open(const QString& what) {
         }
         return;
     }
+    if (is_picture(what)) return open_picture(what);
     document_->open_model(QFileInfo::exists(what) ? QFileInfo(what).absoluteFilePath() : what);
+}
+
+void MainWindow::open_picture(const QString& file) {
+    const auto& model = document_->model().model;
+    if (model && !document_->opening() && !reads_pictures(document_->model()))
+        return show_failure({tr("Opening %1").arg(QFileInfo(file).fileName()),
+                             {.problem = model->config().name + " reads text",
+                              .file = file.toStdString(),
+                              .hint = "Open a model that reads pictures first, such as a ViT"}});
+    PromptText prompt = document_->prompt();
+    prompt.image = QFileInfo(file).absoluteFilePath();
+    document_->set_prompt(prompt);
 }
 
 Session MainWindow::session() const {

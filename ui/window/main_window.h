@@ -84,6 +84,8 @@ private:
     void open_folder();
     void open_session_dialog();
     void choose_model();
+    void open_picture_dialog();
+    void open_picture(const QString& file);
     void pool_texts();
     void show_example(int index);
     void open_by_name();
