@@ -137,7 +137,8 @@ void measure(TensorStats& s, const Reader& read, int bins, const CancelToken& ca
 std::vector<std::string> tensor_names(const std::filesystem::path& model) {
     std::vector<std::string> names;
     if (const auto gguf = io::gguf_file_of(model)) {
-        for (const auto& [name, tensor] : io::GgufFile::open(*gguf)->tensors()) names.push_back(name);
+        const auto file = io::GgufFile::open(*gguf);
+        for (const auto& [name, tensor] : file->tensors()) names.push_back(name);
     } else {
         const io::TensorStore store = io::TensorStore::open(model);
         for (const auto& [name, view] : store.tensors()) names.push_back(name);

@@ -109,14 +109,13 @@ private:
         return vocab;
     }
 
-    /// Control tokens are special; those that a user defined are only cut out of the text, `normalized`: when its spaces
-    /// are written as SentencePiece writes them.
-    json added_tokens(const std::vector<std::string>& tokens, bool normalized = false) const {
+    /// Control tokens are special; those that a user defined are only cut out of the text.
+    json added_tokens(const std::vector<std::string>& tokens) const {
         json added = json::array();
         for (std::size_t i = 0; i < tokens.size(); ++i) {
             const bool special = types_[i] == control || types_[i] == unknown;
             if ((!special && types_[i] != user_defined) || tokens[i].empty()) continue;
-            added.push_back({{"id", i}, {"content", tokens[i]}, {"normalized", normalized && !special}, {"special", special}});
+            added.push_back({{"id", i}, {"content", tokens[i]}, {"normalized", false}, {"special", special}});
         }
         return added;
     }
@@ -181,7 +180,7 @@ private:
                       {"vocab", vocab_of(tokens_)}, {"merges", merges_of_scores()}};
         const auto unk = id("unknown_token_id");
         if (unk) model["unk_token"] = tokens_[static_cast<std::size_t>(*unk)];
-        return {{"added_tokens", added_tokens(tokens_, true)},
+        return {{"added_tokens", added_tokens(tokens_)},
                 {"normalizer", {{"type", "Sequence"}, {"normalizers", steps}}},
                 {"pre_tokenizer", nullptr},
                 {"post_processor", template_of(true)},

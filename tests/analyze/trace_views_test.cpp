@@ -52,6 +52,7 @@ TEST_P(EveryFamily, ScoresOnScreenSumToTheWeights) {
             Eigen::VectorXd score = view.scale * view.products.cast<double>().rowwise().sum();
             for (std::size_t j = 0; j < view.position.size(); ++j)
                 score[static_cast<Eigen::Index>(j)] += view.position[j];
+            for (const NeuronView::Term& term : view.terms) score += term.values.cast<double>();
             if (config.score_softcap > 0) score = (score.array() / config.score_softcap).tanh() * config.score_softcap;
             const Eigen::VectorXd visible = score.segment(keys.first, keys.count());
             Eigen::VectorXd weight = (visible.array() - visible.maxCoeff()).exp();
@@ -194,6 +195,8 @@ TEST(EveryFamilyOfTheRegistry, HasAModelHere) {
     std::set<std::string> found;
     for (const auto& folder : model_folders()) found.insert(model::Model::load(folder)->config().family);
     const auto fixtures = source_folder() / "tests/fixtures/models";
+    for (const auto& folder : std::filesystem::directory_iterator(fixtures.parent_path() / "encoder_decoders"))
+        if (std::filesystem::exists(folder.path() / "config.json")) found.insert(model::Model::load(folder.path())->config().family);
     for (const char* of_pictures : {"vit", "deit", "clip#vision"}) found.insert(model::Model::load(fixtures / of_pictures)->config().family);
     for (const std::string& family : model::family_names()) EXPECT_TRUE(found.count(family)) << family;
 }
