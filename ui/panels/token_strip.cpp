@@ -25,6 +25,7 @@ QString figure_number(double value, int decimals) {
 }
 
 constexpr int chip_height = 24, chip_gap = 4, chip_padding = 8, sentence_gap = 12, top = 2;
+constexpr int fade_width = 32;  ///< where the line goes on beyond the strip
 constexpr int strip_height = 30, prediction_height = 34, role_height = 18;
 QFont chip_font() { return figure::ui_font(12.5); }
 QFont number_font() { return figure::ui_font(11); }
@@ -53,6 +54,9 @@ TokenStrip::TokenStrip(Document& document, QWidget* parent) : QAbstractScrollAre
         rebuild();
         // While someone types, the strip stays where they look.
         follow_pin(first);
+        // What the model has just written comes into sight.
+        const TextRange written = document_.shown_prompt().written;
+        if (written != std::exchange(written_, written) && !chips_.empty() && chips_.back().written) reveal(Position(std::ssize(chips_) - 1));
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         viewport()->update();
@@ -311,9 +315,10 @@ void TokenStrip::paint_roles(QPainter& painter) const {
         if (!from.role.isEmpty() && right > 0 && left < viewport()->width()) {
             painter.setPen(QPen(from.role == QStringLiteral("assistant") ? theme.accent : theme.muted, 1));
             painter.drawLine(left, y + 2, right, y + 2);
-            const int begin = std::max(left, 0);
-            painter.drawText(QRect(begin, y + 3, right - begin, role_height - 3), Qt::AlignLeft | Qt::AlignVCenter,
-                             painter.fontMetrics().elidedText(from.role, Qt::ElideRight, right - begin));
+            const int begin = std::max(left, shift > horizontalScrollBar()->minimum() ? fade_width : 0);
+            if (right > begin)
+                painter.drawText(QRect(begin, y + 3, right - begin, role_height - 3), Qt::AlignLeft | Qt::AlignVCenter,
+                                 painter.fontMetrics().elidedText(from.role, Qt::ElideRight, right - begin));
         }
         first = end;
     }
@@ -344,8 +349,8 @@ void TokenStrip::paintEvent(QPaintEvent* event) {
         painter.fillRect(area, gradient);
     };
     const QScrollBar* bar = horizontalScrollBar();
-    if (bar->value() > bar->minimum()) fade(QRect(0, 0, 32, height()), true);
-    if (bar->value() < bar->maximum()) fade(QRect(viewport()->width() - 32, 0, 32, height()), false);
+    if (bar->value() > bar->minimum()) fade(QRect(0, 0, fade_width, height()), true);
+    if (bar->value() < bar->maximum()) fade(QRect(viewport()->width() - fade_width, 0, fade_width, height()), false);
 }
 
 void TokenStrip::mouseMoveEvent(QMouseEvent* event) {

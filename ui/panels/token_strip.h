@@ -64,6 +64,7 @@ private:
     Document& document_;
     std::vector<Chip> chips_;
     std::optional<Position> followed_;  ///< the pinned query that was last brought into sight
+    TextRange written_;                 ///< of the text that was shown last
     int width_ = 0;
     bool predicting_ = false;
     bool chat_ = false;

@@ -7,6 +7,7 @@
 
 #include <QAction>
 #include <QCloseEvent>
+#include <QDialog>
 #include <QDragEnterEvent>
 #include <QFileInfo>
 #include <QMessageBox>
@@ -40,6 +41,8 @@ MainWindow::MainWindow(const QString& device, QWidget* parent) : QMainWindow(par
 }
 
 MainWindow::~MainWindow() {
+    // Dialogs that are open cancel their work when they go.
+    qDeleteAll(findChildren<QDialog*>(QString(), Qt::FindDirectChildrenOnly));
     // Work in flight delivers into parts of this window, and those look at the document: first work, then parts.
     jobs_->disconnect();
     jobs_->cancel_all();
