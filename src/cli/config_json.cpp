@@ -42,10 +42,10 @@ const char* word(Activation a) {
             return "gelu_bloom";
         case Activation::relu:
             return "relu";
-        case Activation::quick_gelu:
-            return "quick_gelu";
         case Activation::silu:
             return "silu";
+        case Activation::quick_gelu:
+            return "quick_gelu";
     }
     return "";
 }

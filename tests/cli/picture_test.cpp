@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/io/json_file.h"
 #include "headlight/io/safetensors.h"
 #include "program.h"
 
@@ -43,6 +44,11 @@ TEST(PictureCommands, RenderAndItsData) {
     const auto file = folder / "p.csv";
     const Outcome outcome = headlight({"render", kVit, "--image", kPicture, "--view", "picture", "--layer", "1", "--query", "3", "--out", file});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const std::string rows = io::read_text(file);
+    EXPECT_THAT(rows, HasSubstr("layer,panel,query,query_token,key,key_token,row,column,weight"));
+    EXPECT_EQ(std::ranges::count(rows, '\n') - std::ranges::count(rows, '#'), 1 + 4 * 13) << "a head and a token each";
+    EXPECT_THAT(rows, HasSubstr("1,Head 2,3,r1c3,12,r3c4,3,4,"));
+    EXPECT_THAT(rows, HasSubstr("--image"));
     const Outcome png = headlight({"render", kVit, "--image", kPicture, "--view", "picture", "--of", "rollout", "--over", "reveal", "--out", folder / "p.png"});
     EXPECT_EQ(png.code, 0) << png.err;
 }
@@ -63,16 +69,49 @@ TEST(PictureCommands, InfoTellsWhatIsRead) {
     EXPECT_EQ(json::parse(headlight({"info", kClip, "--json"}).out)["family"], "clip-text");
 }
 
-TEST(PictureCommands, WrongUseIsTold) {
-    EXPECT_THAT(headlight({"trace", kVit, "--text", "the cat", "--out", "/nowhere/t.npz"}).err, HasSubstr("nowhere"));
+// Every analysis of a picture gives a table whose file says which picture.
+TEST(PictureCommands, Analyses) {
     const TempFolder folder;
-    const auto out = folder / "t.npz";
-    EXPECT_THAT(headlight({"trace", kVit, "--text", "the cat", "--out", out}).err, HasSubstr("reads pictures"));
-    EXPECT_THAT(headlight({"trace", kVit, "--image", kVit + "/config.json", "--out", out}).err, HasSubstr("cannot be read"));
-    EXPECT_THAT(headlight({"trace", "novella-7m", "--image", kPicture, "--out", out}).err, HasSubstr("reads text"));
-    EXPECT_EQ(headlight({"trace", kVit, "--image", kPicture, "--text", "x", "--out", out}).code, 2);
-    EXPECT_THAT(headlight({"info", kVit, "--tower", "vision"}).err, HasSubstr("no towers"));
-    EXPECT_THAT(headlight({"analyze", "importance", kVit, "--text", "x"}).err, HasSubstr("pictures"));
+    const auto file = folder / "a.json";
+    const std::vector<std::vector<std::string>> analyses = {
+        {"heads"}, {"rollout"}, {"lens"}, {"focus"}, {"value-mix"}, {"refinement"}, {"detect", "--kind", "previous-token"},
+        {"dla", "--position", "0", "--token", "dog"}, {"memories", "--layer", "1", "--position", "0"}, {"contributions", "--position", "0"},
+        {"drivers", "--layer", "1", "--position", "0", "--neuron", "3"}};
+    for (const auto& analysis : analyses) {
+        std::vector<std::string> call = {"analyze", analysis[0], kVit, "--image", kPicture};
+        call.insert(call.end(), analysis.begin() + 1, analysis.end());
+        call.insert(call.end(), {"--out", file});
+        const Outcome outcome = test::in_process(call);
+        ASSERT_EQ(outcome.code, 0) << analysis[0] << ": " << outcome.err;
+        const std::string text = io::read_text(file);
+        EXPECT_THAT(text, HasSubstr("shapes.png")) << analysis[0];
+    }
+}
+
+/// How a call fails: one line that names what is wrong and what to do.
+void expect_error(const std::vector<std::string>& call, const std::vector<std::string>& words, int code = 1) {
+    const Outcome outcome = headlight(call);
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    for (const std::string& word : words) EXPECT_THAT(outcome.err, HasSubstr(word));
+}
+
+TEST(PictureCommands, WrongUseIsTold) {
+    const TempFolder folder;
+    const std::string out = folder / "t.npz", no_picture = kVit + "/config.json";
+    expect_error({"trace", kVit, "--text", "the cat", "--out", out}, {"vit reads pictures", "--text", "--image FILE"});
+    expect_error({"trace", kVit, "--image", no_picture, "--out", out}, {no_picture, "cannot be read", "*.png"});
+    expect_error({"trace", kVit, "--image", "none.png", "--out", out}, {"none.png", "no such picture"});
+    expect_error({"trace", kVit, "--image", kVit, "--out", out}, {kVit, "no such picture"});
+    expect_error({"trace", "novella-7m", "--image", kPicture, "--out", out}, {kPicture, "novella-7m reads text", "--text"});
+    expect_error({"trace", kClip, "--image", kPicture, "--out", out}, {kPicture, "reads text", "--tower vision"});
+    expect_error({"trace", kClip, "--tower", "vision", "--text", "x", "--out", out}, {"reads pictures", "leave --tower vision out"});
+    expect_error({"trace", kVit, "--image", kPicture, "--text", "x", "--out", out}, {"--image", "--text"}, 2);
+    expect_error({"trace", kVit, "--out", out}, {"--image FILE"}, 2);
+    expect_error({"info", kVit, "--tower", "vision"}, {"no towers"});
+    expect_error({"info", kClip, "--tower", "eye"}, {"text", "vision"}, 2);
+    expect_error({"analyze", "importance", kVit, "--text", "x"}, {"reads pictures", "about texts"});
+    expect_error({"render", "novella-7m", "--text", "x", "--view", "picture", "--out", folder / "p.png"}, {"reads text"});
+    EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 }  // namespace
