@@ -19,6 +19,7 @@ struct PictureViewData {
     std::int64_t rows = 0, columns = 0, class_tokens = 0;
     Layer layer;
     Position query;                       ///< when none is pointed at
+    std::vector<QString> names_of_tokens;  ///< "[CLS]", "r1c1" …
     std::vector<std::string> names;       ///< of the panels: "Head 3", "mean of 12 heads", "rollout"
     std::vector<std::optional<HeadId>> heads;  ///< of each panel; none: of several
     std::vector<analyze::Matrix> weights;      ///< of each panel, [axes.queries, axes.keys]
@@ -51,7 +52,7 @@ private:
         double full = 1;        ///< the weight that is drawn strongest
     };
 
-    std::int64_t tokens() const { return data_.class_tokens + data_.rows * data_.columns; }
+    std::int64_t tokens() const { return static_cast<std::int64_t>(data_.names_of_tokens.size()); }
     Position query_of(const Style&, const Selection&) const;
     Shown shown(const Style&, Position) const;
     QString token_name(Position) const;

@@ -8,11 +8,17 @@
 #include <cstring>
 
 namespace headlight::figure {
+namespace {
+
+constexpr int kMostMegabytes = 1024;  ///< decoded, at four bytes a pixel; Qt's own limit is less than a camera's 200 megapixels
+
+}  // namespace
 
 std::shared_ptr<const model::Picture> read_picture(const std::filesystem::path& file) {
     std::error_code none;
     if (!std::filesystem::is_regular_file(file, none)) throw Error({.problem = "there is no such picture", .file = file.string()});
     QImageReader reader(QString::fromStdString(file.string()));
+    QImageReader::setAllocationLimit(kMostMegabytes);
     reader.setAutoTransform(true);
     reader.setDecideFormatFromContent(true);
     const QImage image = reader.read().convertToFormat(QImage::Format_RGB888);

@@ -130,7 +130,9 @@ QString PictureFigure::notes(const Style& style, const Shown& all) const {
     QStringList notes{data_.weight_name};
     if (const QString transfer = style.transfer.legend(); style.transfer.curve != Transfer::Curve::linear && !transfer.isEmpty()) notes << transfer;
     if (data_.axes.query_row(all.query) < 0) notes << QStringLiteral("%1 is hidden: choose a patch").arg(token_name(all.query));
-    notes << (data_.class_tokens == 2 ? QStringLiteral("squares above: weight on [CLS] and [DIST]") : QStringLiteral("square above: weight on [CLS]"));
+    QStringList classes;
+    for (std::int64_t i = 0; i < data_.class_tokens; ++i) classes << token_name(Position(i));
+    notes << (classes.size() == 1 ? QStringLiteral("square above: weight on ") : QStringLiteral("squares above: weight on ")) + classes.join(QStringLiteral(" and "));
     return notes.join(QStringLiteral(" · "));
 }
 

@@ -66,6 +66,7 @@ std::unique_ptr<Figure> picture_view(TracePtr trace, Layer layer, const std::vec
     data.rows = model::patch_rows(c), data.columns = model::patch_columns(c), data.class_tokens = c.class_tokens;
     data.layer = layer;
     data.query = query;
+    for (const text::TokenLabel& label : trace->labels()) data.names_of_tokens.push_back(QString::fromStdString(label.text));
     data.axes = analyze::pattern_axes(*trace, used);
     data.weight_name = rollout ? QStringLiteral("share of what the patch gave") : weight_name(used);
     data.reveal = view.reveal;
@@ -127,9 +128,7 @@ PictureFigure::Shown PictureFigure::shown(const Style& style, Position query) co
 }
 
 QString PictureFigure::token_name(Position token) const {
-    if (token.value < data_.class_tokens) return token.value == 0 ? QStringLiteral("[CLS]") : QStringLiteral("[DIST]");
-    const std::int64_t patch = token.value - data_.class_tokens;
-    return QStringLiteral("r%1c%2").arg(patch / data_.columns + 1).arg(patch % data_.columns + 1);
+    return data_.names_of_tokens.at(static_cast<std::size_t>(token.value));
 }
 
 QRectF PictureFigure::patch(const QRectF& picture, std::int64_t token) const {
@@ -220,6 +219,7 @@ std::vector<ViewSpec> picture_view_specs() {
     return {{.id = "picture",
              .title = "Picture",
              .group = "Attention",
+             .tab = true,
              .needs = {.layer = true, .heads = true, .query = true, .pattern = true},
              .all_heads = true,
              .options = {{.name = "of",

@@ -6,6 +6,7 @@
 #include "headlight/base/error.h"
 #include "headlight/figure/picture_file.h"
 #include "headlight/figure/view_spec.h"
+#include "headlight/io/safetensors.h"
 #include "headlight/trace/trace.h"
 
 #include <gtest/gtest.h>
@@ -40,6 +41,18 @@ TEST(PictureFile, PixelsAndErrors) {
     EXPECT_EQ(qRed(image.pixel(31, 20)), picture->rgb[(20 * 32 + 31) * 3]);
     EXPECT_THROW(read_picture(kTests + "fixtures/pictures/none.png"), Error);
     EXPECT_THROW(read_picture(kTests + "fixtures/models/vit/config.json"), Error);
+}
+
+// As Pillow has it, upright. Two decoders of JPEG may round a colour apart.
+TEST(PictureFile, AJpegOnItsSideStandsUpright) {
+    const auto picture = read_picture(kTests + "fixtures/pictures/turned.jpg");
+    const io::TensorStore golden = io::TensorStore::open_file(kTests + "golden/turned.safetensors");
+    const io::TensorView& expected = *golden.find("picture");
+    ASSERT_EQ(expected.shape, (std::vector<std::int64_t>{picture->height, picture->width, 3}));
+    EXPECT_GT(picture->height, picture->width);
+    int apart = 0;
+    for (std::size_t i = 0; i < picture->rgb.size(); ++i) apart = std::max(apart, std::abs(int(picture->rgb[i]) - int(expected.bytes[i])));
+    EXPECT_LE(apart, 2);
 }
 
 TEST(PictureLayout, PanelsAreLargestThatAreAllInSight) {
