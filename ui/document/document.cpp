@@ -118,7 +118,7 @@ void Document::run_pool() {
     pooling_ = false;
     jobs_.cancel(Jobs::Lane::texts);
     set_pool(nullptr);
-    if (options_.pool_file.isEmpty() || !model_.model) return;
+    if (options_.pool_file.isEmpty() || !model_.model || reads_pictures(model_)) return;
     const std::filesystem::path file = options_.pool_file.toStdString();
     pooling_ = true;
     jobs_.start(Jobs::Lane::texts, tr("Running the pooled texts"),

@@ -39,6 +39,7 @@ struct ContinueSettings {
     static ContinueSettings stored();
     void store() const;
 };
+
 /// The open model reads a picture in place of the text.
 bool reads_pictures(const OpenModel&);
 

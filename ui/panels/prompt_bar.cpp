@@ -207,7 +207,7 @@ void PromptBar::show_document() {
     text_->setVisible(!pictures);
     pair_->setVisible(prompt.has_pair && !pictures);
     image_->setVisible(pictures);
-    image_->setText(prompt.image.isEmpty() ? tr("Open picture …") : QFileInfo(prompt.image).fileName());
+    image_->setText(prompt.image.isEmpty() ? tr("Open picture …") : image_->fontMetrics().elidedText(QFileInfo(prompt.image).fileName(), Qt::ElideMiddle, 360));
     image_->setToolTip(prompt.image.isEmpty() ? tr("The picture that the model is shown") : tr("%1\nClick for another picture").arg(prompt.image));
     const bool fixed = document_.model().model && !model::has_weights(*document_.model().model);
     for (PromptEdit* edit : {text_, pair_}) edit->setReadOnly(fixed);

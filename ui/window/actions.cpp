@@ -71,7 +71,7 @@ void MainWindow::make_file_actions() {
         const auto& model = document_->model().model;
         if (!model) return;
         const std::string_view other = model->config().family == "clip-vision" ? model::kTextTower : model::kVisionTower;
-        document_->open_model(QString::fromStdString(model::with_tower(document_->model().reference.toStdString(), other).string()));
+        open(QString::fromStdString(model::with_tower(document_->model().reference.toStdString(), other).string()));
     });
     add(QStringLiteral("open-picture"), tr("Open picture …"), {}, [this] { open_picture_dialog(); });
     add(QStringLiteral("pool-texts"), tr("Pool texts …"), {}, [this] { pool_texts(); });
@@ -112,10 +112,13 @@ void MainWindow::make_edit_actions() {
     });
     add(QStringLiteral("generate-settings"), tr("How the text is continued"), {}, [this] { prompt_bar_->open_generate_settings(); });
     add(QStringLiteral("edit-text"), tr("Edit the text"), QKeySequence(Qt::CTRL | Qt::Key_L), [this] {
+        if (reads_pictures(document_->model())) return prompt_bar_->image_button().setFocus();
         prompt_bar_->text().setFocus();
         prompt_bar_->text().selectAll();
     });
-    add(QStringLiteral("pair"), tr("Sentence pair on or off"), {}, [this] { prompt_bar_->toggle_pair(); });
+    add(QStringLiteral("pair"), tr("Sentence pair on or off"), {}, [this] {
+        if (takes_texts()) prompt_bar_->toggle_pair();
+    });
     add(QStringLiteral("find-heads"), tr("Find heads"), QKeySequence::Find, [this] {
         heads_->finder().setFocus();
         heads_->finder().selectAll();
@@ -325,6 +328,7 @@ void MainWindow::open_session_dialog() {
 }
 
 void MainWindow::open_picture_dialog() {
+    if (!takes_pictures(tr("Opening a picture"))) return;
     const QString start = QSettings().value(QStringLiteral("recent/pictures")).toString();
     const QString file = QFileDialog::getOpenFileName(this, tr("Open picture"), start,
                                                       tr("Pictures (%1);;All files (*)").arg(figure::picture_patterns().join(u' ')));
@@ -334,6 +338,7 @@ void MainWindow::open_picture_dialog() {
 }
 
 void MainWindow::pool_texts() {
+    if (!takes_texts()) return;
     const QString start = QSettings().value(QStringLiteral("recent/texts")).toString();
     const QString file = QFileDialog::getOpenFileName(this, tr("Pool texts: one text a line"), start, tr("Text files (*.txt);;All files (*)"));
     if (file.isEmpty()) return;
@@ -344,6 +349,7 @@ void MainWindow::pool_texts() {
 }
 
 void MainWindow::show_example(int index) {
+    if (!takes_texts()) return;
     PromptText prompt = document_->prompt();
     prompt.text = example_sentences().value(index);
     document_->set_prompt(prompt);
