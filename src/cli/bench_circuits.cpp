@@ -4,6 +4,7 @@
 #include "headlight/analyze/composition.h"
 #include "headlight/analyze/head_circuit.h"
 #include "headlight/analyze/importance.h"
+#include "headlight/model/blas_kernels.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
 
@@ -27,7 +28,7 @@ std::vector<trace::Measured> measure_circuits(const trace::BenchmarkOptions& opt
         constexpr std::int64_t block = 256;
         const auto product = [&] {
             for (std::int64_t i = 0; i < c.vocab_size; i += block)
-                at::mm(rows.narrow(0, i, std::min(block, c.vocab_size - i)), narrow);
+                model::matrix_product(rows.narrow(0, i, std::min(block, c.vocab_size - i)), narrow);
         };
         const auto ranks = [&](analyze::Circuit circuit) {
             analyze::diagonal_ranks(model, circuit, head, {.source = analyze::TokenVectors::mlp0}, cancel);

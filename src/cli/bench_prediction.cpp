@@ -5,6 +5,7 @@
 #include "headlight/analyze/contributions.h"
 #include "headlight/analyze/logit_lens.h"
 #include "headlight/analyze/memories.h"
+#include "headlight/model/blas_kernels.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
 
@@ -48,12 +49,12 @@ std::vector<trace::Measured> measure_prediction(const trace::BenchmarkOptions& o
         const std::vector<double> ms = in_turns(
             options.repeats,
             {[&] {
-                 for (std::int64_t l = 0; l < c.n_layers; ++l) at::mm(stream, w_u);
+                 for (std::int64_t l = 0; l < c.n_layers; ++l) model::matrix_product(stream, w_u);
              },
              [&] { analyze::logit_lens(*run, {.top = 20}, cancel); },
              [&] {
                  for (std::int64_t i = 0; i < values.size(0); i += block)
-                     at::mm(values.narrow(0, i, std::min(block, values.size(0) - i)), w_u);
+                     model::matrix_product(values.narrow(0, i, std::min(block, values.size(0) - i)), w_u);
              },
              [&] { analyze::promoted_tokens(*run->model(), middle, {}, {.top = 10}, cancel); },
              [&] { analyze::attribution(*run, Position(tokens - 1), {.token = 1, .minus = {}, .neurons = true}); },

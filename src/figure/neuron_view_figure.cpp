@@ -215,7 +215,12 @@ QString NeuronFigure::title() const {
 }
 
 QString NeuronFigure::description() const {
-    return neuron_description(true);
+    QString text = neuron_description(true);
+    if (!data_.view.terms.empty())
+        text += QStringLiteral(
+            " Here two more terms belong to the score: c→p, the query against the relative position, and p→c, the key "
+            "against it (He et al. 2021, DeBERTa).");
+    return text;
 }
 
 QString neuron_description(bool expanded) {
@@ -230,7 +235,7 @@ QString neuron_description(bool expanded) {
         "a "
         "token it may look at, with its key vector k and the products q × k number by number. Blue numbers raise the "
         "score, orange ones lower it. Their sum times the model's scale, plus the position term where the model has "
-        "one (DeBERTa has two: c→p, the query against the relative position, and p→c, the key against it), is the score; the softmax turns the scores of all rows into weights that sum to 1. The last columns go "
+        "one, is the score; the softmax turns the scores of all rows into weights that sum to 1. The last columns go "
         "on to what is carried over: the length of the value vector, and the weight times that length. After the "
         "neuron view of BertViz (Vig 2019, A Multiscale Visualization of Attention in the Transformer Model); the norm "
         "of weighted values is from Kobayashi et al. 2020, Attention is Not Only a Weight.");

@@ -42,6 +42,11 @@ std::string better_blas_kernels(const Processor& cpu, const std::string& current
     return avx2_only && cpu.avx512 && !splits_512 ? "SkylakeX" : "";
 }
 
+bool prefers_onednn(const Processor& cpu, const std::string& chosen) {
+    if (chosen == "onednn" || chosen == "blas") return chosen == "onednn";
+    return cpu.vendor == "GenuineIntel" && cpu.avx512;
+}
+
 void use_best_blas_kernels(char** argv) {
     if (std::getenv(kChoice)) return;
     const std::string better = better_blas_kernels(this_processor(), blas_kernels());

@@ -53,7 +53,8 @@ std::vector<std::string> loaded(const std::string& part) {
 }
 
 std::string blas_in_use() {
-    const std::string kernels = blas_kernels().empty() ? "" : blas_kernels() + " kernels, ";
+    const std::string kernels = (product_library() == "oneDNN" ? "fp32 products by oneDNN, " : "") +
+                                (blas_kernels().empty() ? "" : blas_kernels() + " kernels, ");
     // The order in which references are resolved: what comes first answers.
     for (const std::string& path : loaded("blas")) {
         if (path.find("cublas") != std::string::npos) continue;  // the GPU's

@@ -5,6 +5,8 @@
 #include "headlight/io/gguf.h"
 #include "headlight/io/safetensors.h"
 
+#include "model/weight_source.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -20,32 +22,6 @@ constexpr std::int64_t kPart = 1 << 20;  ///< numbers; a multiple of every quant
 
 /// Hands out `count` numbers from `first` on; both are multiples of a block but at the end.
 using Reader = std::function<at::Tensor(std::int64_t first, std::int64_t count)>;
-
-at::ScalarType scalar_type(io::DType dtype) {
-    switch (dtype) {
-        case io::DType::F64:
-            return at::kDouble;
-        case io::DType::F32:
-            return at::kFloat;
-        case io::DType::F16:
-            return at::kHalf;
-        case io::DType::BF16:
-            return at::kBFloat16;
-        case io::DType::I64:
-            return at::kLong;
-        case io::DType::I32:
-            return at::kInt;
-        case io::DType::I16:
-            return at::kShort;
-        case io::DType::I8:
-            return at::kChar;
-        case io::DType::U8:
-            return at::kByte;
-        case io::DType::Bool:
-            return at::kBool;
-    }
-    throw Error("a type of numbers that has no name");
-}
 
 Reader reader_of(const io::TensorView& view) {
     return [view](std::int64_t first, std::int64_t count) {

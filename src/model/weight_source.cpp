@@ -131,16 +131,33 @@ std::int64_t scan(const io::TensorView& view, std::int64_t first, std::int64_t l
                            .hint = "The file is damaged or the training diverged"});
 }
 
+}  // namespace
+
 at::ScalarType scalar_type(io::DType dtype) {
     switch (dtype) {
-        case io::DType::F64: return at::kDouble;
-        case io::DType::F32: return at::kFloat;
-        case io::DType::F16: return at::kHalf;
-        default: return at::kBFloat16;
+        case io::DType::F64:
+            return at::kDouble;
+        case io::DType::F32:
+            return at::kFloat;
+        case io::DType::F16:
+            return at::kHalf;
+        case io::DType::BF16:
+            return at::kBFloat16;
+        case io::DType::I64:
+            return at::kLong;
+        case io::DType::I32:
+            return at::kInt;
+        case io::DType::I16:
+            return at::kShort;
+        case io::DType::I8:
+            return at::kChar;
+        case io::DType::U8:
+            return at::kByte;
+        case io::DType::Bool:
+            return at::kBool;
     }
+    throw Error("a type of numbers that has no name");
 }
-
-}  // namespace
 
 std::string parameter_name(Slot slot, std::int64_t layer) {
     const std::string block = "blocks." + std::to_string(layer) + ".";

@@ -42,6 +42,8 @@ const io::TensorView* find(const WeightMap&, Slot, const io::TensorStore&);
 /// Error naming file, tensor and position of the first NaN or Inf. Threads, at memory speed.
 void check_finite(const std::vector<ResolvedRow>&, const CancelToken&, const Progress&);
 
+/// LibTorch's name of a stored type.
+at::ScalarType scalar_type(io::DType);
 /// The view's numbers as a tensor of `dtype` on `device`; the file's own memory where nothing has to change.
 at::Tensor to_tensor(const io::TensorView&, at::ScalarType dtype, at::Device, bool& mapped);
 

@@ -2,6 +2,7 @@
 #include "headlight/trace/benchmark.h"
 
 #include "headlight/base/error.h"
+#include "headlight/model/blas_kernels.h"
 #include "headlight/model/generate.h"
 #include "headlight/trace/trace.h"
 
@@ -69,14 +70,13 @@ std::vector<Measured> bench_forward(const BenchmarkOptions& options, const Cance
     const Subject subject = load(options, cancel);
     constexpr std::int64_t side = 2048;
     const at::Tensor a = at::randn({side, side}), b = at::randn({side, side});
-    at::Tensor product = at::empty({side, side});
     const double product_flops = 2.0 * static_cast<double>(side * side * side);
     std::vector<Measured> found;
     for (const std::int64_t tokens : lengths(options, subject.model->config(), {512, 1024})) {
         const Prompt prompt = benchmark_prompt(*subject.tokenizer, tokens);
         const std::vector<double> t =
             medians_in_turns({[&] { run(subject.model, subject.tokenizer, prompt, CapturePlan::everything(), cancel); },
-                              [&] { at::mm_out(product, a, b); }},
+                              [&] { model::matrix_product(a, b); }},
                              options.repeats, cancel);
         const double pass = forward_flops(subject.model->config(), tokens) / t[0] / 1e9;
         const double matrix = product_flops / t[1] / 1e9;
@@ -137,7 +137,6 @@ std::vector<Measured> bench_generate(const BenchmarkOptions& options, const Canc
     for (const auto& [part, count] : subject.model->parameter_counts())
         if (c.tied_unembedding || part != "embedding") numbers += count;
     const at::Tensor weights = at::ones({numbers}), a = at::randn({2048, 2048}), b = at::randn({2048, 2048});
-    at::Tensor product = at::empty({2048, 2048});
     constexpr std::int64_t kNew = 16;
     std::vector<Measured> found;
     for (const std::int64_t tokens : lengths(options, c, {512})) {
@@ -149,7 +148,7 @@ std::vector<Measured> bench_generate(const BenchmarkOptions& options, const Canc
                  prompt.push_back(made.prompt_seconds);
                  token.push_back(made.seconds / kNew);
              },
-             [&] { weights.sum(); }, [&] { at::mm_out(product, a, b); }},
+             [&] { weights.sum(); }, [&] { model::matrix_product(a, b); }},
             options.repeats, cancel);
         // Logits of the last token only.
         const double head = 2.0 * static_cast<double>((tokens - 1) * c.d_model * c.vocab_size);

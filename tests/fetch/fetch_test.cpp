@@ -133,7 +133,8 @@ protected:
         static char name[] = "test";
         static char* argv[] = {name, nullptr};
         if (!QCoreApplication::instance()) application = std::make_unique<QCoreApplication>(argc, argv);
-        for (const char* name : {"http_proxy", "https_proxy", "all_proxy", "no_proxy", "HF_TOKEN", "HF_ENDPOINT", "HF_HUB_OFFLINE"}) qunsetenv(name);
+        for (const char* variable : {"http_proxy", "https_proxy", "all_proxy", "no_proxy", "HF_TOKEN", "HF_ENDPOINT", "HF_HUB_OFFLINE"})
+            qunsetenv(variable);
     }
     static void TearDownTestSuite() { application.reset(); }
     static inline std::unique_ptr<QCoreApplication> application;
@@ -380,7 +381,8 @@ TEST_F(Fetch, ReadsTheEnvironment) {
     EXPECT_EQ(hub_options_from_environment("org/tiny").token, "named");
     qputenv("HF_HUB_OFFLINE", "1");
     EXPECT_THROW(hub_options_from_environment("org/tiny"), Error);
-    for (const char* name : {"HF_HOME", "HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE"}) qunsetenv(name);
+    for (const char* variable : {"HF_HOME", "HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE"})
+            qunsetenv(variable);
 }
 
 TEST_F(Fetch, GoesThroughTheProxy) {

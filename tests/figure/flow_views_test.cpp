@@ -101,7 +101,7 @@ TEST_F(FlowViews, AClickOnALineOpensItsHeadsAndASecondOneClosesThem) {
     ASSERT_TRUE(hit.head);
     EXPECT_EQ(hit.head->layer, Layer(name->layer));
     // By the list of views, as a click and the command line do it.
-    ViewState state{.view = "contribution-graph", .layer = hit.head->layer, .heads = {hit.head->head}, .query = Position(13), .key = {}, .neuron = {}, .detail = {}, .pattern = {}, .values = {}};
+    ViewState state{.view = "contribution-graph", .layer = hit.head->layer, .heads = {hit.head->head}, .query = Position(13), .key = {}, .neuron = {}, .detail = {}, .pattern = {}, .values = {}, .pool = {}};
     state.values["edge"] = hit.options.front().second;
     const auto open = make_figure(trace_, state);
     Style style;
@@ -137,7 +137,7 @@ TEST_F(FlowViews, LongTextsHaveColumnsForTheTokensThatAreReached) {
 }
 
 TEST_F(FlowViews, DriversEndInThePreActivationOfTheFollowedNeuron) {
-    ViewState state{.view = "drivers", .layer = Layer(1), .heads = {Head(2)}, .query = Position(12), .key = {}, .neuron = analyze::NeuronId{Layer(4), Neuron(77)}, .detail = {}, .pattern = {}, .values = {}};
+    ViewState state{.view = "drivers", .layer = Layer(1), .heads = {Head(2)}, .query = Position(12), .key = {}, .neuron = analyze::NeuronId{Layer(4), Neuron(77)}, .detail = {}, .pattern = {}, .values = {}, .pool = {}};
     const auto figure = make_figure(trace_, state);
     EXPECT_GT(painted(*figure, Theme::light()), 2000);
     EXPECT_GT(painted(*figure, Theme::dark_theme(), 330), 2000);
@@ -205,7 +205,7 @@ TEST_F(FlowViews, CellsOfTheNeuronMapAreCoefficients) {
 }
 
 TEST_F(FlowViews, AMemoryOfTheMlpViewIsFollowed) {
-    ViewState state{.view = "mlp", .layer = Layer(3), .heads = {}, .query = Position(5), .key = {}, .neuron = analyze::NeuronId{Layer(3), Neuron(9)}, .detail = {}, .pattern = {}, .values = {}};
+    ViewState state{.view = "mlp", .layer = Layer(3), .heads = {}, .query = Position(5), .key = {}, .neuron = analyze::NeuronId{Layer(3), Neuron(9)}, .detail = {}, .pattern = {}, .values = {}, .pool = {}};
     const auto shown = [&] {
         const auto figure = make_figure(trace_, state);
         const auto values = figure->arrays().back().values;
@@ -227,7 +227,7 @@ TEST_F(FlowViews, AMemoryOfTheMlpViewIsFollowed) {
 }
 
 TEST_F(FlowViews, PredictionsAreThoseOfTheAnalysis) {
-    ViewState state{.view = "predictions", .layer = {}, .heads = {}, .query = {}, .key = {}, .neuron = {}, .detail = {}, .pattern = {}, .values = {}};
+    ViewState state{.view = "predictions", .layer = {}, .heads = {}, .query = {}, .key = {}, .neuron = {}, .detail = {}, .pattern = {}, .values = {}, .pool = {}};
     const auto figure = make_figure(trace_, state);
     EXPECT_GT(painted(*figure, Theme::light()), 2000);
     const auto expected = analyze::predictions(*trace_, 5);

@@ -51,7 +51,7 @@ TEST(ModelView, FilesMarkNoHeadButTheOneThatIsOpen) {
     Style style;
     style.exporting = true;
     const auto picture = [&](HeadId focus, std::optional<HeadId> open) {
-        ModelFigure figure(shared, {.detail = open});
+        ModelFigure figure(shared, {.detail = open, .together = {}});
         Selection selection;
         selection.focus = focus;
         const QSizeF size = figure.layout({700, 500}, style, selection);

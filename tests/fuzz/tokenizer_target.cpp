@@ -20,7 +20,7 @@ void fuzz_tokenizer(std::string_view content) {
                 require(made.tokens.size() == made.ids.size() && made.offsets.size() == made.ids.size(),
                         "lists of an encoding are equally long");
                 for (const auto& range : made.offsets)
-                    require(range.begin <= range.end && range.end <= std::max<std::size_t>(typed.size(), 3),
+                    require(range.begin <= range.end && range.end <= std::max<std::int64_t>(std::ssize(typed), 3),
                             "offsets lie inside the text");
                 require(text::token_labels(*tokenizer, made).size() == made.ids.size(), "every token has a label");
                 for (const std::int64_t id : made.ids) (void)tokenizer->bytes_of(id);

@@ -38,8 +38,9 @@ TEST(FuzzPickle, DamagedBytes) {
             const Pickle pickle = read_pickle(std::as_bytes(std::span(damaged)), "fuzz", kAllowed);
             ASSERT_NE(pickle.root, nullptr);
             for (const PickleValue& value : pickle.values)
-                if (value.kind == PickleValue::Kind::global)
+                if (value.kind == PickleValue::Kind::global) {
                     EXPECT_NE(std::find(std::begin(kAllowed), std::end(kAllowed), value.text), std::end(kAllowed));
+                }
             ++accepted;
         } catch (const Error&) {
         }

@@ -70,7 +70,7 @@ TEST(CapturePlan, AGlobWithoutAMatchSaysWhatWasMeant) {
     EXPECT_THAT(message_of("logit"), HasSubstr("logits"));
     EXPECT_THAT(message_of("blocks.12.attn.hook_z"), HasSubstr("0 to 11"));
     EXPECT_THAT(message_of(""), HasSubstr("No hook"));
-    EXPECT_THAT(message_of(std::string(100000, '*') + "x"), HasSubstr("No hook"));
+    EXPECT_THAT(message_of(std::string(100000, '*').append("x")), HasSubstr("No hook"));
 }
 
 TEST(Forecast, GrowsWithTheTextNotWithItsSquare) {

@@ -17,7 +17,7 @@ namespace {
 using model::Hook;
 using testing::HasSubstr;
 
-std::filesystem::path fixture(const std::string& name) { return std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/" + name; }
+std::filesystem::path fixture(const std::string& name) { return std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models" / name; }
 
 Prompt some_picture() {
     auto picture = std::make_shared<model::Picture>(model::Picture{50, 40, {}});

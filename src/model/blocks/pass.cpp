@@ -2,6 +2,7 @@
 #include "model/blocks/pass.h"
 
 #include "headlight/base/error.h"
+#include "headlight/model/blas_kernels.h"
 #include "model/kernels.h"
 
 #include <ATen/core/grad_mode.h>
@@ -73,13 +74,14 @@ bool has_kernels(const at::Tensor& t) {
 
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight) {
     // OpenBLAS's gemm of one row takes 2.6 times as long as its gemv.
-    return x.size(0) == 1 ? at::mv(weight.t(), x.select(0, 0)).unsqueeze(0) : at::mm(x, weight);
+    return x.size(0) == 1 ? at::mv(weight.t(), x.select(0, 0)).unsqueeze(0) : matrix_product(x, weight);
 }
 
 at::Tensor apply(const Linear& linear, const at::Tensor& x) {
     if (!linear.bias.defined()) return product(x, linear.weight);
     if (x.size(0) == 1) return at::addmv(linear.bias, linear.weight.t(), x.select(0, 0)).unsqueeze(0);
-    return at::addmm(linear.bias, x, linear.weight);
+    if (!has_kernels(x) || records_gradient(linear.bias)) return at::addmm(linear.bias, x, linear.weight);
+    return product(x, linear.weight).add_(linear.bias);
 }
 
 at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, Activation activation) {
