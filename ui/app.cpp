@@ -7,6 +7,7 @@
 #include "ui/window/main_window.h"
 
 #include <QApplication>
+#include <QFileInfo>
 #include <QScreen>
 #include <QSettings>
 #include <QTimer>
@@ -43,7 +44,7 @@ public:
 /// What the command line asked for, else what a crash left, else the example sentence on the built-in model.
 void start_document(MainWindow& window, const WindowOptions& options, std::optional<Session> lost) {
     Document& document = window.document();
-    const bool asked = options.model || options.text || options.pair;
+    const bool asked = options.model || options.text || options.pair || options.image;
     if (!asked && lost) {
         window.apply_session(*lost);
         window.status_strip().add_note(QObject::tr("Restored what was open when Headlight ended unexpectedly"));
@@ -55,6 +56,7 @@ void start_document(MainWindow& window, const WindowOptions& options, std::optio
         prompt.pair = QString::fromStdString(*options.pair);
         prompt.has_pair = true;
     }
+    if (options.image) prompt.image = QFileInfo(QString::fromStdString(*options.image)).absoluteFilePath();
     document.set_prompt(prompt);
     document.set_modified(false);
     window.history().clear();

@@ -12,6 +12,7 @@ struct WindowOptions {
     std::optional<std::string> text;
     std::optional<std::string> pair;
     std::string device = "auto";
+    std::optional<std::string> image{};  ///< a picture's file
 };
 
 /// Opens the window and runs until it is closed; the exit code.

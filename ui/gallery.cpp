@@ -105,10 +105,11 @@ int write_gallery(int& argc, char** argv, const std::string& folder) {
     for (const auto mode : {Appearance::Mode::light, Appearance::Mode::dark}) {
         Appearance::instance().set_mode(mode);
         const std::string theme = mode == Appearance::Mode::light ? "light" : "dark";
+        const auto has = [&](const figure::ViewSpec& spec) { return !spec.missing || spec.missing(*window.document().trace()).empty(); };
         for (const figure::ViewSpec& spec : figure::view_specs())
-            if (spec.tab) pictures.push_back(grab_window(window, folder, theme, spec.id));
+            if (spec.tab && has(spec)) pictures.push_back(grab_window(window, folder, theme, spec.id));
         for (const figure::ViewSpec& spec : figure::view_specs())
-            if (!spec.missing || spec.missing(*window.document().trace()).empty()) pictures.push_back(write_view(window, folder, theme, spec.id));
+            if (has(spec)) pictures.push_back(write_view(window, folder, theme, spec.id));
     }
     io::write_atomically(std::filesystem::path(folder) / "index.html", index_page(pictures));
     std::printf("%s\n", (std::filesystem::path(folder) / "index.html").string().c_str());

@@ -91,7 +91,7 @@ public:
     }
 
 private:
-    std::int64_t first_of(const trace::Trace& trace) const { return o_.skip_first && trace.tokens() > 0 ? 1 : 0; }
+    std::int64_t first_of(const trace::Trace& trace) const { return o_.skip_first && !model::reads_pictures(c_) && trace.tokens() > 0 ? 1 : 0; }
 
     at::Tensor rows(const trace::Trace& trace, Hook hook, Layer layer) const {
         const std::int64_t first = first_of(trace);
@@ -137,7 +137,7 @@ private:
             const std::int64_t position = first_of(trace) + static_cast<std::int64_t>(i);
             if (last && a != c) out_.last_layer.push_back({text, position, a, c});
             const std::int64_t next =
-                position + 1 < trace.tokens() ? trace.encoding().ids[static_cast<std::size_t>(position + 1)] : -1;
+                position + 1 < trace.tokens() && !model::reads_pictures(c_) ? trace.encoding().ids[static_cast<std::size_t>(position + 1)] : -1;
             memories_at(m.data_ptr<float>() + static_cast<std::int64_t>(i) * m.size(1), m.size(1), b, next, values, counts, triggers);
         }
     }
@@ -151,7 +151,7 @@ private:
         bool agrees = false;
         for (std::size_t i = 0; i < values.size(); ++i) {
             if ((o_.all_memories || m[i] > 0) && values[i] == top_y) agrees = true;
-            // The last token of a text has no next one: it can be nobody's trigger.
+            // The last token of a text, and a patch, have no next one: they can be nobody's trigger.
             if (next >= 0 && m[i] > triggers.largest[i]) {
                 triggers.largest[i] = m[i];
                 triggers.next[i] = next;

@@ -134,6 +134,12 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
                                 {"buckets", d.buckets},
                                 {"max_distance", d.max_distance}};
     }
+    if (model::reads_pictures(c)) {
+        json["image_size"] = {c.image_height, c.image_width};
+        json["patch_size"] = c.patch_size;
+        json["class_tokens"] = c.class_tokens;
+    }
+    if (c.d_projection > 0) json["d_projection"] = c.d_projection;
     if (!c.windows.empty()) json["windows"] = c.windows;
     if (c.experts.count > 0) {
         json["experts"] = {{"count", c.experts.count}, {"chosen", c.experts.chosen}, {"width", c.experts.width},

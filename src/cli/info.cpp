@@ -12,6 +12,7 @@
 #include "headlight/model/reference.h"
 #include "headlight/model/tensor_stats.h"
 #include "headlight/text/tokenizer.h"
+#include "headlight/trace/trace.h"
 
 #include <nlohmann/json.hpp>
 
@@ -47,9 +48,15 @@ struct TokenizerFacts {
     std::string problem;
 };
 
-TokenizerFacts tokenizer_facts(const fs::path& folder) {
+TokenizerFacts tokenizer_facts(const fs::path& folder, const model::ModelConfig& config) {
     try {
-        const auto tokenizer = text::Tokenizer::load(folder);
+        if (model::reads_pictures(config)) {
+            const std::string size = std::to_string(config.image_width) + " x " + std::to_string(config.image_height) + " pixels";
+            const std::string grid = std::to_string(model::patch_columns(config)) + " x " + std::to_string(model::patch_rows(config));
+            const auto classes = static_cast<std::int64_t>(config.labels.size());
+            return {"pictures of " + size + ", " + grid + " patches" + (classes > 0 ? ", " + std::to_string(classes) + " classes" : ""), classes, ""};
+        }
+        const auto tokenizer = trace::load_tokenizer(folder);
         return {tokenizer->description(), tokenizer->vocab_size(), ""};
     } catch (const Error& e) {
         return {"", 0, e.what()};
@@ -76,7 +83,7 @@ ordered_json tensors_json(const model::Model& model) {
             add(name, io::layout_of(tensor.type)->name, tensor.shape, tensor.file);
         return list;
     }
-    const io::TensorStore store = io::TensorStore::open(model.folder());
+    const io::TensorStore store = io::TensorStore::open(model::without_tower(model.folder()));
     for (const auto& [name, view] : store.tensors()) add(name, io::name_of(view.dtype), view.shape, view.file);
     return list;
 }
@@ -108,7 +115,7 @@ ordered_json files_json(const model::Model& model) {
         if (!code) files.push_back({{"name", file.filename().string()}, {"bytes", bytes}});
     };
     for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json",
-                             "merges.txt", "model.safetensors.index.json", "pytorch_model.bin.index.json"})
+                             "merges.txt", "preprocessor_config.json", "model.safetensors.index.json", "pytorch_model.bin.index.json"})
         add(model::folder_of(model.folder()) / name);
     for (const std::string& file : model.report().files) add(file);
     return files;
@@ -116,7 +123,7 @@ ordered_json files_json(const model::Model& model) {
 
 std::string json(const model::Model& model) {
     const auto counts = model.parameter_counts();
-    const TokenizerFacts tokenizer = tokenizer_facts(model.folder());
+    const TokenizerFacts tokenizer = tokenizer_facts(model.folder(), model.config());
     ordered_json root;
     root["name"] = model.config().name;
     root["family"] = model.config().family;
@@ -171,8 +178,8 @@ std::string text(const model::Model& model, bool with_tensors) {
     std::string out = config.name + ": " + config.architecture + " (" + config.family + ")\n";
     line(out, "folder", model.folder().string());
     line(out, "sha-256", model.hash());
-    const TokenizerFacts tokenizer = tokenizer_facts(model.folder());
-    line(out, "tokenizer", tokenizer.problem.empty() ? tokenizer.description : tokenizer.problem);
+    const TokenizerFacts tokenizer = tokenizer_facts(model.folder(), model.config());
+    line(out, model::reads_pictures(model.config()) ? "reads" : "tokenizer", tokenizer.problem.empty() ? tokenizer.description : tokenizer.problem);
     out += "config\n";
     const ordered_json fields = config_json(config);
     for (const auto& [key, value] : fields.items()) {

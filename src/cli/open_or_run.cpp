@@ -12,7 +12,7 @@ std::shared_ptr<const trace::Trace> open_or_run(const ModelArgument& model_argum
     if (!trace::is_saved(model_argument.typed))
         return run_loaded(load_for_run(model_argument, text, compute, console), plan, console);
     if (text.given() || text.has_pair())
-        throw UsageError(model_argument.typed + " holds its own text: leave --text and --pair out");
+        throw UsageError(model_argument.typed + " holds its own text: leave --text, --pair and --image out");
     model::start_runtime(compute.threads);
     const auto trace = trace::open_saved(model_argument.typed, interruptible(), console.progress());
     console.clear_progress();

@@ -69,7 +69,11 @@ void ModelArgument::add(Definition& definition) {
     option->required();
     option->type_name(" ");
     definition.kinds[option] = ValueKind::model;
+    CLI::Option* which = definition.app->add_option("--tower", tower, "of a CLIP folder: which of its two models (default: text)");
+    definition.restrict_to(which, {std::string(model::kTextTower), std::string(model::kVisionTower)});
 }
+
+std::string ModelArgument::reference() const { return tower.empty() ? typed : model::with_tower(typed, tower).string(); }
 
 std::filesystem::path ModelArgument::folder() const {
     if (trace::is_saved(typed))
@@ -77,7 +81,7 @@ std::filesystem::path ModelArgument::folder() const {
                                .file = typed,
                                .expected = "a model",
                                .hint = "headlight render, headlight analyze heads, headlight analyze detect and the window read a saved trace"});
-    return model::locate_model(typed);
+    return model::locate_model(reference());
 }
 
 void TextArguments::add(Definition& definition) {
@@ -88,6 +92,15 @@ void TextArguments::add(Definition& definition) {
                       ->excludes(text_option);
     pair_option = definition.app->add_option("--pair", typed_pair, "a second sentence")->type_name("TEXT");
     definition.kinds[file_option] = ValueKind::file;
+}
+
+void TextArguments::add_image(Definition& definition) {
+    image_option = definition.app->add_option("--image", image, "the picture, for models that read pictures: .png, .jpg")
+                       ->type_name("FILE")
+                       ->excludes(text_option)
+                       ->excludes(file_option)
+                       ->excludes(pair_option);
+    definition.kinds[image_option] = ValueKind::file;
 }
 
 void TextArguments::add_chat(Definition& definition) {
@@ -102,7 +115,9 @@ std::string TextArguments::as_model_text(const std::string& typed, const text::T
 }
 
 void TextArguments::require() const {
-    if (!given()) throw UsageError("a text is needed: --text TEXT, --text - or --text-file FILE");
+    if (given()) return;
+    throw UsageError(image_option ? "a text is needed: --text TEXT, --text - or --text-file FILE; for models that read pictures --image FILE"
+                                  : "a text is needed: --text TEXT, --text - or --text-file FILE");
 }
 
 std::string TextArguments::text() const {

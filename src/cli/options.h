@@ -13,24 +13,29 @@ namespace headlight::cli {
 
 /// MODEL: a folder, a built-in name, an id in the local Hugging Face cache.
 struct ModelArgument {
-    std::string typed;
+    std::string typed, tower;
     void add(Definition&);
     /// Error for what is not there and for formats that cannot be read.
     std::filesystem::path folder() const;
+    std::string reference() const;  ///< what was typed, with the tower
 };
 
 /// --text, --text-file, --pair; "-" is standard input.
 struct TextArguments {
-    std::string typed_text, text_file, typed_pair, chat;
+    std::string typed_text, text_file, typed_pair, chat, image;
     CLI::Option* text_option = nullptr;
     CLI::Option* file_option = nullptr;
     CLI::Option* pair_option = nullptr;
+    CLI::Option* image_option = nullptr;
 
     void add(Definition&);
+    /// --image FILE: what models of pictures read.
+    void add_image(Definition&);
     /// --chat PRESET: the text is a chat (headlight/text/chat.h).
     void add_chat(Definition&);
-    void require() const;  ///< UsageError when neither --text nor --text-file was given
-    bool given() const { return text_option->count() > 0 || file_option->count() > 0; }
+    void require() const;  ///< UsageError when neither a text nor a picture was given
+    bool given() const { return text_option->count() > 0 || file_option->count() > 0 || has_image(); }
+    bool has_image() const { return image_option && image_option->count() > 0; }
     bool has_pair() const { return pair_option->count() > 0; }
     /// Error for a text with nothing in it.
     std::string text() const;

@@ -307,6 +307,7 @@ Action define_render(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->text.add(definition);
+    options->text.add_image(definition);
     options->text.add_chat(definition);
     options->texts.add_beside(definition, options->text,
                               "pooled texts, one a line: focus, focus-4 to -10, head-scatter, clark-kinds, clark-entropy");

@@ -67,7 +67,10 @@ Facts facts_of(const model::Model& model) {
 Facts facts_of(const trace::Trace& trace) {
     Facts facts = facts_of(*trace.model());
     facts.emplace_back("dtype", trace.info().dtype);
-    facts.emplace_back("text", trace.text_a());
+    if (trace.picture().pixels)
+        facts.emplace_back("image", trace.picture().file);
+    else
+        facts.emplace_back("text", trace.text_a());
     if (!trace.text_b().empty()) facts.emplace_back("pair", trace.text_b());
     return facts;
 }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/run_text.h"
 
+#include "headlight/base/error.h"
+#include "headlight/figure/picture_file.h"
+#include "headlight/io/gguf.h"
+#include "headlight/model/peek.h"
 #include "headlight/model/runtime.h"
 
 namespace headlight::cli {
 
 std::int64_t Loaded::tokens() const {
+    if (prompt.picture) return model->config().context_length;
     std::optional<std::string_view> pair;
     if (!prompt.pair.empty()) pair = prompt.pair;
     return tokenizer->encode(prompt.text, pair, prompt.add_special_tokens).size();
@@ -22,8 +27,27 @@ Loaded load_tokenizer(const std::filesystem::path& folder, const ComputeOptions&
     Loaded loaded;
     model::start_runtime(compute.threads);
     loaded.cancel = interruptible();
-    loaded.tokenizer = text::Tokenizer::load(folder);
+    loaded.tokenizer = trace::load_tokenizer(folder);
     return loaded;
+}
+
+/// A picture for a model of texts, or the other way round.
+void check_kind(const std::filesystem::path& folder, const TextArguments& text) {
+    if (!text.has_image() && io::gguf_file_of(folder)) return;  // none of them reads pictures
+    const model::ModelConfig config = model::read_config(folder);
+    const bool pictures = model::reads_pictures(config), towers = config.family.starts_with("clip");
+    if (pictures == text.has_image()) return;
+    if (!pictures)
+        throw Error({.problem = config.name + " reads text",
+                     .file = text.image,
+                     .item = "--image",
+                     .hint = towers ? "--tower vision opens the half of the model that reads pictures"
+                                    : "Give --text, or a model that reads pictures"});
+    const std::string other = towers ? ", or leave --tower vision out" : ", or a model that reads text";
+    throw Error({.problem = config.name + " reads pictures",
+                 .file = text.text_file,
+                 .item = text.file_option->count() > 0 ? "--text-file" : "--text",
+                 .hint = text.image_option ? "Give --image FILE" + other : "This command is about texts" + (towers ? other : "")});
 }
 
 }  // namespace
@@ -48,12 +72,17 @@ Loaded load_model(const ModelArgument& model_argument, const ComputeOptions& com
 Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& text, const ComputeOptions& compute,
                     const Console& console) {
     text.require();
-    trace::Prompt prompt = {.text = text.text(), .pair = text.pair()};
+    trace::Prompt prompt;
+    if (text.has_image())
+        prompt = {.image = text.image, .picture = figure::read_picture(text.image)};
+    else
+        prompt = {.text = text.text(), .pair = text.pair()};
     const std::filesystem::path folder = model_argument.folder();
+    check_kind(folder, text);
     Loaded loaded = load_tokenizer(folder, compute);
-    prompt.text = text.as_model_text(prompt.text, *loaded.tokenizer);
+    if (!text.has_image()) prompt.text = text.as_model_text(prompt.text, *loaded.tokenizer);
     loaded.prompt = prompt;
-    loaded.tokens();  // a text that cannot be read is told before the weights are
+    if (!text.has_image()) loaded.tokens();  // a text that cannot be read is told before the weights are
     loaded.model = load_model(folder, compute, loaded.cancel, console);
     return loaded;
 }

@@ -134,6 +134,7 @@ std::map<std::string, std::string> metadata_of(const trace::Trace& trace, const 
         metadata["encoder_config"] = config_json(encoder->config()).dump();
         metadata["source_tokens"] = token_json(encoder->encoding());
     }
+    if (!trace.picture().file.empty()) metadata["image"] = trace.picture().file;
     return metadata;
 }
 
@@ -183,6 +184,7 @@ Action define_trace(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->text.add(definition);
+    options->text.add_image(definition);
     options->text.add_chat(definition);
     definition.app
         ->add_option("--capture", options->capture,

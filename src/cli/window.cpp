@@ -50,6 +50,7 @@ Action define_window(Definition& definition, const Frontend& frontend) {
     options->model.add(definition);
     definition.app->get_option("MODEL")->required(false);
     options->text.add(definition);
+    options->text.add_image(definition);
     definition.add_choice("--device", options->device, {"auto", "cpu", "cuda"}, "where the numbers are computed");
     definition.app->set_version_flag("--version", std::string("headlight ") + version());
     return [options, open = frontend.open_window] {
@@ -57,9 +58,12 @@ Action define_window(Definition& definition, const Frontend& frontend) {
         request.device = options->device;
         if (!options->model.typed.empty()) {
             check_model(options->model);
-            request.model = options->model.typed;
+            request.model = options->model.reference();
         }
-        if (options->text.given()) request.text = options->text.text();
+        if (options->text.has_image())
+            request.image = options->text.image;
+        else if (options->text.given())
+            request.text = options->text.text();
         if (options->text.has_pair()) request.pair = options->text.pair();
         if (!open)
             throw Error(ErrorFacts{.problem = "this build of Headlight has no window",

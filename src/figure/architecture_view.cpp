@@ -53,9 +53,17 @@ ArchitectureFigure::ArchitectureFigure(std::shared_ptr<const model::Model> model
     facts_ = {QStringLiteral("%1, %2").arg(
                   QString::fromStdString(c.family),
                   QString::fromStdString(c.architecture.empty() ? "no architecture named" : c.architecture)),
-              QStringLiteral("width %1, %2 layers, vocabulary %3")
-                  .arg(draw::count_text(c.d_model), draw::count_text(c.n_layers), draw::count_text(c.vocab_size)),
-              c.context_length > 0 ? QStringLiteral("context length %1 tokens").arg(draw::count_text(c.context_length))
+              QStringLiteral("width %1, %2 layers, %3")
+                  .arg(draw::count_text(c.d_model), draw::count_text(c.n_layers),
+                       !model::reads_pictures(c) ? QStringLiteral("vocabulary %1").arg(draw::count_text(c.vocab_size))
+                       : c.has_unembedding       ? QStringLiteral("%1 classes").arg(draw::count_text(c.vocab_size))
+                                                 : QStringLiteral("no classes")),
+              model::reads_pictures(c) ? QStringLiteral("pictures of %1 × %2 pixels in %3 × %4 patches")
+                                             .arg(c.image_width)
+                                             .arg(c.image_height)
+                                             .arg(model::patch_columns(c))
+                                             .arg(model::patch_rows(c))
+              : c.context_length > 0 ? QStringLiteral("context length %1 tokens").arg(draw::count_text(c.context_length))
                                    : QStringLiteral("no length of text is said"),
               QStringLiteral("%1 tensors in %2 %3")
                   .arg(report.loaded.size())

@@ -53,7 +53,15 @@ std::string no_direct_path(const trace::Trace& trace) {
     return {};
 }
 
+std::string no_tokens(const trace::Trace& trace) {
+    return model::reads_pictures(trace.config())
+               ? "This model reads pictures: there is no vocabulary that its heads would read. The composition of heads and "
+                 "every view of attention work."
+               : "";
+}
+
 std::string no_prediction(const trace::Trace& trace) {
+    if (model::reads_pictures(trace.config())) return "What a prediction depends on is asked of the tokens of a text. The lens and the attribution work.";
     return trace.config().has_unembedding
                ? ""
                : "This model has no unembedding, so it predicts nothing. Attention can be seen in the other views.";
@@ -88,7 +96,8 @@ std::vector<ViewSpec> circuit_view_specs() {
                                            .diagonal = flag_value(s, "diagonal"),
                                            .tokens = vectors_of(text_value(s, "embedding"))},
                                           cancel);
-             }},
+             },
+         .missing = no_tokens},
         {.id = "composition",
          .title = "Composition",
          .group = "Circuits",

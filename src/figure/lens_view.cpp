@@ -311,7 +311,7 @@ std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened
     const auto& ids = trace->encoding().ids;
     for (std::int64_t p = 0; p < trace->tokens(); ++p) {
         const std::int64_t of = c.causal ? p + 1 : p;
-        data.next.push_back(of < trace->tokens() ? ids[static_cast<std::size_t>(of)] : -1);
+        data.next.push_back(of < trace->tokens() && !model::reads_pictures(c) ? ids[static_cast<std::size_t>(of)] : -1);
     }
     const auto name = [&](std::int64_t id) {
         if (!data.words.contains(id))

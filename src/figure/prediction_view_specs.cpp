@@ -12,7 +12,8 @@ using Kind = ViewOption::Kind;
 
 /// The pinned query, or the last token.
 Position position_of(const trace::Trace& trace, const ViewState& state) {
-    return state.query.value_or(Position(trace.tokens() - 1));
+    // A picture's class is read off its first token, what comes behind a text off its last.
+    return state.query.value_or(Position(model::reads_pictures(trace.config()) ? 0 : trace.tokens() - 1));
 }
 
 LensViewOptions lens_options(const trace::Trace& trace, const ViewState& state) {

@@ -61,7 +61,8 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOpti
     plot::PlotData data;
     data.view = "refinement";
     data.title = QStringLiteral("Refinement of the prediction");
-    data.subtitle = QStringLiteral("tokens counted: %1; the first is left out").arg(draw::count_text(found.tokens));
+    data.subtitle = QStringLiteral("tokens counted: %1").arg(draw::count_text(found.tokens));
+    if (found.tokens < trace->tokens()) data.subtitle += QStringLiteral("; the first is left out");
     data.description = QStringLiteral(
         "What each layer's MLP does to the prediction. With r the stream before it, y its output and o the stream "
         "behind it, each "

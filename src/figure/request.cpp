@@ -275,7 +275,10 @@ Options options_of(const Request& request) {
 std::string command_of(const trace::Trace& trace, const Request& request, const std::string& format) {
     std::string line = "headlight render " + shell_word(model_reference(trace.model()->folder()));
     const bool runs = model::has_weights(*trace.model());  // else the file says what was read
-    if (runs && (!request.pool || request.pool->own_text)) line += " --text " + shell_word(trace.text_a());
+    if (runs && trace.picture().pixels)
+        line += " --image " + shell_word(std::filesystem::absolute(trace.picture().file).lexically_normal().string());
+    else if (runs && (!request.pool || request.pool->own_text))
+        line += " --text " + shell_word(trace.text_a());
     if (runs && !trace.text_b().empty()) line += " --pair " + shell_word(trace.text_b());
     if (runs && trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
     if (const char* attention = attention_word(trace.config().stack); *attention) line += std::string(" --attention ") + attention;
@@ -288,7 +291,7 @@ Provenance provenance_of(const trace::Trace& trace, const Request& request, cons
     Provenance provenance;
     provenance.model = trace.config().name;
     provenance.model_hash = trace.model()->hash();
-    provenance.text = trace.text_a();
+    provenance.text = trace.picture().pixels ? trace.picture().file : trace.text_a();
     if (request.pool) provenance.text = pooled_text(trace, *request.pool);
     provenance.pair = trace.text_b();
     provenance.dtype = trace.info().dtype;

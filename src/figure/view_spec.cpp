@@ -58,6 +58,7 @@ std::vector<ViewSpec> all_specs() {
     take(plot_view_specs());
     take(rollout_view_specs());
     take(prediction_view_specs());
+    take(picture_view_specs());
     take(flow_view_specs());
     take(circuit_view_specs());
     take(about_model_view_specs());

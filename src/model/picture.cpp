@@ -79,7 +79,8 @@ PicturePlan picture_plan(const std::filesystem::path& model, const ModelConfig& 
         return plan;
     }
     const ConfigReader json(file, io::read_json(file));
-    const std::string processor = json.text({"image_processor_type", "feature_extractor_type"}, "");
+    const std::string by_family = c.family == "clip-vision" ? "CLIP" : c.family == "deit" ? "DeiT" : "";
+    const std::string processor = json.text({"image_processor_type", "feature_extractor_type"}, by_family);
     PicturePlan plan = defaults_of(processor, c);
     const bool clip = processor.starts_with("CLIP");
     plan.resize = json.flag("do_resize", true);

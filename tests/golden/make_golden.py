@@ -493,6 +493,8 @@ def make_vision(only):
     if only in (None, "pictures"):
         vision.make_pictures(ROOT / "fixtures" / "pictures")
         vision.make_resampled(ROOT / "fixtures" / "pictures", GOLDEN / "resampled.safetensors")
+        vision.make_processed(GOLDEN / "processed.safetensors")
+        vision.make_jpeg(ROOT / "fixtures" / "pictures", GOLDEN / "turned.safetensors")
     for seed, name in enumerate(vision.TINY):
         if only in (None, name):
             vision.make_tiny(name, 100 + seed, MODELS, GOLDEN, sys.modules[__name__])

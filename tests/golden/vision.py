@@ -13,7 +13,7 @@ import numpy as np
 import tokenizers
 import torch
 import transformers as T
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageOps
 from safetensors.torch import save_file
 from tokenizers import decoders as token_decoders, models, normalizers, pre_tokenizers, processors
 
@@ -53,6 +53,56 @@ def make_resampled(pictures, out):
             small = picture.resize((width, height), number)
             tensors[f"{number}.{width}x{height}"] = torch.from_numpy(np.array(small))
     save_file(tensors, out)
+
+
+# What google/vit-base-patch16-224, facebook/deit-base-distilled-patch16-224 and openai/clip-vit-base-patch32 have beside them.
+PREPROCESSORS = {
+    "vit": dict(do_normalize=True, do_resize=True, image_mean=[0.5, 0.5, 0.5], image_std=[0.5, 0.5, 0.5], size=224,
+                image_processor_type="ViTImageProcessor"),
+    "deit": dict(crop_size=224, do_center_crop=True, do_normalize=True, do_resize=True, feature_extractor_type="DeiTFeatureExtractor",
+                 image_mean=[0.485, 0.456, 0.406], image_std=[0.229, 0.224, 0.225], resample=3, size=256),
+    "clip": dict(crop_size=224, do_center_crop=True, do_normalize=True, do_resize=True, feature_extractor_type="CLIPFeatureExtractor",
+                 image_mean=[0.48145466, 0.4578275, 0.40821073], image_std=[0.26862954, 0.26130258, 0.27577711], resample=3, size=224),
+}
+PHOTO_STEP = 97  # of the pixels, one in so many is kept: 97 meets every row and column
+
+
+def photo(width, height):
+    """A sky that fades, a ridge, a fine grid that would alias, grain. tests/model/picture_test.cpp draws the same."""
+    x, y = np.meshgrid(np.arange(width, dtype=np.uint32), np.arange(height, dtype=np.uint32))
+    grain = x * np.uint32(73856093) ^ y * np.uint32(19349663)
+    grain = (grain ^ grain >> np.uint32(13)) * np.uint32(1274126177)
+    grain = (grain ^ grain >> np.uint32(16)) & np.uint32(31)
+    ridge = height // 2 + np.abs((x % 128).astype(np.int64) - 64) // 2
+    grid = (x > width // 3 * 2) & (y > height // 3 * 2)
+    rgb = []
+    for colour in range(3):
+        value = np.where(y.astype(np.int64) < ridge, 224 - 60 * colour * y // height, 30 + 25 * colour) + grain
+        rgb.append(np.where(grid, 255 * ((x // (2 + colour) + y // 3) & 1), value))
+    return np.stack(rgb, -1).astype(np.uint8)
+
+
+def make_processed(out):
+    """Photographs through the processors of three models that people have."""
+    tensors = {}
+    for name, fields in PREPROCESSORS.items():
+        kind = fields.get("image_processor_type", fields.get("feature_extractor_type", "").replace("FeatureExtractor", "ImageProcessor"))
+        processor = getattr(T, kind + "Pil").from_dict(fields)
+        for width, height in ((640, 427), (375, 500), (150, 113)):
+            pixels = processor(Image.fromarray(photo(width, height)), return_tensors="pt")["pixel_values"][0]
+            assert pixels.shape == (3, 224, 224), pixels.shape
+            tensors[f"{name}.{width}x{height}"] = pixels.flatten()[::PHOTO_STEP].clone()
+    save_file(tensors, out, {"preprocessor." + name: json.dumps(fields) for name, fields in PREPROCESSORS.items()})
+
+
+def make_jpeg(pictures, out):
+    """A JPEG that lies on its side, as cameras write it (Exif orientation 6, colours at half the size), and its pixels upright."""
+    image = Image.open(pictures / "scene.png").convert("RGB")
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    image.save(pictures / "turned.jpg", quality=90, subsampling="4:2:0", exif=exif)
+    upright = ImageOps.exif_transpose(Image.open(pictures / "turned.jpg")).convert("RGB")
+    save_file({"picture": torch.from_numpy(np.array(upright))}, out)
 
 
 def encoder(g, r, layers, attentions, heads, d, names, tokens, causal=False):

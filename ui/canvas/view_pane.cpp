@@ -99,8 +99,9 @@ void ViewPane::refresh() {
 
 void ViewPane::make_figure() {
     if (!document_.trace()) {
-        const bool empty = document_.model().model && document_.prompt().text.isEmpty();  // else a run is on its way
-        return clear(empty ? tr("Nothing to look at yet") : QString(), empty ? tr("Type a sentence above.") : QString());
+        const bool empty = document_.model().model && !document_.has_input();  // else a run is on its way
+        const QString what = reads_pictures(document_.model()) ? tr("Open a picture above, or drop one here.") : tr("Type a sentence above.");
+        return clear(empty ? tr("Nothing to look at yet") : QString(), empty ? what : QString());
     }
     Recipe recipe = recipe_for(document_, view_, document_.selection().get());
     if (const QString why = missing(recipe); !why.isEmpty()) return clear(tr("%1: not for this model").arg(view_title(view_)), why);

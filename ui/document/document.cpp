@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/document/document.h"
 
+#include "headlight/figure/picture_file.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/outline.h"
 #include "headlight/trace/saved.h"
@@ -39,7 +40,7 @@ OpenModel load(const QString& reference, const std::string& device, const Cancel
     model::LoadOptions options;
     options.device = device;
     opened.model = model::Model::load(folder, options, cancel, progress);
-    opened.tokenizer = text::Tokenizer::load(folder);
+    opened.tokenizer = trace::load_tokenizer(folder);
     for (const std::string& name : opened.model->report().files) {
         add_file(fs::path(name).is_absolute() ? fs::path(name) : opened.model->folder() / name);
     }
@@ -63,6 +64,12 @@ void check_files(const OpenModel& model) {
                                .hint = "Put the file back, or open the model again. What is on screen stays"});
     }
 }
+
+bool reads_pictures(const OpenModel& opened) {
+    return opened.model && !is_saved(opened) && model::reads_pictures(opened.model->config());
+}
+
+bool Document::has_input() const { return reads_pictures(model_) ? !prompt_.image.isEmpty() : !prompt_.text.isEmpty(); }
 
 Document::Document(Jobs& jobs, QString device, QObject* parent)
     : QObject(parent), jobs_(jobs), device_(std::move(device)), selection_(this), finder_(jobs), predictions_(jobs), reference_(jobs) {
@@ -111,7 +118,7 @@ void Document::run_pool() {
     pooling_ = false;
     jobs_.cancel(Jobs::Lane::texts);
     set_pool(nullptr);
-    if (options_.pool_file.isEmpty() || !model_.model) return;
+    if (options_.pool_file.isEmpty() || !model_.model || reads_pictures(model_)) return;
     const std::filesystem::path file = options_.pool_file.toStdString();
     pooling_ = true;
     jobs_.start(Jobs::Lane::texts, tr("Running the pooled texts"),
@@ -255,7 +262,7 @@ void Document::run() {
                     });
         return;
     }
-    if (prompt.text.isEmpty()) {  // nothing to run is not a failure while someone types
+    if (!has_input()) {  // nothing to run is not a failure while someone types
         jobs_.cancel(Jobs::Lane::model);
         accept_trace(nullptr, nullptr, prompt);
         return;
@@ -263,7 +270,11 @@ void Document::run() {
     jobs_.start(Jobs::Lane::model, tr("Running %1").arg(QString::fromStdString(model_.model->config().name)),
                 [this, prompt, pair, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
                     check_files(opened);
-                    const trace::Prompt text{prompt.text.toStdString(), pair ? prompt.pair.toStdString() : std::string()};
+                    trace::Prompt text;
+                    if (reads_pictures(opened))
+                        text = {.image = prompt.image.toStdString(), .picture = figure::read_picture(prompt.image.toStdString())};
+                    else
+                        text = {.text = prompt.text.toStdString(), .pair = pair ? prompt.pair.toStdString() : std::string()};
                     auto trace = trace::run(opened.model, opened.tokenizer, text, {}, cancel, progress);
                     auto table = std::make_shared<const analyze::HeadTable>(analyze::head_table(*trace));
                     return [this, trace, table, prompt] { accept_trace(trace, table, prompt); };

@@ -40,6 +40,9 @@ struct ContinueSettings {
     void store() const;
 };
 
+/// The open model reads a picture in place of the text.
+bool reads_pictures(const OpenModel&);
+
 /// What the window is about: model, prompt, how it is shown, and the trace of the last finished run. Editing the prompt
 /// runs again after a short pause; a run that is out of date is cancelled and its result dropped.
 class Document : public QObject {
@@ -76,6 +79,8 @@ public:
 
     void open_model(const QString& reference);
     void set_prompt(const PromptText&);
+    /// The prompt has what the open model reads: a text, or a picture.
+    bool has_input() const;
     void set_options(const ViewOptions&);
     void set_views(const OpenViews&);
     /// These heads and no others, of any layers: the finder lists them, every other head is painted faintly, and those of

@@ -197,7 +197,7 @@ std::string to_json(const Session& s) {
     for (const Head h : s.state.selection.heads) heads.push_back(h.value);
     json neuron;
     if (const auto& n = s.state.selection.neuron) neuron = {n->layer.value, n->neuron.value};
-    const json document = {
+    json document = {
         {"format", "headlight-session"},
         {"version", 1},
         {"program", version()},
@@ -216,6 +216,7 @@ std::string to_json(const Session& s) {
           {"neuron", neuron}}},
         {"views", {{"left", s.views.left}, {"right", s.views.right}, {"split", s.views.split}}},
     };
+    if (!s.state.prompt.image.isEmpty()) document["image"] = s.state.prompt.image.toStdString();
     return document.dump(2) + "\n";
 }
 
@@ -231,15 +232,17 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
                                    .expected = "1", .found = j.value("version", json()).dump()});
         }
         Session s;
-        std::string model, prompt, pair;
+        std::string model, prompt, pair, image;
         read(j, "model", model);
         read(j, "text", prompt);
         read(j, "pair", pair);
+        read(j, "image", image);
         read(j, "has_pair", s.state.prompt.has_pair);
         s.model = QString::fromStdString(model);
         s.state.prompt.text = QString::fromStdString(prompt);
         s.state.prompt.written = written_of(j, s.state.prompt.text, file);
         s.state.prompt.pair = QString::fromStdString(pair);
+        s.state.prompt.image = QString::fromStdString(image);
         if (j.contains("options")) read_options(j.at("options"), s.state.options, file);
         if (j.contains("selection")) {
             const json& sel = j.at("selection");

@@ -29,6 +29,7 @@ struct PromptText {
     QString text;
     QString pair;            ///< sentence B
     bool has_pair = false;   ///< the second line is open
+    QString image{};         ///< a picture's file, for models that read pictures
     TextRange written = {};  ///< of the text: what the model continued it with
     bool operator==(const PromptText&) const = default;
 };

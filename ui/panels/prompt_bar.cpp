@@ -4,6 +4,7 @@
 #include "headlight/model/outline.h"
 #include "ui/style/appearance.h"
 
+#include <QFileInfo>
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLocale>
@@ -60,7 +61,7 @@ protected:
 }  // namespace
 
 PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
-    : QWidget(parent), document_(document), jobs_(jobs), model_(new ModelButton), text_(new PromptEdit), pair_(new PromptEdit),
+    : QWidget(parent), document_(document), jobs_(jobs), model_(new ModelButton), text_(new PromptEdit), pair_(new PromptEdit), image_(new QPushButton),
       run_(new QPushButton(tr("Run"))), generate_(new QPushButton(tr("Generate"))), generate_settings_(new GeneratePopover(this)), tokens_(new TokenStrip(document)), facts_(new QLabel),
       predictions_(new RingToggle(tr("predictions"), tr("Log-probability and rank of every token under it, what comes next in its tip (P). "
                                                         "Masked-word models: the candidates of the pinned token"))) {
@@ -78,6 +79,10 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     pair_->setObjectName(QStringLiteral("PairPrompt"));
     pair_->setAccessibleName(tr("Sentence B"));
     pair_->setPlaceholderText(tr("Sentence B"));
+    image_->setObjectName(QStringLiteral("ImageButton"));
+    image_->setProperty("kind", "button");
+    image_->setAccessibleName(tr("Picture"));
+    image_->setFixedHeight(32);
     run_->setProperty("kind", "primary");
     run_->setFixedSize(70, 32);
     run_->setToolTip(tr("Run now (Ctrl+Return)"));
@@ -114,6 +119,7 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     texts->setSpacing(6);
     texts->addWidget(text_);
     texts->addWidget(pair_);
+    texts->addWidget(image_, 0, Qt::AlignLeft);
     row->addWidget(model_, 0, Qt::AlignTop);
     row->addLayout(texts, 1);
     auto* buttons = new QHBoxLayout;
@@ -197,12 +203,17 @@ void PromptBar::show_document() {
     const PromptText& prompt = document_.prompt();
     text_->show_text(prompt.text);
     pair_->show_text(prompt.pair);
-    pair_->setVisible(prompt.has_pair);
+    const bool pictures = reads_pictures(document_.model());
+    text_->setVisible(!pictures);
+    pair_->setVisible(prompt.has_pair && !pictures);
+    image_->setVisible(pictures);
+    image_->setText(prompt.image.isEmpty() ? tr("Open picture …") : image_->fontMetrics().elidedText(QFileInfo(prompt.image).fileName(), Qt::ElideMiddle, 360));
+    image_->setToolTip(prompt.image.isEmpty() ? tr("The picture that the model is shown") : tr("%1\nClick for another picture").arg(prompt.image));
     const bool fixed = document_.model().model && !model::has_weights(*document_.model().model);
     for (PromptEdit* edit : {text_, pair_}) edit->setReadOnly(fixed);
     text_->setToolTip(fixed ? tr("The text of the saved trace. Open the model to run another") : QString());
     run_->setEnabled(!fixed);
-    swap_->setEnabled(!fixed);
+    swap_->setEnabled(!fixed && !pictures);
     // A button that cannot do its work says why when it is pressed; the tip says it before.
     const auto why = document_.model().model ? document_.why_no_continuation() : std::nullopt;
     generate_->setToolTip(why ? QString::fromStdString(why->problem + (why->found.empty() ? "" : ": " + why->found)) : tr("Let the model continue the text (Ctrl+G)"));

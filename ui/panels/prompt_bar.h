@@ -23,6 +23,7 @@ public:
     PromptEdit& pair() { return *pair_; }
     TokenStrip& tokens() { return *tokens_; }
     RingToggle& predictions() { return *predictions_; }
+    QPushButton& image_button() { return *image_; }
     QPushButton& model_button() { return *model_; }
     QToolButton& more_button() { return *more_; }
     QPushButton& generate_button() { return *generate_; }
@@ -43,6 +44,7 @@ private:
     QPushButton* model_;
     QToolButton *swap_, *more_;
     PromptEdit *text_, *pair_;
+    QPushButton* image_;  ///< in place of the text where the model reads pictures
     QPushButton *run_, *generate_;
     QToolButton* generate_more_;
     GeneratePopover* generate_settings_;

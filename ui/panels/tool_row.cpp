@@ -376,6 +376,8 @@ void ToolRow::set_view(const View& view) {
 
 void ToolRow::show_document() {
     for (const auto& [view, tab] : tabs_) tab->setChecked(view == view_);
+    const bool pictures = reads_pictures(document_.model());
+    tabs_.at("picture")->setVisible(pictures);
     const ViewOptions& o = document_.options();
     const ViewSpec& spec = figure::view_spec(view_);
     more_->setText(spec.tab ? tr("More") : shown(spec.title));
@@ -386,9 +388,9 @@ void ToolRow::show_document() {
     const bool of_model = view_ == "architecture" && document_.model().model && model::has_weights(*document_.model().model);
     tools_->setVisible(spec.needs.pattern || spec.needs.texts || !spec.options.empty() || of_model);
     tensors_->setVisible(of_model);
-    pool_->setVisible(spec.needs.texts);
+    pool_->setVisible(spec.needs.texts && !pictures);
     pool_->setText(pool_text());
-    examples_->setVisible(spec.group == "Focus");
+    examples_->setVisible(spec.group == "Focus" && !pictures);
     QString transfer = curve_name(o.transfer);
     if (o.transfer.threshold > 0) transfer += QStringLiteral(" ≥ %1").arg(o.transfer.threshold, 0, 'g', 2);
     if (o.transfer.keep_mass < 1) transfer += QStringLiteral(" %1 %").arg(std::lround(o.transfer.keep_mass * 100));
@@ -398,7 +400,8 @@ void ToolRow::show_document() {
     words_->setChecked(o.pattern.merge_words);
     filter_->setText(filter_name(o.pattern.filter));
     filter_->setVisible(spec.needs.pattern && document_.trace() && document_.trace()->has_sentence_pair());
-    for (QWidget* tool : std::initializer_list<QWidget*>{transfer_, sinks_, special_, words_}) tool->setVisible(spec.needs.pattern);
+    for (QWidget* tool : std::initializer_list<QWidget*>{transfer_, sinks_, special_}) tool->setVisible(spec.needs.pattern);
+    words_->setVisible(spec.needs.pattern && !pictures);
     show_slider();
     split_->setChecked(document_.views().split);
 }

@@ -11,6 +11,7 @@
 #include "ui/window/command_palette.h"
 #include "ui/window/main_window.h"
 
+#include "headlight/figure/picture_file.h"
 #include "headlight/model/locate.h"
 
 #include <QApplication>
@@ -66,6 +67,13 @@ void MainWindow::make_file_actions() {
     add(QStringLiteral("open-folder"), tr("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
     add(QStringLiteral("open-name"), tr("Open model by name …"), {}, [this] { open_by_name(); });
     add(QStringLiteral("open-session"), tr("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O), [this] { open_session_dialog(); });
+    add(QStringLiteral("other-tower"), tr("The other tower of this CLIP model"), {}, [this] {
+        const auto& model = document_->model().model;
+        if (!model) return;
+        const std::string_view other = model->config().family == "clip-vision" ? model::kTextTower : model::kVisionTower;
+        open(QString::fromStdString(model::with_tower(document_->model().reference.toStdString(), other).string()));
+    });
+    add(QStringLiteral("open-picture"), tr("Open picture …"), {}, [this] { open_picture_dialog(); });
     add(QStringLiteral("pool-texts"), tr("Pool texts …"), {}, [this] { pool_texts(); });
     for (int i = 0; i < int(example_sentences().size()); ++i)
         add(QStringLiteral("example-%1").arg(i), tr("Example: %1").arg(example_sentences()[i]), {}, [this, i] { show_example(i); });
@@ -104,10 +112,13 @@ void MainWindow::make_edit_actions() {
     });
     add(QStringLiteral("generate-settings"), tr("How the text is continued"), {}, [this] { prompt_bar_->open_generate_settings(); });
     add(QStringLiteral("edit-text"), tr("Edit the text"), QKeySequence(Qt::CTRL | Qt::Key_L), [this] {
+        if (reads_pictures(document_->model())) return prompt_bar_->image_button().setFocus();
         prompt_bar_->text().setFocus();
         prompt_bar_->text().selectAll();
     });
-    add(QStringLiteral("pair"), tr("Sentence pair on or off"), {}, [this] { prompt_bar_->toggle_pair(); });
+    add(QStringLiteral("pair"), tr("Sentence pair on or off"), {}, [this] {
+        if (takes_texts()) prompt_bar_->toggle_pair();
+    });
     add(QStringLiteral("find-heads"), tr("Find heads"), QKeySequence::Find, [this] {
         heads_->finder().setFocus();
         heads_->finder().selectAll();
@@ -227,7 +238,8 @@ void MainWindow::fill_model_menu() {
     const QString built_in = QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size());
     QStringList names{built_in};
     for (const QString& recent : QSettings().value(QStringLiteral("recent/models")).toStringList()) {
-        if (!names.contains(recent) && !(recent.startsWith('/') && !QFileInfo::exists(recent))) names << recent;
+        const QString place = QString::fromStdString(model::without_tower(recent.toStdString()).string());
+        if (!names.contains(recent) && !(recent.startsWith('/') && !QFileInfo::exists(place))) names << recent;
     }
     for (const QString& name : names) {
         QAction* action = menu->addAction(name.startsWith('/') ? QFileInfo(name).fileName() : name, this, [this, name] { open(name); });
@@ -235,6 +247,9 @@ void MainWindow::fill_model_menu() {
         action->setChecked(name == document_->model().reference);
         action->setToolTip(name);
     }
+    const auto& open_one = document_->model().model;
+    action(QStringLiteral("other-tower"))->setVisible(open_one && open_one->config().family.starts_with("clip"));
+    menu->addAction(action(QStringLiteral("other-tower")));
     menu->setToolTipsVisible(true);
     menu->addSeparator();
     menu->addAction(action("open-model"));
@@ -254,7 +269,7 @@ void MainWindow::fill_more_menu() {
             }
         }
     };
-    put(menu, {"open-model", "open-folder", "open-session"});
+    put(menu, {"open-model", "open-folder", "open-picture", "open-session"});
     QMenu* recent = menu->addMenu(tr("Recent sessions"));
     for (const QString& file : QSettings().value(QStringLiteral("recent/sessions")).toStringList()) {
         if (QFileInfo::exists(file)) recent->addAction(QFileInfo(file).completeBaseName(), this, [this, file] { open(file); });
@@ -312,7 +327,18 @@ void MainWindow::open_session_dialog() {
     if (!file.isEmpty()) open(file);
 }
 
+void MainWindow::open_picture_dialog() {
+    if (!takes_pictures(tr("Opening a picture"))) return;
+    const QString start = QSettings().value(QStringLiteral("recent/pictures")).toString();
+    const QString file = QFileDialog::getOpenFileName(this, tr("Open picture"), start,
+                                                      tr("Pictures (%1);;All files (*)").arg(figure::picture_patterns().join(u' ')));
+    if (file.isEmpty()) return;
+    QSettings().setValue(QStringLiteral("recent/pictures"), QFileInfo(file).path());
+    open_picture(file);
+}
+
 void MainWindow::pool_texts() {
+    if (!takes_texts()) return;
     const QString start = QSettings().value(QStringLiteral("recent/texts")).toString();
     const QString file = QFileDialog::getOpenFileName(this, tr("Pool texts: one text a line"), start, tr("Text files (*.txt);;All files (*)"));
     if (file.isEmpty()) return;
@@ -323,6 +349,7 @@ void MainWindow::pool_texts() {
 }
 
 void MainWindow::show_example(int index) {
+    if (!takes_texts()) return;
     PromptText prompt = document_->prompt();
     prompt.text = example_sentences().value(index);
     document_->set_prompt(prompt);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/window/main_window.h"
 
+#include "headlight/figure/picture_file.h"
 #include "headlight/model/locate.h"
+#include "headlight/model/outline.h"
 #include "ui/style/appearance.h"
 
 #include <QAction>
@@ -14,7 +16,18 @@
 #include <QSettings>
 #include <QVBoxLayout>
 
+#include <utility>
+
 namespace headlight::ui {
+
+namespace {
+
+bool is_picture(const QString& file) {
+    const QString suffix = QFileInfo(file).suffix().toLower();
+    return !suffix.isEmpty() && figure::picture_patterns().contains(QStringLiteral("*.") + suffix) && QFileInfo(file).isFile();
+}
+
+}  // namespace
 
 MainWindow::MainWindow(const QString& device, QWidget* parent) : QMainWindow(parent), jobs_(std::make_unique<Jobs>()) {
     document_ = std::make_unique<Document>(*jobs_, device);
@@ -106,6 +119,7 @@ void MainWindow::connect_parts() {
                 remember(QStringLiteral("recent/models"), document_->model().reference);
                 fill_model_menu();
                 show_title();
+                choose_view();
                 break;
             case Document::Change::views: show_views(); break;
             case Document::Change::file: show_title(); break;
@@ -124,6 +138,7 @@ void MainWindow::connect_parts() {
     connect(document_.get(), &Document::continued, this, [this](const QString& note) {
         if (!note.isEmpty()) status_->say(note);
     });
+    connect(&prompt_bar_->image_button(), &QPushButton::clicked, action(QStringLiteral("open-picture")), &QAction::trigger);
     connect(tools_, &ToolRow::view_asked, this, &MainWindow::show_view);
     connect(tools_, &ToolRow::tensors_asked, action(QStringLiteral("tensors")), &QAction::trigger);
     connect(tools_, &ToolRow::pool_asked, action(QStringLiteral("pool-texts")), &QAction::trigger);
@@ -202,7 +217,50 @@ void MainWindow::open(const QString& what) {
         }
         return;
     }
-    document_->open_model(QFileInfo::exists(what) ? QFileInfo(what).absoluteFilePath() : what);
+    if (is_picture(what)) return open_picture(what);
+    session_views_ = false;
+    const std::string place = model::without_tower(what.toStdString()).string(), tower = model::tower_of(what.toStdString());
+    const QFileInfo file(QString::fromStdString(place));
+    document_->open_model(file.exists() ? QString::fromStdString(model::with_tower(file.absoluteFilePath().toStdString(), tower).string()) : what);
+}
+
+/// A model of another kind shows what it is for, unless a session says which views are open.
+void MainWindow::choose_view() {
+    const bool pictures = reads_pictures(document_->model()), had_pictures = std::exchange(had_pictures_, pictures);
+    if (std::exchange(session_views_, false)) return;
+    OpenViews views = document_->views();
+    if (pictures && !had_pictures) views.left = "picture";
+    for (View* view : {&views.left, &views.right})
+        if (!pictures && *view == "picture") *view = "head";
+    document_->set_views(views);
+}
+
+/// Else says why not. A model on its way may take them.
+bool MainWindow::takes_pictures(const QString& doing, const QString& file) {
+    const auto& model = document_->model().model;
+    if (!model || document_->opening() || reads_pictures(document_->model())) return true;
+    const bool saved = !model::has_weights(*model), towers = model->config().family.starts_with("clip");
+    show_failure({doing,
+                  {.problem = saved    ? "A saved trace has its own input"
+                              : towers ? "The text tower is open"
+                                       : model->config().name + " reads text",
+                   .file = file.toStdString(),
+                   .hint = towers && !saved ? "Open the other tower first, from the menu of models" : "Open a model that reads pictures first, such as a ViT"}});
+    return false;
+}
+
+/// Else says why not.
+bool MainWindow::takes_texts() {
+    if (!reads_pictures(document_->model())) return true;
+    status_->say(tr("%1 reads a picture in place of a text").arg(QString::fromStdString(document_->model().model->config().name)));
+    return false;
+}
+
+void MainWindow::open_picture(const QString& file) {
+    if (!takes_pictures(tr("Opening %1").arg(QFileInfo(file).fileName()), file)) return;
+    PromptText prompt = document_->prompt();
+    prompt.image = QFileInfo(file).absoluteFilePath();
+    document_->set_prompt(prompt);
 }
 
 Session MainWindow::session() const {
@@ -213,6 +271,7 @@ Session MainWindow::session() const {
 
 void MainWindow::apply_session(const Session& session) {
     const bool other_model = document_->model().reference != session.model || !document_->model().model;
+    session_views_ = other_model;
     document_->restore(session.state, other_model);
     document_->set_views(session.views);
     if (other_model) document_->open_model(session.model);

@@ -77,6 +77,7 @@ private:
     void fill_model_menu();
     void fill_more_menu();
     void show_views();
+    void choose_view();
     void show_title();
     void show_description();
     void watch_model();
@@ -84,6 +85,10 @@ private:
     void open_folder();
     void open_session_dialog();
     void choose_model();
+    void open_picture_dialog();
+    void open_picture(const QString& file);
+    bool takes_pictures(const QString& doing, const QString& file = {});
+    bool takes_texts();
     void pool_texts();
     void show_example(int index);
     void open_by_name();
@@ -111,6 +116,8 @@ private:
     std::vector<QAction*> actions_;
     QPointer<Tour> tour_;
     bool right_active_ = false;
+    bool had_pictures_ = false;   ///< the model that was open last reads pictures
+    bool session_views_ = false;  ///< the model on its way is a session's, which says what is open
 };
 
 }  // namespace headlight::ui

@@ -21,7 +21,7 @@ struct RefinementOptions {
     ReadOut read_out = ReadOut::model;
     bool values = true;       ///< zero agreement and agreement rate, which need the top token of every value
     bool all_memories = false; ///< zero agreement over all memories, not only the active ones
-    bool skip_first = true;    ///< leave out each text's first token (an attention sink)
+    bool skip_first = true;    ///< leave out each text's first token (an attention sink); a picture's is [CLS], and counts
 };
 
 /// One layer of one or many texts (Geva 2021, Figs 4 and 6 to 11). With r the stream before the MLP, y its output and o the

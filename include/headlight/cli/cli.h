@@ -13,6 +13,7 @@ struct WindowRequest {
     std::optional<std::string> text;
     std::optional<std::string> pair;
     std::string device = "auto";
+    std::optional<std::string> image{};  ///< a picture's file
 };
 
 /// What only the program with a window can do; empty functions in a build without one.

@@ -50,6 +50,7 @@ Action define_analyze_contributions(Definition& definition, const Frontend&) {
     auto o = std::make_shared<Options>();
     o->model.add(definition);
     o->text.add(definition);
+    o->text.add_image(definition);
     add_index(definition, "--position", o->position, "the token whose last state is followed back, from 0")->required();
     definition.app->add_option("--threshold", o->threshold, "parts below this share are dropped")
         ->type_name("X")

@@ -49,6 +49,7 @@ Action define_analyze_detect(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->text.add(definition);
+    options->text.add_image(definition);
     definition
         .add_choice("--kind", options->kind, {"previous-token", "duplicate-token", "induction"},
                     "the kind of head that is looked for")

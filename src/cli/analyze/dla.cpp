@@ -50,6 +50,7 @@ Action define_analyze_dla(Definition& definition, const Frontend&) {
     auto o = std::make_shared<Options>();
     o->model.add(definition);
     o->text.add(definition);
+    o->text.add_image(definition);
     add_index(definition, "--position", o->position, "the token whose prediction is split, from 0")->required();
     o->token.add(definition, "the token whose logit is split")->required();
     o->minus.add(definition, "split the difference to this token's logit");

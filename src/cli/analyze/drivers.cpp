@@ -117,6 +117,7 @@ Action define_analyze_drivers(Definition& definition, const Frontend&) {
     auto o = std::make_shared<Options>();
     o->model.add(definition);
     o->text.add(definition);
+    o->text.add_image(definition);
     o->layer_option = add_index(definition, "--layer", o->layer, "the layer, from 0");
     o->position_option = add_index(definition, "--position", o->position, "the token, from 0");
     add_index(definition, "--neuron", o->neuron, "what drives this neuron's pre-activation");

@@ -151,6 +151,7 @@ Action define_analyze_focus(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->text.add(definition);
+    options->text.add_image(definition);
     const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
         return definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero());
     };

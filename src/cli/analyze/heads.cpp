@@ -98,6 +98,7 @@ Action define_analyze_heads(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->text.add(definition);
+    options->text.add_image(definition);
     options->texts.add(definition, options->text);
     definition.app->add_flag("--include-first-row", options->include_first_row,
                              "causal models: the first token counts in the means, though it can only look at itself");

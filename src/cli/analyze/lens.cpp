@@ -91,6 +91,7 @@ Action define_analyze_lens(Definition& definition, const Frontend&) {
     auto o = std::make_shared<Options>();
     o->model.add(definition);
     o->text.add(definition);
+    o->text.add_image(definition);
     definition.add_choice("--at", o->at, {"resid_pre", "resid_mid", "resid_post"}, "which state of each layer is read");
     definition.app->add_option("--top", o->top, "tokens to list for each state")
         ->type_name("N")

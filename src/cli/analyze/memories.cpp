@@ -79,6 +79,7 @@ Action define_analyze_memories(Definition& definition, const Frontend&) {
     auto o = std::make_shared<Options>();
     o->model.add(definition);
     o->text.add(definition);
+    o->text.add_image(definition);
     add_index(definition, "--layer", o->layer, "the layer, from 0")->required();
     add_index(definition, "--position", o->position, "the token, from 0")->required();
     definition.app->add_option("--top", o->top, "memories to list, largest contribution first; 0: all")

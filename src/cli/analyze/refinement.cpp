@@ -72,7 +72,7 @@ figure::Table change_table(const analyze::Refinement& r, const text::Tokenizer& 
 
 int refinement(const Options& o, const Console& console) {
     o.out.check();
-    if (o.texts.empty() == !o.text.given()) throw UsageError("one of --text, --text-file and --texts is needed");
+    if (o.texts.empty() == !o.text.given()) throw UsageError("one of --text, --text-file, --texts and --image is needed");
     std::vector<std::shared_ptr<const trace::Trace>> runs;
     Loaded loaded;
     if (o.texts.empty()) {
@@ -103,7 +103,7 @@ int refinement(const Options& o, const Console& console) {
     result.facts.emplace_back("texts", std::to_string(runs.size()));
     result.facts.emplace_back("tokens", std::to_string(found.tokens));
     result.facts.emplace_back("read_out", o.unembedding ? "unembedding alone" : "final norm and unembedding");
-    result.facts.emplace_back("first_token", o.with_first ? "counted" : "left out");
+    result.facts.emplace_back("first_token", o.with_first || model::reads_pictures(loaded.model->config()) ? "counted" : "left out");
     if (!o.changes)
         result.definitions = {
             {"active", "mean share of memories with m > 0"},
@@ -125,6 +125,7 @@ Action define_analyze_refinement(Definition& definition, const Frontend&) {
     auto o = std::make_shared<Options>();
     o->model.add(definition);
     o->text.add(definition);
+    o->text.add_image(definition);
     CLI::Option* texts = definition.app->add_option("--texts", o->texts, "a file with one text a line");
     texts->type_name("FILE");
     definition.kinds[texts] = ValueKind::file;

@@ -120,6 +120,7 @@ Action define_analyze_rollout(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->text.add(definition);
+    options->text.add_image(definition);
     const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
         definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero());
     };

@@ -133,6 +133,7 @@ Action define_analyze_value_mix(Definition& definition, const Frontend&) {
     auto o = std::make_shared<Options>();
     o->model.add(definition);
     o->text.add(definition);
+    o->text.add_image(definition);
     add_index(definition, "--layer", o->layer, "the pairs of this layer instead of the ratios of all");
     add_index(definition, "--head", o->head, "and of one of its heads");
     o->out.add(definition);

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/io/json_file.h"
+#include "headlight/io/safetensors.h"
+#include "program.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headlight {
+namespace {
+
+using nlohmann::json;
+using test::headlight;
+using test::Outcome;
+using test::TempFolder;
+using testing::HasSubstr;
+
+const std::string kTests = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/";
+const std::string kVit = kTests + "fixtures/models/vit", kClip = kTests + "fixtures/models/clip";
+const std::string kPicture = kTests + "fixtures/pictures/shapes.png", kScene = kTests + "fixtures/pictures/scene.png";
+
+// From the file on the command line to the number in the file: the golden's pixels came through Pillow and transformers.
+TEST(PictureCommands, TraceOfAFileIsTheReferences) {
+    for (const auto& [name, model, picture, what] :
+         {std::tuple{"vit", kVit, kPicture, "logits"}, std::tuple{"clip#vision", kClip + "#vision", kScene, "hook_projected"}}) {
+        const TempFolder folder;
+        const auto file = folder / "t.safetensors";
+        const Outcome outcome = headlight({"trace", model, "--image", picture, "--capture", "all", "--out", file});
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        const io::TensorStore ours = io::TensorStore::open_file(file);
+        const io::TensorStore theirs = io::TensorStore::open_file(kTests + "golden/" + name + ".f32.safetensors");
+        ASSERT_EQ(ours.find(what)->shape, theirs.find(what)->shape);
+        const auto* a = reinterpret_cast<const float*>(ours.find(what)->bytes.data());
+        const auto* b = reinterpret_cast<const float*>(theirs.find(what)->bytes.data());
+        for (std::int64_t i = 0; i < ours.find(what)->numel(); ++i) ASSERT_NEAR(a[i], b[i], 2e-4) << name << " " << i;
+        EXPECT_EQ(ours.metadata().at("image"), picture);
+    }
+}
+
+TEST(PictureCommands, RenderAndItsData) {
+    const TempFolder folder;
+    const auto file = folder / "p.csv";
+    const Outcome outcome = headlight({"render", kVit, "--image", kPicture, "--view", "picture", "--layer", "1", "--query", "3", "--out", file});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const std::string rows = io::read_text(file);
+    EXPECT_THAT(rows, HasSubstr("layer,panel,query,query_token,key,key_token,row,column,weight"));
+    EXPECT_EQ(std::ranges::count(rows, '\n') - std::ranges::count(rows, '#'), 1 + 4 * 13) << "a head and a token each";
+    EXPECT_THAT(rows, HasSubstr("1,Head 2,3,r1c3,12,r3c4,3,4,"));
+    EXPECT_THAT(rows, HasSubstr("--image"));
+    const Outcome png = headlight({"render", kVit, "--image", kPicture, "--view", "picture", "--of", "rollout", "--over", "reveal", "--out", folder / "p.png"});
+    EXPECT_EQ(png.code, 0) << png.err;
+}
+
+TEST(PictureCommands, LensSpeaksOfClasses) {
+    const Outcome outcome = headlight({"analyze", "lens", kVit, "--image", kPicture});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("golden"));
+}
+
+TEST(PictureCommands, InfoTellsWhatIsRead) {
+    const json info = json::parse(headlight({"info", kVit, "--json"}).out);
+    EXPECT_EQ(info["config"]["patch_size"], 8);
+    EXPECT_EQ(info["config"]["image_size"], json::parse("[24, 32]"));
+    const json vision = json::parse(headlight({"info", kClip, "--tower", "vision", "--json"}).out);
+    EXPECT_EQ(vision["family"], "clip-vision");
+    EXPECT_EQ(vision["config"]["d_projection"], 12);
+    EXPECT_EQ(json::parse(headlight({"info", kClip, "--json"}).out)["family"], "clip-text");
+}
+
+// Every analysis of a picture gives a table whose file says which picture.
+TEST(PictureCommands, Analyses) {
+    const TempFolder folder;
+    const auto file = folder / "a.json";
+    const std::vector<std::vector<std::string>> analyses = {
+        {"heads"}, {"rollout"}, {"lens"}, {"focus"}, {"value-mix"}, {"refinement"}, {"detect", "--kind", "previous-token"},
+        {"dla", "--position", "0", "--token", "dog"}, {"memories", "--layer", "1", "--position", "0"}, {"contributions", "--position", "0"},
+        {"drivers", "--layer", "1", "--position", "0", "--neuron", "3"}};
+    for (const auto& analysis : analyses) {
+        std::vector<std::string> call = {"analyze", analysis[0], kVit, "--image", kPicture};
+        call.insert(call.end(), analysis.begin() + 1, analysis.end());
+        call.insert(call.end(), {"--out", file});
+        const Outcome outcome = test::in_process(call);
+        ASSERT_EQ(outcome.code, 0) << analysis[0] << ": " << outcome.err;
+        const std::string text = io::read_text(file);
+        EXPECT_THAT(text, HasSubstr("shapes.png")) << analysis[0];
+    }
+}
+
+/// How a call fails: one line that names what is wrong and what to do.
+void expect_error(const std::vector<std::string>& call, const std::vector<std::string>& words, int code = 1) {
+    const Outcome outcome = headlight(call);
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    for (const std::string& word : words) EXPECT_THAT(outcome.err, HasSubstr(word));
+}
+
+TEST(PictureCommands, WrongUseIsTold) {
+    const TempFolder folder;
+    const std::string out = folder / "t.npz", no_picture = kVit + "/config.json";
+    expect_error({"trace", kVit, "--text", "the cat", "--out", out}, {"vit reads pictures", "--text", "--image FILE"});
+    expect_error({"trace", kVit, "--image", no_picture, "--out", out}, {no_picture, "cannot be read", "*.png"});
+    expect_error({"trace", kVit, "--image", "none.png", "--out", out}, {"none.png", "no such picture"});
+    expect_error({"trace", kVit, "--image", kVit, "--out", out}, {kVit, "no such picture"});
+    expect_error({"trace", "novella-7m", "--image", kPicture, "--out", out}, {kPicture, "novella-7m reads text", "--text"});
+    expect_error({"trace", kClip, "--image", kPicture, "--out", out}, {kPicture, "reads text", "--tower vision"});
+    expect_error({"trace", kClip, "--tower", "vision", "--text", "x", "--out", out}, {"reads pictures", "leave --tower vision out"});
+    expect_error({"trace", kVit, "--image", kPicture, "--text", "x", "--out", out}, {"--image", "--text"}, 2);
+    expect_error({"trace", kVit, "--out", out}, {"--image FILE"}, 2);
+    expect_error({"info", kVit, "--tower", "vision"}, {"no towers"});
+    expect_error({"info", kClip, "--tower", "eye"}, {"text", "vision"}, 2);
+    expect_error({"analyze", "importance", kVit, "--text", "x"}, {"reads pictures", "about texts"});
+    expect_error({"render", "novella-7m", "--text", "x", "--view", "picture", "--out", folder / "p.png"}, {"reads text"});
+    EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+}  // namespace
+}  // namespace headlight
