@@ -7,7 +7,7 @@ namespace headlight::model {
 
 extern const Family kBloom, kGpt2, kBert, kLlama, kMistral, kQwen2, kQwen3, kSmollm3, kGranite, kOlmo, kOlmo2, kStablelm,
     kPhi3, kGemma, kGemma2, kGemma3, kGptNeox, kGptj, kGptNeo, kOpt, kFalcon, kMpt, kPhi, kGptBigcode, kCohere, kRoberta,
-    kDistilbert, kElectra, kAlbert, kModernbert, kDeberta;
+    kDistilbert, kElectra, kAlbert, kModernbert, kDeberta, kNomicBert;
 
 /// The row of an untied unembedding, Linear layout; a tied one's stored copy is ignored by name. Base models without
 /// a head ("…Model") may lack it, whole language models may not.
