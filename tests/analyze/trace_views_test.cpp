@@ -51,6 +51,7 @@ TEST_P(EveryFamily, ScoresOnScreenSumToTheWeights) {
             Eigen::VectorXd score = view.scale * view.products.cast<double>().rowwise().sum();
             for (std::size_t j = 0; j < view.position.size(); ++j)
                 score[static_cast<Eigen::Index>(j)] += view.position[j];
+            for (const NeuronView::Term& term : view.terms) score += term.values.cast<double>();
             if (config.score_softcap > 0) score = (score.array() / config.score_softcap).tanh() * config.score_softcap;
             const Eigen::VectorXd visible = score.segment(keys.first, keys.count());
             Eigen::VectorXd weight = (visible.array() - visible.maxCoeff()).exp();
