@@ -48,6 +48,10 @@ add_library(headlight_torch INTERFACE)
 # TORCH_LIBRARIES also carries global compile flags of its own; take the include folders as system ones.
 target_link_libraries(headlight_torch INTERFACE headlight_blas ${TORCH_LIBRARIES})
 target_include_directories(headlight_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+if(NOT torch_is_the_systems EQUAL 0)
+  # A LibTorch out of a Python package finds its CUDA libraries by its own run path, which the linker does not follow.
+  target_link_options(headlight_torch INTERFACE "LINKER:--allow-shlib-undefined")
+endif()
 
 if(HEADLIGHT_BUILD_TESTS)
   find_package(GTest 1.12 REQUIRED)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "analyze/head_reader.h"
 #include "headlight/analyze/importance.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/replay.h"
@@ -95,6 +96,7 @@ AttentionGradient attention_gradient(const model::Model& model, const text::Toke
                                      const text::Encoding& encoding, std::uint64_t seed, const CancelToken& cancel,
                                      const Progress& progress) {
     const model::ModelConfig& c = model.config();
+    require_whole_model(c, "The gradient of attention");
     const Task task = c.causal ? next_tokens(encoding) : masked_tokens(model, tokenizer, encoding, seed);
     if (task.rows.empty())
         throw Error({.problem = "There is nothing to predict in this text",

@@ -69,6 +69,7 @@ const char* name_of(Component component) noexcept {
         case Component::head: return "head";
         case Component::attn_bias: return "attn_bias";
         case Component::mlp: return "mlp";
+        case Component::cross: return "cross";
         case Component::neuron: return "neuron";
         case Component::mlp_bias: return "mlp_bias";
         case Component::norm_bias: return "norm_bias";

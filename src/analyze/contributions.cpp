@@ -359,6 +359,7 @@ const char* name_of(ContributionEdge::Kind kind) noexcept {
 }
 
 AttentionShares attention_shares(const trace::Trace& trace, Layer layer, Position p) {
+    require_whole_model(trace, "What a layer adds, by its parts,");
     check_layer(trace, layer);
     check_position(trace, p, "position");
     const at::NoGradGuard no_grad;
@@ -366,6 +367,7 @@ AttentionShares attention_shares(const trace::Trace& trace, Layer layer, Positio
 }
 
 MlpShares mlp_shares(const trace::Trace& trace, Layer layer, Position p) {
+    require_whole_model(trace, "What a layer adds, by its parts,");
     check_layer(trace, layer);
     check_position(trace, p, "position");
     const at::NoGradGuard no_grad;
@@ -374,6 +376,7 @@ MlpShares mlp_shares(const trace::Trace& trace, Layer layer, Position p) {
 
 ContributionGraph contribution_graph(const trace::Trace& trace, Position p, const ContributionOptions& options,
                                      const CancelToken& cancel, const Progress& progress) {
+    require_whole_model(trace, "The graph of contributions");
     check_position(trace, p, "position");
     if (!(options.threshold >= 0 && options.threshold <= 1))
         throw Error({.problem = "The threshold is a share", .expected = "0 to 1", .found = std::to_string(options.threshold)});
@@ -386,6 +389,7 @@ ContributionGraph contribution_graph(const trace::Trace& trace, Position p, cons
 }
 
 Eigen::MatrixXd head_contribution_map(const trace::Trace& trace, HeadId id, const CancelToken& cancel) {
+    require_own_text(trace, "The map of a head's contributions");
     check_head(trace, id);
     const at::NoGradGuard no_grad;
     const Layered values(trace, id.layer);

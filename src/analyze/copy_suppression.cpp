@@ -19,6 +19,7 @@ using model::Hook;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 void check_direct_path(const trace::Trace& trace) {
+    require_whole_model(trace, "Copy suppression");
     const model::ModelConfig& c = trace.config();
     if (c.has_unembedding && c.causal && !c.post_norm && !c.mlm_head && c.final_norm && !c.branch_norm) return;
     throw Error({.problem = c.has_unembedding ? "A head of this model has no direct path to the logits"

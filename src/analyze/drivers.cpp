@@ -3,6 +3,7 @@
 
 #include "analyze/head_reader.h"
 #include "analyze/stream_paths.h"
+#include "headlight/analyze/experts.h"
 #include "headlight/analyze/logit_lens.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/weights.h"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace headlight::analyze {
 namespace {
@@ -23,10 +25,12 @@ at::Tensor wide(const at::Tensor& t) {
 }
 
 void check_neuron(const model::ModelConfig& c, NeuronId id) {
-    if (id.layer.value >= 0 && id.layer.value < c.n_layers && id.neuron.value >= 0 && id.neuron.value < c.d_mlp) return;
+    const bool layer = id.layer.value >= 0 && id.layer.value < c.n_layers;
+    const std::int64_t width = layer ? model::mlp_width(c, id.layer.value) : c.d_mlp;
+    if (layer && id.neuron.value >= 0 && id.neuron.value < width) return;
     throw Error({.problem = "There is no such neuron",
                  .item = "layer " + std::to_string(id.layer.value) + ", neuron " + std::to_string(id.neuron.value),
-                 .expected = "layer 0 to " + std::to_string(c.n_layers - 1) + ", neuron 0 to " + std::to_string(c.d_mlp - 1)});
+                 .expected = "layer 0 to " + std::to_string(c.n_layers - 1) + ", neuron 0 to " + std::to_string(width - 1)});
 }
 
 /// The norm in front of the MLP.
@@ -37,6 +41,11 @@ Reading neuron_reading(const trace::Trace& trace, NeuronId id, Position p, Branc
     const model::ModelConfig& c = trace.config();
     check_neuron(c, id);
     check_position(trace, p, "position");
+    if (!neuron_works(trace, id, p))
+        throw Error({.problem = "This neuron was not computed: its expert was not chosen for the token",
+                     .item = "layer " + std::to_string(id.layer.value) + ", neuron " + std::to_string(id.neuron.value) + " of expert " +
+                             std::to_string(model::expert_of(c, id.layer.value, id.neuron.value)) + ", position " + std::to_string(p.value),
+                     .hint = "Choose a token or a neuron of an expert that works there"});
     if (branch == Branch::up && !c.gated_mlp)
         throw Error({.problem = "The MLPs of this model have one branch", .item = c.name, .hint = "Leave the branch out"});
     const trace::MlpTensors w = trace::mlp_weights(*trace.model(), id.layer);
@@ -101,13 +110,16 @@ std::vector<NeuronScore> downstream_neurons(const trace::Trace& trace, HeadId id
     for (std::int64_t l = id.layer.value + (c.parallel ? 1 : 0); l < c.n_layers; ++l) {
         if (l > id.layer.value && c.residual_after_norm) change = through(Hook::ln1_scale, l);
         if (c.post_norm) change = through(Hook::ln1_scale, l);
+        if (c.post_norm && has_cross_attention(c)) change = through(Hook::ln_cross_scale, l);
         const at::Tensor read = norm_before_mlp(c) ? through(mlp_norm(c), l) : change;
         const at::Tensor w_in = trace::mlp_weights(*trace.model(), Layer(l)).w_in.cpu();
         const auto type = w_in.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
         const at::Tensor effect = at::mv(w_in.to(type).t(), read.to(type)).to(at::kDouble).contiguous();
         const at::Tensor pre = wide(trace::tensor_rows(trace, {Hook::mlp_pre, Layer(l)}, p.value, 1)[0]).contiguous();
-        for (std::int64_t i = 0; i < c.d_mlp; ++i)
-            scores.push_back({{Layer(l), Neuron(i)}, effect.data_ptr<double>()[i], pre.data_ptr<double>()[i]});
+        const std::vector<bool> works = working_neurons(trace, Layer(l), p);
+        for (std::int64_t i = 0; i < effect.size(0); ++i)
+            if (works[static_cast<std::size_t>(i)])
+                scores.push_back({{Layer(l), Neuron(i)}, effect.data_ptr<double>()[i], pre.data_ptr<double>()[i]});
         if (c.residual_after_norm || c.post_norm) change = through(Hook::ln2_scale, l);
     }
     keep_best(scores, top, stronger);
@@ -127,7 +139,7 @@ std::vector<NeuronScore> next_token_neurons(const model::Model& model, std::int6
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
         const at::Tensor w_out = trace::mlp_weights(model, Layer(l)).w_out;
         const at::Tensor product = wide(at::mv(w_out, column)).contiguous();
-        for (std::int64_t i = 0; i < c.d_mlp; ++i)
+        for (std::int64_t i = 0; i < product.size(0); ++i)
             scores.push_back({{Layer(l), Neuron(i)}, product.data_ptr<double>()[i], 0});
     }
     keep_best(scores, top, larger);
@@ -140,6 +152,10 @@ std::vector<NextTokenNeuron> next_token_drivers(const trace::Trace& trace, std::
     const at::NoGradGuard no_grad;
     std::vector<NextTokenNeuron> all;
     for (const NeuronScore& found : next_token_neurons(*trace.model(), token, top)) {
+        if (!neuron_works(trace, found.id, p)) {
+            all.push_back({found.id, found.value, 0, std::numeric_limits<double>::quiet_NaN(), {}});
+            continue;
+        }
         const at::Tensor post = wide(trace::tensor_rows(trace, {Hook::mlp_post, found.id.layer}, p.value, 1));
         const Split split = neuron_drivers(trace, found.id, p);
         NextTokenNeuron neuron{found.id, found.value, post[0][found.id.neuron.value].item<double>(), split.total, {}};

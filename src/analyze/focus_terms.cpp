@@ -98,7 +98,12 @@ void check_one_model(Traces traces) {
 
 FocusFacts focus_facts(const trace::Trace& trace, HeadId id, const FocusOptions& options) {
     check_head(trace, id);
+    require_own_text(trace, "The split of a score");
     const auto& config = trace.config();
+    if (config.positions == Positions::relative)
+        throw Error(ErrorFacts{.problem = "The split of a score has no term for a bias by distance",
+                               .item = config.name,
+                               .hint = "The neuron view shows the bias of each key in a column of its own"});
     FocusFacts facts;
     facts.head = id;
     facts.position_kind = position_kind(trace);

@@ -38,10 +38,40 @@ void check_position(const trace::Trace& trace, Position position, const char* wh
                            .expected = "0 to " + std::to_string(trace.tokens() - 1)});
 }
 
-TokenFacts token_facts(const trace::Trace& trace) {
-    const text::Encoding& encoding = trace.encoding();
+void check_key(const trace::Trace& trace, Position position) {
+    if (position.value >= 0 && position.value < trace.keys()) return;
+    throw Error(ErrorFacts{.problem = "No such position",
+                           .item = "key " + std::to_string(position.value),
+                           .expected = "0 to " + std::to_string(trace.keys() - 1)});
+}
+
+void require_own_text(const trace::Trace& trace, const std::string& what) {
+    if (!trace.across_texts()) return;
+    throw Error(ErrorFacts{.problem = what + " is of a text that looks at itself",
+                           .found = "cross attention, from a target into its source",
+                           .hint = "Choose the attention of the encoder or the decoder's own"});
+}
+
+void require_whole_model(const trace::Trace& trace, const std::string& what) {
+    require_own_text(trace, what);
+    require_whole_model(trace.config(), what);
+}
+
+void require_whole_model(const model::ModelConfig& config, const std::string& what) {
+    if (!has_cross_attention(config)) return;
+    throw Error(ErrorFacts{.problem = what + " is not there for a decoder that reads a source",
+                           .found = "cross attention, which it would leave out",
+                           .hint = "Choose the encoder, or a model of one stack"});
+}
+
+namespace {
+TokenFacts facts_of(const text::Encoding& encoding) {
     return {.special = encoding.special, .words = encoding.words, .pair_start = encoding.pair_start()};
 }
+}  // namespace
+
+TokenFacts token_facts(const trace::Trace& trace) { return facts_of(trace.encoding()); }
+TokenFacts key_facts(const trace::Trace& trace) { return facts_of(trace.key_encoding()); }
 
 std::int64_t kv_head(const trace::Trace& trace, Head head) {
     const auto& config = trace.config();
@@ -57,6 +87,8 @@ std::string position_kind(const trace::Trace& trace) {
             return "ALiBi";
         case model::Positions::rotary:
             return "rotary";
+        case model::Positions::relative:
+            return "by distance";
         case model::Positions::learned:
             return "learned, inside the stream";
         case model::Positions::none:
@@ -91,14 +123,14 @@ at::Tensor output_norms(const trace::Trace& trace, HeadId id) {
 }
 
 ReadableKeys::ReadableKeys(const trace::Trace& trace, Layer layer)
-    : only_past_(trace.config().causal), tokens_(trace.tokens()) {
+    : only_past_(trace.config().causal), tokens_(trace.keys()) {
     const std::vector<HookPoint> kept = trace.kept();
     if (std::find(kept.begin(), kept.end(), HookPoint{Hook::pattern, layer}) != kept.end()) only_past_ = false;
 }
 
 model::KeyRange legal_keys_of(const trace::Trace& trace, Layer layer, Position query) {
     const auto& config = trace.config();
-    return model::legal_keys(query.value, trace.tokens(), config.causal, model::window_of(config, layer.value));
+    return model::legal_keys(query.value, trace.keys(), config.causal, model::window_of(config, layer.value));
 }
 
 at::Tensor behind_branch_norm(const trace::Trace& trace, Layer layer, std::int64_t first, const at::Tensor& written) {
@@ -111,7 +143,7 @@ at::Tensor behind_branch_norm(const trace::Trace& trace, Layer layer, std::int64
 }
 
 std::int64_t row_block(const trace::Trace& trace) {
-    return std::max<std::int64_t>(1, block_elements / trace.tokens());
+    return std::max<std::int64_t>(1, block_elements / trace.keys());
 }
 
 Matrix to_matrix(const at::Tensor& tensor) {
@@ -126,7 +158,7 @@ Vector to_vector(const at::Tensor& tensor) {
 
 void for_each_pattern_row(const trace::Trace& trace, HeadId id, std::int64_t first, std::int64_t count,
                           const RowFn& fn) {
-    const std::int64_t width = trace.tokens();
+    const std::int64_t width = trace.keys();
     const std::int64_t block = row_block(trace);
     for (std::int64_t row = first; row < first + count; row += block) {
         const std::int64_t rows = std::min(block, first + count - row);

@@ -83,6 +83,7 @@ InterestingPair interesting_pair(const trace::Trace& trace, HeadId id) {
     check_head(trace, id);
     const text::Encoding& encoding = trace.encoding();
     const std::int64_t n = trace.tokens();
+    const bool across = trace.across_texts();
     const auto index = [](std::int64_t i) { return static_cast<std::size_t>(i); };
     enum Class { special, plain, induction, classes };
     struct Best {
@@ -91,11 +92,11 @@ InterestingPair interesting_pair(const trace::Trace& trace, HeadId id) {
     };
     std::array<Best, classes> best;
     for_each_pattern_row(trace, id, 0, n, [&](std::int64_t i, const float* row) {
-        const std::int64_t end = trace.config().causal ? i : n;
-        for (std::int64_t j = 1; j < end; ++j) {
-            if (j == i) continue;
-            const bool behind_copy = j - 1 < i && encoding.ids[index(j - 1)] == encoding.ids[index(i)];
-            const bool is_special = encoding.special[index(i)] || encoding.special[index(j)];
+        const std::int64_t end = trace.config().causal ? i : trace.keys();
+        for (std::int64_t j = across ? 0 : 1; j < end; ++j) {
+            if (j == i && !across) continue;
+            const bool behind_copy = !across && j - 1 < i && encoding.ids[index(j - 1)] == encoding.ids[index(i)];
+            const bool is_special = encoding.special[index(i)] || trace.key_encoding().special[index(j)];
             Best& so_far = best[is_special ? special : behind_copy ? induction : plain];
             if (row[j] > so_far.weight) so_far = {{Position(i), Position(j)}, row[j]};
         }

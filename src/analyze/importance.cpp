@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/importance.h"
 
+#include "analyze/head_reader.h"
 #include "headlight/analyze/rank_correlation.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/replay.h"
@@ -39,6 +40,10 @@ at::Tensor prediction(const Question& q, const trace::TokenIds& tokens, const st
 
 Question question_of(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
                      Position position) {
+    if (model::reads_pictures(model.config()))
+        throw Error({.problem = "Importance is about the tokens of a text, and this model reads pictures",
+                     .item = model.config().name,
+                     .hint = "Attention, rollout, the lens and attribution work for it"});
     if (position.value < 0 || position.value >= encoding.size())
         throw Error({.problem = "There is no such position in the text",
                      .expected = "0 to " + std::to_string(encoding.size() - 1),
@@ -174,6 +179,7 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
                       Position position, const ImportanceOptions& o, const CancelToken& cancel,
                       const Progress& progress) {
     const model::ModelConfig& c = model.config();
+    require_whole_model(c, "The importance of tokens");
     Question q = question_of(model, tokenizer, encoding, position);
     if (o.target && (*o.target < 0 || *o.target >= c.vocab_size))
         throw Error({.problem = "There is no such target token in this model",

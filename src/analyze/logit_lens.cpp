@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace headlight::analyze {
 namespace {
@@ -116,7 +117,7 @@ private:
 
     std::int64_t watched(std::int64_t position) const {
         if (o_.watched) return *o_.watched;
-        if (!o_.watch_text) return -1;
+        if (!o_.watch_text || model::reads_pictures(trace_.config())) return -1;
         const std::int64_t at = position + (trace_.config().causal ? 1 : 0);
         return at < lens_.positions ? trace_.encoding().ids[static_cast<std::size_t>(at)] : -1;
     }
@@ -132,7 +133,8 @@ private:
                 cell(lens_.layers, first + i) = read(x, lens_.vocab, o_.top, watched(first + i), nullptr);
                 output.entropy = cell(lens_.layers, first + i).entropy;
                 output.probabilities.assign(x, x + lens_.vocab);
-                model::kernels::softmax(output.probabilities.data(), lens_.vocab, lens_.vocab);
+                constexpr float no_sink = -std::numeric_limits<float>::infinity();
+                model::kernels::softmax(output.probabilities.data(), lens_.vocab, lens_.vocab, no_sink);
             }
         });
     }

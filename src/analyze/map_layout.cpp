@@ -73,28 +73,32 @@ bool is_single_run(const std::vector<Span>& spans) {
 
 }  // namespace
 
-MapLayout map_layout(const TokenFacts& facts, const PatternOptions& options) {
-    const std::int64_t n = facts.size();
+MapLayout map_layout(const TokenFacts& facts, const PatternOptions& options) { return map_layout(facts, facts, options); }
+
+MapLayout map_layout(const TokenFacts& queries, const TokenFacts& keys, const PatternOptions& options) {
     const auto [query_side, key_side] = sides(options.filter);
     MapLayout layout;
-    layout.tokens = n;
+    layout.tokens = keys.size();
     layout.renormalise = options.renormalise;
-    std::vector<bool> query_shown(static_cast<std::size_t>(n)), key_shown(static_cast<std::size_t>(n));
-    for (std::int64_t i = 0; i < n; ++i) {
+    const auto special = [&](const TokenFacts& facts, std::size_t at) { return options.hide_special && facts.special[at]; };
+    std::vector<bool> query_shown(queries.words.size()), key_shown(keys.words.size());
+    for (std::int64_t i = 0; i < queries.size(); ++i) {
         const auto at = static_cast<std::size_t>(i);
-        const bool special = options.hide_special && facts.special[at];
-        const bool hidden = special || (options.hide_first && i == 0);
+        query_shown[at] = !special(queries, at) && on_side(query_side, i, queries.pair_start);
+    }
+    for (std::int64_t i = 0; i < keys.size(); ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const bool hidden = special(keys, at) || (options.hide_first && i == 0);
         if (hidden)
             layout.any_hidden = true;
         else if (!layout.visible.empty() && layout.visible.back().first + layout.visible.back().count == i)
             ++layout.visible.back().count;
         else
             layout.visible.push_back({i, 1});
-        query_shown[at] = !special && on_side(query_side, i, facts.pair_start);
-        key_shown[at] = !hidden && on_side(key_side, i, facts.pair_start);
+        key_shown[at] = !hidden && on_side(key_side, i, keys.pair_start);
     }
-    layout.queries = group(facts, query_shown, options.merge_words, layout.row_of);
-    layout.keys = group(facts, key_shown, options.merge_words, layout.column_of);
+    layout.queries = group(queries, query_shown, options.merge_words, layout.row_of);
+    layout.keys = group(keys, key_shown, options.merge_words, layout.column_of);
     layout.single_run = is_single_run(layout.keys);
     return layout;
 }

@@ -27,7 +27,7 @@ struct Span {
 };
 
 struct MapLayout {
-    std::int64_t tokens = 0;
+    std::int64_t tokens = 0;              ///< that can be looked at
     std::vector<Span> queries, keys;      ///< sorted; spans of one axis do not overlap
     std::vector<std::int64_t> row_of;     ///< [token] row, -1: not shown
     std::vector<std::int64_t> column_of;  ///< [token] column, -1: not shown
@@ -39,6 +39,8 @@ struct MapLayout {
 };
 
 MapLayout map_layout(const TokenFacts&, const PatternOptions&);
+/// Of one text that looks at another.
+MapLayout map_layout(const TokenFacts& queries, const TokenFacts& keys, const PatternOptions&);
 
 /// One attention row before it is prepared. Weights from `legal` on are 0 and are not read.
 struct AttentionRow {

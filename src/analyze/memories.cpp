@@ -26,10 +26,11 @@ void check_layer(const model::ModelConfig& c, Layer layer) {
                  .found = std::to_string(layer.value)});
 }
 
-void check_neuron(const model::ModelConfig& c, Neuron neuron) {
-    if (neuron.value >= 0 && neuron.value < c.d_mlp) return;
+void check_neuron(const model::ModelConfig& c, Layer layer, Neuron neuron) {
+    const std::int64_t width = model::mlp_width(c, layer.value);
+    if (neuron.value >= 0 && neuron.value < width) return;
     throw Error({.problem = "There is no such neuron",
-                 .expected = "0 to " + std::to_string(c.d_mlp - 1),
+                 .expected = "0 to " + std::to_string(width - 1),
                  .found = std::to_string(neuron.value)});
 }
 
@@ -69,9 +70,9 @@ void for_each_value(const model::Model& model, Layer layer, const std::vector<Ne
     if (progress) progress({"Reading values", "neuron", count, count});
 }
 
-std::vector<Neuron> all_neurons(const model::ModelConfig& c) {
+std::vector<Neuron> all_neurons(const model::ModelConfig& c, Layer layer) {
     std::vector<Neuron> all;
-    for (std::int64_t i = 0; i < c.d_mlp; ++i) all.emplace_back(i);
+    for (std::int64_t i = 0; i < model::mlp_width(c, layer.value); ++i) all.emplace_back(i);
     return all;
 }
 
@@ -86,17 +87,23 @@ std::vector<Memory> memories(const trace::Trace& trace, Layer layer, Position p,
     const at::Tensor up = c.gated_mlp ? row(trace, Hook::mlp_pre_linear, layer, p) : at::Tensor();
     const at::Tensor w_out = trace::mlp_weights(*trace.model(), layer).w_out.cpu();
     const at::Tensor norms = w_out.to(at::kDouble).square().sum(1).sqrt().contiguous();
-    std::vector<Memory> all(static_cast<std::size_t>(c.d_mlp));
+    const std::int64_t width = model::mlp_width(c, layer.value);
+    const at::Tensor experts = model::has_experts(c, layer.value) ? row(trace, Hook::experts, layer, p) : at::Tensor();
+    const double shared = experts.defined() && c.experts.shared_gate ? row(trace, Hook::shared_gate, layer, p).item<double>() : 1.0;
+    std::vector<Memory> all(static_cast<std::size_t>(width));
     for (std::size_t i = 0; i < all.size(); ++i) {
         const double coefficient = m.data_ptr<double>()[i], norm = norms.data_ptr<double>()[i];
+        const std::int64_t expert = model::expert_of(c, layer.value, static_cast<std::int64_t>(i));
         all[i] = {.neuron = Neuron(static_cast<std::int64_t>(i)),
+                  .expert = expert,
+                  .weight = expert >= 0 ? experts.data_ptr<double>()[expert] : shared,
                   .coefficient = coefficient,
                   .pre = pre.data_ptr<double>()[i],
                   .up = up.defined() ? up.data_ptr<double>()[i] : std::numeric_limits<double>::quiet_NaN(),
                   .value_norm = norm,
                   .contribution_norm = std::abs(coefficient) * norm};
     }
-    const auto count = top <= 0 ? c.d_mlp : std::min(top, c.d_mlp);
+    const auto count = top <= 0 ? width : std::min(top, width);
     std::partial_sort(all.begin(), all.begin() + count, all.end(), [](const Memory& a, const Memory& b) {
         return a.contribution_norm != b.contribution_norm ? a.contribution_norm > b.contribution_norm : a.neuron < b.neuron;
     });
@@ -113,8 +120,8 @@ std::vector<Promoted> promoted_tokens(const model::Model& model, Layer layer, co
         throw Error({.problem = "There is no such token",
                      .expected = "an id from 0 to " + std::to_string(c.vocab_size - 1),
                      .found = std::to_string(*o.watched)});
-    for (const Neuron neuron : neurons) check_neuron(c, neuron);
-    const std::vector<Neuron> wanted = neurons.empty() ? all_neurons(c) : neurons;
+    for (const Neuron neuron : neurons) check_neuron(c, layer, neuron);
+    const std::vector<Neuron> wanted = neurons.empty() ? all_neurons(c, layer) : neurons;
     std::vector<Promoted> out(wanted.size());
     for_each_value(model, layer, wanted, o.gain, cancel, progress, [&](std::size_t i, const LogitRow& row) {
         const double log_sum = row.numbers().log_sum;
@@ -130,8 +137,8 @@ std::vector<Promoted> promoted_tokens(const model::Model& model, Layer layer, co
 std::vector<std::int64_t> top_tokens_of_values(const model::Model& model, Layer layer, bool gain, const CancelToken& cancel) {
     require_stream_unembedding(model.config(), "What a memory promotes");
     check_layer(model.config(), layer);
-    std::vector<std::int64_t> out(static_cast<std::size_t>(model.config().d_mlp));
-    for_each_value(model, layer, all_neurons(model.config()), gain, cancel, {},
+    std::vector<std::int64_t> out(static_cast<std::size_t>(model::mlp_width(model.config(), layer.value)));
+    for_each_value(model, layer, all_neurons(model.config(), layer), gain, cancel, {},
                    [&](std::size_t i, const LogitRow& row) { out[i] = row.largest(1, 0)[0].id; });
     return out;
 }
@@ -142,7 +149,7 @@ Vector neuron_activations(const trace::Trace& trace, Layer layer, Neuron neuron)
 
 Matrix layer_activations(const trace::Trace& trace, Layer layer, const std::vector<Neuron>& neurons) {
     check_layer(trace.config(), layer);
-    for (const Neuron neuron : neurons) check_neuron(trace.config(), neuron);
+    for (const Neuron neuron : neurons) check_neuron(trace.config(), layer, neuron);
     const at::Tensor post = trace::tensor(trace, {Hook::mlp_post, layer});
     return to_matrix((neurons.empty() ? post : post.index_select(1, indices(neurons, 0, neurons.size()))).t());
 }

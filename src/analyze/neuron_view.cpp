@@ -2,6 +2,7 @@
 #include "headlight/analyze/neuron_view.h"
 
 #include "analyze/head_reader.h"
+#include "headlight/analyze/sinks.h"
 
 #include <limits>
 
@@ -11,7 +12,7 @@ NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
     check_head(trace, id);
     check_position(trace, query, "query");
     const auto& config = trace.config();
-    const std::int64_t i = query.value, n = trace.tokens();
+    const std::int64_t i = query.value, n = trace.keys();
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
     NeuronView view;
@@ -27,7 +28,7 @@ NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
     view.products = view.k.array().rowwise() * view.q.transpose().array();
     view.dot = (view.scale * view.products.cast<double>().rowwise().sum()).cast<float>();
     view.score = view.dot;
-    if (config.positions == model::Positions::alibi) {
+    if (config.positions == model::Positions::alibi || config.positions == model::Positions::relative) {
         Vector bias = to_vector(trace::position_rows(trace, id.layer, id.head, i, 1).select(0, 0));
         if (view.causal) bias.tail(n - 1 - i).setConstant(nan);
         view.position.assign(bias.begin(), bias.end());
@@ -48,6 +49,7 @@ NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
     view.score.head(legal.first).setConstant(nan);
     view.score.tail(n - legal.last).setConstant(nan);
     view.weight = to_vector(trace::pattern_rows(trace, id.layer, id.head, i, 1).select(0, 0));
+    if (config.attention_sinks) view.sink = sink_shares(trace, id)[i];
     view.value_norm = to_vector(output_norms(trace, id));
     view.weighted_value_norm = view.weight.cwiseProduct(view.value_norm);
     return view;

@@ -72,7 +72,7 @@ void set_score(PairChain& chain, const trace::Trace& trace, HeadId id) {
     chain.scale = trace.config().score_scale;
     chain.qk = scalar_product(head_queries(trace, id).select(0, i), head_keys(trace, id).select(0, j));
     chain.content = chain.scale * chain.qk;
-    if (positions == model::Positions::alibi || trace.config().disentangled.any()) {
+    if (positions == model::Positions::alibi || positions == model::Positions::relative || trace.config().disentangled.any()) {
         const at::Tensor bias = trace::position_rows(trace, id.layer, id.head, i, 1);
         chain.position = bias.select(0, 0).select(0, j).to(at::kDouble).item<double>();
     } else if (positions == model::Positions::rotary) {
@@ -99,7 +99,7 @@ void set_weight(PairChain& chain, const trace::Trace& trace, HeadId id) {
 PairChain pair_chain(const trace::Trace& trace, HeadId id, Position query, Position key, std::int64_t top) {
     check_head(trace, id);
     check_position(trace, query, "query");
-    check_position(trace, key, "key");
+    check_key(trace, key);
     PairChain chain;
     chain.head = id;
     chain.query = query;

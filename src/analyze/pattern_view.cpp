@@ -15,8 +15,7 @@
 namespace headlight::analyze {
 namespace {
 
-AxisItem axis_item(const trace::Trace& trace, const TokenFacts& facts, const Span& span) {
-    const auto& labels = trace.labels();
+AxisItem axis_item(const std::vector<text::TokenLabel>& labels, const TokenFacts& facts, const Span& span) {
     AxisItem item;
     item.continuation = labels[static_cast<std::size_t>(span.first)].continuation;
     item.special = labels[static_cast<std::size_t>(span.first)].special;
@@ -77,7 +76,7 @@ at::Tensor weighting_norms(const trace::Trace& trace, HeadId id, Weighting weigh
         case Weighting::layer_mix_norm:
             break;  // the rows are lengths already; only their sums are taken out
     }
-    return at::ones({trace.tokens()}, at::kFloat);
+    return at::ones({trace.keys()}, at::kFloat);
 }
 
 /// The numbers that are prepared: the head's pattern, or the map of its layer.
@@ -139,6 +138,10 @@ void for_each_prepared_row(const trace::Trace& trace, HeadId id, const MapLayout
         add_prepared_row(head.row(position, weights), layout, share, prepared.data());
         if (position == span.first + span.count - 1) fn(row, prepared.data());
     });
+}
+
+MapLayout layout_of(const trace::Trace& trace, const PatternOptions& options) {
+    return map_layout(token_facts(trace), key_facts(trace), options);
 }
 
 bool is_plain(const PatternOptions& options) {
@@ -203,19 +206,19 @@ std::int64_t PatternAxes::key_column(Position position) const noexcept {
 }
 
 PatternAxes pattern_axes(const trace::Trace& trace, const PatternOptions& options) {
-    const TokenFacts facts = token_facts(trace);
-    const MapLayout layout = map_layout(facts, options);
+    const TokenFacts queries = token_facts(trace), keys = key_facts(trace);
+    const MapLayout layout = map_layout(queries, keys, options);
     PatternAxes axes;
     axes.queries.reserve(layout.queries.size());
     axes.keys.reserve(layout.keys.size());
-    for (const Span& span : layout.queries) axes.queries.push_back(axis_item(trace, facts, span));
-    for (const Span& span : layout.keys) axes.keys.push_back(axis_item(trace, facts, span));
+    for (const Span& span : layout.queries) axes.queries.push_back(axis_item(trace.labels(), queries, span));
+    for (const Span& span : layout.keys) axes.keys.push_back(axis_item(trace.key_labels(), keys, span));
     return axes;
 }
 
 Matrix pattern(const trace::Trace& trace, HeadId id, const PatternOptions& options) {
     check_head(trace, id);
-    const MapLayout layout = map_layout(token_facts(trace), options);
+    const MapLayout layout = layout_of(trace, options);
     Matrix map(static_cast<Eigen::Index>(layout.queries.size()), static_cast<Eigen::Index>(layout.keys.size()));
     for_each_prepared_row(trace, id, layout, options.weighting, [&](std::int64_t row, const float* prepared) {
         std::copy_n(prepared, map.cols(), map.data() + row * map.cols());
@@ -225,7 +228,7 @@ Matrix pattern(const trace::Trace& trace, HeadId id, const PatternOptions& optio
 
 Matrix pattern_row(const trace::Trace& trace, const std::vector<HeadId>& heads, std::int64_t row,
                    const PatternOptions& options) {
-    const MapLayout layout = map_layout(token_facts(trace), options);
+    const MapLayout layout = layout_of(trace, options);
     check_index(row, layout.queries.size(), "row");
     const Span span = layout.queries[static_cast<std::size_t>(row)];
     Matrix rows = Matrix::Zero(static_cast<Eigen::Index>(heads.size()), static_cast<Eigen::Index>(layout.keys.size()));
@@ -247,7 +250,7 @@ Matrix pattern_row(const trace::Trace& trace, const std::vector<HeadId>& heads, 
 
 Matrix pattern_column(const trace::Trace& trace, const std::vector<HeadId>& heads, std::int64_t column,
                       const PatternOptions& options) {
-    const MapLayout layout = map_layout(token_facts(trace), options);
+    const MapLayout layout = layout_of(trace, options);
     check_index(column, layout.keys.size(), "column");
     const Span key = layout.keys[static_cast<std::size_t>(column)];
     Matrix columns =
@@ -280,9 +283,9 @@ Matrix pattern_column(const trace::Trace& trace, const std::vector<HeadId>& head
 
 Matrix scores(const trace::Trace& trace, HeadId id) {
     check_head(trace, id);
-    const std::int64_t n = trace.tokens();
+    const std::int64_t n = trace.tokens(), keys = trace.keys();
     const std::int64_t block = row_block(trace);
-    Matrix map(n, n);
+    Matrix map(n, keys);
     for (std::int64_t row = 0; row < n; row += block) {
         const std::int64_t rows = std::min(block, n - row);
         map.middleRows(row, rows) = to_matrix(trace::score_rows(trace, id.layer, id.head, row, rows));
@@ -291,7 +294,7 @@ Matrix scores(const trace::Trace& trace, HeadId id) {
     for (std::int64_t i = 0; i < n; ++i) {
         const model::KeyRange legal = legal_keys_of(trace, id.layer, Position(i));
         map.row(i).head(legal.first).setConstant(nan);
-        map.row(i).tail(n - legal.last).setConstant(nan);
+        map.row(i).tail(keys - legal.last).setConstant(nan);
     }
     return map;
 }
@@ -301,14 +304,14 @@ PooledMap pooled_pattern(const trace::Trace& trace, HeadId id, const PatternOpti
     if (side < 1)
         throw Error(
             ErrorFacts{.problem = "A pooled map needs at least one cell a side", .found = std::to_string(side)});
-    if (is_plain(options) && trace.has_overview()) {
+    if (is_plain(options) && trace.has_overview() && !trace.across_texts()) {
         const std::int64_t made = trace.pooled(id.layer, id.head).rows;
         const std::int64_t cells = repooled_side(made, side);
         const bool wants_more = side > made && trace.tokens() > made;
         // A small text can be pooled anew at once; a coarse divisor would show less than was asked for.
         if (!wants_more && cells * 2 > std::min(side, made)) return from_overview(trace, id, cells);
     }
-    const MapLayout layout = map_layout(token_facts(trace), options);
+    const MapLayout layout = layout_of(trace, options);
     Pooler pooler(static_cast<std::int64_t>(layout.queries.size()), static_cast<std::int64_t>(layout.keys.size()),
                   side);
     const bool causal = trace.config().causal;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/refinement.h"
 
+#include "analyze/head_reader.h"
 #include "analyze/logit_rows.h"
 #include "headlight/analyze/memories.h"
 #include "headlight/base/error.h"
@@ -137,15 +138,15 @@ private:
             if (last && a != c) out_.last_layer.push_back({text, position, a, c});
             const std::int64_t next =
                 position + 1 < trace.tokens() ? trace.encoding().ids[static_cast<std::size_t>(position + 1)] : -1;
-            memories_at(m.data_ptr<float>() + static_cast<std::int64_t>(i) * c_.d_mlp, b, next, values, counts, triggers);
+            memories_at(m.data_ptr<float>() + static_cast<std::int64_t>(i) * m.size(1), m.size(1), b, next, values, counts, triggers);
         }
     }
 
-    void memories_at(const float* m, std::int64_t top_y, std::int64_t next, const std::vector<std::int64_t>& values,
+    void memories_at(const float* m, std::int64_t width, std::int64_t top_y, std::int64_t next, const std::vector<std::int64_t>& values,
                      Counts& counts, Triggers& triggers) const {
         std::int64_t active = 0;
-        for (std::int64_t i = 0; i < c_.d_mlp; ++i) active += m[i] > 0;
-        counts.active += static_cast<double>(active) / static_cast<double>(c_.d_mlp);
+        for (std::int64_t i = 0; i < width; ++i) active += m[i] > 0;
+        counts.active += static_cast<double>(active) / static_cast<double>(width);
         if (values.empty()) return;
         bool agrees = false;
         for (std::size_t i = 0; i < values.size(); ++i) {
@@ -202,6 +203,7 @@ Refinement refinement(const Runs& runs, const RefinementOptions& options, const 
     const model::ModelConfig& c = runs[0]->config();
     for (const auto& run : runs)
         if (run->model() != runs[0]->model()) throw Error("Refinement needs runs of one model");
+    require_whole_model(c, "Refinement");
     require_unembedding(c, "Refinement of the prediction");
     if (c.mlm_head || c.post_norm)
         throw Error({.problem = "In this model the stream before and behind an MLP is not read by the unembedding",

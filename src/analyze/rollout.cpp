@@ -73,6 +73,7 @@ void check_flow_work(std::int64_t layers, const RolloutOptions& options, std::in
 }
 
 void check_options(const trace::Trace& trace, const RolloutOptions& options) {
+    require_whole_model(trace, "What reaches a token through the layers");
     check_head(trace, {options.layer.value_or(Layer(0)), options.head.value_or(Head(0))});
     if (options.query) check_position(trace, *options.query, "query");
     if (options.by_receptive_field && !trace.config().causal)
@@ -115,6 +116,8 @@ std::vector<std::string> notes_of(const trace::Trace& trace, const RolloutOption
         notes.push_back("In a causal model more paths lead to the first tokens than to later ones.");
     if (options.by_receptive_field)
         notes.push_back("Divided by what even attention to all earlier tokens gives; rows sum to 1.");
+    if (trace.config().attention_sinks)
+        notes.push_back("The share of a head's attention that goes to no key is divided out.");
     if (options.head && !flow)
         notes.push_back("The last step is this head's own pattern, without the residual; the layers below are means.");
     return notes;
@@ -249,6 +252,7 @@ Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const 
         Matrix own;
         if (kept && options.head) {
             own = head_pattern(trace, {Layer(l), *options.head});
+            if (trace.config().attention_sinks) normalise_rows(own);
             if (l > 0) own = product(own, below);
         }
         if (l < last || !options.head) {

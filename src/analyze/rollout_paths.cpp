@@ -9,6 +9,7 @@ namespace headlight::analyze {
 namespace {
 
 TokenPaths start(const trace::Trace& trace, Layer layer, Position query, double least) {
+    require_whole_model(trace, "What reaches a token through the layers");
     check_head(trace, {layer, Head(0)});
     check_position(trace, query, "query");
     TokenPaths paths;

@@ -36,7 +36,10 @@ public:
         u_ = reading.direction;
         for (std::int64_t l = reading.layer.value; l >= 0; --l) {
             if (l < reading.layer.value || reading.behind_mlp) mlp(Layer(l));
-            if (l < reading.layer.value || reading.behind_attention) attention(Layer(l));
+            if (l < reading.layer.value || reading.behind_attention) {
+                if (has_cross_attention(c_)) cross(Layer(l));
+                attention(Layer(l));
+            }
         }
         embedding();
         if (constant_ != 0) add(Component::norm_bias, -1, -1, constant_);
@@ -64,6 +67,12 @@ private:
         if (c_.residual_after_norm) through(Hook::ln2_scale, l);
     }
 
+    /// All heads together: what they read is another text.
+    void cross(Layer l) {
+        if (c_.post_norm) through(Hook::ln_cross_scale, l);
+        add(Component::cross, l.value, -1, scalar(u_, row(trace_, Hook::cross_attn_out, l, p_)));
+    }
+
     /// The direction in front of the norm of what a sub-layer gives.
     at::Tensor branch(Hook scale, Layer l) {
         return c_.branch_norm ? frozen_norm(trace_, scale, l, p_).back(u_, constant_) : u_;
@@ -72,6 +81,8 @@ private:
     void each_neuron(Layer l, const at::Tensor& u) {
         const trace::MlpTensors w = trace::mlp_weights(*trace_.model(), l);
         if (w.b_out.defined()) add(Component::mlp_bias, l.value, -1, scalar(u, wide(w.b_out)));
+        if (w.b_experts.defined())
+            add(Component::mlp_bias, l.value, -1, scalar(u, at::mv(wide(w.b_experts).t(), row(trace_, Hook::experts, l, p_))));
         // The matrix stays in its own type: turning it to float64 would cost ten times the product.
         const at::Tensor post = row(trace_, Hook::mlp_post, l, p_);
         const at::Tensor weight = w.w_out.cpu();
@@ -135,6 +146,7 @@ FrozenNorm frozen_norm(const trace::Trace& trace, Hook scale, Layer layer, Posit
     switch (scale) {
         case Hook::ln1_scale: w = trace::attention_output(model, layer).norm; break;
         case Hook::ln2_scale: w = trace::mlp_weights(model, layer).norm; break;
+        case Hook::ln_cross_scale: w = trace::attention_output(*model.part(model::Stack::cross), layer).norm; break;
         case Hook::ln1_post_scale: w = trace::attention_output(model, layer).branch; break;
         case Hook::ln2_post_scale: w = trace::mlp_weights(model, layer).branch; break;
         case Hook::embed_norm_scale: w = trace::embedding_norm(model); break;

@@ -153,6 +153,7 @@ struct MixRows::State {
 
 MixRows::MixRows(const trace::Trace& trace, Layer layer, MixScope scope, std::int64_t sources, const CancelToken& cancel) {
     check(trace, layer, scope);
+    require_own_text(trace, "What a layer makes of its stream");
     const at::NoGradGuard no_grad;
     state_ = std::make_unique<const State>(State{trace, layer, ReadableKeys(trace, layer),
                                                  Products(trace, layer, scope, sources, cancel),

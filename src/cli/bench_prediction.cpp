@@ -52,8 +52,8 @@ std::vector<trace::Measured> measure_prediction(const trace::BenchmarkOptions& o
              },
              [&] { analyze::logit_lens(*run, {.top = 20}, cancel); },
              [&] {
-                 for (std::int64_t i = 0; i < c.d_mlp; i += block)
-                     at::mm(values.narrow(0, i, std::min(block, c.d_mlp - i)), w_u);
+                 for (std::int64_t i = 0; i < values.size(0); i += block)
+                     at::mm(values.narrow(0, i, std::min(block, values.size(0) - i)), w_u);
              },
              [&] { analyze::promoted_tokens(*run->model(), middle, {}, {.top = 10}, cancel); },
              [&] { analyze::attribution(*run, Position(tokens - 1), {.token = 1, .minus = {}, .neurons = true}); },

@@ -20,6 +20,8 @@ const char* word(Positions p) {
             return "alibi";
         case Positions::rotary:
             return "rotary";
+        case Positions::relative:
+            return "relative";
         case Positions::none:
             return "none";
     }
@@ -42,6 +44,8 @@ const char* word(Activation a) {
             return "relu";
         case Activation::silu:
             return "silu";
+        case Activation::quick_gelu:
+            return "quick_gelu";
     }
     return "";
 }
@@ -102,6 +106,13 @@ void add_rotary(nlohmann::ordered_json& json, const model::ModelConfig& c) {
 /// Switches that most models have at rest are told where they are not.
 void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
     if (c.d_embed > 0) json["d_embed"] = c.d_embed;
+    if (c.sinusoidal) json["sinusoidal"] = true;
+    if (c.relative_buckets > 0) {
+        json["relative_buckets"] = c.relative_buckets;
+        json["relative_max_distance"] = c.relative_max_distance;
+    }
+    if (c.stack == model::Stack::decoder) json["start_ids"] = c.start_ids;
+    if (c.logit_scale != 1.0) json["logit_scale"] = c.logit_scale;
     if (c.parallel) json["parallel"] = true;
     if (c.shared_norm) json["shared_norm"] = true;
     if (!c.input_norm) json["input_norm"] = false;
@@ -124,6 +135,13 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
                                 {"max_distance", d.max_distance}};
     }
     if (!c.windows.empty()) json["windows"] = c.windows;
+    if (c.experts.count > 0) {
+        json["experts"] = {{"count", c.experts.count}, {"chosen", c.experts.chosen}, {"width", c.experts.width},
+                           {"shared_width", c.experts.shared_width}, {"normalized", c.experts.normalized}};
+        if (!c.experts.layers.empty()) json["experts"]["dense_width"] = c.experts.dense_width;
+    }
+    if (c.mlp_clamp > 0) json["mlp_clamp"] = c.mlp_clamp;
+    if (c.attention_sinks) json["attention_sinks"] = true;
     bool labelled = false;
     nlohmann::ordered_json labels = nlohmann::ordered_json::array();
     for (std::int64_t l = 0; l < c.n_layers; ++l) {

@@ -46,17 +46,23 @@ std::string json_of(const text::Tokenizer& tokenizer, const std::vector<std::int
 }
 
 int run(const Options& options, const Console& console) {
-    if (options.text.has_pair()) throw UsageError("--pair: a continuation has one text");
     const Loaded loaded = load_for_run(options.model, options.text, options.compute, console);
+    const bool encodes = loaded.model->part(model::Stack::encoder) != nullptr;
+    if (options.text.has_pair() && !encodes) throw UsageError("--pair: a continuation has one text");
     const text::Tokenizer& tokenizer = *loaded.tokenizer;
     model::GenerateOptions generate = options.generate;
     if (!options.ignore_end) generate.end = model::end_tokens(loaded.model->folder());
-    const auto prompt = tokenizer.encode(loaded.prompt.text, std::nullopt, !options.no_special).ids;
+    auto prompt = tokenizer.encode(loaded.prompt.text, std::nullopt, !options.no_special).ids;
+    const std::string& begun = encodes ? loaded.prompt.pair : loaded.prompt.text;
+    if (encodes) {  // what is continued is the target
+        generate.source = std::move(prompt);
+        prompt = trace::target_encoding(loaded.model->config(), tokenizer, begun).ids;
+    }
     const model::Generated made =
         model::generate(*loaded.model, prompt, generate, {}, loaded.cancel, console.progress());
     console.clear_progress();
     console.result(options.json ? json_of(tokenizer, prompt, made)
-                                : loaded.prompt.text + text_of(tokenizer, made.ids) + "\n");
+                                : begun + text_of(tokenizer, made.ids) + "\n");
     char line[160];
     const auto later = static_cast<double>(made.ids.size()) - 1;
     std::snprintf(line, sizeof line, "%zu tokens of prompt in %.2f s, %zu new tokens, %.1f tokens/s%s", prompt.size(),

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
 #include "cli/config_json.h"
+#include "cli/nearest.h"
 #include "cli/options.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/model.h"
 #include "headlight/model/reference.h"
+#include "headlight/model/tensor_stats.h"
 #include "headlight/text/tokenizer.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -26,6 +30,8 @@ struct Options {
     ModelArgument model;
     bool json = false;
     bool tensors = false;
+    std::string tensor;
+    int bins = 40;
 };
 
 std::int64_t total(const std::map<std::string, std::int64_t>& counts) {
@@ -134,14 +140,6 @@ std::string json(const model::Model& model) {
     return root.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-/// 13682632 -> "13,682,632"
-std::string grouped(std::int64_t number) {
-    std::string digits = std::to_string(number);
-    for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
-        digits.insert(static_cast<std::size_t>(at), ",");
-    return digits;
-}
-
 void line(std::string& out, std::string label, const std::string& value) {
     label.resize(std::max<std::size_t>(label.size() + 2, 25), ' ');
     out += "  " + label + value + "\n";
@@ -158,8 +156,8 @@ void put_report(std::string& out, const model::LoadReport& report) {
     line(out, "parameters from",
          std::to_string(report.loaded.size()) + " places in " + std::to_string(report.files.size()) +
              (report.files.size() == 1 ? " file" : " files"));
-    line(out, "bytes mapped", grouped(report.bytes_mapped));
-    line(out, "bytes copied", grouped(report.bytes_copied));
+    line(out, "bytes mapped", with_commas(report.bytes_mapped));
+    line(out, "bytes copied", with_commas(report.bytes_copied));
     char seconds[32];
     std::snprintf(seconds, sizeof seconds, "%.3f s", report.seconds);
     line(out, "time", seconds);
@@ -183,13 +181,13 @@ std::string text(const model::Model& model, bool with_tensors) {
     }
     const auto counts = model.parameter_counts();
     out += "parameters\n";
-    for (const auto& [part, count] : counts) line(out, part, grouped(count));
-    line(out, "total", grouped(total(counts)));
+    for (const auto& [part, count] : counts) line(out, part, with_commas(count));
+    line(out, "total", with_commas(total(counts)));
     put_report(out, model.report());
     if (const auto check = model::check_reference(model, interruptible())) line(out, "against the reference", model::text_of(*check));
     out += "files\n";
     for (const auto& file : files_json(model))
-        line(out, file["name"].get<std::string>(), grouped(file["bytes"].get<std::int64_t>()) + " bytes");
+        line(out, file["name"].get<std::string>(), with_commas(file["bytes"].get<std::int64_t>()) + " bytes");
     if (with_tensors) {
         out += "tensors\n";
         for (const auto& tensor : tensors_json(model)) {
@@ -203,7 +201,63 @@ std::string text(const model::Model& model, bool with_tensors) {
     return out;
 }
 
+ordered_json stats_json(const model::TensorStats& s) {
+    return {{"name", s.name},         {"dtype", s.dtype}, {"shape", s.shape}, {"file", s.file.filename().string()},
+            {"elements", s.elements}, {"nan", s.nan},     {"infinite", s.infinite},
+            {"min", s.min},           {"max", s.max},     {"mean", s.mean},   {"std", s.deviation},
+            {"histogram", {{"edges", s.edges}, {"counts", s.counts}}}};
+}
+
+/// Bars as long as the logarithm of the count.
+std::string stats_text(const model::TensorStats& s) {
+    std::string out = s.name + "  " + s.dtype + " " + nlohmann::json(s.shape).dump() + "  " + s.file.filename().string() + "\n";
+    const auto number = [](double x, const char* format) {
+        char text[40];
+        std::snprintf(text, sizeof text, format, x);
+        return std::string(text);
+    };
+    line(out, "numbers", with_commas(s.elements));
+    line(out, "NaN", with_commas(s.nan));
+    line(out, "infinite", with_commas(s.infinite));
+    if (s.counts.empty()) return out;
+    line(out, "min", number(s.min, "%.9g"));
+    line(out, "max", number(s.max, "%.9g"));
+    line(out, "mean", number(s.mean, "%.9g"));
+    line(out, "std", number(s.deviation, "%.9g"));
+    out += "histogram\n";
+    const auto most = static_cast<double>(*std::ranges::max_element(s.counts));
+    constexpr double kLongest = 40;
+    for (std::size_t i = 0; i < s.counts.size(); ++i) {
+        std::string count = with_commas(s.counts[i]);
+        count.insert(0, count.size() < 13 ? 13 - count.size() : 0, ' ');
+        const double length = s.counts[i] == 0 ? 0 : 1 + (kLongest - 1) * std::log(static_cast<double>(s.counts[i])) / std::log(std::max(most, 2.0));
+        out += "  " + number(s.edges[i], "%11.4g") + " to " + number(s.edges[i + 1], "%11.4g") + count;
+        if (length > 0) out += "  " + std::string(static_cast<std::size_t>(length), '#');
+        out += "\n";
+    }
+    return out;
+}
+
+/// One tensor, read from the files without the rest of the model.
+int tensor_info(const Options& options, const Console& console) {
+    const fs::path folder = options.model.folder();
+    const auto names = model::tensor_names(folder);
+    if (std::ranges::find(names, options.tensor) == names.end()) {
+        const std::string near = nearest(options.tensor, names);
+        throw Error(ErrorFacts{.problem = "there is no such tensor",
+                               .file = folder.string(),
+                               .item = options.tensor,
+                               .expected = "one of " + std::to_string(names.size()) + " tensors",
+                               .hint = near.empty() ? "headlight info MODEL --tensors lists them" : "Did you mean " + near + "?"});
+    }
+    const auto stats = model::tensor_stats(folder, options.tensor, options.bins, interruptible(), console.progress());
+    console.clear_progress();
+    console.result(options.json ? stats_json(stats).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n" : stats_text(stats));
+    return 0;
+}
+
 int info(const Options& options, const Console& console) {
+    if (!options.tensor.empty()) return tensor_info(options, console);
     const auto model =
         model::Model::load(options.model.folder(), {.device = "cpu"}, interruptible(), console.progress());
     console.clear_progress();
@@ -218,6 +272,11 @@ Action define_info(Definition& definition, const Frontend&) {
     options->model.add(definition);
     definition.app->add_flag("--json", options->json, "everything as one JSON object");
     definition.app->add_flag("--tensors", options->tensors, "list every tensor and what it feeds");
+    definition.app->add_option("--tensor", options->tensor, "how the numbers of this tensor of the files are spread")->type_name("NAME");
+    definition.app->add_option("--bins", options->bins, "of the histogram of --tensor")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
     return [options, console = definition.console] { return info(*options, *console); };
 }
 

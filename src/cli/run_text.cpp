@@ -11,6 +11,10 @@ std::int64_t Loaded::tokens() const {
     return tokenizer->encode(prompt.text, pair, prompt.add_special_tokens).size();
 }
 
+std::int64_t Loaded::tokens_of(const std::string& text) const {
+    return tokenizer->encode(text, std::nullopt, prompt.add_special_tokens).size();
+}
+
 namespace {
 
 /// What is quick, and says at once when the folder is not what it should be.

@@ -13,6 +13,7 @@ struct Loaded {
     trace::Prompt prompt;
     CancelToken cancel;
     std::int64_t tokens() const;
+    std::int64_t tokens_of(const std::string& text) const;  ///< of one text by itself
 };
 
 /// Model and tokenizer alone; the prompt stays empty.

@@ -48,34 +48,46 @@ std::vector<std::string> split_globs(const std::string& text) {
     return globs;
 }
 
+bool is_pattern(model::Hook hook) { return hook == model::Hook::pattern || hook == model::Hook::cross_pattern; }
+
 /// What goes into the file: what was asked for, or by default what the views need and the patterns they show.
 std::vector<model::HookPoint> points_of(const model::ModelConfig& config, const trace::CapturePlan& plan) {
-    std::vector<model::HookPoint> points = plan.resolve(config);
+    std::vector<model::HookPoint> points = plan.resolve(config, config.stack != model::Stack::whole);
     if (plan.globs.empty())
         for (const model::HookPoint& point : model::hooks_of(config))
-            if (point.hook == model::Hook::pattern) points.push_back(point);
+            if (is_pattern(point.hook)) points.push_back(point);
     return points;
+}
+
+/// The stacks whose tensors a file holds: the model, or its encoder and its decoder.
+std::vector<const model::Model*> stacks_of(const model::Model& model) {
+    const auto& encoder = model.part(model::Stack::encoder);
+    if (!encoder) return {&model};
+    return {encoder.get(), &model};
 }
 
 /// A trace makes patterns, scores and results when they are looked at; a file holds them whole. What that takes is
 /// added to the forecast of the run, and told before it.
-void check_memory(const Loaded& loaded, const trace::CapturePlan& plan, const std::vector<model::HookPoint>& points) {
-    const model::ModelConfig& config = loaded.model->config();
+void check_memory(const Loaded& loaded, const model::ModelConfig& config, const trace::CapturePlan& plan) {
+    const std::vector<model::HookPoint> points = points_of(config, plan);
     const std::int64_t element = loaded.model->dtype() == model::ComputeType::float64    ? 8
                                  : loaded.model->dtype() == model::ComputeType::bfloat16 ? 2
                                                                                          : 4;
-    const std::int64_t tokens = loaded.tokens();
+    const bool two_texts = config.stack == model::Stack::decoder;
+    const std::int64_t source = config.stack == model::Stack::whole ? 0 : loaded.tokens_of(loaded.prompt.text);
+    const std::int64_t tokens = two_texts ? loaded.tokens_of(loaded.prompt.pair) + 2
+                                : config.stack == model::Stack::encoder ? source : loaded.tokens();
     // More tokens than the model takes: the run says so, memory is not what is wrong.
     if (config.context_is_hard_limit && config.context_length > 0 && tokens > config.context_length) return;
-    trace::Forecast forecast = trace::forecast(config, tokens, plan, element);
+    trace::Forecast forecast = trace::forecast(config, tokens, plan, element, two_texts ? source : 0);
     std::map<std::string, std::int64_t> derived;
     for (const model::HookPoint& point : points) {
         using model::Hook;
-        const bool derived_hook = point.hook == Hook::pattern || point.hook == Hook::attn_scores || point.hook == Hook::result ||
-                                  point.hook == Hook::c2p || point.hook == Hook::p2c;
-        if (!derived_hook) continue;
+        if (!is_pattern(point.hook) && point.hook != Hook::attn_scores && point.hook != Hook::result &&
+            point.hook != Hook::cross_scores && point.hook != Hook::cross_result && point.hook != Hook::c2p && point.hook != Hook::p2c)
+            continue;
         std::int64_t bytes = element;
-        for (const std::int64_t size : model::shape_of(point.hook, config, tokens)) bytes *= size;
+        for (const std::int64_t size : model::shape_of(point, config, tokens, source)) bytes *= size;
         const std::string name = model::name_of(point);
         derived[name.substr(name.rfind('.') + 1)] += bytes;
         forecast.kept += bytes;
@@ -118,6 +130,10 @@ std::map<std::string, std::string> metadata_of(const trace::Trace& trace, const 
         {"capture", capture.empty() ? "default" : capture},
         {"tokens", token_json(trace.encoding())}};
     if (!trace.text_b().empty()) metadata["pair"] = trace.text_b();
+    if (const auto& encoder = trace.part(model::Stack::encoder)) {  // the rest is the decoder's
+        metadata["encoder_config"] = config_json(encoder->config()).dump();
+        metadata["source_tokens"] = token_json(encoder->encoding());
+    }
     return metadata;
 }
 
@@ -129,19 +145,21 @@ int run_trace(const Options& options, const Console& console) {
     plan.overview = false;
     io::check_writable(options.out);
     const Loaded loaded = load_for_run(options.model, options.text, options.compute, console);
-    const std::vector<model::HookPoint> points = points_of(loaded.model->config(), plan);
-    check_memory(loaded, plan, points);
+    for (const model::Model* stack : stacks_of(*loaded.model)) check_memory(loaded, stack->config(), plan);
     const auto trace = run_loaded(loaded, plan, console);
 
     std::vector<at::Tensor> tensors;  // keeps the bytes while they are written
     std::vector<io::ArrayRef> arrays;
-    for (const model::HookPoint point : points) {
-        loaded.cancel.throw_if_cancelled();
-        const at::Tensor& tensor = tensors.emplace_back(trace::tensor(*trace, point).to(at::kCPU).contiguous());
-        arrays.push_back({model::name_of(point),
-                          stored_type(tensor.scalar_type()),
-                          tensor.sizes().vec(),
-                          {static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()}});
+    for (const model::Model* stack : stacks_of(*loaded.model)) {
+        const auto part = trace::part_of(trace, stack->config().stack);
+        for (const model::HookPoint point : points_of(stack->config(), plan)) {
+            loaded.cancel.throw_if_cancelled();
+            const at::Tensor& tensor = tensors.emplace_back(trace::tensor(*part, point).to(at::kCPU).contiguous());
+            arrays.push_back({model::name_of(point, stack->config()),
+                              stored_type(tensor.scalar_type()),
+                              tensor.sizes().vec(),
+                              {static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()}});
+        }
     }
     const auto metadata = metadata_of(*trace, options.capture);
     if (is_npz(options.out))

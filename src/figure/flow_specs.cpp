@@ -125,6 +125,21 @@ std::vector<ViewSpec> flow_view_specs() {
                      return drivers_view(std::move(trace), s.layer, position, options);
                  }},
             neuron_map_spec(),
+            {.id = "experts",
+             .title = "Experts",
+             .group = "Prediction",
+             .needs = {.layer = true},
+             .options = {{.name = "every-layer",
+                          .kind = Kind::flag,
+                          .title = "All layers",
+                          .help = "experts: every layer that has experts, under each other",
+                          .initial = ""}},
+             .make = [](TracePtr trace, const ViewState& s, const CancelToken&) {
+                 return experts_view(std::move(trace), s.layer, flag_value(s, "every-layer"));
+             },
+             .missing = [](const trace::Trace& trace) -> std::string {
+                 return trace.config().experts.count > 0 ? "" : "This model has no experts: every token goes through the whole MLP.";
+             }},
             {.id = "predictions",
              .title = "Predictions",
              .group = "Prediction",

@@ -32,6 +32,9 @@ struct DriversViewOptions {
 /// What drives a neuron's pre-activation at a token, what a head drives, and which neurons promote a token.
 std::unique_ptr<Figure> drivers_view(TracePtr, Layer, Position, const DriversViewOptions&);
 
+/// Which experts every token goes through (layer by layer, or of one layer), and with what weight.
+std::unique_ptr<Figure> experts_view(TracePtr, Layer, bool all_layers);
+
 struct NeuronMapViewOptions {
     analyze::NeuronOrder order = analyze::NeuronOrder::strength;
     std::int64_t rows = 60;

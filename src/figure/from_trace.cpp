@@ -4,6 +4,7 @@
 #include "figure/heads_text.h"
 #include "figure/matrix_view.h"
 #include "figure/weight_name.h"
+#include "headlight/analyze/sinks.h"
 #include "headlight/analyze/value_mix.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/views.h"
@@ -95,6 +96,11 @@ std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, c
     data.weight_name = weight_name(options);
     data.weights = patterns_of(*trace, data.heads, options);
     for (const HeadId head : data.heads) data.windows.push_back(model::window_of(trace->config(), head.layer.value));
+    // Only of the softmax as it is: words have no row of their own in it, and what is hidden would be missed in the sum.
+    const bool plain = options == analyze::PatternOptions{.renormalise = options.renormalise};
+    if (trace->config().attention_sinks && plain)
+        for (const HeadId head : data.heads) data.sinks.push_back(analyze::sink_shares(*trace, head));
+    if (!data.sinks.empty()) data.notes.push_back("sink: the share of a row's softmax that goes to no key");
     return matrix_figure(std::move(data));
 }
 

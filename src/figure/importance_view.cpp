@@ -5,6 +5,7 @@
 #include "headlight/analyze/token_choice.h"
 #include "headlight/base/error.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace headlight::figure {
@@ -14,6 +15,9 @@ using Kind = TableColumn::Kind;
 
 /// Tokens up to which blank-out and shuffles are done unasked: each is a pass over the text.
 constexpr std::int64_t most_passes = 128;
+/// Rows that a reader may go through in the order of the text.
+constexpr std::size_t most_rows = 100;
+constexpr std::size_t most_listed = 40;  ///< where there are more
 
 draw::Label label_at(const trace::Trace& trace, std::int64_t position) {
     const text::TokenLabel& label = trace.labels()[static_cast<std::size_t>(position)];
@@ -86,13 +90,38 @@ TableSection token_section(const trace::Trace& trace, const analyze::Importance&
     return section;
 }
 
+/// Without the columns of what was not computed.
+TableSection without(TableSection section, std::string_view what) {
+    for (std::size_t c = section.columns.size(); c-- > 0;) {
+        if (section.columns[c].id.find(what) == std::string::npos) continue;
+        section.columns.erase(section.columns.begin() + static_cast<std::ptrdiff_t>(c));
+        for (TableRow& row : section.rows) row.cells.erase(row.cells.begin() + static_cast<std::ptrdiff_t>(c));
+    }
+    return section;
+}
+
+/// Of a long text the tokens that matter most.
+TableSection shortened(TableSection section, const analyze::Importance& r) {
+    if (section.rows.size() <= most_rows) return section;
+    const auto size = [&](const TableRow& row) {
+        return std::abs(r.gradient_x_input[static_cast<std::size_t>(row.key->value)]);
+    };
+    std::ranges::stable_sort(section.rows, [&](const TableRow& a, const TableRow& b) { return size(a) > size(b); });
+    section.note +=
+        QStringLiteral(" The %1 of %2 tokens with the largest gradient × input are listed; a table or file has all.")
+            .arg(most_listed)
+            .arg(draw::count_text(static_cast<std::int64_t>(section.rows.size())));
+    section.rows.resize(most_listed);
+    return section;
+}
+
 TableSection layer_section(const analyze::Importance& r, const ImportanceViewOptions& o) {
     TableSection section;
     section.title = QStringLiteral("Can attention tell?");
     section.note =
         QStringLiteral(
-            "Rank correlation of a layer's attention with the sizes of gradient × input and blank-out, over %1 tokens.")
-            .arg(draw::count_text(r.tokens));
+            "Rank correlation of a layer's attention with the sizes of gradient × input%2, over %1 tokens.")
+            .arg(draw::count_text(r.tokens), o.blank_out ? QStringLiteral(" and blank-out") : QString());
     if (o.permutations > 0)
         section.note += QStringLiteral(
                             " Shuffled: how far the whole prediction moves (total variation distance, 0 to 1) when the "
@@ -150,8 +179,8 @@ std::unique_ptr<Figure> importance_view(TracePtr trace, Position position, const
                                         const CancelToken& cancel) {
     ImportanceViewOptions o = asked;
     const std::int64_t read = trace->config().causal ? position.value + 1 : trace->tokens();
-    const bool shortened = read > most_passes && !o.long_texts;
-    if (shortened) {
+    const bool without_passes = read > most_passes && !o.long_texts;
+    if (without_passes) {
         o.blank_out = false;
         o.permutations = 0;
     }
@@ -169,8 +198,13 @@ std::unique_ptr<Figure> importance_view(TracePtr trace, Position position, const
         "attention times what the values write. Below, how well each layer's attention orders the tokens as those do, "
         "and what happens when the weights are shuffled. "
         "Jain & Wallace 2019, Attention is not Explanation; Abnar & Zuidema 2020; Kobayashi et al. 2020.");
-    data.sections = {token_section(*trace, r), layer_section(r, o)};
-    if (shortened)
+    data.files = {token_section(*trace, r), layer_section(r, o)};
+    data.sections = {shortened(data.files.front(), r), data.files.back()};
+    for (TableSection& section : data.sections) {
+        if (!o.blank_out) section = without(std::move(section), "blank");
+        if (o.permutations == 0) section = without(std::move(section), "shuffled");
+    }
+    if (without_passes)
         data.sections.front().note +=
             QStringLiteral(" Blank-out and shuffles are left out: the position reads %1 tokens, more than %2.")
                 .arg(draw::count_text(read), draw::count_text(most_passes));

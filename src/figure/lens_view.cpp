@@ -173,6 +173,12 @@ QString LensFigure::description() const {
         "Predictions from Transformers with the Tuned Lens) can be given as a file.");
 }
 
+std::optional<QRectF> LensFigure::row_of_query(Position position) const {
+    if (position.value < 0 || position.value >= at_.rows) return std::nullopt;
+    return QRectF(LensLayout::margin, at_.row_top(position.value), at_.width - 2 * LensLayout::margin,
+                  LensLayout::row_height);
+}
+
 Hit LensFigure::hit_test(QPointF point, const Style& style, const Selection& selection) const {
     Hit hit;
     const double shift = style.exporting ? 0 : std::max(0.0, seen_top_ - LensLayout::sticky_top);
@@ -189,7 +195,7 @@ Hit LensFigure::hit_test(QPointF point, const Style& style, const Selection& sel
     const auto row = at_.row_at(point.y());
     if (!row) return hit;
     hit.query = Position(*row);
-    hit.area = {LensLayout::margin, at_.row_top(*row), at_.width - 2 * LensLayout::margin, LensLayout::row_height};
+    hit.area = *row_of_query(Position(*row));
     if (!column) {
         hit.kind = Hit::Kind::query;
         hit.tip = named(*row);

@@ -61,6 +61,7 @@ public:
     std::vector<NamedArray> arrays() const override;
     QString title() const override;
     QString description() const override;
+    std::optional<QRectF> row_of_query(Position) const override;
 
     const LensLayout& places() const { return at_; }
     /// 0..1: how far along the ramp a state is; NaN: it has no such number.

@@ -13,7 +13,7 @@ constexpr double largest_cell = 44, smallest_panel = 140;
 /// Room around the cells of one panel.
 QSizeF around(const MatrixLayout& l) {
     return {l.row_extent + MatrixLayout::label_gap + l.sum_extent + MatrixLayout::margin,
-            MatrixLayout::panel_title + l.column_extent + MatrixLayout::label_gap + l.sum_extent + 12};
+            MatrixLayout::panel_title + l.column_extent + MatrixLayout::label_gap + l.sums_below + 12};
 }
 
 double cell_for(const MatrixLayout& l, std::int64_t across, std::int64_t down, QSizeF room) {
@@ -27,10 +27,11 @@ double cell_for(const MatrixLayout& l, std::int64_t across, std::int64_t down, Q
 }  // namespace
 
 MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t panels, double row_extent,
-                           double column_extent, QSizeF available, double legend_height, double sum_extent) {
+                           double column_extent, QSizeF available, double legend_height, double sum_extent,
+                           double sums_below) {
     MatrixLayout l;
     l.legend_height = legend_height;
-    l.sum_extent = sum_extent;
+    l.sum_extent = sum_extent, l.sums_below = sums_below;
     l.rows = std::max<std::int64_t>(rows, 1), l.cols = std::max<std::int64_t>(cols, 1);
     l.row_extent = row_extent, l.column_extent = column_extent;
     const double tall = available.height() > 0 ? available.height() - MatrixLayout::header_height - l.legend_height : 0;

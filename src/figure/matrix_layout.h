@@ -19,13 +19,14 @@ struct MatrixLayout {
     std::int64_t rows = 0, cols = 0;
     double cell = 1;                           ///< figure units
     double row_extent = 0, column_extent = 0;  ///< room for labels, px on screen at any zoom
-    double sum_extent = 0;                     ///< room for bars of sums to the right and below
+    double sum_extent = 0;                     ///< room for bars of sums to the right,
+    double sums_below = 0;                     ///< and below
     std::vector<QRectF> panels;                ///< the cells of each map
     QSizeF size;
 };
 
 MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t panels, double row_extent,
                            double column_extent, QSizeF available, double legend_height = MatrixLayout::plain_legend,
-                           double sum_extent = 0);
+                           double sum_extent = 0, double sums_below = 0);
 
 }  // namespace headlight::figure

@@ -31,15 +31,14 @@ MatrixFigure::Panel MatrixFigure::panel(std::size_t index, const QRectF& view, d
     const double left = std::max(p.cells.left(), body.left() + MatrixLayout::margin + layout_.row_extent + gap);
     const double top = std::max(p.cells.top(), body.top() + MatrixLayout::panel_title + layout_.column_extent + gap);
     const double sums = layout_.sum_extent;
-    p.clip = p.cells & body & QRectF(QPointF(left, top), body.bottomRight() - QPointF(sums, sums));
+    p.clip = p.cells & body & QRectF(QPointF(left, top), body.bottomRight() - QPointF(sums, layout_.sums_below));
     p.row_strip = QRectF(left - gap - layout_.row_extent, p.clip.top(), layout_.row_extent, p.clip.height());
     p.column_strip = QRectF(p.clip.left(), top - gap - layout_.column_extent, p.clip.width(), layout_.column_extent);
     p.title =
         QRectF(left, p.column_strip.top() - MatrixLayout::panel_title, p.clip.width(), MatrixLayout::panel_title - 4);
-    if (sums > 0) {
-        p.row_sums = QRectF(p.clip.right() + gap, p.clip.top(), sums - gap, p.clip.height());
-        p.column_sums = QRectF(p.clip.left(), p.clip.bottom() + gap, p.clip.width(), sums - gap);
-    }
+    if (sums > 0) p.row_sums = QRectF(p.clip.right() + gap, p.clip.top(), sums - gap, p.clip.height());
+    if (layout_.sums_below > 0)
+        p.column_sums = QRectF(p.clip.left(), p.clip.bottom() + gap, p.clip.width(), layout_.sums_below - gap);
     if (p.clip.isEmpty()) return p;
     p.row_begin =
         std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor((p.clip.top() - p.cells.top()) / p.cell)));
@@ -103,7 +102,7 @@ void MatrixFigure::paint_panel(const Frame& f, const Panel& p) const {
     paint_row_labels(f, p);
     paint_column_labels(f, p);
     paint_captions(f, p);
-    if (data_.sums) paint_sums(f, p);
+    if (!row_sums_.empty()) paint_sums(f, p);
 }
 
 // --- cells ----------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sums of a map's rows and columns, as bars with numbers beside and below it.
+// Sums of a map's rows and columns, as bars with numbers beside and below it; or beside it what goes to no key.
 #include "figure/matrix_figure.h"
 #include "figure/matrix_frame.h"
 #include "figure/matrix_panel.h"
@@ -31,11 +31,12 @@ void each_bar(const Bars& bars, const Eigen::VectorXd& sums, Draw draw_bar) {
 }  // namespace
 
 void MatrixFigure::paint_sums(const Frame& f, const Panel& p) const {
-    const Eigen::VectorXd &rows = row_sums_[p.index], &columns = column_sums_[p.index];
+    const Eigen::VectorXd& rows = row_sums_[p.index];
     const QFont font = ui_font(10);
     const double line = QFontMetricsF(font).height();
     const QColor fill = draw::faded(f.theme().accent, 0.45);
-    const double longest_row = std::max(rows.maxCoeff(), 1e-12), longest_column = std::max(columns.maxCoeff(), 1e-12);
+    // Shares of a whole are drawn as such.
+    const double longest_row = data_.sums ? std::max(rows.maxCoeff(), 1e-12) : 1;
     const bool numbers = p.cell >= line;
     f.painter.save();
     f.painter.setRenderHint(QPainter::Antialiasing, false);
@@ -46,14 +47,6 @@ void MatrixFigure::paint_sums(const Frame& f, const Panel& p) const {
                          sum / longest_row * row_room, thick);
         f.painter.fillRect(bar & p.row_sums, fill);
     });
-    const bool flat = p.cell >= draw::number_width(QStringLiteral("0.00"), font) + 2;
-    const double column_room = p.column_sums.height() - (flat ? line + 2 : 4);
-    each_bar({p.col_begin, p.col_end, p.cell}, columns, [&](std::int64_t i, std::int64_t count, double sum) {
-        const double thick = std::max(p.cell * static_cast<double>(count) - (p.cell > 4 ? 2 : 0), 1.0);
-        const QRectF bar(p.cell_rect(0, i).left() + (p.cell > 4 ? 1 : 0), p.column_sums.top(), thick,
-                         sum / longest_column * column_room);
-        f.painter.fillRect(bar & p.column_sums, fill);
-    });
     f.painter.restore();
     if (numbers)
         for (std::int64_t i = p.row_begin; i < p.row_end; ++i) {
@@ -63,6 +56,24 @@ void MatrixFigure::paint_sums(const Frame& f, const Panel& p) const {
             draw::number(f.painter, {x, draw::centred_baseline(y, font)}, draw::number_text(rows[i], 2), font,
                          f.theme().muted, draw::Align::left);
         }
+    const QFont caption = ui_font(11);
+    draw::text(f.painter, {p.row_sums.left(), p.clip.top() - 6},
+               data_.sums ? QStringLiteral("row sums") : QStringLiteral("sink"), caption, f.theme().muted);
+    if (!data_.sums) return;
+
+    const Eigen::VectorXd& columns = column_sums_[p.index];
+    const double longest_column = std::max(columns.maxCoeff(), 1e-12);
+    f.painter.save();
+    f.painter.setRenderHint(QPainter::Antialiasing, false);
+    const bool flat = p.cell >= draw::number_width(QStringLiteral("0.00"), font) + 2;
+    const double column_room = p.column_sums.height() - (flat ? line + 2 : 4);
+    each_bar({p.col_begin, p.col_end, p.cell}, columns, [&](std::int64_t i, std::int64_t count, double sum) {
+        const double thick = std::max(p.cell * static_cast<double>(count) - (p.cell > 4 ? 2 : 0), 1.0);
+        const QRectF bar(p.cell_rect(0, i).left() + (p.cell > 4 ? 1 : 0), p.column_sums.top(), thick,
+                         sum / longest_column * column_room);
+        f.painter.fillRect(bar & p.column_sums, fill);
+    });
+    f.painter.restore();
     if (flat)
         for (std::int64_t i = p.col_begin; i < p.col_end; ++i) {
             const double x = p.cell_rect(0, i).center().x();
@@ -71,8 +82,6 @@ void MatrixFigure::paint_sums(const Frame& f, const Panel& p) const {
             draw::number(f.painter, {x, y}, draw::number_text(columns[i], 2), font, f.theme().muted,
                          draw::Align::center);
         }
-    const QFont caption = ui_font(11);
-    draw::text(f.painter, {p.row_sums.left(), p.clip.top() - 6}, QStringLiteral("row sums"), caption, f.theme().muted);
     draw::text(f.painter, {p.row_strip.right(), p.column_sums.top() + 12}, QStringLiteral("column sums"), caption,
                f.theme().muted, draw::Align::right);
 }

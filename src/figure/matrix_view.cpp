@@ -52,6 +52,8 @@ MatrixFigure::MatrixFigure(MatrixViewData data) : data_(std::move(data)) {
         row_sums_.push_back(data_.weights[m].cast<double>().rowwise().sum());
         column_sums_.push_back(data_.weights[m].cast<double>().colwise().sum());
     }
+    // Where sums are drawn they say it already: what a row lacks to 1.
+    for (std::size_t m = 0; !data_.sums && m < data_.sinks.size(); ++m) row_sums_.push_back(data_.sinks[m].cast<double>());
     make_pyramids({});  // figures are made by a worker, painted by the window
 }
 
@@ -72,7 +74,7 @@ QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selectio
                                 std::max(std::ceil(rows.extent) + 4, least), std::ceil(columns.extent) + 2, available,
                                 MatrixLayout::plain_legend + (data_.marks ? MatrixLayout::mark_line : 0) +
                                     MatrixLayout::note_line * (note_lines_ - 1),
-                                data_.sums ? sum_extent : 0);
+                                data_.sums || !data_.sinks.empty() ? sum_extent : 0, data_.sums ? sum_extent : 0);
     };
     QStringList notes = standing_notes(style);
     lay_out(notes, available.width());
@@ -174,7 +176,9 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
             hit.kind = Hit::Kind::query;
             hit.query = data_.axes.queries[static_cast<std::size_t>(row)].first;
             hit.value = row_sums_[i][row];
-            hit.tip = sum_tip(QStringLiteral("row"), query_labels_[static_cast<std::size_t>(row)].with_position(*hit.query), *hit.value);
+            const QString token = query_labels_[static_cast<std::size_t>(row)].with_position(*hit.query);
+            hit.tip = data_.sums ? sum_tip(QStringLiteral("row"), token, *hit.value)
+                                 : QStringLiteral("%1 → no key (sink)  %2").arg(token, draw::number_text(*hit.value, 4));
         } else if (panel.column_sums.contains(p) && col >= 0) {
             hit.kind = Hit::Kind::key;
             hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
@@ -231,6 +235,13 @@ Table MatrixFigure::table() const {
                                                     static_cast<double>(data_.weights[h](i, j))};
                 row.insert(row.end(), rest.begin(), rest.end());
             }
+    for (std::size_t h = 0; h < data_.sinks.size(); ++h)
+        for (std::int64_t i = 0; i < n_q; ++i) {
+            const auto& query = data_.axes.queries[static_cast<std::size_t>(i)];
+            t.rows.push_back({data_.heads[h].layer.value, data_.heads[h].head.value, query.first.value,
+                              query.continuation + query.label, std::int64_t{-1}, std::string("(sink)"),
+                              static_cast<double>(data_.sinks[h][i])});
+        }
     return t;
 }
 
@@ -250,7 +261,11 @@ std::vector<NamedArray> MatrixFigure::arrays() const {
     for (const auto& item : data_.axes.queries) queries.values.push_back(static_cast<float>(item.first.value));
     for (const auto& item : data_.axes.keys) keys.values.push_back(static_cast<float>(item.first.value));
     if (!data_.names.empty()) return {weights, queries, keys};
-    return {weights, heads, queries, keys};
+    std::vector<NamedArray> all{weights, heads, queries, keys};
+    if (data_.sinks.empty()) return all;
+    NamedArray& sinks = all.emplace_back(NamedArray{"sinks", {n, n_q}, {}});
+    for (const Eigen::VectorXf& each : data_.sinks) sinks.values.insert(sinks.values.end(), each.begin(), each.end());
+    return all;
 }
 
 QString MatrixFigure::title() const {
@@ -264,11 +279,11 @@ QString MatrixFigure::description() const {
     if (!data_.description.isEmpty()) return data_.description;
     return QStringLiteral(
                "Each row is a token that looks (the query), each column a token it looks at (the key); the cell is the "
-               "%1. Softmax weights of a row sum to 1. In a causal model the upper right is empty: later tokens are "
+               "%1. Softmax weights of a row sum to 1%2. In a causal model the upper right is empty: later tokens are "
                "masked. A bright column is a token that many look at, a diagonal a head that looks a fixed distance "
                "back. Zoomed out, a pixel shows the largest weight of the pairs under it. Vaswani et al., “Attention "
                "Is All You Need”, 2017, section 3.2.")
-        .arg(data_.weight_name);
+        .arg(data_.weight_name, data_.sinks.empty() ? QString() : QStringLiteral(" together with the head's sink, which is no key"));
 }
 
 }  // namespace headlight::figure

@@ -46,6 +46,7 @@ struct MatrixViewData {
     QString title, description;                                  ///< empty: a matrix view's
     double full = 1;             ///< the number that is drawn at full strength
     bool sums = false;           ///< bars with the sums of rows and columns beside the maps
+    std::vector<Eigen::VectorXf> sinks;  ///< of each map: [query] what goes to no key, a column beside the map; empty: none
     std::vector<std::string> notes;  ///< sentences for the legend
     QString name_of(std::size_t map) const;
 };

@@ -189,6 +189,10 @@ Hit MlpFigure::hit_test(QPointF point, const Style&, const Selection&) const {
                      draw::number_text(m.contribution_norm, 4),
                      data_.gated ? QStringLiteral("gate") : QStringLiteral("x·k + b"), draw::number_text(m.pre, 4));
         if (data_.gated) hit.tip += QStringLiteral("  up ") + draw::number_text(m.up, 4);
+        if (data_.experts)
+            hit.tip += QStringLiteral("  %1, weight %2")
+                           .arg(m.expert >= 0 ? QStringLiteral("expert %1").arg(m.expert) : QStringLiteral("shared expert"),
+                                draw::number_text(m.weight, 4));
         if (!data_.promoted.empty())
             hit.tip += QStringLiteral("  value alone: %1 with probability %2")
                            .arg(m.coefficient < 0 ? data_.lowered[i].front() : data_.raised[i].front())
@@ -247,7 +251,7 @@ std::unique_ptr<Figure> mlp_view(TracePtr trace, Layer layer, Position position,
     data.layer = layer;
     data.position = position;
     data.memories = analyze::memories(*trace, layer, position, 0);
-    data.neurons = c.d_mlp;
+    data.neurons = model::mlp_width(c, layer.value);
     data.active = std::count_if(data.memories.begin(), data.memories.end(),
                                 [](const analyze::Memory& m) { return m.coefficient > 0; });
     data.memories.resize(std::min<std::size_t>(data.memories.size(), kMemories));
@@ -255,6 +259,7 @@ std::unique_ptr<Figure> mlp_view(TracePtr trace, Layer layer, Position position,
     data.activations = analyze::neuron_activations(*trace, layer, data.followed);
     data.labels = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
     data.gated = c.gated_mlp;
+    data.experts = model::has_experts(c, layer.value);
     data.gain = options.gain;
     data.model = c.name;
     if (analyze::unembeds_stream(c)) {

@@ -20,6 +20,7 @@ struct MlpViewData {
     analyze::Vector activations;                        ///< [token]
     std::vector<analyze::AxisItem> labels;
     bool gated = false, gain = false;
+    bool experts = false;  ///< the layer has them: a memory belongs to one
     std::string model;
 };
 

@@ -296,7 +296,7 @@ std::unique_ptr<Figure> neuron_map_view(TracePtr trace, Layer layer, const Neuro
     NeuronMapData data;
     data.map = analyze::neuron_map(*trace, layer, options.order, options.rows, cancel);
     data.order = options.order;
-    data.neurons = c.d_mlp;
+    data.neurons = model::mlp_width(c, layer.value);
     data.by_row = options.by_row;
     data.tokens = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
     if (analyze::unembeds_stream(c) && std::ssize(data.map.neurons) <= most_named)

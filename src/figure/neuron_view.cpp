@@ -53,7 +53,9 @@ std::unique_ptr<Figure> neuron_view(TracePtr trace, HeadId head, Position query,
                                                  head);
     NeuronViewData data;
     data.view = analyze::neuron_view(*trace, head, query);
-    data.labels = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
+    analyze::PatternAxes axes = analyze::pattern_axes(*trace, analyze::PatternOptions{});
+    data.query = axes.queries[static_cast<std::size_t>(query.value)];
+    data.labels = std::move(axes.keys);
     data.model = trace->config().name;
     data.dtype = dtype_note(trace->info().dtype);
     return std::make_unique<NeuronFigure>(std::move(data), options);

@@ -38,7 +38,7 @@ Hit NeuronFigure::hit_test(QPointF point, const Style& style, const Selection&) 
         hit.query = data_.view.query;
         hit.kind = Hit::Kind::query;
         hit.area = {NeuronLayout::margin, band, at_.width - 2 * NeuronLayout::margin, NeuronLayout::band_height};
-        hit.tip = named(data_.view.query.value);
+        hit.tip = query_named();
         if (dimension >= 0 && point.x() < at_.product_x) {
             hit.kind = Hit::Kind::dimension;
             hit.dimension = dimension;
@@ -89,6 +89,15 @@ QString NeuronFigure::token(std::int64_t position) const {
     return label.continuation + label.text;
 }
 
+QString NeuronFigure::query_token() const {
+    const draw::Label label = draw::label_of(data_.query);
+    return label.continuation + label.text;
+}
+
+QString NeuronFigure::query_named() const {
+    return draw::label_of(data_.query).with_position(data_.view.query);
+}
+
 QString NeuronFigure::named(std::int64_t position) const {
     return label_of(position).with_position(Position{position});
 }
@@ -129,7 +138,7 @@ QString NeuronFigure::position_note() const {
 QString NeuronFigure::row_tip(std::int64_t key) const {
     const auto& view = data_.view;
     QString text = QStringLiteral("%1  %2 → %3  %4 = %5")
-                       .arg(head_name(view.head), named(view.query.value), named(key),
+                       .arg(head_name(view.head), query_named(), named(key),
                             dot_heading(view.scale, data_.d_head()), fixed(view.dot[key], 4));
     if (data_.has_position())
         text += QStringLiteral("  position %1").arg(fixed(view.position[static_cast<std::size_t>(key)], 4));
@@ -164,7 +173,7 @@ Table NeuronFigure::table() const {
                                      view.head.head.value,
                                      view.query.value,
                                      key,
-                                     token(view.query.value).toStdString(),
+                                     query_token().toStdString(),
                                      token(key).toStdString(),
                                      view.scale,
                                      double(view.dot[key])};
@@ -195,6 +204,7 @@ std::vector<NamedArray> NeuronFigure::arrays() const {
     for (const auto& term : view.terms) out.push_back(column(term.name, term.values));
     out.push_back(column("score", view.score));
     out.push_back(column("weight", view.weight));
+    if (view.sink > 0) out.push_back({"sink", {1}, {view.sink}});
     out.push_back(column("value_norm", view.value_norm));
     out.push_back(column("weighted_value_norm", view.weighted_value_norm));
     return out;

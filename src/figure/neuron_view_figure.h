@@ -34,7 +34,9 @@ private:
     void paint_strip(QPainter&, double x, double top, double height, const float* values, double divisor,
                      const Style&) const;
     draw::Label label_of(std::int64_t position) const;
-    QString token(std::int64_t position) const;
+    QString token(std::int64_t position) const;  ///< of a key
+    QString query_token() const;
+    QString query_named() const;
     QString named(std::int64_t position) const;  ///< "·doctor (13)"
     QString product_heading() const;
     QString group_note() const;

@@ -19,7 +19,7 @@ std::int64_t NeuronViewData::strongest() const {
 }
 
 std::optional<double> NeuronViewData::alibi_slope() const {
-    if (!has_position() || view.query.value == 0) return std::nullopt;
+    if (!has_position() || view.position_kind != "ALiBi" || view.query.value == 0) return std::nullopt;
     return -double(view.position.front()) / double(view.query.value);
 }
 

@@ -17,7 +17,8 @@ namespace headlight::figure {
 /// What the neuron view shows, without a model behind it: filled from a trace by neuron_view(), by hand in tests.
 struct NeuronViewData {
     analyze::NeuronView view;
-    std::vector<analyze::AxisItem> labels;  ///< one a position
+    std::vector<analyze::AxisItem> labels;  ///< one a position that is looked at
+    analyze::AxisItem query;                ///< what looks
     std::string model, dtype;
 
     std::int64_t d_head() const { return view.q.size(); }

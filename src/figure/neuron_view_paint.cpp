@@ -168,7 +168,7 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     static const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13), small = ui_font(12),
                        query_font = ui_font(14, QFont::DemiBold);
     const auto& view = data_.view;
-    const QString query = token(view.query.value);
+    const QString query = query_token();
     draw::text(painter, {at_.token_x - 6, NeuronLayout::title_baseline}, title(), heading, theme.text);
     const double after = at_.token_x - 6 + draw::text_width(title(), heading) + 16;
     draw::text(painter, {after, NeuronLayout::title_baseline},
@@ -241,6 +241,8 @@ void NeuronFigure::paint_footer(QPainter& painter, double top, const Style& styl
 
     const double right = at_.width - NeuronLayout::margin - 8;
     QStringList facts;
+    if (data_.view.sink > 0)
+        facts << QStringLiteral("sink: %1 of the softmax goes to no key").arg(draw::weight_text(static_cast<double>(data_.view.sink)));
     for (const QString& fact :
          {QString::fromStdString(data_.model), QString::fromStdString(data_.dtype), position_note()})
         if (!fact.isEmpty()) facts << fact;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/request.h"
 
+#include "headlight/analyze/value_mix.h"
 #include "headlight/base/error.h"
 #include "headlight/base/version.h"
 #include "headlight/figure/view_spec.h"
@@ -186,6 +187,11 @@ void check_index(const char* what, std::int64_t index, std::int64_t count) {
     if (index < 0 || index >= count) fail_index(what, index, count);
 }
 
+/// What `--attention` calls the part of an encoder-decoder model; "" where nothing has to be said.
+const char* attention_word(model::Stack stack) {
+    return stack == model::Stack::encoder ? "encoder" : stack == model::Stack::cross ? "cross" : "";
+}
+
 /// "12 texts, 3456 tokens: Once upon a time"
 std::string pooled_text(const trace::Trace& trace, const TextPool& pool) {
     std::int64_t tokens = trace.tokens();
@@ -202,10 +208,10 @@ void check(const trace::Trace& trace, const ViewState& state) {
     check_index("layer", state.layer.value, config.n_layers);
     for (const Head head : state.heads) check_index("head", head.value, config.n_heads);
     if (state.query) check_index("query", state.query->value, trace.tokens());
-    if (state.key) check_index("key", state.key->value, trace.tokens());
+    if (state.key) check_index("key", state.key->value, trace.keys());
     if (state.neuron) {
         check_index("layer", state.neuron->layer.value, config.n_layers);
-        check_index("neuron", state.neuron->neuron.value, config.d_mlp);
+        check_index("neuron", state.neuron->neuron.value, model::mlp_width(config, state.neuron->layer.value));
     }
     if (state.pattern.weighting == analyze::Weighting::layer_mix_norm && !config.post_norm)
         throw Error(ErrorFacts{.problem = "this model has no norm behind its attention",
@@ -215,7 +221,11 @@ void check(const trace::Trace& trace, const ViewState& state) {
         check_index("layer", state.detail->layer.value, config.n_layers);
         check_index("head", state.detail->head.value, config.n_heads);
     }
-    if (state.pattern.filter != analyze::PairFilter::all && trace.text_b().empty())
+    if (trace.across_texts() && analyze::of_whole_layer(state.pattern.weighting))
+        throw Error(ErrorFacts{.problem = "what a layer makes of its stream is of a text that looks at itself",
+                               .item = weighting_word(state.pattern.weighting),
+                               .hint = "Choose attention, value-norm, output-norm or output-length"});
+    if (state.pattern.filter != analyze::PairFilter::all && !trace.has_sentence_pair())
         throw Error(ErrorFacts{.problem = "a pair filter needs two sentences",
                                .item = word(state.pattern.filter),
                                .hint = "Give the second one"});
@@ -268,6 +278,7 @@ std::string command_of(const trace::Trace& trace, const Request& request, const 
     if (runs && (!request.pool || request.pool->own_text)) line += " --text " + shell_word(trace.text_a());
     if (runs && !trace.text_b().empty()) line += " --pair " + shell_word(trace.text_b());
     if (runs && trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
+    if (const char* attention = attention_word(trace.config().stack); *attention) line += std::string(" --attention ") + attention;
     for (const auto& [name, value] : options_of(request))
         line += " --" + name + (value.empty() ? "" : " " + shell_word(value));
     return line + " --out figure." + format;
@@ -283,6 +294,8 @@ Provenance provenance_of(const trace::Trace& trace, const Request& request, cons
     provenance.dtype = trace.info().dtype;
     provenance.version = version();
     provenance.options = options_of(request);
+    if (const char* attention = attention_word(trace.config().stack); *attention)
+        provenance.options.insert(provenance.options.begin(), {"attention", attention});
     provenance.command = command_of(trace, request, format);
     return provenance;
 }

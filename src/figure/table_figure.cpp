@@ -125,8 +125,15 @@ public:
     Hit hit_test(QPointF, const Style&, const Selection&) const override;
     Table table() const override;
     std::vector<NamedArray> arrays() const override;
+    std::optional<QRectF> row_of_query(Position p) const override { return row_where(&TableRow::query, p); }
+    std::optional<QRectF> row_of_key(Position p) const override { return row_where(&TableRow::key, p); }
 
 private:
+    /// The first row that is about the position.
+    std::optional<QRectF> row_where(std::optional<Position> TableRow::*is, Position) const;
+    QRectF row_box(const SectionLayout& at, std::size_t row) const {
+        return {margin - 6, at.rows + row_height * double(row), width_ - 2 * margin + 12, row_height};
+    }
     SectionLayout lay_out(const TableSection&, double top, double width) const;
     void paint_section(QPainter&, const TableSection&, const SectionLayout&, const QRectF& exposed, const Style&,
                        const Selection&) const;
@@ -240,7 +247,7 @@ void TableFigure::paint_section(QPainter& painter, const TableSection& section, 
         const bool hovered = !style.exporting && ((row.key && row.key == selection.hover_key) ||
                                                   (row.query && !row.key && row.query == selection.hover_query));
         if (pinned || hovered || followed)
-            draw::box(painter, {margin - 6, top, width_ - 2 * margin + 12, row_height}, 4,
+            draw::box(painter, row_box(at, static_cast<std::size_t>(r)), 4,
                       pinned || followed ? theme.accent_soft : theme.chip);
         for (std::size_t c = 0; c < section.columns.size(); ++c)
             paint_cell(painter, section.columns[c], row, row.cells[c], {at.x[c], top, at.width[c], row_height},
@@ -355,6 +362,15 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
     }
 }
 
+std::optional<QRectF> TableFigure::row_where(std::optional<Position> TableRow::*is, Position position) const {
+    for (std::size_t s = 0; s < at_.size(); ++s) {
+        const std::vector<TableRow>& rows = data_.sections[s].rows;
+        const auto found = std::ranges::find_if(rows, [&](const TableRow& row) { return row.*is == position; });
+        if (found != rows.end()) return row_box(at_[s], static_cast<std::size_t>(found - rows.begin()));
+    }
+    return std::nullopt;
+}
+
 Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
     Hit hit;
     for (std::size_t s = 0; s < at_.size(); ++s) {
@@ -385,7 +401,7 @@ Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
                        : row.head           ? Hit::Kind::head
                        : row.neuron         ? Hit::Kind::dimension
                                             : Hit::Kind::legend;
-            hit.area = {margin - 6, at.rows + row_height * double(r), width_ - 2 * margin + 12, row_height};
+            hit.area = row_box(at, r);
             const TableCell& first = row.cells.front();
             QString name =
                 section.columns.front().kind == Kind::token ? first.label.continuation + first.label.text : first.text;
@@ -412,8 +428,9 @@ Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
 Table TableFigure::table() const {
     if (data_.table) return data_.table();
     Table out;
-    if (data_.sections.empty()) return out;
-    const TableSection& section = data_.sections.front();
+    const std::vector<TableSection>& sections = data_.files.empty() ? data_.sections : data_.files;
+    if (sections.empty()) return out;
+    const TableSection& section = sections.front();
     for (const TableColumn& column : section.columns) out.columns.push_back(column.id);
     for (const TableRow& row : section.rows) {
         auto& cells = out.rows.emplace_back();
@@ -441,7 +458,7 @@ Table TableFigure::table() const {
 std::vector<NamedArray> TableFigure::arrays() const {
     if (data_.arrays) return data_.arrays();
     std::vector<NamedArray> all;
-    for (const TableSection& section : data_.sections)
+    for (const TableSection& section : data_.files.empty() ? data_.sections : data_.files)
         for (std::size_t c = 0; c < section.columns.size(); ++c) {
             if (!has_number(section.columns[c].kind)) continue;
             NamedArray a{section.columns[c].id, {static_cast<std::int64_t>(section.rows.size())}, {}};

@@ -70,6 +70,7 @@ struct TableData {
     std::string view;
     QString title, description;
     std::vector<TableSection> sections;
+    std::vector<TableSection> files{};  ///< what exports have, where it is more than what is painted; empty: the sections
     std::function<Table()> table;                     ///< of the export; the first section's when there is none
     std::function<std::vector<NamedArray>()> arrays;  ///< the columns of numbers when there is none
 };

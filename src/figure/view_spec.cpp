@@ -17,11 +17,30 @@ namespace {
 /// Views that are drawn of patterns alone: those that a saved trace has without its model.
 constexpr std::array<std::string_view, 3> kOfPatterns{"head", "matrix", "model"};
 
-/// What a view needs of the model is not there in a saved trace.
+/// Views that a target that looks into its source has.
+constexpr std::array<std::string_view, 5> kAcrossTexts{"head", "matrix", "model", "neuron", "architecture"};
+
+/// Views of the whole stream, or of new passes: what a decoder has from its source would be left out.
+constexpr std::array<std::string_view, 9> kOfOneStack{"importance", "contribution-graph", "copy-suppression", "refinement", "rollout",
+                                                      "rollout-paths", "flow", "flow-paths", "attribution"};
+
+template <std::size_t n>
+bool is_one_of(const std::array<std::string_view, n>& list, const ViewSpec& spec) {
+    return std::ranges::find(list, spec.id) != list.end();
+}
+
+/// What a view needs of the model is not there in a saved trace, or in a part of an encoder-decoder model.
 void require_model(ViewSpec& spec) {
-    if (std::ranges::find(kOfPatterns, spec.id) != kOfPatterns.end()) return;
-    spec.missing = [own = std::move(spec.missing)](const trace::Trace& trace) -> std::string {
-        if (!model::has_weights(*trace.model()))
+    const bool of_patterns = is_one_of(kOfPatterns, spec), across = is_one_of(kAcrossTexts, spec);
+    const bool of_one_stack = is_one_of(kOfOneStack, spec), of_scores = spec.id.starts_with("focus");
+    spec.missing = [own = std::move(spec.missing), of_patterns, across, of_one_stack, of_scores](const trace::Trace& trace) -> std::string {
+        if (trace.across_texts() && !across)
+            return "This view is of a text that looks at itself. Choose the attention of the encoder or the decoder's own.";
+        if (of_one_stack && has_cross_attention(trace.config()))
+            return "This view would leave out what the decoder reads from its source. Choose the encoder, or a model of one stack.";
+        if (of_scores && trace.config().positions == model::Positions::relative)
+            return "This view splits a score into terms, and has none for a bias by distance. The neuron view shows it.";
+        if (!of_patterns && !model::has_weights(*trace.model()))
             return "This view needs more than attention patterns, and the file holds no model. Open the model itself.";
         return own ? own(trace) : "";
     };

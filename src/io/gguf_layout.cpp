@@ -103,7 +103,7 @@ std::optional<std::filesystem::path> gguf_file_of(const std::filesystem::path& m
     if (found.empty()) return std::nullopt;
     for (fs::path& file : found) file = first_part(file);
     std::ranges::sort(found);
-    found.erase(std::ranges::unique(found).begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());  // clang 14 cannot compile std::ranges' with libstdc++ 12
     if (found.size() == 1) return found.front();
     std::string names;
     for (std::size_t i = 0; i < found.size() && i < 8; ++i) names += (i ? ", " : "") + found[i].filename().string();

@@ -5,17 +5,59 @@
 #include "io/open_regular.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
 namespace headlight::io {
 
+namespace {
+
+/// Begin and end of every mapping that is open: only file pages may be given back, memory of our own would be lost.
+struct Open {
+    std::mutex mutex;
+    std::map<std::uintptr_t, std::uintptr_t> parts;
+};
+Open& open_mappings() {
+    static auto* open = new Open;  // never destroyed: files may close after main()
+    return *open;
+}
+std::uintptr_t address(const std::byte* at) {
+    return reinterpret_cast<std::uintptr_t>(at);
+}
+
+}  // namespace
+
 MappedFile::MappedFile(std::filesystem::path path, std::span<const std::byte> bytes)
-    : path_(std::move(path)), bytes_(bytes) {}
+    : path_(std::move(path)), bytes_(bytes) {
+    Open& open = open_mappings();
+    const std::lock_guard lock(open.mutex);
+    open.parts[address(bytes_.data())] = address(bytes_.data()) + bytes_.size();
+}
+
+void MappedFile::release(std::span<const std::byte> part) noexcept {
+    Open& open = open_mappings();
+    const std::lock_guard lock(open.mutex);
+    const std::uintptr_t begin = address(part.data()), end = begin + part.size();
+    const auto after = open.parts.upper_bound(begin);
+    if (after == open.parts.begin() || std::prev(after)->second < end) return;
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const std::uintptr_t first = (begin + page - 1) / page * page, last = end / page * page;
+    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
 
 MappedFile::~MappedFile() {
+    {
+        Open& open = open_mappings();
+        const std::lock_guard lock(open.mutex);
+        open.parts.erase(address(bytes_.data()));
+    }
     ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 

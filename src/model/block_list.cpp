@@ -2,6 +2,7 @@
 #include "headlight/model/block_list.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "model/internals.h"
 
 #include <algorithm>
@@ -13,19 +14,14 @@
 namespace headlight::model {
 namespace {
 
-std::string with_commas(std::int64_t n) {
-    std::string digits = std::to_string(n);
-    for (auto at = static_cast<std::int64_t>(digits.size()) - 3; at > 0; at -= 3)
-        digits.insert(static_cast<std::size_t>(at), ",");
-    return digits;
-}
-
 std::string position_text(const ModelConfig& c) {
     switch (c.positions) {
         case Positions::alibi:
             return "ALiBi";
         case Positions::rotary:
             return "rotary positions";
+        case Positions::relative:
+            return "bias by distance in " + with_commas(c.relative_buckets) + " buckets";
         default:
             return {};
     }
@@ -52,6 +48,7 @@ std::string attention_text(const ModelConfig& c) {
         text += ", window " + with_commas(*widest) + in_layers([&](std::int64_t l) { return window_of(c, l) > 0; });
     if (std::ranges::count(c.layer_rope, LayerRope::none) > 0)
         text += ", no rotation" + in_layers([&](std::int64_t l) { return rope_of(c, l) == LayerRope::none; });
+    if (c.attention_sinks) text += ", a sink in each head";
     if (c.qk_norm != QkNorm::none) text += ", normalised queries and keys";
     if (c.score_softcap > 0) text += ", scores capped at " + with_commas(static_cast<std::int64_t>(c.score_softcap));
     return text;
@@ -63,6 +60,8 @@ std::string activation_text(Activation a) {
             return "ReLU";
         case Activation::silu:
             return "SiLU";
+        case Activation::quick_gelu:
+            return "quick GELU";
         default:
             return "GELU";
     }
@@ -70,6 +69,15 @@ std::string activation_text(Activation a) {
 
 std::string mlp_text(const ModelConfig& c) {
     const std::string d = with_commas(c.d_model);
+    if (const Experts& e = c.experts; e.count > 0) {
+        std::string text = with_commas(e.count) + " experts " + d + " → " + with_commas(e.width) + " → " + d + ", " +
+                           with_commas(e.chosen) + " for each token";
+        if (e.shared_width > 0) text += ", and a shared one of " + with_commas(e.shared_width);
+        text += ", " + activation_text(c.activation) + (c.gated_mlp ? ", gated" : "");
+        if (const auto with = std::ranges::count(e.layers, true); with > 0)
+            text += ", in " + with_commas(with) + " of " + with_commas(c.n_layers) + " layers; elsewhere one of " + with_commas(e.dense_width);
+        return text;
+    }
     return d + " → " + with_commas(c.d_mlp) + " → " + d + ", " + activation_text(c.activation) +
            (c.gated_mlp ? ", gated" : "");
 }
@@ -82,11 +90,18 @@ std::string product(std::int64_t a, std::int64_t b) {
     return with_commas(a) + " × " + with_commas(b);
 }
 
+/// The layer that the list describes where MLPs differ: one with experts.
+std::int64_t first_with_experts(const ModelConfig& c) {
+    std::int64_t l = 0;
+    while (l + 1 < c.n_layers && c.experts.count > 0 && !has_experts(c, l)) ++l;
+    return l;
+}
+
 /// Numbers in the tensors that feed parameters of these names; of a layer: of layer 0.
-std::int64_t numbers(const Model& model, std::initializer_list<std::string_view> beginnings) {
+std::int64_t numbers(const Model& model, std::initializer_list<std::string> beginnings) {
     std::int64_t total = 0;
     for (const LoadedParameter& loaded : model.report().loaded)
-        for (const std::string_view beginning : beginnings) {
+        for (const std::string& beginning : beginnings) {
             if (!loaded.parameter.starts_with(beginning)) continue;
             std::int64_t n = 1;
             for (const std::int64_t size : loaded.shape) n *= size;
@@ -96,7 +111,7 @@ std::int64_t numbers(const Model& model, std::initializer_list<std::string_view>
     return total;
 }
 
-BlockInfo norm_block(const Model& model, std::string id, std::string_view beginning) {
+BlockInfo norm_block(const Model& model, std::string id, const std::string& beginning) {
     return {.id = std::move(id),
             .part = "norms",
             .title = norm_text(model.config()),
@@ -125,6 +140,13 @@ BlockInfo block_of(const Model& model, Block block) {
                     .title = "Sentence embedding",
                     .detail = product(c.type_vocab_size, embedding_width(c)),
                     .parameters = numbers(model, {"token_type_embed."})};
+        case Block::patch_embedding:
+            return {.id = "patch_embedding",
+                    .part = "embedding",
+                    .title = "Patch embedding",
+                    .detail = product(patch_rows(c), patch_columns(c)) + " patches of " + product(c.patch_size, c.patch_size) +
+                              " pixels, 3 colours, " + (c.class_tokens == 2 ? "[CLS] and [DIST]" : "[CLS]"),
+                    .parameters = numbers(model, {"patch_embed.", "class_embed", "distill_embed"})};
         case Block::relative_positions:
             return {.id = "relative_positions",
                     .part = "positions",
@@ -146,12 +168,20 @@ BlockInfo block_of(const Model& model, Block block) {
                     .detail = attention_text(c),
                     .parameters = numbers(model, {"blocks.0.attn."}),
                     .adds = true};
+        case Block::cross_attention:
+            return {.id = "cross_attention",
+                    .part = c.stack == Stack::cross ? "attention" : "cross_attention",
+                    .title = "Cross attention",
+                    .detail = with_commas(c.n_heads) + (c.n_heads == 1 ? " head of " : " heads of ") + with_commas(c.d_head) +
+                              ", from the target to the source",
+                    .parameters = numbers(model, {c.stack == Stack::cross ? "blocks.0.attn." : "blocks.0.cross_attn."}),
+                    .adds = true};
         case Block::mlp:
             return {.id = "mlp",
                     .part = "mlp",
-                    .title = "MLP",
+                    .title = c.experts.count > 0 ? "Mixture of experts" : "MLP",
                     .detail = mlp_text(c),
-                    .parameters = numbers(model, {"blocks.0.mlp."}),
+                    .parameters = numbers(model, {"blocks." + std::to_string(first_with_experts(c)) + ".mlp."}),
                     .adds = true};
         case Block::final_norm:
             return norm_block(model, "final_norm", "ln_final.");
@@ -161,10 +191,16 @@ BlockInfo block_of(const Model& model, Block block) {
                     .title = "Masked-word head",
                     .detail = product(c.d_model, embedding_width(c)) + ", " + norm_text(c),
                     .parameters = numbers(model, {"mlm_head."})};
+        case Block::projection:
+            return {.id = "projection",
+                    .part = "unembedding",
+                    .title = "Projection",
+                    .detail = product(c.d_model, c.d_projection),
+                    .parameters = numbers(model, {"projection."})};
         case Block::unembedding:
             return {.id = "unembedding",
                     .part = "unembedding",
-                    .title = "Unembedding",
+                    .title = reads_pictures(c) ? "Classifier" : "Unembedding",
                     .detail = product(embedding_width(c), c.vocab_size) +
                               (c.tied_unembedding ? ", the token embedding transposed (tied)" : ""),
                     .parameters = numbers(model, {"unembed."})};
@@ -179,7 +215,9 @@ void add_layer_block(const Model& model, Block block, std::vector<BlockInfo>& ou
     BlockInfo info = block_of(model, block);
     const bool first = block == Block::attention;
     const ModelConfig& c = model.config();
-    const BlockInfo norm = norm_block(model, first ? "ln1" : "ln2", first ? "blocks.0.ln1." : "blocks.0.ln2.");
+    const bool cross = block == Block::cross_attention && c.stack == Stack::decoder;
+    const std::string norm_name = cross ? "ln_cross" : first || block == Block::cross_attention ? "ln1" : "ln2";
+    const BlockInfo norm = norm_block(model, norm_name, "blocks.0." + norm_name + ".");
     if (!info.adds) return out.push_back(std::move(info));
     if (c.post_norm) {
         out.push_back(std::move(info));

@@ -197,6 +197,7 @@ Activation read_activation(const ConfigReader& config, std::string_view field, c
         {"gelu_pytorch_tanh", Activation::gelu_tanh},
         {"gelu_python_tanh", Activation::gelu_tanh},
         {"gelu_fast", Activation::gelu_tanh},
+        {"quick_gelu", Activation::quick_gelu},
         {"relu", Activation::relu},
         {"silu", Activation::silu},
         {"swish", Activation::silu},

@@ -25,6 +25,15 @@ at::Tensor to_ids(const std::vector<std::int64_t>& ids, std::int64_t limit, cons
     return tensor.to(device);
 }
 
+void check_picture(const ModelConfig& c, const ForwardInput& input) {
+    const auto expected = static_cast<std::size_t>(kColours * c.image_height * c.image_width);
+    if (input.pixels && input.pixels->size() == expected) return;
+    throw Error(ErrorFacts{.problem = input.pixels ? "the picture has another size than the model reads" : "this model reads a picture",
+                           .item = c.name,
+                           .expected = std::to_string(expected) + " numbers",
+                           .found = std::to_string(input.pixels ? input.pixels->size() : 0)});
+}
+
 void check_input(const ModelConfig& c, const ForwardInput& input, std::int64_t past) {
     const auto tokens = static_cast<std::int64_t>(input.ids.size());
     if (tokens == 0) throw Error(ErrorFacts{.problem = "there is no token to run the model on", .hint = "Type some text"});
@@ -44,12 +53,23 @@ Pass start(const Model::Internals& m, const ForwardInput& input, Observer& obser
     const ModelConfig& c = m.config;
     Pass pass{.model = m, .input = input, .observer = observer, .ids = {}, .type_ids = {}, .rope = {}, .local_rope = {},
               .resid_pre = {}, .shared_norm = {}, .cache = cache};
+    if (reads_pictures(c)) {
+        check_picture(c, input);
+        pass.ids = at::arange(c.class_tokens + patch_rows(c) * patch_columns(c), at::TensorOptions(at::kLong).device(m.device));
+        return pass;
+    }
     check_input(c, input, pass.past());
+    if (c.stack == Stack::cross) throw Error("The attention to a source is no model that can be run by itself");
+    if (has_cross_attention(c) != input.source.defined())
+        throw Error(ErrorFacts{.problem = has_cross_attention(c) ? "this model's decoder was run without a source" : "this model reads no source",
+                               .file = m.folder.string(),
+                               .hint = "Only encoder-decoder models have a source and a target"});
     pass.ids = to_ids(input.ids, c.vocab_size, "token id", m.device);
     if (c.type_vocab_size > 0)
         pass.type_ids = to_ids(input.type_ids.empty() ? std::vector<std::int64_t>(input.ids.size()) : input.type_ids,
                                c.type_vocab_size, "token type", m.device);
     if (c.positions == Positions::rotary) make_rope(pass);
+    if (c.positions == Positions::relative) pass.relative_bias = relative_bias(m, pass.past() + pass.tokens());
     return pass;
 }
 
@@ -74,7 +94,7 @@ void check_finite(const Pass& pass, HookPoint point, const at::Tensor& x) {
     if (row < 0) return;
     throw Error(ErrorFacts{.problem = "the model computed a number that is not finite",
                            .file = pass.model.folder.string(),
-                           .item = name_of(point),
+                           .item = name_of(point, pass.config()),
                            .expected = "finite numbers",
                            .found = "NaN or Inf at position " + std::to_string(row),
                            .hint = pass.model.compute == ComputeType::bfloat16 ? "Use the compute type float32"
@@ -83,13 +103,16 @@ void check_finite(const Pass& pass, HookPoint point, const at::Tensor& x) {
 
 at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x) {
     x = pass.hook(Hook::resid_pre, layer, x);
-    for (const Block block : pass.model.spec.layer) x = block == Block::attention ? attention(pass, layer, x) : mlp(pass, layer, x);
+    for (const Block block : pass.model.spec.layer)
+        x = block == Block::attention         ? attention(pass, layer, x)
+            : block == Block::cross_attention ? cross_attention(pass, layer, x)
+                                              : mlp(pass, layer, x);
     check_finite(pass, {Hook::resid_post, layer}, x);
     return x;
 }
 
-void run(const Model& model, const ForwardInput& input, Observer& observer, KvCache* cache, const CancelToken& cancel,
-         const Progress& progress) {
+at::Tensor run(const Model& model, const ForwardInput& input, Observer& observer, KvCache* cache, const CancelToken& cancel,
+               const Progress& progress) {
     at::internal::lazy_init_num_threads();  // the setting of start_runtime, on whichever thread this is; every time would start a pool anew
     const Model::Internals& m = model.internals();
     Pass pass = start(m, input, observer, cache);
@@ -105,6 +128,7 @@ void run(const Model& model, const ForwardInput& input, Observer& observer, KvCa
     for (const Block block : m.spec.after)
         if (block != Block::unembedding || m.config.has_unembedding) x = output(pass, block, x);
     if (progress) progress({"Running", "layer", m.config.n_layers, m.config.n_layers});
+    return x;
 }
 
 }  // namespace
@@ -112,6 +136,11 @@ void run(const Model& model, const ForwardInput& input, Observer& observer, KvCa
 void forward(const Model& model, const ForwardInput& input, Observer& observer, const CancelToken& cancel,
              const Progress& progress) {
     run(model, input, observer, nullptr, cancel, progress);
+}
+
+at::Tensor encode(const Model& encoder, const ForwardInput& input, Observer& observer, const CancelToken& cancel,
+                  const Progress& progress) {
+    return run(encoder, input, observer, nullptr, cancel, progress);
 }
 
 void forward_cached(const Model& model, const ForwardInput& input, KvCache& cache, Observer& observer,

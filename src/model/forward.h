@@ -9,6 +9,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace headlight::model {
@@ -31,6 +32,9 @@ struct AttentionInput {
     bool causal = true;
     std::int64_t window = 0;  ///< keys at this distance or farther are illegal; 0: no limit
     double softcap = 0;       ///< score = cap tanh(score / cap) before masking; 0: none
+    /// [head, 2 n - 1] of a text of n tokens, in the type of q: bias_ij = relative_bias[head, j - i + n - 1]. Undefined: none.
+    at::Tensor relative_bias{};
+    at::Tensor sinks = {};    ///< [head] float64 on the CPU: one more score in every row's softmax, of no key; undefined: none
     RelativeTables relative = {};
 };
 
@@ -53,11 +57,15 @@ public:
     /// the replaced one.
     virtual bool wants_pattern_tiles() const { return false; }
     virtual void pattern_tile(Layer, std::int64_t /*head0*/, std::int64_t /*row0*/, const at::Tensor&) {}
+    virtual void cross_pattern_tile(Layer, std::int64_t /*head0*/, std::int64_t /*row0*/, const at::Tensor&) {}
 };
 
 struct ForwardInput {
     std::vector<std::int64_t> ids;
     std::vector<std::int64_t> type_ids;  ///< used by models with token types
+    at::Tensor source{};  ///< what encode() gave of the source; needed by decoders behind an encoder, and by them alone
+    /// [colour, row, column] of the model's size, normalised: read in place of the ids by models of pictures.
+    std::shared_ptr<const std::vector<float>> pixels{};
 };
 
 /// One pass over one text, batch 1, no padding. Checks the token for cancellation before each layer, reports "layer".
@@ -66,9 +74,14 @@ struct ForwardInput {
 /// a layer (hook and position named). Bit-equal for equal input, whatever the observer looks at.
 void forward(const Model&, const ForwardInput&, Observer&, const CancelToken&, const Progress&);
 
+/// The same pass of an encoder (Model::part): the stream behind its last norm, as a decoder reads it: [source, d_model].
+at::Tensor encode(const Model& encoder, const ForwardInput&, Observer&, const CancelToken&, const Progress&);
+
 /// softmax(scale q k^T + bias) for heads [head0, +heads) and queries [row0, +rows): [heads, rows, key]; illegal keys exactly 0.
 /// forward() itself uses the same tiles, so a pattern computed later equals the one of the run bit for bit on the CPU.
 at::Tensor pattern_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
+/// Share of the same rows' softmax that the head's sink takes: [heads, rows]. Only where there are sinks.
+at::Tensor sink_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
 /// The same before the softmax; illegal keys -inf.
 at::Tensor score_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
 /// One of DeBERTa's terms of the score (Hook::c2p or Hook::p2c), of the same parts: [heads, rows, key].

@@ -40,8 +40,10 @@ void check(const Model& model, const std::vector<std::int64_t>& prompt, const Ge
                                .expected = std::move(expected),
                                .found = std::move(found)});
     };
-    if (!c.causal) refuse("this model does not continue texts", "a model that looks to the left only", c.family);
-    if (!c.has_unembedding) refuse("this model has no logits", "a model with an unembedding", c.architecture);
+    if (const auto why = why_no_continuation(model)) throw Error(*why);
+    if (o.source.empty() == has_cross_attention(c))
+        refuse(has_cross_attention(c) ? "this model's decoder reads a source" : "this model reads no source",
+               has_cross_attention(c) ? "the tokens of a source" : "none", o.source.empty() ? "none" : "a source");
     if (prompt.empty()) refuse("there is no token to continue", "at least one token", "none");
     if (o.tokens < 1) refuse("no tokens are asked for", "at least 1", std::to_string(o.tokens));
     if (!(o.temperature >= 0) || !std::isfinite(o.temperature))
@@ -76,6 +78,21 @@ void add_ids(const nlohmann::json& config, std::vector<std::int64_t>& ids) {
 
 }  // namespace
 
+std::optional<ErrorFacts> why_no_continuation(const Model& model) {
+    const ModelConfig& c = model.config();
+    if (!c.causal)
+        return ErrorFacts{.problem = "this model does not continue texts",
+                          .file = model.folder().string(),
+                          .expected = "a model that looks to the left only",
+                          .found = c.family + ", which looks both ways"};
+    if (!c.has_unembedding)
+        return ErrorFacts{.problem = "this model has no logits",
+                          .file = model.folder().string(),
+                          .expected = "a model with an unembedding",
+                          .found = c.architecture};
+    return std::nullopt;
+}
+
 Generated generate(const Model& model, const std::vector<std::int64_t>& prompt, const GenerateOptions& options,
                    const std::function<void(std::int64_t)>& on_token, const CancelToken& cancel, const Progress& progress) {
     check(model, prompt, options);
@@ -86,6 +103,7 @@ Generated generate(const Model& model, const std::vector<std::int64_t>& prompt, 
     Generated out;
     auto start = std::chrono::steady_clock::now();
     ForwardInput input{.ids = prompt, .type_ids = {}};
+    if (!options.source.empty()) input.source = encode(*model.part(Stack::encoder), {options.source, {}}, logits, cancel, {});
     for (std::int64_t i = 0; i < options.tokens; ++i) {
         if (progress) progress({"Writing", "token", i, options.tokens});
         forward_cached(model, input, cache, logits, cancel);

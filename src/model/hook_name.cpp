@@ -35,6 +35,7 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::c2p, "attn.hook_c2p", true},
     {Hook::p2c, "attn.hook_p2c", true},
     {Hook::attn_scores, "attn.hook_attn_scores", true},
+    {Hook::sink, "attn.hook_sink", true},
     {Hook::pattern, "attn.hook_pattern", true},
     {Hook::z, "attn.hook_z", true},
     {Hook::result, "attn.hook_result", true},
@@ -42,8 +43,22 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::ln1_post_normalized, "ln1_post.hook_normalized", true},
     {Hook::attn_out, "hook_attn_out", true},
     {Hook::resid_mid, "hook_resid_mid", true},
+    {Hook::ln_cross_scale, "ln_cross.hook_scale", true},
+    {Hook::ln_cross_normalized, "ln_cross.hook_normalized", true},
+    {Hook::cross_q, "cross_attn.hook_q", true},
+    {Hook::cross_k, "cross_attn.hook_k", true},
+    {Hook::cross_v, "cross_attn.hook_v", true},
+    {Hook::cross_scores, "cross_attn.hook_attn_scores", true},
+    {Hook::cross_pattern, "cross_attn.hook_pattern", true},
+    {Hook::cross_z, "cross_attn.hook_z", true},
+    {Hook::cross_result, "cross_attn.hook_result", true},
+    {Hook::cross_attn_out, "hook_cross_attn_out", true},
+    {Hook::resid_mid_cross, "hook_resid_mid_cross", true},
     {Hook::ln2_scale, "ln2.hook_scale", true},
     {Hook::ln2_normalized, "ln2.hook_normalized", true},
+    {Hook::router, "mlp.hook_router", true},
+    {Hook::experts, "mlp.hook_experts", true},
+    {Hook::shared_gate, "mlp.hook_shared_gate", true},
     {Hook::mlp_pre, "mlp.hook_pre", true},
     {Hook::mlp_pre_linear, "mlp.hook_pre_linear", true},
     {Hook::mlp_post, "mlp.hook_post", true},
@@ -57,6 +72,7 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::mlm_post, "mlm_head.hook_post", false},
     {Hook::mlm_ln_scale, "mlm_head.ln.hook_scale", false},
     {Hook::mlm_ln_normalized, "mlm_head.ln.hook_normalized", false},
+    {Hook::projected, "hook_projected", false},
     {Hook::logits, "logits", false},
 });
 
@@ -72,7 +88,19 @@ const HookRow& row_of(Hook hook) noexcept { return kHooks[static_cast<std::size_
 constexpr std::string_view kBlocks = "blocks.";
 
 bool visited(Hook hook, const ModelConfig& c, std::int64_t layer) {
+    if (c.stack == Stack::cross && !in_decoder(hook)) return false;
     switch (hook) {
+        case Hook::ln_cross_scale:
+        case Hook::ln_cross_normalized:
+        case Hook::cross_q:
+        case Hook::cross_k:
+        case Hook::cross_v:
+        case Hook::cross_scores:
+        case Hook::cross_pattern:
+        case Hook::cross_z:
+        case Hook::cross_result:
+        case Hook::cross_attn_out:
+        case Hook::resid_mid_cross: return has_cross_attention(c);
         case Hook::embed_projected: return c.d_embed > 0;
         case Hook::ln1_scale:
         case Hook::ln1_normalized: return c.post_norm || norm_before_attention(c, layer);
@@ -92,15 +120,20 @@ bool visited(Hook hook, const ModelConfig& c, std::int64_t layer) {
         case Hook::embed_norm_normalized: return c.embed_norm;
         case Hook::rot_q:
         case Hook::rot_k: return c.positions == Positions::rotary;
+        case Hook::sink: return c.attention_sinks;
         case Hook::c2p: return c.disentangled.content_to_position;
         case Hook::p2c: return c.disentangled.position_to_content;
         case Hook::mlp_pre_linear: return c.gated_mlp;
+        case Hook::router:
+        case Hook::experts: return has_experts(c, layer);
+        case Hook::shared_gate: return has_experts(c, layer) && c.experts.shared_gate;
         case Hook::ln_final_scale:
         case Hook::ln_final_normalized: return c.final_norm;
         case Hook::mlm_pre:
         case Hook::mlm_post:
         case Hook::mlm_ln_scale:
         case Hook::mlm_ln_normalized: return c.mlm_head;
+        case Hook::projected: return c.d_projection > 0;
         case Hook::logits: return c.has_unembedding;
         default: return true;
     }
@@ -112,11 +145,16 @@ std::vector<Hook> layer_hooks(const ModelConfig& c, std::int64_t layer) {
     for (const HookRow& row : kHooks) {
         if (!row.layered || !visited(row.hook, c, layer)) continue;
         const bool norm = row.hook == Hook::ln1_scale || row.hook == Hook::ln1_normalized ||
-                          row.hook == Hook::ln2_scale || row.hook == Hook::ln2_normalized;
+                          row.hook == Hook::ln2_scale || row.hook == Hook::ln2_normalized ||
+                          row.hook == Hook::ln_cross_scale || row.hook == Hook::ln_cross_normalized;
         if (c.post_norm && norm) continue;
         if (c.post_norm && row.hook == Hook::resid_mid) {
             hooks.push_back(Hook::ln1_scale);
             hooks.push_back(Hook::ln1_normalized);
+        }
+        if (c.post_norm && row.hook == Hook::resid_mid_cross) {
+            hooks.push_back(Hook::ln_cross_scale);
+            hooks.push_back(Hook::ln_cross_normalized);
         }
         if (c.post_norm && row.hook == Hook::resid_post) {
             hooks.push_back(Hook::ln2_scale);
@@ -135,6 +173,31 @@ std::string name_of(HookPoint point) {
     const HookRow& row = row_of(point.hook);
     if (!row.layered) return std::string(row.suffix);
     return std::string(kBlocks) + std::to_string(point.layer.value) + "." + std::string(row.suffix);
+}
+
+std::optional<Hook> in_decoder(Hook of_cross) noexcept {
+    switch (of_cross) {
+        case Hook::resid_pre: return Hook::resid_mid;
+        case Hook::ln1_scale: return Hook::ln_cross_scale;
+        case Hook::ln1_normalized: return Hook::ln_cross_normalized;
+        case Hook::q: return Hook::cross_q;
+        case Hook::k: return Hook::cross_k;
+        case Hook::v: return Hook::cross_v;
+        case Hook::attn_scores: return Hook::cross_scores;
+        case Hook::pattern: return Hook::cross_pattern;
+        case Hook::z: return Hook::cross_z;
+        case Hook::result: return Hook::cross_result;
+        case Hook::attn_out: return Hook::cross_attn_out;
+        case Hook::resid_mid: return Hook::resid_mid_cross;
+        default: return std::nullopt;
+    }
+}
+
+std::string name_of(HookPoint point, const ModelConfig& c) {
+    if (c.stack == Stack::whole || point.hook == Hook::logits) return name_of(point);
+    if (c.stack == Stack::encoder) return "encoder." + name_of(point);
+    if (c.stack == Stack::cross) point.hook = in_decoder(point.hook).value_or(point.hook);
+    return "decoder." + name_of(point);
 }
 
 std::optional<HookPoint> parse_hook(std::string_view name) {
@@ -171,8 +234,17 @@ std::vector<HookPoint> hooks_of(const ModelConfig& c) {
     return points;
 }
 
-std::vector<std::int64_t> shape_of(Hook hook, const ModelConfig& c, std::int64_t tokens) {
-    switch (hook) {
+std::vector<std::int64_t> shape_of(HookPoint point, const ModelConfig& c, std::int64_t tokens, std::int64_t source) {
+    const std::int64_t keys = c.stack == Stack::cross ? source : tokens;
+    switch (point.hook) {
+        case Hook::ln_cross_scale: return {tokens, 1};
+        case Hook::cross_q:
+        case Hook::cross_z: return {tokens, c.n_heads, c.d_head};
+        case Hook::cross_k:
+        case Hook::cross_v: return {source, c.n_heads, c.d_head};
+        case Hook::cross_scores:
+        case Hook::cross_pattern: return {c.n_heads, tokens, source};
+        case Hook::cross_result: return {tokens, c.n_heads, c.d_model};
         case Hook::embed_norm_scale:
         case Hook::ln1_scale:
         case Hook::ln2_scale:
@@ -200,15 +272,20 @@ std::vector<std::int64_t> shape_of(Hook hook, const ModelConfig& c, std::int64_t
         case Hook::k_norm_normalized:
         case Hook::k:
         case Hook::rot_k:
-        case Hook::v: return {tokens, c.n_kv_heads, c.d_head};
+        case Hook::v: return {keys, c.n_kv_heads, c.d_head};
         case Hook::c2p:
         case Hook::p2c:
         case Hook::attn_scores:
-        case Hook::pattern: return {c.n_heads, tokens, tokens};
+        case Hook::pattern: return {c.n_heads, tokens, keys};
+        case Hook::sink: return {c.n_heads, tokens};
         case Hook::result: return {tokens, c.n_heads, c.d_model};
         case Hook::mlp_pre:
         case Hook::mlp_pre_linear:
-        case Hook::mlp_post: return {tokens, c.d_mlp};
+        case Hook::mlp_post: return {tokens, mlp_width(c, point.layer.value)};
+        case Hook::router:
+        case Hook::experts: return {tokens, c.experts.count};
+        case Hook::shared_gate: return {tokens, 1};
+        case Hook::projected: return {tokens, c.d_projection};
         case Hook::logits: return {tokens, c.vocab_size};
         default: return {tokens, c.d_model};
     }

@@ -34,9 +34,14 @@ struct LayerWeights {
     Linear q, k, v;  ///< [d_model, heads * d_head]; undefined where qkv is there
     Linear qkv;      ///< the three in one matrix, columns as qkv_layout says; qkv_part() takes them apart
     Linear o;        ///< W_O of head h: rows [h * d_head, (h + 1) * d_head)
+    at::Tensor sinks;  ///< [head] float64 on the CPU, the score of each head's sink; undefined: there are none
     Linear mlp_in;   ///< the gate of a gated MLP
     Linear mlp_up;   ///< the linear branch of a gated MLP
     Linear mlp_out;
+    NormWeights ln_cross;  ///< of the attention to an encoder's output
+    Linear cross_q, cross_k, cross_v, cross_o;
+    Linear router, shared_gate;  ///< [d_model, experts], [d_model, 1]; the three above then hold all experts' hidden units
+    at::Tensor expert_bias;      ///< [expert, d_model] what each adds to the stream, times its weight; undefined: nothing
     Linear relative_q, relative_k;  ///< of relative positions (DeBERTa); undefined where q and k serve for them too
 };
 
@@ -59,16 +64,29 @@ struct Model::Internals {
     at::Tensor token_type_embed;  ///< [types, d_model]
     NormWeights embed_norm, final_norm, mlm_norm;
     Linear embed_projection;
+    Linear patch;                 ///< [colour * patch_size^2, d_model]: the convolution as a product
+    at::Tensor class_embed, distill_embed;  ///< [d_model]; undefined: no such token
+    Linear projection;            ///< [d_model, d_projection]; undefined: none
     Linear mlm;
     Linear unembed;               ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
     at::Tensor alibi_slopes;      ///< [head] float64 on the device; undefined: no ALiBi
+    at::Tensor relative_bias;     ///< [buckets, head]; undefined: none
     at::Tensor relative_embed;    ///< [2 span, d_model], behind its norm; undefined: no relative positions
     NormWeights relative_norm;
     std::vector<LayerWeights> layers;
+    std::shared_ptr<const Model> encoder, cross;  ///< of an encoder-decoder model, which itself is the decoder
 
     mutable std::once_flag hash_once;
     mutable std::string hash;
+    mutable std::mutex length_factors_mutex;
+    mutable std::vector<at::Tensor> length_factors;  ///< [layer], what length_factors() has made so far
 };
+
+/// R of every head with R R^T = W_O W_O^T, so that |x W_O| = |x R| for any x [d_head] at the cost of d_head instead of d_model:
+/// [head, d_head, d_head] float32 on the CPU. Made once for a layer, in float64.
+at::Tensor length_factors(const Model::Internals&, Layer);
+/// The bias of a score by distance in a text of so many tokens, as AttentionInput takes it: [head, 2 tokens - 1].
+at::Tensor relative_bias(const Model::Internals&, std::int64_t tokens);
 
 enum class QkvPart { q, k, v };
 /// W_Q, W_K or W_V with its bias, whatever the layout: [d_model, heads * d_head]. A copy for BLOOM's interleaved matrix.

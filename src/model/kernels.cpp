@@ -58,6 +58,7 @@ HEADLIGHT_INLINE T act(T x, Activation a) {
         case Activation::gelu_tanh: return gelu_tanh(x, static_cast<T>(std::sqrt(2.0 / std::numbers::pi)));
         case Activation::gelu_bloom: return gelu_tanh(x, T(0.79788456));
         case Activation::silu: return x * sigmoid(x);
+        case Activation::quick_gelu: return x * sigmoid(T(1.702) * x);
         case Activation::relu: return x < T(0) ? T(0) : x;
         case Activation::gelu: break;
     }
@@ -71,11 +72,13 @@ HEADLIGHT_INLINE void scores_row(T* __restrict x, std::int64_t n, T scale, T slo
 }
 
 template <class T>
-HEADLIGHT_INLINE void softmax_row(T* __restrict x, std::int64_t n, std::int64_t width) {
-    T highest = -std::numeric_limits<T>::infinity();
+HEADLIGHT_INLINE T softmax_row(T* __restrict x, std::int64_t n, std::int64_t width, T sink) {
+    constexpr T none = -std::numeric_limits<T>::infinity();
+    T highest = sink;
 #pragma omp simd reduction(max : highest)
     for (std::int64_t j = 0; j < n; ++j) highest = x[j] > highest ? x[j] : highest;
-    T sum = 0;
+    const T beside = sink > none ? exponential(sink - highest) : T(0);
+    T sum = beside;
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t j = 0; j < n; ++j) {
         x[j] = exponential(x[j] - highest);
@@ -84,6 +87,7 @@ HEADLIGHT_INLINE void softmax_row(T* __restrict x, std::int64_t n, std::int64_t 
     const T factor = T(1) / sum;
     for (std::int64_t j = 0; j < n; ++j) x[j] *= factor;
     for (std::int64_t j = n; j < width; ++j) x[j] = 0;
+    return beside * factor;
 }
 
 template <Activation A, class T>
@@ -101,6 +105,7 @@ HEADLIGHT_INLINE void activate_row(T* pre, const T* bias, T* post, std::int64_t 
         case Activation::gelu_bloom: return activate_as<Activation::gelu_bloom>(pre, bias, post, n);
         case Activation::relu: return activate_as<Activation::relu>(pre, bias, post, n);
         case Activation::silu: return activate_as<Activation::silu>(pre, bias, post, n);
+        case Activation::quick_gelu: return activate_as<Activation::quick_gelu>(pre, bias, post, n);
     }
 }
 
@@ -250,8 +255,8 @@ void softcap(double* x, std::int64_t n, double cap) {
     for (std::int64_t j = 0; j < n; ++j) x[j] = cap * std::tanh(x[j] / cap);
 }
 
-HEADLIGHT_CLONES void softmax(float* x, std::int64_t n, std::int64_t width) { softmax_row(x, n, width); }
-void softmax(double* x, std::int64_t n, std::int64_t width) { softmax_row(x, n, width); }
+HEADLIGHT_CLONES float softmax(float* x, std::int64_t n, std::int64_t width, float sink) { return softmax_row(x, n, width, sink); }
+double softmax(double* x, std::int64_t n, std::int64_t width, double sink) { return softmax_row(x, n, width, sink); }
 
 HEADLIGHT_CLONES void activate(float* pre, const float* bias, float* post, std::int64_t n, Activation a) {
     activate_row(pre, bias, post, n, a);

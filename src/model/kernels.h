@@ -17,9 +17,10 @@ void scores(double* x, std::int64_t n, double scale, double slope, std::int64_t 
 void softcap(float* x, std::int64_t n, float cap);
 void softcap(double* x, std::int64_t n, double cap);
 
-/// Softmax in place over x[0, n); x[n, width) becomes exactly 0.
-void softmax(float* x, std::int64_t n, std::int64_t width);
-void softmax(double* x, std::int64_t n, std::int64_t width);
+/// Softmax in place over x[0, n); x[n, width) becomes exactly 0. `sink` is one more score that takes its share, which is
+/// returned (-inf: none, 0).
+float softmax(float* x, std::int64_t n, std::int64_t width, float sink);
+double softmax(double* x, std::int64_t n, std::int64_t width, double sink);
 
 /// pre[j] += bias[j] (bias may be null), post[j] = act(pre[j]).
 void activate(float* pre, const float* bias, float* post, std::int64_t n, Activation);

@@ -94,6 +94,7 @@ std::vector<fs::path> built_in_model_folders() {
 
 std::string name_of_model(const fs::path& path) {
     std::error_code ec;
+    if (const std::string tower = tower_of(path); !tower.empty()) return name_of_model(without_tower(path)) + " " + tower;
     if (!fs::is_directory(path, ec) && io::gguf_file_of(path)) {
         const auto part = io::gguf_part_of(path);
         return part ? part->stem : path.stem().string();
@@ -156,6 +157,7 @@ std::vector<fs::path> model_folders_in(const fs::path& folder) {
 
 fs::path folder_of(const fs::path& model) {
     std::error_code ec;
+    if (!tower_of(model).empty()) return folder_of(without_tower(model));
     if (!fs::is_regular_file(model, ec)) return model;
     return model.has_parent_path() ? model.parent_path() : fs::path(".");
 }
@@ -177,6 +179,7 @@ fs::path locate_model(std::string_view reference) {
     if (reference.empty()) throw Error(ErrorFacts{.problem = "No model was named", .hint = "Give a folder, or novella-7m"});
     std::error_code ec;
     const fs::path typed{std::string(reference)};
+    if (const std::string tower = tower_of(typed); !tower.empty()) return with_tower(locate_model(without_tower(typed).string()), tower);
     if (fs::is_directory(typed, ec)) return typed;
     if (fs::is_regular_file(typed, ec)) return is_own_weights(typed) ? typed : folder_of(typed);
     const bool plain_name = std::count(reference.begin(), reference.end(), '/') <= 1 && reference.front() != '/' &&

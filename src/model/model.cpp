@@ -21,6 +21,10 @@ Model::~Model() = default;
 const ModelConfig& Model::config() const noexcept { return internals_->config; }
 const LoadReport& Model::report() const noexcept { return internals_->report; }
 const std::filesystem::path& Model::folder() const noexcept { return internals_->folder; }
+const std::shared_ptr<const Model>& Model::part(Stack stack) const noexcept {
+    static const std::shared_ptr<const Model> none;
+    return stack == Stack::encoder ? internals_->encoder : stack == Stack::cross ? internals_->cross : none;
+}
 ComputeType Model::dtype() const noexcept { return internals_->compute; }
 std::string Model::device_name() const { return device_text(internals_->device); }
 
@@ -41,23 +45,33 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     const auto linear = [&](const Linear& l) { return n(l.weight) + n(l.bias); };
     const auto norm = [&](const NormWeights& w) { return n(w.gain) + n(w.bias); };
     std::map<std::string, std::int64_t> counts;
-    counts["embedding"] = n(m.embed) + n(m.token_type_embed) + linear(m.embed_projection);
-    counts["positions"] = n(m.pos_embed) + n(m.relative_embed);
-    std::int64_t attention = 0, mlp = 0, norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm) + norm(m.relative_norm);
+    counts["embedding"] = n(m.embed) + n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) + n(m.class_embed) +
+                          n(m.distill_embed);
+    counts["positions"] = (m.config.sinusoidal ? 0 : n(m.pos_embed)) + n(m.relative_bias) + n(m.relative_embed);
+    std::int64_t attention = 0, cross = 0, mlp = 0, norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm) + norm(m.relative_norm);
     if (!m.config.norm_gain) norms = 0;  // the ones in their place are no parameters
     // Layers that share their weights (ALBERT) count once.
     const bool shared = m.layers.size() > 1 && m.layers[0].o.weight.is_alias_of(m.layers[1].o.weight);
     for (const LayerWeights& l : m.layers) {
         if (shared && &l != &m.layers.front()) break;
-        attention += linear(l.qkv) + linear(l.q) + linear(l.k) + linear(l.v) + linear(l.o) + linear(l.relative_q) + linear(l.relative_k);
-        mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out);
+        attention += n(l.sinks) + linear(l.qkv) + linear(l.q) + linear(l.k) + linear(l.v) + linear(l.o) + linear(l.relative_q) +
+                     linear(l.relative_k);
+        mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out) + linear(l.router) + linear(l.shared_gate) + n(l.expert_bias);
         if (m.config.norm_gain) norms += norm(l.ln1) + norm(l.ln2);
-        norms += norm(l.ln1_post) + norm(l.ln2_post) + norm(l.q_norm) + norm(l.k_norm);
+        cross += linear(l.cross_q) + linear(l.cross_k) + linear(l.cross_v) + linear(l.cross_o);
+        norms += norm(l.ln_cross) + norm(l.ln1_post) + norm(l.ln2_post) + norm(l.q_norm) + norm(l.k_norm);
     }
     counts["attention"] = attention;
+    if (cross > 0) counts["cross_attention"] = cross;
+    if (m.encoder) {
+        const bool one_embedding = m.encoder->internals().embed.is_alias_of(m.embed);
+        std::int64_t& sum = counts["encoder"];
+        for (const auto& [part, count] : m.encoder->parameter_counts())
+            if (part != "embedding" || !one_embedding) sum += count;
+    }
     counts["mlp"] = mlp;
     counts["norms"] = norms;
-    counts["unembedding"] = (m.config.tied_unembedding ? 0 : n(m.unembed.weight)) + n(m.unembed.bias) + linear(m.mlm);
+    counts["unembedding"] = (m.config.tied_unembedding ? 0 : n(m.unembed.weight)) + n(m.unembed.bias) + linear(m.mlm) + linear(m.projection);
     return counts;
 }
 
@@ -111,7 +125,9 @@ std::string layer_label(const ModelConfig& c, std::int64_t layer) {
         const std::int64_t window = window_of(c, layer);
         label = window > 0 ? "local " + std::to_string(window) : "global";
     }
-    if (rope_of(c, layer) == LayerRope::none) label += label.empty() ? "no rotation" : ", no rotation";
+    const auto add = [&](const std::string& text) { label += (label.empty() ? "" : ", ") + text; };
+    if (rope_of(c, layer) == LayerRope::none) add("no rotation");
+    if (differs(c.experts.layers)) add(has_experts(c, layer) ? "experts" : "dense MLP");
     return label;
 }
 

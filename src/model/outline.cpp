@@ -14,7 +14,7 @@ std::shared_ptr<const Model> outline(ModelConfig config, const std::filesystem::
 }
 
 bool has_weights(const Model& model) noexcept {
-    return model.internals().embed.defined();
+    return !model.internals().layers.empty();  // models of pictures have no embedding of tokens
 }
 
 }  // namespace headlight::model

@@ -11,6 +11,7 @@
 #include "model/families/family.h"
 #include "model/gguf/source.h"
 #include "model/quantization.h"
+#include "model/tower.h"
 #include "model/weight_source.h"
 
 namespace headlight::model {
@@ -20,13 +21,13 @@ namespace {
 ConfigReader reader_of(const std::filesystem::path& path) {
     if (const auto gguf = io::gguf_file_of(path)) return outline_gguf(*gguf).config;
     const std::filesystem::path file = folder_of(path) / "config.json";
-    return {file, io::read_json(file)};
+    return {file, config_of_tower(io::read_json(file), path)};
 }
 
 /// Names and shapes of the tensors.
 io::TensorStore outline_of(const std::filesystem::path& path) {
     if (const auto gguf = io::gguf_file_of(path)) return outline_gguf(*gguf).store;
-    return io::TensorStore::open(path);
+    return io::TensorStore::open(without_tower(path));
 }
 
 ModelConfig config_of(const ConfigReader& json, const Family& family, const std::filesystem::path& path) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/model/runtime.h"
 
+#include "headlight/model/blas_kernels.h"
 #include "model/device.h"
 
 #include <ATen/Parallel.h>
@@ -52,10 +53,12 @@ std::vector<std::string> loaded(const std::string& part) {
 }
 
 std::string blas_in_use() {
+    const std::string kernels = blas_kernels().empty() ? "" : blas_kernels() + " kernels, ";
     // The order in which references are resolved: what comes first answers.
     for (const std::string& path : loaded("blas")) {
-        if (path.find("openblas-openmp") != std::string::npos) return "libopenblas (OpenMP) " + path;
-        if (path.find("openblas-pthread") != std::string::npos) return "libopenblas (pthread) " + path;
+        if (path.find("cublas") != std::string::npos) continue;  // the GPU's
+        if (path.find("openblas-openmp") != std::string::npos) return "libopenblas (OpenMP), " + kernels + path;
+        if (path.find("openblas-pthread") != std::string::npos) return "libopenblas (pthread), " + kernels + path;
         return path;
     }
     for (const std::string& path : loaded("mkl")) return path;

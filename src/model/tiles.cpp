@@ -34,19 +34,31 @@ void scores_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& out) {
         const KeyRange legal = legal_of(in, t, r);
         T* row = s + r * t.keys + legal.first;
         kernels::scores(row, legal.count(), static_cast<T>(in.scale), static_cast<T>(slope), t.row0 + r - legal.first);
+        if (in.relative_bias.defined()) {
+            const T* bias = in.relative_bias.data_ptr<T>() + t.head0 * in.relative_bias.size(1) + in.q.size(1) - 1 - (t.row0 + r) + legal.first;
+            for (std::int64_t j = 0; j < legal.count(); ++j) row[j] += bias[j];
+        }
         if (in.relative.defined()) add_relative_terms(in.relative, t.head0, t.row0 + r, legal, row);
         if (in.softcap > 0) kernels::softcap(row, legal.count(), static_cast<T>(in.softcap));
     }
 }
 
+/// -inf: the head has none.
+double sink_of(const AttentionInput& in, std::int64_t head) {
+    return in.sinks.defined() ? in.sinks.data_ptr<double>()[head] : -std::numeric_limits<double>::infinity();
+}
+
 template <class T>
-void softmax_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked) {
+void softmax_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked, const at::Tensor& sink) {
     T* s = tile.data_ptr<T>();
+    const T score = static_cast<T>(sink_of(in, t.head0));
+    T* shares = sink.defined() ? sink.data_ptr<T>() + t.head0 * sink.size(1) + t.row0 : nullptr;
     for (std::int64_t r = 0; r < t.rows; ++r) {
         const KeyRange legal = masked ? KeyRange{0, t.keys} : legal_of(in, t, r);
         T* row = s + r * t.keys;
         std::fill(row, row + legal.first, T{0});
-        kernels::softmax(row + legal.first, legal.count(), t.keys - legal.first);
+        const T share = kernels::softmax(row + legal.first, legal.count(), t.keys - legal.first, score);
+        if (shares) shares[r] = share;
     }
 }
 
@@ -121,6 +133,11 @@ void fill_scores(const AttentionInput& in, const Tile& t, at::Tensor& out) {
         const at::Tensor distance = at::arange(t.keys, options).unsqueeze(0) - at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1);
         s = s + (in.alibi_slopes.narrow(0, t.head0, t.heads).view({-1, 1, 1}) * distance).to(wide);
     }
+    if (in.relative_bias.defined()) {
+        const auto options = at::TensorOptions(at::kLong).device(in.q.device());
+        const at::Tensor at = at::arange(t.keys, options).unsqueeze(0) - at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1) + (in.q.size(1) - 1);
+        s = s + in.relative_bias.narrow(0, t.head0, t.heads).index_select(1, at.flatten()).view({t.heads, t.rows, t.keys}).to(wide);
+    }
     for (const at::Tensor& table : {in.relative.c2p, in.relative.p2c})
         if (table.defined()) s = s + relative_part(in.relative, table, t);
     if (in.softcap > 0) s = (s / in.softcap).tanh() * in.softcap;
@@ -150,14 +167,22 @@ void mask_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
     tile.masked_fill_(illegal(in, t, tile.device()), -std::numeric_limits<double>::infinity());
 }
 
-void softmax_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked) {
+void softmax_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked, const at::Tensor& sink) {
     if (has_kernels(in.q)) {
-        in.q.scalar_type() == at::kFloat ? softmax_on_cpu<float>(in, t, tile, masked)
-                                         : softmax_on_cpu<double>(in, t, tile, masked);
+        in.q.scalar_type() == at::kFloat ? softmax_on_cpu<float>(in, t, tile, masked, sink)
+                                         : softmax_on_cpu<double>(in, t, tile, masked, sink);
         return;
     }
     if (!masked) mask_tile(in, t, tile);
-    tile.copy_(at::softmax(tile.to(wide_type(tile)), -1));
+    const at::Tensor scores = tile.to(wide_type(tile));
+    if (!in.sinks.defined()) {
+        tile.copy_(at::softmax(scores, -1));
+        return;
+    }
+    const at::Tensor own = in.sinks.narrow(0, t.head0, t.heads).to(scores.device(), scores.scalar_type()).view({-1, 1, 1});
+    const at::Tensor all = at::softmax(at::cat({scores, own.expand({t.heads, t.rows, 1})}, -1), -1);
+    tile.copy_(all.narrow(-1, 0, t.keys));
+    if (sink.defined()) sink.narrow(0, t.head0, t.heads).narrow(1, t.row0, t.rows).copy_(all.select(-1, t.keys));
 }
 
 void store_tile(at::Tensor& whole, const Tile& t, const at::Tensor& tile, double blank) {
@@ -177,9 +202,9 @@ void mix_tile(const Tile& t, const at::Tensor& pattern, const at::Tensor& v, at:
 
 namespace {
 
-/// Full rows of scores or patterns from whole tiles: equal bits, whichever rows are asked for.
+/// Full rows of scores or patterns from whole tiles: equal bits, whichever rows are asked for. `sink` as in softmax_tile().
 at::Tensor rows_of(const AttentionInput& in, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows,
-                   bool patterns) {
+                   bool patterns, const at::Tensor& sink = {}) {
     const std::int64_t tokens = in.q.size(1), keys = in.k.size(1);
     if (head0 < 0 || heads < 0 || head0 + heads > in.q.size(0) || row0 < 0 || rows < 0 || row0 + rows > tokens)
         throw Error(ErrorFacts{.problem = "no such part of a pattern",
@@ -198,7 +223,7 @@ at::Tensor rows_of(const AttentionInput& in, std::int64_t head0, std::int64_t he
         const Tile t{h0, std::min(plan.heads, in.q.size(0) - h0), r0, n, in.causal ? std::min(keys, r0 + n) : keys};
         at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, in.q.options());
         fill_scores(in, t, tile);
-        patterns ? softmax_tile(in, t, tile, false) : mask_tile(in, t, tile);
+        patterns ? softmax_tile(in, t, tile, false, sink) : mask_tile(in, t, tile);
         const std::int64_t h_from = std::max(h0, head0), h_to = std::min(h0 + t.heads, head0 + heads);
         const std::int64_t r_from = std::max(r0, row0), r_to = std::min(r0 + n, row0 + rows);
         out.narrow(0, h_from - head0, h_to - h_from).narrow(1, r_from - row0, r_to - r_from).narrow(2, 0, t.keys)
@@ -218,6 +243,12 @@ at::Tensor rows_of(const AttentionInput& in, std::int64_t head0, std::int64_t he
 
 at::Tensor pattern_tile(const AttentionInput& in, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows) {
     return rows_of(in, head0, heads, row0, rows, true);
+}
+
+at::Tensor sink_tile(const AttentionInput& in, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows) {
+    const at::Tensor share = at::zeros({in.q.size(0), in.q.size(1)}, in.q.options());
+    rows_of(in, head0, heads, row0, rows, true, share);
+    return share.narrow(0, head0, heads).narrow(1, row0, rows);
 }
 
 at::Tensor score_tile(const AttentionInput& in, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows) {

@@ -28,8 +28,9 @@ void for_tiles(const AttentionInput&, const std::function<void(const Tile&)>& wo
 /// The tile of this plan, [heads, rows, keys] at `out` (contiguous).
 void fill_scores(const AttentionInput&, const Tile&, at::Tensor& out);  ///< before masking: illegal keys hold any number
 /// Turns scores into patterns in place. `masked`: illegal keys are -inf already and every column counts
-/// (scores that came back from a hook); otherwise the causal limit of each row is used.
-void softmax_tile(const AttentionInput&, const Tile&, at::Tensor& tile, bool masked);
+/// (scores that came back from a hook); otherwise the causal limit of each row is used. What the heads' sinks take of each
+/// row goes to `sink` [head, query] of the whole layer, where that is defined.
+void softmax_tile(const AttentionInput&, const Tile&, at::Tensor& tile, bool masked, const at::Tensor& sink = {});
 /// Writes -inf at illegal keys.
 void mask_tile(const AttentionInput&, const Tile&, at::Tensor& tile);
 /// Puts the tile into [head, query, key], with `blank` where it has no keys.

@@ -21,15 +21,20 @@ std::string show(const std::vector<std::int64_t>& shape) {
     return text + "]";
 }
 
-std::string with_layer(const std::string& name, std::int64_t layer) {
-    const auto at = name.find('#');
-    return at == std::string::npos ? name : name.substr(0, at) + std::to_string(layer) + name.substr(at + 1);
+std::string with_numbers(std::string name, std::int64_t layer, std::int64_t expert) {
+    const auto put = [&](char mark, std::int64_t number) {
+        if (const auto at = name.find(mark); at != std::string::npos) name.replace(at, 1, std::to_string(number));
+    };
+    put('#', layer);
+    put('@', expert);
+    return name;
 }
 
-const io::TensorView* find(const WeightMap& map, const WeightRow& row, std::int64_t layer, const io::TensorStore& store) {
+const io::TensorView* find(const WeightMap& map, const WeightRow& row, std::int64_t layer, const io::TensorStore& store,
+                           std::int64_t expert = 0) {
     for (const std::string& name : row.names)
         for (const std::string& prefix : map.prefixes)
-            if (const io::TensorView* view = store.find(prefix + with_layer(name, layer))) return view;
+            if (const io::TensorView* view = store.find(prefix + with_numbers(name, layer, expert))) return view;
     return nullptr;
 }
 
@@ -147,6 +152,11 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
         case Slot::embed_norm_bias: return "embed_ln.b";
         case Slot::embed_projection_weight: return "embed_projection.W";
         case Slot::embed_projection_bias: return "embed_projection.b";
+        case Slot::patch_weight: return "patch_embed.W";
+        case Slot::patch_bias: return "patch_embed.b";
+        case Slot::class_embed: return "class_embed";
+        case Slot::distill_embed: return "distill_embed";
+        case Slot::projection: return "projection.W";
         case Slot::q_norm_gain: return block + "attn.q_norm.w";
         case Slot::q_norm_bias: return block + "attn.q_norm.b";
         case Slot::k_norm_gain: return block + "attn.k_norm.w";
@@ -177,6 +187,14 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
         case Slot::mlp_up_bias: return block + "mlp.b_up";
         case Slot::mlp_out_weight: return block + "mlp.W_out";
         case Slot::mlp_out_bias: return block + "mlp.b_out";
+        case Slot::sinks: return block + "attn.sinks";
+        case Slot::experts_gate_up_weight: return block + "mlp.experts.W_in, W_up";
+        case Slot::experts_gate_up_bias: return block + "mlp.experts.b_in, b_up";
+        case Slot::experts_out_weight: return block + "mlp.experts.W_out";
+        case Slot::experts_out_bias: return block + "mlp.experts.b_out";
+        case Slot::router_bias: return block + "mlp.router.b";
+        case Slot::router_weight: return block + "mlp.router.W";
+        case Slot::shared_gate_weight: return block + "mlp.shared.gate";
         case Slot::final_norm_gain: return "ln_final.w";
         case Slot::final_norm_bias: return "ln_final.b";
         case Slot::mlm_weight: return "mlm_head.W";
@@ -185,6 +203,17 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
         case Slot::mlm_norm_bias: return "mlm_head.ln.b";
         case Slot::unembed: return "unembed.W_U";
         case Slot::unembed_bias: return "unembed.b_U";
+        case Slot::relative_bias: return "relative_bias.W";
+        case Slot::ln_cross_gain: return block + "ln_cross.w";
+        case Slot::ln_cross_bias: return block + "ln_cross.b";
+        case Slot::cross_q_weight: return block + "cross_attn.W_Q";
+        case Slot::cross_q_bias: return block + "cross_attn.b_Q";
+        case Slot::cross_k_weight: return block + "cross_attn.W_K";
+        case Slot::cross_k_bias: return block + "cross_attn.b_K";
+        case Slot::cross_v_weight: return block + "cross_attn.W_V";
+        case Slot::cross_v_bias: return block + "cross_attn.b_V";
+        case Slot::cross_o_weight: return block + "cross_attn.W_O";
+        case Slot::cross_o_bias: return block + "cross_attn.b_O";
         case Slot::relative_embed: return "relative_embed.W_rel";
         case Slot::relative_norm_gain: return "relative_embed.ln.w";
         case Slot::relative_norm_bias: return "relative_embed.ln.b";
@@ -195,6 +224,13 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
         case Slot::count: break;
     }
     return {};
+}
+
+std::string parameter_name(const ResolvedRow& r) {
+    std::string name = parameter_name(r.row->slot, r.layer);
+    if (r.row->experts == 0) return name;
+    const bool numbered = r.row->names.front().find('@') != std::string::npos;
+    return name.insert(name.rfind('.') + 1, numbered ? "experts." + std::to_string(r.expert) + "." : "shared.");
 }
 
 void add_prefixes_in_the_wild(WeightMap& map, const io::TensorStore& store) {
@@ -241,13 +277,16 @@ std::vector<ResolvedRow> resolve(const WeightMap& map, std::int64_t n_layers, co
         if (row.head && head_absent) continue;
         const bool per_layer = row.shared || row.names.front().find('#') != std::string::npos;
         for (std::int64_t layer = row.first_layer; layer < (per_layer ? n_layers : 1); ++layer) {
-            const io::TensorView* view = find(map, row, layer, store);
-            if (!view) {
-                missing.push_back(prefix + with_layer(row.names.front(), layer));
-                continue;
+            if (!row.layers.empty() && std::ranges::find(row.layers, layer) == row.layers.end()) continue;
+            for (std::int64_t expert = 0; expert < std::max<std::int64_t>(1, row.experts); ++expert) {
+                const io::TensorView* view = find(map, row, layer, store, expert);
+                if (!view) {
+                    missing.push_back(prefix + with_numbers(row.names.front(), layer, expert));
+                    continue;
+                }
+                used.insert(view->name);
+                resolved.push_back({&row, layer, view, expert});
             }
-            used.insert(view->name);
-            resolved.push_back({&row, layer, view});
         }
     }
     if (!missing.empty()) throw_missing(missing, store, folder);

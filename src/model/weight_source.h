@@ -13,14 +13,17 @@
 
 namespace headlight::model {
 
-/// "blocks.3.attn.W_O": how the load report calls a parameter.
-std::string parameter_name(Slot, std::int64_t layer);
-
 struct ResolvedRow {
     const WeightRow* row = nullptr;
     std::int64_t layer = 0;
     const io::TensorView* view = nullptr;
+    std::int64_t expert = 0;
 };
+
+/// "blocks.3.attn.W_O": how the load report calls a parameter.
+std::string parameter_name(Slot, std::int64_t layer);
+/// The same of an expert's part: "blocks.3.mlp.experts.5.W_in", "blocks.3.mlp.shared.W_in".
+std::string parameter_name(const ResolvedRow&);
 
 /// Finds the tensor of every row. Errors name every missing tensor and a wrong shape (file, tensor, expected, found).
 /// When the optional head is absent as a whole its rows are left out and `head_absent` is set; unused and ignored

@@ -165,7 +165,10 @@ private:
             if (!score.is_number()) fail("scores", "numbers", score.type_name());
             scores.push_back(score.get<double>());
         }
-        return headlight::text::merges_of_scores(tokens_, scores, std::vector<bool>(tokens_.size(), true));
+        // As SentencePiece: a control token, a byte or what a user defined never comes about by joining others.
+        std::vector<bool> joined;
+        for (const std::int64_t type : types_) joined.push_back(type == normal);
+        return headlight::text::merges_of_scores(tokens_, scores, joined);
     }
 
     json sentence_piece() const {

@@ -204,6 +204,13 @@ json json_from_vocab_files(const fs::path& folder, std::string& file) {
         file = (folder / name).string();
         return json_from_sentence_piece(file);
     }
+    if (is_there(folder / "source.spm"))  // Marian: two SentencePiece models whose pieces vocab.json numbers
+        throw Error({.problem = "A tokenizer of two SentencePiece models, one for each language, is not read",
+                     .file = (folder / "source.spm").string(),
+                     .item = "",
+                     .expected = "tokenizer.json",
+                     .found = "source.spm and target.spm",
+                     .hint = "Put a tokenizer.json with the vocabulary of vocab.json beside it"});
     throw Error({.problem = "There is no tokenizer in this folder",
                  .file = folder.string(),
                  .item = "",

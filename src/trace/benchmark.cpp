@@ -234,10 +234,15 @@ double forward_flops(const model::ModelConfig& c, std::int64_t tokens) {
                  keys = static_cast<double>(c.n_kv_heads * c.d_head);
     const double projections = t * d * (2 * queries + 2 * keys);
     const double attention = 2 * t * t * queries;
-    const double mlp = t * d * static_cast<double>(c.d_mlp) * (c.gated_mlp ? 3 : 2);
+    double mlp = 0;  // of all layers; of experts the chosen
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        const model::Experts& e = c.experts;
+        const std::int64_t width = model::has_experts(c, l) ? e.chosen * e.width + e.shared_width : model::mlp_width(c, l);
+        mlp += t * d * static_cast<double>(width * (c.gated_mlp ? 3 : 2) + (model::has_experts(c, l) ? e.count : 0));
+    }
     const double head =
         (c.has_unembedding ? t * d * static_cast<double>(c.vocab_size) : 0) + (c.mlm_head ? t * d * d : 0);
-    return 2 * (static_cast<double>(c.n_layers) * (projections + attention + mlp) + head);
+    return 2 * (static_cast<double>(c.n_layers) * (projections + attention) + mlp + head);
 }
 
 }  // namespace headlight::trace

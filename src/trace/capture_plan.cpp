@@ -16,11 +16,16 @@ using model::ModelConfig;
 
 bool in_default_set(Hook hook) {
     switch (hook) {
-        case Hook::c2p:  // these five are there without asking, from q, k and z
+        case Hook::c2p:  // these are there without asking, from q, k and z
         case Hook::p2c:
+        case Hook::sink:
         case Hook::attn_scores:
         case Hook::pattern:
         case Hook::result:
+        case Hook::cross_scores:
+        case Hook::cross_pattern:
+        case Hook::cross_result:
+        case Hook::ln_cross_normalized:
         case Hook::embed_norm_normalized:
         case Hook::ln1_normalized:
         case Hook::ln2_normalized:
@@ -62,12 +67,12 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
     return row.back();
 }
 
-std::string nearest_names(const std::string& glob, const std::vector<HookPoint>& points) {
+std::string nearest_names(const std::string& glob, const std::vector<HookPoint>& points, const ModelConfig& c) {
     const std::string sought = without_numbers(glob.substr(0, 200));
     std::vector<std::pair<std::size_t, std::string>> scored;
     for (const HookPoint& p : points) {
         if (p.layer.value > 0) continue;
-        const std::string name = without_numbers(name_of(p));
+        const std::string name = without_numbers(name_of(p, c));
         const std::string last = name.substr(name.rfind('.') + 1);
         const bool part = sought.size() > 2 && name.find(sought) != std::string::npos;
         scored.emplace_back(part ? 0 : std::min(edit_distance(sought, name), edit_distance(sought, last) + 1), name);
@@ -81,10 +86,10 @@ std::string nearest_names(const std::string& glob, const std::vector<HookPoint>&
 }
 
 [[noreturn]] void throw_no_match(const std::string& glob, const std::vector<HookPoint>& points, const ModelConfig& c) {
-    std::string hint = "Nearest names: " + nearest_names(glob, points);
+    std::string hint = "Nearest names: " + nearest_names(glob, points, c);
     const std::string every_layer = without_numbers(glob);
     if (every_layer != glob && std::any_of(points.begin(), points.end(), [&](const HookPoint& p) {
-            return model::glob_match(every_layer, name_of(p));
+            return model::glob_match(every_layer, name_of(p, c));
         })) {
         hint = "Layers of this model are 0 to " + std::to_string(c.n_layers - 1);
     }
@@ -99,13 +104,23 @@ std::vector<HookPoint> stored_for(const ModelConfig& c, HookPoint wanted) {
         case Hook::c2p:
         case Hook::p2c:
         case Hook::attn_scores:
+        case Hook::sink:
         case Hook::pattern:
             return {{rotary ? Hook::rot_q : Hook::q, wanted.layer}, {rotary ? Hook::rot_k : Hook::k, wanted.layer}};
         case Hook::result:
             return {{Hook::z, wanted.layer}};
-        case Hook::mlp_post:
-            if (c.gated_mlp) return {{Hook::mlp_pre, wanted.layer}, {Hook::mlp_pre_linear, wanted.layer}};
-            return {{Hook::mlp_pre, wanted.layer}};
+        case Hook::cross_scores:
+        case Hook::cross_pattern:
+            return {{Hook::cross_q, wanted.layer}, {Hook::cross_k, wanted.layer}};
+        case Hook::cross_result:
+            return {{Hook::cross_z, wanted.layer}};
+        case Hook::mlp_post: {
+            std::vector<HookPoint> sources = {{Hook::mlp_pre, wanted.layer}};
+            if (c.gated_mlp) sources.push_back({Hook::mlp_pre_linear, wanted.layer});
+            if (model::has_experts(c, wanted.layer.value)) sources.push_back({Hook::experts, wanted.layer});
+            if (model::has_experts(c, wanted.layer.value) && c.experts.shared_gate) sources.push_back({Hook::shared_gate, wanted.layer});
+            return sources;
+        }
         default:
             return {wanted};
     }
@@ -125,17 +140,17 @@ CapturePlan CapturePlan::everything() {
     return plan;
 }
 
-std::vector<HookPoint> CapturePlan::resolve(const ModelConfig& c) const {
+std::vector<HookPoint> CapturePlan::resolve(const ModelConfig& c, bool may_be_elsewhere) const {
     const std::vector<HookPoint> points = model::hooks_of(c);
     std::vector<bool> chosen(points.size(), false);
     for (std::size_t i = 0; i < points.size() && globs.empty(); ++i) chosen[i] = in_default_set(points[i].hook);
     for (const std::string& glob : globs) {
         bool matched = false;
         for (std::size_t i = 0; i < points.size(); ++i) {
-            if (glob != "all" && !model::glob_match(glob, name_of(points[i]))) continue;
+            if (glob != "all" && !model::glob_match(glob, name_of(points[i], c))) continue;
             matched = chosen[i] = true;
         }
-        if (!matched) throw_no_match(glob, points, c);
+        if (!matched && !may_be_elsewhere) throw_no_match(glob, points, c);
     }
     std::vector<HookPoint> result;
     for (std::size_t i = 0; i < points.size(); ++i) {

@@ -53,21 +53,22 @@ bool shares_storage(const model::ModelConfig& c, HookPoint p, const std::set<Hoo
 }  // namespace
 
 Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const CapturePlan& plan,
-                  std::int64_t element_bytes) {
-    return forecast(c, tokens, stored_for(c, plan.resolve(c)), plan.overview, false, element_bytes);
+                  std::int64_t element_bytes, std::int64_t source) {
+    const bool part = c.stack != model::Stack::whole;
+    return forecast(c, tokens, stored_for(c, plan.resolve(c, part)), plan.overview, false, element_bytes, source);
 }
 
 Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::set<HookPoint>& stored, bool overview,
-                  bool whole_patterns, std::int64_t element_bytes) {
+                  bool whole_patterns, std::int64_t element_bytes, std::int64_t source) {
     Forecast result;
     std::map<std::string, std::int64_t> by_kind;
     for (const HookPoint& point : stored) {
         if (shares_storage(c, point, stored)) continue;
-        by_kind[kind_name(point)] += elements(model::shape_of(point.hook, c, tokens)) * element_bytes;
+        by_kind[kind_name(point)] += elements(model::shape_of(point, c, tokens, source)) * element_bytes;
     }
     if (overview) {
-        const std::int64_t cells = std::min(tokens, kPooledCells);
-        by_kind["overview"] = c.n_layers * c.n_heads * cells * cells * 2 * static_cast<std::int64_t>(sizeof(float));
+        const std::int64_t cells = std::min(tokens, kPooledCells), across = std::min(source, kPooledCells);
+        by_kind["overview"] = c.n_layers * c.n_heads * cells * (cells + across) * 2 * static_cast<std::int64_t>(sizeof(float));
     }
     for (const auto& [name, bytes] : by_kind) {
         result.parts.emplace_back(name, bytes);
@@ -79,9 +80,9 @@ Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::s
     // One layer's own tensors: the stream, q k v twice (as projected and by heads), the MLP's hidden layer twice;
     // and pattern tiles of 256 rows. The unembedding comes after the layers.
     const std::int64_t width = 4 * c.d_model + 2 * (c.n_heads + 2 * c.n_kv_heads) * c.d_head + 2 * c.d_mlp;
-    const std::int64_t tiles = 2 * c.n_heads * std::min<std::int64_t>(tokens, 256) * tokens;
+    const std::int64_t tiles = 2 * c.n_heads * std::min<std::int64_t>(tokens, 256) * std::max(tokens, source);
     std::int64_t layer = (tokens * width + tiles) * element_bytes;
-    if (whole_patterns) layer += 2 * elements(model::shape_of(Hook::pattern, c, tokens)) * element_bytes;
+    if (whole_patterns) layer += 2 * elements(model::shape_of({Hook::pattern, Layer(0)}, c, tokens)) * element_bytes;
     const std::int64_t logits = c.has_unembedding ? tokens * c.vocab_size * element_bytes : 0;
     result.working = std::max(layer, stored.count({Hook::logits, Layer(0)}) > 0 ? 0 : logits);
     result.available = available_memory();

@@ -35,6 +35,20 @@ std::vector<std::int64_t> positions_of(const std::vector<bool>& flags) {
     return positions;
 }
 
+std::vector<std::int64_t> cells_of(std::int64_t positions) {
+    const std::int64_t cells = std::min(positions, kPooledCells);
+    std::vector<std::int64_t> begin;
+    for (std::int64_t c = 0; c <= cells; ++c) begin.push_back(c * positions / std::max<std::int64_t>(cells, 1));
+    return begin;
+}
+
+/// What compares the position or the token that looks with the one that is looked at means nothing across two texts.
+constexpr double HeadSummary::*kOfOneText[] = {
+    &HeadSummary::mean_distance,  &HeadSummary::share_self,  &HeadSummary::share_previous,  &HeadSummary::share_next,
+    &HeadSummary::share_same_token, &HeadSummary::argmax_self, &HeadSummary::vw_share_self, &HeadSummary::induction,
+    &HeadSummary::previous_token, &HeadSummary::duplicate_token, &HeadSummary::share_cls,   &HeadSummary::share_sep,
+    &HeadSummary::sep_to_sep,     &HeadSummary::other_to_sep, &HeadSummary::entropy_cls};
+
 /// Numbers that are sums over rows, and become means over all of them.
 constexpr double HeadSummary::*kAdded[] = {&HeadSummary::entropy,
                                            &HeadSummary::entropy_smoothed,
@@ -61,7 +75,7 @@ constexpr double HeadSummary::*kAddedForSome[] = {
 TextFacts TextFacts::of(const std::vector<std::int64_t>& ids, const std::vector<bool>& special_flags, bool is_causal,
                         const text::Punctuation& punctuation, std::int64_t limit) {
     TextFacts facts;
-    facts.tokens = static_cast<std::int64_t>(ids.size());
+    facts.tokens = facts.keys = static_cast<std::int64_t>(ids.size());
     facts.causal = is_causal;
     facts.window = limit;
     facts.previous_same.reserve(ids.size());
@@ -84,15 +98,29 @@ TextFacts TextFacts::of(const std::vector<std::int64_t>& ids, const std::vector<
     for (std::int64_t i = 0; i < facts.tokens; ++i) logs += std::log(static_cast<double>(facts.legal(i).count()));
     facts.uniform_with_first = logs / n;
     facts.uniform = !is_causal ? logs / n : ids.size() > 1 ? logs / (n - 1) : kUndefined;
-    const std::int64_t cells = std::min(facts.tokens, kPooledCells);
-    for (std::int64_t c = 0; c <= cells; ++c)
-        facts.cell_begin.push_back(c * facts.tokens / std::max<std::int64_t>(cells, 1));
+    facts.cell_begin = facts.column_begin = cells_of(facts.tokens);
+    return facts;
+}
+
+TextFacts TextFacts::across_texts(std::int64_t queries, const text::Encoding& keys, const text::Punctuation& punctuation) {
+    TextFacts facts;
+    facts.tokens = queries;
+    facts.keys = keys.size();
+    facts.across = true;
+    facts.causal = false;
+    facts.special = positions_of(keys.special);
+    facts.period_or_comma = positions_of(punctuation.period_or_comma);
+    facts.any_punctuation = positions_of(punctuation.any);
+    facts.uniform = facts.uniform_with_first = std::log(static_cast<double>(facts.keys));
+    facts.cell_begin = cells_of(facts.tokens);
+    facts.column_begin = cells_of(facts.keys);
     return facts;
 }
 
 HeadAccumulator::HeadAccumulator(const TextFacts& facts, PooledPattern& pooled, HeadSummaries& summaries)
     : facts_(facts), pooled_(pooled), summaries_(summaries) {
-    pooled_.rows = pooled_.cols = std::min(facts.tokens, kPooledCells);
+    pooled_.rows = std::min(facts.tokens, kPooledCells);
+    pooled_.cols = std::min(facts.keys, kPooledCells);
     const auto cells = static_cast<std::size_t>(pooled_.rows * pooled_.cols);
     pooled_.max.assign(cells, 0.0F);
     pooled_.mean.assign(cells, 0.0F);
@@ -101,7 +129,7 @@ HeadAccumulator::HeadAccumulator(const TextFacts& facts, PooledPattern& pooled, 
 void HeadAccumulator::set_value_norms(std::vector<float> norms) {
     value_norm_sum_ = 0;
     for (const float x : norms) value_norm_sum_ += static_cast<double>(x);
-    norms.resize(index(facts_.tokens + kRowLanes), 0.0F);
+    norms.resize(index(facts_.keys + kRowLanes), 0.0F);
     value_norms_ = std::move(norms);
 }
 
@@ -121,7 +149,8 @@ void HeadAccumulator::add_rows(const float* rows, std::int64_t first, std::int64
             model::KeyRange legal = facts_.legal(i);
             legal.last = std::min(legal.last, keys);
             const std::int64_t readable = i + 1 < first + count ? std::max(keys, stride) : keys;
-            add_row(rows + (i - first) * stride, i, legal, readable, columns, block);
+            const float* row = rows + (i - first) * stride;
+            facts_.across ? add_row_across(row, readable, columns, block) : add_row(row, i, legal, readable, columns, block);
         }
         const std::int64_t reached = facts_.causal ? std::min(keys, end) : keys;
         add_column_sums(column_sum.data(), reached, block.sums);
@@ -201,6 +230,39 @@ void HeadAccumulator::add_row(const float* row, std::int64_t i, model::KeyRange 
     }
 }
 
+/// The numbers that two texts have. A text without values has no lengths: zeros stand for them.
+void HeadAccumulator::add_row_across(const float* row, std::int64_t readable, const RowColumns& columns, Block& block) {
+    thread_local std::vector<float> zeros;
+    const std::int64_t keys = facts_.keys;
+    if (value_norms_.empty() && zeros.size() < index(keys + kRowLanes)) zeros.assign(index(keys + kRowLanes), 0.0F);
+    const float* factor = value_norms_.empty() ? zeros.data() : value_norms_.data();
+    RowNumbers numbers;
+    row_pass({row, keys, readable, factor, static_cast<float>(0.0001 / static_cast<double>(keys))}, columns, numbers);
+    Sums& sums = block.sums;
+    HeadSummary& of = sums.of;
+    ++sums.rows;
+    of.entropy -= numbers.plogp;
+    of.entropy_smoothed -= numbers.smoothed;
+    if (keys > 1) {
+        ++sums.with_two;
+        of.top1_minus_top2 += static_cast<double>(numbers.largest) - static_cast<double>(numbers.second);
+    }
+    if (row[0] == numbers.largest) of.argmax_first += 1;
+    of.max_weight = std::max(of.max_weight, static_cast<double>(numbers.largest));
+    of.share_first += static_cast<double>(row[0]);
+    double special = 0, scaled_special = 0;
+    for (const std::int64_t j : facts_.special) {
+        special += static_cast<double>(row[j]);
+        scaled_special += static_cast<double>(row[j]) * static_cast<double>(factor[j]);
+    }
+    of.share_special += special;
+    of.weighted_value_norm += numbers.scaled;
+    if (numbers.scaled <= 0) return;
+    ++sums.weighted;
+    of.vw_share_first += static_cast<double>(row[0]) * static_cast<double>(factor[0]) / numbers.scaled;
+    of.vw_share_special += scaled_special / numbers.scaled;
+}
+
 void HeadAccumulator::add_shares(const float* row, std::int64_t i, std::int64_t keys, double scaled_sum,
                                  Sums& sums) const {
     const auto at = [row](std::int64_t j) { return static_cast<double>(row[j]); };
@@ -266,7 +328,7 @@ HeadAccumulator::CellRow HeadAccumulator::pool_columns(std::int64_t cell, std::i
                                                        const float* column_sum) const {
     CellRow result;
     result.cell = cell;
-    const std::vector<std::int64_t>& begin = facts_.cell_begin;
+    const std::vector<std::int64_t>& begin = facts_.column_begin;
     result.max.reserve(index(pooled_.cols));
     result.sum.reserve(index(pooled_.cols));
     std::int64_t j = 0;
@@ -289,8 +351,8 @@ HeadAccumulator::CellRow HeadAccumulator::pool_columns(std::int64_t cell, std::i
 }
 
 void HeadAccumulator::write_cells(const CellRow& row) {
-    const std::vector<std::int64_t>& begin = facts_.cell_begin;
-    const std::int64_t i0 = begin[index(row.cell)], i1 = begin[index(row.cell + 1)];
+    const std::vector<std::int64_t>& begin = facts_.column_begin;
+    const std::int64_t i0 = facts_.cell_begin[index(row.cell)], i1 = facts_.cell_begin[index(row.cell + 1)];
     for (std::size_t c = 0; c < row.max.size(); ++c) {
         const auto pairs = static_cast<double>(legal_pairs(facts_, i0, i1, begin[c], begin[c + 1]));
         const std::size_t at = index(row.cell * pooled_.cols) + c;
@@ -345,9 +407,9 @@ HeadSummary HeadAccumulator::means(const Sums& sums, double uniform) const {
     over(&HeadSummary::vw_share_self, sums.weighted);
     over(&HeadSummary::vw_share_special, sums.weighted);
     over(&HeadSummary::weighted_value_norm, value_norms_.empty() ? 0 : sums.rows);
-    out.value_norm = mean(value_norm_sum_, value_norms_.empty() ? 0 : facts_.tokens);
+    out.value_norm = mean(value_norm_sum_, value_norms_.empty() ? 0 : facts_.keys);
     out.entropy_uniform = sums.rows > 0 ? uniform : kUndefined;
-    out.max_weight = facts_.tokens > 1 ? sums.of.max_weight : kUndefined;
+    out.max_weight = facts_.keys > 1 ? sums.of.max_weight : kUndefined;
     if (facts_.tokens < 2) out.share_previous = out.share_next = kUndefined;
 
     // Clark's figures are about models that look both ways and frame a text with [CLS] and [SEP].
@@ -358,6 +420,8 @@ HeadSummary HeadAccumulator::means(const Sums& sums, double uniform) const {
     out.sep_to_sep = separated ? mean(sums.of.sep_to_sep, sums.separator_rows) : kUndefined;
     out.other_to_sep =
         separated ? mean(sums.of.share_sep - sums.of.sep_to_sep, sums.rows - sums.separator_rows) : kUndefined;
+    if (facts_.across)
+        for (const auto member : kOfOneText) out.*member = kUndefined;
     return out;
 }
 

@@ -16,6 +16,8 @@ namespace headlight::trace {
 /// What the kernels need to know of the text; one for a whole run.
 struct TextFacts {
     std::int64_t tokens = 0;
+    std::int64_t keys = 0;                    ///< as many as tokens, unless another text is looked at
+    bool across = false;                      ///< rows look at another text; what follows is of that text
     bool causal = true;
     std::int64_t window = 0;                  ///< keys at this distance or farther are illegal; 0: no limit
     std::vector<std::int64_t> special;        ///< positions of special tokens
@@ -24,13 +26,16 @@ struct TextFacts {
     std::vector<bool> is_separator;           ///< [position]
     std::vector<std::int64_t> period_or_comma, any_punctuation;  ///< positions
     std::vector<std::int64_t> previous_same;  ///< nearest earlier position with the same token id, -1: none
-    std::vector<std::int64_t> cell_begin;     ///< first position of each pooled cell, and the end
+    std::vector<std::int64_t> cell_begin;     ///< first row of each pooled cell, and the end
+    std::vector<std::int64_t> column_begin;   ///< the same of keys
 
     double uniform = 0, uniform_with_first = 0;  ///< entropy of uniform attention without and with row 0; NaN: no rows
 
     static TextFacts of(const std::vector<std::int64_t>& ids, const std::vector<bool>& special, bool causal,
                         const text::Punctuation& = {}, std::int64_t window = 0);
-    model::KeyRange legal(std::int64_t row) const noexcept { return model::legal_keys(row, tokens, causal, window); }
+    /// Queries of a text that look at all of another.
+    static TextFacts across_texts(std::int64_t queries, const text::Encoding& keys, const text::Punctuation&);
+    model::KeyRange legal(std::int64_t row) const noexcept { return model::legal_keys(row, keys, causal, window); }
 };
 
 constexpr std::int64_t kPooledCells = 128;
@@ -73,6 +78,7 @@ private:
     };
     void add_row(const float* row, std::int64_t i, model::KeyRange legal, std::int64_t readable, const RowColumns&,
                  Block& block);
+    void add_row_across(const float* row, std::int64_t readable, const RowColumns&, Block& block);
     void add_shares(const float* row, std::int64_t i, std::int64_t keys, double scaled_sum, Sums&) const;
     void add_repeats(const float* row, std::int64_t i, Sums&) const;
     void add_column_sums(const float* column_sum, std::int64_t reached, Sums&) const;

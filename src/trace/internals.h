@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 
 #include <map>
+#include <optional>
 
 namespace headlight::trace {
 
@@ -14,6 +15,7 @@ struct Trace::Internals {
     std::shared_ptr<const model::Model> model;
     std::shared_ptr<const text::Tokenizer> tokenizer;
     Prompt prompt;
+    PictureShown picture;
     text::Encoding encoding;
     std::vector<text::TokenLabel> labels;
     RunInfo info;
@@ -23,6 +25,11 @@ struct Trace::Internals {
     std::map<model::HookPoint, at::Tensor> stored;
     std::vector<model::HookPoint> kept;  ///< what the plan asked for, and what interventions replaced; in pass order
     std::int64_t bytes = 0;
+
+    /// Of an encoder-decoder run, which is the decoder's.
+    std::shared_ptr<const Trace> encoder, cross;
+    std::optional<text::Encoding> source;         ///< cross: what the columns of its patterns are; else the text itself
+    std::vector<text::TokenLabel> source_labels;
 
     std::vector<PooledPattern> pooled;  ///< [layer * head]; empty without an overview
     std::vector<HeadSummaries> summaries;

@@ -4,12 +4,8 @@
 #include "headlight/base/error.h"
 #include "model/internals.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <sstream>
-
-#include <omp.h>
 
 namespace headlight::trace {
 namespace {
@@ -39,6 +35,20 @@ void check_replacement(HookPoint point, const at::Tensor& was, const at::Tensor&
                  .found = shape_text(now)});
 }
 
+/// Scores of replaced terms, and what is made of replaced scores or sinks, cannot be had from q and k later.
+template <class Points>
+bool is_of_replaced(HookPoint point, const Points& replaced) {
+    const auto is_replaced = [&](Hook hook) { return replaced.count({hook, point.layer}) > 0; };
+    const bool terms = is_replaced(Hook::c2p) || is_replaced(Hook::p2c);
+    switch (point.hook) {
+        case Hook::attn_scores: return terms;
+        case Hook::sink: return terms || is_replaced(Hook::attn_scores);
+        case Hook::pattern: return terms || is_replaced(Hook::attn_scores) || is_replaced(Hook::sink);
+        case Hook::cross_pattern: return is_replaced(Hook::cross_scores);
+        default: return false;
+    }
+}
+
 /// Tensors that share memory with something much larger that nobody asked for get their own.
 void drop_unused_memory(std::map<HookPoint, at::Tensor>& stored) {
     std::map<const void*, std::size_t> used;
@@ -57,80 +67,42 @@ std::int64_t total_bytes(const Trace::Internals& in) {
     return static_cast<std::int64_t>(bytes);
 }
 
-/// Scores of replaced terms and patterns of replaced scores cannot be had from q and k later.
-template <class Points>
-bool follows(HookPoint point, const Points& changed) {
-    const auto is_changed = [&](Hook hook) { return changed.count({hook, point.layer}) > 0; };
-    if (point.hook != Hook::pattern && point.hook != Hook::attn_scores) return false;
-    return is_changed(Hook::c2p) || is_changed(Hook::p2c) || (point.hook == Hook::pattern && is_changed(Hook::attn_scores));
-}
-
 }  // namespace
 
-Hooked resolve_interventions(const model::ModelConfig& config, const std::vector<Intervention>& interventions) {
+Hooked resolve_interventions(const model::ModelConfig& config, const std::vector<Intervention>& interventions, bool may_be_elsewhere) {
     Hooked hooked;
     for (const Intervention& intervention : interventions) {
         CapturePlan plan;
         plan.globs = {intervention.glob};
-        for (const HookPoint& point : plan.resolve(config)) hooked[point].push_back(&intervention.fn);
+        for (const HookPoint& point : plan.resolve(config, may_be_elsewhere)) hooked[point].push_back(&intervention.fn);
     }
     return hooked;
 }
 
 Recorder::Recorder(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
-                   std::set<HookPoint> stored, Hooked hooked, bool overview)
+                   std::set<HookPoint> stored, Hooked hooked, bool overview, const text::Encoding* source)
     : model_(model), config_(model.config()), wanted_(std::move(stored)), hooked_(std::move(hooked)) {
     if (!overview) return;
-    const text::Punctuation punctuation = text::punctuation(tokenizer, encoding);
-    for (std::int64_t layer = 0; layer < config_.n_layers; ++layer) {
-        const std::int64_t window = model::window_of(config_, layer);
-        if (facts_.contains(window)) continue;
-        facts_.emplace(window, TextFacts::of(encoding.ids, encoding.special, config_.causal, punctuation, window));
-    }
-    const auto heads = static_cast<std::size_t>(config_.n_layers * config_.n_heads);
-    pooled_.resize(heads);
-    summaries_.resize(heads);
-    for (std::size_t h = 0; h < heads; ++h) {
-        const auto layer = static_cast<std::int64_t>(h) / config_.n_heads;
-        const TextFacts& facts = facts_.at(model::window_of(config_, layer));
-        heads_.push_back(std::make_unique<HeadAccumulator>(facts, pooled_[h], summaries_[h]));
-    }
+    own_ = Overview(config_, tokenizer, encoding);
+    if (source) cross_ = Overview(config_, tokenizer, encoding, source);
 }
 
 bool Recorder::wants(HookPoint point) const {
     if (wanted_.count(point) > 0 || hooked_.count(point) > 0) return true;
-    if (point.hook == Hook::v && !heads_.empty()) return true;
-    return follows(point, hooked_);
+    if ((point.hook == Hook::v && own_.gathers()) || (point.hook == Hook::cross_v && cross_.gathers())) return true;
+    return is_of_replaced(point, hooked_);
 }
 
 at::Tensor Recorder::visit(HookPoint point, at::Tensor tensor) {
     const auto functions = hooked_.find(point);
     if (functions != hooked_.end()) tensor = intervene(point, tensor, functions->second);
-    const bool keep = wanted_.count(point) > 0 || replaced_.count(point) > 0 ||
-                      follows(point, replaced_);
+    const bool keep = wanted_.count(point) > 0 || replaced_.count(point) > 0 || is_of_replaced(point, replaced_);
     if (keep) stored_[point] = tensor.is_cpu() ? tensor : tensor.to(at::kCPU);
-    if (point.hook == Hook::v && !heads_.empty()) weigh_values(point.layer, tensor);
+    const auto factors = [&](const model::Model& model) { return model::length_factors(model.internals(), point.layer); };
+    if (point.hook == Hook::v && own_.gathers()) own_.weigh_values(point.layer, tensor, factors(model_));
+    if (point.hook == Hook::cross_v && cross_.gathers())
+        cross_.weigh_values(point.layer, tensor, factors(*model_.part(model::Stack::cross)));
     return tensor;
-}
-
-/// |v_j W_O^h| of every head, by v (W_O W_O^T) v^T so that nothing of [head, token, d_model] is made. In float64: where
-/// v lies along a direction that W_O shrinks, the products nearly cancel.
-void Recorder::weigh_values(Layer layer, const at::Tensor& v) {
-    const at::Tensor& w_o = model_.internals().layers[static_cast<std::size_t>(layer.value)].o.weight;
-    const std::int64_t group = config_.n_heads / config_.n_kv_heads, d = config_.d_head;
-    const at::Tensor values = v.transpose(0, 1).to(at::kDouble);  // [kv_head, token, d_head]
-    const auto weigh = [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t h = begin; h < end; ++h) {
-            const at::Tensor w = w_o.narrow(0, h * d, d).to(at::kDouble), x = values.select(0, h / group);
-            const at::Tensor squared = at::mul(at::mm(x, at::mm(w, w.t())), x).sum(1);
-            const at::Tensor norms = squared.clamp_min(0).sqrt().to(at::kFloat).cpu().contiguous();
-            const float* data = norms.data_ptr<float>();
-            heads_[static_cast<std::size_t>(layer.value * config_.n_heads + h)]->set_value_norms(
-                std::vector<float>(data, data + norms.numel()));
-        }
-    };
-    // A head a thread: splitting such small products would cost more than they do.
-    v.is_cpu() ? at::parallel_for(0, config_.n_heads, 1, weigh) : weigh(0, config_.n_heads);
 }
 
 at::Tensor Recorder::intervene(HookPoint point, const at::Tensor& tensor, const std::vector<const HookFn*>& functions) {
@@ -151,25 +123,12 @@ at::Tensor Recorder::intervene(HookPoint point, const at::Tensor& tensor, const 
     return current;
 }
 
-void Recorder::pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) {
-    at::Tensor rows = tile;
-    if (!rows.is_cpu() || rows.scalar_type() != at::kFloat) rows = rows.to(at::kCPU, at::kFloat);
-    if (rows.stride(2) != 1) rows = rows.contiguous();
-    const std::int64_t heads = rows.size(0), first = layer.value * config_.n_heads + head0;
-    const float* data = rows.data_ptr<float>();
-#pragma omp parallel for schedule(static) if (heads > 1 && !omp_in_parallel())
-    for (std::int64_t h = 0; h < heads; ++h) {
-        heads_[static_cast<std::size_t>(first + h)]->add_rows(data + h * rows.stride(0), row0, rows.size(1),
-                                                              rows.size(2), rows.stride(1));
-    }
-}
+void Recorder::finish_cross(Trace::Internals& out) { cross_.finish(out.pooled, out.summaries); }
 
 void Recorder::finish(Trace::Internals& out) {
-    heads_.clear();
     drop_unused_memory(stored_);
     out.stored = std::move(stored_);
-    out.pooled = std::move(pooled_);
-    out.summaries = std::move(summaries_);
+    own_.finish(out.pooled, out.summaries);
     std::set<HookPoint> kept(out.kept.begin(), out.kept.end());
     kept.insert(replaced_.begin(), replaced_.end());
     out.kept.clear();

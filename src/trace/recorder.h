@@ -3,8 +3,9 @@
 
 #include "headlight/trace/tensors.h"
 #include "model/forward.h"
-#include "trace/head_kernels.h"
+#include "model/internals.h"
 #include "trace/internals.h"
+#include "trace/overview.h"
 
 #include <map>
 #include <memory>
@@ -15,38 +16,40 @@ namespace headlight::trace {
 
 /// Which interventions are called at which hook.
 using Hooked = std::map<model::HookPoint, std::vector<const HookFn*>>;
-/// Error when a glob matches no hook of this model.
-Hooked resolve_interventions(const model::ModelConfig&, const std::vector<Intervention>&);
+/// Error when a glob matches no hook of this model, unless it may be one of another part.
+Hooked resolve_interventions(const model::ModelConfig&, const std::vector<Intervention>&, bool may_be_elsewhere = false);
 
-/// The observer of one run: calls the interventions, stores what the plan asked for, gathers the overview.
+/// The observer of one run (`source`: the text that a decoder's cross attention reads): calls the interventions, stores what the plan asked for, gathers the overview.
 class Recorder final : public model::Observer {
 public:
     Recorder(const model::Model&, const text::Tokenizer&, const text::Encoding&, std::set<model::HookPoint> stored,
-             Hooked hooked, bool overview);
+             Hooked hooked, bool overview, const text::Encoding* source = nullptr);
 
     bool wants(model::HookPoint) const override;
     at::Tensor visit(model::HookPoint, at::Tensor) override;
-    bool wants_pattern_tiles() const override { return !heads_.empty(); }
-    void pattern_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&) override;
+    bool wants_pattern_tiles() const override { return own_.gathers(); }
+    void pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) override {
+        own_.add_tile(layer, head0, row0, tile);
+    }
+    void cross_pattern_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) override {
+        cross_.add_tile(layer, head0, row0, tile);
+    }
 
     /// Moves everything into the trace's internals. Once, after the pass.
     void finish(Trace::Internals&);
+    /// The overview of the attention to the source.
+    void finish_cross(Trace::Internals&);
 
 private:
     at::Tensor intervene(model::HookPoint, const at::Tensor&, const std::vector<const HookFn*>&);
 
-    void weigh_values(Layer, const at::Tensor& v);
-
     const model::Model& model_;
     const model::ModelConfig& config_;
-    std::map<std::int64_t, TextFacts> facts_;  ///< by the window of a layer
     std::set<model::HookPoint> wanted_;  ///< to store
     Hooked hooked_;
     std::set<model::HookPoint> replaced_;
     std::map<model::HookPoint, at::Tensor> stored_;
-    std::vector<PooledPattern> pooled_;
-    std::vector<HeadSummaries> summaries_;
-    std::vector<std::unique_ptr<HeadAccumulator>> heads_;  ///< [layer * head]; empty: no overview
+    Overview own_, cross_;
 };
 
 }  // namespace headlight::trace

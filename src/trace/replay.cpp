@@ -92,7 +92,7 @@ void check_memory(const model::Model& model, std::int64_t tokens) {
 }  // namespace
 
 TokenIds ids_of(const text::Encoding& encoding) {
-    return {encoding.ids, encoding.type_ids};
+    return {encoding.ids, encoding.type_ids, encoding.pixels};
 }
 
 at::Tensor replay(const model::Model& model, const TokenIds& tokens, const std::vector<Intervention>& interventions,
@@ -100,7 +100,7 @@ at::Tensor replay(const model::Model& model, const TokenIds& tokens, const std::
     require_unembedding(model);
     const at::NoGradGuard no_grad;
     Replayer replayer(resolve_interventions(model.config(), interventions));
-    model::forward(model, {tokens.ids, tokens.type_ids}, replayer, cancel, {});
+    model::forward(model, {tokens.ids, tokens.type_ids, {}, tokens.pixels}, replayer, cancel, {});
     return replayer.logits.to(at::kCPU);
 }
 
@@ -111,7 +111,7 @@ Gradients gradients(const model::Model& model, const TokenIds& tokens, const std
     check_memory(model, static_cast<std::int64_t>(tokens.ids.size()));
     const at::AutoGradMode with_gradients(true);
     Differentiator differentiator(of);
-    model::forward(model, {tokens.ids, tokens.type_ids}, differentiator, cancel, progress);
+    model::forward(model, {tokens.ids, tokens.type_ids, {}, tokens.pixels}, differentiator, cancel, progress);
     const at::Tensor value = objective(differentiator.logits);
     value.backward();
     cancel.throw_if_cancelled();

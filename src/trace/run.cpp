@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
 #include "headlight/trace/saved.h"
 #include "headlight/trace/tensors.h"
@@ -7,6 +8,7 @@
 #include "trace/forecast_internal.h"
 #include "trace/hook_sets.h"
 #include "trace/internals.h"
+#include "trace/picture_tokens.h"
 #include "trace/recorder.h"
 
 #include <ATen/core/grad_mode.h>
@@ -19,15 +21,6 @@ namespace headlight::trace {
 namespace {
 
 using model::Hook;
-
-/// 12345 -> "12,345".
-std::string with_commas(std::int64_t n) {
-    std::string digits = std::to_string(n);
-    for (std::int64_t at = static_cast<std::int64_t>(digits.size()) - 3; at > 0; at -= 3) {
-        digits.insert(static_cast<std::size_t>(at), ",");
-    }
-    return digits;
-}
 
 /// Error where the model cannot take the text at all; a warning where it was not made for it.
 void check_length(const model::ModelConfig& c, const text::Encoding& encoding, RunInfo& info) {
@@ -44,6 +37,39 @@ void check_length(const model::ModelConfig& c, const text::Encoding& encoding, R
     }
     info.warnings.push_back(count + " tokens on a model made for " + limit +
                             ": it runs, but was never trained on texts this long");
+}
+
+/// A text for models of texts, a picture for models of pictures.
+void check_prompt(const model::ModelConfig& c, const Prompt& prompt) {
+    const bool text = !(prompt.text.empty() && prompt.pair.empty());
+    if (!prompt.ids.empty() && text) throw Error("A prompt is a text or token ids, not both");
+    const std::string name = c.name.empty() ? "This model" : c.name;
+    if (model::reads_pictures(c)) {
+        if (text || !prompt.ids.empty())
+            throw Error({.problem = name + " reads pictures", .found = "a text", .hint = "Give a picture in its place"});
+        if (!prompt.picture)
+            throw Error({.problem = "There is nothing to run", .found = "no picture", .hint = name + " reads pictures: open one"});
+        return;
+    }
+    if (prompt.picture)
+        throw Error({.problem = name + " reads text", .found = "a picture", .hint = "Give a text in its place"});
+    if (!text && prompt.ids.empty())
+        throw Error({.problem = "There is nothing to run", .found = "an empty text", .hint = "Type some text"});
+}
+
+text::Encoding encode(const text::Tokenizer& tokenizer, const Prompt& prompt) {
+    std::optional<std::string_view> pair;
+    if (!prompt.pair.empty()) pair = prompt.pair;
+    return prompt.ids.empty() ? tokenizer.encode(prompt.text, pair, prompt.add_special_tokens)
+                              : tokenizer.encode_ids(prompt.ids, prompt.add_special_tokens);
+}
+
+void show_picture(const model::Model& model, const text::Tokenizer& tokenizer, const Prompt& prompt, Trace::Internals& t) {
+    const model::PicturePlan plan = model::picture_plan(model.folder(), model.config());
+    if (!plan.warning.empty()) t.info.warnings.push_back(plan.warning);
+    model::PictureInput input = model::prepare(*prompt.picture, plan, model.config());
+    t.picture = {prompt.image, prompt.picture, input.seen};
+    t.encoding = picture_encoding(model.config(), tokenizer, std::move(input.pixels));
 }
 
 std::int64_t element_bytes(model::ComputeType type) {
@@ -71,25 +97,143 @@ const char* dtype_name(model::ComputeType type) {
 }
 
 void check_memory(const model::Model& model, std::int64_t tokens, const std::set<model::HookPoint>& stored,
-                  const Hooked& hooked, bool overview) {
+                  const Hooked& hooked, bool overview, std::int64_t source) {
     std::set<model::HookPoint> all = stored;
     bool whole_patterns = false;
     for (const auto& [point, functions] : hooked) {
         const bool terms = point.hook == Hook::c2p || point.hook == Hook::p2c;
-        if (!terms && point.hook != Hook::pattern && point.hook != Hook::attn_scores) continue;
+        if (!terms && point.hook != Hook::pattern && point.hook != Hook::attn_scores && point.hook != Hook::cross_pattern &&
+            point.hook != Hook::cross_scores)
+            continue;
         whole_patterns = true;
         all.insert(point);  // a replaced one is kept, and what is made of it
         if (terms) all.insert({Hook::attn_scores, point.layer});
     }
     const Forecast expected =
-        forecast(model.config(), tokens, all, overview, whole_patterns, element_bytes(model.dtype()));
+        forecast(model.config(), tokens, all, overview, whole_patterns, element_bytes(model.dtype()), source);
     if (expected.fits()) return;
     throw Error({.problem = "Not enough memory for this run of " + with_commas(tokens) + " tokens",
                  .found = expected.text(),
                  .hint = "Shorten the text, or keep fewer hooks"});
 }
 
+/// One stack and its text.
+struct Pass {
+    std::shared_ptr<const model::Model> model;
+    std::shared_ptr<const text::Tokenizer> tokenizer;
+    const Prompt& prompt;
+    text::Encoding encoding;
+    const CapturePlan& plan;
+    const std::vector<Intervention>& interventions;
+    const text::Encoding* source = nullptr;  ///< decoder behind an encoder: the text that was encoded …
+    at::Tensor states{};                     ///< … and what came of it
+};
+
+/// Runs it. `output`: an encoder's; `overview`: where the attention to a source leaves its own.
+std::unique_ptr<Trace::Internals> run_pass(Pass pass, at::Tensor* output, Trace::Internals* overview,
+                                           const CancelToken& cancel, const Progress& progress) {
+    const model::ModelConfig& config = pass.model->config();
+    const bool part = config.stack != model::Stack::whole;
+    auto internals = std::make_unique<Trace::Internals>();
+    if (pass.prompt.picture)
+        show_picture(*pass.model, *pass.tokenizer, pass.prompt, *internals);
+    else
+        internals->encoding = std::move(pass.encoding);
+    check_length(config, internals->encoding, internals->info);
+
+    internals->kept = pass.plan.resolve(config, part);
+    const std::set<model::HookPoint> stored = stored_for(config, internals->kept);
+    Hooked hooked = resolve_interventions(config, pass.interventions, part);
+    check_memory(*pass.model, internals->encoding.size(), stored, hooked, pass.plan.overview, pass.source ? pass.source->size() : 0);
+    internals->labels = text::token_labels(*pass.tokenizer, internals->encoding);
+
+    const at::NoGradGuard no_grad;
+    Recorder recorder(*pass.model, *pass.tokenizer, internals->encoding, stored, std::move(hooked), pass.plan.overview, pass.source);
+    const model::ForwardInput input{internals->encoding.ids, internals->encoding.type_ids, pass.states,
+                                    internals->encoding.pixels};
+    if (output)
+        *output = model::encode(*pass.model, input, recorder, cancel, progress);
+    else
+        model::forward(*pass.model, input, recorder, cancel, progress);
+    recorder.finish(*internals);
+    if (overview) recorder.finish_cross(*overview);
+
+    internals->info.device = pass.model->device_name();
+    internals->info.dtype = dtype_name(pass.model->dtype());
+    internals->info.version = version();
+    internals->info.threads = at::get_num_threads();
+    internals->prompt = pass.prompt;
+    internals->model = std::move(pass.model);
+    internals->tokenizer = std::move(pass.tokenizer);
+    return internals;
+}
+
+/// A glob is of the encoder, of the decoder, or of both; of none is an Error.
+void check_globs(const std::vector<std::string>& globs, const model::ModelConfig& decoder, const model::ModelConfig& encoder) {
+    for (const std::string& glob : globs) {
+        const CapturePlan one{.globs = {glob}};
+        if (one.resolve(encoder, true).empty()) one.resolve(decoder);
+    }
+}
+
+/// The decoder's attention to the source as a trace of its own, from what the decoder's kept.
+void fill_cross(Trace::Internals& cross, const Trace::Internals& decoder, const Trace& encoder, std::shared_ptr<const model::Model> model) {
+    for (const model::HookPoint& own : model::hooks_of(model->config())) {
+        const model::HookPoint there{*model::in_decoder(own.hook), own.layer};
+        if (const auto found = decoder.stored.find(there); found != decoder.stored.end()) cross.stored[own] = found->second;
+        if (std::ranges::find(decoder.kept, there) != decoder.kept.end()) cross.kept.push_back(own);
+    }
+    for (const PooledPattern& p : cross.pooled)
+        cross.bytes += static_cast<std::int64_t>((p.max.size() + p.mean.size()) * sizeof(float));
+    cross.model = std::move(model);
+    cross.tokenizer = decoder.tokenizer;
+    cross.prompt = decoder.prompt;
+    cross.encoding = decoder.encoding;
+    cross.labels = decoder.labels;
+    cross.info = decoder.info;
+    cross.source = encoder.encoding();
+    cross.source_labels = encoder.labels();
+}
+
+std::unique_ptr<Trace::Internals> run_encoder_decoder(Pass pass, const CancelToken& cancel, const Progress& progress) {
+    if (!pass.prompt.ids.empty())
+        throw Error({.problem = "Token ids alone are no input of an encoder-decoder model",
+                     .expected = "a source and a target", .hint = "This needs a model of one stack"});
+    const std::shared_ptr<const model::Model> encoder = pass.model->part(model::Stack::encoder);
+    check_globs(pass.plan.globs, pass.model->config(), encoder->config());
+    for (const Intervention& each : pass.interventions) check_globs({each.glob}, pass.model->config(), encoder->config());
+
+    Pass first = pass;
+    first.model = encoder;
+    first.encoding = pass.tokenizer->encode(pass.prompt.text, std::nullopt, pass.prompt.add_special_tokens);
+    const std::shared_ptr<const Trace> encoded = std::make_shared<const Trace>(run_pass(first, &pass.states, nullptr, cancel, progress));
+
+    auto cross = std::make_unique<Trace::Internals>();
+    pass.source = &encoded->encoding();
+    pass.encoding = target_encoding(pass.model->config(), *pass.tokenizer, pass.prompt.pair);
+    const std::shared_ptr<const model::Model> cross_model = pass.model->part(model::Stack::cross);
+    auto decoder = run_pass(std::move(pass), nullptr, cross.get(), cancel, progress);
+    if (decoder->prompt.pair.empty())
+        decoder->info.warnings.push_back("no target: the decoder has only what stands before one (" + decoder->labels.front().text +
+                                         "), and says which token comes first");
+    for (const std::string& warning : encoded->info().warnings) decoder->info.warnings.push_back("source: " + warning);
+    fill_cross(*cross, *decoder, *encoded, cross_model);
+    decoder->bytes += encoded->bytes() + cross->bytes;
+    decoder->encoder = encoded;
+    decoder->cross = std::make_shared<const Trace>(std::move(cross));
+    return decoder;
+}
+
 }  // namespace
+
+text::Encoding target_encoding(const model::ModelConfig& decoder, const text::Tokenizer& tokenizer, const std::string& target) {
+    text::Encoding encoding = tokenizer.encode_ids(decoder.start_ids, false);
+    encoding.special.assign(encoding.ids.size(), true);
+    encoding.words.assign(encoding.ids.size(), -1);
+    encoding.sequence.assign(encoding.ids.size(), -1);
+    if (!target.empty()) encoding.append(tokenizer.encode(target, std::nullopt, false));
+    return encoding;
+}
 
 std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> model,
                                             std::shared_ptr<const text::Tokenizer> tokenizer, const Prompt& prompt,
@@ -98,38 +242,19 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
     const auto started = std::chrono::steady_clock::now();
     if (!model || !tokenizer) throw Error("A run needs a model and a tokenizer");
     require_weights(*model);
-    if (!prompt.ids.empty() && !(prompt.text.empty() && prompt.pair.empty()))
-        throw Error("A prompt is a text or token ids, not both");
-    if (prompt.text.empty() && prompt.pair.empty() && prompt.ids.empty()) {
-        throw Error({.problem = "There is nothing to run", .found = "an empty text", .hint = "Type some text"});
-    }
+    check_prompt(model->config(), prompt);
+    const bool encodes = model->part(model::Stack::encoder) != nullptr;
+    if (encodes && prompt.text.empty() && prompt.ids.empty())
+        throw Error({.problem = "There is nothing to run", .found = "an empty text", .hint = "Type a source"});
     cancel.throw_if_cancelled();
-    const model::ModelConfig& config = model->config();
-    auto internals = std::make_unique<Trace::Internals>();
-    std::optional<std::string_view> pair;
-    if (!prompt.pair.empty()) pair = prompt.pair;
-    internals->encoding = prompt.ids.empty() ? tokenizer->encode(prompt.text, pair, prompt.add_special_tokens)
-                                             : tokenizer->encode_ids(prompt.ids, prompt.add_special_tokens);
-    check_length(config, internals->encoding, internals->info);
-
-    internals->kept = plan.resolve(config);
-    const std::set<model::HookPoint> stored = stored_for(config, internals->kept);
-    Hooked hooked = resolve_interventions(config, interventions);
-    check_memory(*model, internals->encoding.size(), stored, hooked, plan.overview);
-    internals->labels = text::token_labels(*tokenizer, internals->encoding);
-
-    const at::NoGradGuard no_grad;
-    Recorder recorder(*model, *tokenizer, internals->encoding, stored, std::move(hooked), plan.overview);
-    model::forward(*model, {internals->encoding.ids, internals->encoding.type_ids}, recorder, cancel, progress);
-    recorder.finish(*internals);
-
-    internals->info.device = model->device_name();
-    internals->info.dtype = dtype_name(model->dtype());
-    internals->info.version = version();
-    internals->info.threads = at::get_num_threads();
-    internals->prompt = prompt;
-    internals->model = std::move(model);
-    internals->tokenizer = std::move(tokenizer);
+    Pass pass{.model = std::move(model), .tokenizer = std::move(tokenizer), .prompt = prompt, .encoding = {}, .plan = plan, .interventions = interventions};
+    std::unique_ptr<Trace::Internals> internals;
+    if (encodes) {
+        internals = run_encoder_decoder(std::move(pass), cancel, progress);
+    } else {
+        if (!prompt.picture) pass.encoding = encode(*pass.tokenizer, prompt);
+        internals = run_pass(std::move(pass), nullptr, nullptr, cancel, progress);
+    }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
     internals->info.seconds = elapsed.count();
     return std::make_shared<const Trace>(std::move(internals));

@@ -10,6 +10,7 @@
 #include "trace/internals.h"
 #include "trace/saved_text.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -282,6 +283,9 @@ std::string value(const Content& content, const char* key) {
 std::shared_ptr<const Trace> open_trace(const fs::path& file, const Content& content, const CancelToken& cancel,
                                         const Progress& progress) {
     if (value(content, "tokens").empty()) fail(file, "the trace has no tokens", "tokens");
+    if (!value(content, "source_tokens").empty())
+        fail(file, "a saved trace of an encoder-decoder model cannot be looked at", "source_tokens", "a trace of one text", "source and target",
+             "Open the model itself; NumPy reads the file");
     SavedText text = text_of_trace(value(content, "tokens"), value(content, "text"), value(content, "pair"), file);
     const std::int64_t tokens = text.encoding.size();
     auto t = std::make_unique<Trace::Internals>();

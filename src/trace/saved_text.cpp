@@ -183,7 +183,8 @@ SavedText text_of_trace(const std::string& tokens_json, std::string text, std::s
     return out;
 }
 
-std::shared_ptr<const text::Tokenizer> tokenizer_of(const text::Encoding& e, const std::filesystem::path& file) {
+std::shared_ptr<const text::Tokenizer> tokenizer_of(const text::Encoding& e, const std::filesystem::path& file,
+                                                    const std::string& unknown) {
     std::map<std::int64_t, std::string> strings;
     json added = json::array();
     for (std::size_t i = 0; i < e.tokens.size(); ++i) {
@@ -210,7 +211,7 @@ std::shared_ptr<const text::Tokenizer> tokenizer_of(const text::Encoding& e, con
                  {"model",
                   {{"type", "WordPiece"},
                    {"vocab", vocab},
-                   {"unk_token", strings.begin()->second},
+                   {"unk_token", unknown.empty() ? strings.begin()->second : unknown},
                    {"continuing_subword_prefix", style == Style::pieces ? kPiece : ""}}}};
     if (style == Style::byte_level)
         root["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}};

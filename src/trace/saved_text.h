@@ -35,7 +35,8 @@ SavedText text_of_trace(const std::string& tokens_json, std::string text, std::s
                         const std::filesystem::path& file);
 
 /// A tokenizer that knows the strings of these tokens and no others: for labels and for searching, not for encoding.
-/// Error when an id stands for two strings.
-std::shared_ptr<const text::Tokenizer> tokenizer_of(const text::Encoding&, const std::filesystem::path& file);
+/// What it does not know is `unknown`; empty: its first entry. Error when an id stands for two strings.
+std::shared_ptr<const text::Tokenizer> tokenizer_of(const text::Encoding&, const std::filesystem::path& file,
+                                                    const std::string& unknown = {});
 
 }  // namespace headlight::trace

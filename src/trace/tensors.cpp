@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/weights.h"
 #include "model/blocks/disentangled.h"
+#include "model/blocks/experts.h"
 #include "model/blocks/pass.h"
 #include "model/internals.h"
 #include "trace/hook_sets.h"
@@ -41,18 +42,29 @@ void check_layer(const Trace& trace, Layer layer) {
                  .found = std::to_string(layer.value)});
 }
 
-void check_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
+void check_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count, std::int64_t rows) {
     check_layer(trace, layer);
     if (head.value < 0 || head.value >= trace.config().n_heads) {
         throw Error({.problem = "There is no such head",
                      .expected = "0 to " + std::to_string(trace.config().n_heads - 1),
                      .found = std::to_string(head.value)});
     }
-    if (first < 0 || count < 0 || first > trace.tokens() || count > trace.tokens() - first) {
+    if (first < 0 || count < 0 || first > rows || count > rows - first) {
         throw Error({.problem = "There are no such rows",
-                     .expected = "rows within " + std::to_string(trace.tokens()) + " tokens",
+                     .expected = "rows within " + std::to_string(rows) + " tokens",
                      .found = std::to_string(count) + " rows from " + std::to_string(first)});
     }
+}
+
+void check_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
+    check_rows(trace, layer, head, first, count, trace.tokens());
+}
+
+/// The bias by distance of all heads, or of one.
+at::Tensor relative_bias(const Trace& trace, std::int64_t head) {
+    if (trace.config().positions != model::Positions::relative) return {};
+    const at::Tensor all = model::relative_bias(trace.model()->internals(), trace.tokens()).to(at::kCPU);
+    return head >= 0 ? all.narrow(0, head, 1) : all;
 }
 
 /// What one head's scores are made of (or all heads': head < 0). q and k are [pos, head, d_head] in the trace.
@@ -61,10 +73,13 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
     const model::ModelConfig& c = trace.config();
     at::Tensor slopes = trace.model()->internals().alibi_slopes;
     if (slopes.defined()) slopes = slopes.to(at::kCPU);
+    at::Tensor sinks;  // a saved trace has patterns and no layers of weights
+    if (c.attention_sinks) sinks = trace.model()->internals().layers[static_cast<std::size_t>(layer.value)].sinks;
     if (head >= 0) {
         queries = queries.narrow(1, head, 1);
         keys = keys.narrow(1, head / (c.n_heads / c.n_kv_heads), 1);
         if (slopes.defined()) slopes = slopes.narrow(0, head, 1);
+        if (sinks.defined()) sinks = sinks.narrow(0, head, 1);
     }
     queries = queries.transpose(0, 1).contiguous();
     keys = keys.transpose(0, 1).contiguous();
@@ -77,6 +92,8 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
             .causal = c.causal,
             .window = model::window_of(c, layer.value),
             .softcap = c.score_softcap,
+            .relative_bias = relative_bias(trace, head),
+            .sinks = sinks,
             .relative = relative};
 }
 
@@ -93,9 +110,26 @@ at::Tensor head_results(const Trace& trace, Layer layer, std::int64_t first, std
 }
 
 at::Tensor mlp_post(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
-    at::Tensor pre = stored(trace, {Hook::mlp_pre, layer}).narrow(0, first, count).contiguous();
-    at::Tensor post = model::bias_and_activate(pre, {}, trace.config().activation);
-    return trace.config().gated_mlp ? post.mul_(stored(trace, {Hook::mlp_pre_linear, layer}).narrow(0, first, count)) : post;
+    const model::ModelConfig& c = trace.config();
+    const auto rows = [&](Hook hook) { return stored(trace, {hook, layer}).narrow(0, first, count); };
+    if (model::has_experts(c, layer.value))
+        return model::expert_post(c, rows(Hook::mlp_pre), rows(Hook::mlp_pre_linear), rows(Hook::experts),
+                                  c.experts.shared_gate ? rows(Hook::shared_gate) : at::Tensor());
+    at::Tensor pre = rows(Hook::mlp_pre).contiguous();
+    at::Tensor post = model::bias_and_activate(pre, {}, c.activation);
+    return c.gated_mlp ? post.mul_(rows(Hook::mlp_pre_linear)) : post;
+}
+
+/// The stream that the MLP reads.
+Hook mlp_input(const model::ModelConfig& c) {
+    return c.parallel ? Hook::resid_pre : has_cross_attention(c) ? Hook::resid_mid_cross : Hook::resid_mid;
+}
+
+/// What a decoder's cross attention is made of is in the trace of its own.
+std::optional<Hook> in_cross(Hook hook) {
+    for (const Hook own : {Hook::ln1_normalized, Hook::attn_scores, Hook::pattern, Hook::result})
+        if (model::in_decoder(own) == hook) return own;
+    return std::nullopt;
 }
 
 /// (x - mean) / scale of the stream that a norm read; post-norm models: of the sum it read.
@@ -106,7 +140,7 @@ at::Tensor normalized(const Trace& trace, HookPoint point, Hook source, Hook sca
         x = stored(trace, {source, Layer(c.n_layers - 1)});
     } else {
         x = stored(trace, {source, point.layer});
-        if (c.post_norm) x = x + stored(trace, {source == Hook::attn_out ? Hook::resid_pre : Hook::resid_mid, point.layer});
+        if (c.post_norm) x = x + stored(trace, {source == Hook::attn_out ? Hook::resid_pre : mlp_input(c), point.layer});
     }
     at::Tensor wide = x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
     if (c.norm == model::Norm::layer_norm) wide = wide - wide.mean(-1, true);
@@ -119,6 +153,8 @@ at::Tensor normalized(const Trace& trace, HookPoint point, Hook source, Hook sca
 at::Tensor tensor(const Trace& trace, HookPoint point) {
     if (model::has_layer(point.hook)) check_layer(trace, point.layer);
     if (const at::Tensor* kept = find_stored(trace, point)) return *kept;
+    if (const auto hook = in_cross(point.hook); hook && trace.part(model::Stack::cross))
+        return tensor(*trace.part(model::Stack::cross), {*hook, point.layer});
     const at::NoGradGuard no_grad;
     const model::ModelConfig& c = trace.config();
     switch (point.hook) {
@@ -129,6 +165,8 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
             return model::pattern_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
         case Hook::attn_scores:
             return model::score_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
+        case Hook::sink:
+            return model::sink_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
         case Hook::result:
             return head_results(trace, point.layer, 0, trace.tokens());
         case Hook::mlp_post:
@@ -136,8 +174,7 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
         case Hook::ln1_normalized:
             return normalized(trace, point, c.post_norm ? Hook::attn_out : Hook::resid_pre, Hook::ln1_scale);
         case Hook::ln2_normalized:
-            return normalized(trace, point, c.post_norm ? Hook::mlp_out : c.parallel ? Hook::resid_pre : Hook::resid_mid,
-                              Hook::ln2_scale);
+            return normalized(trace, point, c.post_norm ? Hook::mlp_out : mlp_input(c), Hook::ln2_scale);
         case Hook::ln_final_normalized:
             return normalized(trace, point, Hook::resid_post, Hook::ln_final_scale);
         default:
@@ -149,7 +186,9 @@ at::Tensor tensor_rows(const Trace& trace, HookPoint point, std::int64_t first, 
     if (point.hook == Hook::pattern || point.hook == Hook::attn_scores || point.hook == Hook::c2p || point.hook == Hook::p2c) {
         throw Error({.problem = "Rows of all heads' patterns are not one tensor", .item = name_of(point)});
     }
-    check_rows(trace, model::has_layer(point.hook) ? point.layer : Layer(0), Head(0), first, count);
+    const bool of_keys = point.hook == Hook::k || point.hook == Hook::v;
+    check_rows(trace, model::has_layer(point.hook) ? point.layer : Layer(0), Head(0), first, count,
+               of_keys ? trace.keys() : trace.tokens());
     const at::NoGradGuard no_grad;
     if (!find_stored(trace, point)) {
         if (point.hook == Hook::result) return head_results(trace, point.layer, first, count);
@@ -214,11 +253,15 @@ at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_
     const at::NoGradGuard no_grad;
     constexpr double illegal = -std::numeric_limits<double>::infinity();
     const at::Tensor queries = at::arange(first, first + count, at::kDouble).unsqueeze(1);
-    const at::Tensor keys = at::arange(trace.tokens(), at::kDouble).unsqueeze(0);
+    const at::Tensor keys = at::arange(trace.keys(), at::kDouble).unsqueeze(0);
     at::Tensor term;
     if (c.positions == model::Positions::alibi) {
         const double slope = trace.model()->internals().alibi_slopes[head.value].item<double>();
         term = (queries - keys).mul_(-slope).to(trace.model()->internals().dtype);
+    } else if (c.positions == model::Positions::relative) {
+        const at::Tensor bias = relative_bias(trace, head.value).select(0, 0);
+        term = bias.index_select(0, (keys - queries + static_cast<double>(trace.tokens() - 1)).to(at::kLong).flatten())
+                   .view({count, trace.keys()});
     } else if (c.positions == model::Positions::rotary) {
         model::AttentionInput plain =
             attention_of(trace, layer, head.value, before_rotation(trace, layer, Hook::q), before_rotation(trace, layer, Hook::k));
@@ -255,9 +298,9 @@ at::Tensor before_rotation(const Trace& trace, Layer layer, Hook which) {
 
 at::Tensor pattern_column(const Trace& trace, Layer layer, Head head, Position key) {
     check_rows(trace, layer, head, 0, 0);
-    if (key.value < 0 || key.value >= trace.tokens()) {
+    if (key.value < 0 || key.value >= trace.keys()) {
         throw Error({.problem = "There is no such key position",
-                     .expected = "0 to " + std::to_string(trace.tokens() - 1),
+                     .expected = "0 to " + std::to_string(trace.keys() - 1),
                      .found = std::to_string(key.value)});
     }
     if (const at::Tensor* kept = find_stored(trace, {Hook::pattern, layer})) {

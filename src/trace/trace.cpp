@@ -47,12 +47,44 @@ const std::string& Trace::text_a() const noexcept {
 const std::string& Trace::text_b() const noexcept {
     return internals_->prompt.pair;
 }
+const PictureShown& Trace::picture() const noexcept {
+    return internals_->picture;
+}
 const RunInfo& Trace::info() const noexcept {
     return internals_->info;
 }
 std::int64_t Trace::tokens() const noexcept {
     return internals_->encoding.size();
 }
+bool Trace::has_sentence_pair() const noexcept {
+    return !text_b().empty() && config().stack == model::Stack::whole;
+}
+bool Trace::across_texts() const noexcept {
+    return internals_->source.has_value();
+}
+const text::Encoding& Trace::key_encoding() const noexcept {
+    return across_texts() ? *internals_->source : internals_->encoding;
+}
+const std::vector<text::TokenLabel>& Trace::key_labels() const noexcept {
+    return across_texts() ? internals_->source_labels : internals_->labels;
+}
+std::int64_t Trace::keys() const noexcept {
+    return key_encoding().size();
+}
+const std::shared_ptr<const Trace>& Trace::part(model::Stack stack) const noexcept {
+    static const std::shared_ptr<const Trace> none;
+    return stack == model::Stack::encoder ? internals_->encoder : stack == model::Stack::cross ? internals_->cross : none;
+}
+
+std::shared_ptr<const Trace> part_of(const std::shared_ptr<const Trace>& trace, model::Stack stack) {
+    if (stack == model::Stack::whole || stack == model::Stack::decoder) return trace;
+    if (const auto& part = trace->part(stack)) return part;
+    throw Error({.problem = "This model has one attention, to its own text",
+                 .item = trace->config().name,
+                 .expected = "an encoder-decoder model",
+                 .hint = "Leave the choice of an attention out"});
+}
+
 std::int64_t Trace::bytes() const noexcept {
     return internals_->bytes;
 }

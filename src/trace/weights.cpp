@@ -86,16 +86,28 @@ MlpTensors mlp_weights(const model::Model& model, Layer layer) {
             .b_up = w.mlp_up.bias,
             .w_out = w.mlp_out.weight,
             .b_out = w.mlp_out.bias,
+            .b_experts = w.expert_bias,
             .norm = tensors_of(model.config().shared_norm ? w.ln1 : w.ln2),
             .branch = tensors_of(w.ln2_post)};
 }
 
+namespace {
+
+void require_token_embedding(const model::Model& model) {
+    if (!model::reads_pictures(model.config())) return;
+    throw Error({.problem = "This model reads pictures: it has no embedding of tokens", .item = model.config().name});
+}
+
+}  // namespace
+
 at::Tensor embedding(const model::Model& model) {
+    require_token_embedding(model);
     const at::Tensor& w_e = model.internals().embed;
     return model.config().embed_scale == 1.0 ? w_e : w_e * model.config().embed_scale;
 }
 at::Tensor stream_embedding(const model::Model& model) {
     const at::NoGradGuard no_grad;
+    require_token_embedding(model);
     return model.config().d_embed > 0 ? at::mm(embedding(model), model.internals().embed_projection.weight) : embedding(model);
 }
 NormTensors embedding_norm(const model::Model& model) { return tensors_of(model.internals().embed_norm); }
@@ -121,6 +133,7 @@ at::Tensor activate(const model::Model& model, const at::Tensor& x) {
 }
 
 at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int64_t count, bool after_block_0) {
+    require_token_embedding(model);
     const at::NoGradGuard no_grad;
     const model::Model::Internals& m = model.internals();
     const model::ForwardInput input;

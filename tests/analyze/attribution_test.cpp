@@ -3,6 +3,7 @@
 #include "analyze/traces.h"
 #include "headlight/analyze/attribution.h"
 #include "headlight/analyze/drivers.h"
+#include "headlight/analyze/experts.h"
 #include "headlight/analyze/logit_lens.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
@@ -29,6 +30,13 @@ double size_of(const Split& split) {
     double size = 1e-9;
     for (const Contribution& part : split.parts) size = std::max(size, std::abs(part.value));
     return std::max(size, std::abs(split.total));
+}
+
+/// Of all layers.
+std::int64_t all_neurons(const model::ModelConfig& c) {
+    std::int64_t n = 0;
+    for (std::int64_t l = 0; l < c.n_layers; ++l) n += model::mlp_width(c, l);
+    return n;
 }
 
 class EverySplit : public testing::TestWithParam<std::filesystem::path> {};
@@ -61,7 +69,7 @@ TEST_P(EverySplit, OfALogitCloses) {
                         sum_of(whole, Component::mlp, l), 1e-5 * size_of(whole));
         EXPECT_EQ(std::count_if(by_neuron.parts.begin(), by_neuron.parts.end(),
                                 [](const Contribution& part) { return part.component == Component::neuron; }),
-                  c.n_layers * c.d_mlp);
+                  all_neurons(c));
     }
 }
 
@@ -88,9 +96,13 @@ TEST_P(EverySplit, OfAPreActivationCloses) {
     const TracePtr trace = run_model(GetParam(), sentence);
     const model::ModelConfig& c = trace->config();
     for (std::int64_t l = 0; l < c.n_layers; ++l)
-        for (const std::int64_t neuron : {std::int64_t{0}, c.d_mlp - 1})
+        for (const std::int64_t neuron : {std::int64_t{0}, model::mlp_width(c, l) - 1})
             for (const Position p : {Position(0), Position(trace->tokens() - 1)}) {
                 const NeuronId id{Layer(l), Neuron(neuron)};
+                if (!neuron_works(*trace, id, p)) {
+                    EXPECT_THROW(neuron_drivers(*trace, id, p), Error);
+                    continue;
+                }
                 const Split split = neuron_drivers(*trace, id, p);
                 EXPECT_EQ(split.total, trace::tensor(*trace, {Hook::mlp_pre, Layer(l)})[p.value][neuron].to(at::kDouble).item<double>());
                 EXPECT_NEAR(split.sum, split.total, 3e-5 * size_of(split)) << "layer " << l << " neuron " << neuron;
@@ -135,8 +147,8 @@ TEST_P(EverySplit, NextTokenNeuronsWriteTheTokensDirection) {
         EXPECT_THROW(next_token_neurons(*trace->model(), 5, 3), Error);
         return;
     }
-    const std::vector<NeuronScore> found = next_token_neurons(*trace->model(), 5, c.n_layers * c.d_mlp);
-    ASSERT_EQ(found.size(), static_cast<std::size_t>(c.n_layers * c.d_mlp));
+    const std::vector<NeuronScore> found = next_token_neurons(*trace->model(), 5, all_neurons(c));
+    ASSERT_EQ(found.size(), static_cast<std::size_t>(all_neurons(c)));
     const at::Tensor column = trace::unembed(*trace->model()).select(1, 5);
     for (const NeuronScore& each : {found.front(), found.back()}) {
         const at::Tensor value = trace::mlp_weights(*trace->model(), each.id.layer).w_out[each.id.neuron.value];
@@ -149,6 +161,11 @@ TEST_P(EverySplit, NextTokenNeuronsWriteTheTokensDirection) {
     for (std::size_t i = 0; i < 2; ++i) {
         EXPECT_EQ(driven[i].id, found[i].id);
         EXPECT_EQ(driven[i].score, found[i].value);
+        if (!neuron_works(*trace, driven[i].id, Position(0))) {
+            EXPECT_EQ(driven[i].coefficient, 0);
+            EXPECT_TRUE(std::isnan(driven[i].pre) && driven[i].heads.empty());
+            continue;
+        }
         const Split split = neuron_drivers(*trace, driven[i].id, Position(0));
         EXPECT_EQ(driven[i].pre, split.total);
         double heads = 0, same = 0;

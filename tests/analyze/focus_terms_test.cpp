@@ -3,6 +3,7 @@
 #include "analyze/scratch_copy.h"
 #include "analyze/traces.h"
 #include "headlight/analyze/focus.h"
+#include "headlight/analyze/sinks.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
@@ -51,6 +52,7 @@ TEST_P(FocusTerms, SumToTheScoreAndGiveTheWeights) {
     for (const HeadId id : heads_of(*trace))
         for (const FocusOptions& options : all_options()) {
             const FocusFacts facts = focus_facts(*trace, id, options);
+            const Vector sinks = sink_shares(*trace, id);
             ASSERT_EQ(facts.terms.size(), options.five_terms ? 5U : 3U);
             std::int64_t rows = 0;
             for_each_focus_row(*trace, id, options, [&](const FocusRow& row) {
@@ -72,10 +74,11 @@ TEST_P(FocusTerms, SumToTheScoreAndGiveTheWeights) {
                 const double scale = std::max(1.0, score.cwiseAbs().maxCoeff());
                 const Eigen::VectorXd sum = capped(sum_of(facts, terms));
                 EXPECT_LE((sum - score).cwiseAbs().maxCoeff(), 1e-5 * scale);
-                EXPECT_LE((softmax(sum) - probability).cwiseAbs().maxCoeff(), 1e-5 * scale);
+                const double left = sinks.size() > 0 ? 1 - static_cast<double>(sinks[row.query.value]) : 1;  // for the keys
+                EXPECT_LE((softmax(sum) * left - probability).cwiseAbs().maxCoeff(), 1e-5 * scale);
                 if (c.score_softcap == 0) {
                     const Eigen::VectorXd less = sum_of(facts, terms, true);
-                    EXPECT_LE((softmax(less) - probability).cwiseAbs().maxCoeff(), 1e-5 * scale)
+                    EXPECT_LE((softmax(less) * left - probability).cwiseAbs().maxCoeff(), 1e-5 * scale)
                         << "what is the same along a row must cancel";
                 }
                 for (std::size_t t = 0; t < facts.terms.size(); ++t) {
@@ -264,7 +267,8 @@ TEST_P(FocusTerms, OneTokenLeavesGaps) {
     ASSERT_EQ(trace->tokens(), 1);
     const FocusBreakdown found = focus_breakdown(std::array{trace}, head_id(0, 0), 0);
     EXPECT_EQ(found.keys, std::vector<std::int64_t>{0});
-    EXPECT_EQ(found.probability[0], 1);
+    const Vector sinks = sink_shares(*trace, head_id(0, 0));
+    EXPECT_NEAR(found.probability[0], sinks.size() > 0 ? 1 - static_cast<double>(sinks[0]) : 1, sinks.size() > 0 ? 1e-6 : 0);
     EXPECT_THROW(focus_breakdown(std::array{trace}, head_id(0, 0), 1), Error);
     const FocusTrend trend = focus_trend(*trace, head_id(0, 0));
     EXPECT_TRUE(std::isnan(trend.bias[0]) && std::isnan(trend.position[0]));

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <fstream>
 #include <random>
 #include <set>
@@ -32,14 +33,18 @@ TEST_P(Memories, SumToTheLayersOutput) {
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
         const trace::MlpTensors w = trace::mlp_weights(*trace->model(), Layer(l));
         at::Tensor sum = w.b_out.defined() ? w.b_out.to(at::kDouble).clone() : at::zeros({c.d_model}, at::kDouble);
+        if (w.b_experts.defined())
+            sum += at::mv(w.b_experts.to(at::kDouble).t(), trace::tensor(*trace, {Hook::experts, Layer(l)})[p.value].to(at::kDouble));
         const std::vector<Memory> all = memories(*trace, Layer(l), p);
-        ASSERT_EQ(all.size(), static_cast<std::size_t>(c.d_mlp));
+        ASSERT_EQ(all.size(), static_cast<std::size_t>(model::mlp_width(c, l)));
         for (const Memory& m : all) {
             sum += w.w_out[m.neuron.value].to(at::kDouble) * m.coefficient;
             EXPECT_NEAR(m.contribution_norm, std::abs(m.coefficient) * w.w_out[m.neuron.value].to(at::kDouble).norm().item<double>(), 1e-9);
             if (c.gated_mlp) {
-                const double gate = trace::activate(*trace->model(), at::full({1, 1}, m.pre, at::kFloat)).item<double>();
-                EXPECT_NEAR(m.coefficient, gate * m.up, 1e-5 * std::max(1.0, std::abs(m.coefficient)));
+                const double cut = c.mlp_clamp > 0 ? c.mlp_clamp : std::numeric_limits<double>::infinity();
+                const double up = c.mlp_clamp > 0 ? std::clamp(m.up, -cut, cut) + 1 : m.up;
+                const double gate = trace::activate(*trace->model(), at::full({1, 1}, std::min(m.pre, cut), at::kFloat)).item<double>();
+                EXPECT_NEAR(m.coefficient, m.weight * gate * up, 1e-5 * std::max(1.0, std::abs(m.coefficient)));
             } else {
                 EXPECT_TRUE(std::isnan(m.up));
             }
@@ -82,7 +87,7 @@ TEST_P(Memories, PromoteWhatTheirValuesSay) {
         }
     }
     const std::vector<std::int64_t> top = top_tokens_of_values(model, Layer(1));
-    EXPECT_EQ(top.size(), static_cast<std::size_t>(c.d_mlp));
+    EXPECT_EQ(top.size(), static_cast<std::size_t>(model::mlp_width(c, 1)));
     EXPECT_EQ(top[3], promoted_tokens(model, Layer(1), neurons, {.top = 1})[0].top[0].id);
     EXPECT_EQ(promoted_tokens(model, Layer(1), {}, {.top = 1}).size(), top.size());
 }
@@ -91,12 +96,12 @@ TEST_P(Memories, ActivationsAreThoseOfTheRun) {
     const TracePtr trace = run_model(GetParam(), sentence);
     const at::Tensor post = trace::tensor(*trace, {Hook::mlp_post, Layer(1)});
     const Matrix map = layer_activations(*trace, Layer(1));
-    ASSERT_EQ(map.rows(), trace->config().d_mlp);
+    ASSERT_EQ(map.rows(), model::mlp_width(trace->config(), 1));
     EXPECT_EQ(neuron_activations(*trace, Layer(1), Neuron(5))[2], post[2][5].item<float>());
     EXPECT_EQ(map(5, 2), post[2][5].item<float>());
     const Matrix share = active_share(*trace);
     for (std::int64_t p = 0; p < trace->tokens(); ++p)
-        EXPECT_NEAR(share(1, p) * static_cast<float>(trace->config().d_mlp), post[p].gt(0).sum().item<float>(), 1e-3)
+        EXPECT_NEAR(share(1, p) * static_cast<float>(post.size(1)), post[p].gt(0).sum().item<float>(), 1e-3)
             << "only what is above 0 counts, and the residual is no memory";
 }
 

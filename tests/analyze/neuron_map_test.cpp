@@ -102,7 +102,7 @@ TEST_P(NeuronMaps, RowsAreTheStrongestNeuronsWithTheirCoefficients) {
             }
         }
     }
-    EXPECT_EQ(std::ssize(neuron_map(*trace, layer, NeuronOrder::clustered).neurons), trace->config().d_mlp);
+    EXPECT_EQ(std::ssize(neuron_map(*trace, layer, NeuronOrder::clustered).neurons), model::mlp_width(trace->config(), 1));
     EXPECT_THROW(neuron_map(*trace, Layer(99), NeuronOrder::index), Error);
 }
 

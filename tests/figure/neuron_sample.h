@@ -34,6 +34,7 @@ inline NeuronViewData neuron(const NeuronShape& shape) {
     std::normal_distribution<float> normal(0, 2.2f);
     NeuronViewData data;
     data.labels = axis_items(shape.tokens);
+    data.query = data.labels[static_cast<std::size_t>(shape.query)];
     data.model = "novella-7m";
     data.dtype = "fp32";
     auto& v = data.view;

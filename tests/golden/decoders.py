@@ -7,6 +7,7 @@ the pass runs, so that softmax, norms and rotary angles, which transformers keep
 import contextlib
 import math
 
+import experts
 import torch
 
 F64 = torch.float64
@@ -114,12 +115,14 @@ def decoder(model, r, outputs, tokens):
         if getattr(a, "use_rope", True):
             args = (c.layer_types[i],) if kind == "gemma3_text" else ()
             cos, sin = t.rotary_emb(x[None], positions, *args)
+            if kind == "gpt_oss":  # which keeps an angle once for its pair
+                cos, sin = torch.cat((cos, cos), dim=-1), torch.cat((sin, sin), dim=-1)
             q, k = rotate(q, cos, sin), rotate(k, cos, sin)
         g[n + "attn.hook_rot_q"], g[n + "attn.hook_rot_k"] = q, k
         o = a.o_proj
         g.attention(n, q, k, v, r.into(o).view(tokens, heads, d), outputs.attentions[i][0], a.scaling,
                     o.weight.T * residual, None if o.bias is None else o.bias * residual, r.out_of(o) * residual,
-                    window=sliding(c, i), softcap=getattr(c, "attn_logit_softcapping", None))
+                    window=sliding(c, i), softcap=getattr(c, "attn_logit_softcapping", None), sinks=getattr(a, "sinks", None))
         if sandwich or behind:
             norm(g, n + "ln1_post", b.post_attention_layernorm, r)
             g[n + "hook_attn_out"] = r.out_of(b.post_attention_layernorm)
@@ -130,13 +133,18 @@ def decoder(model, r, outputs, tokens):
         elif not parallel and not behind:
             norm(g, n + "ln2", b.post_attention_layernorm, r)
             g.same(g[n + "hook_resid_mid"], r.into(b.post_attention_layernorm), n + "resid_mid")
-        if kind == "phi3":
-            gate, up = r.out_of(b.mlp.gate_up_proj).chunk(2, dim=-1)
+        if kind == "gpt_oss":
+            experts.clamped_mlp(g, n, b.mlp, r)
+        elif hasattr(b.mlp, "experts"):
+            experts.mlp(g, n, b.mlp, r)
         else:
-            gate, up = r.out_of(b.mlp.gate_proj), r.out_of(b.mlp.up_proj)
-        g[n + "mlp.hook_pre"], g[n + "mlp.hook_pre_linear"] = gate, up
-        g[n + "mlp.hook_post"] = r.into(b.mlp.down_proj)
-        g[n + "hook_mlp_out"] = r.out_of(b.mlp.down_proj) * residual
+            if kind == "phi3":
+                gate, up = r.out_of(b.mlp.gate_up_proj).chunk(2, dim=-1)
+            else:
+                gate, up = r.out_of(b.mlp.gate_proj), r.out_of(b.mlp.up_proj)
+            g[n + "mlp.hook_pre"], g[n + "mlp.hook_pre_linear"] = gate, up
+            g[n + "mlp.hook_post"] = r.into(b.mlp.down_proj)
+        g[n + "hook_mlp_out"] = r.out_of(b.mlp) * residual
         if sandwich or behind:
             norm(g, n + "ln2_post", b.post_feedforward_layernorm, r)
             g[n + "hook_mlp_out"] = r.out_of(b.post_feedforward_layernorm)
@@ -148,7 +156,7 @@ def decoder(model, r, outputs, tokens):
 
 
 KINDS = ("mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo", "olmo2", "stablelm", "phi3", "gemma", "gemma2",
-         "gemma3_text")
+         "gemma3_text") + experts.KINDS
 
 
 def rope(kind="default", theta=10000.0, **more):

@@ -68,6 +68,12 @@ def q_k_v(x, heads, kv_heads):
     return np.concatenate([part.reshape(-1, *x.shape[1:]) for part in parts])
 
 
+def kv_heads(c):
+    if c.get("new_decoder_architecture"):
+        return c["num_kv_heads"]
+    return 1 if c.get("multi_query") else c["num_key_value_heads"]
+
+
 def names(arch, layers):
     return gguf.get_tensor_name_map(arch, layers)
 
@@ -117,7 +123,7 @@ def fixture(name, arch, kind="gpt2", quantize=None, parts_of=None):
     else:
         w.add_layer_norm_eps(c.get("layer_norm_eps", c.get("layer_norm_epsilon")))
     if arch_name not in ("gpt2", "bloom", "bert"):
-        w.add_head_count_kv(1 if c.get("multi_query") else c["num_key_value_heads"])
+        w.add_head_count_kv(kv_heads(c))
         rope = c.get("rope_parameters", {})
         rope = rope.get("full_attention", rope)
         if "rope_theta" in rope:
@@ -152,7 +158,7 @@ def fixture(name, arch, kind="gpt2", quantize=None, parts_of=None):
         if arch_name.startswith("gemma") and "norm" in key:
             x = x + 1
         if arch_name == "falcon" and "query_key_value" in key:
-            x = q_k_v(x, heads, 1)
+            x = q_k_v(x, heads, kv_heads(c))
         if arch_name == "bloom" and "query_key_value" in key:
             x = thirds(x, heads)
         x = np.ascontiguousarray(x, dtype=np.float32)
@@ -175,6 +181,7 @@ def main():
     fixture("bloom", gguf.MODEL_ARCH.BLOOM)
     for name in ("qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "falcon"):
         fixture(name, getattr(gguf.MODEL_ARCH, name.upper()))
+    fixture("falcon-groups", gguf.MODEL_ARCH.FALCON)  # as the 40B: groups of heads, two norms
     fixture("phi", gguf.MODEL_ARCH.PHI2)
     fixture("gpt-bigcode", gguf.MODEL_ARCH.STARCODER)
     fixture("bert", gguf.MODEL_ARCH.BERT, kind="bert")

@@ -9,7 +9,7 @@
         DIR/reference.safetensors: logits and patterns of any model that transformers knows, which Headlight compares with
         its own when it opens the folder
 
-Needs torch, transformers, tokenizers, safetensors. The tests themselves need none of it.
+Needs torch, transformers, tokenizers, safetensors, and Pillow for pictures. The tests themselves need none of it.
 Models run in eager attention, once in float32 and once in float64. In float64 the places where transformers computes in
 float32 whatever the model's type (softmax, RMSNorm, rotary angles, ALiBi slopes) are lifted to float64, so that the
 second golden tells a wrong formula from rounding. Weights: std 0.3 and more, biases and gains never trivial, or softmax
@@ -20,11 +20,13 @@ import json
 import math
 import pathlib
 import shutil
+import sys
 
 import tokenizers
 import torch
 import transformers
 import decoders
+import experts
 import more_encoders
 import more_models
 from safetensors.torch import save_file
@@ -150,9 +152,10 @@ class Golden(dict):
         self.same(whole, r.out_of(module), name)
 
     def attention(self, block, q, k, v, z, pattern, scale, w_o, b_o, attn_out, slopes=None, causal=True,
-                  window=0, softcap=None, terms=None):
+                  window=0, softcap=None, sinks=None, terms=None):
         """q, z [pos, head, d]; k, v [pos, kv_head, d]; q and k as they are multiplied. Keys at distance `window` or
-        farther are illegal (0: no limit). `terms` [head, query, key] is added to the scaled scores."""
+        farther are illegal (0: no limit). sinks [head]: one more score in every row's softmax. `terms` [head, query, key]
+        is added to the scaled scores."""
         heads, group = q.shape[1], q.shape[1] // k.shape[1]
         rep = lambda t: t.repeat_interleave(group, dim=1)
         scores = torch.einsum("ihd,jhd->hij", q, rep(k)) * scale
@@ -168,7 +171,11 @@ class Golden(dict):
             scores = scores.masked_fill(j > i, -math.inf)
         if window:
             scores = scores.masked_fill((i - j).abs() >= window, -math.inf)
-        self.same(_softmax(scores, dim=-1), pattern, block + " pattern")
+        softmax = _softmax(scores, dim=-1)
+        if sinks is not None:
+            softmax = _softmax(torch.cat((scores, sinks[:, None, None].expand(heads, n, 1)), dim=-1), dim=-1)
+            softmax, self[block + "attn.hook_sink"] = softmax[..., :-1], softmax[..., -1]
+        self.same(softmax, pattern, block + " pattern")
         self.same(torch.einsum("hij,jhd->ihd", pattern, rep(v)), z, block + " z")
         per_head = w_o.reshape(heads, -1, w_o.shape[1])  # [head, d_head, d_model]
         result = torch.einsum("ihd,hdm->ihm", z, per_head)
@@ -306,7 +313,8 @@ FAMILIES.update(LIFTED)
 def record(folder, ids, type_ids, dtype):
     config = transformers.AutoConfig.from_pretrained(folder)
     kind = getattr(transformers, config.architectures[0])
-    model = kind.from_pretrained(folder, attn_implementation="eager", dtype=dtype).eval()
+    eager = {"experts_implementation": "eager"} if config.model_type in experts.KINDS else {}
+    model = kind.from_pretrained(folder, attn_implementation="eager", dtype=dtype, **eager).eval()
     scaling = (getattr(config, "rope_parameters", None) or {}).get("rope_type")
     if config.model_type in LIFTED or scaling in ("yarn", "dynamic"):
         with decoders.lifted(model, dtype == F64):
@@ -411,7 +419,7 @@ TINY = {
                        intermediate_size=24, rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=2.0)),
                   "float32", None),
 }
-NEWER = decoders.tiny(T) | more_models.tiny(T) | more_encoders.tiny(T)  # with the shorter text
+NEWER = decoders.tiny(T) | more_models.tiny(T) | more_encoders.tiny(T) | experts.tiny(T)  # with the shorter text
 TINY.update(NEWER)
 SHORT = "the cat, the hat: the cat"
 TEXT, PAIR = "the cat, the hat: the cat on the hat", "a cat on the"
@@ -480,6 +488,18 @@ def make_novella():
     make_folder(folder, text, "", GOLDEN / "novella-7m.f64.safetensors", F64, keep=lambda n: n.endswith(few))
 
 
+def make_vision(only):
+    import vision  # here, because only these need Pillow
+    if only in (None, "pictures"):
+        vision.make_pictures(ROOT / "fixtures" / "pictures")
+        vision.make_resampled(ROOT / "fixtures" / "pictures", GOLDEN / "resampled.safetensors")
+    for seed, name in enumerate(vision.TINY):
+        if only in (None, name):
+            vision.make_tiny(name, 100 + seed, MODELS, GOLDEN, sys.modules[__name__])
+    if only in (None, "clip"):
+        vision.make_clip("clip", 200, MODELS, GOLDEN, sys.modules[__name__])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only")
@@ -496,6 +516,8 @@ def main():
     for seed, name in enumerate(TINY):
         if a.only in (None, name) or a.only and a.only.endswith("*") and name.startswith(a.only[:-1]):
             make_tiny(name, seed + 1)
+    if a.only in (None, "pictures", "vit", "vit-base", "deit", "clip"):
+        make_vision(a.only)
     if a.only in (None, "novella-7m"):
         make_novella()
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trains two small SentencePiece models on the tests' book and writes what the sentencepiece package makes of texts.
+The BPE one is also written as the vocabulary of a GGUF file (needs gguf): the same ids are expected of it.
 
     python tests/golden/make_sentencepiece_golden.py [--train]
 
@@ -15,6 +16,7 @@ import pathlib
 import struct
 import tempfile
 
+import gguf
 import sentencepiece
 
 from make_text_golden import FIXTURES, GROUP, OUT, RULES, book_lines
@@ -40,6 +42,34 @@ def train():
             (FIXTURES / name / MODELS[name]).write_bytes((temp / f"{kind}.model").read_bytes())
 
 
+def write_gguf(name, user_defined):
+    """As llama.cpp's converter writes it (LlamaModel, _create_vocab_sentencepiece): pieces, scores, types."""
+    p = sentencepiece.SentencePieceProcessor(model_file=str(FIXTURES / name / MODELS[name]))
+    kinds = gguf.TokenType
+
+    def kind(i):
+        for is_it, named in ((p.is_unknown, kinds.UNKNOWN), (p.is_control, kinds.CONTROL), (p.is_unused, kinds.UNUSED), (p.is_byte, kinds.BYTE)):
+            if is_it(i):
+                return named
+        return kinds.USER_DEFINED if p.id_to_piece(i) in user_defined else kinds.NORMAL
+
+    ids = range(p.get_piece_size())
+    w = gguf.GGUFWriter(str(FIXTURES / f"{name}.gguf"), "llama")
+    w.add_tokenizer_model("llama")
+    w.add_tokenizer_pre("default")
+    w.add_token_list([p.id_to_piece(i).encode() for i in ids])
+    w.add_token_scores([p.get_score(i) for i in ids])
+    w.add_token_types([kind(i) for i in ids])
+    w.add_bos_token_id(p.bos_id())
+    w.add_eos_token_id(p.eos_id())
+    w.add_unk_token_id(p.unk_id())
+    w.add_add_space_prefix(True)
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
 def digest(lists):
     h = hashlib.sha256()
     for ids in lists:
@@ -52,6 +82,7 @@ def main():
     parser.add_argument("--train", action="store_true")
     if parser.parse_args().train:
         train()
+    write_gguf("spiece-bpe", {"<tool>"})
     torture = json.loads((OUT / "torture.json").read_text())
     torture += ["`` said Mr. Inglethorp", "Mr.", "``", "a ``b`` Mr.Mr.  x", "<tool>", "x<tool> y", " <tool><tool> ", "<0x41>", "\u2581a \u2581"]
     texts = [t for t in torture if not any(c in t for c in ("<s>", "</s>", "<unk>", "<pad>"))]

@@ -409,6 +409,8 @@ def stages():
     add("bytes without alphabet", pre=gpt2, model={
         "type": "BPE", "vocab": {c: i for i, c in enumerate(["[U]", "a", "b", "Ġ", "Ã", "©", "Ã©"])}, "unk_token": "[U]",
         "merges": [["Ã", "©"]]}, add_bytes=False)
+    # All of CLIP's: lower case, a Split that keeps what it matches, ends of words. No sweep: Rust lowers letters of Unicode 16.
+    out["clip"] = (False, json.loads((FIXTURES.parent / "models" / "clip" / "tokenizer.json").read_text()))
     return out
 
 

@@ -73,7 +73,7 @@ TEST_P(GgufModel, EveryPrecisionLoads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Model, GgufModel, testing::Values("llama-kv2", "llama-mha", "gpt2", "bloom", "bert", "qwen2", "qwen3", "gemma", "gemma2", "gemma3",
-                                         "phi", "phi3", "falcon", "gpt-bigcode"),
+                                         "phi", "phi3", "falcon", "falcon-groups", "gpt-bigcode"),
                          [](const auto& p) {
                              std::string name = p.param;
                              std::ranges::replace(name, '-', '_');
@@ -218,6 +218,10 @@ TEST(GgufLoading, ErrorsNameKeysAndTensors) {
                                              u32("llama.context_length", 64),
                                              gguf_entry("llama.attention.layer_norm_rms_epsilon", 6, raw(1e-5f))};
     EXPECT_THAT(failure(gguf_file(config, {}, "")), HasSubstr("token_embd.weight"));
+    std::vector<std::string> mixtral = config;
+    mixtral.push_back(u32("llama.expert_count", 8));
+    EXPECT_THAT(failure(gguf_file(mixtral, {gguf_tensor("blk.0.ffn_gate_exps.weight", {4, 4, 8}, 0, 0)}, std::string(512, 'x'))),
+                AllOf(HasSubstr("llama.expert_count"), HasSubstr("experts are read from a Hugging Face folder")));
     EXPECT_THAT(failure(gguf_file(config, {gguf_tensor("token_embd.weight", {256, 2}, 16, 0)}, std::string(132, 'x'))),
                 AllOf(HasSubstr("token_embd.weight"), HasSubstr("IQ2_XXS"), HasSubstr("Q4_K")));
     EXPECT_THAT(failure(gguf_file(config, {gguf_tensor("token_embd.weight", {256, 2}, 8, 0)}, std::string(544, 'x'))),

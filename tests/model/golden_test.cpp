@@ -57,7 +57,7 @@ TEST_P(GoldenTest, EveryHookInFloat64) {
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
     std::string name = info.param;
-    std::ranges::replace(name, '-', '_');
+    std::ranges::replace_if(name, [](char c) { return c == '-' || c == '#'; }, '_');
     return name;
 }
 INSTANTIATE_TEST_SUITE_P(Fixtures, GoldenTest, testing::ValuesIn(fixture_names()), test_name);
@@ -73,6 +73,9 @@ TEST(Registry, EveryFamilyHasAFixtureWithGoldens) {
     for (const std::string& name : fixture_names())
         if (std::filesystem::exists(golden_file(name, "f32")) && std::filesystem::exists(golden_file(name, "f64")))
             covered.insert(Model::load(fixture(name))->config().family);
+    // Those of an encoder and a decoder: encoder_decoder_test.cpp.
+    for (const auto& entry : std::filesystem::directory_iterator(tests_folder() / "fixtures" / "encoder_decoders"))
+        covered.insert(Model::load(entry.path())->config().family);
     for (const std::string& family : family_names())
         EXPECT_TRUE(covered.contains(family)) << "family " << family << " has no fixture in tests/fixtures/models with goldens";
 }

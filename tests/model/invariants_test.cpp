@@ -39,7 +39,12 @@ TEST_P(Invariants, PatternsAreDistributionsOverLegalKeys) {
     const ModelConfig& c = model->config();
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
         const at::Tensor p = get("attn.hook_pattern", l);
-        EXPECT_LE((p.sum(-1) - 1).abs().max().item<double>(), 1e-5);
+        at::Tensor sums = p.sum(-1);
+        if (c.attention_sinks) {
+            sums = sums + get("attn.hook_sink", l);
+            EXPECT_GT(get("attn.hook_sink", l).mean().item<double>(), 0.01) << "no share: proves nothing";
+        }
+        EXPECT_LE((sums - 1).abs().max().item<double>(), 1e-5);
         EXPECT_GE(p.min().item<double>(), 0.0);
         EXPECT_GT(p.amax(-1).mean().item<double>(), 3.0 / static_cast<double>(input.ids.size())) << "flat: proves nothing";
         if (const std::int64_t window = window_of(c, l); window > 0) {
@@ -51,7 +56,9 @@ TEST_P(Invariants, PatternsAreDistributionsOverLegalKeys) {
         }
         if (!c.causal) continue;
         EXPECT_EQ(p.triu(1).abs().max().item<double>(), 0.0);
-        EXPECT_TRUE(at::equal(p.select(1, 0).select(1, 0), at::ones({c.n_heads})));
+        if (!c.attention_sinks) {
+            EXPECT_TRUE(at::equal(p.select(1, 0).select(1, 0), at::ones({c.n_heads})));
+        }
     }
 }
 
@@ -64,8 +71,9 @@ TEST_P(Invariants, PartsSumToTheResidualStream) {
             return c.branch_norm ? x / get((name + ".hook_scale").c_str(), l) * norm.gain : x;
         };
         EXPECT_LE(relative(behind(with(get("attn.hook_result", l).sum(1), w.o.bias), w.ln1_post, "ln1_post"), get("hook_attn_out", l)), 1e-5);
-        EXPECT_LE(relative(behind(with(at::mm(get("mlp.hook_post", l), w.mlp_out.weight), w.mlp_out.bias), w.ln2_post, "ln2_post"),
-                           get("hook_mlp_out", l)), 1e-5);
+        at::Tensor written = with(at::mm(get("mlp.hook_post", l), w.mlp_out.weight), w.mlp_out.bias);
+        if (w.expert_bias.defined()) written = written + at::mm(get("mlp.hook_experts", l), w.expert_bias);
+        EXPECT_LE(relative(behind(written, w.ln2_post, "ln2_post"), get("hook_mlp_out", l)), 1e-5);
         if (c.post_norm) {
             EXPECT_LE(relative(get("ln1.hook_normalized", l) * w.ln1.gain + w.ln1.bias, get("hook_resid_mid", l)), 1e-5);
             EXPECT_LE(relative(get("ln2.hook_normalized", l) * w.ln2.gain + w.ln2.bias, get("hook_resid_post", l)), 1e-5);
@@ -82,7 +90,7 @@ TEST_P(Invariants, HooksComeInTheListedOrderAndShape) {
     ASSERT_EQ(seen.order.size(), listed.size());
     for (const HookPoint& point : listed)
         EXPECT_EQ(seen.tensors.at(name_of(point)).sizes().vec(),
-                  shape_of(point.hook, model->config(), static_cast<std::int64_t>(input.ids.size())))
+                  shape_of(point, model->config(), static_cast<std::int64_t>(input.ids.size())))
             << name_of(point);
     for (std::size_t i = 0; i < listed.size(); ++i) ASSERT_EQ(name_of(seen.order[i]), name_of(listed[i]));
 }
@@ -105,6 +113,9 @@ TEST_P(Invariants, PatternsOnDemandAreThoseOfTheRun) {
         const AttentionInput& in = seen.inputs.at(l);
         EXPECT_TRUE(at::equal(pattern_tile(in, 0, c.n_heads, 0, tokens), p));
         EXPECT_TRUE(at::equal(score_tile(in, 0, c.n_heads, 0, tokens), s));
+        if (c.attention_sinks) {
+            EXPECT_TRUE(at::equal(sink_tile(in, 0, c.n_heads, 0, tokens), get("attn.hook_sink", l)));
+        }
         for (const std::int64_t row : {std::int64_t{0}, tokens / 2, tokens - 1})
             EXPECT_TRUE(at::equal(pattern_tile(in, c.n_heads - 1, 1, row, 1),
                                   p.narrow(0, c.n_heads - 1, 1).narrow(1, row, 1)));
@@ -142,7 +153,8 @@ TEST_P(Invariants, TilesAgreeWithThePlainFormula) {
     if (in.causal) s = s.masked_fill(i.unsqueeze(0) > i.unsqueeze(1), -std::numeric_limits<double>::infinity());
     if (in.window > 0)
         s = s.masked_fill((i.unsqueeze(0) - i.unsqueeze(1)).abs() >= static_cast<double>(in.window), -std::numeric_limits<double>::infinity());
-    EXPECT_LE((at::softmax(s, -1) - get("attn.hook_pattern", 0)).abs().max().item<double>(), 1e-5);
+    if (in.sinks.defined()) s = at::cat({s, in.sinks.view({-1, 1, 1}).expand({c.n_heads, tokens, 1})}, -1);
+    EXPECT_LE((at::softmax(s, -1).narrow(-1, 0, tokens) - get("attn.hook_pattern", 0)).abs().max().item<double>(), 1e-5);
 }
 
 /// Puts the tiles of a run together again.
@@ -175,7 +187,7 @@ TEST_P(Invariants, TilesCoverEveryRowOnce) {
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
     std::string name = info.param;
-    std::ranges::replace(name, '-', '_');
+    std::ranges::replace_if(name, [](char c) { return c == '-' || c == '#'; }, '_');
     return name;
 }
 INSTANTIATE_TEST_SUITE_P(Fixtures, Invariants, testing::ValuesIn(fixture_names()), test_name);

@@ -39,11 +39,17 @@ public:
 inline std::filesystem::path tests_folder() { return std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests"; }
 inline std::filesystem::path fixture(const std::string& name) { return tests_folder() / "fixtures" / "models" / name; }
 
-/// Names of the folders in tests/fixtures/models, sorted.
+inline std::filesystem::path golden_file(const std::string& name, const std::string& precision) {
+    return tests_folder() / "golden" / (name + "." + precision + ".safetensors");
+}
+
+/// Names of the folders in tests/fixtures/models, sorted, and of their second towers ("clip#vision").
 inline std::vector<std::string> fixture_names() {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(tests_folder() / "fixtures" / "models"))
         if (std::filesystem::exists(entry.path() / "config.json")) names.push_back(entry.path().filename().string());
+    for (std::size_t i = 0, n = names.size(); i < n; ++i)
+        if (const std::string other = names[i] + "#vision"; std::filesystem::exists(golden_file(other, "f32"))) names.push_back(other);
     std::ranges::sort(names);
     return names;
 }
@@ -51,6 +57,7 @@ inline std::vector<std::string> fixture_names() {
 inline at::Tensor tensor_of(const io::TensorView& view) {
     const at::ScalarType type = view.dtype == io::DType::F64   ? at::kDouble
                                 : view.dtype == io::DType::I64 ? at::kLong
+                                : view.dtype == io::DType::U8  ? at::kByte
                                                                : at::kFloat;
     return at::from_blob(const_cast<std::byte*>(view.bytes.data()), view.shape, at::TensorOptions(type)).clone();
 }
@@ -72,15 +79,32 @@ inline Golden read_golden(const std::filesystem::path& file) {
     };
     golden.input.ids = take("ids");
     golden.input.type_ids = take("type_ids");
+    golden.tensors.erase("picture");
+    if (const auto pixels = golden.tensors.find("pixels"); pixels != golden.tensors.end()) {
+        const float* data = pixels->second.data_ptr<float>();
+        golden.input.pixels = std::make_shared<const std::vector<float>>(data, data + pixels->second.numel());
+        golden.tensors.erase(pixels);
+    }
     return golden;
 }
 
-inline std::filesystem::path golden_file(const std::string& name, const std::string& precision) {
-    return tests_folder() / "golden" / (name + "." + precision + ".safetensors");
+/// Pixels about 0, for a model that reads pictures; ids only to say how many tokens that are.
+inline ForwardInput some_picture(const ModelConfig& c) {
+    ForwardInput input;
+    std::vector<float> pixels(static_cast<std::size_t>(kColours * c.image_height * c.image_width));
+    std::uint64_t state = 12345;
+    for (float& pixel : pixels) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        pixel = static_cast<float>(state >> 40) / static_cast<float>(1 << 23) - 1.0f;
+    }
+    input.pixels = std::make_shared<const std::vector<float>>(std::move(pixels));
+    input.ids.resize(static_cast<std::size_t>(c.context_length));
+    return input;
 }
 
-/// n token ids that repeat now and then, all legal.
+/// n token ids that repeat now and then, all legal; where the model reads pictures one of them, whatever n.
 inline ForwardInput some_text(const ModelConfig& c, std::int64_t n) {
+    if (reads_pictures(c)) return some_picture(c);
     ForwardInput input;
     std::uint64_t state = 12345;
     for (std::int64_t i = 0; i < n; ++i) {

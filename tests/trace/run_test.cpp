@@ -38,7 +38,7 @@ TEST(Run, KeepsWhatWasAskedForInTheShapesOfTheHooks) {
     for (const HookPoint& point : model::hooks_of(c)) {
         ASSERT_TRUE(trace->has(point)) << name_of(point);
         const at::Tensor t = tensor(*trace, point);
-        EXPECT_EQ(t.sizes().vec(), model::shape_of(point.hook, c, trace->tokens())) << name_of(point);
+        EXPECT_EQ(t.sizes().vec(), model::shape_of(point, c, trace->tokens())) << name_of(point);
         EXPECT_EQ(t.scalar_type(), at::kFloat) << name_of(point);
     }
     EXPECT_EQ(static_cast<std::int64_t>(trace->labels().size()), trace->tokens());

@@ -3,6 +3,8 @@
 #include "headlight/base/error.h"
 #include "window_fixture.h"
 
+#include <QMenu>
+
 namespace headlight::ui {
 namespace {
 
@@ -19,6 +21,27 @@ TEST_F(WindowTest, FinderFiltersAndMarksMistakes) {
     QTest::keyClicks(&panel.finder(), QStringLiteral("inducton > 0.3"));
     EXPECT_TRUE(panel.finder_message().isVisible());
     EXPECT_TRUE(panel.finder_message().text().contains(QStringLiteral("induction"))) << panel.finder_message().text().toStdString();
+}
+
+TEST_F(WindowTest, MeasuresAreChosenByKind) {
+    QMenu& menu = window.heads_panel().measure_menu();
+    Q_EMIT menu.aboutToShow();
+    std::size_t measures = 0;
+    QAction* wanted = nullptr;
+    for (QAction* entry : menu.actions()) {
+        ASSERT_TRUE(entry->menu()) << entry->text().toStdString() << " is in no group";
+        measures += std::size_t(entry->menu()->actions().size());
+        for (QAction* action : entry->menu()->actions()) {
+            EXPECT_EQ(action->isChecked(), action->text() == QStringLiteral("induction score")) << action->text().toStdString();
+            if (action->text() == QStringLiteral("mean distance")) wanted = action;
+        }
+    }
+    EXPECT_EQ(measures, window.document().head_table()->measures.size());
+    ASSERT_TRUE(wanted);
+    wanted->trigger();
+    EXPECT_EQ(window.document().options().measure, "mean_distance");
+    Q_EMIT menu.aboutToShow();  // made anew, not twice
+    EXPECT_LE(menu.actions().size(), 8);
 }
 
 TEST_F(WindowTest, AFilterDimsEveryViewAndNoneWhenNothingMatches) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What else than a model folder can be opened: attention computed elsewhere, and the list of models there are.
 #include "ui/dialogs/model_chooser.h"
+#include "ui/dialogs/tensor_list.h"
 #include "window_fixture.h"
 
 #include <QDir>
@@ -39,6 +40,64 @@ TEST_F(WindowTest, AttentionWithoutAModel) {
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.prompt_bar().text().isReadOnly());
     EXPECT_EQ(window.document().trace()->text_a(), "the doctor asked the nurse");
+}
+
+TEST_F(WindowTest, AStoredReferenceIsComparedWithAfterTheFirstPicture) {
+    type_text(QStringLiteral("a"));  // of which the small model takes many
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.document().reference().pending());
+    QTemporaryDir folder;
+    const auto copy = [&](const QString& from, const QString& name) { ASSERT_TRUE(QFile::copy(from, folder.filePath(name))) << name.toStdString(); };
+    for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"})
+        copy(fixtures + QStringLiteral("models/gpt2/") + QLatin1String(name), QLatin1String(name));
+    copy(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/golden/gpt2.f32.safetensors"), QStringLiteral("reference.safetensors"));
+    bool compared_before_run = false;
+    QObject::connect(&window.document(), &Document::changed, &window.document(), [&](Document::Change change) {
+        if (change == Document::Change::trace) compared_before_run |= window.document().reference().found().has_value();
+    });
+    window.open(folder.path());
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().reference().found().has_value(); }, 30'000));
+    EXPECT_FALSE(compared_before_run);
+    EXPECT_FALSE(window.document().reference().pending());
+    const model::ReferenceCheck& check = *window.document().reference().found();
+    EXPECT_EQ(check.problem, "");
+    ASSERT_TRUE(check.logits && check.patterns);
+    EXPECT_LT(*check.logits, 1e-4);
+    ASSERT_TRUE(settle());
+    const QString said = QString::fromStdString(model::text_of(check));
+    EXPECT_TRUE(window.status_strip().text().contains(said)) << window.status_strip().text().toStdString();
+    EXPECT_TRUE(window.status_strip().notes().join(' ').contains(said));
+    // Another model has no such line.
+    window.open(QStringLiteral("novella-7m"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().model().reference == QStringLiteral("novella-7m"); }));
+    EXPECT_FALSE(window.status_strip().text().contains(QStringLiteral("reference")));
+}
+
+TEST_F(WindowTest, AChosenTensorHasAHistogram) {
+    EXPECT_FALSE(window.tool_row().tensors().isVisible());
+    window.show_view("architecture");
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(window.tool_row().tensors().isVisible());
+    window.tool_row().tensors().click();
+    auto* dialog = window.findChild<TensorList*>(QStringLiteral("TensorList"));
+    ASSERT_TRUE(dialog);
+    EXPECT_FALSE(dialog->histogram().shown());
+    EXPECT_GT(dialog->table().rowCount(), 40);
+    dialog->filter().setText(QStringLiteral("word_embeddings.weight"));
+    int row = 0;
+    while (row < dialog->table().rowCount() && dialog->table().isRowHidden(row)) ++row;
+    ASSERT_LT(row, dialog->table().rowCount());
+    dialog->table().selectRow(row);
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(dialog->histogram().shown());
+    EXPECT_EQ(dialog->histogram().shown()->title(), dialog->table().item(row, 0)->text());
+    const figure::Table table = dialog->histogram().shown()->table();
+    std::int64_t sum = 0;
+    for (const auto& cells : table.rows) sum += std::get<std::int64_t>(cells.at(2));
+    const auto& c = window.document().model().model->config();
+    EXPECT_EQ(sum, c.vocab_size * c.d_model);
+    EXPECT_FALSE(dialog->histogram().grab().isNull());
+    dialog->close();
 }
 
 TEST(ModelChooser, ListsModelsAndSaysWhyOneCannotBeRead) {

@@ -93,6 +93,9 @@ TEST_F(WindowTest, PinsComeIntoSightInLongTexts) {
     window.show_view("head");
     ASSERT_TRUE(settle());
     EXPECT_TRUE(in_sight(canvas().shown()->row_of_query(Position(last)))) << "again after another view";
+    window.show_view("lens");
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(in_sight(canvas().shown()->row_of_query(Position(last)))) << "lens";
 }
 
 TEST_F(WindowTest, ThePaletteFindsAndRunsACommand) {

@@ -12,11 +12,11 @@ void fit(figure::ViewState& state, const trace::Trace& trace) {
     const auto& config = trace.config();
     if (state.detail && (state.detail->layer.value >= config.n_layers || state.detail->head.value >= config.n_heads)) state.detail.reset();
     if (state.neuron && (state.neuron->layer.value < 0 || state.neuron->layer.value >= config.n_layers || state.neuron->neuron.value < 0 ||
-                         state.neuron->neuron.value >= config.d_mlp))
+                         state.neuron->neuron.value >= model::mlp_width(config, state.neuron->layer.value)))
         state.neuron.reset();
     if (state.pattern.weighting == analyze::Weighting::layer_mix_norm && !config.post_norm)
         state.pattern.weighting = analyze::Weighting::layer_mix_residual;
-    if (trace.text_b().empty()) state.pattern.filter = analyze::PairFilter::all;
+    if (!trace.has_sentence_pair()) state.pattern.filter = analyze::PairFilter::all;
 }
 
 }  // namespace

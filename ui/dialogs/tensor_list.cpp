@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/dialogs/tensor_list.h"
 
-#include <QDialog>
+#include "headlight/figure/model_views.h"
+#include "ui/style/appearance.h"
+
 #include <QDialogButtonBox>
 #include <QFileInfo>
 #include <QHeaderView>
 #include <QLabel>
-#include <QLineEdit>
 #include <QLocale>
-#include <QTableWidget>
+#include <QPointer>
 #include <QVBoxLayout>
+
+#include <utility>
 
 namespace headlight::ui {
 
@@ -36,10 +39,10 @@ void add_row(QTableWidget& table, const QStringList& cells) {
 void fill(QTableWidget& table, const model::LoadReport& report) {
     for (const model::LoadedParameter& loaded : report.loaded)
         add_row(table, {QString::fromStdString(loaded.tensor), QString::fromStdString(loaded.parameter), shape_text(loaded.shape),
-                        QString::fromStdString(loaded.stored_dtype), loaded.mapped ? QObject::tr("in place") : QObject::tr("converted"),
+                        QString::fromStdString(loaded.stored_dtype), loaded.mapped ? TensorList::tr("in place") : TensorList::tr("converted"),
                         QFileInfo(QString::fromStdString(loaded.file)).fileName()});
-    for (const std::string& name : report.ignored) add_row(table, {QString::fromStdString(name), QObject::tr("not needed"), {}, {}, {}, {}});
-    for (const std::string& name : report.unused) add_row(table, {QString::fromStdString(name), QObject::tr("not used"), {}, {}, {}, {}});
+    for (const std::string& name : report.ignored) add_row(table, {QString::fromStdString(name), TensorList::tr("not needed"), {}, {}, {}, {}});
+    for (const std::string& name : report.unused) add_row(table, {QString::fromStdString(name), TensorList::tr("not used"), {}, {}, {}, {}});
 }
 
 void apply_filter(QTableWidget& table, const QString& wanted) {
@@ -52,45 +55,84 @@ void apply_filter(QTableWidget& table, const QString& wanted) {
 
 }  // namespace
 
-void show_tensors(QWidget* parent, const std::shared_ptr<const model::Model>& model) {
-    auto* dialog = new QDialog(parent);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setObjectName(QStringLiteral("TensorList"));
-    dialog->setWindowTitle(QObject::tr("Tensors of %1").arg(QString::fromStdString(model->config().name)));
-    const model::LoadReport& report = model->report();
-    auto* filter = new QLineEdit;
-    filter->setPlaceholderText(QObject::tr("Filter by name, shape, type or file"));
-    filter->setAccessibleName(QObject::tr("Filter"));
-    auto* table = new QTableWidget(0, 6);
-    table->setHorizontalHeaderLabels({QObject::tr("Tensor"), QObject::tr("Feeds"), QObject::tr("Shape"), QObject::tr("Type"), QObject::tr("Used"), QObject::tr("File")});
-    table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    table->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table->setShowGrid(false);
-    table->setTabKeyNavigation(false);
-    table->verticalHeader()->hide();
-    table->verticalHeader()->setDefaultSectionSize(26);
-    QHeaderView* header = table->horizontalHeader();
+TensorList::TensorList(const OpenModel& opened, Jobs& jobs, QWidget* parent)
+    : QDialog(parent), model_(opened), jobs_(jobs), filter_(new QLineEdit), table_(new QTableWidget(0, 6)),
+      histogram_(new FigureCanvas(selection_)) {
+    const model::LoadReport& report = model_.model->report();
+    setObjectName(QStringLiteral("TensorList"));
+    setWindowTitle(tr("Tensors of %1").arg(QString::fromStdString(model_.model->config().name)));
+    filter_->setPlaceholderText(tr("Filter by name, shape, type or file"));
+    filter_->setAccessibleName(tr("Filter"));
+    table_->setAccessibleName(tr("Tensors"));
+    table_->setHorizontalHeaderLabels({tr("Tensor"), tr("Feeds"), tr("Shape"), tr("Type"), tr("Used"), tr("File")});
+    table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table_->setSelectionMode(QAbstractItemView::SingleSelection);
+    table_->setShowGrid(false);
+    table_->setTabKeyNavigation(false);
+    table_->verticalHeader()->hide();
+    table_->verticalHeader()->setDefaultSectionSize(26);
+    QHeaderView* header = table_->horizontalHeader();
     header->setHighlightSections(false);
     header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-    fill(*table, report);
+    fill(*table_, report);
     header->setSectionResizeMode(QHeaderView::ResizeToContents);
     header->setSectionResizeMode(0, QHeaderView::Stretch);
-    auto* facts = new QLabel(QObject::tr("%1 parameters in %2 file(s), %3 bytes used in place, %4 converted, loaded in %5 s")
+    histogram_->setAccessibleName(tr("Histogram"));
+    histogram_->setFixedHeight(250);
+    histogram_->set_placeholder({}, tr("Choose a tensor to see how its numbers are spread."));
+    auto* facts = new QLabel(tr("%1 parameters in %2 file(s), %3 bytes used in place, %4 converted, loaded in %5 s")
                                  .arg(count_text(static_cast<qint64>(report.loaded.size())), count_text(static_cast<qint64>(report.files.size())),
                                       count_text(report.bytes_mapped), count_text(report.bytes_copied), QString::number(report.seconds, 'f', 2)));
     facts->setProperty("role", "note");
+    auto* pointed = new QLabel;
+    pointed->setProperty("role", "note");
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
-    auto* column = new QVBoxLayout(dialog);
+    auto* column = new QVBoxLayout(this);
     column->setContentsMargins(24, 20, 24, 16);
     column->setSpacing(12);
-    column->addWidget(filter);
-    column->addWidget(table, 1);
+    column->addWidget(filter_);
+    column->addWidget(table_, 1);
+    column->addWidget(histogram_);
+    column->addWidget(pointed);
     column->addWidget(facts);
     column->addWidget(buttons);
-    QObject::connect(filter, &QLineEdit::textChanged, table, [table](const QString& wanted) { apply_filter(*table, wanted.trimmed()); });
-    QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::close);
-    dialog->resize(960, 560);
-    dialog->show();
+    connect(filter_, &QLineEdit::textChanged, this, [this](const QString& wanted) { apply_filter(*table_, wanted.trimmed()); });
+    connect(table_, &QTableWidget::itemSelectionChanged, this, &TensorList::show_histogram);
+    connect(histogram_, &FigureCanvas::pointed_at, pointed, &QLabel::setText);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::close);
+    connect(&Appearance::instance(), &Appearance::changed, this, &TensorList::restyle);
+    connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
+        if (lane == Jobs::Lane::tensor) histogram_->set_placeholder(tr("%1: no histogram").arg(asked_), QString::fromStdString(failure.facts.problem));
+    });
+    restyle();
+    resize(960, 760);
+}
+
+TensorList::~TensorList() { jobs_.cancel(Jobs::Lane::tensor); }
+
+void TensorList::restyle() {
+    figure::Style style;
+    style.theme = &Appearance::instance().theme();
+    histogram_->set_style(style);
+}
+
+void TensorList::show_histogram() {
+    const QList<QTableWidgetItem*> chosen = table_->selectedItems();
+    if (chosen.isEmpty()) return;
+    const QString name = table_->item(chosen.front()->row(), 0)->text();
+    if (name == std::exchange(asked_, name)) return;
+    histogram_->set_figure(nullptr);
+    histogram_->set_placeholder(name, tr("Reading its numbers …"));
+    jobs_.start(Jobs::Lane::tensor, tr("Reading %1").arg(name),
+                [self = QPointer(this), opened = model_, name](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                    check_files(opened);
+                    const auto stats = model::tensor_stats(opened.model->folder(), name.toStdString(), 60, cancel, progress);
+                    std::shared_ptr<figure::Figure> figure = figure::tensor_histogram(stats);
+                    return [self, name, figure] {
+                        if (self && self->asked_ == name) self->histogram_->set_figure(figure);
+                    };
+                });
 }
 
 }  // namespace headlight::ui

@@ -1,16 +1,38 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/model/model.h"
+#include "ui/canvas/figure_canvas.h"
+#include "ui/document/document.h"
 
-#include <QWidget>
-
-#include <memory>
+#include <QDialog>
+#include <QLineEdit>
+#include <QTableWidget>
 
 namespace headlight::ui {
 
 /// A window with every tensor of the model's files: name, what it feeds, shape, type, file; those that nothing asked for
-/// as such. With a filter over all columns.
-void show_tensors(QWidget* parent, const std::shared_ptr<const model::Model>&);
+/// as such. With a filter over all columns, and the histogram of the tensor that is chosen, made by a job.
+class TensorList : public QDialog {
+    Q_OBJECT
+public:
+    TensorList(const OpenModel&, Jobs&, QWidget* parent = nullptr);
+    ~TensorList() override;
+
+    QTableWidget& table() { return *table_; }
+    QLineEdit& filter() { return *filter_; }
+    FigureCanvas& histogram() { return *histogram_; }
+
+private:
+    void show_histogram();
+    void restyle();
+
+    const OpenModel model_;
+    Jobs& jobs_;
+    SelectionModel selection_;  ///< nothing in a histogram can be selected
+    QLineEdit* filter_;
+    QTableWidget* table_;
+    FigureCanvas* histogram_;
+    QString asked_;  ///< the tensor whose histogram is shown or on its way
+};
 
 }  // namespace headlight::ui

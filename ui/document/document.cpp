@@ -49,7 +49,8 @@ OpenModel load(const QString& reference, const std::string& device, const Cancel
 /// A trace without its model: it has its own text.
 bool is_saved(const OpenModel& opened) { return opened.model && !model::has_weights(*opened.model); }
 
-/// Weights are mapped, not copied: reading a file that was cut short would end the program.
+}  // namespace
+
 void check_files(const OpenModel& model) {
     for (const auto& [file, size] : model.files) {
         std::error_code ec;
@@ -63,10 +64,9 @@ void check_files(const OpenModel& model) {
     }
 }
 
-}  // namespace
-
 Document::Document(Jobs& jobs, QString device, QObject* parent)
-    : QObject(parent), jobs_(jobs), device_(std::move(device)), selection_(this), finder_(jobs), predictions_(jobs) {
+    : QObject(parent), jobs_(jobs), device_(std::move(device)), selection_(this), finder_(jobs), predictions_(jobs), reference_(jobs) {
+    connect(&reference_, &ReferenceCheck::changed, this, &Document::reference_changed);
     connect(&predictions_, &TokenPredictions::arrived, this, &Document::predictions_changed);
     connect(&selection_, &SelectionModel::changed, this, [this](bool hover_only) {
         if (!hover_only) look_at_predictions();
@@ -76,7 +76,9 @@ Document::Document(Jobs& jobs, QString device, QObject* parent)
     pause_.setSingleShot(true);
     connect(&pause_, &QTimer::timeout, this, &Document::run);
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane) {
-        if (lane == Jobs::Lane::model) opening_ = false;
+        if (lane != Jobs::Lane::model) return;
+        opening_ = false;
+        if (std::exchange(continuing_, false)) Q_EMIT continued({});
     });
     connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
         if (lane == Jobs::Lane::texts && std::exchange(pooling_, false)) forget_pool();  // failed, or stopped by hand
@@ -85,6 +87,7 @@ Document::Document(Jobs& jobs, QString device, QObject* parent)
 
 void Document::open_model(const QString& reference) {
     pause_.stop();
+    end_continuation();
     opening_ = true;
     const std::string device = device_.toStdString();
     jobs_.start(Jobs::Lane::model, tr("Opening %1").arg(reference),
@@ -98,6 +101,7 @@ void Document::accept_model(OpenModel opened) {
     opening_ = false;
     model_ = std::move(opened);
     Q_EMIT changed(Change::model);
+    reference_.look(model_.model, [opened = model_] { check_files(opened); });
     run();
     run_pool();
 }
@@ -174,7 +178,10 @@ void Document::set_prompt(const PromptText& prompt) {
         Q_EMIT changed(Change::prompt);
         return;
     }
-    prompt_ = prompt;
+    end_continuation();
+    PromptText next = prompt;
+    if (next.written == prompt_.written) next.written = follow_edit(prompt_.written, prompt_.text, next.text);
+    prompt_ = std::move(next);
     set_modified(true);
     Q_EMIT changed(Change::prompt);
     schedule_run();
@@ -219,11 +226,18 @@ void Document::run_now() {
 void Document::stop() {
     pause_.stop();
     opening_ = false;
+    if (continuing_) {
+        end_continuation();
+        if (!up_to_date()) run();
+        return;
+    }
     jobs_.cancel(Jobs::Lane::model);
 }
 
 void Document::run() {
     pause_.stop();
+    end_continuation();
+    reference_.make_way();
     if (!model_.model) return;
     const PromptText prompt = prompt_;
     const bool pair = prompt.has_pair && !prompt.pair.isEmpty();
@@ -265,7 +279,7 @@ void Document::accept_trace(std::shared_ptr<const trace::Trace> trace, std::shar
     adapting_ = true;
     carry_selection();
     // The filter of a sentence pair means nothing without one.
-    if (trace_ && trace_->text_b().empty() && options_.pattern.filter != analyze::PairFilter::all) {
+    if (trace_ && !trace_->has_sentence_pair() && options_.pattern.filter != analyze::PairFilter::all) {
         ViewOptions options = options_;
         options.pattern.filter = analyze::PairFilter::all;
         set_options(options);

@@ -3,8 +3,10 @@
 
 #include "headlight/analyze/head_table.h"
 #include "headlight/figure/request.h"
+#include "headlight/model/generate.h"
 #include "headlight/trace/trace.h"
 #include "ui/document/head_finder.h"
+#include "ui/document/reference_check.h"
 #include "ui/document/selection_model.h"
 #include "ui/document/state.h"
 #include "ui/document/token_predictions.h"
@@ -23,6 +25,19 @@ struct OpenModel {
     std::shared_ptr<const model::Model> model;
     std::shared_ptr<const text::Tokenizer> tokenizer;
     std::vector<std::pair<std::filesystem::path, std::uintmax_t>> files;  ///< weight files and their sizes when opened
+};
+
+/// Weights are mapped, not copied: reading a file that was cut short would end the program. Error when one has changed.
+void check_files(const OpenModel&);
+
+/// How a text is continued; kept from one start to the next.
+struct ContinueSettings {
+    static constexpr int most_tokens = 4096;
+    model::GenerateOptions draw{.tokens = 20};  ///< `end` is taken from the model
+    bool stop_at_end = true;                    ///< the token that ends a text ends this
+
+    static ContinueSettings stored();
+    void store() const;
 };
 
 /// What the window is about: model, prompt, how it is shown, and the trace of the last finished run. Editing the prompt
@@ -49,6 +64,8 @@ public:
     const HeadFinder& finder() const { return finder_; }
     /// Under the token strip.
     const TokenPredictions& predictions() const { return predictions_; }
+    /// Of the model that is open.
+    const ReferenceCheck& reference() const { return reference_; }
     /// The texts of the options' pool file, run through the model; null: none, or still on their way.
     const std::shared_ptr<const figure::TextPool>& pool() const { return pool_; }
     /// The trace belongs to the prompt as it stands now.
@@ -66,7 +83,18 @@ public:
     /// None: away with such a list.
     void choose_heads(std::vector<HeadId>, bool add);
     void run_now();
+    /// Ends what the model does with the text; of a continuation what was written so far stays and is run.
     void stop();
+
+    /// Lets the model continue the text: its tokens are added while it writes, then the whole is run. One step for undo.
+    /// Gives the reason when that cannot be.
+    std::optional<ErrorFacts> generate(const ContinueSettings&);
+    std::optional<ErrorFacts> why_no_continuation() const;
+    bool continuing() const { return continuing_; }
+    /// What was written so far is the text as if typed.
+    void end_continuation();
+    /// The text that the trace belongs to.
+    const PromptText& shown_prompt() const { return shown_prompt_; }
 
     State state() const;
     /// Undo, redo and sessions: everything at once; the selection again when the text has been run. `other_model`: it is
@@ -81,6 +109,9 @@ public:
 Q_SIGNALS:
     void changed(headlight::ui::Document::Change change);
     void predictions_changed();
+    void reference_changed();
+    /// The model has written what it had to, or was stopped; `note`: what there is to say of it.
+    void continued(const QString& note);
 
 private:
     void schedule_run();
@@ -89,6 +120,7 @@ private:
     void accept_trace(std::shared_ptr<const trace::Trace>, std::shared_ptr<const analyze::HeadTable>, const PromptText&);
     void carry_selection();
     void look_at_predictions();
+    void take_piece(int number, const QString& piece);
     void run_pool();
     void forget_pool();
     void set_pool(std::shared_ptr<const figure::TextPool>);
@@ -105,12 +137,15 @@ private:
     std::shared_ptr<const analyze::HeadTable> head_table_;
     HeadFinder finder_;
     TokenPredictions predictions_;
+    ReferenceCheck reference_;
     std::shared_ptr<const figure::TextPool> pool_;
     std::optional<figure::Selection> pending_selection_;
     std::vector<std::string> selected_tokens_;  ///< of the last trace: what the pins stand on
     QTimer pause_;
     QString file_;
     bool opening_ = false, adapting_ = false, modified_ = false, pooling_ = false;
+    bool continuing_ = false;
+    int continuations_ = 0;
 };
 
 /// The sentence a first start shows.

@@ -8,7 +8,7 @@ namespace headlight::ui {
 
 namespace {
 
-enum class Kind { prompt = 1, options, selection };
+enum class Kind { prompt = 1, options, selection, continuation };
 constexpr qint64 merge_ms = 700;
 
 }  // namespace
@@ -18,13 +18,15 @@ public:
     StateStep(History& history, State before, State after, Kind kind)
         : history_(history), before_(std::move(before)), after_(std::move(after)), kind_(kind),
           time_(QDateTime::currentMSecsSinceEpoch()) {
-        setText(kind == Kind::prompt    ? History::tr("Edit text")
-                : kind == Kind::options ? History::tr("Change options")
-                                        : History::tr("Change selection"));
+        setText(kind == Kind::prompt         ? History::tr("Edit text")
+                : kind == Kind::options      ? History::tr("Change options")
+                : kind == Kind::continuation ? History::tr("Generate")
+                                             : History::tr("Change selection"));
     }
 
-    /// Every click is a step of its own; letters typed and a slider dragged are not.
-    int id() const override { return kind_ == Kind::selection ? -1 : static_cast<int>(kind_); }
+    /// Every click and every continuation is a step of its own; letters typed and a slider dragged are not.
+    int id() const override { return kind_ == Kind::prompt || kind_ == Kind::options ? static_cast<int>(kind_) : -1; }
+    bool of_text() const { return kind_ == Kind::prompt || kind_ == Kind::continuation; }
 
     bool mergeWith(const QUndoCommand* other) override {
         const auto* next = static_cast<const StateStep*>(other);
@@ -68,6 +70,7 @@ History::History(Document& document, QObject* parent) : QObject(parent), documen
             look();
         }
     });
+    connect(&document_, &Document::continued, this, &History::look);
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (!hover_only) look();
     });
@@ -79,10 +82,13 @@ void History::clear() {
 }
 
 void History::look() {
-    if (restoring_ || document_.adapting()) return;
+    if (restoring_ || document_.adapting() || document_.continuing()) return;
     const State now = document_.state();
     if (now == last_) return;
-    const Kind kind = now.prompt != last_.prompt     ? Kind::prompt
+    const bool written = now.prompt.written != last_.prompt.written && !now.prompt.written.empty() &&
+                         now.prompt.text.size() > last_.prompt.text.size() && now.prompt.text.startsWith(last_.prompt.text);
+    const Kind kind = written                        ? Kind::continuation
+                      : now.prompt != last_.prompt   ? Kind::prompt
                       : now.options != last_.options ? Kind::options
                                                      : Kind::selection;
     const State before = std::exchange(last_, now);
@@ -94,7 +100,7 @@ void History::absorb() {
     last_ = document_.state();
     if (stack_.index() == 0 || stack_.index() != stack_.count()) return;
     const auto* top = static_cast<const StateStep*>(stack_.command(stack_.index() - 1));
-    if (top->id() == static_cast<int>(Kind::prompt)) const_cast<StateStep*>(top)->set_selection(last_.selection);
+    if (top->of_text()) const_cast<StateStep*>(top)->set_selection(last_.selection);
 }
 
 }  // namespace headlight::ui

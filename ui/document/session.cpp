@@ -97,6 +97,17 @@ std::vector<Position> positions_of(const json& array) {
     return positions;
 }
 
+/// What the model wrote, in UTF-16 units of the text.
+TextRange written_of(const json& document, const QString& text, const std::filesystem::path& file) {
+    std::vector<std::int64_t> ends;
+    read(document, "written", ends);
+    if (ends.empty()) return {};
+    if (ends.size() != 2 || ends[0] < 0 || ends[0] > ends[1] || ends[1] > text.size())
+        throw Error(ErrorFacts{.problem = "The session has a stretch of text that is not there", .file = file.string(), .item = "written",
+                               .expected = "begin and end within 0 to " + std::to_string(text.size()), .found = document.at("written").dump()});
+    return ends[0] == ends[1] ? TextRange() : TextRange{ends[0], ends[1]};
+}
+
 json filters_json(const std::vector<NamedFilter>& named) {
     json array = json::array();
     for (const NamedFilter& f : named) array.push_back({{"name", f.name.toStdString()}, {"expression", f.expression.toStdString()}});
@@ -194,6 +205,7 @@ std::string to_json(const Session& s) {
         {"text", s.state.prompt.text.toStdString()},
         {"pair", s.state.prompt.pair.toStdString()},
         {"has_pair", s.state.prompt.has_pair},
+        {"written", {s.state.prompt.written.begin, s.state.prompt.written.end}},
         {"options", options_json(s.state.options)},
         {"selection",
          {{"layer", s.state.selection.layer.value},
@@ -226,6 +238,7 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
         read(j, "has_pair", s.state.prompt.has_pair);
         s.model = QString::fromStdString(model);
         s.state.prompt.text = QString::fromStdString(prompt);
+        s.state.prompt.written = written_of(j, s.state.prompt.text, file);
         s.state.prompt.pair = QString::fromStdString(pair);
         if (j.contains("options")) read_options(j.at("options"), s.state.options, file);
         if (j.contains("selection")) {

@@ -28,4 +28,26 @@ std::vector<NamedFilter> without_filter(std::vector<NamedFilter> filters, const 
     return filters;
 }
 
+PromptText with_piece(PromptText prompt, const QString& piece) {
+    const qsizetype end = prompt.text.size();
+    if (prompt.written.empty() || prompt.written.end != end) prompt.written = {end, end};
+    prompt.text += piece;
+    prompt.written.end = prompt.text.size();
+    return prompt;
+}
+
+TextRange follow_edit(TextRange range, const QString& before, const QString& after) {
+    if (range.empty()) return {};
+    const qsizetype shorter = std::min(before.size(), after.size());
+    qsizetype head = 0, tail = 0;
+    while (head < shorter && before[head] == after[head]) ++head;
+    while (tail < shorter - head && before[before.size() - 1 - tail] == after[after.size() - 1 - tail]) ++tail;
+    if (before.size() - tail <= range.begin) {
+        const qsizetype moved = after.size() - before.size();
+        return {range.begin + moved, range.end + moved};
+    }
+    range.end = std::min(range.end, head);
+    return range.empty() ? TextRange() : range;
+}
+
 }  // namespace headlight::ui

@@ -17,13 +17,27 @@ namespace headlight::ui {
 using View = std::string;
 QString view_title(const View&);  ///< "Head"
 
+/// A stretch of a text in UTF-16 units, as QString counts.
+struct TextRange {
+    qsizetype begin = 0, end = 0;
+    bool empty() const { return begin >= end; }
+    bool operator==(const TextRange&) const = default;
+};
+
 /// What is run.
 struct PromptText {
     QString text;
     QString pair;            ///< sentence B
     bool has_pair = false;   ///< the second line is open
+    TextRange written = {};  ///< of the text: what the model continued it with
     bool operator==(const PromptText&) const = default;
 };
+
+/// With a piece more that the model wrote.
+PromptText with_piece(PromptText, const QString& piece);
+
+/// Where a stretch of `before` is in `after`. What was edited in it is somebody else's words: it ends there.
+TextRange follow_edit(TextRange, const QString& before, const QString& after);
 
 /// An expression of the finder that was given a name.
 struct NamedFilter {

@@ -34,7 +34,9 @@ void Jobs::cancel_all() {
     current_.clear();
 }
 
-QThreadPool& Jobs::pool(Lane lane) { return lane == Lane::model || lane == Lane::texts ? model_pool_ : picture_pool_; }
+QThreadPool& Jobs::pool(Lane lane) {
+    return lane == Lane::model || lane == Lane::texts || lane == Lane::reference ? model_pool_ : picture_pool_;
+}
 
 QString Jobs::doing(Lane lane) const {
     const auto found = current_.find(lane);

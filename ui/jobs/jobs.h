@@ -28,8 +28,8 @@ class Jobs : public QObject {
 public:
     /// model: load and run; picture: figures that take long; inspector; preview: of an export; file: exports, sessions
     /// and copies; finder: attention that its expression asks for; strip: predictions under the tokens; texts: those that
-    /// are pooled.
-    enum class Lane { model, picture, second_picture, inspector, preview, file, finder, strip, texts };
+    /// are pooled; tensor: the histogram in the list of tensors; reference: the comparison with a stored one.
+    enum class Lane { model, picture, second_picture, inspector, preview, file, finder, strip, texts, tensor, reference };
     Q_ENUM(Lane)
     /// Runs in the window's thread when the work is done and still wanted.
     using Deliver = std::function<void()>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/heads_panel.h"
 
+#include "headlight/analyze/measure_groups.h"
 #include "headlight/figure/views.h"
 #include "ui/panels/head_row_delegate.h"
 #include "ui/style/appearance.h"
@@ -12,6 +13,8 @@
 #include <QStyle>
 #include <QTimer>
 #include <QVBoxLayout>
+
+#include <set>
 
 namespace headlight::ui {
 
@@ -27,6 +30,7 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     measure_->setPopupMode(QToolButton::InstantPopup);
     measure_->setAccessibleName(tr("Measure that tints the heads"));
     measure_->setMenu(new QMenu(measure_));
+    connect(measure_->menu(), &QMenu::aboutToShow, this, &HeadsPanel::fill_menu);
     finder_->setObjectName(QStringLiteral("Finder"));
     finder_->setAccessibleName(tr("Find heads"));
     finder_->setPlaceholderText(tr("induction > 0.3 and entropy < 1"));
@@ -157,7 +161,7 @@ void HeadsPanel::refresh() {
         count_->clear();
         return;
     }
-    refresh_menu();
+    measure_->setText(QString::fromStdString(measure()).replace('_', ' '));
     following_ = true;
     model_->show(table, columns(), found.query());
     following_ = false;
@@ -237,23 +241,39 @@ void HeadsPanel::show_mistake(const ErrorFacts& facts) {
     message_->show();
 }
 
-void HeadsPanel::refresh_menu() {
-    const auto& table = *document_.head_table();
+/// Thirty measures in one list are no menu: one for each kind of question, made when it is opened.
+void HeadsPanel::fill_menu() {
     QMenu* menu = measure_->menu();
+    qDeleteAll(menu->findChildren<QMenu*>(QString(), Qt::FindDirectChildrenOnly));
     menu->clear();
-    menu->setToolTipsVisible(true);
-    for (const auto& measure : table.measures) {
-        QAction* action = menu->addAction(QString::fromStdString(measure.title));
+    if (!document_.head_table()) return;
+    std::set<std::string> grouped;
+    const auto add = [&](QMenu& into, const analyze::MeasureInfo& measure) {
+        QAction* action = into.addAction(QString::fromStdString(measure.title));
         action->setCheckable(true);
         action->setChecked(measure.id == this->measure());
         action->setToolTip(QString::fromStdString(measure.definition));
-        if (action->isChecked()) measure_->setText(QString::fromStdString(measure.id).replace('_', ' '));
+        grouped.insert(measure.id);
+        if (action->isChecked()) {  // says where it is
+            into.menuAction()->setCheckable(true);
+            into.menuAction()->setChecked(true);
+        }
         connect(action, &QAction::triggered, this, [this, id = measure.id] {
             ViewOptions options = document_.options();
             options.measure = id;
             document_.set_options(options);
         });
+    };
+    for (const analyze::MeasureGroup& group : analyze::measure_groups()) {
+        auto* into = new QMenu(QString::fromStdString(group.title), menu);
+        into->setToolTipsVisible(true);
+        for (const std::string& id : group.ids)
+            for (const analyze::MeasureInfo& measure : document_.head_table()->measures)
+                if (measure.id == id) add(*into, measure);
+        if (!into->isEmpty()) menu->addMenu(into);
     }
+    for (const analyze::MeasureInfo& measure : document_.head_table()->measures)
+        if (!grouped.contains(measure.id)) add(*menu, measure);
 }
 
 void HeadsPanel::show_current() {

@@ -20,6 +20,8 @@ public:
     HeadsPanel(Document&, QWidget* parent = nullptr);
 
     FigureCanvas& mosaic() { return *mosaic_; }
+    /// Filled when it is about to be shown.
+    QMenu& measure_menu() { return *measure_->menu(); }
     QLineEdit& finder() { return *finder_; }
     QTableView& list() { return *list_; }
     QLabel& finder_message() { return *message_; }
@@ -29,7 +31,7 @@ public:
 private:
     void build_layout();
     void refresh();
-    void refresh_menu();
+    void fill_menu();
     void show_message();
     void show_mistake(const ErrorFacts&);
     void show_current();

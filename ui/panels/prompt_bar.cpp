@@ -61,7 +61,7 @@ protected:
 
 PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     : QWidget(parent), document_(document), jobs_(jobs), model_(new ModelButton), text_(new PromptEdit), pair_(new PromptEdit),
-      run_(new QPushButton(tr("Run"))), tokens_(new TokenStrip(document)), facts_(new QLabel),
+      run_(new QPushButton(tr("Run"))), generate_(new QPushButton(tr("Generate"))), generate_settings_(new GeneratePopover(this)), tokens_(new TokenStrip(document)), facts_(new QLabel),
       predictions_(new RingToggle(tr("predictions"), tr("Log-probability and rank of every token under it, what comes next in its tip (P). "
                                                         "Masked-word models: the candidates of the pinned token"))) {
     setObjectName(QStringLiteral("PromptBar"));
@@ -81,6 +81,12 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     run_->setProperty("kind", "primary");
     run_->setFixedSize(70, 32);
     run_->setToolTip(tr("Run now (Ctrl+Return)"));
+    generate_->setObjectName(QStringLiteral("Generate"));
+    generate_->setFixedSize(82, 32);
+    generate_->setAccessibleDescription(tr("Lets the model continue the text"));
+    generate_more_ = square_button(QStringLiteral("chevron-down"), tr("How the text is continued"), tr("How many tokens, and how they are drawn"));
+    generate_more_->setObjectName(QStringLiteral("GenerateMore"));
+    generate_more_->setFixedSize(22, 32);
     swap_ = square_button(QStringLiteral("swap"), tr("Sentence pair"), tr("Show or hide the line for sentence B"));
     swap_->setCheckable(true);
     more_ = square_button(QStringLiteral("more"), tr("Menu"), tr("Everything else"));
@@ -113,6 +119,11 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     auto* buttons = new QHBoxLayout;
     buttons->setSpacing(8);
     buttons->addWidget(run_, 0, Qt::AlignTop);
+    auto* generate = new QHBoxLayout;
+    generate->setSpacing(1);
+    generate->addWidget(generate_, 0, Qt::AlignTop);
+    generate->addWidget(generate_more_, 0, Qt::AlignTop);
+    buttons->addLayout(generate);
     buttons->addWidget(swap_, 0, Qt::AlignTop);
     buttons->addWidget(more_, 0, Qt::AlignTop);
     row->addLayout(buttons);
@@ -136,6 +147,8 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
             document_.run_now();
         }
     });
+    connect(generate_, &QPushButton::clicked, this, &PromptBar::generate_asked);
+    connect(generate_more_, &QToolButton::clicked, this, &PromptBar::open_generate_settings);
     connect(&document_, &Document::changed, this, &PromptBar::show_document);
     // Stop appears only for work that lasts: a button that flickers at every key helps nobody.
     show_stop_.setSingleShot(true);
@@ -158,6 +171,8 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     connect(&jobs_, &Jobs::finished, this, lane_changed);
     show_document();
 }
+
+void PromptBar::open_generate_settings() { generate_settings_->open_below(generate_more_); }
 
 void PromptBar::toggle_pair() {
     PromptText prompt = document_.prompt();
@@ -188,8 +203,18 @@ void PromptBar::show_document() {
     text_->setToolTip(fixed ? tr("The text of the saved trace. Open the model to run another") : QString());
     run_->setEnabled(!fixed);
     swap_->setEnabled(!fixed);
+    // A button that cannot do its work says why when it is pressed; the tip says it before.
+    const auto why = document_.model().model ? document_.why_no_continuation() : std::nullopt;
+    generate_->setToolTip(why ? QString::fromStdString(why->problem + (why->found.empty() ? "" : ": " + why->found)) : tr("Let the model continue the text (Ctrl+G)"));
     swap_->setChecked(prompt.has_pair);
     const auto& model = document_.model().model;
+    const bool encodes = model && model->part(model::Stack::encoder);
+    text_->setAccessibleName(encodes ? tr("Source") : tr("Text"));
+    text_->setPlaceholderText(encodes ? tr("Source: what the encoder reads") : tr("Type a sentence"));
+    pair_->setAccessibleName(encodes ? tr("Target") : tr("Sentence B"));
+    pair_->setPlaceholderText(encodes ? tr("Target: what the decoder has written so far; empty: its first token is predicted") : tr("Sentence B"));
+    swap_->setAccessibleName(encodes ? tr("Target") : tr("Sentence pair"));
+    swap_->setToolTip(encodes ? tr("Show or hide the line for the target") : tr("Show or hide the line for sentence B"));
     const QString name = model ? QString::fromStdString(model->config().name) : tr("Open a model");
     model_->setText(fontMetrics().elidedText(name, Qt::ElideMiddle, 180));
     if (const auto& trace = document_.trace(); trace && fixed) {

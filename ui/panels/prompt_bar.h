@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/document/document.h"
+#include "ui/panels/generate_popover.h"
 #include "ui/panels/prompt_edit.h"
 #include "ui/panels/ring_toggle.h"
 #include "ui/panels/token_strip.h"
@@ -24,7 +25,13 @@ public:
     RingToggle& predictions() { return *predictions_; }
     QPushButton& model_button() { return *model_; }
     QToolButton& more_button() { return *more_; }
+    QPushButton& generate_button() { return *generate_; }
+    GeneratePopover& generate_settings() { return *generate_settings_; }
     void toggle_pair();
+    void open_generate_settings();
+
+Q_SIGNALS:
+    void generate_asked();
 
 private:
     void edited();
@@ -36,7 +43,9 @@ private:
     QPushButton* model_;
     QToolButton *swap_, *more_;
     PromptEdit *text_, *pair_;
-    QPushButton* run_;
+    QPushButton *run_, *generate_;
+    QToolButton* generate_more_;
+    GeneratePopover* generate_settings_;
     TokenStrip* tokens_;
     QLabel* facts_;
     RingToggle* predictions_;

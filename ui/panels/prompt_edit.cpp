@@ -38,14 +38,26 @@ PromptEdit::PromptEdit(QWidget* parent) : QPlainTextEdit(parent) {
 void PromptEdit::show_text(const QString& text) {
     if (toPlainText() == text) return;
     const int caret = textCursor().position();
+    bool grown = false;
     {
         const QSignalBlocker quiet(this);
-        setPlainText(text);
-        QTextCursor cursor = textCursor();
-        cursor.setPosition(std::min<int>(caret, document()->characterCount() - 1));
-        setTextCursor(cursor);
+        const QString now = toPlainText();
+        if (!now.isEmpty() && text.startsWith(now)) {  // as a model writes
+            QTextCursor end(document());
+            end.movePosition(QTextCursor::End);
+            end.insertText(text.mid(now.size()));
+            if (caret < now.size()) end.setPosition(caret);
+            setTextCursor(end);
+            grown = true;
+        } else {
+            setPlainText(text);
+            QTextCursor cursor = textCursor();
+            cursor.setPosition(std::min<int>(caret, document()->characterCount() - 1));
+            setTextCursor(cursor);
+        }
     }
     fit();
+    if (grown) verticalScrollBar()->setValue(verticalScrollBar()->maximum());
 }
 
 QSize PromptEdit::sizeHint() const {

@@ -11,7 +11,8 @@ class PromptEdit : public QPlainTextEdit {
     Q_OBJECT
 public:
     explicit PromptEdit(QWidget* parent = nullptr);
-    /// Replaces the text without an echo of edited(), the caret kept as near as can be.
+    /// Replaces the text without an echo of edited(), the caret kept as near as can be; what was added at the end comes
+    /// into sight.
     void show_text(const QString&);
     QSize sizeHint() const override;
 

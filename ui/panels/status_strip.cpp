@@ -67,6 +67,7 @@ StatusStrip::StatusStrip(Document& document, Jobs& jobs, QWidget* parent)
         }
     });
     connect(&document_, &Document::changed, this, &StatusStrip::show_document);
+    connect(&document_, &Document::reference_changed, this, [this] { show_document(Document::Change::model); });
     appear_.setSingleShot(true);
     appear_.setInterval(150);  // work that is over sooner needs no bar
     connect(&appear_, &QTimer::timeout, this, [this] {
@@ -83,7 +84,9 @@ StatusStrip::StatusStrip(Document& document, Jobs& jobs, QWidget* parent)
 }
 
 void StatusStrip::job_started(Jobs::Lane lane) {
-    if (lane == Jobs::Lane::inspector || lane == Jobs::Lane::preview || lane == Jobs::Lane::strip) return;
+    // What is shown somewhere else, or nobody waits for.
+    using Lane = Jobs::Lane;
+    if (lane == Lane::inspector || lane == Lane::preview || lane == Lane::strip || lane == Lane::tensor || lane == Lane::reference) return;
     lane_ = lane;
     doing_ = jobs_.doing(lane) + QStringLiteral(" …");
     bar_->setRange(0, 0);
@@ -116,8 +119,17 @@ void StatusStrip::show_text() {
     } else if (!tip_.isEmpty()) {
         text_->setText(tip_);
     } else {
-        text_->setText(document_.trace() ? tr("Ready") : document_.model().model ? tr("Type a sentence") : QString());
+        QString text = document_.trace() ? tr("Ready") : document_.model().model ? tr("Type a sentence") : QString();
+        if (const QString reference = reference_text(); !reference.isEmpty()) text += QStringLiteral("   ·   ") + reference;
+        text_->setText(text);
     }
+}
+
+QString StatusStrip::reference_text() const {
+    const ReferenceCheck& reference = document_.reference();
+    if (reference.pending()) return tr("comparing with the stored reference …");
+    if (!reference.found()) return {};
+    return tr("against the stored reference, %1").arg(QString::fromStdString(model::text_of(*reference.found())));
 }
 
 void StatusStrip::point_at(const QString& tip) {
@@ -146,6 +158,7 @@ void StatusStrip::show_document(Document::Change) {
         if (trace) facts << tr("%n thread(s)", nullptr, trace->info().threads).replace(QStringLiteral("(s)"), trace->info().threads == 1 ? QString() : QStringLiteral("s"));
         machine_->setText(facts.join(QStringLiteral(" · ")));
     }
+    if (document_.reference().found()) notes_ << reference_text().replace(0, 1, QStringLiteral("A"));
     if (trace) {
         for (const auto& warning : trace->info().warnings) notes_ << QString::fromStdString(warning);
     }

@@ -29,6 +29,7 @@ private:
     void job_finished(Jobs::Lane);
     void show_document(Document::Change);
     void show_text();
+    QString reference_text() const;
 
     Document& document_;
     Jobs& jobs_;

@@ -84,6 +84,10 @@ void TokenStrip::rebuild() {
         const auto& sequence = trace->encoding().sequence;
         const std::vector<std::string> roles =
             trace->tokenizer() ? text::chat_roles(*trace->tokenizer(), trace->encoding()) : std::vector<std::string>();
+        const PromptText& prompt = document_.shown_prompt();
+        const auto bytes_before = [&](qsizetype at) { return std::int64_t(QStringView(prompt.text).left(at).toUtf8().size()); };
+        const std::int64_t written_begin = bytes_before(prompt.written.begin), written_end = bytes_before(prompt.written.end);
+        const auto& offsets = trace->encoding().offsets;
         int sentence = 0;
         for (const text::TokenLabel& label : trace->labels()) {
             Chip chip;
@@ -94,6 +98,8 @@ void TokenStrip::rebuild() {
             chip.text = QString::fromStdString(label.text);
             chip.special = label.special;
             if (index < roles.size()) chip.role = QString::fromStdString(roles[index]);
+            if (index < offsets.size() && !prompt.written.empty())
+                chip.written = offsets[index].begin < written_end && offsets[index].end > written_begin;
             chip.faint_width = int(metrics.horizontalAdvance(chip.faint));
             chip.width = std::max(least, int(std::ceil(metrics.horizontalAdvance(chip.text))) + chip.faint_width + 2 * chip_padding);
             if (index > 0 && chips_.back().sentence != sentence) width_ += sentence_gap;
@@ -176,6 +182,10 @@ void TokenStrip::paint_chip(QPainter& painter, const Chip& chip, std::size_t ind
     if (query && key) {  // a token that looks at itself: the key's colour inside the query's
         painter.setPen(QPen(figure::head_color(theme, document_.options().palette, s.focus.head.value), 1));
         painter.drawRoundedRect(box.adjusted(1.5, 1.5, -1.5, -1.5), 3, 3);
+    }
+    if (chip.written) {
+        painter.setPen(QPen(theme.muted, 1));
+        painter.drawLine(QPointF(box.left() + 3, box.bottom() + 2), QPointF(box.right() - 3, box.bottom() + 2));
     }
     const double text_width = chip.width - 2 * chip_padding;
     QRectF text_box(box.left() + std::max(0.0, (chip.width - text_width) / 2) - 0.5, box.top(), text_width + 2, box.height());
@@ -280,6 +290,10 @@ void TokenStrip::paint_masked(QPainter& painter) const {
     }
 }
 
+bool TokenStrip::written(Position p) const {
+    return p.value >= 0 && p.value < std::ssize(chips_) && chips_[static_cast<std::size_t>(p.value)].written;
+}
+
 QString TokenStrip::role(Position p) const {
     return p.value < 0 || p.value >= std::ssize(chips_) ? QString() : chips_[static_cast<std::size_t>(p.value)].role;
 }
@@ -380,7 +394,8 @@ bool TokenStrip::viewportEvent(QEvent* event) {
             const QString text = tr("%1   position %2, id %3, vocabulary entry %4")
                                      .arg(chips_[i].text).arg(p->value).arg(encoding.ids[i])
                                      .arg(QString::fromStdString(encoding.tokens[i])) +
-                                 (chips_[i].role.isEmpty() ? QString() : tr(", said by: %1").arg(chips_[i].role)) + (predicting_ ? prediction_tip(*p) : QString());
+                                 (chips_[i].role.isEmpty() ? QString() : tr(", said by: %1").arg(chips_[i].role)) +
+                                 (chips_[i].written ? tr(", written by the model") : QString()) + (predicting_ ? prediction_tip(*p) : QString());
             QToolTip::showText(help->globalPos(), text, viewport(), chip_rect(*p));
         } else {
             QToolTip::hideText();

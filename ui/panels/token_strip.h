@@ -24,6 +24,8 @@ public:
     QString prediction_tip(Position) const;
     /// Whose words the token belongs to, in a chat; empty elsewhere.
     QString role(Position) const;
+    /// The model wrote it.
+    bool written(Position) const;
     QSize sizeHint() const override { return {400, 28}; }
     QSize minimumSizeHint() const override { return {80, 28}; }
 
@@ -45,6 +47,7 @@ private:
         bool special = false;
         int sentence = 0;
         QString role;
+        bool written = false;
     };
     void rebuild();
     void update_range();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/tool_row.h"
 
+#include "headlight/model/outline.h"
 #include "ui/document/examples.h"
 #include "ui/style/appearance.h"
 
@@ -98,6 +99,14 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     pool_ = menu_button(tr("Which texts"));
     examples_ = menu_button(tr("Sentences to start with"));
     examples_->setText(tr("examples"));
+    tensors_ = new QToolButton;
+    tensors_->setProperty("kind", "quiet");
+    tensors_->setProperty("plain", true);
+    tensors_->setFocusPolicy(Qt::TabFocus);
+    tensors_->setText(tr("tensors …"));
+    tensors_->setAccessibleName(tr("Tensors of the model"));
+    tensors_->setToolTip(tr("Every tensor of the files: name, shape, type, and how its numbers are spread"));
+    connect(tensors_, &QToolButton::clicked, this, &ToolRow::tensors_asked);
     sinks_ = new RingToggle(tr("hide sinks"), tr("Leave out the first token's column; rows add up to 1 again"));
     special_ = new RingToggle(tr("hide special"), tr("Leave out special tokens; rows add up to 1 again"));
     words_ = new RingToggle(tr("words"), tr("Sub-words as one word: columns added, rows averaged (Clark 2019)"));
@@ -116,7 +125,7 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     tools->setContentsMargins(0, 0, 0, 0);
     tools->setSpacing(6);
     make_slider();
-    for (QWidget* tool : std::initializer_list<QWidget*>{drawing_, pool_, examples_, slider_name_, slider_, slider_value_, transfer_,
+    for (QWidget* tool : std::initializer_list<QWidget*>{drawing_, pool_, examples_, tensors_, slider_name_, slider_, slider_value_, transfer_,
                                                          filter_, sinks_, special_, words_})
         tools->addWidget(tool);
     tools->addStretch();
@@ -374,7 +383,9 @@ void ToolRow::show_document() {
     more_->setVisible(!more_->menu()->isEmpty());
     drawing_->setText(options_text());
     drawing_->setVisible(spec.needs.pattern || !spec.options.empty());
-    tools_->setVisible(spec.needs.pattern || spec.needs.texts || !spec.options.empty());
+    const bool of_model = view_ == "architecture" && document_.model().model && model::has_weights(*document_.model().model);
+    tools_->setVisible(spec.needs.pattern || spec.needs.texts || !spec.options.empty() || of_model);
+    tensors_->setVisible(of_model);
     pool_->setVisible(spec.needs.texts);
     pool_->setText(pool_text());
     examples_->setVisible(spec.group == "Focus");
@@ -386,7 +397,7 @@ void ToolRow::show_document() {
     special_->setChecked(o.pattern.hide_special);
     words_->setChecked(o.pattern.merge_words);
     filter_->setText(filter_name(o.pattern.filter));
-    filter_->setVisible(spec.needs.pattern && document_.trace() && !document_.trace()->text_b().empty());
+    filter_->setVisible(spec.needs.pattern && document_.trace() && document_.trace()->has_sentence_pair());
     for (QWidget* tool : std::initializer_list<QWidget*>{transfer_, sinks_, special_, words_}) tool->setVisible(spec.needs.pattern);
     show_slider();
     split_->setChecked(document_.views().split);

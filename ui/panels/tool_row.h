@@ -35,6 +35,7 @@ public:
     QToolButton& pair_filter() { return *filter_; }
     QToolButton& pool() { return *pool_; }
     QToolButton& examples() { return *examples_; }
+    QToolButton& tensors() { return *tensors_; }
     QToolButton& split() { return *split_; }
     /// Of the view's option that is worth one; hidden in other views.
     QSlider& slider() { return *slider_; }
@@ -42,6 +43,7 @@ public:
 Q_SIGNALS:
     void view_asked(const headlight::ui::View& view);
     void pool_asked();
+    void tensors_asked();
     void example_asked(int index);
 
 private:
@@ -63,7 +65,7 @@ private:
     View view_ = "head";
     std::map<View, QToolButton*> tabs_;
     QWidget* tools_;
-    QToolButton *more_, *drawing_, *transfer_, *filter_, *split_, *pool_, *examples_;
+    QToolButton *more_, *drawing_, *transfer_, *filter_, *split_, *pool_, *examples_, *tensors_;
     RingToggle *sinks_, *special_, *words_;
     QLabel *slider_name_, *slider_value_;
     QSlider* slider_;

@@ -58,7 +58,10 @@ void MainWindow::make_actions() {
 void MainWindow::make_file_actions() {
     add(QStringLiteral("open-model"), tr("Open model …"), {}, [this] { choose_model(); });
     add(QStringLiteral("tensors"), tr("Tensors of the model"), {}, [this] {
-        if (document_->model().model) show_tensors(this, document_->model().model);
+        if (!document_->model().model) return;
+        auto* dialog = new TensorList(document_->model(), *jobs_, this);
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        dialog->show();
     });
     add(QStringLiteral("open-folder"), tr("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
     add(QStringLiteral("open-name"), tr("Open model by name …"), {}, [this] { open_by_name(); });
@@ -81,14 +84,25 @@ void MainWindow::make_file_actions() {
 
 void MainWindow::make_edit_actions() {
     QUndoStack& stack = history_->stack();
-    QAction* undo = add(QStringLiteral("undo"), tr("Undo"), QKeySequence::Undo, [this] { history_->stack().undo(); });
+    QAction* undo = add(QStringLiteral("undo"), tr("Undo"), QKeySequence::Undo, [this] {
+        document_->end_continuation();  // what it has written so far is the step that is undone
+        history_->stack().undo();
+    });
     QAction* redo = add(QStringLiteral("redo"), tr("Redo"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z), [this] { history_->stack().redo(); });
     undo->setEnabled(false);
     redo->setEnabled(false);
     connect(&stack, &QUndoStack::canUndoChanged, undo, &QAction::setEnabled);
     connect(&stack, &QUndoStack::canRedoChanged, redo, &QAction::setEnabled);
+    connect(document_.get(), &Document::changed, undo, [this, undo] {
+        if (document_->continuing()) undo->setEnabled(true);
+    });
+    connect(document_.get(), &Document::continued, undo, [this, undo] { undo->setEnabled(history_->stack().canUndo()); });
     add(QStringLiteral("run"), tr("Run now"), QKeySequence(Qt::CTRL | Qt::Key_Return), [this] { document_->run_now(); });
     add(QStringLiteral("stop"), tr("Stop"), {}, [this] { document_->stop(); });
+    add(QStringLiteral("generate"), tr("Generate: continue the text"), QKeySequence(Qt::CTRL | Qt::Key_G), [this] {
+        if (const auto why = document_->generate(prompt_bar_->generate_settings().settings())) show_failure({tr("Continuing the text"), *why});
+    });
+    add(QStringLiteral("generate-settings"), tr("How the text is continued"), {}, [this] { prompt_bar_->open_generate_settings(); });
     add(QStringLiteral("edit-text"), tr("Edit the text"), QKeySequence(Qt::CTRL | Qt::Key_L), [this] {
         prompt_bar_->text().setFocus();
         prompt_bar_->text().selectAll();
@@ -249,7 +263,7 @@ void MainWindow::fill_more_menu() {
     QMenu* examples = menu->addMenu(tr("Example sentences"));
     for (int i = 0; i < int(example_sentences().size()); ++i)
         connect(examples->addAction(example_sentences()[i]), &QAction::triggered, action(QStringLiteral("example-%1").arg(i)), &QAction::trigger);
-    put(menu, {"pool-texts", "save", "save-as", "", "export", "copy-image", "copy-command", "", "undo", "redo", "", "palette"});
+    put(menu, {"pool-texts", "save", "save-as", "", "export", "copy-image", "copy-command", "", "generate", "undo", "redo", "", "palette"});
     QMenu* view = menu->addMenu(tr("View"));
     const auto put_view = [this](QMenu* into, const figure::ViewSpec& spec) { into->addAction(action(QStringLiteral("view-") + QString::fromStdString(spec.id))); };
     std::map<std::string, QMenu*> groups;

@@ -94,7 +94,7 @@ void MainWindow::build() {
 
 void MainWindow::connect_parts() {
     connect(jobs_.get(), &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
-        if (lane != Jobs::Lane::preview) show_failure(failure);  // its dialog says it
+        if (lane != Jobs::Lane::preview && lane != Jobs::Lane::tensor) show_failure(failure);  // their dialogs say it
     });
     connect(document_.get(), &Document::changed, this, [this](Document::Change change) {
         switch (change) {
@@ -117,7 +117,12 @@ void MainWindow::connect_parts() {
     connect(&document_->selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (!hover_only) autosave_->changed();
     });
+    connect(prompt_bar_, &PromptBar::generate_asked, action(QStringLiteral("generate")), &QAction::trigger);
+    connect(document_.get(), &Document::continued, this, [this](const QString& note) {
+        if (!note.isEmpty()) status_->say(note);
+    });
     connect(tools_, &ToolRow::view_asked, this, &MainWindow::show_view);
+    connect(tools_, &ToolRow::tensors_asked, action(QStringLiteral("tensors")), &QAction::trigger);
     connect(tools_, &ToolRow::pool_asked, action(QStringLiteral("pool-texts")), &QAction::trigger);
     connect(tools_, &ToolRow::example_asked, this, &MainWindow::show_example);
     for (ViewPane* pane : {left_, right_}) {

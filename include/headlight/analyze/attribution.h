@@ -21,8 +21,9 @@ enum class Component {
     head,        ///< z_h W_O^h; layer and head
     attn_bias,   ///< b_O; layer
     mlp,         ///< whole MLP with its bias; layer
+    cross,       ///< a decoder's whole attention to its source, with b_O; layer
     neuron,      ///< m_i v_i; layer and neuron (in place of mlp when neurons are asked for)
-    mlp_bias,    ///< b_out; layer
+    mlp_bias,    ///< b_out; of experts with biases their sum, weighted as the experts are (GPT-OSS); layer
     norm_bias,   ///< biases of norms that lie in the stream's way (post-norm models and BLOOM's residual after norm)
     final_bias,  ///< what no component writes: the last norm's bias and the read-out's own
 };

@@ -17,7 +17,8 @@ enum class Branch { gate, up };
 /// What drives a neuron at a position (methods 4.10): its pre-activation w_in . LN2(resid_mid) + b_in with the norm's scale as
 /// it was in the run, split over every head, MLP, embedding and bias before it. `final_bias` is the norm's bias through
 /// w_in plus b_in. Earlier norms that lie in the way (post-norm models) are held at their scales too.
-/// Errors: layer, neuron or position that does not exist; Branch::up where there is no such branch.
+/// Errors: layer, neuron or position that does not exist; Branch::up where there is no such branch; a neuron whose expert was
+/// not chosen for the token, so that it has no pre-activation.
 Split neuron_drivers(const trace::Trace&, NeuronId, Position, Branch = Branch::gate);
 
 /// One head's part of the same number over the source tokens: [token].
@@ -31,7 +32,7 @@ struct NeuronScore {
 };
 
 /// The neurons of the head's own and all later layers whose pre-activation the head's output at the position changes most
-/// by the direct path, largest amount first.
+/// by the direct path, largest amount first. Neurons of experts that the token does not go through are left out.
 std::vector<NeuronScore> downstream_neurons(const trace::Trace&, HeadId, Position, std::int64_t top);
 
 /// Next-token neurons of a token (Neo 2024, arXiv 2402.15055; methods 4.10): <w_out_i, W_U[:, t]>, largest first, all layers.
@@ -43,7 +44,7 @@ struct NextTokenNeuron {
     NeuronId id;
     double score = 0;        ///< <w_out_i, W_U[:, t]>
     double coefficient = 0;  ///< m_i at the position; m_i times the score is what the neuron writes along W_U[:, t]
-    double pre = 0;          ///< pre-activation (gated MLPs: of the gate), of which the heads give parts
+    double pre = 0;          ///< pre-activation (gated MLPs: of the gate), of which the heads give parts; NaN: its expert was not chosen
     std::vector<std::pair<HeadId, double>> heads;  ///< neuron_drivers()'s parts of heads, largest amount first
 };
 

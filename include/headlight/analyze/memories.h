@@ -13,12 +13,16 @@
 namespace headlight::analyze {
 
 // A feed-forward layer as key-value memories (Geva 2021; methods 3): neuron i has the key k_i (a column of W_in), the value
-// v_i (a row of W_out) and, on a text, the coefficient m_i. mlp_out = sum of m_i v_i + b_out.
+// v_i (a row of W_out) and, on a text, the coefficient m_i. mlp_out = sum of m_i v_i + b_out. Where the layer has experts the
+// memories are those of all experts; m_i has the weight of the neuron's expert in it, and is 0 where that was not chosen;
+// b_out is then the sum of the experts' biases, weighted alike.
 
 /// One memory at one token.
 struct Memory {
     Neuron neuron;
-    double coefficient = 0;        ///< m_i = act(x . k_i + b_i); gated: act(x . g_i) (x . u_i)
+    std::int64_t expert = -1;      ///< the routed expert that it belongs to; -1: none
+    double weight = 1;             ///< what the layer's router (or the shared expert's gate) weighs it with
+    double coefficient = 0;        ///< m_i = weight act(x . k_i + b_i); gated: weight act(x . g_i) (x . u_i)
     double pre = 0;                ///< x . k_i + b_i; gated: the gate
     double up = 0;                 ///< gated: the linear branch; NaN in others
     double value_norm = 0;         ///< |v_i|

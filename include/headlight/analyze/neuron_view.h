@@ -33,6 +33,7 @@ struct NeuronView {
     std::vector<Term> terms;
     Vector score;       ///< [key]; NaN for masked keys
     Vector weight;      ///< [key]; 0 for masked keys
+    float sink = 0;     ///< share of the softmax that goes to no key (GPT-OSS); with the weights it is 1
     Vector value_norm;  ///< [key] |v_j W_O^h|, as PairChain
     Vector weighted_value_norm;  ///< [key] a_ij |v_j W_O^h|
 };

@@ -5,6 +5,7 @@
 #include "headlight/analyze/kv_cache.h"
 #include "headlight/figure/figure.h"
 #include "headlight/model/model.h"
+#include "headlight/model/tensor_stats.h"
 
 #include <memory>
 
@@ -15,5 +16,8 @@ std::unique_ptr<Figure> kv_cache_view(const model::ModelConfig&, const analyze::
 
 /// The model's blocks in their order with their shapes, and its parameters by part as a bar.
 std::unique_ptr<Figure> architecture_view(std::shared_ptr<const model::Model>);
+
+/// How the numbers of one tensor are spread: bins with their counts on a logarithmic scale.
+std::unique_ptr<Figure> tensor_histogram(const model::TensorStats&);
 
 }  // namespace headlight::figure

@@ -8,10 +8,12 @@
 
 namespace headlight::model {
 
-enum class Positions { learned, alibi, rotary, none };
+/// relative: a bias of the score by the bucketed distance of query and key, one table for all layers (T5).
+enum class Positions { learned, alibi, rotary, none, relative };
 enum class Norm { layer_norm, rms_norm };
 /// gelu: erf form; gelu_tanh: tanh form (GPT-2's gelu_new); gelu_bloom: the same with sqrt(2/pi) cut to 0.79788456.
-enum class Activation { gelu, gelu_tanh, gelu_bloom, relu, silu };
+/// quick_gelu: x sigmoid(1.702 x) (CLIP).
+enum class Activation { gelu, gelu_tanh, gelu_bloom, relu, silu, quick_gelu };
 enum class RopeScaling { none, linear, llama3, dynamic, yarn, longrope };
 /// What a norm of queries and keys runs over: nothing; each head's d_head with one gain for all heads (Qwen 3, Gemma 3) or
 /// with one for each (Cohere, StableLM); all heads' numbers together (OLMo 2).
@@ -32,6 +34,24 @@ struct Rope {
     bool truncate = true;                            ///< yarn: whole dimensions at both ends of the ramp
     double attention_factor = 1.0;                   ///< yarn, longrope: cos and sin are multiplied with it
     std::vector<double> short_factors = {}, long_factors = {}; ///< longrope: one for each frequency
+};
+
+/// Which part of a model this is the configuration of. Encoder-decoder models are three: the decoder stands for the model,
+/// and has the other two (Model::part). `cross`: the decoder's attention to the encoder's output, a stack of attentions alone.
+enum class Stack { whole, decoder, encoder, cross };
+
+/// An MLP made of experts, of which a router chooses some for every token (Shazeer et al. 2017). The layer's hidden units are
+/// those of all experts one after another, then those of the shared expert.
+struct Experts {
+    std::int64_t count = 0;         ///< of a layer, without the shared one; 0: the MLPs have no experts
+    std::int64_t chosen = 0;        ///< for each token
+    std::int64_t width = 0;         ///< hidden units of one
+    std::int64_t shared_width = 0;  ///< hidden units of the one that every token goes through; 0: there is none
+    bool shared_gate = false;       ///< its output is weighted too, by a sigmoid (Qwen2-MoE)
+    bool normalized = false;        ///< the weights of the chosen are divided by their sum
+    std::int64_t dense_width = 0;   ///< hidden units of layers without experts
+    std::vector<bool> layers = {};  ///< [layer] has experts; empty: all have
+    std::int64_t units() const noexcept { return count * width + shared_width; }
 };
 
 /// Disentangled attention (DeBERTa, He et al. 2021, section 3.1): score = scale (q_i.k_j + q_i.K_r + k_j.Q_r). K_r and Q_r are
@@ -60,7 +80,7 @@ struct ModelConfig {
     std::int64_t n_heads = 0;     ///< query heads
     std::int64_t n_kv_heads = 0;  ///< key/value heads; query head h reads kv head h / (n_heads / n_kv_heads)
     std::int64_t d_head = 0;
-    std::int64_t d_mlp = 0;
+    std::int64_t d_mlp = 0;       ///< where layers differ the widest; mlp_width() has each
     std::int64_t vocab_size = 0;
     std::int64_t type_vocab_size = 0;  ///< token types (BERT); 0: none
     std::int64_t d_embed = 0;     ///< width of the embeddings where a product widens them (ALBERT, ELECTRA); 0: d_model
@@ -112,9 +132,35 @@ struct ModelConfig {
     double score_softcap = 0;       ///< score = cap tanh(that / cap) before masking (Gemma 2); 0: none
     double final_softcap = 0;       ///< logits = cap tanh(unembedded / cap) (Gemma 2); 0: none
 
+    // Encoder-decoder models.
+    Stack stack = Stack::whole;
+    bool sinusoidal = false;        ///< Positions::learned with a table of sines that no file holds (Marian)
+    std::int64_t relative_buckets = 0, relative_max_distance = 0;  ///< Positions::relative
+    std::vector<std::int64_t> start_ids;  ///< decoder: the tokens that stand before what has been written so far
+
+    Experts experts;
+    double mlp_clamp = 0;           ///< gated: the gate is cut above it, the linear branch to +- it and then 1 larger (GPT-OSS); 0: neither
+    bool attention_sinks = false;   ///< each head has one more score in its softmax, learned and of no key (GPT-OSS)
+
+    // Models that read a picture: their tokens are its patches, row by row, behind the class tokens.
+    std::int64_t patch_size = 0;    ///< side of a patch in pixels; 0: the model reads text
+    std::int64_t image_height = 0, image_width = 0;  ///< pixels; whole patches
+    std::int64_t class_tokens = 0;  ///< learned rows before the patches: [CLS], DeiT's [DIST]
+    bool patch_bias = true;
+    std::vector<std::string> labels;  ///< classes that the logits are of (id2label)
+    std::int64_t d_projection = 0;  ///< CLIP: width that both towers are projected to; 0: no projection
+
     Disentangled disentangled;      ///< DeBERTa's terms of the score; beside `positions`
     bool legacy_mlm_head = true;    ///< DeBERTa: which masked-word head counts where a file holds both (its `legacy`)
 };
+
+inline bool reads_pictures(const ModelConfig& c) noexcept { return c.patch_size > 0; }
+inline std::int64_t patch_rows(const ModelConfig& c) noexcept { return c.patch_size > 0 ? c.image_height / c.patch_size : 0; }
+inline std::int64_t patch_columns(const ModelConfig& c) noexcept { return c.patch_size > 0 ? c.image_width / c.patch_size : 0; }
+inline constexpr std::int64_t kColours = 3;  ///< of a pixel: red, green, blue
+
+/// The encoder and the decoder of one model have different layers, heads and hooks; a decoder's layers have a second attention.
+inline bool has_cross_attention(const ModelConfig& c) noexcept { return c.stack == Stack::decoder; }
 
 /// Keys [first, last) that a query may see.
 struct KeyRange {
@@ -142,8 +188,20 @@ inline bool norm_before_attention(const ModelConfig& c, std::int64_t layer) noex
     return !c.post_norm && c.input_norm && !(c.first_layer_unnormed && layer == 0);
 }
 inline bool norm_before_mlp(const ModelConfig& c) noexcept { return !c.post_norm && c.input_norm; }
+inline bool has_experts(const ModelConfig& c, std::int64_t layer) noexcept {
+    return c.experts.count > 0 && (c.experts.layers.empty() || c.experts.layers[static_cast<std::size_t>(layer)]);
+}
+/// Hidden units of a layer's MLP.
+inline std::int64_t mlp_width(const ModelConfig& c, std::int64_t layer) noexcept {
+    if (c.experts.count == 0) return c.d_mlp;
+    return has_experts(c, layer) ? c.experts.units() : c.experts.dense_width;
+}
+/// The routed expert that a hidden unit belongs to; -1: none, it works for every token.
+inline std::int64_t expert_of(const ModelConfig& c, std::int64_t layer, std::int64_t unit) noexcept {
+    return has_experts(c, layer) && unit < c.experts.count * c.experts.width ? unit / c.experts.width : -1;
+}
 inline std::int64_t embedding_width(const ModelConfig& c) noexcept { return c.d_embed > 0 ? c.d_embed : c.d_model; }
-/// What sets a layer apart where layers differ: "local 512", "global", "no rotation"; "" in models of equal layers.
+/// What sets a layer apart where layers differ: "local 512", "global", "no rotation", "experts"; "" in models of equal layers.
 std::string layer_label(const ModelConfig&, std::int64_t layer);
 
 }  // namespace headlight::model

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/base/error.h"
 #include "headlight/base/job.h"
 #include "headlight/model/model.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace headlight::model {
@@ -17,6 +19,7 @@ struct GenerateOptions {
     std::int64_t top_k = 0;       ///< only the k likeliest are drawn from; 0: all
     double top_p = 1;             ///< only the fewest likeliest whose probabilities reach p (Holtzman et al. 2020); 1: all
     std::uint64_t seed = 0;       ///< equal seeds draw equal tokens
+    std::vector<std::int64_t> source = {};  ///< what an encoder-decoder model reads; the prompt is its target so far
     std::vector<std::int64_t> end = {};  ///< a token that ends the text; it is the last that is returned
 };
 
@@ -27,6 +30,9 @@ struct Generated {
     double prompt_seconds = 0;             ///< until the first token was known
     double seconds = 0;                    ///< for those after it
 };
+
+/// Why this model cannot continue a text, where it cannot: it looks both ways, or has no unembedding.
+std::optional<ErrorFacts> why_no_continuation(const Model&);
 
 /// Continues a prompt token by token; keys and values of what came before are kept, so that each token costs one row.
 /// The likeliest token is the first one of equal logits. Errors: an empty prompt, a model that looks both ways or has no

@@ -37,6 +37,7 @@ enum class Hook {
     c2p,                 ///< blocks.L.attn.hook_c2p [head, query, key], DeBERTa's scaled term q_i.K_r of the score
     p2c,                 ///< blocks.L.attn.hook_p2c [head, query, key], its scaled term k_j.Q_r
     attn_scores,         ///< blocks.L.attn.hook_attn_scores [head, query, key], scaled, with bias; illegal keys -inf
+    sink,                ///< blocks.L.attn.hook_sink [head, query], share of the softmax that goes to no key (GPT-OSS)
     pattern,             ///< blocks.L.attn.hook_pattern [head, query, key]
     z,                   ///< blocks.L.attn.hook_z [pos, head, d_head]
     result,              ///< blocks.L.attn.hook_result [pos, head, d_model] = z_h W_O^h, without b_O
@@ -44,8 +45,23 @@ enum class Hook {
     ln1_post_normalized, ///< blocks.L.ln1_post.hook_normalized [pos, d_model]
     attn_out,            ///< blocks.L.hook_attn_out [pos, d_model], with b_O; behind ln1_post
     resid_mid,           ///< blocks.L.hook_resid_mid [pos, d_model]
+    // The second attention of a decoder behind an encoder; `source` is the encoder's positions.
+    ln_cross_scale,      ///< blocks.L.ln_cross.hook_scale [pos, 1]
+    ln_cross_normalized, ///< blocks.L.ln_cross.hook_normalized [pos, d_model]
+    cross_q,             ///< blocks.L.cross_attn.hook_q [pos, head, d_head]
+    cross_k,             ///< blocks.L.cross_attn.hook_k [source, head, d_head]
+    cross_v,             ///< blocks.L.cross_attn.hook_v [source, head, d_head]
+    cross_scores,        ///< blocks.L.cross_attn.hook_attn_scores [head, pos, source]
+    cross_pattern,       ///< blocks.L.cross_attn.hook_pattern [head, pos, source]
+    cross_z,             ///< blocks.L.cross_attn.hook_z [pos, head, d_head]
+    cross_result,        ///< blocks.L.cross_attn.hook_result [pos, head, d_model]
+    cross_attn_out,      ///< blocks.L.hook_cross_attn_out [pos, d_model]
+    resid_mid_cross,     ///< blocks.L.hook_resid_mid_cross [pos, d_model]: what the MLP reads there
     ln2_scale,           ///< blocks.L.ln2.hook_scale [pos, 1]
     ln2_normalized,      ///< blocks.L.ln2.hook_normalized [pos, d_model]
+    router,              ///< blocks.L.mlp.hook_router [pos, expert], logits of the router (Mixtral and its kin)
+    experts,             ///< blocks.L.mlp.hook_experts [pos, expert], weight of each expert; 0: not chosen
+    shared_gate,         ///< blocks.L.mlp.hook_shared_gate [pos, 1], weight of the shared expert (Qwen2-MoE)
     mlp_pre,             ///< blocks.L.mlp.hook_pre [pos, d_mlp]
     mlp_pre_linear,      ///< blocks.L.mlp.hook_pre_linear [pos, d_mlp] (gated)
     mlp_post,            ///< blocks.L.mlp.hook_post [pos, d_mlp]
@@ -59,7 +75,8 @@ enum class Hook {
     mlm_post,            ///< mlm_head.hook_post [pos, d_model]
     mlm_ln_scale,        ///< mlm_head.ln.hook_scale [pos, 1]
     mlm_ln_normalized,   ///< mlm_head.ln.hook_normalized [pos, d_model]
-    logits,              ///< logits [pos, vocab]
+    projected,           ///< hook_projected [pos, d_projection] (CLIP)
+    logits,              ///< logits [pos, vocab]; of pictures [pos, class]
 };
 
 struct HookPoint {
@@ -71,11 +88,17 @@ struct HookPoint {
 bool has_layer(Hook) noexcept;
 /// The one place where names are made: "blocks.3.attn.hook_q".
 std::string name_of(HookPoint);
+/// The same as a user names it: in an encoder-decoder model "encoder.blocks.3.attn.hook_q", "decoder.…", and of the cross
+/// attention "decoder.blocks.3.cross_attn.hook_q"; the logits are the model's.
+std::string name_of(HookPoint, const ModelConfig&);
+/// What a stack of cross attentions calls its own (q, ln1_scale, resid_pre …) as the decoder calls it (cross_q,
+/// ln_cross_scale, resid_mid …); nothing for the others.
+std::optional<Hook> in_decoder(Hook of_cross) noexcept;
 std::optional<HookPoint> parse_hook(std::string_view name);
 /// Every hook that a pass of this model visits, layer by layer.
 std::vector<HookPoint> hooks_of(const ModelConfig&);
-/// Shape of the tensor a hook sees with a text of so many tokens.
-std::vector<std::int64_t> shape_of(Hook, const ModelConfig&, std::int64_t tokens);
+/// Shape of the tensor a hook sees with a text of so many tokens. `source`: of the encoder's text, where there is one.
+std::vector<std::int64_t> shape_of(HookPoint, const ModelConfig&, std::int64_t tokens, std::int64_t source = 0);
 /// Shell-style match of a whole name: '*' any run, '?' one character.
 bool glob_match(std::string_view pattern, std::string_view name) noexcept;
 

@@ -22,10 +22,16 @@ std::filesystem::path folder_of(const std::filesystem::path& model);
 /// "name==1.0" and "name@1.0" become "pypi/name@1.0".
 std::string package_id(std::string_view requirement);
 
+/// CLIP's folder holds two models. "FOLDER#vision" is a path that names one of them; without a name it is the text's.
+inline constexpr std::string_view kTextTower = "text", kVisionTower = "vision";
+std::filesystem::path with_tower(const std::filesystem::path& model, std::string_view tower);  ///< "": none
+std::string tower_of(const std::filesystem::path& model);  ///< "" where the path names none
+std::filesystem::path without_tower(const std::filesystem::path& model);
+
 /// The folder of what a person typed: an existing folder (or a file in one; a file of weights under a name of its own,
 /// .safetensors, .bin, .pt, .pth or .ckpt, is the model itself), a built-in name ("novella-7m"), or the id
 /// of a model in the local Hugging Face cache ("gpt2", "org/name", "org/name@revision",
-/// "pypi:package"; cache_folders() in peek.h).
+/// "pypi:package"; cache_folders() in peek.h); each with a tower behind it ("org/clip#vision").
 /// Error says where was looked.
 std::filesystem::path locate_model(std::string_view reference);
 

@@ -37,6 +37,10 @@ public:
     const std::string& hash() const;
     /// Parameters by part: "embedding", "positions", "attention", "mlp", "norms", "unembedding" (0 when tied).
     std::map<std::string, std::int64_t> parameter_counts() const;
+    /// Of an encoder-decoder model, which is its decoder: the encoder, a model of its own without unembedding; and the
+    /// cross attentions, whose layers have an attention and the norm before it. Both share the model's memory.
+    /// nullptr where there is none.
+    const std::shared_ptr<const Model>& part(Stack) const noexcept;
 
     struct Internals;  ///< src/model/internals.h
     const Internals& internals() const noexcept { return *internals_; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct Encoding {
     std::vector<bool> special;             ///< added by the template (not: special tokens typed in the text)
     std::vector<std::int64_t> words;       ///< word of the pre-tokenizer, -1 for special tokens; restarts in B
     std::vector<std::int64_t> sequence;    ///< 0 = A, 1 = B, -1 = special
+    /// Of a picture, whose patches are the tokens: its normalised pixels [colour, row, column], which the model gets in
+    /// place of the ids. Null: a text.
+    std::shared_ptr<const std::vector<float>> pixels{};
 
     std::int64_t size() const noexcept { return static_cast<std::int64_t>(ids.size()); }
     /// First position of sentence B's part as BertViz counts it (A's part includes [CLS] and the first [SEP]); size() without a pair.

@@ -22,7 +22,8 @@ struct CapturePlan {
 
     static CapturePlan everything();  ///< {"all"}: every hook
     /// Error when a glob matches no hook of this model, with the nearest names.
-    std::vector<model::HookPoint> resolve(const model::ModelConfig&) const;
+    /// `may_be_elsewhere`: such a glob is one of another part of the model, and matches nothing here.
+    std::vector<model::HookPoint> resolve(const model::ModelConfig&, bool may_be_elsewhere = false) const;
 };
 
 /// Bytes that a run will need, before it starts.
@@ -36,6 +37,8 @@ struct Forecast {
     std::string text()
         const;  ///< "needs 4.2 GB (kept 4.0, working 0.2), 3.1 GB free; leave out: hook_pattern 3.2 GB, …"
 };
-Forecast forecast(const model::ModelConfig&, std::int64_t tokens, const CapturePlan&, std::int64_t element_bytes = 4);
+/// `source`: tokens of the encoder's text, where the configuration is a decoder's.
+Forecast forecast(const model::ModelConfig&, std::int64_t tokens, const CapturePlan&, std::int64_t element_bytes = 4,
+                  std::int64_t source = 0);
 
 }  // namespace headlight::trace

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 namespace headlight::trace {
@@ -20,6 +21,7 @@ namespace headlight::trace {
 /// What a pass reads.
 struct TokenIds {
     std::vector<std::int64_t> ids, type_ids;  ///< type_ids may be empty: all 0
+    std::shared_ptr<const std::vector<float>> pixels{};  ///< of a picture: what is read in place of the ids
 };
 TokenIds ids_of(const text::Encoding&);
 

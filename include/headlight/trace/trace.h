@@ -4,9 +4,11 @@
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/model/model.h"
+#include "headlight/model/picture.h"
 #include "headlight/text/tokenizer.h"
 #include "headlight/trace/capture.h"
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,7 +62,14 @@ struct RunInfo {
     std::vector<std::string> warnings;  ///< "2,300 tokens on a model made for 2,048: …"
 };
 
-/// What one forward pass on one text left behind. Immutable; shared by pointer; safe to read from any thread.
+/// A picture as the model saw it: `seen` is the part of it that was scaled to the model's size, in pixels of the picture.
+struct PictureShown {
+    std::string file;
+    std::shared_ptr<const model::Picture> pixels;
+    model::PictureRect seen;
+};
+
+/// What one forward pass on one text or picture left behind. Immutable; shared by pointer; safe to read from any thread.
 class Trace {
 public:
     ~Trace();
@@ -70,13 +79,24 @@ public:
     const text::Encoding& encoding() const noexcept;
     const std::vector<text::TokenLabel>& labels() const noexcept;
     const std::string& text_a() const noexcept;
-    const std::string& text_b() const noexcept;  ///< empty without a pair
+    const std::string& text_b() const noexcept;  ///< empty without a pair; the target, where text_a() is a source
+    bool has_sentence_pair() const noexcept;     ///< text_b() is a sentence B of this trace's own text
+    const PictureShown& picture() const noexcept;  ///< what the model was shown; no pixels where it read a text
     const RunInfo& info() const noexcept;
     std::int64_t tokens() const noexcept;
+    /// What the columns of its patterns are: the text itself, but the source in the trace of a cross attention.
+    std::int64_t keys() const noexcept;
+    const text::Encoding& key_encoding() const noexcept;
+    const std::vector<text::TokenLabel>& key_labels() const noexcept;
+    bool across_texts() const noexcept;  ///< the rows are another text than the columns
     std::int64_t bytes() const noexcept;        ///< memory of the stored tensors and of the overview
     bool has(model::HookPoint) const noexcept;  ///< stored, or made from q and k, z or mlp.hook_pre on demand
     std::vector<model::HookPoint> kept()
         const;  ///< what the plan asked for and what interventions replaced, in pass order
+
+    /// The run of an encoder-decoder model is its decoder's trace, and has two more: of the encoder, and of the decoder's
+    /// attention to the encoder's output, whose hooks are q, k, pattern … by the usual names. nullptr: there is none.
+    const std::shared_ptr<const Trace>& part(model::Stack) const noexcept;
 
     bool has_overview() const noexcept;
     const PooledPattern& pooled(Layer, Head) const;  ///< Error without an overview
@@ -91,15 +111,28 @@ private:
     std::unique_ptr<Internals> internals_;
 };
 
-/// One text (or pair) to run.
+/// The trace itself for Stack::whole and Stack::decoder, else a part of it. Error when the model has no such part.
+std::shared_ptr<const Trace> part_of(const std::shared_ptr<const Trace>&, model::Stack);
+
+/// One text (or pair), or one picture, to run. Encoder-decoder models: source and target; without a target the decoder has only the
+/// tokens that stand before any, and says what comes first.
 struct Prompt {
     std::string text{};
     std::string pair{};  ///< sentence B; empty: none
     bool add_special_tokens = true;
     std::vector<std::int64_t> ids{};  ///< token ids to run instead of a text, which must be empty then
+    std::string image{};              ///< the file that the picture is from
+    std::shared_ptr<const model::Picture> picture{};  ///< for models that read pictures; no text then
 };
 
-/// Runs the model. Errors: empty text, more tokens than the model takes (names both), memory (Forecast::text()).
+/// What a decoder reads of a target: the tokens that stand before any, then the text without what a template adds.
+text::Encoding target_encoding(const model::ModelConfig& decoder, const text::Tokenizer&, const std::string& target);
+
+/// What a run needs beside the model: the tokenizer of its folder. Of a model that reads pictures the names of its
+/// classes (its output) and, behind them, of its patches (its input): "[CLS]", "r1c1" ...
+std::shared_ptr<const text::Tokenizer> load_tokenizer(const std::filesystem::path& model);
+
+/// Runs the model. Errors: empty text, a picture for a model that reads text and the other way round, more tokens than the model takes (names both), memory (Forecast::text()).
 /// Cancelled within one layer. Bit-equal results for equal input.
 std::shared_ptr<const Trace> run(std::shared_ptr<const model::Model>, std::shared_ptr<const text::Tokenizer>,
                                  const Prompt&, const CapturePlan& = {}, const CancelToken& = {}, const Progress& = {});

@@ -30,15 +30,18 @@ AttentionTensors attention_weights(const model::Model&, Layer);
 /// Only w_o, b_o and norm: no copy of a fused q, k and v.
 AttentionTensors attention_output(const model::Model&, Layer);
 
+/// Where the layer has experts: all their hidden units one after another, then the shared expert's.
 struct MlpTensors {
     at::Tensor w_in, b_in;    ///< [d_model, d_mlp], [d_mlp]; the gate's branch of a gated MLP
     at::Tensor w_up, b_up;    ///< the linear branch of a gated MLP; undefined in others
     at::Tensor w_out, b_out;  ///< [d_mlp, d_model], [d_model]
+    at::Tensor b_experts;     ///< [expert, d_model] biases of experts, which count times the expert's weight (GPT-OSS); undefined: none
     NormTensors norm;         ///< before the MLP (ln1 where it reads what attention reads); post-norm models: behind the sum
     NormTensors branch;       ///< of what the MLP gives, before it is added
 };
 MlpTensors mlp_weights(const model::Model&, Layer);
 
+// The next two and token_streams: Error where a model reads pictures.
 at::Tensor embedding(const model::Model&);          ///< W_E [vocab, d_model] (ALBERT, ELECTRA: [vocab, d_embed]); scaled as the model does
 at::Tensor stream_embedding(const model::Model&);   ///< W_E, projected where embeddings are narrower: [vocab, d_model]
 NormTensors embedding_norm(const model::Model&);    ///< undefined gain: none

@@ -19,6 +19,7 @@ Action define_analyze_importance(Definition&, const Frontend&);
 Action define_analyze_attention_gradient(Definition&, const Frontend&);
 Action define_analyze_lens(Definition&, const Frontend&);
 Action define_analyze_dla(Definition&, const Frontend&);
+Action define_analyze_experts(Definition&, const Frontend&);
 Action define_analyze_memories(Definition&, const Frontend&);
 Action define_analyze_refinement(Definition&, const Frontend&);
 Action define_analyze_drivers(Definition&, const Frontend&);

@@ -69,10 +69,16 @@ Result of_token_at(const Options& o, const trace::Trace& trace, const std::strin
                           {"coefficient", "of the neuron at the position; times the score: what it writes along W_U[:, token]"},
                           {"pre_activation", "what the activation function reads; gated MLPs: the gate"},
                           {"contribution", "part of the pre-activation that the head gives by the direct path"}};
-    for (const analyze::NextTokenNeuron& n : analyze::next_token_drivers(trace, id, Position(o.position), o.top, o.heads))
+    for (const analyze::NextTokenNeuron& n : analyze::next_token_drivers(trace, id, Position(o.position), o.top, o.heads)) {
+        if (n.heads.empty()) {  // its expert was not chosen here: nothing drives it
+            auto& row = result.table.rows.emplace_back();
+            row = {n.id.layer.value, n.id.neuron.value, n.score, n.coefficient};
+            row.resize(result.table.columns.size());
+        }
         for (const auto& [head, part] : n.heads)
             result.table.rows.push_back({n.id.layer.value, n.id.neuron.value, n.score, n.coefficient, n.pre,
                                          head.layer.value, head.head.value, part});
+    }
     return result;
 }
 

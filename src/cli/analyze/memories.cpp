@@ -45,6 +45,12 @@ int memories(const Options& o, const Console& console) {
                           {"value_norm", "|v|"},
                           {"contribution_norm", "|m| |v|"},
                           {"top_token", "likeliest of softmax(v E); a negative coefficient promotes the bottom token"}};
+    const bool experts = model::has_experts(trace->config(), o.layer);
+    if (experts) {
+        result.table.columns.insert(result.table.columns.end(), {"expert", "weight"});
+        result.definitions[0].second = "m = weight act(x . g) (x . u); 0 where the expert was not chosen";
+        result.definitions.emplace_back("expert", "that the neuron belongs to; -1: the shared one");
+    }
     for (std::size_t i = 0; i < found.size(); ++i) {
         const analyze::Memory& m = found[i];
         auto& row = result.table.rows.emplace_back();
@@ -57,7 +63,11 @@ int memories(const Options& o, const Console& console) {
             row.emplace_back(bottom.id);
             row.emplace_back(text::token_label(*trace->tokenizer(), bottom.id));
         }
-        row.resize(result.table.columns.size());
+        row.resize(result.table.columns.size() - (experts ? 2 : 0));
+        if (experts) {
+            row.emplace_back(m.expert);
+            row.emplace_back(m.weight);
+        }
     }
     o.out.write(result, console);
     return 0;

@@ -57,6 +57,7 @@ QVector<QString> NumberTicker::createLabelVector(const QVector<double>& ticks, c
 QVector<double> LogTicker::createTickVector(double, const QCPRange& range) {
     QVector<double> ticks;
     if (!(range.lower > 0)) return ticks;
+    plain_ = range.lower >= 0.999e-3 && range.upper <= 1.001e7;
     const double decades = std::log10(range.upper / range.lower);
     const int every = std::max(1, static_cast<int>(std::ceil(decades / std::max(2, tickCount()))));
     for (int e = static_cast<int>(std::floor(std::log10(range.lower))); e <= std::ceil(std::log10(range.upper)); ++e)
@@ -73,8 +74,8 @@ QVector<QString> LogTicker::createLabelVector(const QVector<double>& ticks, cons
     for (double tick : ticks) {
         const int e = static_cast<int>(std::floor(std::log10(tick) + 1e-9));
         const double m = tick / std::pow(10, e);
-        if (e >= -3 && e <= 3)
-            labels << draw::number_text(tick, std::max(0, -e));
+        if (plain_)
+            labels << (e >= 3 ? grouped(tick) : draw::number_text(tick, std::max(0, -e)));
         else
             labels << (std::round(m) > 1 ? QString::number(std::lround(m)) + QStringLiteral("·10")
                                          : QStringLiteral("10")) +

@@ -20,12 +20,16 @@ private:
     bool integer_;
 };
 
-/// Powers of ten; 1, 2, 5 in between where an axis spans few of them.
+/// Powers of ten; 1, 2, 5 in between where an axis spans few of them. All written out (0.01, 1,000) where the axis lies
+/// within 0.001 to 10,000,000, else all as powers: never both on one axis.
 class LogTicker : public QCPAxisTicker {
 protected:
     int getSubTickCount(double) override { return 0; }
     QVector<double> createTickVector(double, const QCPRange&) override;
     QVector<QString> createLabelVector(const QVector<double>&, const QLocale&, QChar, int) override;
+
+private:
+    bool plain_ = true;  ///< of the range that the ticks were made for
 };
 
 }  // namespace headlight::figure::plot

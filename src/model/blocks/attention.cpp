@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/blocks/attend.h"
 #include "model/blocks/disentangled.h"
-#include "model/blocks/pass.h"
 #include "model/kernels.h"
 #include "model/tiles.h"
 
@@ -28,7 +28,8 @@ void split_rows(const at::Tensor& x, const at::Tensor& bias, std::int64_t first,
     });
 }
 
-/// Columns [first + h step, + d_head) of x plus bias, head by head: [head, pos, d_head] contiguous.
+}  // namespace
+
 at::Tensor split_heads(const at::Tensor& x, const at::Tensor& bias, std::int64_t heads, std::int64_t d_head,
                        std::int64_t first, std::int64_t step) {
     const std::int64_t tokens = x.size(0);
@@ -41,6 +42,8 @@ at::Tensor split_heads(const at::Tensor& x, const at::Tensor& bias, std::int64_t
     const at::Tensor with_bias = bias.defined() ? x + bias : x;
     return with_bias.as_strided({heads, tokens, d_head}, {step, x.size(1), 1}, first).contiguous();
 }
+
+namespace {
 
 /// q, k and v, each [head, pos, d_head] contiguous.
 std::array<at::Tensor, 3> project(const Pass& pass, const LayerWeights& w, const at::Tensor& x) {
@@ -60,22 +63,29 @@ std::array<at::Tensor, 3> project(const Pass& pass, const LayerWeights& w, const
     return {part(0), part(1), part(2)};
 }
 
-/// A hook over [head, pos, d_head] that shows it as [pos, head, d_head].
+}  // namespace
+
 at::Tensor hook_heads(Pass& pass, Hook hook, Layer layer, const at::Tensor& x) {
     return pass.hook(hook, layer, x.transpose(0, 1)).transpose(0, 1).contiguous();
 }
 
-void tell_tile(Pass& pass, Layer layer, const Tile& t, const at::Tensor& tile) {
-    if (pass.observer.wants_pattern_tiles()) pass.observer.pattern_tile(layer, t.head0, t.row0, tile);
+namespace {
+
+void tell_tile(Pass& pass, Layer layer, const AttentionHooks& hooks, const Tile& t, const at::Tensor& tile) {
+    if (!pass.observer.wants_pattern_tiles()) return;
+    if (hooks.pattern == Hook::pattern)
+        pass.observer.pattern_tile(layer, t.head0, t.row0, tile);
+    else
+        pass.observer.cross_pattern_tile(layer, t.head0, t.row0, tile);
 }
 
 /// The usual way: no pattern is ever whole.
-void attend_in_tiles(Pass& pass, Layer layer, const AttentionInput& in, const at::Tensor& v, at::Tensor& z) {
+void attend_in_tiles(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v, at::Tensor& z) {
     for_tiles(in, [&](const Tile& t) {
         at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, in.q.options());
         fill_scores(in, t, tile);
         softmax_tile(in, t, tile, false);
-        tell_tile(pass, layer, t, tile);
+        tell_tile(pass, layer, hooks, t, tile);
         mix_tile(t, tile, v, z);
     });
 }
@@ -84,24 +94,34 @@ at::Tensor part_of(const at::Tensor& whole, const Tile& t) {
     return whole.narrow(0, t.head0, t.heads).narrow(1, t.row0, t.rows).narrow(2, 0, t.keys);
 }
 
+/// The pattern behind the hook of the heads' sinks: a share that came back changed leaves more or less for the keys, whose
+/// weights keep their proportions.
+at::Tensor behind_sinks(Pass& pass, Layer layer, const at::Tensor& pattern, const at::Tensor& share) {
+    if (!share.defined()) return pattern;
+    const at::Tensor seen = pass.hook(Hook::sink, layer, share);
+    if (seen.is_same(share)) return pattern;
+    constexpr double least = 1e-30;  // where the sink took everything there are no proportions to keep
+    return pattern * ((1 - seen) / (1 - share).clamp_min(least)).unsqueeze(-1);
+}
+
 /// Scores or patterns that came back changed: softmax of the scores, then whatever the pattern became. Every key counts,
 /// because a replacement may look where the model may not.
-void attend_replaced(Pass& pass, Layer layer, const AttentionInput& in, const at::Tensor& v, const at::Tensor* scores,
-                     at::Tensor pattern, at::Tensor& z) {
+void attend_replaced(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v,
+                     const at::Tensor* scores, at::Tensor pattern, const at::Tensor& share, at::Tensor& z) {
     if (scores) {
         at::Tensor fresh = at::empty_like(pattern);
         for_tiles(in, [&](Tile t) {
             t.keys = in.k.size(1);
             at::Tensor tile = part_of(*scores, t).clone(at::MemoryFormat::Contiguous);
-            softmax_tile(in, t, tile, true);
+            softmax_tile(in, t, tile, true, share);
             store_tile(fresh, t, tile, 0.0);
         });
-        pattern = pass.hook(Hook::pattern, layer, fresh);
+        pattern = pass.hook(hooks.pattern, layer, behind_sinks(pass, layer, fresh, share));
     }
     for_tiles(in, [&](Tile t) {
         t.keys = in.k.size(1);
         const at::Tensor tile = part_of(pattern, t).contiguous();
-        tell_tile(pass, layer, t, tile);
+        tell_tile(pass, layer, hooks, t, tile);
         mix_tile(t, tile, v, z);
     });
 }
@@ -121,12 +141,14 @@ at::Tensor show_relative_terms(Pass& pass, Layer layer, const AttentionInput& in
 }
 
 /// The same tiles when somebody wants scores or patterns whole, and maybe changes them: [head, query, key].
-void attend_whole(Pass& pass, Layer layer, const AttentionInput& in, const at::Tensor& v, at::Tensor& z) {
+void attend_whole(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v, at::Tensor& z) {
     const std::vector<std::int64_t> shape = {in.q.size(0), in.q.size(1), in.k.size(1)};
-    const bool keep_scores = pass.wants(Hook::attn_scores, layer);
+    const bool keep_scores = pass.wants(hooks.scores, layer);
+    at::Tensor share;
+    if (in.sinks.defined()) share = at::empty({shape[0], shape[1]}, in.q.options());
     if (const at::Tensor added = show_relative_terms(pass, layer, in); added.defined()) {
-        const at::Tensor scores = pass.hook(Hook::attn_scores, layer, score_tile(in, 0, shape[0], 0, shape[1]) + added);
-        return attend_replaced(pass, layer, in, v, &scores, at::empty(shape, in.q.options()), z);
+        const at::Tensor scores = pass.hook(hooks.scores, layer, score_tile(in, 0, shape[0], 0, shape[1]) + added);
+        return attend_replaced(pass, layer, hooks, in, v, &scores, at::empty(shape, in.q.options()), share, z);
     }
     at::Tensor pattern = at::empty(shape, in.q.options());
     at::Tensor scores = keep_scores ? at::empty(shape, in.q.options()) : at::Tensor{};
@@ -137,43 +159,52 @@ void attend_whole(Pass& pass, Layer layer, const AttentionInput& in, const at::T
             mask_tile(in, t, tile);
             store_tile(scores, t, tile, -std::numeric_limits<double>::infinity());
         }
-        softmax_tile(in, t, tile, false);
+        softmax_tile(in, t, tile, false, share);
         store_tile(pattern, t, tile, 0.0);
         mix_tile(t, tile, v, z);  // right unless a hook changes something
     });
     if (keep_scores) {
-        const at::Tensor seen = pass.hook(Hook::attn_scores, layer, scores);
-        if (!seen.is_same(scores)) return attend_replaced(pass, layer, in, v, &seen, pattern, z);
+        const at::Tensor seen = pass.hook(hooks.scores, layer, scores);
+        if (!seen.is_same(scores)) return attend_replaced(pass, layer, hooks, in, v, &seen, pattern, share, z);
     }
-    const at::Tensor seen = pass.hook(Hook::pattern, layer, pattern);
-    if (!seen.is_same(pattern)) return attend_replaced(pass, layer, in, v, nullptr, seen, z);
+    const at::Tensor seen = pass.hook(hooks.pattern, layer, behind_sinks(pass, layer, pattern, share));
+    if (!seen.is_same(pattern)) return attend_replaced(pass, layer, hooks, in, v, nullptr, seen, share, z);
     if (pass.observer.wants_pattern_tiles())
-        for_tiles(in, [&](const Tile& t) { tell_tile(pass, layer, t, part_of(pattern, t).contiguous()); });
+        for_tiles(in, [&](const Tile& t) { tell_tile(pass, layer, hooks, t, part_of(pattern, t).contiguous()); });
 }
 
 /// result [pos, head, d_model] = z_h W_O^h.
-at::Tensor head_results(const Pass& pass, const LayerWeights& w, const at::Tensor& z) {
+at::Tensor head_results(const Pass& pass, const Linear& o, const at::Tensor& z) {
     const std::int64_t heads = z.size(1), d = z.size(2);
     if (records_gradient(z))
-        return at::matmul(z.transpose(0, 1), w.o.weight.unflatten(0, std::vector<std::int64_t>{heads, d})).transpose(0, 1);
+        return at::matmul(z.transpose(0, 1), o.weight.unflatten(0, std::vector<std::int64_t>{heads, d})).transpose(0, 1);
     at::Tensor result = at::empty({z.size(0), heads, pass.config().d_model}, z.options());
     for (std::int64_t h = 0; h < heads; ++h) {
         at::Tensor out = result.select(1, h);
-        at::mm_out(out, z.select(1, h), w.o.weight.narrow(0, h * d, d));
+        at::mm_out(out, z.select(1, h), o.weight.narrow(0, h * d, d));
     }
     return result;
 }
 
-at::Tensor combine_heads(Pass& pass, Layer layer, const LayerWeights& w, const at::Tensor& z) {
-    if (pass.wants(Hook::result, layer)) {
-        const at::Tensor result = head_results(pass, w, z);
-        const at::Tensor seen = pass.hook(Hook::result, layer, result);
-        if (!seen.is_same(result)) return w.o.bias.defined() ? seen.sum(1) + w.o.bias : seen.sum(1);
-    }
-    return apply(w.o, z.reshape({z.size(0), -1}));
+}  // namespace
+
+at::Tensor attend(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v) {
+    at::Tensor z = at::empty({in.q.size(1), in.q.size(0), v.size(2)}, in.q.options());
+    const bool whole = pass.wants(hooks.scores, layer) || pass.wants(hooks.pattern, layer) ||
+                       (in.sinks.defined() && pass.wants(Hook::sink, layer)) ||
+                       (in.relative.defined() && (pass.wants(Hook::c2p, layer) || pass.wants(Hook::p2c, layer)));
+    whole ? attend_whole(pass, layer, hooks, in, v, z) : attend_in_tiles(pass, layer, hooks, in, v, z);
+    return pass.hook(hooks.z, layer, z);
 }
 
-}  // namespace
+at::Tensor combine_heads(Pass& pass, Layer layer, const AttentionHooks& hooks, const Linear& o, const at::Tensor& z) {
+    if (pass.wants(hooks.result, layer)) {
+        const at::Tensor result = head_results(pass, o, z);
+        const at::Tensor seen = pass.hook(hooks.result, layer, result);
+        if (!seen.is_same(result)) return o.bias.defined() ? seen.sum(1) + o.bias : seen.sum(1);
+    }
+    return apply(o, z.reshape({z.size(0), -1}));
+}
 
 at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
@@ -208,17 +239,11 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     // A single token behind others may look at all of these. (ALiBi then counts from its start: the same number for every
     // key of the row, which a softmax does not see.)
     const AttentionInput in{q, k, pass.model.alibi_slopes, c.score_scale, c.causal && pass.past() == 0,
-                            window, c.score_softcap,
-                            relative_tables(pass.model, layer, 0, q, k)};
+                            window, c.score_softcap, pass.relative_bias, w.sinks, relative_tables(pass.model, layer, 0, q, k)};
     pass.observer.attention_input(layer, in);
+    const at::Tensor z = attend(pass, layer, kOwnAttention, in, v);
 
-    at::Tensor z = at::empty({pass.tokens(), c.n_heads, c.d_head}, x.options());
-    const bool whole = pass.wants(Hook::attn_scores, layer) || pass.wants(Hook::pattern, layer) ||
-                       pass.wants(Hook::c2p, layer) || pass.wants(Hook::p2c, layer);
-    whole ? attend_whole(pass, layer, in, v, z) : attend_in_tiles(pass, layer, in, v, z);
-    z = pass.hook(Hook::z, layer, z);
-
-    at::Tensor out = combine_heads(pass, layer, w, z);
+    at::Tensor out = combine_heads(pass, layer, kOwnAttention, w.o, z);
     if (c.branch_norm) out = norm(pass, w.ln1_post, out, Hook::ln1_post_scale, Hook::ln1_post_normalized, layer);
     out = pass.hook(Hook::attn_out, layer, out);
     at::Tensor resid = (c.residual_after_norm ? x : resid_pre) + out;

@@ -32,6 +32,7 @@ at::Tensor embedding(Pass& pass, Block block, const at::Tensor& so_far) {
         }
         case Block::position_embedding:
             return plus(pass.hook(Hook::pos_embed, m.pos_embed.index_select(0, position_rows(pass))));
+        case Block::patch_embedding: return plus(patch_embedding(pass));
         case Block::relative_positions: return so_far;
         case Block::embedding_projection: return pass.hook(Hook::embed_projected, apply(m.embed_projection, so_far));
         case Block::token_type_embedding:
@@ -55,6 +56,7 @@ at::Tensor output(Pass& pass, Block block, const at::Tensor& x) {
             post = pass.hook(Hook::mlm_post, post);
             return norm(pass, m.mlm_norm, post, Hook::mlm_ln_scale, Hook::mlm_ln_normalized);
         }
+        case Block::projection: return project(pass, x);
         default: {
             at::Tensor logits = apply(m.unembed, x);
             if (m.config.final_softcap > 0) logits = (logits / m.config.final_softcap).tanh() * m.config.final_softcap;

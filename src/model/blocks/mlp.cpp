@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/blocks/experts.h"
 #include "model/blocks/pass.h"
 
 namespace headlight::model {
@@ -29,8 +30,8 @@ at::Tensor mlp(Pass& pass, Layer layer, const at::Tensor& resid_mid) {
         x = pass.shared_norm;
     else if (norm_before_mlp(c))
         x = norm(pass, w.ln2, x, Hook::ln2_scale, Hook::ln2_normalized, layer);
-    const at::Tensor post = pass.hook(Hook::mlp_post, layer, hidden(pass, layer, x));
-    at::Tensor out = apply(w.mlp_out, post);
+    at::Tensor out = has_experts(c, layer.value) ? experts(pass, layer, x)
+                                                 : apply(w.mlp_out, pass.hook(Hook::mlp_post, layer, hidden(pass, layer, x)));
     if (c.branch_norm) out = norm(pass, w.ln2_post, out, Hook::ln2_post_scale, Hook::ln2_post_normalized, layer);
     out = pass.hook(Hook::mlp_out, layer, out);
     at::Tensor resid = (c.residual_after_norm ? x : resid_mid) + out;

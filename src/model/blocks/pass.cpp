@@ -42,6 +42,7 @@ at::Tensor activate_any(const at::Tensor& x, Activation activation) {
         case Activation::gelu_bloom: return tanh_form(0.79788456);
         case Activation::relu: return at::relu(x);
         case Activation::silu: return at::silu(x);
+        case Activation::quick_gelu: return x * at::sigmoid(x * 1.702);
     }
     return x;
 }
@@ -56,7 +57,7 @@ at::Tensor Pass::hook(Hook h, Layer layer, at::Tensor tensor) {
     if (!seen.defined() || seen.sizes() != tensor.sizes() || seen.scalar_type() != tensor.scalar_type() ||
         seen.device() != tensor.device())
         throw Error(ErrorFacts{.problem = "a hook returned a tensor that does not fit",
-                               .item = name_of(point),
+                               .item = name_of(point, config()),
                                .expected = describe(tensor),
                                .found = describe(seen)});
     return seen;

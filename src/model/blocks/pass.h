@@ -19,11 +19,12 @@ struct Pass {
     const Model::Internals& model;
     const ForwardInput& input;
     Observer& observer;
-    at::Tensor ids;       ///< [pos] int64 on the device
+    at::Tensor ids;       ///< [pos] int64 on the device; of a picture the positions
     at::Tensor type_ids;  ///< [pos] int64, undefined without token types
     RopeTable rope, local_rope;
     at::Tensor resid_pre;    ///< of the layer under way; parallel models: what the MLP reads
     at::Tensor shared_norm;  ///< ln1's output, where the MLP reads it too
+    at::Tensor relative_bias{};  ///< of AttentionInput; undefined: none
     KvCache* cache = nullptr;    ///< keys and values of the tokens before these; nullptr: there are none
 
     const ModelConfig& config() const { return model.config; }
@@ -57,9 +58,15 @@ at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, Activation
 
 /// Sum of the embeddings and, where the model has it, their LayerNorm.
 at::Tensor embedding(Pass&, Block, const at::Tensor& so_far);
+/// Patches of the picture as rows of the stream, behind the class tokens.
+at::Tensor patch_embedding(Pass&);
+/// What the final norm gives, projected to the width that both towers of CLIP share.
+at::Tensor project(Pass&, const at::Tensor& x);
 /// From resid_pre to resid_mid.
 at::Tensor attention(Pass&, Layer, const at::Tensor& resid_pre);
-/// From resid_mid to resid_post.
+/// From resid_mid to resid_mid_cross, in a decoder behind an encoder.
+at::Tensor cross_attention(Pass&, Layer, const at::Tensor& resid_mid);
+/// From resid_mid (there resid_mid_cross) to resid_post.
 at::Tensor mlp(Pass&, Layer, const at::Tensor& resid_mid);
 /// Final norm, masked-word head and logits.
 at::Tensor output(Pass&, Block, const at::Tensor& x);

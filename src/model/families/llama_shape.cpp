@@ -64,7 +64,12 @@ void add_attention(WeightMap& map, const ModelConfig& c, const LlamaRows& rows) 
 }
 
 void add_mlp(WeightMap& map, const ModelConfig& c, const LlamaRows& rows) {
-    const std::int64_t d = c.d_model, m = c.d_mlp;
+    std::vector<std::int64_t> dense;  // where the others have experts
+    for (std::int64_t l = 0; l < c.n_layers && c.experts.count > 0; ++l)
+        if (!has_experts(c, l)) dense.push_back(l);
+    if (c.experts.count > 0 && dense.empty()) return;
+    const std::size_t before = map.rows.size();
+    const std::int64_t d = c.d_model, m = c.experts.count > 0 ? c.experts.dense_width : c.d_mlp;
     const std::string at = "layers.#.mlp.";
     if (rows.fused) {
         map.rows.push_back({Slot::mlp_gate_up_weight, {at + "gate_up_proj.weight"}, {2 * m, d}, Layout::out_in});
@@ -74,10 +79,12 @@ void add_mlp(WeightMap& map, const ModelConfig& c, const LlamaRows& rows) {
     }
     map.rows.push_back({.slot = Slot::mlp_out_weight, .names = {at + "down_proj.weight"}, .shape = {d, m}, .layout = Layout::out_in,
                         .times = c.residual_scale});
-    if (!c.mlp_bias) return;
-    map.rows.push_back({Slot::mlp_in_bias, {at + "gate_proj.bias"}, {m}});
-    map.rows.push_back({Slot::mlp_up_bias, {at + "up_proj.bias"}, {m}});
-    map.rows.push_back({.slot = Slot::mlp_out_bias, .names = {at + "down_proj.bias"}, .shape = {d}, .times = c.residual_scale});
+    if (c.mlp_bias) {
+        map.rows.push_back({Slot::mlp_in_bias, {at + "gate_proj.bias"}, {m}});
+        map.rows.push_back({Slot::mlp_up_bias, {at + "up_proj.bias"}, {m}});
+        map.rows.push_back({.slot = Slot::mlp_out_bias, .names = {at + "down_proj.bias"}, .shape = {d}, .times = c.residual_scale});
+    }
+    for (std::size_t i = before; i < map.rows.size(); ++i) map.rows[i].layers = dense;
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ std::span<const Family> families() {
     static const std::array kFamilies = {kBloom, kGpt2, kBert, kLlama, kMistral, kQwen2, kQwen3, kSmollm3, kGranite,
                                          kOlmo, kOlmo2, kStablelm, kPhi3, kGemma, kGemma2, kGemma3, kGptNeox,
                                          kGptj, kGptNeo, kOpt, kFalcon, kMpt, kPhi, kGptBigcode, kCohere, kRoberta,
-                                         kDistilbert, kElectra, kAlbert, kModernbert, kDeberta, kNomicBert};
+                                         kDistilbert, kElectra, kAlbert, kModernbert, kDeberta, kNomicBert, kMixtral, kQwen2Moe, kGptOss,
+                                         kT5, kMt5, kBart, kMbart, kMarian, kVit, kDeit, kClipText, kClipVision};
     return kFamilies;
 }
 
@@ -80,6 +81,13 @@ const Family& family_for(const ConfigReader& config) {
                            .expected = "a known one, such as " + known,
                            .found = named ? architecture : type.empty() ? "no such field" : type,
                            .hint = "Known families: " + listed() + ". How to add one: docs/adding-a-family.md"});
+}
+
+void add_unembedding(WeightMap& map, const ModelConfig& c) {
+    if (c.tied_unembedding)
+        map.ignored.push_back("*lm_head.weight");
+    else
+        map.rows.push_back({Slot::unembed, {"lm_head.weight"}, {c.vocab_size, c.d_model}, Layout::out_in});
 }
 
 void add_language_head(WeightMap& map, const ModelConfig& c, const std::string& name) {

@@ -127,12 +127,14 @@ constexpr std::array kBert = std::to_array<TensorName>({
     {"blk.#.layer_output_norm", "bert.encoder.layer.#.output.LayerNorm"},
 });
 
-/// Falcon 7B has one norm a layer, the 40B two: attn_norm_2 is then the one of the attention.
-constexpr std::array kFalcon = std::to_array<TensorName>({
+/// Falcon 7B has one norm a layer, the 40B two: attn_norm_2 is then the one of the attention, attn_norm the MLP's.
+template <bool TwoNorms>
+constexpr std::array kFalconNames = std::to_array<TensorName>({
     {"token_embd", "transformer.word_embeddings"},
     {"output_norm", "transformer.ln_f"},
     {"output", "lm_head"},
-    {"blk.#.attn_norm", "transformer.h.#.input_layernorm"},
+    {"blk.#.attn_norm", TwoNorms ? "transformer.h.#.ln_mlp" : "transformer.h.#.input_layernorm"},
+    {"blk.#.attn_norm_2", "transformer.h.#.ln_attn"},
     {"blk.#.attn_qkv", "transformer.h.#.self_attention.query_key_value", Change::split_groups},
     {"blk.#.attn_output", "transformer.h.#.self_attention.dense"},
     {"blk.#.ffn_up", "transformer.h.#.mlp.dense_h_to_4h"},
@@ -213,8 +215,9 @@ json llama_like(const Meta& m, const char* architecture, const char* type) {
 }
 
 json llama(const Meta& m) {
-    const bool experts = m.integer("expert_count", 0) > 0;
-    json c = experts ? llama_like(m, "MixtralForCausalLM", "mixtral") : llama_like(m, "LlamaForCausalLM", "llama");
+    if (const std::int64_t experts = m.integer("expert_count", 0); experts > 0)
+        m.wrong("expert_count", "0: experts are read from a Hugging Face folder, not from a GGUF file", std::to_string(experts));
+    json c = llama_like(m, "LlamaForCausalLM", "llama");
     c["attention_bias"] = m.has_tensor("blk.0.attn_q.bias");
     c["mlp_bias"] = m.has_tensor("blk.0.ffn_up.bias");
     return c;
@@ -325,22 +328,20 @@ json bert(const Meta& m) {
 }
 
 json falcon(const Meta& m) {
-    const bool grouped = m.has_tensor("blk.0.attn_norm_2.weight");
-    if (grouped)
-        throw Error(ErrorFacts{.problem = "Falcon with two norms a layer cannot be read from GGUF",
-                               .file = m.file().path().string(),
-                               .item = "blk.0.attn_norm_2.weight",
-                               .hint = "Use the model's folder in Hugging Face layout"});
+    const std::int64_t kv_heads = m.integer("attention.head_count_kv", 1);
     json c = base("FalconForCausalLM", "falcon");
     c["num_hidden_layers"] = m.integer("block_count");
     c["hidden_size"] = m.integer("embedding_length");
     c["num_attention_heads"] = m.integer("attention.head_count");
-    c["num_kv_heads"] = m.integer("attention.head_count_kv", 1);
-    c["multi_query"] = m.integer("attention.head_count_kv", 1) == 1;
+    c["num_kv_heads"] = kv_heads;
+    c["multi_query"] = kv_heads == 1;
     c["ffn_hidden_size"] = m.integer("feed_forward_length");
-    c["new_decoder_architecture"] = false;
+    // The 40B and 180B have groups of heads and two norms, the 11B groups and one norm.
+    const bool two_norms = m.has_tensor("blk.0.attn_norm_2.weight");
+    c["new_decoder_architecture"] = two_norms || kv_heads > 1;
+    c["num_ln_in_parallel_attn"] = two_norms ? 2 : 1;
     c["parallel_attn"] = true;
-    c["bias"] = false;
+    c["bias"] = m.has_tensor("blk.0.attn_qkv.bias");
     c["alibi"] = false;
     c["max_position_embeddings"] = m.integer("context_length");
     c["vocab_size"] = m.tensor_size("token_embd.weight", 0);
@@ -366,8 +367,10 @@ const GgufArchitecture& architecture_of(const GgufMetadata& m) {
         {"phi3", kPhi3, phi3},
         {"bert", kBert, bert},
         {"bloom", kBloom, bloom},
-        {"falcon", kFalcon, falcon},
+        {"falcon", kFalconNames<false>, falcon},
     });
+    static const GgufArchitecture kFalconTwoNorms{"falcon", kFalconNames<true>, falcon};
+    if (m.architecture() == kFalconTwoNorms.name && m.has_tensor("blk.0.attn_norm_2.weight")) return kFalconTwoNorms;
     std::string known;
     for (const GgufArchitecture& one : kAll) {
         if (one.name == m.architecture()) return one;

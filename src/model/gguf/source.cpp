@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
+#include "headlight/io/mapped_file.h"
 #include "model/gguf/architecture.h"
 
 #include <ATen/Parallel.h>
@@ -269,6 +270,8 @@ GgufSource read_gguf(const std::filesystem::path& path, at::ScalarType dtype, co
     for (Plan& each : reading.plans)
         if (each.change != Change::none || !plain_dtype(each.tensor->type)) each.out = at::empty(each.shape, as);
     convert(reading.plans, cancel, progress);
+    for (const Plan& each : reading.plans)
+        if (each.out.defined()) io::MappedFile::release(each.tensor->bytes);
     GgufSource source = std::move(reading.source);
     std::map<std::string, io::TensorView> views;
     for (const Plan& each : reading.plans) {

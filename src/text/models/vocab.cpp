@@ -15,7 +15,7 @@ Vocab::Vocab(const Field& object) {
     if (count == 0) object.fail("The vocabulary is empty");
     std::vector<bool> taken;
     for (const auto& [token, value] : json.items()) {
-        const auto entry = [&] { return Field(value, object.file(), object.path() + "[\"" + token + "\"]"); };
+        const auto entry = [&value = value, &token = token, &object] { return Field(value, object.file(), object.path() + "[\"" + token + "\"]"); };
         if (!value.is_number_integer()) entry().integer(0, kHighestId);
         const std::int64_t id = value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX
                                     ? INT64_MAX

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/blocks/experts.h"
+
+#include <tuple>
+
+namespace headlight::model {
+namespace {
+
+/// One expert and the tokens it works for.
+struct Part {
+    std::int64_t unit, width;  ///< its hidden units
+    at::Tensor tokens;         ///< undefined: all
+    at::Tensor weights;        ///< [token, 1]; undefined: 1
+    at::Tensor of(const at::Tensor& rows) const { return tokens.defined() ? rows.index_select(0, tokens) : rows; }
+    at::Tensor units(const at::Tensor& rows) const { return of(rows.narrow(1, unit, width)).contiguous(); }
+};
+
+std::vector<Part> parts_of(const ModelConfig& c, const at::Tensor& weights, const at::Tensor& shared_gate) {
+    const Experts& e = c.experts;
+    std::vector<Part> parts;
+    const at::Tensor chosen = weights.detach().ne(0).to(at::kCPU);
+    for (std::int64_t i = 0; i < e.count; ++i) {
+        at::Tensor tokens = chosen.select(1, i).nonzero().squeeze(1);
+        if (tokens.size(0) == 0) continue;
+        tokens = tokens.to(weights.device());
+        parts.push_back({i * e.width, e.width, tokens, weights.select(1, i).index_select(0, tokens).unsqueeze(1)});
+    }
+    if (e.shared_width > 0) parts.push_back({e.count * e.width, e.shared_width, {}, shared_gate});
+    return parts;
+}
+
+/// [pos, hidden units], 0 where nothing was computed.
+at::Tensor spread(const ModelConfig& c, const std::vector<Part>& parts, const std::vector<at::Tensor>& each,
+                  std::int64_t tokens, const at::TensorOptions& options) {
+    at::Tensor whole = at::zeros({tokens, c.experts.units()}, options);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        at::Tensor columns = whole.narrow(1, parts[i].unit, parts[i].width);
+        parts[i].tokens.defined() ? columns.index_copy_(0, parts[i].tokens, each[i]) : columns.copy_(each[i]);
+    }
+    return whole;
+}
+
+/// Weight of every expert for every token, 0 for those not chosen: [pos, expert].
+at::Tensor routing(const Experts& e, const at::Tensor& logits) {
+    const at::Tensor wide = logits.scalar_type() == at::kBFloat16 ? logits.to(at::kFloat) : logits;
+    const at::Tensor scores = at::softmax(wide, -1);
+    const at::Tensor chosen = std::get<1>(scores.detach().topk(e.chosen, -1));
+    at::Tensor values = scores.gather(1, chosen);
+    if (e.normalized) values = values / values.sum(-1, true);
+    return at::zeros_like(scores).scatter(1, chosen, values).to(logits.scalar_type());
+}
+
+/// act(pre) * pre_linear * weight of one expert's tokens; where the model cuts both branches, of what is left.
+at::Tensor post_of(const ModelConfig& c, const Part& part, at::Tensor pre, at::Tensor pre_linear) {
+    if (c.mlp_clamp > 0) {
+        pre = pre.clamp_max(c.mlp_clamp);
+        pre_linear = pre_linear.clamp(-c.mlp_clamp, c.mlp_clamp) + 1;
+    }
+    at::Tensor post = bias_and_activate(pre, {}, c.activation);
+    if (c.gated_mlp) post = post * pre_linear;
+    return part.weights.defined() ? post * part.weights : post;
+}
+
+/// Passes what every expert has through a hook of all hidden units; `each` is what the pass goes on with.
+void hook_units(Pass& pass, Hook hook, Layer layer, const at::Tensor& x, const std::vector<Part>& parts,
+                std::vector<at::Tensor>& each) {
+    if (!pass.wants(hook, layer)) return;
+    const at::Tensor whole = spread(pass.config(), parts, each, x.size(0), x.options());
+    const at::Tensor seen = pass.hook(hook, layer, whole);
+    if (seen.is_same(whole)) return;
+    for (std::size_t i = 0; i < parts.size(); ++i) each[i] = parts[i].units(seen);
+}
+
+}  // namespace
+
+at::Tensor experts(Pass& pass, Layer layer, const at::Tensor& x) {
+    const ModelConfig& c = pass.config();
+    const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
+    const at::Tensor logits = pass.hook(Hook::router, layer, apply(w.router, x));
+    const at::Tensor weights = pass.hook(Hook::experts, layer, routing(c.experts, logits));
+    at::Tensor gate;
+    if (c.experts.shared_gate) gate = pass.hook(Hook::shared_gate, layer, at::sigmoid(apply(w.shared_gate, x)));
+    const std::vector<Part> parts = parts_of(c, weights, gate);
+    const at::Tensor bias = w.expert_bias.defined() ? at::mm(weights, w.expert_bias) : at::zeros_like(x);
+    const auto units = [](const Linear& all, const Part& part, const at::Tensor& in) {
+        const at::Tensor bias = all.bias.defined() ? all.bias.narrow(0, part.unit, part.width) : all.bias;
+        return apply({all.weight.narrow(1, part.unit, part.width), bias}, in);
+    };
+
+    std::vector<at::Tensor> inputs, pre, up, post;
+    for (const Part& part : parts) {
+        inputs.push_back(part.of(x));
+        pre.push_back(units(w.mlp_in, part, inputs.back()));
+    }
+    hook_units(pass, Hook::mlp_pre, layer, x, parts, pre);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        up.push_back(c.gated_mlp ? units(w.mlp_up, parts[i], inputs[i]) : at::Tensor());
+    if (c.gated_mlp) hook_units(pass, Hook::mlp_pre_linear, layer, x, parts, up);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        post.push_back(post_of(c, parts[i], pre[i], up[i]));
+
+    if (pass.wants(Hook::mlp_post, layer)) {
+        const at::Tensor whole = spread(c, parts, post, x.size(0), x.options());
+        const at::Tensor seen = pass.hook(Hook::mlp_post, layer, whole);
+        // A replacement may write with experts that were not chosen.
+        if (!seen.is_same(whole)) return product(seen, w.mlp_out.weight).add_(bias);
+    }
+    at::Tensor out = bias.clone();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const at::Tensor written = product(post[i], w.mlp_out.weight.narrow(0, parts[i].unit, parts[i].width));
+        parts[i].tokens.defined() ? out.index_add_(0, parts[i].tokens, written) : out.add_(written);
+    }
+    return out;
+}
+
+at::Tensor expert_post(const ModelConfig& c, const at::Tensor& pre, const at::Tensor& pre_linear,
+                       const at::Tensor& weights, const at::Tensor& shared_gate) {
+    const std::vector<Part> parts = parts_of(c, weights, shared_gate);
+    std::vector<at::Tensor> post;
+    for (const Part& part : parts) {
+        post.push_back(post_of(c, part, part.units(pre), part.units(pre_linear)));
+    }
+    return spread(c, parts, post, pre.size(0), pre.options());
+}
+
+}  // namespace headlight::model

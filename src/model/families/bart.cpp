@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// BART and its kin, encoder and decoder: BART normalises behind each sub-layer and behind the embedding; Marian does
+// without the latter and has a table of sines for its positions; mBART normalises in front, and once more at the end.
+#include "model/config_reader.h"
+#include "model/families/registry.h"
+#include "model/families/rows.h"
+
+#include <cmath>
+
+namespace headlight::model {
+namespace {
+
+enum class Kin { bart, mbart, marian };
+
+std::int64_t token_id(const ConfigReader& json, std::string_view field, std::int64_t fallback) {
+    return static_cast<std::int64_t>(json.signed_number({field}, static_cast<double>(fallback)));
+}
+
+ModelConfig stack_config(const ConfigReader& json, Kin kin, bool decoder) {
+    json.require_flag("is_encoder_decoder", true, true);
+    json.require_flag("share_encoder_decoder_embeddings", true, true);
+    ModelConfig c;
+    c.stack = decoder ? Stack::decoder : Stack::encoder;
+    const std::string heads = decoder ? "decoder_attention_heads" : "encoder_attention_heads";
+    c.n_layers = json.size({decoder ? "decoder_layers" : "encoder_layers"}, kMaxLayers);
+    c.d_model = json.size({"d_model"}, kMaxWidth);
+    c.n_heads = json.size({heads}, kMaxHeads);
+    c.n_kv_heads = c.n_heads;
+    c.d_head = head_width(json, heads, c.d_model, c.n_heads);
+    c.d_mlp = json.size({decoder ? "decoder_ffn_dim" : "encoder_ffn_dim"}, kMaxWidth);
+    c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
+    c.context_length = json.size({"max_position_embeddings"}, kMaxWidth);
+    c.causal = decoder;
+    c.post_norm = kin != Kin::mbart;
+    c.embed_norm = kin != Kin::marian;
+    c.final_norm = kin == Kin::mbart;
+    c.query_bias = true;
+    c.has_unembedding = decoder;
+    c.tied_unembedding = decoder && json.flag("tie_word_embeddings", true);
+    c.activation = read_activation(json, "activation_function", "gelu");
+    if (json.flag("scale_embedding", false)) c.embed_scale = std::sqrt(static_cast<double>(c.d_model));
+    c.positions = Positions::learned;
+    c.sinusoidal = kin == Kin::marian;
+    c.position_offset = c.sinusoidal ? 0 : 2;
+    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
+    if (!decoder) return c;
+    const std::int64_t end = token_id(json, "eos_token_id", 2), begin = token_id(json, "bos_token_id", -1);
+    c.start_ids = {token_id(json, "decoder_start_token_id", end)};
+    // A first token that is always the same one is no prediction.
+    if (begin >= 0 && token_id(json, "forced_bos_token_id", -1) == begin) c.start_ids.push_back(begin);
+    return c;
+}
+
+template <Kin kin, bool decoder>
+ModelConfig config(const ConfigReader& json) {
+    return stack_config(json, kin, decoder);
+}
+
+WeightMap weight_map(const ModelConfig& c) {
+    const std::int64_t d = c.d_model, inner = c.n_heads * c.d_head;
+    const bool decoder = c.stack == Stack::decoder;
+    const std::string stack = decoder ? "decoder." : "encoder.", layer = stack + "layers.#.";
+    WeightMap map;
+    map.prefixes = {"model.", ""};
+    map.ignored = {"*coder.embed_tokens.weight", "*coder.version"};
+    const auto attention = [&](const std::string& name, std::initializer_list<Slot> weights, std::initializer_list<Slot> biases) {
+        constexpr const char* parts[] = {"q_proj", "k_proj", "v_proj", "out_proj"};
+        for (std::size_t i = 0; i < 4; ++i)
+            add_linear(map, weights.begin()[i], biases.begin()[i], name + parts[i], i == 3 ? d : inner, i == 3 ? inner : d, true);
+    };
+    map.rows.push_back({Slot::embed, {"shared.weight", stack + "embed_tokens.weight"}, {c.vocab_size, d}});
+    if (c.sinusoidal)
+        map.ignored.emplace_back("*embed_positions.weight");
+    else
+        map.rows.push_back({Slot::pos_embed, {stack + "embed_positions.weight"}, {c.context_length + c.position_offset, d}});
+    if (c.embed_norm) add_norm(map, Slot::embed_norm_gain, Slot::embed_norm_bias, stack + "layernorm_embedding", d);
+    attention(layer + "self_attn.", {Slot::q_weight, Slot::k_weight, Slot::v_weight, Slot::o_weight},
+              {Slot::q_bias, Slot::k_bias, Slot::v_bias, Slot::o_bias});
+    add_norm(map, Slot::ln1_gain, Slot::ln1_bias, layer + "self_attn_layer_norm", d);
+    if (decoder) {
+        attention(layer + "encoder_attn.", {Slot::cross_q_weight, Slot::cross_k_weight, Slot::cross_v_weight, Slot::cross_o_weight},
+                  {Slot::cross_q_bias, Slot::cross_k_bias, Slot::cross_v_bias, Slot::cross_o_bias});
+        add_norm(map, Slot::ln_cross_gain, Slot::ln_cross_bias, layer + "encoder_attn_layer_norm", d);
+    }
+    add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, layer + "fc1", c.d_mlp, d, true);
+    add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, layer + "fc2", d, c.d_mlp, true);
+    add_norm(map, Slot::ln2_gain, Slot::ln2_bias, layer + "final_layer_norm", d);
+    if (c.final_norm) add_norm(map, Slot::final_norm_gain, Slot::final_norm_bias, stack + "layer_norm", d);
+    if (decoder) {
+        add_unembedding(map, c);
+        map.rows.push_back({Slot::unembed_bias, {"final_logits_bias"}, {1, c.vocab_size}});
+    }
+    return map;
+}
+
+Spec spec(const ModelConfig& c) {
+    Spec s{.before = {Block::token_embedding, Block::position_embedding}, .layer = {Block::attention, Block::mlp}, .after = {}};
+    if (c.embed_norm) s.before.push_back(Block::embedding_norm);
+    if (c.final_norm) s.after.push_back(Block::final_norm);
+    if (c.stack == Stack::decoder) {
+        s.layer = {Block::attention, Block::cross_attention, Block::mlp};
+        s.after.push_back(Block::unembedding);
+    }
+    return s;
+}
+
+constexpr std::string_view kBartArchitectures[] = {"BartForConditionalGeneration"};
+constexpr std::string_view kMbartArchitectures[] = {"MBartForConditionalGeneration"};
+constexpr std::string_view kMarianArchitectures[] = {"MarianMTModel"};
+
+}  // namespace
+
+const Family kBart = {"bart", kBartArchitectures, "bart", config<Kin::bart, true>, weight_map, spec, config<Kin::bart, false>};
+const Family kMbart = {"mbart", kMbartArchitectures, "mbart", config<Kin::mbart, true>, weight_map, spec, config<Kin::mbart, false>};
+const Family kMarian = {"marian", kMarianArchitectures, "marian", config<Kin::marian, true>, weight_map, spec, config<Kin::marian, false>};
+
+}  // namespace headlight::model

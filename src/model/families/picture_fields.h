@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What config.json says about the pictures that a model reads.
+#pragma once
+
+#include "model/config_reader.h"
+
+namespace headlight::model {
+
+/// image_size (a number or [height, width]), patch_size, num_channels; and what follows from them: as many positions as
+/// patches and class tokens, no more and no less.
+void read_picture_size(const ConfigReader&, ModelConfig&, std::int64_t default_patch, std::int64_t class_tokens);
+
+/// id2label, or num_labels names "LABEL_0" … as transformers has them (2 where nothing is said).
+void read_labels(const ConfigReader&, ModelConfig&);
+
+}  // namespace headlight::model

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "trace/overview.h"
+
+#include "model/kernels.h"
+
+#include <ATen/Parallel.h>
+
+#include <cmath>
+#include <numeric>
+
+#include <omp.h>
+
+namespace headlight::trace {
+
+Overview::Overview(const model::ModelConfig& c, const text::Tokenizer& tokenizer, const text::Encoding& queries,
+                   const text::Encoding* keys)
+    : n_heads_(c.n_heads) {
+    const text::Punctuation punctuation = text::punctuation(tokenizer, keys ? *keys : queries);
+    const auto window_of = [&](std::int64_t layer) { return keys ? 0 : model::window_of(c, layer); };
+    for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {
+        const std::int64_t window = window_of(layer);
+        if (facts_.contains(window)) continue;
+        facts_.emplace(window, keys ? TextFacts::across_texts(queries.size(), *keys, punctuation)
+                                    : TextFacts::of(queries.ids, queries.special, c.causal, punctuation, window));
+    }
+    const auto heads = static_cast<std::size_t>(c.n_layers * c.n_heads);
+    pooled_.resize(heads);
+    summaries_.resize(heads);
+    for (std::size_t h = 0; h < heads; ++h) {
+        const TextFacts& facts = facts_.at(window_of(static_cast<std::int64_t>(h) / c.n_heads));
+        heads_.push_back(std::make_unique<HeadAccumulator>(facts, pooled_[h], summaries_[h]));
+    }
+}
+
+void Overview::weigh_values(Layer layer, const at::Tensor& v, const at::Tensor& factors) {
+    const std::int64_t n_kv = v.size(1), group = n_heads_ / n_kv, d = v.size(2), tokens = v.size(0);
+    const at::Tensor values = v.to(at::kCPU, at::kFloat).contiguous();
+    // A head a thread: splitting such small products would cost more than they do.
+    at::parallel_for(0, n_heads_, 1, [&](std::int64_t begin, std::int64_t end) {
+        std::vector<float> along(static_cast<std::size_t>(tokens * d));
+        for (std::int64_t h = begin; h < end; ++h) {
+            model::kernels::gemm(values.data_ptr<float>() + h / group * d, n_kv * d, factors.data_ptr<float>() + h * d * d,
+                                 d, false, along.data(), d, tokens, d, d);
+            std::vector<float> norms(static_cast<std::size_t>(tokens));
+            for (std::int64_t t = 0; t < tokens; ++t) {
+                const float* x = along.data() + t * d;
+                norms[static_cast<std::size_t>(t)] = std::sqrt(std::inner_product(x, x + d, x, 0.0F));
+            }
+            heads_[static_cast<std::size_t>(layer.value * n_heads_ + h)]->set_value_norms(std::move(norms));
+        }
+    });
+}
+
+void Overview::add_tile(Layer layer, std::int64_t head0, std::int64_t row0, const at::Tensor& tile) {
+    at::Tensor rows = tile;
+    if (!rows.is_cpu() || rows.scalar_type() != at::kFloat) rows = rows.to(at::kCPU, at::kFloat);
+    if (rows.stride(2) != 1) rows = rows.contiguous();
+    const std::int64_t heads = rows.size(0), first = layer.value * n_heads_ + head0;
+    const float* data = rows.data_ptr<float>();
+#pragma omp parallel for schedule(static) if (heads > 1 && !omp_in_parallel())
+    for (std::int64_t h = 0; h < heads; ++h) {
+        heads_[static_cast<std::size_t>(first + h)]->add_rows(data + h * rows.stride(0), row0, rows.size(1),
+                                                              rows.size(2), rows.stride(1));
+    }
+}
+
+void Overview::finish(std::vector<PooledPattern>& pooled, std::vector<HeadSummaries>& summaries) {
+    heads_.clear();
+    pooled = std::move(pooled_);
+    summaries = std::move(summaries_);
+}
+
+}  // namespace headlight::trace

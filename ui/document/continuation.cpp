@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The text continued by the model: tokens arrive while it writes, the trace of the whole at the end.
+#include "headlight/model/outline.h"
+#include "ui/document/document.h"
+
+#include <QElapsedTimer>
+#include <QSettings>
+#include <QStringDecoder>
+
+#include <algorithm>
+#include <iterator>
+
+namespace headlight::ui {
+
+namespace {
+
+/// Ids of the text alone, without what a template puts around it.
+std::vector<std::int64_t> plain_ids(const text::Tokenizer& tokenizer, const std::vector<std::int64_t>& ids) {
+    std::vector<std::int64_t> plain;
+    std::ranges::copy_if(ids, std::back_inserter(plain), [&](std::int64_t id) { return !tokenizer.is_special(id); });
+    return plain;
+}
+
+}  // namespace
+
+ContinueSettings ContinueSettings::stored() {
+    const QSettings settings;
+    const auto read = [&](const char* key, double fallback, double low, double high) {
+        bool ok = false;
+        const double value = settings.value(QStringLiteral("generate/") + QLatin1String(key), fallback).toDouble(&ok);
+        return ok ? std::clamp(value, low, high) : fallback;
+    };
+    ContinueSettings s;
+    s.draw.tokens = std::int64_t(read("tokens", double(s.draw.tokens), 1, most_tokens));
+    s.draw.temperature = read("temperature", s.draw.temperature, 0, 10);
+    s.draw.top_k = std::int64_t(read("top_k", double(s.draw.top_k), 0, 1e6));
+    s.draw.top_p = read("top_p", s.draw.top_p, 0.01, 1);
+    s.draw.seed = std::uint64_t(read("seed", double(s.draw.seed), 0, 2e9));
+    s.stop_at_end = read("stop_at_end", s.stop_at_end, 0, 1) != 0;
+    return s;
+}
+
+void ContinueSettings::store() const {
+    QSettings settings;
+    settings.beginGroup(QStringLiteral("generate"));
+    settings.setValue(QStringLiteral("tokens"), qlonglong(draw.tokens));
+    settings.setValue(QStringLiteral("temperature"), draw.temperature);
+    settings.setValue(QStringLiteral("top_k"), qlonglong(draw.top_k));
+    settings.setValue(QStringLiteral("top_p"), draw.top_p);
+    settings.setValue(QStringLiteral("seed"), qulonglong(draw.seed));
+    settings.setValue(QStringLiteral("stop_at_end"), int(stop_at_end));
+}
+
+std::optional<ErrorFacts> Document::why_no_continuation() const {
+    if (!model_.model || opening_) return ErrorFacts{.problem = "no model is open yet"};
+    if (!model::has_weights(*model_.model))
+        return ErrorFacts{.problem = "a saved trace has no weights to continue its text with",
+                          .file = model_.model->folder().string(),
+                          .hint = "Open the model itself"};
+    if (model_.model->part(model::Stack::encoder))
+        return ErrorFacts{.problem = "The window continues no targets yet",
+                          .found = model_.model->config().family + ", which writes a target behind a source",
+                          .hint = "headlight generate --text SOURCE --pair TARGET does"};
+    if (auto why = model::why_no_continuation(*model_.model)) {
+        if (model_.model->config().mlm_head) why->hint = "It fills in words instead: pin a token and press \"predictions\"";
+        return why;
+    }
+    if (prompt_.has_pair && !prompt_.pair.isEmpty())
+        return ErrorFacts{.problem = "a continuation has one text", .found = "a sentence pair", .hint = "Close the line for sentence B"};
+    if (prompt_.text.isEmpty()) return ErrorFacts{.problem = "there is no text to continue", .hint = "Type how it begins"};
+    return std::nullopt;
+}
+
+std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
+    end_continuation();
+    if (auto why = why_no_continuation()) return why;
+    pause_.stop();
+    reference_.make_way();
+    const int number = ++continuations_;
+    continuing_ = true;
+    const auto work = [this, number, settings, before = prompt_, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+        check_files(opened);
+        const text::Tokenizer& tokenizer = *opened.tokenizer;
+        model::GenerateOptions options = settings.draw;
+        if (settings.stop_at_end) options.end = model::end_tokens(opened.model->folder());
+        const std::vector<std::int64_t> prompt = tokenizer.encode(before.text.toStdString()).ids;
+        PromptText after = before;
+        QStringDecoder decoder(QStringDecoder::Utf8);  // a character may be spread over tokens
+        const auto take = [&](std::int64_t id) {
+            if (tokenizer.is_special(id)) return;
+            const QString piece = decoder(QByteArray::fromStdString(tokenizer.bytes_of(id)));
+            after = with_piece(after, piece);
+            QMetaObject::invokeMethod(this, [this, number, piece] { take_piece(number, piece); }, Qt::QueuedConnection);
+        };
+        const model::Generated made = model::generate(*opened.model, prompt, options, take, cancel, progress);
+        std::shared_ptr<const trace::Trace> trace = trace::run(opened.model, opened.tokenizer, {.text = after.text.toStdString()}, {}, cancel, progress);
+        auto table = std::make_shared<const analyze::HeadTable>(analyze::head_table(*trace));
+        QString note = made.ids.size() == 1 ? tr("1 token written") : tr("%1 tokens written").arg(made.ids.size());
+        if (made.ids.size() > 1 && made.seconds > 0) note += tr(", %1 a second").arg(double(made.ids.size() - 1) / made.seconds, 0, 'f', 0);
+        if (made.ended) note += tr("; the model ended the text");
+        std::vector<std::int64_t> whole = plain_ids(tokenizer, prompt);
+        for (const std::int64_t id : plain_ids(tokenizer, made.ids)) whole.push_back(id);
+        if (whole != plain_ids(tokenizer, trace->encoding().ids)) note += tr("; read again the text has other tokens than were written");
+        return [this, after, trace, table, note] {
+            continuing_ = false;
+            prompt_ = after;
+            Q_EMIT changed(Change::prompt);
+            Q_EMIT continued(note);
+            accept_trace(trace, table, after);
+        };
+    };
+    jobs_.start(Jobs::Lane::model, tr("Writing with %1").arg(QString::fromStdString(model_.model->config().name)), work);
+    return std::nullopt;
+}
+
+void Document::take_piece(int number, const QString& piece) {
+    if (!continuing_ || number != continuations_ || piece.isEmpty()) return;
+    prompt_ = with_piece(prompt_, piece);
+    set_modified(true);
+    Q_EMIT changed(Change::prompt);
+}
+
+void Document::end_continuation() {
+    if (!continuing_) return;
+    continuing_ = false;
+    jobs_.cancel(Jobs::Lane::model);
+    Q_EMIT continued({});
+}
+
+}  // namespace headlight::ui
