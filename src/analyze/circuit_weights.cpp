@@ -40,11 +40,14 @@ HeadMatrices head_matrices(const model::Model& model, HeadId id, bool fold_norms
     };
     at::Tensor writing = w.w_o.select(0, id.head.value).to(at::kCPU).to(at::kDouble);
     if (fold_norms && w.branch.gain.defined()) writing = writing * w.branch.gain.to(at::kCPU).to(at::kDouble);
+    const auto latent = [&](const at::Tensor& down) { return down.defined() ? reading(down.unsqueeze(0), 0) : down; };
     return {.q = reading(w.w_q, id.head.value),
             .k = reading(w.w_k, kv),
             .v = reading(w.w_v, kv),
             .o = writing.contiguous(),
-            .kv_head = kv};
+            .kv_head = kv,
+            .q_latent = latent(w.w_q_latent),
+            .kv_latent = latent(w.w_kv_latent)};
 }
 
 at::Tensor through_final_norm(const model::Model& model, const at::Tensor& w_o) {

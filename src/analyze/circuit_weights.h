@@ -21,9 +21,13 @@ at::Tensor folded(const model::Model&, const trace::NormTensors&, const at::Tens
 
 /// float64 on the CPU.
 struct HeadMatrices {
-    at::Tensor q, k, v;  ///< [d_model, d_head]
-    at::Tensor o;        ///< [d_head, d_model]
+    at::Tensor q, k;  ///< [d_model, d_head]; of latent attention the content alone, as trace::AttentionTensors has them
+    at::Tensor v;     ///< [d_model, d_value]
+    at::Tensor o;     ///< [d_value, d_model]
     std::int64_t kv_head = 0;
+    /// Latent attention: x times these is what the norm of the queries' (keys' and values') latent divides by the length of:
+    /// [d_model, rank]. Undefined: no such norm.
+    at::Tensor q_latent{}, kv_latent{};
 };
 HeadMatrices head_matrices(const model::Model&, HeadId, bool fold_norms);
 

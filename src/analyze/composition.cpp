@@ -11,8 +11,8 @@ namespace {
 
 /// One layer, every head; grams are small. float64 but for the two wide matrices, which keep the model's precision.
 struct LayerCircuits {
-    at::Tensor o;                       ///< [head, d_head, d_model]
-    at::Tensor q, k, v;                 ///< [head, d_model, d_head]; keys and values once for each query head
+    at::Tensor o;                       ///< [head, d_value, d_model]
+    at::Tensor q, k, v;                 ///< [head, d_model, d_head] (v: d_value); keys and values once for each query head
     at::Tensor gram_q, gram_k, gram_v;  ///< W^T W [head, d_head, d_head]
     at::Tensor gram_o;                  ///< W W^T [head, d_head, d_head]
     at::Tensor norm_ov, norm_qk;        ///< Frobenius norms [head]
@@ -57,13 +57,13 @@ LayerCircuits circuits_of(const model::Model& model, Layer layer, bool fold) {
 
 /// |V1 (O1 R) S|_F for all pairs of heads, with gram_s = S S^T: [from head, to head].
 at::Tensor norms_through(const LayerCircuits& from, const at::Tensor& reads, const at::Tensor& gram_s) {
-    const std::int64_t heads = reads.size(0), d = reads.size(2);
-    // [from d_head, to d_head] of every pair by one wide product.
+    const std::int64_t heads = reads.size(0), d = reads.size(2), written = from.o.size(1);
+    // [written, d] of every pair by one wide product.
     const at::Tensor wide =
         at::mm(from.o.reshape({-1, from.o.size(2)}), reads.permute({1, 0, 2}).reshape({reads.size(1), -1}));
     at::Tensor norms = at::empty({heads, heads}, at::kDouble);
-    for (std::int64_t h = 0; h < heads; ++h) {  // one earlier head at a time: [to head, d_head, d_head] beside it
-        const at::Tensor m = wide.narrow(0, h * d, d).view({d, heads, d}).permute({1, 0, 2}).to(at::kDouble);
+    for (std::int64_t h = 0; h < heads; ++h) {  // one earlier head at a time: [to head, written, d] beside it
+        const at::Tensor m = wide.narrow(0, h * written, written).view({written, heads, d}).permute({1, 0, 2}).to(at::kDouble);
         const at::Tensor left = at::matmul(from.gram_v.select(0, h), m);
         norms.select(0, h).copy_((left * at::matmul(m, gram_s)).sum({1, 2}).clamp_min(0).sqrt());
     }

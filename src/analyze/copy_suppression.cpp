@@ -59,7 +59,7 @@ struct HeadParts {
     at::Tensor written;  ///< v W_O [source, d_model]
     at::Tensor update;   ///< z W_O [destination, d_model]
     HeadParts(const trace::Trace& trace, HeadId id) {
-        const at::Tensor w_o = trace::attention_weights(*trace.model(), id.layer)
+        const at::Tensor w_o = trace::attention_output(*trace.model(), id.layer)
                                    .w_o.select(0, id.head.value)
                                    .to(at::kCPU)
                                    .to(at::kDouble);

@@ -65,7 +65,7 @@ std::vector<std::string> notes_of(const trace::Trace& trace, const FocusUpdates&
 
 void add_text(FocusUpdates& out, const trace::Trace& trace, Eigen::Index at, const FocusUpdateOptions& options,
               const CancelToken& cancel, const std::function<void(std::int64_t)>& done) {
-    const trace::AttentionTensors w = trace::attention_weights(*trace.model(), out.layer);
+    const trace::AttentionTensors w = trace::attention_output(*trace.model(), out.layer);
     const at::Tensor stream = trace::tensor(trace, {Hook::resid_pre, out.layer}).to(at::kDouble);
     const at::Tensor z = trace::tensor(trace, {Hook::z, out.layer});
     const auto added = [&](const at::Tensor& update) { return behind_branch_norm(trace, out.layer, 0, update); };
@@ -100,7 +100,7 @@ FocusUpdates focus_updates(Traces traces, Layer layer, const FocusUpdateOptions&
     out.layer = layer;
     out.n_heads = first.config().n_heads;
     out.literal = options.literal;
-    out.has_output_bias = trace::attention_weights(*first.model(), layer).b_o.defined();
+    out.has_output_bias = trace::attention_output(*first.model(), layer).b_o.defined();
     out.notes = notes_of(first, out);
     for (std::size_t t = 0; t < traces.size(); ++t)
         for (std::int64_t i = 0; i < traces[t]->tokens(); ++i)

@@ -42,16 +42,20 @@ at::Tensor token_block(const model::Model& model, TokenVectors kind, std::int64_
     return x.to(at::kCPU).to(at::kDouble);
 }
 
+at::Tensor root_mean_square(const at::Tensor& x) {
+    return x.square().mean(1, true).sqrt().clamp_min(std::numeric_limits<double>::min());
+}
+
 /// What a norm would divide each row by, were the stream this row alone.
 at::Tensor own_scale(const model::Model& model, const at::Tensor& x) {
     if (!model.config().input_norm) return at::ones({x.size(0), 1}, x.options());  // there is none in front
-    const at::Tensor centred = model.config().norm == model::Norm::layer_norm ? x - x.mean(1, true) : x;
-    return centred.square().mean(1, true).sqrt().clamp_min(std::numeric_limits<double>::min());
+    return root_mean_square(model.config().norm == model::Norm::layer_norm ? x - x.mean(1, true) : x);
 }
 
-/// Token vectors times `w` [d_model, d_head]: [vocab, d_head] float64. `scaled`: as the norm in front passes them on.
+/// Token vectors times `w` [d_model, d_head]: [vocab, d_head] float64. `scaled`: as the norms in front pass them on; where
+/// there is a latent (`latent` [d_model, rank]) its norm is the last, and what came before cancels out.
 at::Tensor project_tokens(const model::Model& model, TokenVectors kind, const at::Tensor& w, bool fold, bool scaled,
-                          const CancelToken& cancel) {
+                          const CancelToken& cancel, const at::Tensor& latent = {}) {
     const std::int64_t vocab = model.config().vocab_size;
     at::Tensor out = at::empty({vocab, w.size(1)}, at::kDouble);
     for (std::int64_t first = 0; first < vocab; first += kTokenBlock) {
@@ -59,7 +63,7 @@ at::Tensor project_tokens(const model::Model& model, TokenVectors kind, const at
         const std::int64_t count = std::min(kTokenBlock, vocab - first);
         const at::Tensor x = token_block(model, kind, first, count, fold);
         at::Tensor rows = at::mm(x, w);
-        if (scaled) rows = rows / own_scale(model, x);
+        if (scaled) rows = rows / (latent.defined() ? root_mean_square(at::mm(x, latent)) : own_scale(model, x));
         out.narrow(0, first, count).copy_(rows);
     }
     return out;
@@ -118,10 +122,10 @@ Factors token_factors(const model::Model& model, Circuit circuit, HeadId id, con
     check_sources(model, circuit, o);
     const HeadMatrices w = head_matrices(model, id, o.fold_norms);
     if (circuit == Circuit::ov)
-        return {project_tokens(model, o.source, w.v, o.fold_norms, o.fold_norms, cancel),
+        return {project_tokens(model, o.source, w.v, o.fold_norms, o.fold_norms, cancel, w.kv_latent),
                 project_outputs(model, w.o, o.fold_norms, cancel)};
-    return {project_tokens(model, o.query, w.q, o.fold_norms, o.fold_norms, cancel),
-            project_tokens(model, o.source, w.k, o.fold_norms, o.fold_norms, cancel)};
+    return {project_tokens(model, o.query, w.q, o.fold_norms, o.fold_norms, cancel, w.q_latent),
+            project_tokens(model, o.source, w.k, o.fold_norms, o.fold_norms, cancel, w.kv_latent)};
 }
 
 void set_full(CircuitSpectrum& s, const model::Model& model, const HeadMatrices& w, const CircuitOptions& o,

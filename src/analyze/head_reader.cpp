@@ -117,7 +117,7 @@ at::Tensor value_norms(const trace::Trace& trace, HeadId id) {
 
 at::Tensor output_norms(const trace::Trace& trace, HeadId id) {
     const at::Tensor v = head_values(trace, id).to(at::kDouble);
-    const at::Tensor w = trace::attention_weights(*trace.model(), id.layer).w_o.select(0, id.head.value).cpu().to(at::kDouble);
+    const at::Tensor w = trace::attention_output(*trace.model(), id.layer).w_o.select(0, id.head.value).cpu().to(at::kDouble);
     const at::Tensor squared = (at::matmul(v, at::matmul(w, w.t())) * v).sum(1);
     return squared.clamp_min(0).sqrt().to(at::kFloat).contiguous();
 }

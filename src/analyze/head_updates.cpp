@@ -92,7 +92,7 @@ HeadUpdates head_updates(const trace::Trace& trace, bool with_first_row) {
         const at::ScalarType type = z.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
         z = z.to(type).contiguous();
         const at::Tensor h = trace::tensor(trace, {Hook::resid_pre, Layer(layer)}).to(type).contiguous();
-        const at::Tensor w_o = trace::attention_weights(*trace.model(), Layer(layer)).w_o.to(at::kCPU, type);
+        const at::Tensor w_o = trace::attention_output(*trace.model(), Layer(layer)).w_o.to(at::kCPU, type);
         const std::vector<double> h_squares = type == at::kDouble ? squares<double>(h) : squares<float>(h);
         const auto add = type == at::kDouble ? add_head<double> : add_head<float>;
         // A head a thread: splitting such small products would cost more than they do.

@@ -101,7 +101,7 @@ void set_attention(Importance& out, const Question& q, const CancelToken& cancel
         }
         const at::Tensor row = t.select(1, q.position).to(at::kCPU).to(at::kDouble);  // [head, key]
         const at::Tensor of_heads = values.repeat_interleave(c.n_heads / c.n_kv_heads, 1);
-        const at::Tensor w_o = trace::attention_weights(q.model, point.layer).w_o.to(at::kCPU).to(at::kDouble);
+        const at::Tensor w_o = trace::attention_output(q.model, point.layer).w_o.to(at::kCPU).to(at::kDouble);
         const at::Tensor mixed = (of_heads * row.t().unsqueeze(2)).reshape({q.size(), -1});
         const at::Tensor written = at::mm(mixed, w_o.reshape({-1, c.d_model})).square().sum(1).sqrt().contiguous();
         const at::Tensor mean = row.mean(0).contiguous();

@@ -54,9 +54,12 @@ KvCache kv_cache(const model::ModelConfig& c, const KvCacheOptions& o) {
     const std::int64_t groups = o.groups > 0 ? o.groups : grouped ? c.n_kv_heads : usual_groups(c.n_heads);
     require(o.groups >= 0 && groups <= c.n_heads && c.n_heads % groups == 0, "groups",
             "a divisor of the " + std::to_string(c.n_heads) + " heads", o.groups);
-    const std::int64_t latent = o.latent > 0 ? o.latent : 4 * c.d_head;
+    // A head of a model with a latent, were it an ordinary one: a key without the part that rotates, and a value.
+    const bool has_latent = c.latent.any();
+    const std::int64_t width = has_latent ? c.latent.content + model::value_width(c) : 2 * c.d_head;
+    const std::int64_t latent = o.latent > 0 ? o.latent : has_latent ? c.latent.rank : 2 * width;
     require(o.latent >= 0 && latent <= 1 << 24, "latent", "1 to 16777216", o.latent);
-    const std::int64_t rotary = o.rotary >= 0 ? o.rotary : c.d_head / 2;
+    const std::int64_t rotary = o.rotary >= 0 ? o.rotary : has_latent ? c.d_head - c.latent.content : c.d_head / 2;
     require(o.rotary >= -1 && rotary <= 1 << 24, "rotary", "0 to 16777216", o.rotary);
 
     KvCache out;
@@ -68,16 +71,19 @@ KvCache kv_cache(const model::ModelConfig& c, const KvCacheOptions& o) {
     for (const std::int64_t context : out.contexts)
         require(context >= 1 && context <= kLongest, "context", "1 to " + std::to_string(kLongest), context);
 
-    const std::int64_t per_head = 2 * c.d_head * c.n_layers;
+    const std::int64_t per_head = width * c.n_layers;
     const auto add = [&](const char* id, std::string what, std::int64_t elements, bool own) {
         out.schemes.push_back({id, std::move(what), own, elements,
                                static_cast<double>(elements) / static_cast<double>(per_head * c.n_heads)});
     };
-    add("MHA", heads_text(c.n_heads), per_head * c.n_heads, c.n_kv_heads == c.n_heads && c.n_heads > 1);
-    add("GQA", heads_text(groups), per_head * groups, grouped && groups == c.n_kv_heads);
-    add("MQA", heads_text(1), per_head, c.n_kv_heads == 1);
+    add("MHA", heads_text(c.n_heads), per_head * c.n_heads, !has_latent && c.n_kv_heads == c.n_heads && c.n_heads > 1);
+    add("GQA", heads_text(groups), per_head * groups, !has_latent && grouped && groups == c.n_kv_heads);
+    add("MQA", heads_text(1), per_head, !has_latent && c.n_kv_heads == 1);
     add("MLA", "latent " + std::to_string(latent) + " + rotary " + std::to_string(rotary),
-        (latent + rotary) * c.n_layers, false);
+        (latent + rotary) * c.n_layers, has_latent && latent == c.latent.rank && rotary == c.d_head - c.latent.content);
+    if (has_latent)
+        add("expanded", "keys of " + std::to_string(c.d_head) + " and values of " + std::to_string(model::value_width(c)) + " of every head",
+            c.n_heads * (c.d_head + model::value_width(c)) * c.n_layers, false);
     return out;
 }
 

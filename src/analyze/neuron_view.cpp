@@ -40,6 +40,17 @@ NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
         view.terms.push_back({name, to_vector(term.select(0, 0))});
         view.score += view.terms.back().values;
     }
+    if (const trace::ScoreParts parts = trace::score_part_rows(trace, id.layer, id.head, i, 1); parts.content.defined()) {
+        view.content = config.latent.content;
+        const std::int64_t seen = legal_keys_of(trace, id.layer, query).last;
+        for (const auto& [name, part] : {std::pair("content", parts.content), std::pair("rotary", parts.rotary)}) {
+            view.parts.push_back({name, to_vector(part.select(0, 0))});
+            view.parts.back().values.tail(n - seen).setConstant(nan);
+        }
+        // A part that was replaced is in the score, and not in q and k.
+        view.dot.head(seen) = view.parts[0].values.head(seen) + view.parts[1].values.head(seen);
+        view.score = view.dot;
+    }
     if (config.score_softcap > 0) {
         const auto cap = static_cast<float>(config.score_softcap);
         view.score = (view.score.array() / cap).tanh() * cap;

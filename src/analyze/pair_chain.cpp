@@ -110,7 +110,7 @@ PairChain pair_chain(const trace::Trace& trace, HeadId id, Position query, Posit
 
     set_score(chain, trace, id);
     set_weight(chain, trace, id);
-    const at::Tensor w_o = trace::attention_weights(*trace.model(), id.layer).w_o.select(0, id.head.value).cpu().to(at::kDouble);
+    const at::Tensor w_o = trace::attention_output(*trace.model(), id.layer).w_o.select(0, id.head.value).cpu().to(at::kDouble);
     const at::Tensor value = head_values(trace, id).select(0, key.value).to(at::kDouble);
     const at::Tensor written = at::matmul(value, w_o);  // [d_model]
     chain.raw_value_norm = length(value);

@@ -140,11 +140,22 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
         json["class_tokens"] = c.class_tokens;
     }
     if (c.d_projection > 0) json["d_projection"] = c.d_projection;
+    if (const model::Latent& l = c.latent; l.any()) {
+        json["latent"] = {{"rank", l.rank}, {"query_rank", l.query_rank}, {"content", l.content}};
+        json["d_value"] = model::value_width(c);
+    }
     if (!c.windows.empty()) json["windows"] = c.windows;
     if (c.experts.count > 0) {
         json["experts"] = {{"count", c.experts.count}, {"chosen", c.experts.chosen}, {"width", c.experts.width},
                            {"shared_width", c.experts.shared_width}, {"normalized", c.experts.normalized}};
         if (!c.experts.layers.empty()) json["experts"]["dense_width"] = c.experts.dense_width;
+        if (c.experts.sigmoid) json["experts"]["sigmoid"] = true;
+        if (c.experts.scale != 1.0) json["experts"]["scale"] = c.experts.scale;
+        if (c.experts.correction) json["experts"]["correction"] = true;
+        if (c.experts.groups > 0) {
+            json["experts"]["groups"] = c.experts.groups;
+            json["experts"]["groups_chosen"] = c.experts.groups_chosen;
+        }
     }
     if (c.mlp_clamp > 0) json["mlp_clamp"] = c.mlp_clamp;
     if (c.attention_sinks) json["attention_sinks"] = true;

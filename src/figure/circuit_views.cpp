@@ -282,6 +282,8 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
             QStringLiteral("%1 of all tokens look at themselves most. ").arg(draw::number_text(ranks.share_largest, 3));
     }
     plots.note = o.fold_norms ? QStringLiteral("norm gains multiplied in") : QStringLiteral("matrices as stored");
+    if (model.config().latent.any())
+        plots.note += QStringLiteral("; through the latents, with the gains of their norms, and QK of the content alone");
     if (!writes_tokens)
         plots.note += QStringLiteral("; this model has no unembedding, so nothing a head writes is a token");
     const auto all_eigenvalues = [ov, qk] {

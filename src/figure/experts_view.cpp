@@ -45,7 +45,8 @@ Panel panel_of(const trace::Trace& trace, const analyze::ExpertUse& use) {
             chosen.x.push_back(static_cast<double>(p));
             chosen.y.push_back(static_cast<double>(e));
             chosen.queries.emplace_back(p);
-            chosen.colors.push_back({Color::Role::ramp, std::min(1.0, static_cast<double>(use.weights(p, e)))});
+            const double full = trace.config().experts.scale;
+            chosen.colors.push_back({Color::Role::ramp, std::min(1.0, static_cast<double>(use.weights(p, e)) / full)});
             logits.push_back(use.logits(p, e));
         }
     const auto weight = [use](std::int64_t p, std::int64_t e) { return static_cast<double>(use.weights(p, e)); };
@@ -96,7 +97,7 @@ std::unique_ptr<Figure> experts_view(TracePtr trace, Layer layer, bool all_layer
         "layer is computed for the token. After Shazeer et al. 2017, Outrageously Large Neural Networks.");
     data.stacked_panels = true;
     data.focus_in_files = false;
-    data.scale = plot::ColorScale{QStringLiteral("weight of the expert"), QStringLiteral("0"), QStringLiteral("1")};
+    data.scale = plot::ColorScale{QStringLiteral("weight of the expert"), QStringLiteral("0"), draw::number_text(e.scale, 3)};
     data.columns = {"layer", "position", "token", "expert", "weight", "router_logit"};
     std::vector<NamedArray> arrays;
     const auto take = [&](Layer l) {

@@ -28,7 +28,8 @@ Color::Role color_of(const KvScheme& scheme) {
     return scheme.id == "MHA"   ? Color::Role::clark_red
            : scheme.id == "GQA" ? Color::Role::clark_orange
            : scheme.id == "MQA" ? Color::Role::clark_blue
-                                : Color::Role::clark_green;
+           : scheme.id == "MLA" ? Color::Role::clark_green
+                                : Color::Role::muted;
 }
 
 Series line_of(const KvCache& cache, const KvScheme& scheme) {
@@ -38,7 +39,8 @@ Series line_of(const KvCache& cache, const KvScheme& scheme) {
     line.width = scheme.own ? 3 : 1.5;
     line.dashed = !scheme.own;
     line.color = {color_of(scheme)};
-    line.name = QString::fromStdString(scheme.id + ", " + scheme.what) +
+    const bool expanded = scheme.id == "expanded";
+    line.name = QString::fromStdString((expanded ? "MLA, " : scheme.id + ", ") + scheme.what) +
                 (scheme.own ? QStringLiteral(" (this model)") : QString());
     for (const std::int64_t context : cache.contexts) {
         line.x.push_back(static_cast<double>(context));
@@ -66,10 +68,12 @@ std::unique_ptr<Figure> kv_cache_view(const model::ModelConfig& config, const an
     plot::PlotData out;
     out.view = "kv-cache";
     out.title = QStringLiteral("Keys and values kept for the next token");
+    const bool latent = config.latent.any();
     out.subtitle = QStringLiteral("%1 layers, %2 heads of %3 · %4 bytes a number · batch %5")
                        .arg(config.n_layers)
                        .arg(config.n_heads)
-                       .arg(config.d_head)
+                       .arg(latent ? QStringLiteral("%1 (content) and %2 (value)").arg(config.latent.content).arg(model::value_width(config))
+                                   : QString::number(config.d_head))
                        .arg(draw::number_text(cache.bytes_per_element, 2))
                        .arg(cache.batch);
     out.description = QStringLiteral(
@@ -77,7 +81,8 @@ std::unique_ptr<Figure> kv_cache_view(const model::ModelConfig& config, const an
         "and if its attention were of another "
         "kind, with its own layers and head width. Numbers a token: MHA 2 H d L, GQA 2 g d L, MQA 2 d L, MLA (d_c + "
         "d_r) L, where MLA keeps one latent and one "
-        "rotary key for all heads (DeepSeek-V2, 2024, table 1). Both axes are logarithmic; MB are 10^6 bytes.");
+        "rotary key for all heads (DeepSeek-V2, 2024, table 1). Where the model itself has a latent, 2 d is the content of "
+        "a key and a value, and a line more shows the keys and values that are made of the latent, kept instead of it. Both axes are logarithmic; MB are 10^6 bytes.");
     out.columns = {"scheme", "what", "own", "context", "elements_per_token", "bytes", "share_of_mha"};
     out.aspect = 0.5;
     plot::Panel panel;

@@ -56,7 +56,7 @@ std::vector<ViewSpec> about_model_view_specs() {
                      {.name = "latent",
                       .kind = Kind::integer,
                       .title = "Width of MLA's latent",
-                      .help = "kv-cache: width of MLA's latent, 0: 4 times the width of a head",
+                      .help = "kv-cache: width of MLA's latent, 0: the model's, or 4 times the width of a head",
                       .initial = "0",
                       .low = 0,
                       .high = 1 << 24}},

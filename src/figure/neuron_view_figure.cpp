@@ -142,6 +142,8 @@ QString NeuronFigure::row_tip(std::int64_t key) const {
                             dot_heading(view.scale, data_.d_head()), fixed(view.dot[key], 4));
     if (data_.has_position())
         text += QStringLiteral("  position %1").arg(fixed(view.position[static_cast<std::size_t>(key)], 4));
+    for (const auto& part : view.parts)
+        text += QStringLiteral("  %1 %2").arg(QString::fromStdString(part.name), fixed(part.values[key], 4));
     for (const auto& term : view.terms)
         text += QStringLiteral("  %1 %2").arg(term_heading(term.name), fixed(term.values[key], 4));
     return text + QStringLiteral("  score %1  weight %2  |value| %3  weight · |value| %4")
@@ -162,7 +164,8 @@ Table NeuronFigure::table() const {
     Table table;
     table.columns = {"layer",     "head",     "query", "key",    "query_token", "key_token",          "scale",
                      "qk_scaled", "position", "score", "weight", "value_norm",  "weighted_value_norm"};
-    for (const auto& term : view.terms) table.columns.push_back(term.name);
+    for (const auto* list : {&view.parts, &view.terms})
+        for (const auto& term : *list) table.columns.push_back(term.name);
     const auto numbered = [&](const char* name) {
         for (const auto d : order_) table.columns.push_back(name + std::to_string(d));
     };
@@ -181,7 +184,8 @@ Table NeuronFigure::table() const {
                                            : Table::Cell());
         for (const auto* column : {&view.score, &view.weight, &view.value_norm, &view.weighted_value_norm})
             row.emplace_back(double((*column)[key]));
-        for (const auto& term : view.terms) row.emplace_back(double(term.values[key]));
+        for (const auto* list : {&view.parts, &view.terms})
+            for (const auto& term : *list) row.emplace_back(double(term.values[key]));
         for (const auto* m : {&view.k, &view.products})
             for (const auto d : order_) row.emplace_back(double((*m)(key, d)));
         table.rows.push_back(std::move(row));
@@ -201,7 +205,8 @@ std::vector<NamedArray> NeuronFigure::arrays() const {
                                 column("dot", view.dot)};
     if (data_.has_position())
         out.push_back({"position", {keys}, {view.position.begin(), view.position.begin() + keys}});
-    for (const auto& term : view.terms) out.push_back(column(term.name, term.values));
+    for (const auto* list : {&view.parts, &view.terms})
+        for (const auto& term : *list) out.push_back(column(term.name, term.values));
     out.push_back(column("score", view.score));
     out.push_back(column("weight", view.weight));
     if (view.sink > 0) out.push_back({"sink", {1}, {view.sink}});
@@ -220,6 +225,10 @@ QString NeuronFigure::description() const {
         text += QStringLiteral(
             " Here two more terms belong to the score: c→p, the query against the relative position, and p→c, the key "
             "against it (He et al. 2021, DeBERTa).");
+    if (!data_.view.parts.empty())
+        text += QStringLiteral(
+            " A line parts the numbers of content from those that rotate, and two columns give what each adds to q·k "
+            "(DeepSeek-V2 2024).");
     return text;
 }
 

@@ -145,14 +145,16 @@ NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, d
     const double to_score = between(60, 76), bar_gap = between(14, 16), weight = 6 + 38;
     at.bar_width = between(56, 100);
     const double to_value = between(56, 74), to_weighted = between(98, 112), right = between(12, 44) + 16;
-    const auto terms = static_cast<double>(data.view.terms.size());
-    const double columns = strip_gap + to_dot + (data.has_position() ? to_position : 0) + terms * to_position + to_score + bar_gap +
+    const auto terms = static_cast<double>(data.view.terms.size()), parts = static_cast<double>(data.view.parts.size());
+    const double columns = strip_gap + to_dot + parts * to_position + (data.has_position() ? to_position : 0) + terms * to_position + to_score + bar_gap +
                            at.bar_width + weight + to_value + to_weighted + right;
     const double most = std::max(200.0, 10.0 * double(at.dimensions));
     at.strip_width = std::clamp((available_width - at.key_x - columns) / 2, 110.0, most);
 
     at.product_x = at.key_x + at.strip_width + strip_gap;
-    at.dot_right = at.product_x + at.strip_width + to_dot;
+    for (std::size_t i = 0; i < data.view.parts.size(); ++i)
+        at.parts_right.push_back(at.product_x + at.strip_width + to_position * static_cast<double>(i + 1));
+    at.dot_right = at.product_x + at.strip_width + to_dot + parts * to_position;
     at.position_right = at.dot_right + (data.has_position() ? to_position : 0);
     for (std::size_t i = 0; i < data.view.terms.size(); ++i)
         at.terms_right.push_back(at.position_right + static_cast<double>(i + 1) * to_position);

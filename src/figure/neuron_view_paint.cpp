@@ -130,6 +130,14 @@ void NeuronFigure::paint_numbers(QPainter& painter, std::int64_t key, double bas
     draw::number(painter, {at_.score_right, baseline}, fixed(std::round(view.score[key] * unit) / unit, digits_), number_font(strong), theme.text,
                  draw::Align::right);
 
+    if (!view.parts.empty()) {
+        std::vector<double> parts;
+        for (const auto& part : view.parts) parts.push_back(part.values[key]);
+        const std::vector<double> rounded = round_to_sum(parts, shown.front(), digits_);
+        for (std::size_t i = 0; i < rounded.size(); ++i)
+            draw::number(painter, {at_.parts_right[i], baseline}, fixed(rounded[i], digits_), number_font(false), term, draw::Align::right);
+    }
+
     const double weight = view.weight[key];
     const QRectF bar(at_.bar_x, baseline - 10, at_.bar_width, 10);
     draw::box(painter, bar, 2, theme.line);
@@ -160,6 +168,8 @@ void NeuronFigure::paint_strip(QPainter& painter, double x, double top, double h
         painter.fillRect(QRectF(x + double(slot) * step, top, step - gap, height),
                          number_color(*style.theme, number, divisor));
     }
+    if (data_.view.content > 0 && !options_.sorted)  // content ends here, and what rotates begins
+        painter.fillRect(QRectF(x + double(data_.view.content) * step - gap / 2 - 0.5, top - 3, 1, height + 6), style.theme->text);
     painter.restore();
 }
 
@@ -186,8 +196,9 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     draw::text(painter, {at_.token_x, baseline}, draw::elided(query, query_font, name_width), query_font, theme.accent);
     draw::text(painter, {at_.key_x - 9, baseline}, QStringLiteral("q"), small, theme.muted, draw::Align::right);
     paint_strip(painter, at_.key_x, band.top() + 10, 20, view.q.data(), vector_divisor_, style);
-    draw::text(painter, {at_.product_x, baseline}, QStringLiteral("query vector, %1 numbers").arg(data_.d_head()),
-               small, theme.muted);
+    QString numbers = QStringLiteral("query vector, %1 numbers").arg(data_.d_head());
+    if (view.content > 0) numbers += QStringLiteral(": %1 of content, %2 rotary").arg(view.content).arg(data_.d_head() - view.content);
+    draw::text(painter, {at_.product_x, baseline}, numbers, small, theme.muted);
     draw::text(painter, {at_.weighted_right, baseline}, group_note(), small, theme.muted, draw::Align::right);
 
     const double y = NeuronLayout::heading_baseline;
@@ -198,7 +209,9 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     column(at_.key_x, QStringLiteral("key vector  k"), draw::Align::left);
     const bool roomy = draw::text_width(product_heading(), note_font()) <= at_.strip_width + 10;
     column(at_.product_x, roomy ? product_heading() : QStringLiteral("q × k"), draw::Align::left);
-    column(at_.dot_right, dot_heading(view.scale, data_.d_head()));
+    for (std::size_t i = 0; i < view.parts.size(); ++i)
+        column(at_.parts_right[i], (i > 0 ? QStringLiteral("+ ") : QString()) + QString::fromStdString(view.parts[i].name));
+    column(at_.dot_right, (view.parts.empty() ? QString() : QStringLiteral("= ")) + dot_heading(view.scale, data_.d_head()));
     if (data_.has_position()) column(at_.position_right, QStringLiteral("+ position"));
     for (std::size_t i = 0; i < view.terms.size(); ++i)
         column(at_.terms_right[i], QStringLiteral("+ ") + term_heading(view.terms[i].name));

@@ -30,6 +30,7 @@ std::unique_ptr<Figure> head(TracePtr trace, const ViewState& s, const CancelTok
 }
 
 std::unique_ptr<Figure> matrix(TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+    if (flag_value(s, "parts")) return score_parts_view(std::move(trace), ids_of(s), cancel);
     const bool sums = flag_value(s, "sums");
     const auto together = aggregate_of(s);
     if (!together) return matrix_view(std::move(trace), ids_of(s), s.pattern, sums);
@@ -82,7 +83,12 @@ std::vector<ViewSpec> pattern_view_specs() {
          .group = "Attention",
          .tab = true,
          .needs = {.layer = true, .heads = true, .pattern = true},
-         .options = {aggregate_option(), layers_option(), sums_option()},
+         .options = {aggregate_option(), layers_option(), sums_option(),
+                     {.name = "parts",
+                      .kind = Kind::flag,
+                      .title = "Parts of the score",
+                      .help = "matrix: scores before the softmax and the parts that they are the sum of, in place of weights",
+                      .initial = ""}},
          .make = matrix,
          .quick = few_weights},
         {.id = "model",

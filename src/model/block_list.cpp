@@ -29,6 +29,12 @@ std::string position_text(const ModelConfig& c) {
 
 std::string attention_text(const ModelConfig& c) {
     std::string text = with_commas(c.n_heads) + (c.n_heads == 1 ? " head of " : " heads of ") + with_commas(c.d_head);
+    if (c.latent.any()) {
+        text += " (" + with_commas(c.latent.content) + " of content, " + with_commas(c.rope_dims) + " rotary)";
+        if (value_width(c) != c.d_head) text += ", values of " + with_commas(value_width(c));
+        text += ", made of a latent of " + with_commas(c.latent.rank);
+        if (c.latent.query_rank > 0) text += ", queries of one of " + with_commas(c.latent.query_rank);
+    }
     if (c.n_kv_heads != c.n_heads)
         text += ", " + with_commas(c.n_kv_heads) + (c.n_kv_heads == 1 ? " key/value head" : " key/value heads");
     if (const std::string positions = position_text(c); !positions.empty()) text += ", " + positions;
@@ -72,6 +78,7 @@ std::string mlp_text(const ModelConfig& c) {
     if (const Experts& e = c.experts; e.count > 0) {
         std::string text = with_commas(e.count) + " experts " + d + " → " + with_commas(e.width) + " → " + d + ", " +
                            with_commas(e.chosen) + " for each token";
+        if (e.groups > 0) text += " from " + with_commas(e.groups_chosen) + " of " + with_commas(e.groups) + " groups";
         if (e.shared_width > 0) text += ", and a shared one of " + with_commas(e.shared_width);
         text += ", " + activation_text(c.activation) + (c.gated_mlp ? ", gated" : "");
         if (const auto with = std::ranges::count(e.layers, true); with > 0)

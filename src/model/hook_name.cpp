@@ -23,7 +23,9 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::resid_pre, "hook_resid_pre", true},
     {Hook::ln1_scale, "ln1.hook_scale", true},
     {Hook::ln1_normalized, "ln1.hook_normalized", true},
+    {Hook::q_latent, "attn.hook_q_latent", true},
     {Hook::q, "attn.hook_q", true},
+    {Hook::latent, "attn.hook_latent", true},
     {Hook::k, "attn.hook_k", true},
     {Hook::v, "attn.hook_v", true},
     {Hook::q_norm_scale, "attn.q_norm.hook_scale", true},
@@ -34,6 +36,8 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::rot_k, "attn.hook_rot_k", true},
     {Hook::c2p, "attn.hook_c2p", true},
     {Hook::p2c, "attn.hook_p2c", true},
+    {Hook::content_scores, "attn.hook_content_scores", true},
+    {Hook::rotary_scores, "attn.hook_rotary_scores", true},
     {Hook::attn_scores, "attn.hook_attn_scores", true},
     {Hook::sink, "attn.hook_sink", true},
     {Hook::pattern, "attn.hook_pattern", true},
@@ -123,6 +127,10 @@ bool visited(Hook hook, const ModelConfig& c, std::int64_t layer) {
         case Hook::sink: return c.attention_sinks;
         case Hook::c2p: return c.disentangled.content_to_position;
         case Hook::p2c: return c.disentangled.position_to_content;
+        case Hook::q_latent: return c.latent.query_rank > 0;
+        case Hook::latent:
+        case Hook::content_scores:
+        case Hook::rotary_scores: return c.latent.any();
         case Hook::mlp_pre_linear: return c.gated_mlp;
         case Hook::router:
         case Hook::experts: return has_experts(c, layer);
@@ -267,14 +275,18 @@ std::vector<std::int64_t> shape_of(HookPoint point, const ModelConfig& c, std::i
             return {tokens, c.n_kv_heads, 1};
         case Hook::q_norm_normalized:
         case Hook::q:
-        case Hook::rot_q:
-        case Hook::z: return {tokens, c.n_heads, c.d_head};
+        case Hook::rot_q: return {tokens, c.n_heads, c.d_head};
+        case Hook::z: return {tokens, c.n_heads, value_width(c)};
         case Hook::k_norm_normalized:
         case Hook::k:
-        case Hook::rot_k:
-        case Hook::v: return {keys, c.n_kv_heads, c.d_head};
+        case Hook::rot_k: return {keys, c.n_kv_heads, c.d_head};
+        case Hook::v: return {keys, c.n_kv_heads, value_width(c)};
+        case Hook::q_latent: return {tokens, c.latent.query_rank};
+        case Hook::latent: return {tokens, c.latent.rank};
         case Hook::c2p:
         case Hook::p2c:
+        case Hook::content_scores:
+        case Hook::rotary_scores:
         case Hook::attn_scores:
         case Hook::pattern: return {c.n_heads, tokens, keys};
         case Hook::sink: return {c.n_heads, tokens};

@@ -33,7 +33,9 @@ struct LayerWeights {
     NormWeights q_norm, k_norm;
     Linear q, k, v;  ///< [d_model, heads * d_head]; undefined where qkv is there
     Linear qkv;      ///< the three in one matrix, columns as qkv_layout says; qkv_part() takes them apart
-    Linear o;        ///< W_O of head h: rows [h * d_head, (h + 1) * d_head)
+    Linear o;        ///< W_O of head h: rows [h * d_value, (h + 1) * d_value)
+    Linear q_down, kv_down, kv_up;  ///< latent attention (Slot); q is then of the latent where q_down is there
+    at::Tensor q_latent_gain, latent_gain;  ///< of the latents' norms
     at::Tensor sinks;  ///< [head] float64 on the CPU, the score of each head's sink; undefined: there are none
     Linear mlp_in;   ///< the gate of a gated MLP
     Linear mlp_up;   ///< the linear branch of a gated MLP
@@ -41,6 +43,7 @@ struct LayerWeights {
     NormWeights ln_cross;  ///< of the attention to an encoder's output
     Linear cross_q, cross_k, cross_v, cross_o;
     Linear router, shared_gate;  ///< [d_model, experts], [d_model, 1]; the three above then hold all experts' hidden units
+    at::Tensor router_correction;  ///< [expert]; undefined: none
     at::Tensor expert_bias;      ///< [expert, d_model] what each adds to the stream, times its weight; undefined: nothing
     Linear relative_q, relative_k;  ///< of relative positions (DeBERTa); undefined where q and k serve for them too
 };

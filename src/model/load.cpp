@@ -66,6 +66,12 @@ at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
         case Slot::v_bias: return l.v.bias;
         case Slot::qkv_weight: return l.qkv.weight;
         case Slot::qkv_bias: return l.qkv.bias;
+        case Slot::q_down_weight: return l.q_down.weight;
+        case Slot::q_latent_gain: return l.q_latent_gain;
+        case Slot::kv_down_weight: return l.kv_down.weight;
+        case Slot::latent_gain: return l.latent_gain;
+        case Slot::kv_up_weight: return l.kv_up.weight;
+        case Slot::router_correction: return l.router_correction;
         case Slot::o_weight: return l.o.weight;
         case Slot::o_bias: return l.o.bias;
         case Slot::ln2_gain: return l.ln2.gain;

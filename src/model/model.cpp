@@ -55,11 +55,11 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     for (const LayerWeights& l : m.layers) {
         if (shared && &l != &m.layers.front()) break;
         attention += n(l.sinks) + linear(l.qkv) + linear(l.q) + linear(l.k) + linear(l.v) + linear(l.o) + linear(l.relative_q) +
-                     linear(l.relative_k);
-        mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out) + linear(l.router) + linear(l.shared_gate) + n(l.expert_bias);
+                     linear(l.relative_k) + linear(l.q_down) + linear(l.kv_down) + linear(l.kv_up);
+        mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out) + linear(l.router) + linear(l.shared_gate) + n(l.expert_bias) + n(l.router_correction);
         if (m.config.norm_gain) norms += norm(l.ln1) + norm(l.ln2);
         cross += linear(l.cross_q) + linear(l.cross_k) + linear(l.cross_v) + linear(l.cross_o);
-        norms += norm(l.ln_cross) + norm(l.ln1_post) + norm(l.ln2_post) + norm(l.q_norm) + norm(l.k_norm);
+        norms += norm(l.ln_cross) + norm(l.ln1_post) + norm(l.ln2_post) + norm(l.q_norm) + norm(l.k_norm) + n(l.q_latent_gain) + n(l.latent_gain);
     }
     counts["attention"] = attention;
     if (cross > 0) counts["cross_attention"] = cross;

@@ -255,4 +255,16 @@ at::Tensor score_tile(const AttentionInput& in, std::int64_t head0, std::int64_t
     return rows_of(in, head0, heads, row0, rows, false);
 }
 
+at::Tensor score_part(const AttentionInput& in, Hook hook, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows) {
+    if (in.content <= 0)
+        throw Error(ErrorFacts{.problem = "the scores of this model have no such part", .item = name_of({hook, Layer(0)})});
+    AttentionInput part = in;
+    const bool content = hook == Hook::content_scores;
+    const std::int64_t first = content ? 0 : in.content, count = content ? in.content : in.q.size(2) - in.content;
+    part.softcap = 0;  // a cap is of the sum
+    part.q = in.q.narrow(2, first, count).contiguous();
+    part.k = in.k.narrow(2, first, count).contiguous();
+    return score_tile(part, head0, heads, row0, rows);
+}
+
 }  // namespace headlight::model

@@ -194,6 +194,12 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
         case Slot::v_bias: return block + "attn.b_V";
         case Slot::qkv_weight: return block + "attn.W_Q, W_K, W_V";
         case Slot::qkv_bias: return block + "attn.b_Q, b_K, b_V";
+        case Slot::q_down_weight: return block + "attn.W_Q_down";
+        case Slot::q_latent_gain: return block + "attn.q_latent.w";
+        case Slot::kv_down_weight: return block + "attn.W_KV_down";
+        case Slot::latent_gain: return block + "attn.latent.w";
+        case Slot::kv_up_weight: return block + "attn.W_K, W_V";
+        case Slot::router_correction: return block + "mlp.router.correction";
         case Slot::o_weight: return block + "attn.W_O";
         case Slot::o_bias: return block + "attn.b_O";
         case Slot::ln2_gain: return block + "ln2.w";

@@ -229,10 +229,17 @@ std::shared_ptr<const Trace> benchmark_trace(const std::filesystem::path& model_
 
 double forward_flops(const model::ModelConfig& c, std::int64_t tokens) {
     const double t = static_cast<double>(tokens), d = static_cast<double>(c.d_model);
-    const double queries = static_cast<double>(c.n_heads * c.d_head),
-                 keys = static_cast<double>(c.n_kv_heads * c.d_head);
-    const double projections = t * d * (2 * queries + 2 * keys);
-    const double attention = 2 * t * t * queries;
+    const double queries = static_cast<double>(c.n_heads * c.d_head), keys = static_cast<double>(c.n_kv_heads * c.d_head),
+                 outputs = static_cast<double>(c.n_heads * model::value_width(c)),
+                 values = static_cast<double>(c.n_kv_heads * model::value_width(c));
+    double projections = t * d * (queries + outputs + keys + values);
+    if (const model::Latent& l = c.latent; l.any()) {
+        const auto rank = static_cast<double>(l.rank), of_queries = static_cast<double>(l.query_rank);
+        const auto content = static_cast<double>(c.n_heads * l.content), rotary = static_cast<double>(c.d_head - l.content);
+        projections = t * (of_queries > 0 ? of_queries * (d + queries) : d * queries) +
+                      t * (d * (rank + rotary) + rank * (content + values) + d * outputs);
+    }
+    const double attention = t * t * (queries + outputs);
     double mlp = 0;  // of all layers; of experts the chosen
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
         const model::Experts& e = c.experts;

@@ -18,6 +18,8 @@ bool in_default_set(Hook hook) {
     switch (hook) {
         case Hook::c2p:  // these are there without asking, from q, k and z
         case Hook::p2c:
+        case Hook::content_scores:
+        case Hook::rotary_scores:
         case Hook::sink:
         case Hook::attn_scores:
         case Hook::pattern:
@@ -103,6 +105,8 @@ std::vector<HookPoint> stored_for(const ModelConfig& c, HookPoint wanted) {
     switch (wanted.hook) {
         case Hook::c2p:
         case Hook::p2c:
+        case Hook::content_scores:
+        case Hook::rotary_scores:
         case Hook::attn_scores:
         case Hook::sink:
         case Hook::pattern:

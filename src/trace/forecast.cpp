@@ -79,7 +79,8 @@ Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::s
 
     // One layer's own tensors: the stream, q k v twice (as projected and by heads), the MLP's hidden layer twice;
     // and pattern tiles of 256 rows. The unembedding comes after the layers.
-    const std::int64_t width = 4 * c.d_model + 2 * (c.n_heads + 2 * c.n_kv_heads) * c.d_head + 2 * c.d_mlp;
+    const std::int64_t heads = (c.n_heads + c.n_kv_heads) * c.d_head + c.n_kv_heads * model::value_width(c);
+    const std::int64_t width = 4 * c.d_model + 2 * heads + 2 * c.d_mlp + 2 * (c.latent.rank + c.latent.query_rank);
     const std::int64_t tiles = 2 * c.n_heads * std::min<std::int64_t>(tokens, 256) * std::max(tokens, source);
     std::int64_t layer = (tokens * width + tiles) * element_bytes;
     if (whole_patterns) layer += 2 * elements(model::shape_of({Hook::pattern, Layer(0)}, c, tokens)) * element_bytes;

@@ -94,7 +94,8 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
             .softcap = c.score_softcap,
             .relative_bias = relative_bias(trace, head),
             .sinks = sinks,
-            .relative = relative};
+            .relative = relative,
+            .content = c.latent.content};
 }
 
 model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head = -1) {
@@ -106,7 +107,7 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
 at::Tensor head_results(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
     const at::Tensor by_head =
         stored(trace, {Hook::z, layer}).narrow(0, first, count).transpose(0, 1);  // [head, pos, d_head]
-    return at::matmul(by_head, attention_weights(*trace.model(), layer).w_o.to(at::kCPU)).transpose(0, 1);
+    return at::matmul(by_head, attention_output(*trace.model(), layer).w_o.to(at::kCPU)).transpose(0, 1);
 }
 
 at::Tensor mlp_post(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
@@ -161,6 +162,9 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
         case Hook::c2p:
         case Hook::p2c:
             return model::relative_term(attention_of(trace, point.layer), point.hook, 0, c.n_heads, 0, trace.tokens());
+        case Hook::content_scores:
+        case Hook::rotary_scores:
+            return model::score_part(attention_of(trace, point.layer), point.hook, 0, c.n_heads, 0, trace.tokens());
         case Hook::pattern:
             return model::pattern_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
         case Hook::attn_scores:
@@ -183,7 +187,8 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
 }
 
 at::Tensor tensor_rows(const Trace& trace, HookPoint point, std::int64_t first, std::int64_t count) {
-    if (point.hook == Hook::pattern || point.hook == Hook::attn_scores || point.hook == Hook::c2p || point.hook == Hook::p2c) {
+    if (point.hook == Hook::pattern || point.hook == Hook::attn_scores || point.hook == Hook::c2p || point.hook == Hook::p2c ||
+        point.hook == Hook::content_scores || point.hook == Hook::rotary_scores) {
         throw Error({.problem = "Rows of all heads' patterns are not one tensor", .item = name_of(point)});
     }
     const bool of_keys = point.hook == Hook::k || point.hook == Hook::v;
@@ -225,6 +230,17 @@ RelativeTerms relative_rows(const Trace& trace, Layer layer, Head head, std::int
     };
     return {.c2p = d.content_to_position ? rows(Hook::c2p) : at::Tensor{},
             .p2c = d.position_to_content ? rows(Hook::p2c) : at::Tensor{}};
+}
+
+ScoreParts score_part_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
+    check_rows(trace, layer, head, first, count);
+    if (!trace.config().latent.any()) return {};
+    const at::NoGradGuard no_grad;
+    const auto rows = [&](Hook hook) {
+        if (const at::Tensor* kept = find_stored(trace, {hook, layer})) return kept->select(0, head.value).narrow(0, first, count);
+        return model::score_part(attention_of(trace, layer, head.value), hook, 0, 1, first, count).squeeze(0);
+    };
+    return {.content = rows(Hook::content_scores), .rotary = rows(Hook::rotary_scores)};
 }
 
 at::Tensor relative_pairs(const Trace& trace, Layer layer, Head head, const at::Tensor& queries, const at::Tensor& keys) {

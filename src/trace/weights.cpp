@@ -49,9 +49,40 @@ void require_unembedding(const model::Model& model) {
 
 }  // namespace
 
+namespace {
+
+/// What latent attention amounts to where the scales of the latents' norms are left out.
+AttentionTensors latent_weights(const model::Model& model, Layer layer) {
+    const model::ModelConfig& c = model.config();
+    const model::LayerWeights& w = layer_of(model, layer);
+    const at::NoGradGuard no_grad;
+    const std::int64_t content = c.latent.content;
+    AttentionTensors out = attention_output(model, layer);
+    // Columns [first, + count) of every head, behind what leads to the latent: [head, d_model, count].
+    const auto through = [&](const at::Tensor& down, const at::Tensor& up, std::int64_t first, std::int64_t count) {
+        const std::vector<std::int64_t> by_head = {c.n_heads, up.size(1) / c.n_heads};
+        const at::Tensor heads = up.unflatten(1, by_head).narrow(2, first, count).transpose(0, 1);
+        return down.defined() ? at::matmul(down, heads) : heads;
+    };
+    if (w.q_down.weight.defined()) {
+        out.w_q_latent = w.q_down.weight;
+        out.w_q = through(out.w_q_latent * w.q_latent_gain, w.q.weight, 0, content);
+    } else {
+        out.w_q = through({}, w.q.weight, 0, content);
+    }
+    out.w_kv_latent = w.kv_down.weight.narrow(1, 0, c.latent.rank);
+    const at::Tensor down = out.w_kv_latent * w.latent_gain;
+    out.w_k = through(down, w.kv_up.weight, 0, content);
+    out.w_v = through(down, w.kv_up.weight, content, model::value_width(c));
+    return out;
+}
+
+}  // namespace
+
 AttentionTensors attention_weights(const model::Model& model, Layer layer) {
     const model::ModelConfig& c = model.config();
     const model::LayerWeights& w = layer_of(model, layer);
+    if (c.latent.any()) return latent_weights(model, layer);
     const model::Linear q = model::qkv_part(model.internals(), layer, model::QkvPart::q);
     const model::Linear k = model::qkv_part(model.internals(), layer, model::QkvPart::k);
     const model::Linear v = model::qkv_part(model.internals(), layer, model::QkvPart::v);
@@ -61,17 +92,19 @@ AttentionTensors attention_weights(const model::Model& model, Layer layer) {
             .b_k = bias_by_head(k.bias, c.n_kv_heads),
             .w_v = by_head(v.weight, c.n_kv_heads),
             .b_v = bias_by_head(v.bias, c.n_kv_heads),
-            .w_o = w.o.weight.unflatten(0, std::vector<std::int64_t>{c.n_heads, c.d_head}),
+            .w_o = w.o.weight.unflatten(0, std::vector<std::int64_t>{c.n_heads, model::value_width(c)}),
             .b_o = w.o.bias,
             .norm = tensors_of(w.ln1),
-            .branch = tensors_of(w.ln1_post)};
+            .branch = tensors_of(w.ln1_post),
+            .w_q_latent = {},
+            .w_kv_latent = {}};
 }
 
 AttentionTensors attention_output(const model::Model& model, Layer layer) {
     const model::ModelConfig& c = model.config();
     const model::LayerWeights& w = layer_of(model, layer);
     AttentionTensors out;
-    out.w_o = w.o.weight.unflatten(0, std::vector<std::int64_t>{c.n_heads, c.d_head});
+    out.w_o = w.o.weight.unflatten(0, std::vector<std::int64_t>{c.n_heads, model::value_width(c)});
     out.b_o = w.o.bias;
     out.norm = tensors_of(w.ln1);
     out.branch = tensors_of(w.ln1_post);

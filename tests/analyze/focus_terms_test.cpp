@@ -115,7 +115,7 @@ TEST_P(FocusTerms, FiveAreWhatTheWeightsSay) {
     const auto& config = trace->config();
     const HeadId id = head_id(1, 0);
     const trace::AttentionTensors w = trace::attention_weights(*trace->model(), id.layer);
-    if (config.qk_norm != model::QkNorm::none || config.qkv_clip > 0) return;  // not linear in what attention reads
+    if (config.qk_norm != model::QkNorm::none || config.qkv_clip > 0 || config.latent.any()) return;  // not linear in what attention reads
     at::Tensor x = trace::tensor(*trace, {model::Hook::resid_pre, id.layer});
     if (model::norm_before_attention(config, id.layer.value)) {
         x = trace::tensor(*trace, {model::Hook::ln1_normalized, id.layer}) * w.norm.gain;

@@ -173,7 +173,8 @@ TEST_P(EveryFamilyCircuit, SmallProductHasTheEigenvaluesOfTheLargeOne) {
             const CircuitSpectrum s = circuit_spectrum(*model, circuit, id);
             const Eigen::VectorXcd direct = Eigen::EigenSolver<Eigen::MatrixXd>(matrix, false).eigenvalues();
             const double largest = direct.cwiseAbs().maxCoeff();
-            ASSERT_EQ(static_cast<std::int64_t>(s.eigenvalues.size()), c.d_head);
+            ASSERT_EQ(static_cast<std::int64_t>(s.eigenvalues.size()),
+                      circuit == Circuit::ov ? model::value_width(c) : c.latent.any() ? c.latent.content : c.d_head);
             for (const Complex& value : s.eigenvalues) EXPECT_LT((direct.array() - value).abs().minCoeff(), 1e-6 * largest);
             EXPECT_NEAR(direct.sum().real() / direct.cwiseAbs().sum(), s.score, 1e-4);
             EXPECT_NEAR(s.norm, matrix.norm(), 1e-6 * matrix.norm());
@@ -222,6 +223,8 @@ TEST_P(EveryFamilyCircuit, FoldedRanksAreThoseBehindTheNorms) {
     const auto w = trace::attention_weights(*model, id.layer);
     at::Tensor x = centre(trace::token_streams(*model, 0, c.vocab_size, true).to(at::kDouble));
     if (w.norm.gain.defined()) x = x / x.square().mean(1, true).sqrt() * w.norm.gain;
+    if (w.w_kv_latent.defined())
+        x = x / at::mm(x, w.w_kv_latent.to(at::kDouble)).square().mean(1, true).sqrt();  // what the latent's norm divides by
     at::Tensor out = at::mm(at::mm(x, w.w_v[0].to(at::kDouble)), w.w_o[0].to(at::kDouble));
     if (w.branch.gain.defined()) out = out * w.branch.gain;
     at::Tensor written = centre(out);

@@ -110,6 +110,43 @@ TEST(NeuronView, ColumnsDoNotOverlapAndEndInsideTheWidth) {
             }
 }
 
+/// Content and rotary stand between the products and their sum, and what is exported has both.
+TEST(NeuronView, PartsOfTheSumHaveColumnsOfTheirOwn) {
+    NeuronViewData data = sample::neuron({.d_head = 32, .slope = 0});
+    auto& view = data.view;
+    view.content = 24;
+    const float scale = float(view.scale);
+    view.parts = {{"content", view.products.leftCols(24).rowwise().sum() * scale}, {"rotary", view.products.rightCols(8).rowwise().sum() * scale}};
+    const NeuronLayout plain = neuron_layout(sample::neuron({.d_head = 32, .slope = 0}), 1400, 60), at = neuron_layout(data, 1400, 60);
+    EXPECT_TRUE(plain.parts_right.empty());
+    ASSERT_EQ(at.parts_right.size(), 2u);
+    EXPECT_GT(at.parts_right[0] - 50, at.product_x + at.strip_width);
+    EXPECT_GT(at.parts_right[1] - 60, at.parts_right[0]);
+    EXPECT_GT(at.dot_right - 60, at.parts_right[1]);
+    EXPECT_LE(at.width, 1400 + 1e-9);
+
+    NeuronFigure figure(data, {});
+    const Table table = figure.table();
+    for (std::size_t row = 0; row < table.rows.size(); ++row)
+        EXPECT_NEAR(cell_number(table, row, "content") + cell_number(table, row, "rotary"), cell_number(table, row, "qk_scaled"), 1e-5);
+    std::vector<std::string> names;
+    for (const NamedArray& array : figure.arrays()) names.push_back(array.name);
+    EXPECT_EQ(std::count(names.begin(), names.end(), "content") + std::count(names.begin(), names.end(), "rotary"), 2);
+    Style style;
+    const QSizeF size = figure.layout({1400, 700}, style, {});
+    QImage with(size.toSize(), QImage::Format_ARGB32_Premultiplied);
+    with.fill(Qt::white);
+    QPainter painter(&with);
+    figure.paint(painter, QRectF({0, 0}, size), style, {});
+    painter.end();
+    // The line between the two stands in every row, also above the numbers.
+    const NeuronLayout& places = figure.places();
+    const double x = places.key_x + places.cell(0, 24).left();
+    int darkest = 255;
+    for (int dx = -2; dx <= 2; ++dx) darkest = std::min(darkest, qGray(with.pixel(int(x) + dx, int(places.row(2).top()) + 5)));
+    EXPECT_LT(darkest, 200);
+}
+
 TEST(NeuronView, HitsNameRowDimensionAndQuery) {
     NeuronFigure figure(sample::neuron({}), {});
     Style style;

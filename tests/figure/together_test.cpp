@@ -98,6 +98,34 @@ TEST_F(Together, SumsStandBesideThePlainMatrix) {
     EXPECT_TRUE(found) << wanted.toStdString();
 }
 
+/// ALiBi: content and position, and the scores that they sum to; blank where a key may not be seen.
+TEST_F(Together, PartsOfTheScoreAreMapsThatSumToIt) {
+    const auto figure = make_figure(trace_, state("matrix", {{"parts", "1"}}));
+    EXPECT_EQ(figure->view(), "matrix");
+    const QSizeF size = figure->layout({1200, 600}, style, {});
+    const std::int64_t n = trace_->tokens();
+    const NamedArray maps = figure->arrays()[0];
+    ASSERT_EQ(maps.shape, (std::vector<std::int64_t>{6, n, n})) << "two heads";
+    const analyze::Matrix scores = analyze::scores(*trace_, {Layer(4), Head(5)});
+    const auto at = [&](std::int64_t map, std::int64_t i, std::int64_t j) {
+        return static_cast<double>(maps.values[static_cast<std::size_t>((map * n + i) * n + j)]);
+    };
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j <= i; ++j) {
+            EXPECT_NEAR(at(3, i, j) + at(4, i, j), at(5, i, j), 1e-5);
+            EXPECT_EQ(at(5, i, j), scores(i, j));
+        }
+    const Table table = figure->table();
+    EXPECT_EQ(table.columns, (std::vector<std::string>{"map", "query", "query_token", "key", "key_token", "part"}));
+    EXPECT_EQ(std::get<std::string>(table.rows.front()[0]), "L4H1 content");
+    EXPECT_EQ(static_cast<std::int64_t>(table.rows.size()), 6 * n * (n + 1) / 2);
+    bool found = false;
+    for (double y = 0; y < size.height() && !found; y += 5)
+        for (double x = 0; x < size.width() && !found; x += 5)
+            found = figure->hit_test({x, y}, style, {}).tip.startsWith(QStringLiteral("L4H5 position"));
+    EXPECT_TRUE(found);
+}
+
 TEST_F(Together, TheModelViewGetsAColumnAndARowMore) {
     ViewState s = state("model", {{"aggregate", "mean"}, {"over-heads", "1,5"}, {"layers", "0-2"}, {"cells", "lines"}});
     const auto figure = make_figure(trace_, s);

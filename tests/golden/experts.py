@@ -29,6 +29,12 @@ def mlp(g, name, block, r):
         up.append(shared.up_proj(x))
         post.append(act(pre[-1]) * up[-1] * weight)
         values.append(shared.down_proj.weight.T)
+    always = getattr(block, "shared_experts", None)  # DeepSeek: several as one, for every token
+    if always is not None:
+        pre.append(always.gate_proj(x))
+        up.append(always.up_proj(x))
+        post.append(act(pre[-1]) * up[-1])
+        values.append(always.down_proj.weight.T)
     g[name + "mlp.hook_pre"], g[name + "mlp.hook_pre_linear"] = torch.cat(pre, 1), torch.cat(up, 1)
     g[name + "mlp.hook_post"] = torch.cat(post, 1)
     g.same(g[name + "mlp.hook_post"] @ torch.cat(values), r.out_of(block), name + "mlp")
@@ -54,6 +60,7 @@ def clamped_mlp(g, name, block, r):
 
 
 KINDS = ("mixtral", "qwen2_moe", "gpt_oss")
+EAGER = KINDS + ("deepseek_v2", "deepseek_v3")  # whose experts transformers may compute in other ways
 
 
 def tiny(T):

@@ -27,6 +27,7 @@ import torch
 import transformers
 import decoders
 import experts
+import latent
 import more_encoders
 import more_models
 from safetensors.torch import save_file
@@ -305,7 +306,7 @@ def llama(model, r, outputs, tokens):
 
 
 FAMILIES = {"bloom": bloom, "gpt2": gpt2, "bert": bert, "llama": llama}
-LIFTED = {kind: decoders.decoder for kind in decoders.KINDS} | more_models.KINDS | more_encoders.KINDS  # see decoders.py
+LIFTED = {kind: decoders.decoder for kind in decoders.KINDS} | more_models.KINDS | more_encoders.KINDS | latent.KINDS  # see decoders.py
 FAMILIES.update(LIFTED)
 
 
@@ -313,7 +314,7 @@ FAMILIES.update(LIFTED)
 def record(folder, ids, type_ids, dtype):
     config = transformers.AutoConfig.from_pretrained(folder)
     kind = getattr(transformers, config.architectures[0])
-    eager = {"experts_implementation": "eager"} if config.model_type in experts.KINDS else {}
+    eager = {"experts_implementation": "eager"} if config.model_type in experts.EAGER else {}
     model = kind.from_pretrained(folder, attn_implementation="eager", dtype=dtype, **eager).eval()
     scaling = (getattr(config, "rope_parameters", None) or {}).get("rope_type")
     if config.model_type in LIFTED or scaling in ("yarn", "dynamic"):
@@ -385,6 +386,9 @@ def randomise(model, seed):
             noise = torch.randn(p.shape, generator=generator)
             is_gain = p.dim() == 1 and name.endswith("weight")
             p.copy_(1.0 + 0.3 * noise if is_gain else 0.35 * noise)
+        for name, b in model.named_buffers():
+            if name.endswith("e_score_correction_bias"):  # large enough to change which experts are chosen
+                b.copy_(0.3 * torch.randn(b.shape, generator=generator))
 
 
 T = transformers
@@ -419,7 +423,7 @@ TINY = {
                        intermediate_size=24, rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=2.0)),
                   "float32", None),
 }
-NEWER = decoders.tiny(T) | more_models.tiny(T) | more_encoders.tiny(T) | experts.tiny(T)  # with the shorter text
+NEWER = decoders.tiny(T) | more_models.tiny(T) | more_encoders.tiny(T) | experts.tiny(T) | latent.tiny(T)  # with the shorter text
 TINY.update(NEWER)
 SHORT = "the cat, the hat: the cat"
 TEXT, PAIR = "the cat, the hat: the cat on the hat", "a cat on the"

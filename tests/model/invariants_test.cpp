@@ -124,6 +124,21 @@ TEST_P(Invariants, PatternsOnDemandAreThoseOfTheRun) {
     EXPECT_THROW(pattern_tile(seen.inputs.at(0), -1, 1, 0, 1), Error);
 }
 
+/// Content and what rotates: each a part of the score, neither of them small, and -inf where the score is.
+TEST_P(Invariants, PartsOfTheScoreSumToIt) {
+    const ModelConfig& c = model->config();
+    for (std::int64_t l = 0; l < c.n_layers && c.latent.any(); ++l) {
+        const at::Tensor scores = get("attn.hook_attn_scores", l), legal = at::isfinite(scores);
+        const at::Tensor content = get("attn.hook_content_scores", l), rotary = get("attn.hook_rotary_scores", l);
+        EXPECT_TRUE(at::equal(at::isfinite(content), legal) && at::equal(at::isfinite(rotary), legal));
+        EXPECT_LE(relative((content + rotary).masked_select(legal), scores.masked_select(legal)), 1e-5);
+        for (const at::Tensor& part : {content, rotary})
+            EXPECT_GT(part.masked_select(legal).abs().mean().item<double>(), 0.05) << "nothing there: proves nothing";
+        const AttentionInput& in = seen.inputs.at(l);
+        EXPECT_TRUE(at::equal(score_part(in, Hook::rotary_scores, 1, 2, 3, 4), rotary.narrow(0, 1, 2).narrow(1, 3, 4)));
+    }
+}
+
 /// Patterns by the textbook: no tiles, no own kernels.
 TEST_P(Invariants, TilesAgreeWithThePlainFormula) {
     const ModelConfig& c = model->config();

@@ -12,8 +12,10 @@ namespace headlight::analyze {
 /// What the cache of keys and values would be with this way of attention (DeepSeek-V2, arXiv:2405.04434, table 1;
 /// methods.md 4.2), with the model's own layers L, heads H and head width d:
 ///   MHA 2 H d L, GQA 2 g d L, MQA 2 d L, MLA (d_c + d_r) L elements a token.
+/// Of a model with a latent d_c and d_r are its own, 2 d is a key's content and a value (as in that table), and there is one
+/// scheme more: "expanded", the keys and values that are made of the latent, kept instead of it: H (d_head + d_value) L.
 struct KvScheme {
-    std::string id;    ///< "MHA", "GQA", "MQA", "MLA"
+    std::string id;    ///< "MHA", "GQA", "MQA", "MLA", "expanded"
     std::string what;  ///< "8 key/value heads", "latent 512 + rotary 64"
     bool own = false;  ///< what this model does
     std::int64_t elements_per_token = 0;
@@ -24,13 +26,13 @@ struct KvCacheOptions {
     std::int64_t batch = 1;
     double bytes_per_element = 2;  ///< float16
     std::int64_t groups = 0;   ///< GQA's key/value heads; 0: the model's own where it groups, else H / 4 (at least 1)
-    std::int64_t latent = 0;   ///< MLA's d_c; 0: 4 d, as DeepSeek-V2 has it
-    std::int64_t rotary = -1;  ///< MLA's d_r; -1: d / 2
+    std::int64_t latent = 0;   ///< MLA's d_c; 0: the model's own, else 4 d, as DeepSeek-V2 has it
+    std::int64_t rotary = -1;  ///< MLA's d_r; -1: the model's own, else d / 2
     std::vector<std::int64_t> contexts{};  ///< empty: powers of two up to the model's context, at least 32,768
 };
 
 struct KvCache {
-    std::vector<KvScheme> schemes;       ///< MHA, GQA, MQA, MLA
+    std::vector<KvScheme> schemes;       ///< MHA, GQA, MQA, MLA, and of a model with a latent "expanded"
     std::vector<std::int64_t> contexts;  ///< ascending
     std::int64_t batch = 1;
     double bytes_per_element = 2;

@@ -23,6 +23,7 @@ struct NeuronView {
     Matrix k;                   ///< [key, d_head], after rotation; all keys of the text
     Matrix products;            ///< [key, d_head] q * k, unscaled
     Vector dot;                 ///< [key] scale * sum of products
+    std::int64_t content = 0;   ///< MLA: the first numbers of q and k are of content, the others rotate; 0: not told apart
     std::vector<float>
         position;       ///< [key] additive term (ALiBi), NaN for masked keys; empty when none or inside q and k
     /// Further additive terms of the score, one value a key (DeBERTa: "c2p" content to position, "p2c" position to content).
@@ -31,6 +32,9 @@ struct NeuronView {
         Vector values;
     };
     std::vector<Term> terms;
+    /// MLA: "content" and "rotary", what the two parts of q and k add to `dot`, of which they are the sum; NaN for masked
+    /// keys. Empty in other models.
+    std::vector<Term> parts;
     Vector score;       ///< [key]; NaN for masked keys
     Vector weight;      ///< [key]; 0 for masked keys
     float sink = 0;     ///< share of the softmax that goes to no key (GPT-OSS); with the weights it is 1

@@ -26,6 +26,9 @@ std::unique_ptr<Figure> aggregate_head_view(TracePtr, Layer, std::vector<Head> a
 /// One head, or several heads side by side, as a query x key map; `sums`: bars with the sums of rows and columns.
 std::unique_ptr<Figure> matrix_view(TracePtr, std::vector<HeadId>, const analyze::PatternOptions&, bool sums = false);
 
+/// The parts that a head's scores are the sum of, and the score, as maps of signed numbers beside each other.
+std::unique_ptr<Figure> score_parts_view(TracePtr, std::vector<HeadId>, const CancelToken& = {});
+
 /// Layers x heads of thumbnails: lines for short texts, pooled maps for long ones (methods.md 1.4).
 struct ModelViewOptions {
     enum class Cells { automatic, lines, maps } cells = Cells::automatic;

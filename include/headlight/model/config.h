@@ -49,6 +49,12 @@ struct Experts {
     std::int64_t shared_width = 0;  ///< hidden units of the one that every token goes through; 0: there is none
     bool shared_gate = false;       ///< its output is weighted too, by a sigmoid (Qwen2-MoE)
     bool normalized = false;        ///< the weights of the chosen are divided by their sum
+    bool sigmoid = false;           ///< weights are sigmoids of the router's logits (DeepSeek-V3), not their softmax
+    double scale = 1.0;             ///< weights are multiplied with it at last (DeepSeek's routed_scaling_factor)
+    std::int64_t groups = 0;        ///< experts stand in so many groups, and a token chooses groups first; 0: they do not
+    std::int64_t groups_chosen = 0; ///< for each token
+    std::int64_t group_best = 1;    ///< a group is worth the sum of its so many best experts
+    bool correction = false;        ///< a bias of each expert is added while choosing, and is in no weight (DeepSeek-V3)
     std::int64_t dense_width = 0;   ///< hidden units of layers without experts
     std::vector<bool> layers = {};  ///< [layer] has experts; empty: all have
     std::int64_t units() const noexcept { return count * width + shared_width; }
@@ -69,6 +75,17 @@ struct Disentangled {
 /// Row of the table for query - key, in [0, 2 span); grows with the distance.
 std::int64_t relative_row(const Disentangled&, std::int64_t distance) noexcept;
 
+/// Multi-head latent attention (DeepSeek-V2 2024, section 2.1): keys and values are made of one narrow vector for each token,
+/// normalised, which is what a cache would keep. The first numbers of a query and a key are of content; the others rotate, and
+/// those of the key are one vector for all heads: score = scale (content_i.content_j + rotary_i.rotary_j).
+struct Latent {
+    std::int64_t rank = 0;        ///< numbers of the latent of keys and values; 0: the model has none
+    std::int64_t query_rank = 0;  ///< numbers of the latent that queries are made of; 0: they are made of the stream
+    std::int64_t content = 0;     ///< numbers of a head's query and key that are of content; rope_dims are the others
+    double epsilon = 1e-6;        ///< of the latents' norms
+    bool any() const noexcept { return rank > 0; }
+};
+
 /// Everything about a model that is not a weight, whatever the family calls it. Filled by a family's parse_config.
 struct ModelConfig {
     std::string family;        ///< registry name: "bloom", "gpt2", "bert", "llama"
@@ -79,7 +96,7 @@ struct ModelConfig {
     std::int64_t d_model = 0;
     std::int64_t n_heads = 0;     ///< query heads
     std::int64_t n_kv_heads = 0;  ///< key/value heads; query head h reads kv head h / (n_heads / n_kv_heads)
-    std::int64_t d_head = 0;
+    std::int64_t d_head = 0;      ///< numbers of a query and of a key; value_width() has those of a value
     std::int64_t d_mlp = 0;       ///< where layers differ the widest; mlp_width() has each
     std::int64_t vocab_size = 0;
     std::int64_t type_vocab_size = 0;  ///< token types (BERT); 0: none
@@ -123,7 +140,7 @@ struct ModelConfig {
     double alibi_max = 8.0;         ///< slopes fall to 2^-this
     double alibi_scale = 1.0;       ///< slopes are multiplied with it (Falcon: score_scale)
     Rope rope, local_rope;          ///< local: of layers with LayerRope::local
-    std::int64_t rope_dims = 0;     ///< rotated part of d_head, its first numbers
+    std::int64_t rope_dims = 0;     ///< rotated part of d_head, from first_rotated() on
     bool rope_interleaved = false;  ///< pairs are neighbours (GPT-J) and not a half apart (Llama)
     std::vector<LayerRope> layer_rope;   ///< [layer]; empty: all global
     /// [layer] queries see keys nearer than this: |query - key| < window; 0: no limit. Empty: none anywhere.
@@ -152,7 +169,15 @@ struct ModelConfig {
 
     Disentangled disentangled;      ///< DeBERTa's terms of the score; beside `positions`
     bool legacy_mlm_head = true;    ///< DeBERTa: which masked-word head counts where a file holds both (its `legacy`)
+
+    Latent latent;
+    std::int64_t d_value = 0;       ///< width of a head's values and outputs where it is not d_head (DeepSeek); 0: d_head
 };
+
+/// Numbers of a head's values, and of what it mixes of them.
+inline std::int64_t value_width(const ModelConfig& c) noexcept { return c.d_value > 0 ? c.d_value : c.d_head; }
+/// The first of a head's numbers that rotate.
+inline std::int64_t first_rotated(const ModelConfig& c) noexcept { return c.latent.any() ? c.latent.content : 0; }
 
 inline bool reads_pictures(const ModelConfig& c) noexcept { return c.patch_size > 0; }
 inline std::int64_t patch_rows(const ModelConfig& c) noexcept { return c.patch_size > 0 ? c.image_height / c.patch_size : 0; }

@@ -25,9 +25,11 @@ enum class Hook {
     resid_pre,           ///< blocks.L.hook_resid_pre [pos, d_model]
     ln1_scale,           ///< blocks.L.ln1.hook_scale [pos, 1]
     ln1_normalized,      ///< blocks.L.ln1.hook_normalized [pos, d_model]
+    q_latent,            ///< blocks.L.attn.hook_q_latent [pos, rank], what queries are made of (DeepSeek), behind its norm
     q,                   ///< blocks.L.attn.hook_q [pos, head, d_head], before rotation
+    latent,              ///< blocks.L.attn.hook_latent [pos, rank], what keys and values are made of, behind its norm
     k,                   ///< blocks.L.attn.hook_k [pos, kv_head, d_head]
-    v,                   ///< blocks.L.attn.hook_v [pos, kv_head, d_head]
+    v,                   ///< blocks.L.attn.hook_v [pos, kv_head, d_value]
     q_norm_scale,        ///< blocks.L.attn.q_norm.hook_scale [pos, head, 1] ([pos, 1, 1] over all heads)
     q_norm_normalized,   ///< blocks.L.attn.q_norm.hook_normalized [pos, head, d_head]
     k_norm_scale,        ///< blocks.L.attn.k_norm.hook_scale [pos, kv_head, 1]
@@ -36,10 +38,12 @@ enum class Hook {
     rot_k,               ///< blocks.L.attn.hook_rot_k [pos, kv_head, d_head]
     c2p,                 ///< blocks.L.attn.hook_c2p [head, query, key], DeBERTa's scaled term q_i.K_r of the score
     p2c,                 ///< blocks.L.attn.hook_p2c [head, query, key], its scaled term k_j.Q_r
+    content_scores,      ///< blocks.L.attn.hook_content_scores [head, query, key], MLA's scaled score of content …
+    rotary_scores,       ///< blocks.L.attn.hook_rotary_scores [head, query, key], … and of what rotates; they sum to the scores
     attn_scores,         ///< blocks.L.attn.hook_attn_scores [head, query, key], scaled, with bias; illegal keys -inf
     sink,                ///< blocks.L.attn.hook_sink [head, query], share of the softmax that goes to no key (GPT-OSS)
     pattern,             ///< blocks.L.attn.hook_pattern [head, query, key]
-    z,                   ///< blocks.L.attn.hook_z [pos, head, d_head]
+    z,                   ///< blocks.L.attn.hook_z [pos, head, d_value]
     result,              ///< blocks.L.attn.hook_result [pos, head, d_model] = z_h W_O^h, without b_O
     ln1_post_scale,      ///< blocks.L.ln1_post.hook_scale [pos, 1] (Gemma 2, OLMo 2: norm of what attention gives)
     ln1_post_normalized, ///< blocks.L.ln1_post.hook_normalized [pos, d_model]

@@ -34,7 +34,13 @@ struct RelativeTerms {
     at::Tensor c2p, p2c;
 };
 RelativeTerms relative_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
-/// Their sum for chosen pairs; queries and keys are [pair] int64. [pair]
+/// MLA's parts of the score, scaled: what content adds and what rotates; [count, key] each, illegal keys -inf. Undefined in
+/// other models.
+struct ScoreParts {
+    at::Tensor content, rotary;
+};
+ScoreParts score_part_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
+/// The sum of relative_rows() for chosen pairs; queries and keys are [pair] int64. [pair]
 at::Tensor relative_pairs(const Trace&, Layer, Head, const at::Tensor& queries, const at::Tensor& keys);
 /// Queries or keys (Hook::q, Hook::k) as they go into the rotation: behind their norm where the model has one.
 /// [pos, head, d_head]

@@ -20,11 +20,15 @@ struct NormTensors {
 struct AttentionTensors {
     at::Tensor w_q, b_q;  ///< [head, d_model, d_head], [head, d_head]
     at::Tensor w_k, b_k;  ///< [kv_head, d_model, d_head], [kv_head, d_head]
-    at::Tensor w_v, b_v;  ///< [kv_head, d_model, d_head], [kv_head, d_head]
-    at::Tensor w_o;       ///< [head, d_head, d_model]
+    at::Tensor w_v, b_v;  ///< [kv_head, d_model, d_value], [kv_head, d_value]
+    at::Tensor w_o;       ///< [head, d_value, d_model]
     at::Tensor b_o;       ///< [d_model]
     NormTensors norm;     ///< before attention; post-norm models: behind the sum with the stream
     NormTensors branch;   ///< of what attention gives, before it is added (Gemma 2, OLMo 2)
+    /// Latent attention (DeepSeek): w_q and w_k are of the content alone, [head, d_model, content], and with w_v they go
+    /// through the latents: with the gain of a latent's norm and without its scale, which is the length (root of the mean
+    /// square) of x times these: [d_model, rank]. Undefined: no such norm.
+    at::Tensor w_q_latent, w_kv_latent;
 };
 AttentionTensors attention_weights(const model::Model&, Layer);
 /// Only w_o, b_o and norm: no copy of a fused q, k and v.

@@ -39,7 +39,9 @@ int kv_cache(const Options& o, const Console& console) {
                     {"cache_dtype", o.type},
                     {"batch", std::to_string(cache.batch)}};
     result.definitions = {
-        {"elements_per_token", "MHA 2 H d L, GQA 2 g d L, MQA 2 d L, MLA (d_c + d_r) L (DeepSeek-V2, table 1)."},
+        {"elements_per_token", "MHA 2 H d L, GQA 2 g d L, MQA 2 d L, MLA (d_c + d_r) L (DeepSeek-V2, table 1). "
+                               "Of a model with a latent 2 d is a key's content and a value; expanded: the keys and values made of "
+                               "the latent, H (d_head + d_value) L."},
         {"bytes", "elements_per_token * context * batch * bytes of cache_dtype."},
         {"own", "1: what this model does."}};
     result.table.columns = {"scheme", "what", "own", "context", "elements_per_token", "bytes", "share_of_mha"};
@@ -67,9 +69,9 @@ Action define_analyze_kv_cache(Definition& definition, const Frontend&) {
                           "what keys and values are kept in");
     number("--groups", options->cache.groups,
            "key/value heads of GQA (default: the model's, or a quarter of its heads)");
-    number("--latent", options->cache.latent, "width of MLA's latent (default: 4 times the width of a head)");
+    number("--latent", options->cache.latent, "width of MLA's latent (default: the model's, or 4 times the width of a head)");
     definition.app
-        ->add_option("--rotary", options->cache.rotary, "width of MLA's rotary key (default: half the width of a head)")
+        ->add_option("--rotary", options->cache.rotary, "width of MLA's rotary key (default: the model's, or half the width of a head)")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
     options->out.add(definition);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/blocks/attend.h"
 #include "model/blocks/disentangled.h"
+#include "model/blocks/latent.h"
 #include "model/kernels.h"
 #include "model/tiles.h"
 
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <vector>
 
 namespace headlight::model {
 namespace {
@@ -46,7 +48,7 @@ at::Tensor split_heads(const at::Tensor& x, const at::Tensor& bias, std::int64_t
 namespace {
 
 /// q, k and v, each [head, pos, d_head] contiguous.
-std::array<at::Tensor, 3> project(const Pass& pass, const LayerWeights& w, const at::Tensor& x) {
+std::array<at::Tensor, 3> projected(const Pass& pass, const LayerWeights& w, const at::Tensor& x) {
     const ModelConfig& c = pass.config();
     const std::int64_t d = c.d_head;
     if (pass.model.qkv_layout == QkvLayout::separate) {
@@ -70,6 +72,19 @@ at::Tensor hook_heads(Pass& pass, Hook hook, Layer layer, const at::Tensor& x) {
 }
 
 namespace {
+
+/// The same behind clipping and hooks.
+std::array<at::Tensor, 3> project(Pass& pass, Layer layer, const LayerWeights& w, const at::Tensor& x) {
+    const ModelConfig& c = pass.config();
+    if (c.latent.any()) return latent_qkv(pass, layer, x);
+    auto [q, k, v] = projected(pass, w, x);
+    if (c.qkv_clip > 0)
+        for (at::Tensor* t : {&q, &k, &v}) *t = t->clamp(-c.qkv_clip, c.qkv_clip);
+    q = hook_heads(pass, Hook::q, layer, q);
+    k = hook_heads(pass, Hook::k, layer, k);
+    v = hook_heads(pass, Hook::v, layer, v);
+    return {q, k, v};
+}
 
 void tell_tile(Pass& pass, Layer layer, const AttentionHooks& hooks, const Tile& t, const at::Tensor& tile) {
     if (!pass.observer.wants_pattern_tiles()) return;
@@ -126,16 +141,29 @@ void attend_replaced(Pass& pass, Layer layer, const AttentionHooks& hooks, const
     });
 }
 
-/// Shows DeBERTa's terms of the score whole to whoever wants them. What replacements add to the scores: [head, query, key];
+/// Hooks of what a layer's score is the sum of (DeBERTa's terms; MLA's parts).
+std::vector<Hook> summands(const AttentionInput& in) {
+    std::vector<Hook> hooks;
+    if (in.relative.c2p.defined()) hooks.push_back(Hook::c2p);
+    if (in.relative.p2c.defined()) hooks.push_back(Hook::p2c);
+    if (in.content > 0) hooks.insert(hooks.end(), {Hook::content_scores, Hook::rotary_scores});
+    return hooks;
+}
+
+/// Shows the summands of the score whole to whoever wants them. What replacements add to the scores: [head, query, key];
 /// undefined where nothing was replaced.
-at::Tensor show_relative_terms(Pass& pass, Layer layer, const AttentionInput& in) {
+at::Tensor show_summands(Pass& pass, Layer layer, const AttentionInput& in) {
     at::Tensor added;
-    for (const Hook hook : {Hook::c2p, Hook::p2c}) {
-        if (!(hook == Hook::c2p ? in.relative.c2p : in.relative.p2c).defined() || !pass.wants(hook, layer)) continue;
-        const at::Tensor term = relative_term(in, hook, 0, in.q.size(0), 0, in.q.size(1));
+    for (const Hook hook : summands(in)) {
+        if (!pass.wants(hook, layer)) continue;
+        const bool part = hook == Hook::content_scores || hook == Hook::rotary_scores;
+        const auto make = part ? score_part : relative_term;
+        const at::Tensor term = make(in, hook, 0, in.q.size(0), 0, in.q.size(1));
         const at::Tensor seen = pass.hook(hook, layer, term);
         if (seen.is_same(term)) continue;
-        added = added.defined() ? added + (seen - term) : seen - term;
+        // Where a key may not be seen a part is -inf, and the score stays so.
+        const at::Tensor change = part ? at::where(at::isfinite(term), seen - term, at::zeros_like(term)) : seen - term;
+        added = added.defined() ? added + change : change;
     }
     return added;
 }
@@ -146,7 +174,7 @@ void attend_whole(Pass& pass, Layer layer, const AttentionHooks& hooks, const At
     const bool keep_scores = pass.wants(hooks.scores, layer);
     at::Tensor share;
     if (in.sinks.defined()) share = at::empty({shape[0], shape[1]}, in.q.options());
-    if (const at::Tensor added = show_relative_terms(pass, layer, in); added.defined()) {
+    if (const at::Tensor added = show_summands(pass, layer, in); added.defined()) {
         const at::Tensor scores = pass.hook(hooks.scores, layer, score_tile(in, 0, shape[0], 0, shape[1]) + added);
         return attend_replaced(pass, layer, hooks, in, v, &scores, at::empty(shape, in.q.options()), share, z);
     }
@@ -192,7 +220,7 @@ at::Tensor attend(Pass& pass, Layer layer, const AttentionHooks& hooks, const At
     at::Tensor z = at::empty({in.q.size(1), in.q.size(0), v.size(2)}, in.q.options());
     const bool whole = pass.wants(hooks.scores, layer) || pass.wants(hooks.pattern, layer) ||
                        (in.sinks.defined() && pass.wants(Hook::sink, layer)) ||
-                       (in.relative.defined() && (pass.wants(Hook::c2p, layer) || pass.wants(Hook::p2c, layer)));
+                       std::ranges::any_of(summands(in), [&](Hook hook) { return pass.wants(hook, layer); });
     whole ? attend_whole(pass, layer, hooks, in, v, z) : attend_in_tiles(pass, layer, hooks, in, v, z);
     return pass.hook(hooks.z, layer, z);
 }
@@ -214,12 +242,7 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     if (c.parallel) pass.resid_pre = resid_pre;
     if (c.shared_norm) pass.shared_norm = x;
 
-    auto [q, k, v] = project(pass, w, x);
-    if (c.qkv_clip > 0)
-        for (at::Tensor* t : {&q, &k, &v}) *t = t->clamp(-c.qkv_clip, c.qkv_clip);
-    q = hook_heads(pass, Hook::q, layer, q);
-    k = hook_heads(pass, Hook::k, layer, k);
-    v = hook_heads(pass, Hook::v, layer, v);
+    auto [q, k, v] = project(pass, layer, w, x);
     if (c.qk_norm != QkNorm::none) {
         q = norm_heads(pass, w.q_norm, q, Hook::q_norm_scale, Hook::q_norm_normalized, layer);
         k = norm_heads(pass, w.k_norm, k, Hook::k_norm_scale, Hook::k_norm_normalized, layer);
@@ -239,7 +262,8 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     // A single token behind others may look at all of these. (ALiBi then counts from its start: the same number for every
     // key of the row, which a softmax does not see.)
     const AttentionInput in{q, k, pass.model.alibi_slopes, c.score_scale, c.causal && pass.past() == 0,
-                            window, c.score_softcap, pass.relative_bias, w.sinks, relative_tables(pass.model, layer, 0, q, k)};
+                            window, c.score_softcap, pass.relative_bias, w.sinks, relative_tables(pass.model, layer, 0, q, k),
+                            c.latent.content};
     pass.observer.attention_input(layer, in);
     const at::Tensor z = attend(pass, layer, kOwnAttention, in, v);
 

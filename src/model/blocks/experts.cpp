@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/blocks/experts.h"
 
+#include <limits>
 #include <tuple>
 
 namespace headlight::model {
@@ -40,13 +41,27 @@ at::Tensor spread(const ModelConfig& c, const std::vector<Part>& parts, const st
     return whole;
 }
 
+/// `rank` [pos, expert] with -inf for the experts of all but each token's best groups.
+at::Tensor of_best_groups(const Experts& e, const at::Tensor& rank) {
+    const at::Tensor by_group = rank.reshape({rank.size(0), e.groups, e.count / e.groups});
+    const at::Tensor worth = std::get<0>(by_group.topk(e.group_best, -1)).sum(-1);  // [pos, group]
+    const at::Tensor best = std::get<1>(worth.topk(e.groups_chosen, -1));
+    const at::Tensor left_out = at::ones_like(worth, at::kBool).scatter(1, best, false);
+    return by_group.masked_fill(left_out.unsqueeze(-1), -std::numeric_limits<double>::infinity()).reshape_as(rank);
+}
+
 /// Weight of every expert for every token, 0 for those not chosen: [pos, expert].
-at::Tensor routing(const Experts& e, const at::Tensor& logits) {
+at::Tensor routing(const Experts& e, const at::Tensor& logits, const at::Tensor& correction) {
     const at::Tensor wide = logits.scalar_type() == at::kBFloat16 ? logits.to(at::kFloat) : logits;
-    const at::Tensor scores = at::softmax(wide, -1);
-    const at::Tensor chosen = std::get<1>(scores.detach().topk(e.chosen, -1));
+    const at::Tensor scores = e.sigmoid ? at::sigmoid(wide) : at::softmax(wide, -1);
+    at::Tensor rank = scores.detach();
+    if (correction.defined()) rank = rank + correction;
+    if (e.groups > 0) rank = of_best_groups(e, rank);
+    const at::Tensor chosen = std::get<1>(rank.topk(e.chosen, -1));
     at::Tensor values = scores.gather(1, chosen);
-    if (e.normalized) values = values / values.sum(-1, true);
+    constexpr double least = 1e-20;  // the reference's; sigmoids may all be 0
+    if (e.normalized) values = values / (values.sum(-1, true) + least);
+    if (e.scale != 1.0) values = values * e.scale;
     return at::zeros_like(scores).scatter(1, chosen, values).to(logits.scalar_type());
 }
 
@@ -77,7 +92,7 @@ at::Tensor experts(Pass& pass, Layer layer, const at::Tensor& x) {
     const ModelConfig& c = pass.config();
     const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
     const at::Tensor logits = pass.hook(Hook::router, layer, apply(w.router, x));
-    const at::Tensor weights = pass.hook(Hook::experts, layer, routing(c.experts, logits));
+    const at::Tensor weights = pass.hook(Hook::experts, layer, routing(c.experts, logits, w.router_correction));
     at::Tensor gate;
     if (c.experts.shared_gate) gate = pass.hook(Hook::shared_gate, layer, at::sigmoid(apply(w.shared_gate, x)));
     const std::vector<Part> parts = parts_of(c, weights, gate);

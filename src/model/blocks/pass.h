@@ -73,7 +73,7 @@ at::Tensor output(Pass&, Block, const at::Tensor& x);
 
 /// Fills the pass's tables, in its dtype.
 void make_rope(Pass&);
-/// Rotates each head's first rope_dims (Su et al. 2021): numbers a half apart (Llama) or neighbours (GPT-J) are a pair.
+/// Rotates rope_dims of each head's numbers, from first_rotated() on (Su et al. 2021): numbers a half apart (Llama) or neighbours (GPT-J) are a pair.
 /// [head, pos, d_head]
 at::Tensor rotate(const Pass&, Layer, const at::Tensor& x);
 

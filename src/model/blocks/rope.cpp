@@ -104,15 +104,16 @@ at::Tensor rotate(const Pass& pass, Layer layer, const at::Tensor& x) {
     const LayerRope kind = rope_of(c, layer.value);
     if (kind == LayerRope::none) return x;
     const RopeTable& by = kind == LayerRope::local ? pass.local_rope : pass.rope;
-    const std::int64_t half = c.rope_dims / 2;
+    const std::int64_t half = c.rope_dims / 2, from = first_rotated(c), to = from + c.rope_dims;
     const auto part = [&](const at::Tensor& t, std::int64_t which) {
-        return c.rope_interleaved ? t.slice(2, which, c.rope_dims, 2) : t.narrow(2, which * half, half);
+        return c.rope_interleaved ? t.slice(2, from + which, to, 2) : t.narrow(2, from + which * half, half);
     };
     const at::Tensor a = part(x, 0), b = part(x, 1);
     at::Tensor out = at::empty_like(x);
     part(out, 0).copy_(a * by.cos - b * by.sin);
     part(out, 1).copy_(b * by.cos + a * by.sin);
-    if (2 * half < x.size(2)) out.narrow(2, 2 * half, x.size(2) - 2 * half).copy_(x.narrow(2, 2 * half, x.size(2) - 2 * half));
+    if (from > 0) out.narrow(2, 0, from).copy_(x.narrow(2, 0, from));
+    if (to < x.size(2)) out.narrow(2, to, x.size(2) - to).copy_(x.narrow(2, to, x.size(2) - to));
     return out;
 }
 

@@ -11,6 +11,7 @@ void add_expert_rows(WeightMap& map, const ModelConfig& c, const ExpertNames& na
     const std::string at = "layers.#.";
     const std::size_t before = map.rows.size();
     map.rows.push_back({Slot::router_weight, {at + names.router}, {e.count, d}, Layout::out_in});
+    if (e.correction) map.rows.push_back({Slot::router_correction, {at + names.correction}, {e.count}});
     const auto part = [&](const std::string& gate, const std::string& up, const std::string& down, std::int64_t width,
                           std::int64_t experts, std::int64_t unit) {
         const auto add = [&](Slot slot, const std::string& name, std::vector<std::int64_t> shape) {

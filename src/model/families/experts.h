@@ -16,6 +16,7 @@ struct ExpertNames {
     std::string router, gate, up, down;
     std::string shared = {};  ///< in front of "gate_proj.weight", "up_proj.weight", "down_proj.weight"
     std::string shared_gate = {};
+    std::string correction = {};
 };
 /// Rows of router, experts and shared expert, in the layers that have them.
 void add_expert_rows(WeightMap&, const ModelConfig&, const ExpertNames&);

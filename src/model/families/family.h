@@ -26,7 +26,11 @@ enum class Slot {
     ln1_gain, ln1_bias,
     q_weight, q_bias, k_weight, k_bias, v_weight, v_bias,  ///< [d_model, heads * d_head], [heads * d_head]
     qkv_weight, qkv_bias,                                  ///< the three in one matrix, see QkvLayout
-    o_weight, o_bias,                                      ///< [heads * d_head, d_model], [d_model]
+    o_weight, o_bias,                                      ///< [heads * d_value, d_model], [d_model]
+    /// Latent attention: the stream to the latent of queries, its norm; the stream to the latent of keys and values and the
+    /// rotating key, the norm of the latent, and keys' content and values of every head. Queries are made by q_weight.
+    q_down_weight, q_latent_gain,                          ///< [d_model, query_rank], [query_rank]
+    kv_down_weight, latent_gain, kv_up_weight,             ///< [d_model, rank + rope_dims], [rank], [rank, heads * (content + d_value)]
     q_norm_gain, q_norm_bias, k_norm_gain, k_norm_bias,    ///< [d_head], [heads, d_head] or [heads * d_head]
     ln1_post_gain, ln1_post_bias, ln2_post_gain, ln2_post_bias,
     ln2_gain, ln2_bias,
@@ -36,6 +40,7 @@ enum class Slot {
     mlp_out_weight, mlp_out_bias,    ///< [d_mlp, d_model]
     sinks,                           ///< [heads] a score of no key in each head's softmax
     router_weight, router_bias, shared_gate_weight,  ///< [d_model, experts], [experts], [d_model, 1]
+    router_correction,               ///< [experts] added to the experts' scores while they are chosen
     /// Of all experts in one tensor, gate and linear branch in turn: [expert, d_model, 2 width], [expert, 2 width],
     /// [expert, width, d_model], [expert, d_model].
     experts_gate_up_weight, experts_gate_up_bias, experts_out_weight, experts_out_bias,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // GPT-2: learned positions, weights kept as Conv1D keeps them, q, k and v as thirds of one matrix.
 #include "model/config_reader.h"
+#include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
 
 #include <cmath>
@@ -12,17 +13,9 @@ ModelConfig parse_config(const ConfigReader& json) {
     json.require_flag("scale_attn_by_inverse_layer_idx", false, false);
     json.require_flag("add_cross_attention", false, false);
     ModelConfig c;
-    c.n_layers = json.size({"n_layer", "num_hidden_layers"}, kMaxLayers);
-    c.d_model = json.size({"n_embd", "hidden_size"}, kMaxWidth);
-    c.n_heads = json.size({"n_head", "num_attention_heads"}, kMaxHeads);
-    c.n_kv_heads = c.n_heads;
-    c.d_head = head_width(json, "n_head", c.d_model, c.n_heads);
-    c.d_mlp = json.size({"n_inner"}, kMaxWidth, 4 * c.d_model);
-    c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
-    c.context_length = json.size({"n_positions", "max_position_embeddings", "n_ctx"}, kMaxWidth);
+    read_gpt2_sizes(json, c, kMaxWidth, {});
     c.query_bias = true;
     c.tied_unembedding = json.flag("tie_word_embeddings", true);
-    c.norm_epsilon = json.number({"layer_norm_epsilon"}, 1e-5);
     c.activation = read_activation(json, "activation_function", "gelu_new");
     c.positions = Positions::learned;
     c.score_scale = json.flag("scale_attn_weights", true) ? 1.0 / std::sqrt(static_cast<double>(c.d_head)) : 1.0;
@@ -58,16 +51,10 @@ WeightMap weight_map(const ModelConfig& c) {
     return map;
 }
 
-Spec spec(const ModelConfig&) {
-    return {.before = {Block::token_embedding, Block::position_embedding},
-            .layer = {Block::attention, Block::mlp},
-            .after = {Block::final_norm, Block::unembedding}};
-}
-
 constexpr std::string_view kArchitectures[] = {"GPT2LMHeadModel", "GPT2Model"};
 
 }  // namespace
 
-const Family kGpt2 = {"gpt2", kArchitectures, "gpt2", parse_config, weight_map, spec};
+const Family kGpt2 = {"gpt2", kArchitectures, "gpt2", parse_config, weight_map, decoder_spec};
 
 }  // namespace headlight::model

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // GPT-Neo: GPT-2 without scaling of the scores, every other layer with a window.
 #include "model/config_reader.h"
+#include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
-#include "model/families/rows.h"
 
 namespace headlight::model {
 namespace {
@@ -56,36 +56,22 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    const std::int64_t d = c.d_model, m = c.d_mlp;
     const std::string layer = "h.#.", attention = layer + "attn.attention.";
     WeightMap map;
     map.prefixes = {"transformer.", ""};
-    map.head_name = "language model head";
     map.ignored = {"*attn.attention.bias", "*attn.attention.masked_bias"};
-    map.rows = {{Slot::embed, {"wte.weight"}, {c.vocab_size, d}}, {Slot::pos_embed, {"wpe.weight"}, {c.context_length, d}}};
-    add_norm(map, Slot::ln1_gain, Slot::ln1_bias, layer + "ln_1", d);
-    add_linear(map, Slot::q_weight, Slot::q_bias, attention + "q_proj", d, d, false);
-    add_linear(map, Slot::k_weight, Slot::k_bias, attention + "k_proj", d, d, false);
-    add_linear(map, Slot::v_weight, Slot::v_bias, attention + "v_proj", d, d, false);
-    add_linear(map, Slot::o_weight, Slot::o_bias, attention + "out_proj", d, d, true);
-    add_norm(map, Slot::ln2_gain, Slot::ln2_bias, layer + "ln_2", d);
-    add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, layer + "mlp.c_fc", m, d, true);
-    add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, layer + "mlp.c_proj", d, m, true);
-    add_norm(map, Slot::final_norm_gain, Slot::final_norm_bias, "ln_f", d);
-    add_language_head(map, c, "lm_head.weight");
+    add_decoder(map, c,
+                {.embed = "wte", .pos_embed = "wpe", .ln1 = layer + "ln_1", .ln2 = layer + "ln_2", .qkv = {},
+                 .q = attention + "q_proj", .k = attention + "k_proj", .v = attention + "v_proj", .qkv_bias = false,
+                 .o = attention + "out_proj", .mlp_in = layer + "mlp.c_fc", .mlp_out = layer + "mlp.c_proj",
+                 .final_norm = "ln_f", .head = "lm_head"});
     return map;
-}
-
-Spec spec(const ModelConfig&) {
-    return {.before = {Block::token_embedding, Block::position_embedding},
-            .layer = {Block::attention, Block::mlp},
-            .after = {Block::final_norm, Block::unembedding}};
 }
 
 constexpr std::string_view kArchitectures[] = {"GPTNeoForCausalLM", "GPTNeoModel"};
 
 }  // namespace
 
-const Family kGptNeo = {"gpt_neo", kArchitectures, "gpt_neo", parse_config, weight_map, spec};
+const Family kGptNeo = {"gpt_neo", kArchitectures, "gpt_neo", parse_config, weight_map, decoder_spec};
 
 }  // namespace headlight::model

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Phi-1, 1.5 and 2: half of each head rotates, attention and MLP in parallel behind one norm, biases everywhere.
 #include "model/config_reader.h"
+#include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
-#include "model/families/rows.h"
 #include "model/rope_config.h"
 
 #include <cmath>
@@ -13,14 +13,9 @@ namespace {
 ModelConfig parse_config(const ConfigReader& json) {
     json.require_flag("qk_layernorm", false, false);
     ModelConfig c;
-    c.n_layers = json.size({"num_hidden_layers"}, kMaxLayers);
-    c.d_model = json.size({"hidden_size"}, kMaxWidth);
-    c.n_heads = json.size({"num_attention_heads"}, kMaxHeads);
+    read_decoder_sizes(json, c, kMaxContext);
     c.n_kv_heads = read_kv_heads(json, c);
-    c.d_head = head_width(json, "num_attention_heads", c.d_model, c.n_heads);
     c.d_mlp = json.size({"intermediate_size"}, kMaxWidth);
-    c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
-    c.context_length = json.size({"max_position_embeddings"}, kMaxContext, 2048);
     c.context_is_hard_limit = false;
     c.parallel = c.shared_norm = true;
     c.query_bias = true;
@@ -34,36 +29,22 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    const std::int64_t d = c.d_model, m = c.d_mlp, kv = c.n_kv_heads * c.d_head;
     const std::string layer = "layers.#.", attention = layer + "self_attn.";
     WeightMap map;
     map.prefixes = {"model.", ""};
-    map.head_name = "language model head";
     map.ignored = {"*rotary_emb.inv_freq"};
-    map.rows = {{Slot::embed, {"embed_tokens.weight"}, {c.vocab_size, d}}};
-    add_norm(map, Slot::ln1_gain, Slot::ln1_bias, layer + "input_layernorm", d);
-    add_linear(map, Slot::q_weight, Slot::q_bias, attention + "q_proj", d, d, true);
-    add_linear(map, Slot::k_weight, Slot::k_bias, attention + "k_proj", kv, d, true);
-    add_linear(map, Slot::v_weight, Slot::v_bias, attention + "v_proj", kv, d, true);
-    add_linear(map, Slot::o_weight, Slot::o_bias, attention + "dense", d, d, true);
-    add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, layer + "mlp.fc1", m, d, true);
-    add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, layer + "mlp.fc2", d, m, true);
-    add_norm(map, Slot::final_norm_gain, Slot::final_norm_bias, "final_layernorm", d);
-    add_language_head(map, c, "lm_head.weight");
-    map.rows.push_back({.slot = Slot::unembed_bias, .names = {"lm_head.bias"}, .shape = {c.vocab_size}, .head = !c.architecture.ends_with("ForCausalLM")});
+    add_decoder(map, c,
+                {.embed = "embed_tokens", .pos_embed = {}, .ln1 = layer + "input_layernorm", .ln2 = {}, .qkv = {},
+                 .q = attention + "q_proj", .k = attention + "k_proj", .v = attention + "v_proj", .o = attention + "dense",
+                 .mlp_in = layer + "mlp.fc1", .mlp_out = layer + "mlp.fc2", .final_norm = "final_layernorm", .head = "lm_head",
+                 .head_bias = true});
     return map;
-}
-
-Spec spec(const ModelConfig&) {
-    return {.before = {Block::token_embedding},
-            .layer = {Block::attention, Block::mlp},
-            .after = {Block::final_norm, Block::unembedding}};
 }
 
 constexpr std::string_view kArchitectures[] = {"PhiForCausalLM", "PhiModel"};
 
 }  // namespace
 
-const Family kPhi = {"phi", kArchitectures, "phi", parse_config, weight_map, spec};
+const Family kPhi = {"phi", kArchitectures, "phi", parse_config, weight_map, decoder_spec};
 
 }  // namespace headlight::model

@@ -15,7 +15,7 @@ std::span<const Family> families() {
     static const std::array kFamilies = {kBloom, kGpt2, kBert, kLlama, kMistral, kQwen2, kQwen3, kSmollm3, kGranite,
                                          kOlmo, kOlmo2, kStablelm, kPhi3, kGemma, kGemma2, kGemma3, kGptNeox,
                                          kGptj, kGptNeo, kOpt, kFalcon, kMpt, kPhi, kGptBigcode, kCohere, kRoberta,
-                                         kDistilbert, kElectra, kAlbert, kModernbert, kDeberta, kMixtral, kQwen2Moe, kGptOss,
+                                         kDistilbert, kElectra, kAlbert, kModernbert, kDeberta, kNomicBert, kMixtral, kQwen2Moe, kGptOss, kDeepseekV2, kDeepseekV3,
                                          kT5, kMt5, kBart, kMbart, kMarian, kVit, kDeit, kClipText, kClipVision};
     return kFamilies;
 }

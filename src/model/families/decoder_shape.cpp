@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/families/decoder_shape.h"
+
+#include "model/config_reader.h"
+#include "model/families/registry.h"
+#include "model/families/rows.h"
+
+namespace headlight::model {
+
+void read_gpt2_sizes(const ConfigReader& json, ModelConfig& c, std::int64_t max_context, std::optional<std::int64_t> context) {
+    c.n_layers = json.size({"n_layer", "num_hidden_layers"}, kMaxLayers);
+    c.d_model = json.size({"n_embd", "hidden_size"}, kMaxWidth);
+    c.n_heads = c.n_kv_heads = json.size({"n_head", "num_attention_heads"}, kMaxHeads);
+    c.d_head = head_width(json, "n_head", c.d_model, c.n_heads);
+    c.d_mlp = json.size({"n_inner"}, kMaxWidth, 4 * c.d_model);
+    c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
+    c.context_length = json.size({"n_positions", "max_position_embeddings", "n_ctx"}, max_context, context);
+    c.norm_epsilon = json.number({"layer_norm_epsilon"}, 1e-5);
+}
+
+void read_decoder_sizes(const ConfigReader& json, ModelConfig& c, std::int64_t max_context) {
+    c.n_layers = json.size({"num_hidden_layers"}, kMaxLayers);
+    c.d_model = json.size({"hidden_size"}, kMaxWidth);
+    c.n_heads = c.n_kv_heads = json.size({"num_attention_heads"}, kMaxHeads);
+    c.d_head = head_width(json, "num_attention_heads", c.d_model, c.n_heads);
+    c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
+    c.context_length = json.size({"max_position_embeddings"}, max_context, 2048);
+}
+
+void add_decoder(WeightMap& map, const ModelConfig& c, const DecoderNames& names) {
+    const std::int64_t d = c.d_model, m = c.d_mlp, kv = c.n_kv_heads * c.d_head;
+    map.head_name = "language model head";
+    map.rows.push_back({Slot::embed, {names.embed + ".weight"}, {c.vocab_size, d}});
+    if (!names.pos_embed.empty())
+        map.rows.push_back({Slot::pos_embed, {names.pos_embed + ".weight"}, {c.context_length + c.position_offset, d}});
+    add_norm(map, Slot::ln1_gain, Slot::ln1_bias, names.ln1, d);
+    if (!names.qkv.empty()) {
+        add_linear(map, Slot::qkv_weight, Slot::qkv_bias, names.qkv, d + 2 * kv, d, names.qkv_bias);
+    } else {
+        add_linear(map, Slot::q_weight, Slot::q_bias, names.q, d, d, names.qkv_bias);
+        add_linear(map, Slot::k_weight, Slot::k_bias, names.k, kv, d, names.qkv_bias);
+        add_linear(map, Slot::v_weight, Slot::v_bias, names.v, kv, d, names.qkv_bias);
+    }
+    add_linear(map, Slot::o_weight, Slot::o_bias, names.o, d, d, names.o_bias);
+    if (!names.ln2.empty()) add_norm(map, Slot::ln2_gain, Slot::ln2_bias, names.ln2, d);
+    add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, names.mlp_in, m, d, true);
+    add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, names.mlp_out, d, m, true);
+    add_norm(map, Slot::final_norm_gain, Slot::final_norm_bias, names.final_norm, d);
+    add_language_head(map, c, names.head + ".weight");
+    if (names.head_bias)
+        map.rows.push_back({.slot = Slot::unembed_bias,
+                            .names = {names.head + ".bias"},
+                            .shape = {c.vocab_size},
+                            .head = !c.architecture.ends_with("ForCausalLM")});
+}
+
+Spec decoder_spec(const ModelConfig& c) {
+    Spec s{.before = {Block::token_embedding}, .layer = {Block::attention, Block::mlp}, .after = {Block::final_norm, Block::unembedding}};
+    if (c.positions == Positions::learned) s.before.push_back(Block::position_embedding);
+    return s;
+}
+
+}  // namespace headlight::model
