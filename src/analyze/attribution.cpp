@@ -27,7 +27,7 @@ void check_token(const trace::Trace& trace, std::int64_t id) {
 void check(const trace::Trace& trace, Position p, const AttributionOptions& o) {
     const model::ModelConfig& c = trace.config();
     require_unembedding(c, "Attribution to a logit");
-    if (c.mlm_head || c.post_norm)
+    if (c.mlm_head || (c.post_norm && !has_cross_attention(c)))
         throw Error({.problem = "In this model a logit is not a sum over what was written into the stream",
                      .item = c.name,
                      .found = c.mlm_head ? "a masked-word head, which is not linear" : "a norm behind every layer",
@@ -69,7 +69,8 @@ const char* name_of(Component component) noexcept {
         case Component::head: return "head";
         case Component::attn_bias: return "attn_bias";
         case Component::mlp: return "mlp";
-        case Component::cross: return "cross";
+        case Component::cross_head: return "cross_head";
+        case Component::cross_bias: return "cross_bias";
         case Component::neuron: return "neuron";
         case Component::mlp_bias: return "mlp_bias";
         case Component::norm_bias: return "norm_bias";
@@ -78,12 +79,22 @@ const char* name_of(Component component) noexcept {
     return "final_bias";
 }
 
-Eigen::MatrixXd Split::heads(const model::ModelConfig& config) const {
+namespace {
+
+Eigen::MatrixXd map_of(const std::vector<Contribution>& parts, Component component, const model::ModelConfig& config) {
     Eigen::MatrixXd map =
         Eigen::MatrixXd::Constant(config.n_layers, config.n_heads, std::numeric_limits<double>::quiet_NaN());
     for (const Contribution& part : parts)
-        if (part.component == Component::head) map(part.layer, part.index) = part.value;
+        if (part.component == component) map(part.layer, part.index) = part.value;
     return map;
+}
+
+}  // namespace
+
+Eigen::MatrixXd Split::heads(const model::ModelConfig& config) const { return map_of(parts, Component::head, config); }
+
+Eigen::MatrixXd Split::cross_heads(const model::ModelConfig& config) const {
+    return has_cross_attention(config) ? map_of(parts, Component::cross_head, config) : Eigen::MatrixXd();
 }
 
 Reading logit_reading(const trace::Trace& trace, Position p, const AttributionOptions& o) {
@@ -110,23 +121,33 @@ Split attribution(const trace::Trace& trace, Position p, const AttributionOption
 Eigen::VectorXd head_sources(const trace::Trace& trace, HeadId id, Position p, const AttributionOptions& o) {
     check(trace, p, o);
     check_head(trace, id);
-    std::vector<at::Tensor> directions;
+    Directions directions;
     split_reading(trace, p, logit_reading(trace, p, o), false, &directions);
-    return to_vector_d(sources_of(trace, id, p, directions[static_cast<std::size_t>(id.layer.value)]));
+    return to_vector_d(sources_of(trace, id, p, directions.attention[static_cast<std::size_t>(id.layer.value)]));
+}
+
+Eigen::VectorXd cross_head_sources(const trace::Trace& trace, HeadId id, Position p, const AttributionOptions& o) {
+    check(trace, p, o);
+    const auto& cross = trace.part(model::Stack::cross);
+    if (!cross) throw Error({.problem = "This model has no attention to a source", .item = trace.config().name, .expected = "an encoder-decoder model"});
+    check_head(*cross, id);
+    Directions directions;
+    split_reading(trace, p, logit_reading(trace, p, o), false, &directions);
+    return to_vector_d(sources_of(*cross, id, p, directions.cross[static_cast<std::size_t>(id.layer.value)]));
 }
 
 Eigen::MatrixXd all_head_sources(const trace::Trace& trace, Position p, const AttributionOptions& o,
                                  const CancelToken& cancel) {
     check(trace, p, o);
     const model::ModelConfig& c = trace.config();
-    std::vector<at::Tensor> directions;
+    Directions directions;
     split_reading(trace, p, logit_reading(trace, p, o), false, &directions);
     Eigen::MatrixXd all(c.n_layers * c.n_heads, trace.tokens());
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
         cancel.throw_if_cancelled();
         for (std::int64_t h = 0; h < c.n_heads; ++h)
             all.row(l * c.n_heads + h) =
-                to_vector_d(sources_of(trace, {Layer(l), Head(h)}, p, directions[static_cast<std::size_t>(l)]));
+                to_vector_d(sources_of(trace, {Layer(l), Head(h)}, p, directions.attention[static_cast<std::size_t>(l)]));
     }
     return all;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/detector.h"
 
+#include "analyze/head_reader.h"
 #include "headlight/base/error.h"
 
 #include <cmath>
@@ -46,6 +47,7 @@ double detector_score(const Matrix& pattern, const Matrix& detection, const Dete
 }
 
 Eigen::MatrixXd detector_scores(const trace::Trace& trace, HeadKind kind, const DetectorOptions& options) {
+    require_own_text(trace, "A detector of previous, duplicate and induction heads");
     const Matrix detection = detection_pattern(kind, trace.encoding().ids);
     Eigen::MatrixXd scores(trace.config().n_layers, trace.config().n_heads);
     for (Eigen::Index layer = 0; layer < scores.rows(); ++layer)

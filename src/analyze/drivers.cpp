@@ -92,9 +92,9 @@ Eigen::VectorXd neuron_sources(const trace::Trace& trace, NeuronId id, HeadId he
                      .item = "L" + std::to_string(head.layer.value) + "H" + std::to_string(head.head.value),
                      .expected = parallel ? "a layer before " + std::to_string(id.layer.value)
                                       : "a layer up to " + std::to_string(id.layer.value)});
-    std::vector<at::Tensor> directions;
+    Directions directions;
     split_reading(trace, p, reading, false, &directions);
-    const at::Tensor sources = sources_of(trace, head, p, directions[static_cast<std::size_t>(head.layer.value)]);
+    const at::Tensor sources = sources_of(trace, head, p, directions.attention[static_cast<std::size_t>(head.layer.value)]);
     return Eigen::Map<const Eigen::VectorXd>(sources.data_ptr<double>(), sources.size(0));
 }
 

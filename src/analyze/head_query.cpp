@@ -227,7 +227,7 @@ private:
         if (!trace_) fail_at(begin, "Attention between tokens needs a text", "a measure, layer or head");
         Term term;
         term.weighted = weighted;
-        const std::string from = place("from", term.from), to = place("to", term.to);
+        const std::string from = place("from", term.from, Side::queries), to = place("to", term.to, Side::keys);
         term.id = std::string(weighted ? "weighted " : "") + "attention from " + from + " to " + to;
         const auto plain = [](std::string name) {
             std::erase(name, '`');
@@ -240,25 +240,26 @@ private:
     }
 
     /// The word, and a token by its text or position.
-    std::string place(const char* word, std::vector<Position>& positions) {
+    std::string place(const char* word, std::vector<Position>& positions, Side side) {
         if (!is(word)) fail_at(now(), std::string("The word \"") + word + "\" is missing", "attention from `a` to `b`");
         ++at_;
         const Token& token = now();
         if (token.kind == Kind::number) {
             const auto position = static_cast<std::int64_t>(token.number);
-            if (token.number < 0 || token.number >= static_cast<double>(trace_->tokens()) ||
-                static_cast<double>(position) != token.number)
-                fail_at(token, "No such position", "0 to " + std::to_string(trace_->tokens() - 1));
+            const std::int64_t count = side == Side::keys ? trace_->keys() : trace_->tokens();
+            if (token.number < 0 || token.number >= static_cast<double>(count) || static_cast<double>(position) != token.number)
+                fail_at(token, "No such position", "0 to " + std::to_string(count - 1));
             positions = {Position(position)};
             ++at_;
             return std::to_string(position);
         }
         if (token.kind != Kind::name && token.kind != Kind::quoted)
             fail_at(token, "A token is missing", "a token of the text such as `the`, or its position from 0");
-        positions = tokens_called(*trace_, token.text);
+        positions = tokens_called(*trace_, token.text, side);
         if (positions.empty()) {
-            const std::string near = nearest_token(*trace_, token.text);
-            fail_at(token, "No such token in the text", "a token of the text, or its position from 0",
+            const std::string near = nearest_token(*trace_, token.text, side);
+            const std::string text = !trace_->across_texts() ? "text" : side == Side::keys ? "source" : "target";
+            fail_at(token, "No such token in the " + text, "a token of the text, or its position from 0",
                     near.empty() ? std::string() : "Did you mean " + near + "?");
         }
         ++at_;
@@ -310,7 +311,7 @@ std::int64_t HeadQuery::cost(const trace::Trace& trace) const noexcept {
         if (term.values.size() > 0) continue;
         // The lengths of all values cost as much as a row for each dimension of a head.
         const auto rows = static_cast<std::int64_t>(term.from.size()) + (term.weighted ? trace.config().d_head : 0);
-        weights += rows * trace.tokens() * heads;
+        weights += rows * trace.keys() * heads;
     }
     return weights;
 }

@@ -2,6 +2,7 @@
 // How an expression about heads is read: its words, and which measure a person means by some of them.
 #pragma once
 
+#include "headlight/analyze/head_query.h"
 #include "headlight/trace/trace.h"
 
 #include <cstdint>
@@ -53,7 +54,11 @@ private:
 
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
+/// Of a pattern: the tokens that look, and those that are looked at. In a cross attention they are two texts.
+enum class Side { queries, keys };
+/// tokens_called() of either.
+std::vector<Position> tokens_called(const trace::Trace&, std::string_view typed, Side);
 /// The token of the text that reads most like `typed`, with its position: "`animals` (5)"; empty: none is near.
-std::string nearest_token(const trace::Trace&, std::string_view typed);
+std::string nearest_token(const trace::Trace&, std::string_view typed, Side);
 
 }  // namespace headlight::analyze

@@ -13,6 +13,8 @@ namespace headlight::analyze {
 Matrix head_pattern(const trace::Trace&, HeadId);
 /// J of a layer: mean of its heads' patterns and the residual.
 Matrix joint_attention(const trace::Trace&, Layer);
+/// rollout() of a decoder behind an encoder.
+Rollout decoder_rollout(const trace::Trace&, const RolloutOptions&, const CancelToken&, const Progress&);
 /// Edges of the networks of every pair's question, after the last or after every layer.
 double flow_work(std::int64_t layers, bool all_layers, std::int64_t tokens, bool causal);
 /// The same for one query and every input.

@@ -124,7 +124,7 @@ private:
                   Counts& counts, Triggers& triggers) {
         if (trace.tokens() == first_of(trace)) return;
         const std::vector<std::int64_t>& output = final_[static_cast<std::size_t>(text)];
-        const Reads r = read(model_, rows(trace, Hook::resid_mid, l), o_.read_out, &output);
+        const Reads r = read(model_, rows(trace, has_cross_attention(c_) ? Hook::resid_mid_cross : Hook::resid_mid, l), o_.read_out, &output);
         const Reads y = read(model_, rows(trace, Hook::mlp_out, l), o_.read_out, nullptr);
         const Reads o = read(model_, rows(trace, Hook::resid_post, l), o_.read_out, nullptr);
         const at::Tensor m = rows(trace, Hook::mlp_post, l).to(at::kFloat).contiguous();
@@ -203,7 +203,7 @@ Refinement refinement(const Runs& runs, const RefinementOptions& options, const 
     const model::ModelConfig& c = runs[0]->config();
     for (const auto& run : runs)
         if (run->model() != runs[0]->model()) throw Error("Refinement needs runs of one model");
-    require_whole_model(c, "Refinement");
+    require_own_text(*runs[0], "Refinement");
     require_unembedding(c, "Refinement of the prediction");
     if (c.mlm_head || c.post_norm)
         throw Error({.problem = "In this model the stream before and behind an MLP is not read by the unembedding",

@@ -76,6 +76,7 @@ void check_options(const trace::Trace& trace, const RolloutOptions& options) {
     require_whole_model(trace, "What reaches a token through the layers");
     check_head(trace, {options.layer.value_or(Layer(0)), options.head.value_or(Head(0))});
     if (options.query) check_position(trace, *options.query, "query");
+    if (options.of_source) throw Error(ErrorFacts{.problem = "This model has no source that its tokens could be from", .item = trace.config().name});
     if (options.by_receptive_field && !trace.config().causal)
         throw Error(ErrorFacts{.problem = "This model looks both ways: every token has the same receptive field",
                                .item = "by_receptive_field",
@@ -238,6 +239,7 @@ Matrix flow_of(const std::vector<Matrix>& joint, const CancelToken& cancel, cons
 
 Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel,
                 const Progress& progress) {
+    if (has_cross_attention(trace.config())) return decoder_rollout(trace, options, cancel, progress);
     check_options(trace, options);
     const std::int64_t last = options.layer ? options.layer->value : trace.config().n_layers - 1;
     // Beside the maps that are kept: J, R below, the map in the making, and the same again for even attention.

@@ -27,9 +27,11 @@ double scalar(const at::Tensor& a, const at::Tensor& b) {
 /// Walks from the last layer to the embedding, one position.
 class Walk {
 public:
-    Walk(const trace::Trace& trace, Position p, bool neurons, std::vector<at::Tensor>* at_attention)
-        : trace_(trace), c_(trace.config()), p_(p), neurons_(neurons), at_attention_(at_attention) {
-        if (at_attention_) at_attention_->resize(static_cast<std::size_t>(c_.n_layers));
+    Walk(const trace::Trace& trace, Position p, bool neurons, Directions* directions)
+        : trace_(trace), c_(trace.config()), p_(p), neurons_(neurons), directions_(directions) {
+        if (!directions_) return;
+        directions_->attention.resize(static_cast<std::size_t>(c_.n_layers));
+        directions_->cross.resize(has_cross_attention(c_) ? static_cast<std::size_t>(c_.n_layers) : 0);
     }
 
     Split run(const Reading& reading) {
@@ -67,10 +69,19 @@ private:
         if (c_.residual_after_norm) through(Hook::ln2_scale, l);
     }
 
-    /// All heads together: what they read is another text.
+    /// What it reads is another text; what it writes goes into the same stream.
     void cross(Layer l) {
         if (c_.post_norm) through(Hook::ln_cross_scale, l);
-        add(Component::cross, l.value, -1, scalar(u_, row(trace_, Hook::cross_attn_out, l, p_)));
+        if (directions_) directions_->cross[static_cast<std::size_t>(l.value)] = u_;
+        heads_of(*trace_.part(model::Stack::cross), l, u_, Component::cross_head, Component::cross_bias);
+    }
+
+    /// The bias and the heads of an attention, by its own trace.
+    void heads_of(const trace::Trace& trace, Layer l, const at::Tensor& u, Component head, Component bias) {
+        const at::Tensor b_o = wide(trace::attention_output(*trace.model(), l).b_o);
+        if (b_o.defined()) add(bias, l.value, -1, scalar(u, b_o));
+        const at::Tensor heads = at::mv(row(trace, Hook::result, l, p_), u).contiguous();
+        for (std::int64_t h = heads.size(0) - 1; h >= 0; --h) add(head, l.value, h, heads.data_ptr<double>()[h]);
     }
 
     /// The direction in front of the norm of what a sub-layer gives.
@@ -95,11 +106,8 @@ private:
     void attention(Layer l) {
         if (c_.post_norm) through(Hook::ln1_scale, l);
         const at::Tensor u = branch(Hook::ln1_post_scale, l);
-        if (at_attention_) (*at_attention_)[static_cast<std::size_t>(l.value)] = u;
-        const at::Tensor bias = wide(trace::attention_output(*trace_.model(), l).b_o);
-        if (bias.defined()) add(Component::attn_bias, l.value, -1, scalar(u, bias));
-        const at::Tensor heads = at::mv(row(trace_, Hook::result, l, p_), u).contiguous();
-        for (std::int64_t h = heads.size(0) - 1; h >= 0; --h) add(Component::head, l.value, h, heads.data_ptr<double>()[h]);
+        if (directions_) directions_->attention[static_cast<std::size_t>(l.value)] = u;
+        heads_of(trace_, l, u, Component::head, Component::attn_bias);
         if (c_.residual_after_norm) through(Hook::ln1_scale, l);
     }
 
@@ -119,7 +127,7 @@ private:
     const model::ModelConfig& c_;
     Position p_;
     bool neurons_;
-    std::vector<at::Tensor>* at_attention_;
+    Directions* directions_;
     at::Tensor u_;
     double constant_ = 0;
     std::vector<Contribution> backwards_;
@@ -158,10 +166,9 @@ FrozenNorm frozen_norm(const trace::Trace& trace, Hook scale, Layer layer, Posit
             .centred = trace.config().norm == model::Norm::layer_norm};
 }
 
-Split split_reading(const trace::Trace& trace, Position p, const Reading& reading, bool neurons,
-                    std::vector<at::Tensor>* at_attention) {
+Split split_reading(const trace::Trace& trace, Position p, const Reading& reading, bool neurons, Directions* directions) {
     const at::NoGradGuard no_grad;
-    return Walk(trace, p, neurons, at_attention).run(reading);
+    return Walk(trace, p, neurons, directions).run(reading);
 }
 
 at::Tensor sources_of(const trace::Trace& trace, HeadId id, Position p, const at::Tensor& direction) {

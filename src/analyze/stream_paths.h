@@ -34,11 +34,15 @@ FrozenNorm frozen_norm(const trace::Trace&, model::Hook scale, Layer, Position);
 /// The direct logit (difference) as a reading of the last stream.
 Reading logit_reading(const trace::Trace&, Position, const AttributionOptions&);
 
-/// Splits the reading at a position. Directions at every layer's attention output are left in `at_attention` if given.
-Split split_reading(const trace::Trace&, Position, const Reading&, bool neurons,
-                    std::vector<at::Tensor>* at_attention = nullptr);
+/// What is read at the output of every layer's attention, and at that of its attention to a source.
+struct Directions {
+    std::vector<at::Tensor> attention, cross;
+};
+/// Splits the reading at a position. Leaves the directions if asked for.
+Split split_reading(const trace::Trace&, Position, const Reading&, bool neurons, Directions* directions = nullptr);
 
-/// What the direction at its layer's attention output reads of each source token through a head: [token] float64.
+/// What the direction at its layer's attention output reads of each token through a head: [key] float64. The trace is the
+/// head's own: of a head that reads a source, the one of the cross attention.
 at::Tensor sources_of(const trace::Trace&, HeadId, Position, const at::Tensor& direction);
 
 }  // namespace headlight::analyze

@@ -39,46 +39,59 @@ std::string plain(std::string_view text) {
     return folded(stripped(text));
 }
 
-std::string bytes_at(const trace::Trace& trace, std::size_t position) {
-    return trace.tokenizer()->bytes_of(trace.encoding().ids[position]);
-}
+/// One side of the patterns.
+struct Text {
+    Text(const trace::Trace& trace, Side side)
+        : encoding(side == Side::keys ? trace.key_encoding() : trace.encoding()),
+          labels(side == Side::keys ? trace.key_labels() : trace.labels()), tokenizer(*trace.tokenizer()) {}
 
-bool reads(const trace::Trace& trace, std::size_t position, const std::string& wanted) {
-    const text::TokenLabel& label = trace.labels()[position];
-    return plain(bytes_at(trace, position)) == wanted || plain(label.text) == wanted ||
-           plain(label.continuation + label.text) == wanted || plain(trace.encoding().tokens[position]) == wanted;
-}
+    const text::Encoding& encoding;
+    const std::vector<text::TokenLabel>& labels;
+    const text::Tokenizer& tokenizer;
+
+    std::size_t size() const { return encoding.ids.size(); }
+    std::string bytes_at(std::size_t position) const { return tokenizer.bytes_of(encoding.ids[position]); }
+    bool reads(std::size_t position, const std::string& wanted) const {
+        const text::TokenLabel& label = labels[position];
+        return plain(bytes_at(position)) == wanted || plain(label.text) == wanted || plain(label.continuation + label.text) == wanted ||
+               plain(encoding.tokens[position]) == wanted;
+    }
+};
 
 }  // namespace
 
-std::vector<Position> tokens_called(const trace::Trace& trace, std::string_view typed) {
+std::vector<Position> tokens_called(const trace::Trace& trace, std::string_view typed) { return tokens_called(trace, typed, Side::queries); }
+
+std::vector<Position> tokens_called(const trace::Trace& trace, std::string_view typed, Side side) {
+    const Text own(trace, side);
     const std::string wanted = plain(typed);
     std::vector<Position> found;
     if (wanted.empty()) return found;
-    const auto count = static_cast<std::size_t>(trace.tokens());
+    const std::size_t count = own.size();
     for (std::size_t i = 0; i < count; ++i)
-        if (reads(trace, i, wanted)) found.emplace_back(static_cast<std::int64_t>(i));
+        if (own.reads(i, wanted)) found.emplace_back(static_cast<std::int64_t>(i));
     if (!found.empty()) return found;
 
-    const text::Encoding& encoding = trace.encoding();
+    const text::Encoding& encoding = own.encoding;
     for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
         std::string word;
         for (end = begin; end < count && encoding.words[end] == encoding.words[begin] &&
                           encoding.sequence[end] == encoding.sequence[begin];
              ++end)
-            word += bytes_at(trace, end);
+            word += own.bytes_at(end);
         if (encoding.words[begin] < 0 || plain(word) != wanted) continue;
         for (std::size_t i = begin; i < end; ++i) found.emplace_back(static_cast<std::int64_t>(i));
     }
     return found;
 }
 
-std::string nearest_token(const trace::Trace& trace, std::string_view typed) {
+std::string nearest_token(const trace::Trace& trace, std::string_view typed, Side side) {
+    const Text own(trace, side);
     const std::string wanted = plain(typed);
     std::size_t least = std::max<std::size_t>(wanted.size(), 3);
     std::string nearest;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(trace.tokens()); ++i) {
-        const std::string shown(stripped(trace.labels()[i].text));
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        const std::string shown(stripped(own.labels[i].text));
         const std::size_t cost = edit_distance(folded(shown), wanted);
         if (cost >= least) continue;
         least = cost;
@@ -94,9 +107,9 @@ Eigen::MatrixXd attention_between(const trace::Trace& trace, const std::vector<P
         check_position(trace, position, "query");
         queries.insert(position.value);
     }
-    for (const Position position : to) check_position(trace, position, "key");
+    for (const Position position : to) check_key(trace, position);
     const model::ModelConfig& config = trace.config();
-    const MapLayout layout = map_layout(token_facts(trace), PatternOptions{});
+    const MapLayout layout = map_layout(token_facts(trace), key_facts(trace), PatternOptions{});
     Eigen::MatrixXd largest = Eigen::MatrixXd::Zero(config.n_layers, config.n_heads);
     for (std::int64_t layer = 0; layer < config.n_layers; ++layer) {
         const ReadableKeys readable(trace, Layer(layer));

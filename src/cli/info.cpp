@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
 #include "cli/config_json.h"
+#include "cli/info_saved.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
 #include "headlight/base/error.h"
@@ -12,6 +13,7 @@
 #include "headlight/model/reference.h"
 #include "headlight/model/tensor_stats.h"
 #include "headlight/text/tokenizer.h"
+#include "headlight/trace/saved.h"
 #include "headlight/trace/trace.h"
 
 #include <nlohmann/json.hpp>
@@ -264,6 +266,7 @@ int tensor_info(const Options& options, const Console& console) {
 }
 
 int info(const Options& options, const Console& console) {
+    if (options.tensor.empty() && trace::is_saved(options.model.typed)) return info_of_saved(options.model.typed, options.json, options.tensors, console);
     if (!options.tensor.empty()) return tensor_info(options, console);
     const auto model =
         model::Model::load(options.model.folder(), {.device = "cpu"}, interruptible(), console.progress());

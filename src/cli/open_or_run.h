@@ -9,4 +9,13 @@ namespace headlight::cli {
 std::shared_ptr<const trace::Trace> open_or_run(const ModelArgument&, const TextArguments&, const ComputeOptions&,
                                                 const trace::CapturePlan&, const Console&);
 
+/// --attention self|encoder|cross: which attention of an encoder-decoder model is meant.
+struct AttentionArgument {
+    std::string word = "self";
+    void add(Definition&);
+    bool given() const { return word != "self"; }
+    /// Error for a model of one stack.
+    std::shared_ptr<const trace::Trace> of(const std::shared_ptr<const trace::Trace>& run) const;
+};
+
 }  // namespace headlight::cli

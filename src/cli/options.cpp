@@ -80,7 +80,7 @@ std::filesystem::path ModelArgument::folder() const {
         throw Error(ErrorFacts{.problem = "a saved trace without its model, which this command needs",
                                .file = typed,
                                .expected = "a model",
-                               .hint = "headlight render, headlight analyze heads, headlight analyze detect and the window read a saved trace"});
+                               .hint = "headlight info, headlight render, headlight analyze heads, headlight analyze detect and the window read a saved trace"});
     return model::locate_model(reference());
 }
 

@@ -29,7 +29,7 @@ struct Options {
     std::int64_t layer = -1, query = -1, key = -1;
     std::string heads, neuron;
     std::string filter = "all", weighting = "attention";
-    std::string attention = "self";
+    AttentionArgument attention;
     bool hide_sinks = false, hide_special = false, no_renormalise = false, words = false;
     std::map<std::string, std::string> values;  ///< options of single views, as typed
     std::string theme = "light", ramp = "ink", palette = "category10", transfer = "linear";
@@ -79,8 +79,7 @@ void define_what(Definition& d, Options& o) {
     index("--key", o.key, "pin the token that is looked at, by position from 0");
     d.app->add_option("--neuron", o.neuron, "views of MLPs: the neuron that is followed (default: the strongest at the token)")
         ->type_name("N|LAYER:N");
-    d.add_choice("--attention", o.attention, {"self", "encoder", "cross"},
-                 "of an encoder-decoder model: the decoder's own, the encoder's, or from target to source");
+    o.attention.add(d);
     d.add_choice("--filter", o.filter, {"all", "a-a", "b-b", "a-b", "b-a"}, "of a pair: who looks at whom");
     d.add_choice("--weighting", o.weighting, weightings(), "what a weight is");
     d.app->add_option("--where", o.where, "heads that do not match are faint: \"entropy < 1 and share first < 0.5\"")
@@ -249,7 +248,7 @@ void check_view_options(const Options& o) {
     figure::check_values(spec, o.values);
     if (!o.neuron.empty() && !spec.needs.neuron) throw UsageError("--neuron is no option of the view " + o.view);
     if (!o.where.empty() && !spec.filters) throw UsageError("--where is no option of the view " + o.view);
-    if (o.texts.given() && o.attention != "self") throw UsageError("--attention: pooled texts have no target to look from");
+    if (o.texts.given() && o.attention.given()) throw UsageError("--attention: pooled texts have no target to look from");
     if (o.texts.given() && !spec.needs.texts) throw UsageError("--texts: the view " + o.view + " is of one text");
 }
 
@@ -287,9 +286,7 @@ int render(const Options& o, const Console& console) {
     io::check_writable(o.out);
     const Offscreen offscreen;
     const auto [whole, pool] = run_texts(o, console);
-    const auto trace = trace::part_of(whole, chosen<model::Stack>(o.attention, {{"self", model::Stack::whole},
-                                                                               {"encoder", model::Stack::encoder},
-                                                                               {"cross", model::Stack::cross}}));
+    const auto trace = o.attention.of(whole);
     Request request = request_of(o, *trace);
     request.pool = pool;
     request.output.style.filter = filter_of(o.where, *trace, console);

@@ -28,7 +28,7 @@ void AttributionFigure::paint(QPainter& painter, const QRectF& exposed, const St
     draw::text(painter, {AttributionLayout::margin, 36}, title(), heading, theme.text);
     draw::text(painter, {AttributionLayout::margin + draw::text_width(title(), heading) + 16, 36},
                data_.other ? data_.other->behind
-                           : QStringLiteral("after %1, split over what wrote it").arg(named(data_.position.value)),
+                           : QStringLiteral("after %1, split over what wrote it").arg(data_.at),
                note,
                theme.muted);
     paint_map(painter, style, selection);
@@ -40,13 +40,16 @@ void AttributionFigure::paint_map(QPainter& painter, const Style& style, const S
     const Theme& theme = *style.theme;
     static const QFont small = ui_font(11);
     const double top = at_.map_top - 10;
-    draw::text(painter, {at_.map_x, top - 18}, QStringLiteral("heads"), note_font(), theme.muted);
+    const bool cross = data_.cross.size() > 0;
+    draw::text(painter, {at_.map_x, top - 18}, cross ? QStringLiteral("heads, own") : QStringLiteral("heads"), note_font(), theme.muted);
+    if (cross) draw::text(painter, {at_.cross_x, top - 18}, QStringLiteral("heads, cross"), note_font(), theme.muted);
     draw::text(painter, {at_.mlp_x + at_.cell * 0.8, top - 2}, QStringLiteral("MLP"), note_font(), theme.muted,
                draw::Align::center);
     const auto stride = static_cast<std::int64_t>(std::ceil(18.0 / at_.cell));
     for (std::int64_t h = 0; h < at_.heads; h += stride)
-        draw::text(painter, {at_.map_x + (static_cast<double>(h) + 0.5) * at_.cell, top - 2}, QString::number(h), small,
-                   theme.faint, draw::Align::center);
+        for (const double left : {at_.map_x, cross ? at_.cross_x : at_.map_x})
+            draw::text(painter, {left + (static_cast<double>(h) + 0.5) * at_.cell, top - 2}, QString::number(h), small,
+                       theme.faint, draw::Align::center);
     const auto rows = static_cast<std::int64_t>(std::ceil(14.0 / at_.cell));
     for (std::int64_t l = 0; l < at_.layers; ++l) {
         if (l % rows == 0)
@@ -61,12 +64,15 @@ void AttributionFigure::paint_map(QPainter& painter, const Style& style, const S
         };
         for (std::int64_t h = 0; h < at_.heads; ++h)
             if (std::isfinite(data_.heads(l, h))) cell(at_.head_cell(l, h), data_.heads(l, h));
+        for (std::int64_t h = 0; cross && h < at_.heads; ++h)
+            if (std::isfinite(data_.cross(l, h))) cell(at_.cross_cell(l, h), data_.cross(l, h));
         if (std::isfinite(data_.mlps[l])) cell(at_.mlp_cell(l), data_.mlps[l]);
     }
     const auto ring = [&](HeadId id, double width) {
         painter.setBrush(Qt::NoBrush);
         painter.setPen(QPen(theme.accent, width));
-        painter.drawRoundedRect(at_.head_cell(id.layer.value, id.head.value).adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
+        const QRectF where = data_.of_cross ? at_.cross_cell(id.layer.value, id.head.value) : at_.head_cell(id.layer.value, id.head.value);
+        painter.drawRoundedRect(where.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
     };
     ring(data_.head, 2);
     if (!style.exporting && selection.hover_head && selection.hover_head->layer.value < at_.layers)
@@ -108,7 +114,7 @@ void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const 
         const NamedPart& part = bars_[i];
         const QRectF row = at_.bar_row(static_cast<std::int64_t>(i));
         const double baseline = draw::centred_baseline(row.center().y(), font);
-        const bool shown = part.head && *part.head == data_.head;
+        const bool shown = part.head && *part.head == data_.head && part.cross == data_.of_cross;
         draw::text(painter, {row.left(), baseline}, part.name, shown ? strong : font,
                    shown ? theme.accent : theme.text);
         bar(row.top(), part.value, part.value < 0 ? theme.negative : theme.positive);
@@ -151,9 +157,9 @@ void AttributionFigure::paint_sources(QPainter& painter, const QRectF& exposed, 
     const double y = at_.sources_top;
     painter.fillRect(QRectF(AttributionLayout::margin, y - 24, at_.width - 2 * AttributionLayout::margin, 1),
                      theme.line);
-    const QString name = QStringLiteral("L%1H%2").arg(data_.head.layer.value).arg(data_.head.head.value);
+    const QString name = head_name(data_.head, data_.of_cross);
     draw::text(painter, {AttributionLayout::margin, y}, name, strong, theme.text);
-    QString said = QStringLiteral("adds %1, through these tokens").arg(draw::number_text(data_.sources.sum(), 3));
+    QString said = (data_.of_cross ? QStringLiteral("adds %1, through these tokens of the source") : QStringLiteral("adds %1, through these tokens")).arg(draw::number_text(data_.sources.sum(), 3));
     // In a long text they may stand far below.
     const QStringList most = strongest_sources();
     if (!most.isEmpty()) said += QStringLiteral(", most through   ") + most.join(QStringLiteral("   "));

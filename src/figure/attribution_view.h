@@ -12,13 +12,16 @@ namespace headlight::figure {
 struct AttributionViewData {
     analyze::Split split;               ///< with whole MLPs
     Eigen::MatrixXd heads;              ///< [layer, head]
+    Eigen::MatrixXd cross;              ///< the same of the attention to a source; empty: the model has none
+    bool of_cross = false;              ///< `head` is one of these, and what it reads is the source
     Eigen::VectorXd mlps, attn_biases;  ///< [layer]
     HeadId head;                        ///< whose sources are shown
     Eigen::VectorXd sources;            ///< [token]; sums to the head's part
     Position position;
     QString token, minus;  ///< labels; minus empty: one logit
     std::int64_t token_id = 0, minus_id = -1;
-    std::vector<analyze::AxisItem> labels;
+    std::vector<analyze::AxisItem> labels;  ///< of what the head reads
+    QString at;                             ///< the token at the position, where that is in another text
     std::string model;
     /// Another number than a logit that is split: what it is called, and the neuron that it belongs to.
     struct Other {
@@ -36,6 +39,7 @@ struct NamedPart {
     QString name;
     double value = 0;
     std::optional<HeadId> head;
+    bool cross = false;  ///< a head that reads a source
 };
 /// "L3H5", "L3 MLP", "embedding".
 QString part_name(const analyze::Contribution&);
@@ -44,18 +48,19 @@ std::vector<NamedPart> largest_parts(const analyze::Split&, std::size_t count);
 
 struct AttributionLayout {
     double width = 0, height = 0;
-    double map_x = 0, map_top = 0, cell = 0, mlp_x = 0, map_bottom = 0;
+    double map_x = 0, cross_x = 0, map_top = 0, cell = 0, mlp_x = 0, map_bottom = 0;
     double bars_x = 0, bars_top = 0, bar_x = 0, bar_width = 0;
     double sources_top = 0;
     std::int64_t layers = 0, heads = 0, bars = 0;
 
     static constexpr double margin = 24, bar_height = 22, gap = 36, name_width = 110, number_width = 64;
     QRectF head_cell(std::int64_t layer, std::int64_t head) const;
+    QRectF cross_cell(std::int64_t layer, std::int64_t head) const;
     QRectF mlp_cell(std::int64_t layer) const;
     QRectF bar_row(std::int64_t bar) const;
 };
-AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars,
-                                     double available_width);
+/// `cross`: with a second map of heads.
+AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width, bool cross = false);
 
 class AttributionFigure final : public Figure {
 public:
@@ -80,6 +85,8 @@ private:
     QStringList strongest_sources() const;
     void paint_sources(QPainter&, const QRectF& exposed, const Style&, const Selection&) const;
     QString named(std::int64_t position) const;
+    QString head_name(HeadId, bool cross) const;
+    void choose_head(Hit&, HeadId, bool cross) const;
     QString target() const;  ///< "·nurse", "·nurse − ·doctor"
     QString what() const;    ///< "the logit of ·nurse"
 

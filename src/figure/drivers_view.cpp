@@ -125,6 +125,7 @@ std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position posit
     data.split = analyze::neuron_drivers(*trace, id, position, branch);
     // Later layers cannot drive it; MLPs of its own layer come after it.
     data.heads = data.split.heads(c).topRows(id.layer.value + 1);
+    if (has_cross_attention(c)) data.cross = data.split.cross_heads(c).topRows(id.layer.value + 1);
     data.mlps = Eigen::VectorXd::Constant(id.layer.value + 1, std::numeric_limits<double>::quiet_NaN());
     data.attn_biases = Eigen::VectorXd::Zero(id.layer.value + 1);
     for (const analyze::Contribution& part : data.split.parts) {
@@ -136,6 +137,7 @@ std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position posit
     data.head = usable ? options.head : strongest_head(data.split);
     data.sources = analyze::neuron_sources(*trace, id, data.head, position, branch);
     data.labels = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
+    data.at = draw::label_of(data.labels[static_cast<std::size_t>(position.value)]).with_position(position);
     data.model = c.name;
     const QString which = options.up ? QStringLiteral("linear branch of ") : QString();
     const QString at = draw::label_of(data.labels[static_cast<std::size_t>(position.value)]).with_position(position);

@@ -60,6 +60,8 @@ std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head>
     data.n_heads = trace->config().n_heads;
     data.heads = std::move(active);
     data.axes = analyze::pattern_axes(*trace, options);
+    data.words = axis_words(*trace);
+    data.attention = attention_name(trace->config());
     data.causal = trace->config().causal;
     data.layer_label = QString::fromStdString(model::layer_label(trace->config(), layer.value));
     data.weight_name = weight_name(options);
@@ -79,6 +81,8 @@ std::unique_ptr<Figure> aggregate_head_view(TracePtr trace, Layer layer, std::ve
     data.n_heads = trace->config().n_heads;
     data.heads = std::move(active);
     data.axes = analyze::pattern_axes(*trace, options);
+    data.words = axis_words(*trace);
+    data.attention = attention_name(trace->config());
     data.causal = trace->config().causal;
     data.weight_name = weight_name(options);
     data.together = aggregate_name(how, of);
@@ -92,6 +96,8 @@ std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, c
     data.sums = sums;
     data.heads = std::move(heads);
     data.axes = analyze::pattern_axes(*trace, options);
+    data.words = axis_words(*trace);
+    data.attention = attention_name(trace->config());
     data.causal = trace->config().causal;
     data.weight_name = weight_name(options);
     data.weights = patterns_of(*trace, data.heads, options);

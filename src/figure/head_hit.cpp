@@ -21,8 +21,8 @@ QString HeadFigure::pair_tip(std::int32_t head, std::int64_t query, std::int64_t
     const auto q = static_cast<std::size_t>(query), k = static_cast<std::size_t>(key);
     const auto h = static_cast<std::size_t>(head);
     return QStringLiteral("%1  %2 → %3  weight %4")
-        .arg(name_of(head), query_labels_[q].with_position(data_.axes.queries[q].first),
-             key_labels_[k].with_position(data_.axes.keys[k].first),
+        .arg(name_of(head), data_.words.named_query(query_labels_[q].with_position(data_.axes.queries[q].first)),
+             data_.words.named_key(key_labels_[k].with_position(data_.axes.keys[k].first)),
              draw::number_text(data_.weights[h](query, key), 4));
 }
 
@@ -52,7 +52,8 @@ Hit HeadFigure::token_hit(bool is_query, std::int64_t row, const Style& style, c
         }
     }
     if (partner < 0 || most < 0) {
-        hit.tip = labels[static_cast<std::size_t>(row)].with_position(position);
+        const QString token = labels[static_cast<std::size_t>(row)].with_position(position);
+        hit.tip = is_query ? data_.words.named_query(token) : data_.words.named_key(token);
         return hit;
     }
     hit.head = head_of(strongest);

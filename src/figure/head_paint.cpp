@@ -74,9 +74,9 @@ void HeadFigure::paint_header(const Frame& f) const {
     p.setOpacity(1);
     const QFont caption = ui_font(12);
     const double y = top + layout_.caption_baseline();
-    draw::text(p, {layout_.line_x0 - 12, y}, QStringLiteral("query (looks)"), caption, f.theme().muted,
+    draw::text(p, {layout_.line_x0 - 12, y}, data_.words.query_caption(), caption, f.theme().muted,
                draw::Align::right);
-    draw::text(p, {layout_.right_x + 8, y}, QStringLiteral("key (is looked at)"), caption, f.theme().muted);
+    draw::text(p, {layout_.right_x + 8, y}, data_.words.key_caption(), caption, f.theme().muted);
 }
 
 void HeadFigure::paint_legend(const Frame& f) const {

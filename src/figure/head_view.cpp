@@ -137,11 +137,11 @@ QString HeadFigure::name_of(std::int32_t map) const {
 QString HeadFigure::title() const {
     if (!is_together()) {
         const QString layer = QStringLiteral("Layer %1").arg(data_.layer.value);
-        return data_.layer_label.isEmpty() ? layer : layer + QStringLiteral(" · ") + data_.layer_label;
+        return with_attention(with_attention(layer, data_.attention), data_.layer_label);
     }
     QString text = data_.together;
     text[0] = text[0].toUpper();
-    return text;
+    return with_attention(text, data_.attention);
 }
 
 QColor HeadFigure::color(const Style& style, std::int32_t head) const {
@@ -151,8 +151,8 @@ QColor HeadFigure::color(const Style& style, std::int32_t head) const {
 
 Table HeadFigure::table() const {
     const Drawn& d = drawn_;
-    Table t{{"layer", "head", "query", "query_token", "key", "key_token", "weight", "opacity"}, {}};
-    if (is_together()) t.columns = {"map", "query", "query_token", "key", "key_token", "weight", "opacity"};
+    Table t{data_.words.columns({"layer", "head", "query", "query_token", "key", "key_token", "weight", "opacity"}), {}};
+    if (is_together()) t.columns = data_.words.columns({"map", "query", "query_token", "key", "key_token", "weight", "opacity"});
     t.rows.reserve(d.lines.lines.size());
     for (const HeadLine& line : d.lines.lines) {
         const auto& query = data_.axes.queries[static_cast<std::size_t>(line.query)];
@@ -190,6 +190,14 @@ std::vector<NamedArray> HeadFigure::arrays() const {
 }
 
 QString HeadFigure::description() const {
+    if (data_.words.across)
+        return QStringLiteral(
+            "Each line joins a token of the target, which looks (left), with a token of the source, which the encoder has "
+            "read (right). The stronger the line, the larger the %1 of that pair; the colour is the head. Point at a token "
+            "on the left to see what it reads from the source, on the right to see which tokens of the target read it. "
+            "Bahdanau et al., “Neural Machine Translation by Jointly Learning to Align and Translate”, 2015; Vig, “A "
+            "Multiscale Visualization of Attention in the Transformer Model”, 2019.")
+            .arg(data_.weight_name);
     if (is_together())
         return QStringLiteral(
             "Each line joins a token that looks (left, the query) with a token it looks at (right, the key), as strong "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "figure/axis_words.h"
 #include "headlight/analyze/pattern_view.h"
 #include "headlight/figure/figure.h"
 
@@ -15,11 +16,13 @@ struct HeadViewData {
     std::vector<Head> heads;               ///< whose weights are held, sorted
     std::vector<analyze::Matrix> weights;  ///< of each of these: [axes.queries, axes.keys]
     analyze::PatternAxes axes;
+    AxisWords words;
     bool causal = true;
     /// The one map of several heads put together, of any layers: "mean of 8 heads of layer 4". `weights` then holds it
     /// alone, and `heads` says only which squares are on.
     QString together;
     QString layer_label;  ///< what sets the layer apart where layers differ: "local 512"
+    QString attention;    ///< which one of an encoder-decoder model
     QString weight_name = QStringLiteral("softmax weight");  ///< with what was hidden or merged
 };
 

@@ -19,10 +19,26 @@ constexpr std::int64_t most_passes = 128;
 constexpr std::size_t most_rows = 100;
 constexpr std::size_t most_listed = 40;  ///< where there are more
 
-draw::Label label_at(const trace::Trace& trace, std::int64_t position) {
-    const text::TokenLabel& label = trace.labels()[static_cast<std::size_t>(position)];
+draw::Label label_of_token(const text::TokenLabel& label) {
     return {QString::fromStdString(label.continuation), QString::fromStdString(label.text), label.special};
 }
+
+draw::Label label_at(const trace::Trace& trace, std::int64_t position) {
+    return label_of_token(trace.labels()[static_cast<std::size_t>(position)]);
+}
+
+/// Which of the tokens a section is about: of an encoder-decoder model the source's or the target's, else all.
+struct Part {
+    bool source = false;
+    std::int64_t first = 0, count = 0;
+    const std::vector<text::TokenLabel>* labels = nullptr;
+};
+
+Part source_of(const trace::Trace& trace, const analyze::Importance& r) {
+    return {true, 0, r.source, &trace.part(model::Stack::encoder)->labels()};
+}
+
+Part own_of(const trace::Trace& trace, const analyze::Importance& r) { return {false, r.source, r.tokens - r.source, &trace.labels()}; }
 
 QString quoted(const trace::Trace& trace, std::int64_t id) {
     return QString::fromStdString(text::token_label(*trace.tokenizer(), id));
@@ -39,18 +55,20 @@ std::optional<std::int64_t> target_of(const trace::Trace& trace, Position positi
                  .hint = "Name a token, or leave it out for the model's own prediction"});
 }
 
-TableSection token_section(const trace::Trace& trace, const analyze::Importance& r) {
+TableSection token_section(const trace::Trace& trace, const analyze::Importance& r, const Part& part) {
     TableSection section;
     section.title = QStringLiteral("What the prediction at %1 depends on")
                         .arg(label_at(trace, r.position.value).with_position(r.position));
+    if (r.source > 0) section.title += part.source ? QStringLiteral(": the source") : QStringLiteral(": the target so far");
     section.note = QStringLiteral("Target %1, probability %2%3. ")
                        .arg(quoted(trace, r.target), draw::weight_text(r.probability),
                             r.masked ? QStringLiteral(", with the position masked") : QString());
     section.note += r.neutral >= 0
                         ? QStringLiteral("Blank-out puts %1 in a token's place. ").arg(quoted(trace, r.neutral))
                         : QString();
-    section.note += QStringLiteral("On the right: attention of the position in each layer, mean over heads.");
-    section.columns = {{.kind = Kind::token, .id = "token", .title = QStringLiteral("token")},
+    section.note += part.source ? QStringLiteral("On the right: cross attention of the position in each layer, mean over heads.")
+                                : QStringLiteral("On the right: attention of the position in each layer, mean over heads.");
+    section.columns = {{.kind = Kind::token, .id = part.source ? "source_token" : "token", .title = part.source ? QStringLiteral("source") : QStringLiteral("token")},
                        {.kind = Kind::bar,
                         .id = "gradient_x_input",
                         .title = QStringLiteral("gradient × input"),
@@ -77,11 +95,12 @@ TableSection token_section(const trace::Trace& trace, const analyze::Importance&
                                    .decimals = 2,
                                    .group = 1,
                                    .over = QStringLiteral("attention by layer")});
-    for (std::int64_t j = 0; j < r.tokens; ++j) {
+    for (std::int64_t i = 0; i < part.count; ++i) {
+        const std::int64_t j = part.first + i;
         const auto at = static_cast<std::size_t>(j);
         TableRow row;
-        row.key = Position(j);
-        row.cells = {TableCell::of(label_at(trace, j)), TableCell::of(r.gradient_x_input[at]),
+        if (!part.source) row.key = Position(i);  // the selection is of the decoder's own text
+        row.cells = {TableCell::of(label_of_token((*part.labels)[static_cast<std::size_t>(i)])), TableCell::of(r.gradient_x_input[at]),
                      TableCell::of(r.blank_out[at]), TableCell::of(r.attention.col(j).mean()),
                      TableCell::of(r.value_weighted.col(j).mean())};
         for (Eigen::Index l = 0; l < r.attention.rows(); ++l) row.cells.push_back(TableCell::of(r.attention(l, j)));
@@ -100,12 +119,24 @@ TableSection without(TableSection section, std::string_view what) {
     return section;
 }
 
+/// In a file source and target are rows of one table, which a column more tells apart.
+TableSection together(const std::vector<TableSection>& parts, const char* column) {
+    TableSection whole = parts.back();
+    if (parts.size() == 1) return whole;
+    whole.rows.clear();
+    whole.columns.insert(whole.columns.begin(), {.kind = Kind::text, .id = column, .title = QString::fromLatin1(column)});
+    for (std::size_t p = 0; p < parts.size(); ++p)
+        for (TableRow row : parts[p].rows) {
+            row.cells.insert(row.cells.begin(), TableCell::of(p == 0 ? QStringLiteral("source") : QStringLiteral("target")));
+            whole.rows.push_back(std::move(row));
+        }
+    return whole;
+}
+
 /// Of a long text the tokens that matter most.
-TableSection shortened(TableSection section, const analyze::Importance& r) {
+TableSection shortened(TableSection section) {
     if (section.rows.size() <= most_rows) return section;
-    const auto size = [&](const TableRow& row) {
-        return std::abs(r.gradient_x_input[static_cast<std::size_t>(row.key->value)]);
-    };
+    const auto size = [](const TableRow& row) { return std::abs(row.cells[1].value); };
     std::ranges::stable_sort(section.rows, [&](const TableRow& a, const TableRow& b) { return size(a) > size(b); });
     section.note +=
         QStringLiteral(" The %1 of %2 tokens with the largest gradient × input are listed; a table or file has all.")
@@ -115,13 +146,13 @@ TableSection shortened(TableSection section, const analyze::Importance& r) {
     return section;
 }
 
-TableSection layer_section(const analyze::Importance& r, const ImportanceViewOptions& o) {
+TableSection layer_section(const analyze::Importance& r, const ImportanceViewOptions& o, const Part& part) {
     TableSection section;
-    section.title = QStringLiteral("Can attention tell?");
+    section.title = part.source ? QStringLiteral("Can cross attention tell?") : QStringLiteral("Can attention tell?");
     section.note =
         QStringLiteral(
             "Rank correlation of a layer's attention with the sizes of gradient × input%2, over %1 tokens.")
-            .arg(draw::count_text(r.tokens), o.blank_out ? QStringLiteral(" and blank-out") : QString());
+            .arg(draw::count_text(part.count), o.blank_out ? QStringLiteral(" and blank-out") : QString());
     if (o.permutations > 0)
         section.note += QStringLiteral(
                             " Shuffled: how far the whole prediction moves (total variation distance, 0 to 1) when the "
@@ -157,8 +188,9 @@ TableSection layer_section(const analyze::Importance& r, const ImportanceViewOpt
                                    .over = QStringLiteral("shuffled")});
     section.columns[section.columns.size() - 2].title = QStringLiteral("10 %");
     section.columns.back().title = QStringLiteral("90 %");
-    for (std::size_t l = 0; l < r.layers.size(); ++l) {
-        const analyze::LayerImportance& layer = r.layers[l];
+    const std::vector<analyze::LayerImportance>& layers = part.source ? r.cross_layers : r.layers;
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+        const analyze::LayerImportance& layer = layers[l];
         TableRow row;
         row.cells.push_back(TableCell::of(draw::Label{{}, QStringLiteral("layer %1").arg(l), false}));
         for (const analyze::Agreement& a :
@@ -178,7 +210,8 @@ TableSection layer_section(const analyze::Importance& r, const ImportanceViewOpt
 std::unique_ptr<Figure> importance_view(TracePtr trace, Position position, const ImportanceViewOptions& asked,
                                         const CancelToken& cancel) {
     ImportanceViewOptions o = asked;
-    const std::int64_t read = trace->config().causal ? position.value + 1 : trace->tokens();
+    const auto& encoder = trace->part(model::Stack::encoder);
+    const std::int64_t read = (trace->config().causal ? position.value + 1 : trace->tokens()) + (encoder ? encoder->tokens() : 0);
     const bool without_passes = read > most_passes && !o.long_texts;
     if (without_passes) {
         o.blank_out = false;
@@ -186,7 +219,10 @@ std::unique_ptr<Figure> importance_view(TracePtr trace, Position position, const
     }
     const analyze::Importance r = analyze::importance(
         *trace->model(), *trace->tokenizer(), trace->encoding(), position,
-        {.target = target_of(*trace, position, o.target), .blank_out = o.blank_out, .permutations = o.permutations},
+        {.target = target_of(*trace, position, o.target),
+         .source = encoder ? std::optional(encoder->encoding()) : std::nullopt,
+         .blank_out = o.blank_out,
+         .permutations = o.permutations},
         cancel);
     TableData data;
     data.view = "importance";
@@ -198,8 +234,16 @@ std::unique_ptr<Figure> importance_view(TracePtr trace, Position position, const
         "attention times what the values write. Below, how well each layer's attention orders the tokens as those do, "
         "and what happens when the weights are shuffled. "
         "Jain & Wallace 2019, Attention is not Explanation; Abnar & Zuidema 2020; Kobayashi et al. 2020.");
-    data.files = {token_section(*trace, r), layer_section(r, o)};
-    data.sections = {shortened(data.files.front(), r), data.files.back()};
+    std::vector<Part> parts{own_of(*trace, r)};
+    if (encoder) parts.insert(parts.begin(), source_of(*trace, r));
+    std::vector<TableSection> tokens, layers;
+    for (const Part& part : parts) {
+        tokens.push_back(token_section(*trace, r, part));
+        layers.push_back(layer_section(r, o, part));
+    }
+    for (const TableSection& section : tokens) data.sections.push_back(shortened(section));
+    data.sections.insert(data.sections.end(), layers.begin(), layers.end());
+    data.files = {together(tokens, "text"), together(layers, "attention_to")};
     for (TableSection& section : data.sections) {
         if (!o.blank_out) section = without(std::move(section), "blank");
         if (o.permutations == 0) section = without(std::move(section), "shuffled");

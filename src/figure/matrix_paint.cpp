@@ -83,7 +83,7 @@ void MatrixFigure::paint_header(const Frame& f) const {
     const double before = draw::text_width(name, font) + 14;
     const QString rows = draw::count_text(layout_.rows), columns = draw::count_text(layout_.cols);
     for (const QString& size :
-         {QStringLiteral("%1 queries, %2 keys").arg(rows, columns), rows + QStringLiteral(" × ") + columns}) {
+         {QStringLiteral("%1 %2, %3 %4").arg(rows, data_.words.queries(), columns, data_.words.keys()), rows + QStringLiteral(" × ") + columns}) {
         if (before + draw::text_width(size, small) > room) continue;
         return draw::text(f.painter, {f.view.left() + MatrixLayout::margin + before, y}, size, small, f.theme().muted);
     }
@@ -331,8 +331,8 @@ void MatrixFigure::paint_captions(const Frame& f, const Panel& p) const {
         x += (head ? 15 : 0) + draw::text_width(name, bold) + 10;
     }
     if (p.index > 0) return;  // the first map explains the others
-    draw::text(f.painter, {x, y}, QStringLiteral("key (is looked at)"), caption, f.theme().muted);
-    draw::text(f.painter, {p.row_strip.right(), p.clip.top() - 6}, QStringLiteral("query (looks)"), caption,
+    draw::text(f.painter, {x, y}, data_.words.key_caption(), caption, f.theme().muted);
+    draw::text(f.painter, {p.row_strip.right(), p.clip.top() - 6}, data_.words.query_caption(), caption,
                f.theme().muted, draw::Align::right);
 }
 

@@ -65,7 +65,7 @@ QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selectio
     const double share = data_.weights.size() > 1 ? 0.6 : 1;
     const auto rows = draw::fit_rows(query_widths_, line, line, widest_row_label * share);
     const auto columns = draw::fit_columns(key_widths_, line, line, tallest_column_label * share);
-    const double least = draw::text_width(QStringLiteral("query (looks)"), ui_font(11));
+    const double least = draw::text_width(data_.words.query_caption(), ui_font(11));
     const auto lay_out = [&](QStringList notes, double width) {
         note_lines_ = std::max(1, static_cast<int>(wrapped(notes.join(QStringLiteral(" · ")), ui_font(12),
                                                            width - 2 * MatrixLayout::margin)
@@ -124,8 +124,8 @@ QString MatrixFigure::pair_tip(std::size_t panel, std::int64_t row, std::int64_t
                                     draw::number_text(data_.weights[panel](row, col), 4)
                               : QStringLiteral("masked: a later token");
     return QStringLiteral("%1  %2 → %3  %4")
-        .arg(data_.name_of(panel), query_labels_[q].with_position(data_.axes.queries[q].first),
-             key_labels_[k].with_position(data_.axes.keys[k].first), value);
+        .arg(data_.name_of(panel), data_.words.named_query(query_labels_[q].with_position(data_.axes.queries[q].first)),
+             data_.words.named_key(key_labels_[k].with_position(data_.axes.keys[k].first)), value);
 }
 
 Hit MatrixFigure::pair_hit(std::size_t panel, std::int64_t row, std::int64_t col, const QRectF& area) const {
@@ -167,23 +167,23 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
         if (panel.row_strip.contains(p) && row >= 0) {
             hit.kind = Hit::Kind::query;
             hit.query = data_.axes.queries[static_cast<std::size_t>(row)].first;
-            hit.tip = query_labels_[static_cast<std::size_t>(row)].with_position(*hit.query);
+            hit.tip = data_.words.named_query(query_labels_[static_cast<std::size_t>(row)].with_position(*hit.query));
         } else if (panel.column_strip.contains(p) && col >= 0) {
             hit.kind = Hit::Kind::key;
             hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
-            hit.tip = key_labels_[static_cast<std::size_t>(col)].with_position(*hit.key);
+            hit.tip = data_.words.named_key(key_labels_[static_cast<std::size_t>(col)].with_position(*hit.key));
         } else if (panel.row_sums.contains(p) && row >= 0) {
             hit.kind = Hit::Kind::query;
             hit.query = data_.axes.queries[static_cast<std::size_t>(row)].first;
             hit.value = row_sums_[i][row];
-            const QString token = query_labels_[static_cast<std::size_t>(row)].with_position(*hit.query);
+            const QString token = data_.words.named_query(query_labels_[static_cast<std::size_t>(row)].with_position(*hit.query));
             hit.tip = data_.sums ? sum_tip(QStringLiteral("row"), token, *hit.value)
                                  : QStringLiteral("%1 → no key (sink)  %2").arg(token, draw::number_text(*hit.value, 4));
         } else if (panel.column_sums.contains(p) && col >= 0) {
             hit.kind = Hit::Kind::key;
             hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
             hit.value = column_sums_[i][col];
-            hit.tip = sum_tip(QStringLiteral("column"), key_labels_[static_cast<std::size_t>(col)].with_position(*hit.key), *hit.value);
+            hit.tip = sum_tip(QStringLiteral("column"), data_.words.named_key(key_labels_[static_cast<std::size_t>(col)].with_position(*hit.key)), *hit.value);
         } else if (panel.title.contains(p)) {
             hit.kind = data_.names.empty() ? Hit::Kind::head : Hit::Kind::legend;
             if (data_.names.empty()) hit.head = data_.heads[i];
@@ -204,7 +204,7 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
 
 Table MatrixFigure::table() const {
     const bool heads = data_.names.empty();
-    Table t{{"query", "query_token", "key", "key_token", data_.column}, {}};
+    Table t{data_.words.columns({"query", "query_token", "key", "key_token", data_.column}), {}};
     const std::vector<std::string> first = heads ? std::vector<std::string>{"layer", "head"} : std::vector<std::string>{"map"};
     t.columns.insert(t.columns.begin(), first.begin(), first.end());
     const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size()),
@@ -269,14 +269,22 @@ std::vector<NamedArray> MatrixFigure::arrays() const {
 }
 
 QString MatrixFigure::title() const {
-    if (!data_.title.isEmpty()) return data_.title;
+    if (!data_.title.isEmpty()) return with_attention(data_.title, data_.attention);
     if (data_.heads.size() == 1)
-        return QStringLiteral("Layer %1 head %2").arg(data_.heads[0].layer.value).arg(data_.heads[0].head.value);
-    return QStringLiteral("%1 heads").arg(data_.heads.size());
+        return with_attention(QStringLiteral("Layer %1 head %2").arg(data_.heads[0].layer.value).arg(data_.heads[0].head.value), data_.attention);
+    return with_attention(QStringLiteral("%1 heads").arg(data_.heads.size()), data_.attention);
 }
 
 QString MatrixFigure::description() const {
     if (!data_.description.isEmpty()) return data_.description;
+    if (data_.words.across)
+        return QStringLiteral(
+                   "Each row is a token of the target, which looks, each column a token of the source, which the encoder has "
+                   "read; the cell is the %1. Softmax weights of a row sum to 1: no token of the source is masked. A diagonal "
+                   "is a head that goes through both texts side by side. Zoomed out, a pixel shows the largest weight of the "
+                   "pairs under it. Bahdanau et al., “Neural Machine Translation by Jointly Learning to Align and Translate”, "
+                   "2015; Vaswani et al., “Attention Is All You Need”, 2017, section 3.2.3.")
+            .arg(data_.weight_name);
     return QStringLiteral(
                "Each row is a token that looks (the query), each column a token it looks at (the key); the cell is the "
                "%1. Softmax weights of a row sum to 1%2. In a causal model the upper right is empty: later tokens are "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "figure/axis_words.h"
 #include "headlight/analyze/pattern_view.h"
 #include "headlight/figure/figure.h"
 
@@ -16,6 +17,8 @@ struct MatrixViewData {
     std::vector<QString> names;            ///< then: what each map is, "after layer 3", "mean of 8 heads"
     std::vector<analyze::Matrix> weights;  ///< of each: [axes.queries, axes.keys]
     analyze::PatternAxes axes;
+    AxisWords words;
+    QString attention;                     ///< which one of an encoder-decoder model
     bool causal = true;
     std::vector<std::int64_t> windows;     ///< of each map: how far a query sees, 0: no limit; empty: none has one
     QString weight_name = QStringLiteral("softmax weight");

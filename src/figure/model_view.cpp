@@ -125,6 +125,8 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
     const auto& config = trace->config();
     ModelViewData data;
     data.axes = analyze::pattern_axes(*trace, options);
+    data.words = axis_words(*trace);
+    data.attention = attention_name(config);
     data.shape = {config.n_layers,
                   config.n_heads,
                   config.n_kv_heads,

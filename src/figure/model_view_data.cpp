@@ -19,19 +19,20 @@ Span span(const std::vector<analyze::AxisItem>& items, std::int64_t cell, std::i
 }  // namespace
 
 QString ModelFigure::title() const {
-    return QStringLiteral("All heads");
+    return with_attention(QStringLiteral("All heads"), store_->data().attention);
 }
 
 QString ModelFigure::description() const {
     return QStringLiteral(
         "The attention of the whole model on this text: rows are layers from the first at the top, columns are heads. "
         "For short texts each cell draws one line from the token that looks (left) to the token that is looked at "
-        "(right), as strong as the weight; for long texts it is a map with queries downwards and keys across, and "
+        "(right), as strong as the weight; for long texts it is a map with %1 downwards and %2 across, and "
         "each of its cells shows the largest or the mean weight of many pairs, as the legend says. Patterns to look "
         "for: a diagonal attends to itself, a line just below it to the token before, a vertical stripe to one token "
         "that many look at, a stripe far off the diagonal to earlier copies of the same text. A last column and row, "
         "where they are asked for, put the heads of a layer and the layers together. After the model view of "
-        "BertViz (Vig 2019, A Multiscale Visualization of Attention in the Transformer Model).");
+        "BertViz (Vig 2019, A Multiscale Visualization of Attention in the Transformer Model).")
+        .arg(words().queries(), words().keys());
 }
 
 Table ModelFigure::table() const {
@@ -39,15 +40,10 @@ Table ModelFigure::table() const {
     Table table;
     const auto& data = store_->data();
     if (shape().lines)
-        table.columns = {"layer", "head", "query", "key", "query_token", "key_token", "weight"};
+        table.columns = words().columns({"layer", "head", "query", "key", "query_token", "key_token", "weight"});
     else
-        table.columns = {"layer",
-                         "head",
-                         "query_first",
-                         "query_last",
-                         "key_first",
-                         "key_last",
-                         options_.mean ? "mean_weight" : "max_weight"};
+        table.columns = words().columns({"layer", "head", "query_first", "query_last", "key_first", "key_last",
+                                         options_.mean ? "mean_weight" : "max_weight"});
     const auto index = [&](std::int64_t i, std::int64_t count) {
         return i < count ? Table::Cell(i) : Table::Cell(data.together.toStdString());
     };

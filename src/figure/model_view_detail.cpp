@@ -146,7 +146,7 @@ void ModelFigure::paint_detail_map(Frame& frame, HeadId head, const QRectF& area
         frame.painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
     }
     static const QFont font = ui_font(11);
-    QString where = QStringLiteral("query down, key across");
+    QString where = QStringLiteral("%1 down, %2 across").arg(words().query(), words().key());
     if (row >= 0 && key >= 0) {
         where = query_name(row) + QStringLiteral(" → ") + key_name(key);
         if (const auto* pattern = store_->pattern(head))

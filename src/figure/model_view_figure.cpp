@@ -318,10 +318,11 @@ void ModelFigure::paint_legend(Frame& frame) const {
             const auto most = std::max(shape().rows, shape().columns);
             const auto pairs = frame.pooled_side > 0 ? (most + frame.pooled_side - 1) / frame.pooled_side : 1;
             what = frame.pooled
-                       ? QStringLiteral("%1 of %2 × %2 pairs a cell, query down, key across")
+                       ? QStringLiteral("%1 of %2 × %2 pairs a cell, %3 down, %4 across")
                              .arg(options_.mean ? QStringLiteral("mean weight") : QStringLiteral("largest weight"))
                              .arg(pairs)
-                       : QStringLiteral("one cell a pair, query down, key across");
+                             .arg(words().query(), words().key())
+                       : QStringLiteral("one cell a pair, %1 down, %2 across").arg(words().query(), words().key());
         } else {
             const auto count = store_->count();
             more = QStringLiteral("%1 of %2 pairs left out, under 1/255")

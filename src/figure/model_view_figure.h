@@ -32,6 +32,7 @@ private:
     struct Frame;  ///< what one paint needs everywhere
     const ModelShape& shape() const { return store_->data().shape; }
     const analyze::PatternAxes& axes() const { return store_->data().axes; }
+    const AxisWords& words() const { return store_->data().words; }
     PixelStyle pixel_style(const Style&) const;
     /// The head that is marked: on screen the focused one, in a file the one whose pane is open.
     std::optional<HeadId> marked(const Frame&) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "figure/axis_words.h"
 #include "figure/model_view_layout.h"
 #include "figure/model_view_raster.h"
 
@@ -19,6 +20,8 @@ namespace headlight::figure {
 struct ModelViewData {
     ModelShape shape;
     analyze::PatternAxes axes;
+    AxisWords words;
+    QString attention;  ///< which one of an encoder-decoder model
     bool causal = true;
     std::vector<std::int64_t> windows;  ///< [layer] how far a query sees, 0: no limit; empty: none has one
     std::vector<QString> labels;        ///< [layer] what sets it apart where layers differ: "local 512"; empty: nothing

@@ -18,12 +18,12 @@ const QFont& token_font() {
 
 QString ModelFigure::query_name(std::int64_t row) const {
     const auto& item = axes().queries[static_cast<std::size_t>(row)];
-    return draw::label_of(item).with_position(item.first);
+    return words().named_query(draw::label_of(item).with_position(item.first));
 }
 
 QString ModelFigure::key_name(std::int64_t column) const {
     const auto& item = axes().keys[static_cast<std::size_t>(column)];
-    return draw::label_of(item).with_position(item.first);
+    return words().named_key(draw::label_of(item).with_position(item.first));
 }
 
 void ModelFigure::paint_line_labels(Frame& frame, const QRectF& cell, const CellParts& parts) const {

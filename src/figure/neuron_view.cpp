@@ -7,7 +7,8 @@ namespace {
 /// Before a query is opened: the head view of one head, whose queries open the table.
 class CollapsedNeuron final : public Figure {
 public:
-    CollapsedNeuron(std::unique_ptr<Figure> lines, HeadId head) : lines_(std::move(lines)), head_(head) {}
+    CollapsedNeuron(std::unique_ptr<Figure> lines, HeadId head, QString attention)
+        : lines_(std::move(lines)), head_(head), attention_(std::move(attention)) {}
 
     std::string view() const override { return "neuron"; }
     QSizeF layout(QSizeF available, const Style& style, const Selection& selection) override {
@@ -27,7 +28,7 @@ public:
     Table table() const override { return lines_->table(); }
     std::vector<NamedArray> arrays() const override { return lines_->arrays(); }
     QString title() const override {
-        return QStringLiteral("Layer %1  head %2").arg(head_.layer.value).arg(head_.head.value);
+        return with_attention(QStringLiteral("Layer %1  head %2").arg(head_.layer.value).arg(head_.head.value), attention_);
     }
     QString description() const override { return neuron_description(false); }
     std::optional<QRectF> row_of_query(Position position) const override { return lines_->row_of_query(position); }
@@ -36,6 +37,7 @@ public:
 private:
     std::unique_ptr<Figure> lines_;
     HeadId head_;
+    QString attention_;
 };
 
 std::string dtype_note(const std::string& dtype) {
@@ -50,8 +52,10 @@ std::string dtype_note(const std::string& dtype) {
 std::unique_ptr<Figure> neuron_view(TracePtr trace, HeadId head, Position query, const NeuronViewOptions& options) {
     if (!options.expanded)
         return std::make_unique<CollapsedNeuron>(head_view(trace, head.layer, {head.head}, analyze::PatternOptions{}),
-                                                 head);
+                                                 head, attention_name(trace->config()));
     NeuronViewData data;
+    data.words = axis_words(*trace);
+    data.attention = attention_name(trace->config());
     data.view = analyze::neuron_view(*trace, head, query);
     analyze::PatternAxes axes = analyze::pattern_axes(*trace, analyze::PatternOptions{});
     data.query = axes.queries[static_cast<std::size_t>(query.value)];

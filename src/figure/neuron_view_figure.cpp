@@ -95,11 +95,11 @@ QString NeuronFigure::query_token() const {
 }
 
 QString NeuronFigure::query_named() const {
-    return draw::label_of(data_.query).with_position(data_.view.query);
+    return data_.words.named_query(draw::label_of(data_.query).with_position(data_.view.query));
 }
 
 QString NeuronFigure::named(std::int64_t position) const {
-    return label_of(position).with_position(Position{position});
+    return data_.words.named_key(label_of(position).with_position(Position{position}));
 }
 
 QString NeuronFigure::product_heading() const {
@@ -162,8 +162,8 @@ QString NeuronFigure::dimension_tip(std::int64_t key, std::int64_t d) const {
 Table NeuronFigure::table() const {
     const auto& view = data_.view;
     Table table;
-    table.columns = {"layer",     "head",     "query", "key",    "query_token", "key_token",          "scale",
-                     "qk_scaled", "position", "score", "weight", "value_norm",  "weighted_value_norm"};
+    table.columns = data_.words.columns({"layer", "head", "query", "key", "query_token", "key_token", "scale", "qk_scaled", "position",
+                                         "score", "weight", "value_norm", "weighted_value_norm"});
     for (const auto* list : {&view.parts, &view.terms})
         for (const auto& term : *list) table.columns.push_back(term.name);
     const auto numbered = [&](const char* name) {
@@ -216,7 +216,7 @@ std::vector<NamedArray> NeuronFigure::arrays() const {
 }
 
 QString NeuronFigure::title() const {
-    return QStringLiteral("Layer %1  head %2").arg(data_.view.head.layer.value).arg(data_.view.head.head.value);
+    return with_attention(QStringLiteral("Layer %1  head %2").arg(data_.view.head.layer.value).arg(data_.view.head.head.value), data_.attention);
 }
 
 QString NeuronFigure::description() const {

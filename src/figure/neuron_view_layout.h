@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "figure/axis_words.h"
 #include "headlight/analyze/neuron_view.h"
 
 #include <QPointF>
@@ -20,6 +21,8 @@ struct NeuronViewData {
     std::vector<analyze::AxisItem> labels;  ///< one a position that is looked at
     analyze::AxisItem query;                ///< what looks
     std::string model, dtype;
+    AxisWords words;
+    QString attention;  ///< which one of an encoder-decoder model
 
     std::int64_t d_head() const { return view.q.size(); }
     /// Keys that the query may look at; later ones are masked in causal models.

@@ -182,7 +182,9 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     draw::text(painter, {at_.token_x - 6, NeuronLayout::title_baseline}, title(), heading, theme.text);
     const double after = at_.token_x - 6 + draw::text_width(title(), heading) + 16;
     draw::text(painter, {after, NeuronLayout::title_baseline},
-               QStringLiteral("what makes “%1” (%2) look where it looks").arg(query).arg(view.query.value), note,
+               QStringLiteral("what makes %1“%2” (%3) look where it looks")
+                   .arg(data_.words.across ? QStringLiteral("target ") : QString(), query)
+                   .arg(view.query.value), note,
                theme.muted);
 
     painter.save();
@@ -205,7 +207,7 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     const auto column = [&](double x, const QString& text, draw::Align align = draw::Align::right) {
         draw::text(painter, {x, y}, text, note_font(), theme.muted, align);
     };
-    column(at_.token_x - 6, QStringLiteral("key token"), draw::Align::left);
+    column(at_.token_x - 6, data_.words.across ? QStringLiteral("source token") : QStringLiteral("key token"), draw::Align::left);
     column(at_.key_x, QStringLiteral("key vector  k"), draw::Align::left);
     const bool roomy = draw::text_width(product_heading(), note_font()) <= at_.strip_width + 10;
     column(at_.product_x, roomy ? product_heading() : QStringLiteral("q × k"), draw::Align::left);

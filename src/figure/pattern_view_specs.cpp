@@ -19,7 +19,7 @@ std::vector<HeadId> ids_of(const ViewState& state) {
 
 bool few_weights(const trace::Trace& trace, const ViewState& state) {
     const auto heads = static_cast<std::int64_t>(aggregate_of(state) ? chosen_heads(trace, state).size() : state.heads.size());
-    return heads * trace.tokens() * trace.tokens() <= quick_weights;
+    return heads * trace.tokens() * trace.keys() <= quick_weights;
 }
 
 std::unique_ptr<Figure> head(TracePtr trace, const ViewState& s, const CancelToken& cancel) {
@@ -117,7 +117,7 @@ std::vector<ViewSpec> pattern_view_specs() {
              [](const trace::Trace& trace, const ViewState& s) {
                  const auto& c = trace.config();
                  const std::int64_t times = aggregate_of(s) ? 4 : 1;
-                 return times * c.n_layers * c.n_heads * trace.tokens() * trace.tokens() <= quick_weights;
+                 return times * c.n_layers * c.n_heads * trace.tokens() * trace.keys() <= quick_weights;
              },
          .filters = true},
         {.id = "neuron",
@@ -142,7 +142,7 @@ std::vector<ViewSpec> pattern_view_specs() {
                  const Position query = s.query.value_or(Position(trace->tokens() - 1));
                  return neuron_view(std::move(trace), s.focus(), query, options);
              },
-         .quick = [](const trace::Trace& trace, const ViewState&) { return trace.tokens() * trace.config().d_head <= quick_weights; }},
+         .quick = [](const trace::Trace& trace, const ViewState&) { return trace.keys() * trace.config().d_head <= quick_weights; }},
     };
 }
 

@@ -38,10 +38,19 @@ std::string no_logits(const trace::Trace& trace) {
 
 std::string no_sum(const trace::Trace& trace) {
     const model::ModelConfig& c = trace.config();
+    if (trace.across_texts()) return "";  // of its decoder
     if (!c.has_unembedding) return no_logits(trace);
+    if (c.post_norm && has_cross_attention(c)) return "";  // through the norms behind each part
     return c.mlm_head || c.post_norm ? "In this model a logit is not a sum over what was written into the stream. The "
                                        "logit lens works for it."
                                      : "";
+}
+
+/// Refinement reads states one by one: a norm behind the layer would read their sum.
+std::string no_single_read(const trace::Trace& trace) {
+    return trace.config().has_unembedding && trace.config().post_norm
+               ? "In this model a norm stands between the stream of a layer and the unembedding. The logit lens works for it."
+               : no_sum(trace);
 }
 
 }  // namespace
@@ -137,7 +146,7 @@ std::vector<ViewSpec> prediction_view_specs() {
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
                  return refinement_view(std::move(trace), {.unembedding = flag_value(s, "unembedding")}, cancel);
              },
-         .missing = no_sum},
+         .missing = no_single_read},
     };
 }
 

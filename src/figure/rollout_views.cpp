@@ -6,6 +6,7 @@
 #include "figure/matrix_view.h"
 #include "figure/paths_view.h"
 #include "figure/weight_name.h"
+#include "headlight/trace/whole.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,17 +38,21 @@ double full_of(const std::vector<analyze::Matrix>& maps, bool causal) {
 
 std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutViewOptions& options,
                                      const CancelToken& cancel) {
+    const TracePtr run = trace->across_texts() ? trace::whole_of(trace) : trace;
     analyze::RolloutOptions what{
         .head = options.head, .layer = layer, .by_receptive_field = options.by_receptive_field};
     if (options.all_layers) what.layer.reset();
+    what.of_source = trace->across_texts();
     analyze::Rollout found =
-        options.flow ? analyze::attention_flow(*trace, what, cancel) : analyze::rollout(*trace, what, cancel);
+        options.flow ? analyze::attention_flow(*run, what, cancel) : analyze::rollout(*run, what, cancel);
     MatrixViewData data;
     for (std::size_t m = 0; m < found.maps.size() && found.layers[m] <= layer; ++m) {
         data.names.push_back(QStringLiteral("after layer %1").arg(found.layers[m].value));
         data.weights.push_back(std::move(found.maps[m]));
     }
     data.axes = analyze::pattern_axes(*trace, {});
+    data.words = axis_words(*trace);
+    data.attention = attention_name(trace->config());
     data.causal = trace->config().causal;
     data.view = options.flow ? "flow" : "rollout";
     data.title = options.flow ? QStringLiteral("Attention flow") : QStringLiteral("Rollout");
@@ -59,6 +64,13 @@ std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutV
     data.sums = options.sums;
     data.notes = std::move(found.notes);
     data.description = what_rollout_is +
+                       (has_cross_attention(run->config())
+                            ? QStringLiteral("This decoder also reads a source: its cross attention hands on (C + I) / 2, with C the mean of "
+                                             "its heads, and what it read is followed through the encoder to the source's tokens. The map of "
+                                             "the target and that of the source, which the cross attention shows, together have rows that sum "
+                                             "to 1 (after Ferrando et al., “Towards Opening the Black Box of Neural Machine Translation”, "
+                                             "2022). ")
+                            : QString()) +
                        (options.flow ? QStringLiteral("Here each number is the largest flow between the two, with the "
                                                       "layers' numbers as capacities, divided by the row's sum. ")
                                      : QString()) +
@@ -86,6 +98,8 @@ std::unique_ptr<Figure> aggregate_matrix_view(TracePtr trace, const std::vector<
     data.weights.push_back(analyze::aggregate_pattern(*trace, heads, how, options, cancel));
     data.names.push_back(aggregate_name(how, heads));
     data.axes = analyze::pattern_axes(*trace, options);
+    data.words = axis_words(*trace);
+    data.attention = attention_name(trace->config());
     data.causal = trace->config().causal;
     data.weight_name = weight_name(options);
     data.view = view;
@@ -96,8 +110,9 @@ std::unique_ptr<Figure> aggregate_matrix_view(TracePtr trace, const std::vector<
         (mean ? QStringLiteral("The mean of several heads' maps, cell by cell. ")
               : QStringLiteral("Of several heads the largest weight of each pair; rows no longer sum to 1. ")) +
         QStringLiteral(
-            "Row: a token that looks; column: a token it looks at. The sum of a column is the attention that "
-            "a token gets from all others.");
+            "Row: a token that looks%1; column: a token it looks at%2. The sum of a column is the attention that "
+            "a token gets from all others.")
+            .arg(data.words.across ? QStringLiteral(", of the target") : QString(), data.words.across ? QStringLiteral(", of the source") : QString());
     return matrix_figure(std::move(data));
 }
 

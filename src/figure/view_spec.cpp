@@ -18,11 +18,11 @@ namespace {
 constexpr std::array<std::string_view, 3> kOfPatterns{"head", "matrix", "model"};
 
 /// Views that a target that looks into its source has.
-constexpr std::array<std::string_view, 5> kAcrossTexts{"head", "matrix", "model", "neuron", "architecture"};
+constexpr std::array<std::string_view, 8> kAcrossTexts{"head",      "matrix",      "model",   "neuron",
+                                                       "aggregate", "attribution", "rollout", "architecture"};
 
 /// Views of the whole stream, or of new passes: what a decoder has from its source would be left out.
-constexpr std::array<std::string_view, 9> kOfOneStack{"importance", "contribution-graph", "copy-suppression", "refinement", "rollout",
-                                                      "rollout-paths", "flow", "flow-paths", "attribution"};
+constexpr std::array<std::string_view, 5> kOfOneStack{"contribution-graph", "copy-suppression", "rollout-paths", "flow", "flow-paths"};
 
 template <std::size_t n>
 bool is_one_of(const std::array<std::string_view, n>& list, const ViewSpec& spec) {
@@ -37,7 +37,8 @@ void require_model(ViewSpec& spec) {
         if (trace.across_texts() && !across)
             return "This view is of a text that looks at itself. Choose the attention of the encoder or the decoder's own.";
         if (of_one_stack && has_cross_attention(trace.config()))
-            return "This view would leave out what the decoder reads from its source. Choose the encoder, or a model of one stack.";
+            return "This view follows one text through the layers, and would leave out what this decoder reads from its source. "
+                   "Choose the encoder; rollout, importance and attribution have both texts.";
         if (of_scores && trace.config().positions == model::Positions::relative)
             return "This view splits a score into terms, and has none for a bias by distance. The neuron view shows it.";
         if (!of_patterns && !model::has_weights(*trace.model()))

@@ -64,7 +64,7 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     counts["attention"] = attention;
     if (cross > 0) counts["cross_attention"] = cross;
     if (m.encoder) {
-        const bool one_embedding = m.encoder->internals().embed.is_alias_of(m.embed);
+        const bool one_embedding = m.embed.defined() && m.encoder->internals().embed.is_alias_of(m.embed);
         std::int64_t& sum = counts["encoder"];
         for (const auto& [part, count] : m.encoder->parameter_counts())
             if (part != "embedding" || !one_embedding) sum += count;

@@ -5,11 +5,27 @@
 
 namespace headlight::model {
 
-std::shared_ptr<const Model> outline(ModelConfig config, const std::filesystem::path& origin, std::string hash) {
+namespace {
+
+std::unique_ptr<Model::Internals> internals_of(ModelConfig config, const std::filesystem::path& origin, const std::string& hash) {
     auto m = std::make_unique<Model::Internals>();
     m->config = std::move(config);
     m->folder = origin;
-    std::call_once(m->hash_once, [&] { m->hash = std::move(hash); });
+    std::call_once(m->hash_once, [&] { m->hash = hash; });
+    return m;
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> outline(ModelConfig config, const std::filesystem::path& origin, std::string hash) {
+    return Model::Internals::model_of(internals_of(std::move(config), origin, hash));
+}
+
+std::shared_ptr<const Model> outline(ModelConfig decoder, ModelConfig encoder, ModelConfig cross, const std::filesystem::path& origin,
+                                     std::string hash) {
+    auto m = internals_of(std::move(decoder), origin, hash);
+    m->encoder = outline(std::move(encoder), origin, hash);
+    m->cross = outline(std::move(cross), origin, std::move(hash));
     return Model::Internals::model_of(std::move(m));
 }
 

@@ -178,10 +178,14 @@ bool is_one_of(const std::string& kind, std::initializer_list<const char*> names
 
 class Converter {
 public:
-    Converter(Spec spec, Habits habits, const fs::path& file) : s_(std::move(spec)), h_(std::move(habits)), file_(file) {
+    /// `numbers`: the ids of the pieces, where a file beside it gives them (Marian).
+    Converter(Spec spec, Habits habits, const fs::path& file, const json& numbers = {}) : s_(std::move(spec)), h_(std::move(habits)), file_(file) {
+        if (!numbers.is_null()) renumber_by(numbers);
         const auto field = [&](const char* key, const std::string& fallback) { return configured(key).value_or(fallback); };
-        layout_ = sentence_piece_layout(h_.kind, field, whole_number("offset", 103));
-        if (layout_) renumber();
+        if (!layout_) {
+            layout_ = sentence_piece_layout(h_.kind, field, whole_number("offset", 103));
+            if (layout_) renumber();
+        }
         for (std::size_t i = 0; i < s_.pieces.size(); ++i)
             if (!ids_.emplace(s_.pieces[i], i).second) fail("an entry of the vocabulary is there twice", s_.pieces[i]);
         if (s_.pieces.empty()) fail("the file has no vocabulary");
@@ -189,7 +193,7 @@ public:
 
     json tokenizer() const {
         // These number the pieces otherwise, too, or cut texts in their own way; only their tokenizer.json says how.
-        if (is_one_of(h_.kind, {"nllb", "barthez", "plbart", "xglm", "bigbird", "xlnet", "reformer", "m2m", "marian"}))
+        if (is_one_of(h_.kind, {"nllb", "barthez", "plbart", "xglm", "bigbird", "xlnet", "reformer", "m2m"}) || (is_one_of(h_.kind, {"marian"}) && !numbered_))
             fail("the SentencePiece file of this kind of tokenizer is not read", h_.kind,
                  "Open a folder with the model's tokenizer.json");
         json added = added_tokens();
@@ -295,6 +299,46 @@ private:
         s_ = std::move(out);
     }
 
+    /// The pieces of this text's own file at the ids that vocab.json has for those of both texts; the others match nothing.
+    void renumber_by(const json& numbers) {
+        if (!numbers.is_object() || numbers.empty()) fail("the vocabulary beside it is no list of pieces and ids", "vocab.json");
+        if (flag("separate_vocabs", false)) fail("a habit of this tokenizer is not built", "separate_vocabs", "Open a folder with the model's tokenizer.json");
+        Spec out = s_;
+        const std::size_t size = numbers.size();
+        out.pieces.assign(size, {});
+        out.scores.assign(size, 0);
+        out.types.assign(size, unused);
+        for (const auto& [piece, id] : numbers.items()) {
+            const std::int64_t at = id.is_number_integer() ? id.get<std::int64_t>() : -1;
+            if (at < 0 || at >= static_cast<std::int64_t>(size) || !out.pieces[static_cast<std::size_t>(at)].empty() || piece.empty())
+                fail("the ids of the vocabulary beside it are not 0, 1, 2 …", "vocab.json: " + piece);
+            out.pieces[static_cast<std::size_t>(at)] = piece;
+            // What names the language to translate into.
+            if (piece.starts_with(">>") && piece.ends_with("<<") && piece.size() > 4) out.types[static_cast<std::size_t>(at)] = user_defined;
+        }
+        const auto special = [&](const char* key, const char* fallback, std::uint64_t type) {
+            const std::string name = configured(key).value_or(fallback);
+            if (!numbers.contains(name)) fail("the vocabulary beside it lacks a token", "vocab.json: " + name);
+            out.types[numbers.at(name).get<std::size_t>()] = type;
+            return name;
+        };
+        const std::string end = special("eos_token", "</s>", control);
+        special("pad_token", "<pad>", control);
+        special("unk_token", "<unk>", unknown);
+        for (std::size_t i = 0; i < s_.pieces.size(); ++i) {
+            if (s_.types[i] != normal) continue;
+            if (!numbers.contains(s_.pieces[i])) fail("the vocabulary beside it lacks a piece of this file", s_.pieces[i]);
+            const std::size_t id = numbers.at(s_.pieces[i]).get<std::size_t>();
+            out.scores[id] = s_.scores[i];
+            out.types[id] = normal;
+        }
+        s_ = std::move(out);
+        numbered_ = true;
+        layout_ = SentencePieceLayout{};
+        layout_->single = {"$A", end};
+        layout_->pair = {"$A", "$B", end};
+    }
+
     json framed(const SentencePieceLayout& layout) const {
         json special = json::object();
         const auto list_of = [&](const std::vector<std::string>& parts) {
@@ -387,6 +431,7 @@ private:
     fs::path file_;
     std::optional<SentencePieceLayout> layout_;  ///< where ids are not places in the file
     std::map<std::string, std::size_t> ids_;
+    bool numbered_ = false;  ///< by a vocabulary beside the file
 };
 
 }  // namespace
@@ -394,6 +439,11 @@ private:
 json json_from_sentence_piece(const fs::path& file) {
     const std::string bytes = io::read_text(file);
     return Converter(read_spec(bytes, file), habits_of(file.parent_path()), file).tokenizer();
+}
+
+json json_from_marian(const fs::path& file) {
+    const std::string bytes = io::read_text(file);
+    return Converter(read_spec(bytes, file), habits_of(file.parent_path()), file, io::read_json(file.parent_path() / "vocab.json")).tokenizer();
 }
 
 }  // namespace headlight::text

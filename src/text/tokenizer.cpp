@@ -176,6 +176,11 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& mo
     const nlohmann::json json = gguf ? json_from_gguf(*gguf) : json_from_vocab_files(folder, file);
     std::shared_ptr<Tokenizer> t(new Tokenizer);
     t->impl_ = std::make_unique<Impl>(Field(json, file));
+    if (!gguf && std::filesystem::path(file).filename() == "source.spm") {
+        const std::string of_target = (folder / "target.spm").string();
+        const nlohmann::json target = json_from_marian(of_target);
+        t->impl_->target = std::make_unique<const Impl>(Field(target, of_target));
+    }
     return t;
 }
 
@@ -215,7 +220,11 @@ Encoding Tokenizer::encode(std::string_view text, std::optional<std::string_view
         if (!lock.owns_lock()) own.emplace();
         WordCache& cache = own ? *own : impl_->cache;
         segments.push_back(impl_->encode_sentence(text, 0, cache));
-        if (pair) segments.push_back(impl_->encode_sentence(*pair, 1, cache));
+        if (pair && !impl_->target) segments.push_back(impl_->encode_sentence(*pair, 1, cache));
+    }
+    if (pair && impl_->target) {
+        WordCache fresh;
+        segments.push_back(impl_->target->encode_sentence(*pair, 1, fresh));
     }
     return impl_->assemble(std::move(segments), add_special_tokens);
 }

@@ -33,6 +33,8 @@ struct Tokenizer::Impl {
     bool byte_level = false;  ///< vocabulary strings are in the byte-level alphabet
     bool metaspace = false;   ///< "▁" in vocabulary strings stands for a space
     std::int64_t vocab_size = 0;
+    /// Marian: what a second text, the target, is cut by; null: the same.
+    std::unique_ptr<const Impl> target;
 
     mutable std::mutex cache_mutex;
     mutable WordCache cache;
@@ -43,6 +45,8 @@ struct Tokenizer::Impl {
 nlohmann::json json_from_vocab_files(const std::filesystem::path& folder, std::string& file);
 /// The same for SentencePiece's own file, spiece.model or tokenizer.model.
 nlohmann::json json_from_sentence_piece(const std::filesystem::path& file);
+/// The same for one of Marian's two files (source.spm, target.spm), numbered by the vocab.json beside it.
+nlohmann::json json_from_marian(const std::filesystem::path& file);
 /// The same for Mistral's own file, tekken.json.
 nlohmann::json json_from_tekken(const std::filesystem::path& file);
 /// The same for the vocabulary inside a GGUF file.

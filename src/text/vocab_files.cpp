@@ -204,17 +204,22 @@ json json_from_vocab_files(const fs::path& folder, std::string& file) {
         file = (folder / name).string();
         return json_from_sentence_piece(file);
     }
-    if (is_there(folder / "source.spm"))  // Marian: two SentencePiece models whose pieces vocab.json numbers
-        throw Error({.problem = "A tokenizer of two SentencePiece models, one for each language, is not read",
-                     .file = (folder / "source.spm").string(),
-                     .item = "",
-                     .expected = "tokenizer.json",
-                     .found = "source.spm and target.spm",
-                     .hint = "Put a tokenizer.json with the vocabulary of vocab.json beside it"});
+    if (is_there(folder / "source.spm")) {  // Marian: two SentencePiece models whose pieces vocab.json numbers
+        for (const char* name : {"target.spm", "vocab.json"})
+            if (!is_there(folder / name))
+                throw Error({.problem = "A tokenizer of two SentencePiece models is not complete",
+                             .file = (folder / name).string(),
+                             .item = "",
+                             .expected = "source.spm, target.spm and vocab.json",
+                             .found = "no " + std::string(name),
+                             .hint = ""});
+        file = (folder / "source.spm").string();
+        return json_from_marian(file);
+    }
     throw Error({.problem = "There is no tokenizer in this folder",
                  .file = folder.string(),
                  .item = "",
-                 .expected = "tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or tekken.json, or a SentencePiece model (spiece.model, sentencepiece.bpe.model, spm.model, tokenizer.model)",
+                 .expected = "tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or tekken.json, or a SentencePiece model (spiece.model, sentencepiece.bpe.model, spm.model, tokenizer.model; source.spm, target.spm and vocab.json)",
                  .found = "none of them",
                  .hint = ""});
 }

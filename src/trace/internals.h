@@ -28,11 +28,15 @@ struct Trace::Internals {
 
     /// Of an encoder-decoder run, which is the decoder's.
     std::shared_ptr<const Trace> encoder, cross;
+    mutable std::weak_ptr<const Trace> whole;     ///< of these two: the run that owns them
     std::optional<text::Encoding> source;         ///< cross: what the columns of its patterns are; else the text itself
     std::vector<text::TokenLabel> source_labels;
 
     std::vector<PooledPattern> pooled;  ///< [layer * head]; empty without an overview
     std::vector<HeadSummaries> summaries;
 };
+
+/// Tells the parts of a run whose they are.
+std::shared_ptr<const Trace> own_parts(std::shared_ptr<const Trace> run);
 
 }  // namespace headlight::trace

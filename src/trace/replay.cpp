@@ -89,6 +89,13 @@ void check_memory(const model::Model& model, std::int64_t tokens) {
                  .hint = "Shorten the text"});
 }
 
+/// What the encoder makes of the source; undefined for models of one stack.
+at::Tensor states_of(const model::Model& model, const TokenIds& tokens, model::Observer& observer, const CancelToken& cancel) {
+    const auto& encoder = model.part(model::Stack::encoder);
+    if (!encoder) return {};
+    return model::encode(*encoder, {tokens.source, {}}, observer, cancel, {});
+}
+
 }  // namespace
 
 TokenIds ids_of(const text::Encoding& encoding) {
@@ -99,8 +106,9 @@ at::Tensor replay(const model::Model& model, const TokenIds& tokens, const std::
                   const CancelToken& cancel) {
     require_unembedding(model);
     const at::NoGradGuard no_grad;
-    Replayer replayer(resolve_interventions(model.config(), interventions));
-    model::forward(model, {tokens.ids, tokens.type_ids, {}, tokens.pixels}, replayer, cancel, {});
+    Replayer replayer(resolve_interventions(model.config(), interventions)), nobody({});
+    const at::Tensor source = states_of(model, tokens, nobody, cancel);
+    model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, replayer, cancel, {});
     return replayer.logits.to(at::kCPU);
 }
 
@@ -108,21 +116,26 @@ Gradients gradients(const model::Model& model, const TokenIds& tokens, const std
                     const std::function<at::Tensor(const at::Tensor&)>& objective, const CancelToken& cancel,
                     const Progress& progress) {
     require_unembedding(model);
-    check_memory(model, static_cast<std::int64_t>(tokens.ids.size()));
+    check_memory(model, static_cast<std::int64_t>(tokens.ids.size() + tokens.source.size()));
     const at::AutoGradMode with_gradients(true);
-    Differentiator differentiator(of);
-    model::forward(model, {tokens.ids, tokens.type_ids, {}, tokens.pixels}, differentiator, cancel, progress);
+    Differentiator differentiator(of), in_encoder(of);
+    const at::Tensor source = states_of(model, tokens, in_encoder, cancel);
+    model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, differentiator, cancel, progress);
     const at::Tensor value = objective(differentiator.logits);
     value.backward();
     cancel.throw_if_cancelled();
     Gradients out;
     out.value = value.detach().to(at::kCPU).to(at::kDouble).item<double>();
-    for (const auto& [point, tensor] : differentiator.kept) {
-        const at::Tensor gradient = tensor.grad();
-        out.values[point] = tensor.detach().to(at::kCPU);
-        // What the objective does not depend on has no gradient at all.
-        out.gradients[point] = gradient.defined() ? gradient.detach().to(at::kCPU) : at::zeros_like(out.values[point]);
-    }
+    const auto take = [](const Differentiator& from, auto& values, auto& gradients) {
+        for (const auto& [point, tensor] : from.kept) {
+            const at::Tensor gradient = tensor.grad();
+            values[point] = tensor.detach().to(at::kCPU);
+            // What the objective does not depend on has no gradient at all.
+            gradients[point] = gradient.defined() ? gradient.detach().to(at::kCPU) : at::zeros_like(values[point]);
+        }
+    };
+    take(differentiator, out.values, out.gradients);
+    take(in_encoder, out.source_values, out.source_gradients);
     return out;
 }
 

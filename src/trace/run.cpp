@@ -232,7 +232,12 @@ text::Encoding target_encoding(const model::ModelConfig& decoder, const text::To
     encoding.special.assign(encoding.ids.size(), true);
     encoding.words.assign(encoding.ids.size(), -1);
     encoding.sequence.assign(encoding.ids.size(), -1);
-    if (!target.empty()) encoding.append(tokenizer.encode(target, std::nullopt, false));
+    if (target.empty()) return encoding;
+    // A second text: tokenizers of two models (Marian) cut it by the target's.
+    text::Encoding written = tokenizer.encode("", target, false);
+    std::ranges::replace(written.sequence, 1, 0);
+    std::ranges::fill(written.type_ids, 0);
+    encoding.append(written);
     return encoding;
 }
 
@@ -258,7 +263,7 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
     internals->info.seconds = elapsed.count();
-    return std::make_shared<const Trace>(std::move(internals));
+    return own_parts(std::make_shared<const Trace>(std::move(internals)));
 }
 
 std::shared_ptr<const Trace> run(std::shared_ptr<const model::Model> model,

@@ -6,15 +6,11 @@
 #include "headlight/io/npz.h"
 #include "headlight/model/hook_name.h"
 #include "headlight/model/outline.h"
-#include "trace/head_kernels.h"
-#include "trace/internals.h"
-#include "trace/saved_text.h"
+#include "trace/saved_parts.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -27,150 +23,12 @@ using model::Hook;
 using model::HookPoint;
 
 constexpr const char* kFormat = "headlight trace";
-constexpr double kRowTolerance = 2e-3;  ///< of a row's sum: float16 and bfloat16 files are rounded
 
 /// What both kinds of files come down to.
 struct Content {
     std::map<std::string, io::TensorView> arrays;
     std::map<std::string, std::string> metadata;
 };
-
-[[noreturn]] void fail(const fs::path& file, std::string problem, std::string item, std::string expected = {},
-                       std::string found = {}, std::string hint = {}) {
-    throw Error(ErrorFacts{.problem = std::move(problem),
-                           .file = file.string(),
-                           .item = std::move(item),
-                           .expected = std::move(expected),
-                           .found = std::move(found),
-                           .hint = std::move(hint)});
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-    return text + "]";
-}
-
-/// The numbers of a view as a tensor: the file's own memory where it is float32.
-at::Tensor tensor_of(const io::TensorView& view) {
-    const auto type = [&] {
-        switch (view.dtype) {
-            case io::DType::F64:
-                return at::kDouble;
-            case io::DType::F32:
-                return at::kFloat;
-            case io::DType::F16:
-                return at::kHalf;
-            case io::DType::BF16:
-                return at::kBFloat16;
-            default:
-                fail(view.file, "an array of the wrong type", view.name, "floating-point numbers",
-                     std::string(io::name_of(view.dtype)));
-        }
-    }();
-    auto* data = const_cast<std::byte*>(view.bytes.data());  // read only: nothing writes to a kept tensor
-    if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(io::size_of(view.dtype)) == 0)
-        return at::from_blob(
-            data, view.shape, [owner = view.owner](void*) {}, at::TensorOptions(type));
-    const at::Tensor copy = at::empty(view.shape, at::TensorOptions(type));
-    if (!view.bytes.empty()) std::memcpy(copy.data_ptr(), data, view.bytes.size());
-    return copy;
-}
-
-/// Weights must be numbers from 0 to 1. Rows that do not sum to one are counted.
-struct RowCheck {
-    std::int64_t wrong_rows = 0, rows = 0;
-    std::string first;
-};
-
-void check_pattern(const fs::path& file, const std::string& name, std::int64_t layer, const at::Tensor& pattern,
-                   RowCheck& rows) {
-    const at::Tensor wide = pattern.to(at::kFloat).contiguous();
-    const std::int64_t heads = wide.size(0), tokens = wide.size(1);
-    const float* at = wide.data_ptr<float>();
-    for (std::int64_t h = 0; h < heads; ++h)
-        for (std::int64_t q = 0; q < tokens; ++q, at += tokens) {
-            double sum = 0;
-            for (std::int64_t k = 0; k < tokens; ++k) {
-                const float p = at[k];
-                if (!(p >= -1e-6F && p <= 1.0F + 1e-2F))
-                    fail(file, "a number that is no attention weight",
-                         name + ", layer " + std::to_string(layer) + ", head " + std::to_string(h) + ", query " +
-                             std::to_string(q) + ", key " + std::to_string(k),
-                         "0 to 1", std::to_string(p), "Save what the softmax gives, not the scores before it");
-                sum += p;
-            }
-            ++rows.rows;
-            if (std::abs(sum - 1) <= kRowTolerance) continue;
-            if (rows.wrong_rows++ == 0)
-                rows.first = "layer " + std::to_string(layer) + ", head " + std::to_string(h) + ", query " +
-                             std::to_string(q) + ": " + std::to_string(sum);
-        }
-}
-
-bool looks_ahead(const at::Tensor& pattern) {
-    return pattern.triu(1).ne(0).any().item<bool>();
-}
-
-/// The pictures and numbers of every head, as a run would have gathered them; without values there is no share of them.
-void add_overview(Trace::Internals& t, const CancelToken& cancel, const Progress& progress) {
-    const model::ModelConfig& c = t.model->config();
-    const TextFacts facts =
-        TextFacts::of(t.encoding.ids, t.encoding.special, c.causal, text::punctuation(*t.tokenizer, t.encoding));
-    const auto heads = static_cast<std::size_t>(c.n_layers * c.n_heads);
-    t.pooled.resize(heads);
-    t.summaries.resize(heads);
-    for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {
-        cancel.throw_if_cancelled();
-        if (progress) progress({"Reading", "layer", layer, c.n_layers});
-        const at::Tensor pattern = t.stored.at({Hook::pattern, Layer(layer)}).to(at::kFloat).contiguous();
-        const std::int64_t tokens = pattern.size(1);
-        const float* data = pattern.data_ptr<float>();
-        at::parallel_for(0, c.n_heads, 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t h = begin; h < end; ++h) {
-                const auto index = static_cast<std::size_t>(layer * c.n_heads + h);
-                HeadAccumulator(facts, t.pooled[index], t.summaries[index])
-                    .add_rows(data + h * tokens * tokens, 0, tokens, tokens, tokens);
-            }
-        });
-    }
-}
-
-void add_row_warning(const RowCheck& rows, RunInfo& info) {
-    if (rows.wrong_rows == 0) return;
-    info.warnings.push_back(std::to_string(rows.wrong_rows) + " of " + std::to_string(rows.rows) +
-                            " rows do not sum to one (the first: " + rows.first +
-                            "): shares and entropies are of what is there");
-}
-
-/// What remains to be done when encoding, patterns and outline are known.
-std::shared_ptr<const Trace> finish(std::unique_ptr<Trace::Internals> t, SavedText text, model::ModelConfig config,
-                                    const fs::path& file, std::string hash, const CancelToken& cancel,
-                                    const Progress& progress) {
-    t->encoding = std::move(text.encoding);
-    t->prompt.text = std::move(text.text);
-    t->prompt.pair = std::move(text.pair);
-    t->tokenizer = tokenizer_of(t->encoding, file);
-    t->labels = text::token_labels(*t->tokenizer, t->encoding);
-    config.vocab_size = t->tokenizer->vocab_size();
-    t->model = model::outline(std::move(config), file, std::move(hash));
-    add_overview(*t, cancel, progress);
-    for (const auto& [point, tensor] : t->stored) {
-        t->kept.push_back(point);
-        t->bytes += static_cast<std::int64_t>(tensor.nbytes());
-    }
-    return std::make_shared<const Trace>(std::move(t));
-}
-
-model::ModelConfig plain_config(std::int64_t layers, std::int64_t heads, std::int64_t tokens) {
-    model::ModelConfig c;
-    c.n_layers = layers;
-    c.n_heads = c.n_kv_heads = heads;
-    c.context_length = tokens;
-    c.has_unembedding = false;
-    c.positions = model::Positions::none;
-    return c;
-}
 
 // ---- attention computed elsewhere
 
@@ -192,9 +50,9 @@ const io::TensorView* whole_numbers(const io::NpzContent& npz, const char* name,
     if (found == npz.arrays.end()) return nullptr;
     const io::TensorView& view = found->second;
     if (view.dtype == io::DType::F64 || view.dtype == io::DType::F32 || view.dtype == io::DType::F16)
-        fail(file, "an array of the wrong type", name, "whole numbers", std::string(io::name_of(view.dtype)));
+        fail_saved(file, "an array of the wrong type", name, "whole numbers", std::string(io::name_of(view.dtype)));
     if (view.numel() != size)
-        fail(file, "an array of the wrong size", name, std::to_string(size), shape_text(view.shape));
+        fail_saved(file, "an array of the wrong size", name, std::to_string(size), shape_text(view.shape));
     return &view;
 }
 
@@ -207,26 +65,26 @@ std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzC
                                             const Progress& progress) {
     const auto found = npz.arrays.find("attention");
     if (found == npz.arrays.end())
-        fail(file, "the file holds no attention", "attention", "an array [layer, head, query, key]",
+        fail_saved(file, "the file holds no attention", "attention", "an array [layer, head, query, key]",
              npz.arrays.empty() ? "no arrays" : "no such array; there is " + npz.arrays.begin()->first,
              "docs/attention-elsewhere.md has five lines of Python that write it");
     const io::TensorView& view = found->second;
     if (view.shape.size() != 4)
-        fail(file, "attention has the wrong number of axes", "attention", "[layer, head, query, key]",
+        fail_saved(file, "attention has the wrong number of axes", "attention", "[layer, head, query, key]",
              shape_text(view.shape), view.shape.size() == 5 ? "Choose one text of the batch: attention[:, 0]" : "");
     const std::int64_t layers = view.shape[0], heads = view.shape[1], tokens = view.shape[2];
     if (layers < 1 || heads < 1 || tokens < 1)
-        fail(file, "attention is empty", "attention", "at least one layer, head and token", shape_text(view.shape));
+        fail_saved(file, "attention is empty", "attention", "at least one layer, head and token", shape_text(view.shape));
     if (view.shape[3] != tokens)
-        fail(file, "attention is not square: attention from one text to another is not shown", "attention",
+        fail_saved(file, "attention is not square: attention from one text to another is not shown", "attention",
              "as many keys as queries", shape_text(view.shape));
 
     TokenStrings strings;
     const auto texts = npz.texts.find("tokens");
-    if (texts == npz.texts.end()) fail(file, "the file has no tokens", "tokens", std::to_string(tokens) + " texts");
+    if (texts == npz.texts.end()) fail_saved(file, "the file has no tokens", "tokens", std::to_string(tokens) + " texts");
     strings.tokens = texts->second;
     if (static_cast<std::int64_t>(strings.tokens.size()) != tokens)
-        fail(file, "tokens and attention do not fit", "tokens",
+        fail_saved(file, "tokens and attention do not fit", "tokens",
              std::to_string(tokens) + ", as attention " + shape_text(view.shape) + " has",
              std::to_string(strings.tokens.size()));
     for (std::string& token : strings.tokens)
@@ -236,7 +94,7 @@ std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzC
         for (std::int64_t i = 0; i < tokens; ++i) {
             const std::int64_t id = whole_number(*ids, i);
             if (id < 0 || id > 1 << 26)
-                fail(file, "an id out of range", "ids, token " + std::to_string(i), "0 to 67108864",
+                fail_saved(file, "an id out of range", "ids, token " + std::to_string(i), "0 to 67108864",
                      std::to_string(id));
             strings.ids->push_back(id);
         }
@@ -248,7 +106,7 @@ std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzC
     if (const io::TensorView* start = whole_numbers(npz, "sentence_b_start", 1, file)) {
         strings.sentence_b_start = whole_number(*start, 0);
         if (strings.sentence_b_start <= 0 || strings.sentence_b_start >= tokens)
-            fail(file, "the second sentence begins outside the text", "sentence_b_start",
+            fail_saved(file, "the second sentence begins outside the text", "sentence_b_start",
                  "1 to " + std::to_string(tokens - 1), std::to_string(strings.sentence_b_start));
     }
     strings.text = text_of(npz, "text");
@@ -270,7 +128,14 @@ std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzC
     config.causal = causal;
     config.name = text_of(npz, "model");
     if (config.name.empty()) config.name = file.stem().string();
-    return finish(std::move(t), trace::text_of(strings), std::move(config), file, {}, cancel, progress);
+    SavedText text = trace::text_of(strings);
+    t->encoding = std::move(text.encoding);
+    t->prompt.text = std::move(text.text);
+    t->prompt.pair = std::move(text.pair);
+    t->tokenizer = tokenizer_of(t->encoding, file);
+    config.vocab_size = t->tokenizer->vocab_size();
+    t->model = model::outline(std::move(config), file, {});
+    return finish_saved(std::move(t), cancel, progress);
 }
 
 // ---- a file of `headlight trace`
@@ -280,58 +145,144 @@ std::string value(const Content& content, const char* key) {
     return found == content.metadata.end() ? std::string() : found->second;
 }
 
-std::shared_ptr<const Trace> open_trace(const fs::path& file, const Content& content, const CancelToken& cancel,
-                                        const Progress& progress) {
-    if (value(content, "tokens").empty()) fail(file, "the trace has no tokens", "tokens");
-    if (!value(content, "source_tokens").empty())
-        fail(file, "a saved trace of an encoder-decoder model cannot be looked at", "source_tokens", "a trace of one text", "source and target",
-             "Open the model itself; NumPy reads the file");
-    SavedText text = text_of_trace(value(content, "tokens"), value(content, "text"), value(content, "pair"), file);
-    const std::int64_t tokens = text.encoding.size();
-    auto t = std::make_unique<Trace::Internals>();
+/// The tensors of one stack, and what they say of it.
+struct Stack {
+    std::map<HookPoint, at::Tensor> tensors;
     std::int64_t layers = 0, heads = 0;
-    RowCheck rows;
-    bool causal = tokens > 1;
-    for (const auto& [name, view] : content.arrays) {
-        const auto point = model::parse_hook(name);
-        if (!point) continue;
-        const at::Tensor tensor = tensor_of(view);
-        t->stored[*point] = tensor;
-        if (model::has_layer(point->hook)) layers = std::max(layers, point->layer.value + 1);
-        if (point->hook != Hook::pattern) continue;
-        if (view.shape.size() != 3 || view.shape[1] != tokens || view.shape[2] != tokens || view.shape[0] < 1 ||
-            (heads > 0 && view.shape[0] != heads))
-            fail(file, "a pattern of the wrong shape", name,
-                 "[" + (heads > 0 ? std::to_string(heads) : "heads") + ", " + std::to_string(tokens) + ", " +
-                     std::to_string(tokens) + "]",
-                 shape_text(view.shape));
-        heads = view.shape[0];
-        check_pattern(file, name, point->layer.value, tensor, rows);
-        causal = causal && !looks_ahead(tensor);
-    }
-    for (std::int64_t layer = 0; layer < std::max<std::int64_t>(layers, 1); ++layer)
-        if (!t->stored.contains({Hook::pattern, Layer(layer)}))
-            fail(file, "the trace does not hold the pattern of every layer",
-                 model::name_of({Hook::pattern, Layer(layer)}), "a tensor [head, query, key]", "none",
+    bool causal = true;
+};
+
+/// The patterns [head, queries, keys] of every layer must be there.
+void check_patterns(const fs::path& file, const Stack& stack, Hook hook, const std::string& prefix) {
+    for (std::int64_t layer = 0; layer < std::max<std::int64_t>(stack.layers, 1); ++layer)
+        if (!stack.tensors.contains({hook, Layer(layer)}))
+            fail_saved(file, "the trace does not hold the pattern of every layer",
+                 prefix + model::name_of({hook, Layer(layer)}), "a tensor [head, query, key]", "none",
                  "Write it with: headlight trace MODEL --text TEXT --capture '*hook_pattern' --out FILE, or without "
                  "--capture");
-    add_row_warning(rows, t->info);
-    model::ModelConfig config = plain_config(layers, heads, tokens);
-    config.causal = causal;
+}
+
+/// `prefix`: of the names, "encoder." where the file has several stacks; `source`: keys of the cross attention.
+Stack read_stack(const fs::path& file, const Content& content, const std::string& prefix, std::int64_t tokens, std::int64_t source,
+                 RowCheck& rows) {
+    Stack stack;
+    stack.causal = tokens > 1;
+    for (const auto& [name, view] : content.arrays) {
+        if (!name.starts_with(prefix) && !(name == "logits" && source > 0)) continue;
+        const auto point = model::parse_hook(name.starts_with(prefix) ? std::string_view(name).substr(prefix.size()) : name);
+        if (!point) continue;
+        const at::Tensor tensor = tensor_of(view);
+        stack.tensors[*point] = tensor;
+        if (model::has_layer(point->hook)) stack.layers = std::max(stack.layers, point->layer.value + 1);
+        if (point->hook != Hook::pattern && point->hook != Hook::cross_pattern) continue;
+        const std::int64_t keys = point->hook == Hook::pattern ? tokens : source;
+        if (view.shape.size() != 3 || view.shape[1] != tokens || view.shape[2] != keys || view.shape[0] < 1 ||
+            (stack.heads > 0 && view.shape[0] != stack.heads))
+            fail_saved(file, "a pattern of the wrong shape", name,
+                 "[" + (stack.heads > 0 ? std::to_string(stack.heads) : "heads") + ", " + std::to_string(tokens) + ", " +
+                     std::to_string(keys) + "]",
+                 shape_text(view.shape));
+        stack.heads = view.shape[0];
+        check_pattern(file, name, point->layer.value, tensor, rows);
+        if (point->hook == Hook::pattern) stack.causal = stack.causal && !looks_ahead(tensor);
+    }
+    check_patterns(file, stack, Hook::pattern, prefix);
+    if (source > 0) check_patterns(file, stack, Hook::cross_pattern, prefix);
+    return stack;
+}
+
+/// What the file says of the model whose configuration is `key`, beside what its patterns say.
+model::ModelConfig config_of(const fs::path& file, const Content& content, const char* key, const Stack& stack, std::int64_t tokens) {
+    model::ModelConfig config = plain_config(stack.layers, stack.heads, tokens);
+    config.causal = stack.causal;
     config.family = value(content, "family");
     config.name = fs::path(value(content, "model")).filename().string();
-    if (const std::string text_config = value(content, "config"); !text_config.empty()) {
-        const nlohmann::json json = io::parse_json(text_config, file);
+    if (const std::string text = value(content, key); !text.empty()) {
+        const nlohmann::json json = io::parse_json(text, file);
         if (json.is_object() && json.contains("causal") && json.at("causal").is_boolean())
             config.causal = json.at("causal").get<bool>();
         if (json.is_object() && json.contains("name") && json.at("name").is_string())
             config.name = json.at("name").get<std::string>();
     }
+    return config;
+}
+
+std::unique_ptr<Trace::Internals> internals_of(const Content& content, text::Encoding encoding, const Prompt& prompt,
+                                               std::shared_ptr<const text::Tokenizer> tokenizer) {
+    auto t = std::make_unique<Trace::Internals>();
     t->info.dtype = value(content, "dtype");
     t->info.device = value(content, "device");
     t->info.version = value(content, "version");
-    return finish(std::move(t), std::move(text), std::move(config), file, value(content, "model_hash"), cancel,
-                  progress);
+    t->encoding = std::move(encoding);
+    t->prompt = prompt;
+    t->tokenizer = std::move(tokenizer);
+    return t;
+}
+
+/// Encoder, decoder and the attention from the one to the other, as a run leaves them.
+std::shared_ptr<const Trace> open_encoder_decoder(const fs::path& file, const Content& content, const CancelToken& cancel,
+                                                  const Progress& progress) {
+    const std::string text = value(content, "text"), pair = value(content, "pair");
+    const text::Encoding source = text_of_trace(value(content, "source_tokens"), text, {}, file).encoding;
+    const text::Encoding target = text_of_trace(value(content, "tokens"), pair, {}, file).encoding;
+    text::Encoding both = source;
+    both.append(target);
+    const auto tokenizer = tokenizer_of(both, file);
+    RowCheck rows;
+    Stack encoder = read_stack(file, content, "encoder.", source.size(), 0, rows);
+    Stack decoder = read_stack(file, content, "decoder.", target.size(), source.size(), rows);
+
+    model::ModelConfig encoder_config = config_of(file, content, "encoder_config", encoder, source.size());
+    model::ModelConfig config = config_of(file, content, "config", decoder, target.size());
+    encoder_config.stack = model::Stack::encoder;
+    config.stack = model::Stack::decoder;
+    config.vocab_size = encoder_config.vocab_size = tokenizer->vocab_size();
+    model::ModelConfig cross_config = config;
+    cross_config.stack = model::Stack::cross;
+    cross_config.causal = cross_config.final_norm = false;
+    const auto model = model::outline(std::move(config), std::move(encoder_config), std::move(cross_config), file, value(content, "model_hash"));
+
+    Prompt prompt;
+    prompt.text = text;
+    prompt.pair = pair;
+    auto of_source = internals_of(content, source, prompt, tokenizer);
+    of_source->model = model->part(model::Stack::encoder);
+    of_source->stored = std::move(encoder.tensors);
+    auto across = internals_of(content, target, prompt, tokenizer);
+    across->model = model->part(model::Stack::cross);
+    across->source = source;
+    for (const HookPoint& own : model::hooks_of(across->model->config()))
+        if (const auto found = decoder.tensors.find({*model::in_decoder(own.hook), own.layer}); found != decoder.tensors.end())
+            across->stored[own] = found->second;
+    auto of_target = internals_of(content, target, prompt, tokenizer);
+    add_row_warning(rows, of_target->info);
+    of_target->model = model;
+    of_target->stored = std::move(decoder.tensors);
+    of_target->encoder = finish_saved(std::move(of_source), cancel, progress);
+    of_target->cross = finish_saved(std::move(across), cancel, progress);
+    of_target->bytes = of_target->encoder->bytes();  // the cross attention's tensors are the decoder's
+    return own_parts(finish_saved(std::move(of_target), cancel, progress));
+}
+
+std::shared_ptr<const Trace> open_trace(const fs::path& file, const Content& content, const CancelToken& cancel,
+                                        const Progress& progress) {
+    if (value(content, "tokens").empty()) fail_saved(file, "the trace has no tokens", "tokens");
+    if (!value(content, "source_tokens").empty()) return open_encoder_decoder(file, content, cancel, progress);
+    SavedText text = text_of_trace(value(content, "tokens"), value(content, "text"), value(content, "pair"), file);
+    RowCheck rows;
+    const std::int64_t tokens = text.encoding.size();
+    Stack stack = read_stack(file, content, "", tokens, 0, rows);
+    model::ModelConfig config = config_of(file, content, "config", stack, tokens);
+    Prompt prompt;
+    prompt.text = std::move(text.text);
+    prompt.pair = std::move(text.pair);
+    const auto tokenizer = tokenizer_of(text.encoding, file);
+    auto t = internals_of(content, std::move(text.encoding), prompt, tokenizer);
+    add_row_warning(rows, t->info);
+    config.vocab_size = tokenizer->vocab_size();
+    t->model = model::outline(std::move(config), file, value(content, "model_hash"));
+    t->stored = std::move(stack.tensors);
+    return finish_saved(std::move(t), cancel, progress);
 }
 
 }  // namespace

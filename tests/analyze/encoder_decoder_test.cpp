@@ -10,15 +10,18 @@
 #include "headlight/analyze/neuron_view.h"
 #include "headlight/analyze/pair_chain.h"
 #include "headlight/analyze/pattern_view.h"
+#include "headlight/analyze/refinement.h"
 #include "headlight/analyze/rollout.h"
 #include "headlight/analyze/value_mix.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
+#include "headlight/trace/weights.h"
 #include "analyze/traces.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 namespace headlight::analyze {
 namespace {
@@ -113,7 +116,9 @@ TEST_P(CrossMaps, WhatIsOfOneTextOrOneStackSaysSo) {
     EXPECT_THROW(value_mix(*cross, Layer(0), MixScope::attention), Error);
     EXPECT_THROW(focus_facts(*cross, head), Error);
     const TracePtr decoder = run_pair(GetParam());
-    EXPECT_THROW(rollout(*decoder), Error);
+    EXPECT_THROW(attention_flow(*decoder), Error);
+    EXPECT_THROW(rollout(*decoder, {.by_receptive_field = true}), Error);
+    EXPECT_THROW(rollout(*run_pair(GetParam(), Stack::encoder), {.of_source = true}), Error);
     EXPECT_THROW(contribution_graph(*decoder, Position(2)), Error);
     EXPECT_THROW(suppressed_pairs(*decoder, head, {}), Error);
     EXPECT_THROW(importance(*decoder->model(), *decoder->tokenizer(), decoder->encoding(), Position(2)), Error);
@@ -130,19 +135,221 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, CrossMaps, testing::Values("t5", "t5-v1_1", "
 double cross_part(const Split& split) {
     double sum = 0;
     for (const Contribution& part : split.parts)
-        if (part.component == Component::cross) sum += part.value;
+        if (part.component == Component::cross_head || part.component == Component::cross_bias) sum += part.value;
     return sum;
 }
 
-/// The parts are all that was written into the stream: the cross attention is one of them.
-TEST(DecoderAttribution, SumsToTheLogitWithTheCrossAttention) {
+constexpr const char* kAll[] = {"t5", "t5-v1_1", "mt5", "bart", "mbart", "marian"};
+
+/// The parts are all that was written into the stream, also through the norms behind each sub-layer (BART, Marian): the
+/// heads that read the source are among them.
+TEST(DecoderAttribution, SumsToTheLogitWithTheCrossHeads) {
+    for (const char* name : kAll) {
+        const TracePtr decoder = run_pair(name);
+        for (const bool neurons : {false, true})
+            for (const AttributionOptions& o : {AttributionOptions{.token = 7, .neurons = neurons}, {.token = 7, .minus = 9, .neurons = neurons}}) {
+                const Split split = attribution(*decoder, Position(3), o);
+                EXPECT_NEAR(split.sum, split.total, 1e-4 * std::max(1.0, std::abs(split.total))) << name;
+                EXPECT_GT(std::abs(cross_part(split)), 1e-4) << name << ": proves nothing";
+            }
+        const at::Tensor logits = trace::tensor(*decoder, {Hook::logits, Layer(0)});
+        EXPECT_NEAR(attribution(*decoder, Position(3), {.token = 7}).total, logits[3][7].item<double>(), 1e-6) << name;
+    }
+}
+
+TEST(DecoderAttribution, CrossHeadsArePartsOfTheirOwn) {
+    for (const char* name : kAll) {
+        const TracePtr decoder = run_pair(name);
+        const auto& cross = decoder->part(Stack::cross);
+        const Position p(3);
+        const AttributionOptions o{.token = 7};
+        const Split split = attribution(*decoder, p, o);
+        const Eigen::MatrixXd map = split.cross_heads(decoder->config()), own = split.heads(decoder->config());
+        ASSERT_EQ(map.rows(), decoder->config().n_layers);
+        ASSERT_EQ(map.cols(), decoder->config().n_heads);
+        double whole = 0;
+        for (std::int64_t l = 0; l < map.rows(); ++l)
+            for (std::int64_t h = 0; h < map.cols(); ++h) {
+                // What a head read of each token of the source adds up to what the head adds.
+                const Eigen::VectorXd sources = cross_head_sources(*decoder, {Layer(l), Head(h)}, p, o);
+                ASSERT_EQ(sources.size(), cross->keys());
+                EXPECT_NEAR(sources.sum(), map(l, h), 1e-6 * std::max(1.0, std::abs(map(l, h)))) << name;
+                EXPECT_NE(map(l, h), own(l, h));
+                whole += map(l, h);
+            }
+        for (const Contribution& part : split.parts)
+            if (part.component == Component::cross_bias) whole += part.value;
+        EXPECT_NEAR(whole, cross_part(split), 1e-9) << name;
+    }
+    const auto novella = built_in("the cat");
+    EXPECT_EQ(attribution(*novella, Position(1), {.token = 7}).cross_heads(novella->config()).size(), 0);
+    EXPECT_THROW(cross_head_sources(*novella, {Layer(0), Head(0)}, Position(1), {.token = 7}), Error);
+}
+
+/// A part is the derivative of the logit by what the head writes, times that, where the norms stand still: in a model without
+/// their change, by hand from the tensors of the last layer (T5: one RMSNorm between its output and the logits).
+TEST(DecoderAttribution, ACrossHeadOfTheLastLayerByHand) {
+    const TracePtr decoder = run_pair("t5-v1_1");
+    const auto& cross = decoder->part(Stack::cross);
+    const Layer last(decoder->config().n_layers - 1);
+    const Eigen::MatrixXd map = attribution(*decoder, Position(3), {.token = 7}).cross_heads(decoder->config());
+    const at::Tensor written = trace::tensor(*cross, {Hook::result, last})[3].to(at::kDouble);  // [head, d_model]
+    const double scale = trace::tensor(*decoder, {Hook::ln_final_scale, Layer(0)})[3][0].item<double>();
+    const at::Tensor gain = trace::final_norm(*decoder->model()).gain.to(at::kDouble);
+    const at::Tensor column = trace::unembed(*decoder->model()).select(1, 7).to(at::kDouble);
+    const at::Tensor parts = at::mv(written, gain * column) / scale;
+    for (std::int64_t h = 0; h < map.cols(); ++h) EXPECT_NEAR(map(last.value, h), parts[h].item<double>(), 1e-9);
+}
+
+/// Source and target as one text of many tokens: an encoder's layer mixes the source's rows, a decoder's own attention the target's,
+/// its cross attention takes half of each target's row from the source's. The product of all layers is the rollout.
+TEST(DecoderRollout, IsTheProductOverBothTexts) {
+    for (const char* name : kAll) {
+        const TracePtr decoder = run_pair(name), encoder = decoder->part(Stack::encoder), cross = decoder->part(Stack::cross);
+        const std::int64_t s = encoder->tokens(), t = decoder->tokens();
+        const auto mean = [](const trace::Trace& trace, std::int64_t layer) {
+            const at::Tensor p = trace::tensor(trace, {Hook::pattern, Layer(layer)}).mean(0).to(at::kDouble).contiguous();
+            return Eigen::MatrixXd(Eigen::Map<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(p.data_ptr<double>(), p.size(0), p.size(1)));
+        };
+        Eigen::MatrixXd all = Eigen::MatrixXd::Identity(s + t, s + t);
+        for (std::int64_t l = 0; l < encoder->config().n_layers; ++l) {
+            Eigen::MatrixXd step = Eigen::MatrixXd::Identity(s + t, s + t);
+            step.topLeftCorner(s, s) = (mean(*encoder, l) + Eigen::MatrixXd::Identity(s, s)) / 2;
+            all = step * all;
+        }
+        const Rollout own = rollout(*decoder), read = rollout(*decoder, {.of_source = true});
+        ASSERT_EQ(std::ssize(own.maps), decoder->config().n_layers);
+        for (std::int64_t l = 0; l < decoder->config().n_layers; ++l) {
+            Eigen::MatrixXd self = Eigen::MatrixXd::Identity(s + t, s + t), second = self;
+            self.bottomRightCorner(t, t) = (mean(*decoder, l) + Eigen::MatrixXd::Identity(t, t)) / 2;
+            second.bottomLeftCorner(t, s) = mean(*cross, l) / 2;
+            second.bottomRightCorner(t, t) /= 2;
+            all = second * self * all;
+            const auto at = static_cast<std::size_t>(l);
+            EXPECT_LE((all.bottomRightCorner(t, t) - own.maps[at].cast<double>()).cwiseAbs().maxCoeff(), 1e-6) << name;
+            EXPECT_LE((all.bottomLeftCorner(t, s) - read.maps[at].cast<double>()).cwiseAbs().maxCoeff(), 1e-6) << name;
+            const Eigen::VectorXd sums = (own.maps[at].rowwise().sum() + read.maps[at].rowwise().sum()).cast<double>();
+            EXPECT_LE((sums.array() - 1).abs().maxCoeff(), 1e-5) << name;
+        }
+        const Rollout one = rollout(*decoder, {.layer = Layer(1), .query = Position(2), .of_source = true});
+        EXPECT_EQ(one.maps.size(), 1u);
+        EXPECT_LE((one.maps[0].row(0) - read.maps[1].row(2)).cwiseAbs().maxCoeff(), 1e-6F);
+    }
+}
+
+struct Asked {
+    std::shared_ptr<const model::Model> model;
+    std::shared_ptr<const text::Tokenizer> tokenizer;
+    TracePtr run;
+};
+Asked asked(const std::string& name) {
+    const auto folder = source_folder() / "tests/fixtures/encoder_decoders" / name;
+    Asked out{model::Model::load(folder, {.dtype = model::ComputeType::float64, .device = "cpu"}), text::Tokenizer::load(folder), {}};
+    out.run = trace::run(out.model, out.tokenizer, {.text = "the cat, the hat: the cat", .pair = "die Katze, die"});
+    return out;
+}
+
+/// Probability of the target with one row of what enters a stack changed, by an intervention of the run.
+double probability_with(const Asked& a, const std::string& hook, std::int64_t row, const std::function<at::Tensor(const at::Tensor&)>& change,
+                        std::int64_t position, std::int64_t target) {
+    const trace::Intervention other{hook, [&](model::HookPoint, const at::Tensor& t) {
+                                        const at::Tensor out = t.clone();
+                                        out[row].copy_(change(t[row]));
+                                        return out;
+                                    }};
+    const auto run = trace::run_with_hooks(a.model, a.tokenizer, {.text = "the cat, the hat: the cat", .pair = "die Katze, die"},
+                                           {.globs = {"logits"}, .overview = false}, {other});
+    return at::softmax(trace::tensor(*run, {Hook::logits, Layer(0)})[position].to(at::kDouble), 0)[target].item<double>();
+}
+
+TEST(DecoderImportance, AsksBothTexts) {
+    for (const char* name : {"t5-v1_1", "bart"}) {
+        const Asked a = asked(name);
+        const trace::Trace& encoder = *a.run->part(Stack::encoder);
+        const std::int64_t position = 2;
+        const Importance r = importance(*a.model, *a.tokenizer, a.run->encoding(), Position(position),
+                                        {.source = encoder.encoding(), .permutations = 3});
+        ASSERT_EQ(r.source, encoder.tokens());
+        ASSERT_EQ(r.tokens, encoder.tokens() + position + 1);
+        const at::Tensor p = at::softmax(trace::tensor(*a.run, {Hook::logits, Layer(0)})[position].to(at::kDouble), 0);
+        EXPECT_EQ(r.target, p.argmax().item<std::int64_t>());
+        EXPECT_NEAR(r.probability, p[r.target].item<double>(), 1e-12);
+        // Gradient x input is the slope along the vector itself: by differences of two runs.
+        const bool stream = r.input == InputVectors::stream;
+        const auto hook = [&](bool of_source) {
+            return std::string(of_source ? "encoder." : "decoder.") + (stream ? "blocks.0.hook_resid_pre" : "hook_embed");
+        };
+        double largest = 0;
+        for (std::int64_t j : {std::int64_t{0}, r.source - 1, r.source, r.tokens - 1}) {
+            const bool of_source = j < r.source;
+            const std::int64_t row = of_source ? j : j - r.source;
+            constexpr double step = 1e-4;
+            const auto scaled = [&](double by) {
+                return probability_with(a, hook(of_source), row, [by](const at::Tensor& x) { return x * by; }, position, r.target);
+            };
+            const double slope = (scaled(1 + step) - scaled(1 - step)) / (2 * step);
+            EXPECT_NEAR(r.gradient_x_input[static_cast<std::size_t>(j)], slope, 1e-6 + 1e-4 * std::abs(slope)) << name << " " << j;
+            largest = std::max(largest, std::abs(slope));
+        }
+        EXPECT_GT(largest, 1e-6) << name << ": proves nothing";
+        // Attention is that of the run, mean over heads; each attention sums to one by itself.
+        const auto& cross = a.run->part(Stack::cross);
+        for (std::int64_t l = 0; l < a.run->config().n_layers; ++l) {
+            const at::Tensor own = trace::tensor(*a.run, {Hook::pattern, Layer(l)}).mean(0)[position], other = trace::tensor(*cross, {Hook::pattern, Layer(l)}).mean(0)[position];
+            for (std::int64_t j = 0; j < r.tokens; ++j)
+                EXPECT_NEAR(r.attention(l, j), (j < r.source ? other[j] : own[j - r.source]).item<double>(), 1e-9);
+            EXPECT_NEAR(r.attention.row(l).head(r.source).sum(), 1, 1e-9);
+            EXPECT_NEAR(r.attention.row(l).tail(r.tokens - r.source).sum(), 1, 1e-9);
+        }
+        ASSERT_EQ(r.layers.size(), static_cast<std::size_t>(a.run->config().n_layers));
+        ASSERT_EQ(r.cross_layers.size(), r.layers.size());
+        EXPECT_GT(r.cross_layers[0].shuffled_high, 0) << name;
+        EXPECT_THROW(importance(*a.model, *a.tokenizer, a.run->encoding(), Position(position)), Error);
+    }
+    const auto novella = built_in("the cat");
+    EXPECT_THROW(importance(*novella->model(), *novella->tokenizer(), novella->encoding(), Position(1), {.source = novella->encoding()}), Error);
+}
+
+/// A token that is blanked out is another row of the embedding: the same by an intervention on the run.
+TEST(DecoderImportance, BlankOutPutsAnotherTokenInItsPlace) {
+    const Asked a = asked("t5");
+    const trace::Trace& encoder = *a.run->part(Stack::encoder);
+    const Importance r = importance(*a.model, *a.tokenizer, a.run->encoding(), Position(2), {.source = encoder.encoding(), .permutations = 0});
+    const at::Tensor blank = trace::embedding(*a.model)[r.neutral];
+    for (const std::int64_t j : {std::int64_t{1}, r.source + 1}) {
+        const bool of_source = j < r.source;
+        const double without = probability_with(a, of_source ? "encoder.hook_embed" : "decoder.hook_embed", of_source ? j : j - r.source,
+                                                [&](const at::Tensor&) { return blank; }, 2, r.target);
+        EXPECT_NEAR(r.blank_out[static_cast<std::size_t>(j)], r.probability - without, 1e-9) << j;
+    }
+}
+
+/// Against the definition: the top tokens of the stream before the MLP (with what was read from the source), of its output and of
+/// the stream behind it, each through the model's own read-out.
+TEST(DecoderRefinement, CountsWhoDecidesThePrediction) {
     for (const char* name : {"t5", "t5-v1_1", "mt5", "mbart"}) {
         const TracePtr decoder = run_pair(name);
-        const Split split = attribution(*decoder, Position(3), {.token = 7});
-        EXPECT_NEAR(split.sum, split.total, 1e-4 * std::max(1.0, std::abs(split.total))) << name;
-        EXPECT_GT(std::abs(cross_part(split)), 1e-3) << name << ": proves nothing";
+        const Refinement found = refinement({decoder}, {.values = false, .skip_first = false});
+        const auto top = [&](Hook hook, std::int64_t l) {
+            return trace::logits_of(*decoder->model(), trace::tensor(*decoder, {hook, Layer(l)})).argmax(1);
+        };
+        const std::int64_t last = decoder->config().n_layers - 1;
+        const at::Tensor output = trace::tensor(*decoder, {Hook::logits, Layer(0)}).argmax(1);
+        EXPECT_EQ(found.tokens, decoder->tokens());
+        for (std::int64_t l = 0; l <= last; ++l) {
+            const at::Tensor r = top(Hook::resid_mid_cross, l), y = top(Hook::mlp_out, l), o = top(Hook::resid_post, l);
+            if (l == last) EXPECT_TRUE(at::equal(o, output)) << name;
+            const auto share = [](const at::Tensor& t) { return t.to(at::kDouble).mean().item<double>(); };
+            const LayerRefinement& layer = found.layers[static_cast<std::size_t>(l)];
+            EXPECT_NEAR(layer.agreement, share((r == y).logical_and(y == o)), 1e-12) << name;
+            EXPECT_NEAR(layer.residual, share((o == r).logical_and(r != y)), 1e-12) << name;
+            EXPECT_NEAR(layer.ffn, share((o == y).logical_and(r != y)), 1e-12) << name;
+            EXPECT_NEAR(layer.residual_final, share(r == output), 1e-12) << name;
+            EXPECT_NEAR(layer.agreement + layer.residual + layer.ffn + layer.composition, 1, 1e-12) << name;
+        }
     }
-    EXPECT_THROW(attribution(*run_pair("bart"), Position(3), {.token = 7}), Error);
+    EXPECT_THROW(refinement({run_pair("bart")}), Error);
+    EXPECT_THROW(refinement({run_pair("t5", Stack::cross)}), Error);
 }
 
 TEST(DecoderDrivers, SumToThePreActivationAlsoBehindNorms) {

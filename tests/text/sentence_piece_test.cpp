@@ -120,7 +120,7 @@ TEST(SentencePiece, T5sSentinelsComeBehindTheVocabulary) {
     EXPECT_EQ(t->encode("a <extra_id_0> b").ids.size(), 4u);
 }
 
-TEST(SentencePiece, TwoModelsWithOneVocabularyAreAnErrorThatSaysWhatWorks) {
+TEST(SentencePiece, TwoModelsWithoutTheirVocabularyAreAnErrorThatSaysWhatIsMissing) {
     const test::TempFolder folder;
     folder.write("source.spm", "");
     folder.write("vocab.json", "{}");
@@ -128,7 +128,7 @@ TEST(SentencePiece, TwoModelsWithOneVocabularyAreAnErrorThatSaysWhatWorks) {
         Tokenizer::load(folder.path());
         FAIL() << "opened";
     } catch (const Error& e) {
-        EXPECT_THAT(std::string(e.what()), testing::AllOf(HasSubstr("source.spm"), HasSubstr("tokenizer.json")));
+        EXPECT_THAT(std::string(e.what()), testing::AllOf(HasSubstr("target.spm"), HasSubstr("source.spm, target.spm and vocab.json")));
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/canvas/recipe.h"
 
+#include "headlight/analyze/value_mix.h"
+
 namespace headlight::ui {
 
 namespace {
@@ -16,6 +18,7 @@ void fit(figure::ViewState& state, const trace::Trace& trace) {
         state.neuron.reset();
     if (state.pattern.weighting == analyze::Weighting::layer_mix_norm && !config.post_norm)
         state.pattern.weighting = analyze::Weighting::layer_mix_residual;
+    if (trace.across_texts() && analyze::of_whole_layer(state.pattern.weighting)) state.pattern.weighting = analyze::Weighting::attention;
     if (!trace.has_sentence_pair()) state.pattern.filter = analyze::PairFilter::all;
 }
 
@@ -24,7 +27,7 @@ void fit(figure::ViewState& state, const trace::Trace& trace) {
 Recipe recipe_for(const Document& document, const View& view, const figure::Selection& s) {
     const ViewOptions& options = document.options();
     const figure::ViewSpec& spec = figure::view_spec(view);
-    Recipe r{.trace = document.trace(), .state = {}};
+    Recipe r{.trace = document.trace(), .run = document.run_trace(), .state = {}};
     figure::ViewState& state = r.state;
     state.view = view;
     if (spec.needs.layer) state.layer = s.layer;

@@ -12,6 +12,7 @@ namespace headlight::ui {
 /// recipes need no second figure.
 struct Recipe {
     figure::TracePtr trace;
+    figure::TracePtr run;  ///< that the trace is a part of: a view may ask for the others (trace::whole_of)
     figure::ViewState state;
     bool operator==(const Recipe&) const = default;
 };

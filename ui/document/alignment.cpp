@@ -42,8 +42,8 @@ std::vector<std::int64_t> align_tokens(const std::vector<std::string>& before, c
     return to;
 }
 
-figure::Selection align_selection(figure::Selection s, const std::vector<std::int64_t>& alignment) {
-    const auto move = [&](std::vector<Position>& pins) {
+figure::Selection align_selection(figure::Selection s, const std::vector<std::int64_t>& queries, const std::vector<std::int64_t>& keys) {
+    const auto move = [&](std::vector<Position>& pins, const std::vector<std::int64_t>& alignment) {
         std::vector<Position> kept;
         for (const Position p : pins) {
             const bool known = p.value >= 0 && p.value < static_cast<std::int64_t>(alignment.size());
@@ -52,8 +52,8 @@ figure::Selection align_selection(figure::Selection s, const std::vector<std::in
         }
         pins = std::move(kept);
     };
-    move(s.pinned_queries);
-    move(s.pinned_keys);
+    move(s.pinned_queries, queries);
+    move(s.pinned_keys, keys);
     s.hover_query.reset();
     s.hover_key.reset();
     return s;

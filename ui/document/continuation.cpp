@@ -98,19 +98,19 @@ std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
         };
         const model::Generated made = model::generate(*opened.model, prompt, options, take, cancel, progress);
         std::shared_ptr<const trace::Trace> trace = trace::run(opened.model, opened.tokenizer, {.text = after.text.toStdString()}, {}, cancel, progress);
-        auto table = std::make_shared<const analyze::HeadTable>(analyze::head_table(*trace));
+        const Tables tables = tables_of(*trace);
         QString note = made.ids.size() == 1 ? tr("1 token written") : tr("%1 tokens written").arg(made.ids.size());
         if (made.ids.size() > 1 && made.seconds > 0) note += tr(", %1 a second").arg(double(made.ids.size() - 1) / made.seconds, 0, 'f', 0);
         if (made.ended) note += tr("; the model ended the text");
         std::vector<std::int64_t> whole = plain_ids(tokenizer, prompt);
         for (const std::int64_t id : plain_ids(tokenizer, made.ids)) whole.push_back(id);
         if (whole != plain_ids(tokenizer, trace->encoding().ids)) note += tr("; read again the text has other tokens than were written");
-        return [this, after, trace, table, note] {
+        return [this, after, trace, tables, note] {
             continuing_ = false;
             prompt_ = after;
             Q_EMIT changed(Change::prompt);
             Q_EMIT continued(note);
-            accept_trace(trace, table, after);
+            accept_run(trace, tables, after);
         };
     };
     jobs_.start(Jobs::Lane::model, tr("Writing with %1").arg(QString::fromStdString(model_.model->config().name)), work);

@@ -194,20 +194,34 @@ void Document::set_prompt(const PromptText& prompt) {
     schedule_run();
 }
 
-void Document::set_options(const ViewOptions& options) {
+void Document::set_options(const ViewOptions& options) { change_options(options, {}); }
+
+void Document::change_options(const ViewOptions& options, const std::optional<figure::Selection>& of_part) {
     if (options == options_) return;
     const bool other_pool = options.pool_file != options_.pool_file;
     options_ = options;
+    const auto before = trace_;
+    take_part();
     if (other_pool) run_pool();
     finder_.look(options_.finder, trace_, head_table_);
+    if (trace_ != before) turn_selection(*before, of_part);
     set_modified(true);
     look_at_predictions();
     Q_EMIT changed(Change::options);
+    if (trace_ != before) Q_EMIT changed(Change::trace);  // second: undo keeps the step that the options are
+}
+
+void Document::set_attention(model::Stack attention) {
+    ViewOptions options = options_;
+    options.attention = attention;
+    set_options(options);
 }
 
 void Document::look_at_predictions() {
     const auto& pins = selection_.get().pinned_queries;
-    predictions_.look(options_.predictions, trace_, pins.empty() ? std::nullopt : std::optional(pins.back()));
+    // Tokens of the target are predicted, whatever they look at.
+    predictions_.look(options_.predictions, attention() == model::Stack::encoder ? trace_ : run_,
+                      pins.empty() ? std::nullopt : std::optional(pins.back()));
 }
 
 void Document::set_views(const OpenViews& views) {
@@ -247,24 +261,25 @@ void Document::run() {
     reference_.make_way();
     if (!model_.model) return;
     const PromptText prompt = prompt_;
-    const bool pair = prompt.has_pair && !prompt.pair.isEmpty();
+    const bool encodes = model_.model->part(model::Stack::encoder) != nullptr;
+    const bool pair = (prompt.has_pair || encodes) && !prompt.pair.isEmpty();
     if (is_saved(model_)) {
         jobs_.start(Jobs::Lane::model, tr("Reading %1").arg(QString::fromStdString(model_.model->config().name)),
                     [this, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
                         check_files(opened);
                         const auto trace = trace::open_saved(opened.model->folder(), cancel, progress);
-                        auto table = std::make_shared<const analyze::HeadTable>(analyze::head_table(*trace));
-                        return [this, trace, table] {
+                        const Tables tables = tables_of(*trace);
+                        return [this, trace, tables] {
                             prompt_ = {QString::fromStdString(trace->text_a()), QString::fromStdString(trace->text_b()), !trace->text_b().empty()};
                             Q_EMIT changed(Change::prompt);
-                            accept_trace(trace, table, prompt_);
+                            accept_run(trace, tables, prompt_);
                         };
                     });
         return;
     }
     if (!has_input()) {  // nothing to run is not a failure while someone types
         jobs_.cancel(Jobs::Lane::model);
-        accept_trace(nullptr, nullptr, prompt);
+        accept_run(nullptr, {}, prompt);
         return;
     }
     jobs_.start(Jobs::Lane::model, tr("Running %1").arg(QString::fromStdString(model_.model->config().name)),
@@ -276,15 +291,61 @@ void Document::run() {
                     else
                         text = {.text = prompt.text.toStdString(), .pair = pair ? prompt.pair.toStdString() : std::string()};
                     auto trace = trace::run(opened.model, opened.tokenizer, text, {}, cancel, progress);
-                    auto table = std::make_shared<const analyze::HeadTable>(analyze::head_table(*trace));
-                    return [this, trace, table, prompt] { accept_trace(trace, table, prompt); };
+                    const Tables tables = tables_of(*trace);
+                    return [this, trace, tables, prompt] { accept_run(trace, tables, prompt); };
                 });
 }
 
-void Document::accept_trace(std::shared_ptr<const trace::Trace> trace, std::shared_ptr<const analyze::HeadTable> table,
-                            const PromptText& prompt) {
-    trace_ = std::move(trace);
-    head_table_ = std::move(table);
+Document::Tables Document::tables_of(const trace::Trace& run) {
+    Tables tables;
+    const auto add = [&](model::Stack stack, const trace::Trace& trace) {
+        tables[stack] = std::make_shared<const analyze::HeadTable>(analyze::head_table(trace));
+    };
+    add(model::Stack::decoder, run);
+    for (const model::Stack stack : {model::Stack::encoder, model::Stack::cross})
+        if (const auto& part = run.part(stack)) add(stack, *part);
+    return tables;
+}
+
+/// The part of the run that the options choose; the run itself where there is no choice.
+void Document::take_part() {
+    const auto part = run_ ? run_->part(options_.attention) : nullptr;
+    trace_ = part ? part : run_;
+    head_table_ = run_ ? tables_.at(part ? options_.attention : model::Stack::decoder) : nullptr;
+}
+
+/// Another part of the run: layer and heads stay where they are, pins stay with the tokens that both parts have.
+void Document::turn_selection(const trace::Trace& from, const std::optional<figure::Selection>& known) {
+    using model::Stack;
+    figure::Selection next = without_hover(selection_.get());
+    const bool had_pins = !next.pinned_queries.empty();
+    const auto queries = [&](const trace::Trace& t) -> auto& { return t.config().stack == Stack::encoder ? pins_.source_queries : pins_.target_queries; };
+    const auto keys = [&](const trace::Trace& t) -> auto& { return t.config().stack == Stack::decoder ? pins_.target_keys : pins_.source_keys; };
+    queries(from) = next.pinned_queries;
+    keys(from) = next.pinned_keys;
+    next.pinned_queries = queries(*trace_);
+    next.pinned_keys = keys(*trace_);
+    const model::ModelConfig& config = trace_->config();
+    if (known) {
+        next = *known;
+    } else if (had_pins && next.pinned_queries.empty() && trace_->tokens() > 1) {  // a first look
+        const HeadId head{Layer(std::min(next.focus.layer.value, config.n_layers - 1)), Head(std::min(next.focus.head.value, config.n_heads - 1))};
+        const auto pair = analyze::interesting_pair(*trace_, head);
+        next.pinned_queries = {pair.query};
+        next.pinned_keys = {pair.key};
+    }
+    selected_tokens_ = trace_->encoding().tokens;
+    selected_keys_ = trace_->key_encoding().tokens;
+    const bool was_adapting = std::exchange(adapting_, true);
+    selection_.reset(config.n_layers, config.n_heads, trace_->tokens(), trace_->keys(), next);
+    adapting_ = was_adapting;
+}
+
+void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables, const PromptText& prompt) {
+    run_ = std::move(run);
+    tables_ = std::move(tables);
+    pins_ = {};
+    take_part();
     finder_.look(options_.finder, trace_, head_table_);
     shown_prompt_ = prompt;
     adapting_ = true;
@@ -308,7 +369,8 @@ void Document::carry_selection() {
         next = *pending_selection_;
         pending_selection_.reset();
     } else if (selection_.layers() == config.n_layers && selection_.heads() == config.n_heads) {
-        next = align_selection(next, align_tokens(selected_tokens_, trace_->encoding().tokens));
+        next = align_selection(next, align_tokens(selected_tokens_, trace_->encoding().tokens),
+                               align_tokens(selected_keys_, trace_->key_encoding().tokens));
     } else {  // a first look: the head and the pair that show most
         const HeadId head = analyze::interesting_head(*head_table_);
         next = {};
@@ -322,19 +384,22 @@ void Document::carry_selection() {
         }
     }
     selected_tokens_ = trace_->encoding().tokens;
-    selection_.reset(config.n_layers, config.n_heads, trace_->tokens(), next);
+    selected_keys_ = trace_->key_encoding().tokens;
+    selection_.reset(config.n_layers, config.n_heads, trace_->tokens(), trace_->keys(), next);
 }
 
 State Document::state() const { return {prompt_, options_, without_hover(selection_.get())}; }
 
 void Document::restore(const State& state, bool other_model) {
     // On the text that is shown at once; else when that text has been run.
-    if (!other_model && up_to_date() && state.prompt == prompt_) {
-        selection_.set(state.selection);
-    } else {
+    const bool at_once = !other_model && up_to_date() && state.prompt == prompt_;
+    const bool other_part = has_parts() && state.options.attention != options_.attention;
+    if (!at_once) {
         pending_selection_ = state.selection;
+    } else if (!other_part) {
+        selection_.set(state.selection);
     }
-    set_options(state.options);
+    change_options(state.options, at_once && other_part ? std::optional(state.selection) : std::nullopt);
     if (state.prompt != prompt_ && (!is_saved(model_) || other_model)) {
         prompt_ = state.prompt;
         set_modified(true);

@@ -15,6 +15,7 @@
 #include <QObject>
 #include <QTimer>
 
+#include <map>
 #include <memory>
 
 namespace headlight::ui {
@@ -61,7 +62,14 @@ public:
     const PromptText& prompt() const { return prompt_; }
     const ViewOptions& options() const { return options_; }
     const OpenViews& views() const { return views_; }
+    /// What is shown: of an encoder-decoder model the part of the run that the options choose.
     const std::shared_ptr<const trace::Trace>& trace() const { return trace_; }
+    /// The last finished run.
+    const std::shared_ptr<const trace::Trace>& run_trace() const { return run_; }
+    /// It has several attentions to choose from.
+    bool has_parts() const { return run_ && run_->part(model::Stack::cross); }
+    /// The one that is shown; decoder where there is no choice.
+    model::Stack attention() const { return trace_ && trace_ != run_ ? trace_->config().stack : model::Stack::decoder; }
     const std::shared_ptr<const analyze::HeadTable>& head_table() const { return head_table_; }
     /// What the finder's expression means on this trace.
     const HeadFinder& finder() const { return finder_; }
@@ -82,6 +90,7 @@ public:
     /// The prompt has what the open model reads: a text, or a picture.
     bool has_input() const;
     void set_options(const ViewOptions&);
+    void set_attention(model::Stack);
     void set_views(const OpenViews&);
     /// These heads and no others, of any layers: the finder lists them, every other head is painted faintly, and those of
     /// the shown layer (else of the layer with most of them) are active. `add`: beside the heads that the filter leaves.
@@ -119,10 +128,15 @@ Q_SIGNALS:
     void continued(const QString& note);
 
 private:
+    using Tables = std::map<model::Stack, std::shared_ptr<const analyze::HeadTable>>;
+    static Tables tables_of(const trace::Trace& run);
     void schedule_run();
     void run();
     void accept_model(OpenModel);
-    void accept_trace(std::shared_ptr<const trace::Trace>, std::shared_ptr<const analyze::HeadTable>, const PromptText&);
+    void accept_run(std::shared_ptr<const trace::Trace>, Tables, const PromptText&);
+    void take_part();
+    void change_options(const ViewOptions&, const std::optional<figure::Selection>& of_part);
+    void turn_selection(const trace::Trace& from, const std::optional<figure::Selection>& known);
     void carry_selection();
     void look_at_predictions();
     void take_piece(int number, const QString& piece);
@@ -138,14 +152,20 @@ private:
     PromptText prompt_, shown_prompt_;
     ViewOptions options_;
     OpenViews views_;
-    std::shared_ptr<const trace::Trace> trace_;
+    std::shared_ptr<const trace::Trace> run_, trace_;
+    Tables tables_;  ///< of each part of the run
     std::shared_ptr<const analyze::HeadTable> head_table_;
     HeadFinder finder_;
     TokenPredictions predictions_;
     ReferenceCheck reference_;
     std::shared_ptr<const figure::TextPool> pool_;
     std::optional<figure::Selection> pending_selection_;
-    std::vector<std::string> selected_tokens_;  ///< of the last trace: what the pins stand on
+    std::vector<std::string> selected_tokens_, selected_keys_;  ///< of the last trace: what the pins stand on
+    /// Pins of an encoder-decoder run belong to its texts: the target looks in the decoder's and in the cross attention,
+    /// the source is looked at in the cross attention and in the encoder's.
+    struct TextPins {
+        std::vector<Position> target_queries, target_keys, source_queries, source_keys;
+    } pins_;
     QTimer pause_;
     QString file_;
     bool opening_ = false, adapting_ = false, modified_ = false, pooling_ = false;

@@ -38,12 +38,12 @@ std::vector<Head> SelectionModel::every_head() const {
 }
 
 void SelectionModel::clamp(figure::Selection& s) const {
-    const auto inside = [this](Position p) { return p.value >= 0 && p.value < tokens_; };
-    const auto outside = [&](Position p) { return !inside(p); };
-    std::erase_if(s.pinned_queries, outside);
-    std::erase_if(s.pinned_keys, outside);
-    if (s.hover_query && !inside(*s.hover_query)) s.hover_query.reset();
-    if (s.hover_key && !inside(*s.hover_key)) s.hover_key.reset();
+    const auto no_query = [this](Position p) { return p.value < 0 || p.value >= tokens_; };
+    const auto no_key = [this](Position p) { return p.value < 0 || p.value >= keys_; };
+    std::erase_if(s.pinned_queries, no_query);
+    std::erase_if(s.pinned_keys, no_key);
+    if (s.hover_query && no_query(*s.hover_query)) s.hover_query.reset();
+    if (s.hover_key && no_key(*s.hover_key)) s.hover_key.reset();
     if (s.hover_head && (s.hover_head->layer.value >= layers_ || s.hover_head->head.value >= heads_)) s.hover_head.reset();
     if (layers_ == 0) return;
     if (s.neuron && (s.neuron->layer.value < 0 || s.neuron->layer.value >= layers_)) s.neuron.reset();
@@ -56,11 +56,12 @@ void SelectionModel::clamp(figure::Selection& s) const {
     if (!std::binary_search(s.heads.begin(), s.heads.end(), s.focus.head)) s.focus.head = s.heads.front();
 }
 
-void SelectionModel::reset(std::int64_t layers, std::int64_t heads, std::int64_t tokens, figure::Selection s) {
+void SelectionModel::reset(std::int64_t layers, std::int64_t heads, std::int64_t tokens, std::int64_t keys, figure::Selection s) {
     Q_EMIT about_to_reset();
     layers_ = layers;
     heads_ = heads;
     tokens_ = tokens;
+    keys_ = keys;
     set(std::move(s));
 }
 

@@ -19,8 +19,9 @@ public:
     std::int64_t heads() const { return heads_; }
     std::int64_t tokens() const { return tokens_; }
 
-    /// A new trace and what is selected on it; what lies outside is dropped.
-    void reset(std::int64_t layers, std::int64_t heads, std::int64_t tokens, figure::Selection);
+    /// A new trace and what is selected on it; what lies outside is dropped. `keys`: tokens that are looked at, of another
+    /// text in a cross attention.
+    void reset(std::int64_t layers, std::int64_t heads, std::int64_t tokens, std::int64_t keys, figure::Selection);
     void set(figure::Selection);
 
     void hover(std::optional<HeadId>, std::optional<Position> query, std::optional<Position> key);
@@ -60,7 +61,7 @@ private:
     void clamp(figure::Selection&) const;
 
     figure::Selection selection_;
-    std::int64_t layers_ = 0, heads_ = 0, tokens_ = 0;
+    std::int64_t layers_ = 0, heads_ = 0, tokens_ = 0, keys_ = 0;
 };
 
 /// Without what only hovers: what undo and sessions keep.

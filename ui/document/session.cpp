@@ -42,6 +42,8 @@ struct Names {
 using Curve = figure::Transfer::Curve;
 using Filter = analyze::PairFilter;
 using Weighting = analyze::Weighting;
+using Stack = model::Stack;
+constexpr Names<Stack, 3> attentions{{{{Stack::decoder, "self"}, {Stack::encoder, "encoder"}, {Stack::cross, "cross"}}}};
 constexpr Names<Curve, 5> curves{{{{Curve::linear, "linear"}, {Curve::log, "log"}, {Curve::gamma, "gamma"}, {Curve::per_row, "per-row"}, {Curve::rank, "rank"}}}};
 constexpr Names<Filter, 5> filters{{{{Filter::all, "all"}, {Filter::a_to_a, "a-a"}, {Filter::b_to_b, "b-b"}, {Filter::a_to_b, "a-b"}, {Filter::b_to_a, "b-a"}}}};
 constexpr Names<Weighting, 7> weightings{{{{Weighting::attention, "attention"}, {Weighting::value_norm, "value-norm"}, {Weighting::output_norm, "output-norm"},
@@ -144,7 +146,7 @@ void read_first_version_options(const json& j, ViewOptions& o) {
 
 json options_json(const ViewOptions& o) {
     return {{"curve", curves.name(o.transfer.curve)}, {"gamma", o.transfer.gamma}, {"threshold", o.transfer.threshold},
-            {"keep_mass", o.transfer.keep_mass}, {"filter", filters.name(o.pattern.filter)},
+            {"keep_mass", o.transfer.keep_mass}, {"attention", attentions.name(o.attention)}, {"filter", filters.name(o.pattern.filter)},
             {"weighting", weightings.name(o.pattern.weighting)}, {"hide_first", o.pattern.hide_first},
             {"hide_special", o.pattern.hide_special}, {"renormalise", o.pattern.renormalise},
             {"merge_words", o.pattern.merge_words}, {"view_options", o.values}, {"palette", palettes.name(o.palette)}, {"ramp", ramps.name(o.ramp)},
@@ -157,6 +159,7 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
     read_number(j, "gamma", o.transfer.gamma, 0.01, 10, file);
     read_number(j, "threshold", o.transfer.threshold, 0, 1, file);
     read_number(j, "keep_mass", o.transfer.keep_mass, 0, 1, file);
+    attentions.read(j, "attention", o.attention, file);
     filters.read(j, "filter", o.pattern.filter, file);
     weightings.read(j, "weighting", o.pattern.weighting, file);
     read(j, "hide_first", o.pattern.hide_first);

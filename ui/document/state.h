@@ -50,6 +50,8 @@ struct NamedFilter {
 struct ViewOptions {
     figure::Transfer transfer;
     analyze::PatternOptions pattern;
+    /// Which attention of an encoder-decoder model is shown: decoder (its own), encoder or cross. Other models have one.
+    model::Stack attention = model::Stack::decoder;
     std::map<View, figure::ViewValues> values;  ///< each view's own options, as far as they are not the default ones
     std::optional<HeadId> detail;               ///< model view: the head whose pane is open
     figure::HeadPalette palette = figure::HeadPalette::category10;

@@ -23,7 +23,7 @@ void TokenPredictions::look(bool wanted, const TracePtr& trace, std::optional<Po
     if (!wanted || !trace) return;
     const model::ModelConfig& c = trace->config();
     if (!c.has_unembedding || (!causal && !c.mlm_head)) {
-        missing_ = tr("This model predicts no tokens");
+        missing_ = c.stack == model::Stack::encoder ? tr("The encoder predicts no tokens, the decoder does") : tr("This model predicts no tokens");
         return;
     }
     if (!causal && !asked) {

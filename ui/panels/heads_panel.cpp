@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/measure_groups.h"
 #include "headlight/figure/views.h"
+#include "ui/panels/attention_switch.h"
 #include "ui/panels/head_row_delegate.h"
 #include "ui/style/appearance.h"
 
@@ -20,7 +21,7 @@ namespace headlight::ui {
 
 HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     : QWidget(parent), document_(document), mosaic_(new FigureCanvas(document.selection())), measure_(new QToolButton),
-      finder_(new QLineEdit), message_(new QLabel), count_(new QLabel), list_(new QTableView), model_(new HeadListModel(this)), filters_(new FilterMenu(document, this)) {
+      finder_(new QLineEdit), title_(new QLabel), message_(new QLabel), count_(new QLabel), list_(new QTableView), model_(new HeadListModel(this)), filters_(new FilterMenu(document, this)) {
     setObjectName(QStringLiteral("HeadsPanel"));
     setAttribute(Qt::WA_StyledBackground);
     mosaic_->setAccessibleName(tr("All heads"));
@@ -98,7 +99,8 @@ void HeadsPanel::build_layout() {
         return label;
     };
     auto* heads = new QHBoxLayout;
-    heads->addWidget(title(tr("Heads")));
+    title_->setProperty("role", "title");
+    heads->addWidget(title_);
     heads->addStretch();
     heads->addWidget(measure_);
     column->addLayout(inset(heads));
@@ -131,10 +133,18 @@ void HeadsPanel::build_layout() {
     column->addWidget(list_, 1);
 }
 
+/// Some head has it. What asks where a token stood before, or which one is before it, is not there between two texts.
+bool HeadsPanel::exists(const std::string& measure) const {
+    if (!document_.trace()->across_texts()) return true;
+    const auto* values = document_.head_table()->find(measure);
+    return values && !values->array().isNaN().all();
+}
+
 /// The one chosen, or the first where this model has none of that name (a session of another version).
 std::string HeadsPanel::measure() const {
     const auto& table = *document_.head_table();
     const std::string& chosen = document_.options().measure;
+    if (!exists(chosen)) return "entropy";
     return table.find(chosen) || table.measures.empty() ? chosen : table.measures.front().id;
 }
 
@@ -145,7 +155,7 @@ std::vector<std::string> HeadsPanel::columns() const {
         if (shown.size() < 3 && std::find(shown.begin(), shown.end(), id) == shown.end()) shown.push_back(id);
     };
     for (const std::string& id : document_.finder().query().measures()) add(id);
-    if (shown.size() == 1) add(shown[0] == "entropy" ? "induction" : "entropy");
+    if (shown.size() == 1) add(shown[0] != "entropy" ? "entropy" : exists("induction") ? "induction" : "top1_minus_top2");
     return shown;
 }
 
@@ -155,6 +165,7 @@ void HeadsPanel::refresh() {
     if (finder_->text() != document_.options().finder) finder_->setText(document_.options().finder);
     show_message();
     mosaic_->set_style(style_for_mosaic());
+    title_->setText(document_.has_parts() ? tr("%1 heads").arg(AttentionSwitch::title(document_.attention())) : tr("Heads"));
     if (!table) {
         mosaic_->set_figure(nullptr);
         model_->show(nullptr, {}, {});
@@ -253,6 +264,7 @@ void HeadsPanel::fill_menu() {
         action->setCheckable(true);
         action->setChecked(measure.id == this->measure());
         action->setToolTip(QString::fromStdString(measure.definition));
+        action->setEnabled(exists(measure.id));
         grouped.insert(measure.id);
         if (action->isChecked()) {  // says where it is
             into.menuAction()->setCheckable(true);

@@ -36,6 +36,7 @@ private:
     void show_mistake(const ErrorFacts&);
     void show_current();
     std::string measure() const;
+    bool exists(const std::string& measure) const;
     std::vector<std::string> columns() const;
     figure::Style style_for_mosaic() const;
 
@@ -43,7 +44,7 @@ private:
     FigureCanvas* mosaic_;
     QToolButton* measure_;
     QLineEdit* finder_;
-    QLabel *message_, *count_;
+    QLabel *title_, *message_, *count_;
     QTableView* list_;
     HeadListModel* model_;
     FilterMenu* filters_;

@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/pattern_view.h"
 #include "headlight/model/outline.h"
+#include "ui/panels/attention_switch.h"
 #include "ui/panels/head_list_model.h"
 #include "ui/panels/head_story.h"
 #include "ui/style/appearance.h"
@@ -131,11 +132,17 @@ void Inspector::show_story() {
     story_title_->setVisible(!story_->text().isEmpty());
 }
 
-QString Inspector::token(Position p) const {
-    const auto& labels = document_.trace()->labels();
+namespace {
+
+QString token_of(const std::vector<text::TokenLabel>& labels, Position p) {
     const auto i = static_cast<std::size_t>(p.value);
     return i < labels.size() ? QString::fromStdString(labels[i].continuation + labels[i].text) : QString();
 }
+
+}  // namespace
+
+QString Inspector::query_token(Position p) const { return token_of(document_.trace()->labels(), p); }
+QString Inspector::key_token(Position p) const { return token_of(document_.trace()->key_labels(), p); }
 
 void Inspector::refresh() {
     const auto& trace = document_.trace();
@@ -189,13 +196,15 @@ void Inspector::show_card() {
         return;
     }
     const HeadId head = s.hover_head.value_or(s.focus);
-    title_->setText(QStringLiteral("L%1 H%2").arg(head.layer.value).arg(head.head.value));
+    title_->setText(QStringLiteral("L%1 H%2").arg(head.layer.value).arg(head.head.value) +
+                    (document_.has_parts() ? QStringLiteral(" · ") + AttentionSwitch::title(document_.attention()).toLower() : QString()));
     if (!query) return;
     const QFontMetrics metrics(query_->font());
-    query_->setText(metrics.elidedText(token(*query), Qt::ElideRight, 104));
-    query_note_->setText(tr("query %1").arg(query->value));
-    key_->setText(key ? metrics.elidedText(token(*key), Qt::ElideRight, 104) : QStringLiteral("…"));
-    key_note_->setText(key ? tr("key %1").arg(key->value) : tr("any key"));
+    query_->setText(metrics.elidedText(query_token(*query), Qt::ElideRight, 104));
+    const bool across = document_.trace()->across_texts();
+    query_note_->setText((across ? tr("target %1") : tr("query %1")).arg(query->value));
+    key_->setText(key ? metrics.elidedText(key_token(*key), Qt::ElideRight, 104) : QStringLiteral("…"));
+    key_note_->setText(across ? (key ? tr("source %1").arg(key->value) : tr("any of the source")) : key ? tr("key %1").arg(key->value) : tr("any key"));
     const figure::Theme& theme = Appearance::instance().theme();
     QPalette palette = key_->palette();
     palette.setColor(QPalette::WindowText, figure::head_color(theme, document_.options().palette, head.head.value));
@@ -266,10 +275,10 @@ void Inspector::show_head() {
 void Inspector::show_keys(const std::vector<LooksAt>& keys) {
     chain_.reset();
     clear_rows();
-    add_note(tr("looks at (softmax weight)"));
+    add_note(document_.trace()->across_texts() ? tr("looks at, in the source (softmax weight)") : tr("looks at (softmax weight)"));
     const figure::Theme& theme = Appearance::instance().theme();
     for (const LooksAt& key : keys) {
-        auto* row = add_row(token(key.key), number_text(key.weight, 4), exact_text(key.weight));
+        auto* row = add_row(key_token(key.key), number_text(key.weight, 4), exact_text(key.weight));
         row->set_wide_bar(true);
         row->set_bar(key.weight, false);
         row->set_bar_color(figure::head_color(theme, document_.options().palette, asked_->head.head.value));

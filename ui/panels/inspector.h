@@ -51,7 +51,8 @@ private:
     void add_value(const QString& name, double value, int digits);
     void add_rule();
     void add_note(const QString& text);
-    QString token(Position) const;
+    QString query_token(Position) const;
+    QString key_token(Position) const;
 
     Document& document_;
     Jobs& jobs_;

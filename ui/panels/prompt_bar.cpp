@@ -181,6 +181,7 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
 void PromptBar::open_generate_settings() { generate_settings_->open_below(generate_more_); }
 
 void PromptBar::toggle_pair() {
+    if (document_.model().model && document_.model().model->part(model::Stack::encoder)) return pair_->setFocus();  // always there
     PromptText prompt = document_.prompt();
     prompt.has_pair = !prompt.has_pair;
     document_.set_prompt(prompt);
@@ -205,7 +206,6 @@ void PromptBar::show_document() {
     pair_->show_text(prompt.pair);
     const bool pictures = reads_pictures(document_.model());
     text_->setVisible(!pictures);
-    pair_->setVisible(prompt.has_pair && !pictures);
     image_->setVisible(pictures);
     image_->setText(prompt.image.isEmpty() ? tr("Open picture …") : image_->fontMetrics().elidedText(QFileInfo(prompt.image).fileName(), Qt::ElideMiddle, 360));
     image_->setToolTip(prompt.image.isEmpty() ? tr("The picture that the model is shown") : tr("%1\nClick for another picture").arg(prompt.image));
@@ -220,21 +220,25 @@ void PromptBar::show_document() {
     swap_->setChecked(prompt.has_pair);
     const auto& model = document_.model().model;
     const bool encodes = model && model->part(model::Stack::encoder);
+    pair_->setVisible((prompt.has_pair || encodes) && !pictures);  // a decoder always has a target, if an empty one
+    swap_->setVisible(!encodes);
     text_->setAccessibleName(encodes ? tr("Source") : tr("Text"));
     text_->setPlaceholderText(encodes ? tr("Source: what the encoder reads") : tr("Type a sentence"));
     pair_->setAccessibleName(encodes ? tr("Target") : tr("Sentence B"));
     pair_->setPlaceholderText(encodes ? tr("Target: what the decoder has written so far; empty: its first token is predicted") : tr("Sentence B"));
-    swap_->setAccessibleName(encodes ? tr("Target") : tr("Sentence pair"));
-    swap_->setToolTip(encodes ? tr("Show or hide the line for the target") : tr("Show or hide the line for sentence B"));
     const QString name = model ? QString::fromStdString(model->config().name) : tr("Open a model");
     model_->setText(fontMetrics().elidedText(name, Qt::ElideMiddle, 180));
-    if (const auto& trace = document_.trace(); trace && fixed) {
-        facts_->setText(tr("%1 tokens · saved trace · %2").arg(QLocale(QLocale::English).toString(qlonglong(trace->tokens())), bytes_text(trace->bytes())));
+    const auto& trace = document_.run_trace();
+    const auto number = [](std::int64_t count) { return QLocale(QLocale::English).toString(qlonglong(count)); };
+    QString tokens = trace ? number(trace->tokens()) : QString();
+    if (document_.has_parts()) tokens = tr("%1 + %2").arg(number(trace->part(model::Stack::encoder)->tokens()), tokens);
+    if (trace && fixed) {
+        facts_->setText(tr("%1 tokens · saved trace · %2").arg(tokens, bytes_text(trace->bytes())));
         facts_->setToolTip(QString::fromStdString(trace->model()->folder().string()));
     } else if (trace) {
-        facts_->setText(tr("%1 tokens · %2 · %3").arg(QLocale(QLocale::English).toString(qlonglong(trace->tokens())), seconds_text(trace->info().seconds),
-                                                      bytes_text(trace->bytes())));
-        facts_->setToolTip(tr("Length of the input, time of the run, memory of what was kept"));
+        facts_->setText(tr("%1 tokens · %2 · %3").arg(tokens, seconds_text(trace->info().seconds), bytes_text(trace->bytes())));
+        facts_->setToolTip(document_.has_parts() ? tr("Length of source and target, time of the run, memory of what was kept")
+                                                 : tr("Length of the input, time of the run, memory of what was kept"));
     } else {
         facts_->clear();
     }

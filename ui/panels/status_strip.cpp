@@ -149,7 +149,7 @@ void StatusStrip::add_note(const QString& note) {
 }
 
 void StatusStrip::show_document(Document::Change) {
-    const auto& trace = document_.trace();
+    const auto& trace = document_.run_trace();
     notes_ = own_notes_;
     if (const auto& model = document_.model().model) {
         for (const auto& tensor : model->report().unused) notes_ << tr("Not used: tensor %1").arg(QString::fromStdString(tensor));

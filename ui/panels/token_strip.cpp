@@ -56,7 +56,7 @@ TokenStrip::TokenStrip(Document& document, QWidget* parent) : QAbstractScrollAre
         follow_pin(first);
         // What the model has just written comes into sight.
         const TextRange written = document_.shown_prompt().written;
-        if (written != std::exchange(written_, written) && !chips_.empty() && chips_.back().written) reveal(Position(std::ssize(chips_) - 1));
+        if (written != std::exchange(written_, written) && !chips_.empty() && chips_.back().written) reveal(Position(std::ssize(chips_) - std::int64_t(first_) - 1));
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         viewport()->update();
@@ -77,14 +77,39 @@ void TokenStrip::set_height() {
     setFixedHeight(strip_height + (predicting_ ? prediction_height : 0) + (chat_ ? role_height : 0));
 }
 
+TokenStrip::Chip* TokenStrip::add_chip(const text::TokenLabel& label, int least, int sentence) {
+    const QFontMetricsF metrics(chip_font());
+    Chip chip;
+    chip.sentence = sentence;
+    chip.faint = QString::fromStdString(label.continuation);
+    chip.text = QString::fromStdString(label.text);
+    chip.special = label.special;
+    chip.faint_width = int(metrics.horizontalAdvance(chip.faint));
+    chip.width = std::max(least, int(std::ceil(metrics.horizontalAdvance(chip.text))) + chip.faint_width + 2 * chip_padding);
+    if (!chips_.empty() && chips_.back().sentence != sentence) width_ += sentence_gap;
+    chip.x = width_;
+    width_ += chip.width + chip_gap;
+    return &chips_.emplace_back(std::move(chip));
+}
+
 void TokenStrip::rebuild() {
     chips_.clear();
+    first_ = 0;
     width_ = 0;
     // Numbers under the tokens need room of their own; of a masked-word model only one token has some.
-    const bool numbers = predicting_ && document_.trace() && document_.trace()->config().causal;
+    const auto& trace = document_.trace();
+    const bool across = trace && trace->across_texts();
+    const bool numbers = predicting_ && trace && (across || trace->config().causal);
     const int least = numbers ? 44 : 18;
-    if (const auto& trace = document_.trace()) {
-        const QFontMetricsF metrics(chip_font());
+    if (across) {
+        for (const text::TokenLabel& label : trace->key_labels()) {
+            Chip* chip = add_chip(label, 18, 0);
+            chip->source = true;
+            chip->position = std::int64_t(first_++);
+            chip->role = tr("source");
+        }
+    }
+    if (trace) {
         const auto& sequence = trace->encoding().sequence;
         const std::vector<std::string> roles =
             trace->tokenizer() ? text::chat_roles(*trace->tokenizer(), trace->encoding()) : std::vector<std::string>();
@@ -92,24 +117,16 @@ void TokenStrip::rebuild() {
         const auto bytes_before = [&](qsizetype at) { return std::int64_t(QStringView(prompt.text).left(at).toUtf8().size()); };
         const std::int64_t written_begin = bytes_before(prompt.written.begin), written_end = bytes_before(prompt.written.end);
         const auto& offsets = trace->encoding().offsets;
-        int sentence = 0;
+        int sentence = across ? 1 : 0;
         for (const text::TokenLabel& label : trace->labels()) {
-            Chip chip;
-            const std::size_t index = chips_.size();
+            const std::size_t index = chips_.size() - first_;
             if (index < sequence.size() && sequence[index] == 1) sentence = 1;
-            chip.sentence = sentence;
-            chip.faint = QString::fromStdString(label.continuation);
-            chip.text = QString::fromStdString(label.text);
-            chip.special = label.special;
-            if (index < roles.size()) chip.role = QString::fromStdString(roles[index]);
+            Chip* chip = add_chip(label, least, sentence);
+            chip->position = std::int64_t(index);
+            if (index < roles.size()) chip->role = QString::fromStdString(roles[index]);
+            if (across) chip->role = tr("target");
             if (index < offsets.size() && !prompt.written.empty())
-                chip.written = offsets[index].begin < written_end && offsets[index].end > written_begin;
-            chip.faint_width = int(metrics.horizontalAdvance(chip.faint));
-            chip.width = std::max(least, int(std::ceil(metrics.horizontalAdvance(chip.text))) + chip.faint_width + 2 * chip_padding);
-            if (index > 0 && chips_.back().sentence != sentence) width_ += sentence_gap;
-            chip.x = width_;
-            width_ += chip.width + chip_gap;
-            chips_.push_back(std::move(chip));
+                chip->written = offsets[index].begin < written_end && offsets[index].end > written_begin;
         }
         width_ -= chip_gap;
     }
@@ -138,10 +155,19 @@ void TokenStrip::resizeEvent(QResizeEvent* event) {
     if (in_sight) reveal(*followed_);  // the facts beside the strip take room when a run has ended
 }
 
-QRect TokenStrip::chip_rect(Position p) const {
-    if (p.value < 0 || p.value >= static_cast<std::int64_t>(chips_.size())) return {};
-    const Chip& chip = chips_[static_cast<std::size_t>(p.value)];
+QRect TokenStrip::rect_of(std::size_t index) const {
+    const Chip& chip = chips_[index];
     return {chip.x - horizontalScrollBar()->value(), top, chip.width, chip_height};
+}
+
+QRect TokenStrip::chip_rect(Position p) const {
+    if (p.value < 0 || p.value >= std::ssize(chips_) - std::int64_t(first_)) return {};
+    return rect_of(first_ + static_cast<std::size_t>(p.value));
+}
+
+QRect TokenStrip::source_rect(Position p) const {
+    if (p.value < 0 || p.value >= std::int64_t(first_)) return {};
+    return rect_of(static_cast<std::size_t>(p.value));
 }
 
 void TokenStrip::reveal(Position p) {
@@ -154,29 +180,29 @@ void TokenStrip::reveal(Position p) {
 
 std::vector<Position> TokenStrip::find(const QString& text) const {
     std::vector<Position> found;
-    for (std::size_t i = 0; i < chips_.size(); ++i) {
-        if (!text.isEmpty() && chips_[i].text.contains(text, Qt::CaseInsensitive)) found.push_back(Position(std::int64_t(i)));
+    for (const Chip& chip : chips_) {
+        if (!text.isEmpty() && !chip.source && chip.text.contains(text, Qt::CaseInsensitive)) found.push_back(Position(chip.position));
     }
     return found;
 }
 
-std::optional<Position> TokenStrip::at(QPointF p) const {
+const TokenStrip::Chip* TokenStrip::at(QPointF p) const {
     const int x = int(p.x()) + horizontalScrollBar()->value();
     const auto after = std::upper_bound(chips_.begin(), chips_.end(), x, [](int value, const Chip& c) { return value < c.x; });
-    if (after == chips_.begin()) return std::nullopt;
+    if (after == chips_.begin()) return nullptr;
     const Chip& chip = *(after - 1);
-    if (x >= chip.x + chip.width) return std::nullopt;
-    return Position(after - 1 - chips_.begin());
+    return x < chip.x + chip.width ? &chip : nullptr;
 }
 
-void TokenStrip::paint_chip(QPainter& painter, const Chip& chip, std::size_t index) const {
+void TokenStrip::paint_chip(QPainter& painter, const Chip& chip) const {
     const figure::Theme& theme = Appearance::instance().theme();
     const figure::Selection& s = document_.selection().get();
-    const Position here(static_cast<std::int64_t>(index));
+    const Position here(chip.position);
     const auto has = [&](const std::vector<Position>& pins) { return std::find(pins.begin(), pins.end(), here) != pins.end(); };
-    const bool query = s.hover_query == here || has(s.pinned_queries);
-    const bool key = s.hover_key == here || has(s.pinned_keys);
-    const QRectF box = QRectF(chip_rect(here)).adjusted(0.5, 0.5, -0.5, -0.5);
+    const bool looks = !chip.source, is_looked_at = chip.source || first_ == 0;
+    const bool query = looks && (s.hover_query == here || has(s.pinned_queries));
+    const bool key = is_looked_at && (s.hover_key == here || has(s.pinned_keys));
+    const QRectF box = QRectF(rect_of(std::size_t(&chip - chips_.data()))).adjusted(0.5, 0.5, -0.5, -0.5);
     QColor edge = Qt::transparent;
     if (key) edge = figure::head_color(theme, document_.options().palette, s.focus.head.value);
     if (query) edge = theme.accent;
@@ -234,9 +260,10 @@ QString TokenStrip::prediction_tip(Position p) const {
 }
 
 /// Log-probability on its strength as a colour, the rank under it.
-void TokenStrip::paint_prediction(QPainter& painter, const Chip& chip, std::size_t index) const {
+void TokenStrip::paint_prediction(QPainter& painter, const Chip& chip) const {
     const auto& all = document_.predictions().all();
-    if (index >= all.size()) return;
+    const auto index = static_cast<std::size_t>(chip.position);
+    if (chip.source || index >= all.size()) return;
     const figure::Theme& theme = Appearance::instance().theme();
     const analyze::TokenPrediction& found = all[index];
     const int x = chip.x - horizontalScrollBar()->value();
@@ -271,7 +298,7 @@ void TokenStrip::paint_masked(QPainter& painter) const {
         return;
     }
     const auto& masked = predictions.masked();
-    if (!masked || masked->position.value >= std::ssize(chips_)) return;
+    if (!masked || chip_rect(masked->position).isNull()) return;
     const QString lead = tr("masked: %1, rank %2").arg(log_text(masked->found.log_probability)).arg(masked->found.rank);
     std::vector<std::pair<QString, QString>> words;
     double width = metrics.horizontalAdvance(lead) + 16;
@@ -295,11 +322,11 @@ void TokenStrip::paint_masked(QPainter& painter) const {
 }
 
 bool TokenStrip::written(Position p) const {
-    return p.value >= 0 && p.value < std::ssize(chips_) && chips_[static_cast<std::size_t>(p.value)].written;
+    return !chip_rect(p).isNull() && chips_[first_ + static_cast<std::size_t>(p.value)].written;
 }
 
 QString TokenStrip::role(Position p) const {
-    return p.value < 0 || p.value >= std::ssize(chips_) ? QString() : chips_[static_cast<std::size_t>(p.value)].role;
+    return chip_rect(p).isNull() ? QString() : chips_[first_ + static_cast<std::size_t>(p.value)].role;
 }
 
 /// Under each turn a line with the name of who speaks; the name stays in sight while the turn is.
@@ -334,8 +361,8 @@ void TokenStrip::paintEvent(QPaintEvent* event) {
     auto first = std::lower_bound(chips_.begin(), chips_.end(), from, [](const Chip& c, int x) { return c.x + c.width < x; });
     for (; first != chips_.end() && first->x <= to; ++first) {
         painter.setFont(chip_font());
-        paint_chip(painter, *first, std::size_t(first - chips_.begin()));
-        if (predicting_) paint_prediction(painter, *first, std::size_t(first - chips_.begin()));
+        paint_chip(painter, *first);
+        if (predicting_) paint_prediction(painter, *first);
     }
     if (predicting_) paint_masked(painter);
     if (chat_) paint_roles(painter);
@@ -359,9 +386,13 @@ void TokenStrip::mouseMoveEvent(QMouseEvent* event) {
         if (std::abs(moved) > 6) dragging_ = true;
         if (dragging_) return horizontalScrollBar()->setValue(drag_value_ - moved);
     }
-    const auto position = at(event->position());
-    viewport()->setCursor(position ? Qt::PointingHandCursor : Qt::ArrowCursor);
-    document_.selection().hover_position(position);
+    const Chip* chip = at(event->position());
+    viewport()->setCursor(chip ? Qt::PointingHandCursor : Qt::ArrowCursor);
+    const auto position = chip ? std::optional(Position(chip->position)) : std::nullopt;
+    if (chip && chip->source)
+        document_.selection().hover(std::nullopt, std::nullopt, position);
+    else
+        document_.selection().hover_position(position);
 }
 
 void TokenStrip::mousePressEvent(QMouseEvent* event) {
@@ -373,13 +404,14 @@ void TokenStrip::mousePressEvent(QMouseEvent* event) {
 void TokenStrip::mouseReleaseEvent(QMouseEvent* event) {
     drag_from_.reset();
     if (std::exchange(dragging_, false) || event->button() != Qt::LeftButton) return;
-    const auto position = at(event->position());
-    if (!position) return;
+    const Chip* chip = at(event->position());
+    if (!chip) return;
     const bool add = event->modifiers() & Qt::ControlModifier;
-    if (event->modifiers() & Qt::ShiftModifier) {
-        document_.selection().pin_key(*position, add);
+    const bool key = chip->source || (first_ == 0 && event->modifiers() & Qt::ShiftModifier);
+    if (key) {
+        document_.selection().pin_key(Position(chip->position), add);
     } else {
-        document_.selection().pin_query(*position, add);
+        document_.selection().pin_query(Position(chip->position), add);
     }
 }
 
@@ -393,15 +425,16 @@ bool TokenStrip::viewportEvent(QEvent* event) {
     if (event->type() == QEvent::Leave) document_.selection().clear_hover();
     if (event->type() == QEvent::ToolTip && document_.trace()) {
         const auto* help = static_cast<QHelpEvent*>(event);
-        if (const auto p = at(help->pos())) {
-            const auto& encoding = document_.trace()->encoding();
-            const auto i = static_cast<std::size_t>(p->value);
+        if (const Chip* chip = at(help->pos())) {
+            const auto& encoding = chip->source ? document_.trace()->key_encoding() : document_.trace()->encoding();
+            const auto i = static_cast<std::size_t>(chip->position);
+            const QString role = chip->role.isEmpty() ? QString() : first_ > 0 ? tr(", in the %1").arg(chip->role) : tr(", said by: %1").arg(chip->role);
             const QString text = tr("%1   position %2, id %3, vocabulary entry %4")
-                                     .arg(chips_[i].text).arg(p->value).arg(encoding.ids[i])
+                                     .arg(chip->text).arg(chip->position).arg(encoding.ids[i])
                                      .arg(QString::fromStdString(encoding.tokens[i])) +
-                                 (chips_[i].role.isEmpty() ? QString() : tr(", said by: %1").arg(chips_[i].role)) +
-                                 (chips_[i].written ? tr(", written by the model") : QString()) + (predicting_ ? prediction_tip(*p) : QString());
-            QToolTip::showText(help->globalPos(), text, viewport(), chip_rect(*p));
+                                 role + (chip->written ? tr(", written by the model") : QString()) +
+                                 (predicting_ && !chip->source ? prediction_tip(Position(chip->position)) : QString());
+            QToolTip::showText(help->globalPos(), text, viewport(), rect_of(std::size_t(chip - chips_.data())));
         } else {
             QToolTip::hideText();
         }
@@ -419,7 +452,7 @@ void TokenStrip::keyPressEvent(QKeyEvent* event) {
         case Qt::Key_End: {
             if (chips_.empty()) return;
             figure::Selection s = without_hover(selection.get());
-            s.pinned_queries = {Position(event->key() == Qt::Key_Home ? 0 : std::int64_t(chips_.size()) - 1)};
+            s.pinned_queries = {Position(event->key() == Qt::Key_Home ? 0 : std::int64_t(chips_.size() - first_) - 1)};
             selection.set(s);
             break;
         }

@@ -14,8 +14,10 @@ class TokenStrip : public QAbstractScrollArea {
 public:
     TokenStrip(Document&, QWidget* parent = nullptr);
 
-    /// In the strip's viewport; empty outside of the text.
+    /// Of a token that looks, in the strip's viewport; empty outside of the text.
     QRect chip_rect(Position) const;
+    /// Of a token of the source, which stands in front of the target while the cross attention is shown.
+    QRect source_rect(Position) const;
     void reveal(Position);
     /// Tokens whose text contains this (no case), in order.
     std::vector<Position> find(const QString& text) const;
@@ -47,14 +49,18 @@ private:
         bool special = false;
         int sentence = 0;
         QString role;
+        bool source = false;         ///< it is only looked at
+        std::int64_t position = 0;   ///< in its text
         bool written = false;
     };
     void rebuild();
     void update_range();
     void follow_pin(bool reveal_it);
-    std::optional<Position> at(QPointF) const;
-    void paint_chip(QPainter&, const Chip&, std::size_t index) const;
-    void paint_prediction(QPainter&, const Chip&, std::size_t index) const;
+    Chip* add_chip(const text::TokenLabel&, int least, int sentence);
+    QRect rect_of(std::size_t index) const;
+    const Chip* at(QPointF) const;
+    void paint_chip(QPainter&, const Chip&) const;
+    void paint_prediction(QPainter&, const Chip&) const;
     void paint_masked(QPainter&) const;
     void paint_roles(QPainter&) const;
     /// Taller while predictions are shown, and for a chat.
@@ -63,6 +69,7 @@ private:
 
     Document& document_;
     std::vector<Chip> chips_;
+    std::size_t first_ = 0;             ///< of the text that looks; before it the source
     std::optional<Position> followed_;  ///< the pinned query that was last brought into sight
     TextRange written_;                 ///< of the text that was shown last
     int width_ = 0;

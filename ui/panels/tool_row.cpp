@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/tool_row.h"
 
+#include "headlight/analyze/value_mix.h"
 #include "headlight/model/outline.h"
 #include "ui/document/examples.h"
 #include "ui/style/appearance.h"
@@ -118,6 +119,9 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     split_->setFocusPolicy(Qt::TabFocus);
     split_->setAccessibleName(tr("Split"));
     split_->setToolTip(tr("Two views side by side"));
+    attention_ = new AttentionSwitch(document_);
+    row->addWidget(attention_);
+    row->addSpacing(4);
     row->addWidget(split_);
     // The view's options stand under the tabs: together they are wider than the canvas of a laptop.
     tools_ = new QWidget;
@@ -338,6 +342,7 @@ void ToolRow::fill_options(QMenu& menu) {
     if (!spec.options.empty()) menu.addSeparator();
     const ViewOptions& o = document_.options();
     for (const Weighting weighting : figure::every_weighting) {
+        if (document_.trace() && document_.trace()->across_texts() && analyze::of_whole_layer(weighting)) continue;
         if (weighting == Weighting::layer_mix_norm && document_.trace() && !document_.trace()->config().post_norm) continue;
         if (weighting == Weighting::layer_mix) add_heading(menu, tr("Of the whole layer"));
         add_shared(weighting_name(weighting), o.pattern.weighting == weighting, [weighting](ViewOptions& v) { v.pattern.weighting = weighting; });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/document/document.h"
+#include "ui/panels/attention_switch.h"
 #include "ui/panels/ring_toggle.h"
 #include "ui/panels/transfer_popover.h"
 
@@ -37,6 +38,7 @@ public:
     QToolButton& examples() { return *examples_; }
     QToolButton& tensors() { return *tensors_; }
     QToolButton& split() { return *split_; }
+    AttentionSwitch& attention() { return *attention_; }
     /// Of the view's option that is worth one; hidden in other views.
     QSlider& slider() { return *slider_; }
 
@@ -70,6 +72,7 @@ private:
     QLabel *slider_name_, *slider_value_;
     QSlider* slider_;
     TransferPopover* popover_;
+    AttentionSwitch* attention_;
 };
 
 QString filter_name(analyze::PairFilter);

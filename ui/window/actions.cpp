@@ -22,6 +22,8 @@
 #include <QMenu>
 #include <QSettings>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 
 namespace headlight::ui {
@@ -134,6 +136,23 @@ void MainWindow::make_view_actions() {
         add(QStringLiteral("view-") + QString::fromStdString(view), tr("%1 view").arg(view_title(view)),
             spec.tab && number <= 9 ? QKeySequence(Qt::Key_0 + number++) : QKeySequence(), [this, view] { show_view(view); });
     }
+    QAction* next = add(QStringLiteral("attention-next"), tr("Next attention: decoder, encoder, cross"), QKeySequence(Qt::Key_X), [this] {
+        const auto& order = AttentionSwitch::order;
+        const auto* now = std::find(std::begin(order), std::end(order), document_->attention());
+        document_->set_attention(now + 1 < std::end(order) ? *(now + 1) : order[0]);
+    });
+    std::vector<QAction*> attentions{next};
+    using model::Stack;
+    for (const auto& [name, stack] : {std::pair("attention-decoder", Stack::decoder), std::pair("attention-encoder", Stack::encoder), std::pair("attention-cross", Stack::cross)})
+        attentions.push_back(add(QString::fromLatin1(name), AttentionSwitch::explanation(stack), {}, [this, stack = stack] { document_->set_attention(stack); }));
+    const auto show_attentions = [this, attentions] {
+        for (QAction* each : attentions) {  // other models have no such choice
+            each->setVisible(document_->has_parts());
+            each->setEnabled(document_->has_parts());
+        }
+    };
+    connect(document_.get(), &Document::changed, next, show_attentions);
+    show_attentions();
     add(QStringLiteral("split"), tr("Two views side by side"), QKeySequence(Qt::CTRL | Qt::Key_Backslash), [this] {
         OpenViews views = document_->views();
         views.split = !views.split;
@@ -291,7 +310,7 @@ void MainWindow::fill_more_menu() {
         if (!group) group = view->addMenu(QString::fromStdString(spec.group));
         put_view(group, spec);
     }
-    put(view, {"", "tensors", "", "split", "heads-panel", "inspector", "predictions", "", "zoom-in", "zoom-out", "zoom-fit", "",
+    put(view, {"", "attention-decoder", "attention-encoder", "attention-cross", "attention-next", "", "tensors", "", "split", "heads-panel", "inspector", "predictions", "", "zoom-in", "zoom-out", "zoom-fit", "",
                "transfer", "hide-sinks", "hide-special", "words"});
     put(menu->addMenu(tr("Colours")), {"appearance-system", "appearance-light", "appearance-dark", "", "heads-category10", "heads-okabe-ito", "",
                                        "ramp-ink", "ramp-viridis", "ramp-cividis", "ramp-magma"});
@@ -405,21 +424,30 @@ QString MainWindow::command_for_shown() const {
 void MainWindow::search_tokens() {
     if (!document_->trace()) return;
     std::vector<PaletteItem> items;
+    const trace::Trace& trace = *document_->trace();
     std::int64_t position = 0;
-    for (const auto& label : document_->trace()->labels()) {
+    for (const auto& label : trace.labels()) {
         const Position here(position++);
-        items.push_back({QString::fromStdString(label.continuation + label.text), tr("position %1").arg(here.value), true, [this, here] {
+        const QString where = trace.across_texts() ? tr("target %1") : tr("position %1");
+        items.push_back({QString::fromStdString(label.continuation + label.text), where.arg(here.value), true, [this, here] {
                              document_->selection().pin_query(here, false);
                              prompt_bar_->tokens().reveal(here);
                          }});
     }
+    position = 0;
+    if (trace.across_texts())
+        for (const auto& label : trace.key_labels()) {
+            const Position here(position++);
+            items.push_back({QString::fromStdString(label.continuation + label.text), tr("source %1").arg(here.value), true,
+                             [this, here] { document_->selection().pin_key(here, false); }});
+        }
     (new CommandPalette(tr("Search tokens"), std::move(items), this))->open();
 }
 
 void MainWindow::open_palette() {
     std::vector<PaletteItem> items;
     for (QAction* action : actions_) {
-        if (action->objectName() == QLatin1String("palette")) continue;
+        if (action->objectName() == QLatin1String("palette") || !action->isVisible()) continue;
         items.push_back({QString(action->text()).remove(QStringLiteral(" …")), action->shortcut().toString(QKeySequence::NativeText), action->isEnabled(),
                          [action] { action->trigger(); }});
     }

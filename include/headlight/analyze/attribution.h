@@ -21,7 +21,8 @@ enum class Component {
     head,        ///< z_h W_O^h; layer and head
     attn_bias,   ///< b_O; layer
     mlp,         ///< whole MLP with its bias; layer
-    cross,       ///< a decoder's whole attention to its source, with b_O; layer
+    cross_head,  ///< z_h W_O^h of a decoder's attention to its source; layer and head
+    cross_bias,  ///< b_O of that attention; layer
     neuron,      ///< m_i v_i; layer and neuron (in place of mlp when neurons are asked for)
     mlp_bias,    ///< b_out; of experts with biases their sum, weighted as the experts are (GPT-OSS); layer
     norm_bias,   ///< biases of norms that lie in the stream's way (post-norm models and BLOOM's residual after norm)
@@ -44,6 +45,8 @@ struct Split {
 
     /// Parts of the heads, [layer, head]; NaN where a head comes too late to count.
     Eigen::MatrixXd heads(const model::ModelConfig&) const;
+    /// The same of the attention to a source; empty where the model has none.
+    Eigen::MatrixXd cross_heads(const model::ModelConfig&) const;
 };
 
 struct AttributionOptions {
@@ -53,13 +56,18 @@ struct AttributionOptions {
 };
 
 /// Direct logit attribution (methods 4.6): component c adds ((c - mean c) / sigma * gain) W_U[:, t] to the logit of t at
-/// position p, sigma of the run's own final norm (RMSNorm: no centring); beta W_U + b_U is `final_bias`. Float64.
+/// position p, sigma of the run's own final norm (RMSNorm: no centring); beta W_U + b_U is `final_bias`. In a decoder behind
+/// an encoder that has a norm behind every sub-layer (BART, Marian) a part is taken through all norms that follow it, each with
+/// the scale it had in the run; their biases are `norm_bias`. Float64.
 /// Errors: position or token that does not exist, models without unembedding, models in which logits are no sum over the
-/// stream (a masked-word head).
+/// stream (a masked-word head, a norm behind every layer of a model of one stack).
 Split attribution(const trace::Trace&, Position, const AttributionOptions&);
 
 /// One head's part of the same number, split over the source tokens it read: a_pj v_j W_O^h: [token]; sums to the head's part.
 Eigen::VectorXd head_sources(const trace::Trace&, HeadId, Position, const AttributionOptions&);
+
+/// Of a head of a decoder's attention to its source, over the source's tokens: [source].
+Eigen::VectorXd cross_head_sources(const trace::Trace&, HeadId, Position, const AttributionOptions&);
 
 /// The same for all heads at once (a figure's click then costs nothing): [layer * head, token].
 Eigen::MatrixXd all_head_sources(const trace::Trace&, Position, const AttributionOptions&, const CancelToken& = {});

@@ -32,6 +32,8 @@ struct ImportanceOptions {
     /// token.
     std::optional<std::int64_t> neutral{};
     InputVectors input = InputVectors::automatic;
+    /// Encoder-decoder models: what the encoder reads. `encoding` is then the target with what stands before it.
+    std::optional<text::Encoding> source{};
     bool blank_out = true;            ///< one pass a token
     std::int64_t permutations = 100;  ///< passes a layer; 0: no permutation test
     std::uint64_t seed = 0;
@@ -61,16 +63,21 @@ struct Importance {
     bool masked = false;                           ///< the position was read as the mask token (encoders)
     std::int64_t neutral = -1;                     ///< what tokens were replaced by; -1 without blank-out
     std::int64_t tokens = 0;                       ///< of the text that was read: up to the position in causal models
+    /// Encoder-decoder models: so many of these, the first ones, are the source's; the rest is the target up to the position.
+    std::int64_t source = 0;
     /// [tokens], all for the probability p of the target. gradient_x_input: x_j . dp/dx_j; gradient_norm: |dp/dx_j|;
     /// blank_out: p - p without the token (NaN for the position that is masked anyway).
     std::vector<double> gradient_x_input, gradient_norm, blank_out;
-    Eigen::MatrixXd attention;       ///< [layer, token] of the position, mean over heads
+    /// [layer, token] of the position, mean over heads; of tokens of a source the cross attention's, which sums to 1 by itself.
+    Eigen::MatrixXd attention;
     Eigen::MatrixXd value_weighted;  ///< [layer, token] |sum_h a_ij v_j W_O^h|
-    std::vector<LayerImportance> layers;
+    std::vector<LayerImportance> layers;        ///< the attention to the own text, over its tokens
+    std::vector<LayerImportance> cross_layers;  ///< the attention to the source, over its tokens; empty: there is none
 };
 
 /// Causal models predict the token after the position and read the text up to it; encoders read the whole text with the
-/// mask token at the position (where the tokenizer has one) and predict it. Errors: no such position or token; a model
+/// mask token at the position (where the tokenizer has one) and predict it. Of encoder-decoder models the decoder predicts, and
+/// tokens of both texts are asked about. Errors: an encoder-decoder model without a source; no such position or token; a model
 /// without unembedding; blank-out without a neutral token. Progress counts passes.
 Importance importance(const model::Model&, const text::Tokenizer&, const text::Encoding&, Position,
                       const ImportanceOptions& = {}, const CancelToken& = {}, const Progress& = {});

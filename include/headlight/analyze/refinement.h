@@ -24,7 +24,8 @@ struct RefinementOptions {
     bool skip_first = true;    ///< leave out each text's first token (an attention sink); a picture's is [CLS], and counts
 };
 
-/// One layer of one or many texts (Geva 2021, Figs 4 and 6 to 11). With r the stream before the MLP, y its output and o the
+/// One layer of one or many texts (Geva 2021, Figs 4 and 6 to 11; of an encoder-decoder model the target and its decoder, where
+/// r has what the layer read from the source). With r the stream before the MLP, y its output and o the
 /// stream behind it, top(.) the likeliest token: shares of the looked-at tokens, NaN where there is none.
 struct LayerRefinement {
     double active = 0;             ///< mean share of memories with m_i > 0 (Fig. 6)

@@ -15,6 +15,11 @@
 ///
 /// A_l is the mean pattern of a layer's heads, J_l = (A_l + I) / 2 with rows that sum to 1: half of what a token hands
 /// on is what it was. Maps are [query, key]: how much of what the query holds after layer l is from the key's input.
+///
+/// A decoder behind an encoder reads two texts (as Ferrando et al. 2022, "Towards Opening the Black Box of Neural Machine
+/// Translation", section 3, put contributions together): its self-attention is J, its cross attention hands on (I + C) / 2, with C
+/// the mean cross pattern, whose keys are the encoder's output and so rows of the encoder's rollout E. T_l = J_l T_{l-1} / 2 is of
+/// the target's input, S_l = (J_l S_{l-1} + C_l E) / 2 of the source's; a row of T and the same row of S together sum to 1.
 namespace headlight::analyze {
 
 struct RolloutOptions {
@@ -24,17 +29,19 @@ struct RolloutOptions {
     /// normalised, because first tokens are reached by more paths than later ones. Even attention gives even rows.
     bool by_receptive_field = false;
     std::optional<Position> query{};  ///< only this query: maps have one row
+    bool of_source = false;           ///< decoder behind an encoder: what is from the source's tokens, not from the target's
     bool operator==(const RolloutOptions&) const = default;
 };
 
 struct Rollout {
     std::vector<Layer> layers;
-    std::vector<Matrix> maps;        ///< of each layer [query, key], or [1, key]; every row sums to 1
+    std::vector<Matrix> maps;        ///< of each layer [query, key], or [1, key]; every row sums to 1 (with a source: its share)
     std::vector<std::string> notes;  ///< sentences for the caption
 };
 
 /// R_l = J_l R_{l-1}, R_0 = J_0. Needs T^2 numbers a layer: an Error with the numbers when there is no memory for them.
-/// Errors: layer or head that does not exist, by_receptive_field for a model that looks both ways.
+/// Errors: layer or head that does not exist, by_receptive_field for a model that looks both ways or reads a source, of_source for
+/// a model of one stack.
 Rollout rollout(const trace::Trace&, const RolloutOptions& = {}, const CancelToken& = {}, const Progress& = {});
 
 /// Largest flow from the query's node after layer l to the key's input, with the numbers of J as capacities; then every

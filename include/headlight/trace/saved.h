@@ -13,7 +13,8 @@ namespace headlight::trace {
 bool is_saved(const std::filesystem::path&);
 
 /// A trace without its model, from one of
-/// - a file of `headlight trace` (.safetensors or .npz) with the patterns of every layer;
+/// - a file of `headlight trace` (.safetensors or .npz) with the patterns of every layer, of an encoder-decoder model those of
+///   all three attentions;
 /// - attention computed elsewhere, an .npz with `attention` [layer, head, query, key] and `tokens` [key] (texts), and
 /// if
 ///   they are there `ids` [key], `special` [key] (bool), `sentence_b_start` (the first token of a second sentence),

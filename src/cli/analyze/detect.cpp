@@ -10,6 +10,7 @@ namespace {
 struct Options {
     ModelArgument model;
     TextArguments text;
+    AttentionArgument attention;
     std::string kind, measure = "mul";
     analyze::DetectorOptions detector;
     ComputeOptions compute;
@@ -24,10 +25,12 @@ int detect(const Options& o, const Console& console) {
                                                         : HeadKind::previous_token;
     analyze::DetectorOptions options = o.detector;
     options.measure = o.measure == "abs" ? analyze::DetectorMeasure::abs : analyze::DetectorMeasure::mul;
-    const auto trace = open_or_run(o.model, o.text, o.compute,
-                                   {.globs = {"*.hook_pattern"}, .overview = false}, console);
+    const auto run = open_or_run(o.model, o.text, o.compute,
+                                 {.globs = {"*.hook_pattern"}, .overview = false}, console);
+    const auto trace = o.attention.of(run);
     const Eigen::MatrixXd scores = analyze::detector_scores(*trace, kind, options);
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(*trace)};
+    if (o.attention.given()) result.facts.emplace_back("attention", o.attention.word);
     result.facts.emplace_back("kind", o.kind);
     result.facts.emplace_back("measure", o.measure);
     result.facts.emplace_back("exclude_first", options.exclude_first ? "yes" : "no");
@@ -50,6 +53,7 @@ Action define_analyze_detect(Definition& definition, const Frontend&) {
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_image(definition);
+    options->attention.add(definition);
     definition
         .add_choice("--kind", options->kind, {"previous-token", "duplicate-token", "induction"},
                     "the kind of head that is looked for")

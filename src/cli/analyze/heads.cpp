@@ -16,6 +16,7 @@ struct Options {
     TextList texts;
     ComputeOptions compute;
     ResultFile out;
+    AttentionArgument attention;
     bool include_first_row = false;
     std::string where, sort;
     bool ascending = false;
@@ -54,6 +55,7 @@ std::vector<HeadId> rows_of(const Options& o, const trace::Trace* trace, analyze
 
 int heads(const Options& o, const Console& console) {
     o.out.check();
+    if (o.texts.given() && o.attention.given()) throw UsageError("--attention: pooled texts have no target to look from");
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = {}};
     analyze::HeadTable measured;
     std::vector<HeadId> rows;
@@ -62,11 +64,14 @@ int heads(const Options& o, const Console& console) {
         rows = rows_of(o, nullptr, measured);
     } else {
         // A question may be about any pair of tokens, and lengths of values: all that the window keeps.
-        const trace::CapturePlan kept = o.where.empty() ? plan() : trace::CapturePlan{};
-        const auto trace = open_or_run(o.model, o.text, o.compute, kept, console);
+        trace::CapturePlan kept = o.where.empty() ? plan() : trace::CapturePlan{};
+        if (o.attention.word == "cross" && o.where.empty()) kept.globs.emplace_back("*.hook_resid_mid");  // the stream before it
+        const auto run = open_or_run(o.model, o.text, o.compute, kept, console);
+        const auto trace = o.attention.of(run);
+        if (o.attention.given()) result.facts.emplace_back("attention", o.attention.word);
         measured = analyze::head_table(*trace, {.with_first_row = o.include_first_row});
         rows = rows_of(o, trace.get(), measured);
-        result.facts = facts_of(*trace);
+        for (auto& fact : facts_of(*trace)) result.facts.push_back(std::move(fact));
     }
     if (!o.where.empty()) result.facts.emplace_back("where", o.where);
     if (!o.sort.empty()) result.facts.emplace_back("sort", o.sort + (o.ascending ? ", ascending" : ""));
@@ -100,6 +105,7 @@ Action define_analyze_heads(Definition& definition, const Frontend&) {
     options->text.add(definition);
     options->text.add_image(definition);
     options->texts.add(definition, options->text);
+    options->attention.add(definition);
     definition.app->add_flag("--include-first-row", options->include_first_row,
                              "causal models: the first token counts in the means, though it can only look at itself");
     definition.app

@@ -22,7 +22,10 @@ struct Options {
     analyze::ImportanceOptions options;
 };
 
+/// The text whose predictions are asked about: of an encoder-decoder model the target with what stands before it.
 text::Encoding encoding_of(const Loaded& loaded) {
+    if (has_cross_attention(loaded.model->config()))
+        return trace::target_encoding(loaded.model->config(), *loaded.tokenizer, loaded.prompt.pair);
     std::optional<std::string_view> pair;
     if (!loaded.prompt.pair.empty()) pair = loaded.prompt.pair;
     return loaded.tokenizer->encode(loaded.prompt.text, pair, loaded.prompt.add_special_tokens);
@@ -57,7 +60,7 @@ std::vector<std::pair<std::string, std::string>> facts(const Loaded& loaded, con
     return list;
 }
 
-void token_rows(Result& result, const analyze::Importance& r, const text::Encoding& encoding,
+void token_rows(Result& result, const analyze::Importance& r, const text::Encoding& source, const text::Encoding& encoding,
                 const text::Tokenizer& tokenizer) {
     result.definitions = {{"gradient_x_input", "a token's vector times the gradient of the target's probability"},
                           {"gradient_norm", "length of that gradient"},
@@ -66,11 +69,21 @@ void token_rows(Result& result, const analyze::Importance& r, const text::Encodi
                           {"value_weighted", "|sum over heads of weight v W_O|, mean over layers"}};
     result.table.columns = {"position",      "token_id",  "token",     "gradient_x_input",
                             "gradient_norm", "blank_out", "attention", "value_weighted"};
+    if (r.source > 0) {
+        result.table.columns.insert(result.table.columns.begin(), "text");
+        result.definitions.emplace_back("text", "whose token it is; of the source the attention is the cross attention");
+    }
     for (std::int64_t j = 0; j < r.tokens; ++j) {
         const auto at = static_cast<std::size_t>(j);
-        result.table.rows.push_back({j, encoding.ids[at], text::token_label(tokenizer, encoding.ids[at]),
-                                     r.gradient_x_input[at], r.gradient_norm[at], r.blank_out[at],
-                                     r.attention.col(j).mean(), r.value_weighted.col(j).mean()});
+        const bool of_source = j < r.source;
+        const std::int64_t position = of_source ? j : j - r.source;
+        const std::int64_t id = (of_source ? source : encoding).ids[static_cast<std::size_t>(position)];
+        auto& row = result.table.rows.emplace_back();
+        if (r.source > 0) row.emplace_back(std::string(of_source ? "source" : "target"));
+        for (figure::Table::Cell cell : std::initializer_list<figure::Table::Cell>{
+                 position, id, text::token_label(tokenizer, id), r.gradient_x_input[at], r.gradient_norm[at], r.blank_out[at],
+                 r.attention.col(j).mean(), r.value_weighted.col(j).mean()})
+            row.push_back(std::move(cell));
     }
     const auto array = [&](const char* name, const Eigen::MatrixXd& m) {
         figure::NamedArray a{.name = name, .shape = {m.rows(), m.cols()}, .values = {}};
@@ -93,18 +106,30 @@ void layer_rows(Result& result, const analyze::Importance& r) {
         {"shuffled_median", "total variation distance of the prediction after shuffling the layer's weights"}};
     result.table.columns = {"layer",        "measure",         "against",       "spearman",      "kendall",
                             "shuffled_low", "shuffled_median", "shuffled_high", "largest_weight"};
-    for (std::size_t l = 0; l < r.layers.size(); ++l) {
-        const analyze::LayerImportance& layer = r.layers[l];
-        const auto add = [&](const char* measure, const char* against, const analyze::Agreement& a) {
-            result.table.rows.push_back({static_cast<std::int64_t>(l), std::string(measure), std::string(against),
-                                         a.spearman, a.kendall, layer.shuffled_low, layer.shuffled_median,
-                                         layer.shuffled_high, layer.largest_weight});
-        };
-        add("attention", "gradient_x_input", layer.attention_gradient);
-        add("attention", "blank_out", layer.attention_blank);
-        add("value_weighted", "gradient_x_input", layer.weighted_gradient);
-        add("value_weighted", "blank_out", layer.weighted_blank);
+    const bool two = !r.cross_layers.empty();
+    if (two) {
+        result.table.columns.insert(result.table.columns.begin(), "attention_to");
+        result.definitions.emplace_back("attention_to", "source: the cross attention, over the source's tokens; target: the decoder's own, over the target's");
     }
+    const auto add_layers = [&](const std::vector<analyze::LayerImportance>& layers, const std::string& to) {
+        for (std::size_t l = 0; l < layers.size(); ++l) {
+            const analyze::LayerImportance& layer = layers[l];
+            const auto add = [&](const char* measure, const char* against, const analyze::Agreement& a) {
+                auto& row = result.table.rows.emplace_back();
+                if (two) row.emplace_back(to);
+                for (figure::Table::Cell cell : std::initializer_list<figure::Table::Cell>{
+                         static_cast<std::int64_t>(l), std::string(measure), std::string(against), a.spearman, a.kendall,
+                         layer.shuffled_low, layer.shuffled_median, layer.shuffled_high, layer.largest_weight})
+                    row.push_back(std::move(cell));
+            };
+            add("attention", "gradient_x_input", layer.attention_gradient);
+            add("attention", "blank_out", layer.attention_blank);
+            add("value_weighted", "gradient_x_input", layer.weighted_gradient);
+            add("value_weighted", "blank_out", layer.weighted_blank);
+        }
+    };
+    add_layers(r.cross_layers, "source");
+    add_layers(r.layers, "target");
 }
 
 int importance(const Options& o, const Console& console) {
@@ -121,11 +146,13 @@ int importance(const Options& o, const Console& console) {
     if (!o.neutral.empty())
         options.neutral =
             analyze::choose_token(*loaded.tokenizer, loaded.model->config().vocab_size, o.neutral, "--blank").id;
+    if (const auto& encoder = loaded.model->part(model::Stack::encoder); encoder)
+        options.source = loaded.tokenizer->encode(loaded.prompt.text, std::nullopt, loaded.prompt.add_special_tokens);
     const analyze::Importance r = analyze::importance(*loaded.model, *loaded.tokenizer, encoding, Position(o.position),
                                                       options, loaded.cancel, console.progress());
     console.clear_progress();
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts(loaded, o, r)};
-    o.rows == "tokens" ? token_rows(result, r, encoding, *loaded.tokenizer) : layer_rows(result, r);
+    o.rows == "tokens" ? token_rows(result, r, options.source.value_or(text::Encoding{}), encoding, *loaded.tokenizer) : layer_rows(result, r);
     o.out.write(result, console);
     return 0;
 }

@@ -82,7 +82,7 @@ int refinement(const Options& o, const Console& console) {
         const std::vector<std::string> lines = lines_of(o.texts);
         loaded = load_model(o.model, o.compute, console);
         trace::CapturePlan plan;
-        plan.globs = {"*resid_mid", "*resid_post", "*hook_mlp_out", "*mlp.hook_post"};
+        plan.globs = {"*resid_mid*", "*resid_post", "*hook_mlp_out", "*mlp.hook_post"};
         plan.overview = false;
         for (const std::string& line : lines) {
             loaded.prompt = {.text = line, .pair = {}};

@@ -3,6 +3,7 @@
 
 #include "cli/analyze/analyses.h"
 #include "cli/result_file.h"
+#include "cli/open_or_run.h"
 #include "cli/run_text.h"
 #include "headlight/base/error.h"
 
@@ -17,6 +18,7 @@ constexpr std::int64_t most_rows = 2'000'000;
 struct Options {
     ModelArgument model;
     TextArguments text;
+    AttentionArgument attention;
     ComputeOptions compute;
     ResultFile out;
     std::int64_t layer = -1, head = -1, query = -1;
@@ -41,25 +43,27 @@ figure::NamedArray array_of(std::string name, const analyze::Rollout& found) {
     return out;
 }
 
-std::string token_name(const trace::Trace& trace, std::int64_t position) {
-    const text::TokenLabel& label = trace.labels()[static_cast<std::size_t>(position)];
+std::string token_name(const std::vector<text::TokenLabel>& labels, std::int64_t position) {
+    const text::TokenLabel& label = labels[static_cast<std::size_t>(position)];
     return label.continuation + label.text;
 }
 
 /// One row a pair that is not masked.
 void add_rows(figure::Table& table, const trace::Trace& trace, const Options& o, const analyze::Rollout& rollout,
               const analyze::Rollout* flow) {
+    const bool across = trace.across_texts();
     table.columns = {"layer", "query", "query_token", "key", "key_token", "rollout"};
+    if (across) table.columns = {"layer", "target", "target_token", "source", "source_token", "rollout"};
     if (flow) table.columns.emplace_back("flow");
     const std::int64_t n = trace.tokens();
     for (std::size_t m = 0; m < rollout.maps.size(); ++m)
         for (std::int64_t i = std::max<std::int64_t>(o.query, 0); i < (o.query >= 0 ? o.query + 1 : n); ++i)
-            for (std::int64_t j = 0; j < (trace.config().causal ? i + 1 : n); ++j) {
+            for (std::int64_t j = 0; j < (trace.config().causal ? i + 1 : trace.keys()); ++j) {
                 const std::int64_t r = o.query >= 0 ? 0 : i;
                 auto& row = table.rows.emplace_back();
                 row = {rollout.layers[m].value, i,
-                       token_name(trace, i),    j,
-                       token_name(trace, j),    static_cast<double>(rollout.maps[m](r, j))};
+                       token_name(trace.labels(), i), j,
+                       token_name(across ? trace.key_labels() : trace.labels(), j), static_cast<double>(rollout.maps[m](r, j))};
                 if (flow) row.emplace_back(static_cast<double>(flow->maps[m](r, j)));
             }
 }
@@ -67,7 +71,7 @@ void add_rows(figure::Table& table, const trace::Trace& trace, const Options& o,
 void check_rows(const trace::Trace& trace, const Options& o) {
     const std::int64_t n = trace.tokens(), layers = o.layer >= 0 ? 1 : trace.config().n_layers,
                        queries = o.query >= 0 ? 1 : n,
-                       rows = (o.query < 0 && trace.config().causal ? n * (n + 1) / 2 : queries * n) * layers;
+                       rows = (o.query < 0 && trace.config().causal ? n * (n + 1) / 2 : queries * trace.keys()) * layers;
     if (rows <= most_rows) return;
     throw Error(ErrorFacts{.problem = "a row for every pair and layer would be too long a table",
                            .expected = "at most " + std::to_string(most_rows) + " rows",
@@ -79,23 +83,30 @@ int rollout(const Options& o, const Console& console) {
     if (o.flow && o.head >= 0) throw UsageError("--flow goes through all heads together: leave out --head");
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
-    const auto trace = run_loaded(loaded, {}, console);
+    const auto run = run_loaded(loaded, {}, console);
+    const auto trace = o.attention.of(run);
     const bool arrays = std::filesystem::path(o.out.path).extension() == ".npz";
     if (!arrays) check_rows(*trace, o);
-    const analyze::RolloutOptions options = options_of(o);
-    const analyze::Rollout found = analyze::rollout(*trace, options, loaded.cancel, console.progress());
+    analyze::RolloutOptions options = options_of(o);
+    options.of_source = trace->across_texts();
+    const trace::Trace& rolled = options.of_source ? *run : *trace;
+    const analyze::Rollout found = analyze::rollout(rolled, options, loaded.cancel, console.progress());
     analyze::Rollout flow;
-    if (o.flow) flow = analyze::attention_flow(*trace, options, loaded.cancel, console.progress());
+    if (o.flow) flow = analyze::attention_flow(rolled, options, loaded.cancel, console.progress());
     console.clear_progress();
 
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(*trace)};
     result.definitions.emplace_back("rollout",
-                                    "R_l = J_l R_{l-1}, J = (mean of the heads + I) / 2 (Abnar & Zuidema 2020).");
+                                    has_cross_attention(rolled.config())
+                                        ? "of the target T_l = J_l T_{l-1} / 2, of the source S_l = (J_l S_{l-1} + C_l E) / 2, J = (mean of the heads + I) / 2, "
+                                          "C the mean of the cross attention's heads, E the encoder's rollout (after Ferrando et al. 2022)."
+                                        : "R_l = J_l R_{l-1}, J = (mean of the heads + I) / 2 (Abnar & Zuidema 2020).");
     if (o.flow)
         result.definitions.emplace_back(
             "flow",
             "Largest flow from the query after the layer to the key's input with capacities "
             "J; rows divided by their sums (Abnar & Zuidema 2020).");
+    if (o.attention.given()) result.facts.emplace_back("attention", o.attention.word);
     result.facts.emplace_back("layers", o.layer < 0 ? "all" : std::to_string(o.layer));
     result.facts.emplace_back("heads", o.head < 0 ? "mean" : std::to_string(o.head));
     result.facts.emplace_back("query", o.query < 0 ? "all" : std::to_string(o.query));
@@ -121,6 +132,7 @@ Action define_analyze_rollout(Definition& definition, const Frontend&) {
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_image(definition);
+    options->attention.add(definition);
     const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
         definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero());
     };

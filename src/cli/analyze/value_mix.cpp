@@ -4,6 +4,7 @@
 #include "cli/analyze/analyses.h"
 #include "cli/analyze/token_argument.h"
 #include "cli/result_file.h"
+#include "cli/open_or_run.h"
 #include "cli/run_text.h"
 #include "headlight/base/error.h"
 
@@ -20,6 +21,7 @@ constexpr std::int64_t most_rows = 2'000'000;
 struct Options {
     ModelArgument model;
     TextArguments text;
+    AttentionArgument attention;
     ComputeOptions compute;
     ResultFile out;
     std::int64_t layer = -1, head = -1;
@@ -113,8 +115,10 @@ int value_mix(const Options& o, const Console& console) {
     if (o.head >= 0 && o.layer < 0) throw UsageError("--head needs --layer");
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
-    const auto trace = run_loaded(loaded, {}, console);
+    const auto run = run_loaded(loaded, {}, console);
+    const auto trace = o.attention.of(run);
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(*trace)};
+    if (o.attention.given()) result.facts.emplace_back("attention", o.attention.word);
     if (o.layer < 0) {
         of_layers(result, *trace, loaded.cancel, console.progress());
         console.clear_progress();
@@ -134,6 +138,7 @@ Action define_analyze_value_mix(Definition& definition, const Frontend&) {
     o->model.add(definition);
     o->text.add(definition);
     o->text.add_image(definition);
+    o->attention.add(definition);
     add_index(definition, "--layer", o->layer, "the pairs of this layer instead of the ratios of all");
     add_index(definition, "--head", o->head, "and of one of its heads");
     o->out.add(definition);

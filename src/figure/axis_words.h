@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/trace/trace.h"
+
+#include <QString>
+
+#include <string>
+#include <vector>
+
+namespace headlight::figure {
+
+/// What the two sides of a pattern are called: of a cross attention the rows are the target's tokens and the columns the
+/// source's, and a position alone does not say of which text it is.
+struct AxisWords {
+    bool across = false;
+
+    QString query() const { return across ? QStringLiteral("target") : QStringLiteral("query"); }
+    QString key() const { return across ? QStringLiteral("source") : QStringLiteral("key"); }
+    QString queries() const { return across ? QStringLiteral("target tokens") : QStringLiteral("queries"); }
+    QString keys() const { return across ? QStringLiteral("source tokens") : QStringLiteral("keys"); }
+    QString query_caption() const { return query() + QStringLiteral(" (looks)"); }
+    QString key_caption() const { return key() + QStringLiteral(" (is looked at)"); }
+    /// A token with its position, as hovers and tips call it: "cat (4)", "source cat (4)".
+    QString named_query(const QString& token) const { return across ? query() + u' ' + token : token; }
+    QString named_key(const QString& token) const { return across ? key() + u' ' + token : token; }
+    /// Columns of a table: "query_token" is "target_token".
+    std::vector<std::string> columns(std::vector<std::string> names) const {
+        if (!across) return names;
+        for (std::string& name : names) {
+            if (name.starts_with("query")) name.replace(0, 5, "target");
+            if (name == "key" || name.starts_with("key_")) name.replace(0, 3, "source");
+        }
+        return names;
+    }
+};
+
+inline AxisWords axis_words(const trace::Trace& trace) { return {trace.across_texts()}; }
+
+/// Which attention of an encoder-decoder model it is, for titles; empty for the others.
+inline QString attention_name(const model::ModelConfig& config) {
+    switch (config.stack) {
+        case model::Stack::encoder: return QStringLiteral("encoder");
+        case model::Stack::decoder: return QStringLiteral("decoder");
+        case model::Stack::cross: return QStringLiteral("cross attention");
+        case model::Stack::whole: break;
+    }
+    return {};
+}
+
+/// "Layer 1 · encoder"
+inline QString with_attention(const QString& title, const QString& attention) {
+    return attention.isEmpty() ? title : title + QStringLiteral(" · ") + attention;
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Encoder-decoder models on the command line: files of their traces open again, and what cross attention calls its axes.
+#include "headlight/io/npz.h"
+#include "headlight/io/safetensors.h"
+#include "program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstring>
+
+namespace headlight {
+namespace {
+
+using test::in_process;
+using test::Outcome;
+using test::TempFolder;
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string model_called(const std::string& name) { return std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/encoder_decoders/" + name; }
+const std::string kSource = "the cat, the hat: the cat", kTarget = "die Katze, die";
+
+Outcome on(const std::string& model, std::vector<std::string> before, const std::vector<std::string>& behind) {
+    before.insert(before.end(), {model, "--text", kSource, "--pair", kTarget});
+    before.insert(before.end(), behind.begin(), behind.end());
+    return in_process(before);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        lines.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    return lines;
+}
+
+std::vector<std::string> cells_of(const std::string& line) {
+    std::vector<std::string> cells;
+    std::string cell;
+    for (const char c : line + ",")
+        if (c == ',')
+            cells.push_back(std::exchange(cell, {}));
+        else
+            cell += c;
+    return cells;
+}
+
+std::vector<float> numbers_of(const io::TensorView& view) {
+    std::vector<float> numbers(static_cast<std::size_t>(view.numel()));
+    std::memcpy(numbers.data(), view.bytes.data(), numbers.size() * sizeof(float));
+    return numbers;
+}
+
+class SavedEncoderDecoder : public testing::TestWithParam<const char*> {};
+
+TEST_P(SavedEncoderDecoder, DrawsAllThreeAttentionsWithoutTheModel) {
+    const TempFolder folder;
+    for (const char* ending : {"t.safetensors", "t.npz"}) {
+        const std::string file = folder / ending;
+        const Outcome saved = on(model_called(GetParam()), {"trace"}, {"--out", file});
+        ASSERT_EQ(saved.code, 0) << saved.err;
+        for (const char* attention : {"self", "encoder", "cross"})
+            for (const char* view : {"matrix", "model", "head"}) {
+                const std::vector<std::string> how{"--attention", attention, "--view", view};
+                std::vector<std::string> of_file{"render", file}, of_head;
+                if (std::string(view) != "model") of_head = {"--layer", "1", "--heads", "1"};
+                std::vector<std::string> wanted = how;
+                wanted.insert(wanted.end(), of_head.begin(), of_head.end());
+                const std::string a = folder / "a.npz", b = folder / "b.npz";
+                std::vector<std::string> with_model = wanted, without = wanted;
+                with_model.insert(with_model.end(), {"--out", a});
+                without.insert(without.end(), {"--out", b});
+                of_file.insert(of_file.end(), without.begin(), without.end());
+                const Outcome first = on(model_called(GetParam()), {"render"}, with_model), second = in_process(of_file);
+                ASSERT_EQ(first.code, 0) << attention << " " << view << ": " << first.err;
+                ASSERT_EQ(second.code, 0) << attention << " " << view << ": " << second.err;
+                const io::NpzContent x = io::read_npz(a), y = io::read_npz(b);
+                ASSERT_EQ(x.arrays.size(), y.arrays.size());
+                for (const auto& [name, view_of] : x.arrays) {
+                    ASSERT_TRUE(y.arrays.contains(name)) << name;
+                    ASSERT_EQ(view_of.shape, y.arrays.at(name).shape) << name;
+                    const auto p = numbers_of(view_of), q = numbers_of(y.arrays.at(name));
+                    for (std::size_t i = 0; i < p.size(); ++i) ASSERT_NEAR(p[i], q[i], 1e-6) << name << " " << i;
+                }
+            }
+    }
+}
+
+TEST_P(SavedEncoderDecoder, SaysWhatItHoldsAndWhatItMisses) {
+    const TempFolder folder;
+    const std::string file = folder / "t.safetensors";
+    ASSERT_EQ(on(model_called(GetParam()), {"trace"}, {"--out", file}).code, 0);
+    const Outcome info = in_process({"info", file, "--json"});
+    ASSERT_EQ(info.code, 0) << info.err;
+    const auto json = nlohmann::json::parse(info.out);
+    EXPECT_EQ(json.at("text"), kSource);
+    EXPECT_EQ(json.at("pair"), kTarget);
+    ASSERT_EQ(json.at("parts").size(), 3u);
+    const std::int64_t source = json.at("parts").at("encoder").at("keys"), target = json.at("parts").at("decoder").at("keys");
+    EXPECT_NE(source, target);
+    EXPECT_EQ(json.at("parts").at("cross").at("queries"), target);
+    EXPECT_EQ(json.at("parts").at("cross").at("keys"), source);
+    bool found = false;
+    for (const auto& tensor : json.at("tensors"))
+        if (tensor.at("name") == "decoder.blocks.1.cross_attn.hook_pattern") {
+            found = true;
+            EXPECT_EQ(tensor.at("shape").at(1), target);
+            EXPECT_EQ(tensor.at("shape").at(2), source);
+        }
+    EXPECT_TRUE(found);
+    EXPECT_THAT(in_process({"info", file}).out, AllOf(HasSubstr("cross"), HasSubstr(" × ")));
+    const Outcome heads = in_process({"analyze", "heads", file, "--attention", "cross"}), of_model = on(model_called(GetParam()), {"analyze", "heads"}, {"--attention", "cross"});
+    ASSERT_EQ(heads.code, 0) << heads.err;
+    ASSERT_EQ(of_model.code, 0) << of_model.err;
+    const auto a = lines_of(heads.out), b = lines_of(of_model.out);
+    ASSERT_EQ(a.size(), b.size());
+    const auto names = cells_of(a[0]);
+    const auto column = static_cast<std::size_t>(std::find(names.begin(), names.end(), "entropy") - names.begin());
+    for (std::size_t r = 1; r < a.size(); ++r) EXPECT_NEAR(std::stod(cells_of(a[r])[column]), std::stod(cells_of(b[r])[column]), 1e-6);
+    EXPECT_EQ(in_process({"render", file, "--view", "neuron", "--out", folder / "n.png"}).code, 1);
+    // A file without the cross attention's patterns says which one is missing.
+    const std::string part = folder / "part.safetensors";
+    ASSERT_EQ(on(model_called(GetParam()), {"trace"}, {"--capture", "*.attn.hook_pattern", "--out", part}).code, 0);
+    const Outcome missing = in_process({"render", part, "--view", "matrix", "--out", folder / "n.png"});
+    EXPECT_EQ(missing.code, 1);
+    EXPECT_THAT(missing.err, HasSubstr("decoder.blocks.0.cross_attn.hook_pattern"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, SavedEncoderDecoder, testing::Values("t5", "bart"));
+
+TEST(CrossAttention, FilesCallItsAxesTargetAndSource) {
+    const TempFolder folder;
+    for (const std::string view : {"matrix", "head", "model", "neuron", "aggregate", "rollout"}) {
+        const std::string file = folder / (view + ".csv");
+        const Outcome drawn = on(model_called("t5"), {"render"}, {"--attention", "cross", "--view", view, "--out", file});
+        ASSERT_EQ(drawn.code, 0) << view << ": " << drawn.err;
+        const auto lines = lines_of(test::slurp(file));
+        ASSERT_GT(lines.size(), 2u);
+        EXPECT_THAT(lines[1], AllOf(HasSubstr("target"), HasSubstr("source_token"))) << view;
+        EXPECT_THAT(lines[1], testing::Not(HasSubstr("query"))) << view;
+        EXPECT_THAT(lines[1], testing::Not(HasSubstr("key"))) << view;
+    }
+}
+
+TEST(CrossAttention, AnalysesChooseAnAttention) {
+    for (const char* attention : {"self", "encoder"}) {
+        const Outcome rollout = on(model_called("bart"), {"analyze", "rollout"}, {"--attention", attention, "--layer", "1"});
+        ASSERT_EQ(rollout.code, 0) << rollout.err;
+        EXPECT_THAT(lines_of(rollout.out)[0], HasSubstr("query_token"));
+    }
+    const Outcome cross = on(model_called("bart"), {"analyze", "rollout"}, {"--attention", "cross", "--layer", "1"});
+    ASSERT_EQ(cross.code, 0) << cross.err;
+    EXPECT_THAT(lines_of(cross.out)[0], HasSubstr("source_token"));
+    EXPECT_EQ(on(model_called("bart"), {"analyze", "detect"}, {"--kind", "induction", "--attention", "encoder"}).code, 0);
+    EXPECT_EQ(on(model_called("bart"), {"analyze", "detect"}, {"--kind", "induction", "--attention", "cross"}).code, 1);
+    EXPECT_EQ(in_process({"analyze", "heads", test::built_in_model(), "--text", "the cat", "--attention", "cross"}).code, 1);
+}
+
+TEST(CrossAttention, AttributionNamesItsHeadsAndSumsToTheLogit) {
+    for (const char* name : {"t5", "bart", "marian"}) {
+        const Outcome dla = on(model_called(name), {"analyze", "dla"}, {"--position", "2", "--token", "7"});
+        ASSERT_EQ(dla.code, 0) << name << ": " << dla.err;
+        double sum = 0, total = 0, cross = 0;
+        for (const std::string& line : lines_of(dla.out)) {
+            const auto cells = cells_of(line);
+            if (cells[0].find("component") != std::string::npos) continue;
+            const double value = std::stod(cells.back());
+            (cells[0].find("total") != std::string::npos ? total : sum) += value;
+            if (cells[0].find("cross_head") != std::string::npos) cross += std::abs(value);
+        }
+        EXPECT_NEAR(sum, total, 1e-4 * std::max(1.0, std::abs(total))) << name;
+        EXPECT_GT(cross, 1e-4) << name;
+    }
+}
+
+TEST(CrossAttention, ImportanceHasRowsOfBothTexts) {
+    const Outcome rows = on(model_called("t5"), {"analyze", "importance"}, {"--position", "1"});
+    ASSERT_EQ(rows.code, 0) << rows.err;
+    const auto lines = lines_of(rows.out);
+    EXPECT_TRUE(lines[0].starts_with("text,")) << lines[0];
+    int source = 0, target = 0;
+    for (const std::string& line : lines) (line.starts_with("\"source\"") || line.starts_with("source") ? source : target) += 1;
+    EXPECT_GT(source, 3);
+    EXPECT_EQ(target, 1 + 2);  // the header, and the target up to the position
+}
+
+}  // namespace
+}  // namespace headlight
