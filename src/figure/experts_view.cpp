@@ -97,7 +97,7 @@ std::unique_ptr<Figure> experts_view(TracePtr trace, Layer layer, bool all_layer
         "layer is computed for the token. After Shazeer et al. 2017, Outrageously Large Neural Networks.");
     data.stacked_panels = true;
     data.focus_in_files = false;
-    data.scale = plot::ColorScale{QStringLiteral("weight of the expert"), QStringLiteral("0"), draw::number_text(e.scale, 3)};
+    data.scale = plot::ColorScale{QStringLiteral("weight of the expert"), QStringLiteral("0"), QString::number(e.scale, 'g', 3)};
     data.columns = {"layer", "position", "token", "expert", "weight", "router_logit"};
     std::vector<NamedArray> arrays;
     const auto take = [&](Layer l) {
