@@ -4,7 +4,8 @@ target_compile_options(headlight_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-vi
   -Wno-restrict)  # GCC 12 sees overlaps in string concatenations that are none (PR 105651)
 target_compile_definitions(headlight_flags INTERFACE QT_NO_KEYWORDS QT_NO_CAST_TO_ASCII)
 if(HEADLIGHT_WERROR)
-  target_compile_options(headlight_flags INTERFACE -Werror)
+  # GCC 12 sees overruns in string concatenations that are none (PR 105329): told, but no reason to stop.
+  target_compile_options(headlight_flags INTERFACE -Werror -Wno-error=array-bounds -Wno-error=stringop-overflow)
 endif()
 if(HEADLIGHT_SANITIZE)
   target_compile_options(headlight_flags INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined)

@@ -79,8 +79,12 @@ KvCache kv_cache(const model::ModelConfig& c, const KvCacheOptions& o) {
     add("MHA", heads_text(c.n_heads), per_head * c.n_heads, !has_latent && c.n_kv_heads == c.n_heads && c.n_heads > 1);
     add("GQA", heads_text(groups), per_head * groups, !has_latent && grouped && groups == c.n_kv_heads);
     add("MQA", heads_text(1), per_head, !has_latent && c.n_kv_heads == 1);
-    add("MLA", "latent " + std::to_string(latent) + " + rotary " + std::to_string(rotary),
-        (latent + rotary) * c.n_layers, has_latent && latent == c.latent.rank && rotary == c.d_head - c.latent.content);
+    const auto add_latent = [&](std::int64_t rank, std::int64_t turned, bool own) {
+        add("MLA", "latent " + std::to_string(rank) + " + rotary " + std::to_string(turned), (rank + turned) * c.n_layers, own);
+    };
+    const std::int64_t own_rotary = c.d_head - c.latent.content;
+    if (has_latent) add_latent(c.latent.rank, own_rotary, true);
+    if (!has_latent || latent != c.latent.rank || rotary != own_rotary) add_latent(latent, rotary, false);
     if (has_latent)
         add("expanded", "keys of " + std::to_string(c.d_head) + " and values of " + std::to_string(model::value_width(c)) + " of every head",
             c.n_heads * (c.d_head + model::value_width(c)) * c.n_layers, false);

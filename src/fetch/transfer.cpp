@@ -125,6 +125,7 @@ Answer get(const QUrl& url, const TransferOptions& options, const std::function<
             .body = {},
             .length = -1,
             .retry_after = {},
+            .reason = {},
             .cut = false};
 }
 

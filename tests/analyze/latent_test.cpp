@@ -151,8 +151,11 @@ TEST(LatentCache, IsThatOfThePaper) {
     EXPECT_EQ(schemes.at("MLA").elements_per_token, 34'560);
     EXPECT_EQ(schemes.at("expanded").elements_per_token, 128 * (192 + 128) * 60);
     for (const auto& [id, scheme] : schemes) EXPECT_EQ(scheme.own, id == "MLA") << id;
-    EXPECT_EQ(kv_cache(c, {.latent = 256}).schemes[3].elements_per_token, (256 + 64) * 60);
-    EXPECT_FALSE(kv_cache(c, {.latent = 256}).schemes[3].own) << "what if";
+    const KvCache narrower = kv_cache(c, {.latent = 256});
+    ASSERT_EQ(narrower.schemes.size(), 6U) << "the model's own stays beside what would be";
+    EXPECT_EQ(narrower.schemes[3].elements_per_token, 34'560);
+    EXPECT_EQ(narrower.schemes[4].elements_per_token, (256 + 64) * 60);
+    EXPECT_TRUE(narrower.schemes[3].own && !narrower.schemes[4].own);
 
     model::ModelConfig plain = c;  // the same heads without a latent: 4 d and d / 2, as in the paper
     plain.d_head = 128;

@@ -98,8 +98,8 @@ at::Tensor experts(Pass& pass, Layer layer, const at::Tensor& x) {
     const std::vector<Part> parts = parts_of(c, weights, gate);
     const at::Tensor bias = w.expert_bias.defined() ? at::mm(weights, w.expert_bias) : at::zeros_like(x);
     const auto units = [](const Linear& all, const Part& part, const at::Tensor& in) {
-        const at::Tensor bias = all.bias.defined() ? all.bias.narrow(0, part.unit, part.width) : all.bias;
-        return apply({all.weight.narrow(1, part.unit, part.width), bias}, in);
+        const at::Tensor own = all.bias.defined() ? all.bias.narrow(0, part.unit, part.width) : all.bias;
+        return apply({all.weight.narrow(1, part.unit, part.width), own}, in);
     };
 
     std::vector<at::Tensor> inputs, pre, up, post;
