@@ -203,7 +203,7 @@ void LensFigure::paint_heading(QPainter& painter, double shift, const Style& sty
     if (std::ranges::any_of(data_.next, [](std::int64_t id) { return id >= 0; }))  // a picture has no next token
         draw::text(painter, {at_.next_x, baseline},
                    data_.causal ? QStringLiteral("the text goes on") : QStringLiteral("the text has"), note_font(),
-               theme.muted);
+                   theme.muted);
     painter.fillRect(QRectF(LensLayout::margin, LensLayout::sticky_top + LensLayout::heading_height - 5,
                             at_.width - 2 * LensLayout::margin, 1),
                      theme.line);
