@@ -38,6 +38,8 @@ TEST_F(PictureWindow, APictureStandsInPlaceOfTheText) {
     EXPECT_TRUE(window.prompt_bar().image_button().text().startsWith(QStringLiteral("Open picture")));
     EXPECT_TRUE(window.tool_row().tab("picture").isVisible());
     EXPECT_EQ(view(), "picture");
+    EXPECT_TRUE(canvas().hasFocus());
+    EXPECT_EQ(window.document().options().measure, "entropy");
     EXPECT_FALSE(window.document().trace());
     EXPECT_FALSE(window.error_panel().isVisible());
     window.open(shapes);

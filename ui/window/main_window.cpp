@@ -238,6 +238,7 @@ void MainWindow::choose_view() {
     for (View* view : {&views.left, &views.right})
         if (!pictures && *view == "picture") *view = "head";
     document_->set_views(views);
+    if (pictures && !had_pictures) active_pane().canvas().setFocus();  // the line for the text, which had it, is gone
 }
 
 /// Else says why not. A model on its way may take them.
