@@ -115,6 +115,8 @@ std::string TextArguments::as_model_text(const std::string& typed, const text::T
 }
 
 void TextArguments::require() const {
+    if (has_image() && image.empty())
+        throw Error(ErrorFacts{.problem = "no picture is named", .item = "--image", .hint = "Give the path of a .png or .jpg"});
     if (given()) return;
     throw UsageError(image_option ? "a text is needed: --text TEXT, --text - or --text-file FILE; for models that read pictures --image FILE"
                                   : "a text is needed: --text TEXT, --text - or --text-file FILE");

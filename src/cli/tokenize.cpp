@@ -3,6 +3,7 @@
 #include "cli/options.h"
 #include "cli/token_json.h"
 #include "headlight/base/error.h"
+#include "headlight/model/locate.h"
 #include "headlight/text/tokenizer.h"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ int tokenize(const Options& options, const Console& console) {
     options.text.require();
     const std::string typed = options.text.text();
     const std::string pair = options.text.pair();
-    const auto tokenizer = text::Tokenizer::load(options.model.folder());
+    const auto tokenizer = text::Tokenizer::load(model::without_tower(options.model.folder()));
     const std::string text = options.text.as_model_text(typed, *tokenizer);
     const text::Encoding encoding = tokenizer->encode(
         text, options.text.has_pair() ? std::optional<std::string_view>(pair) : std::nullopt, !options.no_special);

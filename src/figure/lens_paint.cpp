@@ -200,9 +200,10 @@ void LensFigure::paint_heading(QPainter& painter, double shift, const Style& sty
         draw::text(painter, {x, baseline}, draw::elided(name, note_font(), at_.cell_width), note_font(), theme.muted,
                    draw::Align::center);
     }
-    draw::text(painter, {at_.next_x, baseline},
-               data_.causal ? QStringLiteral("the text goes on") : QStringLiteral("the text has"), note_font(),
-               theme.muted);
+    if (std::ranges::any_of(data_.next, [](std::int64_t id) { return id >= 0; }))  // a picture has no next token
+        draw::text(painter, {at_.next_x, baseline},
+                   data_.causal ? QStringLiteral("the text goes on") : QStringLiteral("the text has"), note_font(),
+                   theme.muted);
     painter.fillRect(QRectF(LensLayout::margin, LensLayout::sticky_top + LensLayout::heading_height - 5,
                             at_.width - 2 * LensLayout::margin, 1),
                      theme.line);

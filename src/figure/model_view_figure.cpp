@@ -223,7 +223,8 @@ void ModelFigure::paint_title(Frame& frame) const {
     const QString facts =
         QStringLiteral("%1 × %2, %3")
             .arg(count(shape().layers, QStringLiteral("layer")), count(shape().heads, QStringLiteral("head")),
-                 count(tokens, QStringLiteral("token")));
+                 words().across ? QStringLiteral("%1 target and %2 source tokens").arg(draw::count_text(shape().rows), draw::count_text(shape().columns))
+                                : count(tokens, QStringLiteral("token")));
     QString line = facts;
     std::map<QString, std::int64_t> layers_of;
     for (const QString& label : store_->data().labels)

@@ -251,6 +251,10 @@ private:
                 tokens[id] = {{"id", id}, {"content", content}, {"normalized", false}, {"special", true}};
             }
         }
+        // Marian's names of the language to translate into stand before the text: they are taken away before anything else is done.
+        for (std::size_t i = 0; numbered_ && i < s_.pieces.size(); ++i)
+            if (s_.pieces[i].starts_with(">>") && s_.pieces[i].ends_with("<<") && s_.pieces[i].size() > 4)
+                tokens[i] = {{"id", i}, {"content", s_.pieces[i]}, {"normalized", false}, {"special", false}};
         json list = json::array();
         for (auto& [id, token] : tokens) list.push_back(std::move(token));
         return list;
@@ -313,8 +317,6 @@ private:
             if (at < 0 || at >= static_cast<std::int64_t>(size) || !out.pieces[static_cast<std::size_t>(at)].empty() || piece.empty())
                 fail("the ids of the vocabulary beside it are not 0, 1, 2 …", "vocab.json: " + piece);
             out.pieces[static_cast<std::size_t>(at)] = piece;
-            // What names the language to translate into.
-            if (piece.starts_with(">>") && piece.ends_with("<<") && piece.size() > 4) out.types[static_cast<std::size_t>(at)] = user_defined;
         }
         const auto special = [&](const char* key, const char* fallback, std::uint64_t type) {
             const std::string name = configured(key).value_or(fallback);

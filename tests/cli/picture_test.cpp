@@ -74,7 +74,7 @@ TEST(PictureCommands, Analyses) {
     const TempFolder folder;
     const auto file = folder / "a.json";
     const std::vector<std::vector<std::string>> analyses = {
-        {"heads"}, {"rollout"}, {"lens"}, {"focus"}, {"value-mix"}, {"refinement"}, {"detect", "--kind", "previous-token"},
+        {"heads"}, {"rollout"}, {"lens"}, {"focus", "--layer", "1", "--head", "0"}, {"value-mix"}, {"refinement"}, {"detect", "--kind", "previous-token"},
         {"dla", "--position", "0", "--token", "dog"}, {"memories", "--layer", "1", "--position", "0"}, {"contributions", "--position", "0"},
         {"drivers", "--layer", "1", "--position", "0", "--neuron", "3"}};
     for (const auto& analysis : analyses) {
@@ -95,12 +95,19 @@ void expect_error(const std::vector<std::string>& call, const std::vector<std::s
     for (const std::string& word : words) EXPECT_THAT(outcome.err, HasSubstr(word));
 }
 
+TEST(PictureCommands, TheTokenizerBelongsToTheFolder) {
+    const std::string plain = headlight({"tokenize", kClip, "--text", "The cat"}).out;
+    EXPECT_THAT(plain, HasSubstr("cat"));
+    EXPECT_EQ(headlight({"tokenize", kClip, "--tower", "text", "--text", "The cat"}).out, plain);
+}
+
 TEST(PictureCommands, WrongUseIsTold) {
     const TempFolder folder;
     const std::string out = folder / "t.npz", no_picture = kVit + "/config.json";
     expect_error({"trace", kVit, "--text", "the cat", "--out", out}, {"vit reads pictures", "--text", "--image FILE"});
     expect_error({"trace", kVit, "--image", no_picture, "--out", out}, {no_picture, "cannot be read", "*.png"});
     expect_error({"trace", kVit, "--image", "none.png", "--out", out}, {"none.png", "no such picture"});
+    expect_error({"trace", kVit, "--image", "", "--out", out}, {"no picture is named", "--image"});
     expect_error({"trace", kVit, "--image", kVit, "--out", out}, {kVit, "no such picture"});
     expect_error({"trace", "novella-7m", "--image", kPicture, "--out", out}, {kPicture, "novella-7m reads text", "--text"});
     expect_error({"trace", kClip, "--image", kPicture, "--out", out}, {kPicture, "reads text", "--tower vision"});

@@ -38,6 +38,8 @@ TEST_F(PictureWindow, APictureStandsInPlaceOfTheText) {
     EXPECT_TRUE(window.prompt_bar().image_button().text().startsWith(QStringLiteral("Open picture")));
     EXPECT_TRUE(window.tool_row().tab("picture").isVisible());
     EXPECT_EQ(view(), "picture");
+    EXPECT_TRUE(canvas().hasFocus());
+    EXPECT_EQ(window.document().options().measure, "entropy");
     EXPECT_FALSE(window.document().trace());
     EXPECT_FALSE(window.error_panel().isVisible());
     window.open(shapes);
@@ -109,8 +111,9 @@ TEST_F(PictureWindow, WhatIsNoPictureIsToldAndTheLastOneStays) {
     ASSERT_TRUE(window.error_panel().isVisible());
     EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("broken.png"))) << window.error_panel().message().toStdString();
     window.open(shapes);
+    // The message stands until the run begins that replaces it: settle() would end at once.
+    EXPECT_TRUE(QTest::qWaitFor([&] { return !window.error_panel().isVisible(); }, 60'000));
     ASSERT_TRUE(settle());
-    EXPECT_FALSE(window.error_panel().isVisible());
     EXPECT_EQ(window.document().trace()->tokens(), 13);
 }
 

@@ -155,7 +155,7 @@ std::vector<std::string> HeadsPanel::columns() const {
         if (shown.size() < 3 && std::find(shown.begin(), shown.end(), id) == shown.end()) shown.push_back(id);
     };
     for (const std::string& id : document_.finder().query().measures()) add(id);
-    if (shown.size() == 1) add(shown[0] != "entropy" ? "entropy" : exists("induction") ? "induction" : "top1_minus_top2");
+    if (shown.size() == 1) add(shown[0] != "entropy" ? "entropy" : exists("induction") ? "induction" : "max_weight");
     return shown;
 }
 

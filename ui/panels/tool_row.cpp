@@ -119,9 +119,6 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     split_->setFocusPolicy(Qt::TabFocus);
     split_->setAccessibleName(tr("Split"));
     split_->setToolTip(tr("Two views side by side"));
-    attention_ = new AttentionSwitch(document_);
-    row->addWidget(attention_);
-    row->addSpacing(4);
     row->addWidget(split_);
     // The view's options stand under the tabs: together they are wider than the canvas of a laptop.
     tools_ = new QWidget;
@@ -133,7 +130,12 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
                                                          filter_, sinks_, special_, words_})
         tools->addWidget(tool);
     tools->addStretch();
-    lines->addWidget(tools_);
+    attention_ = new AttentionSwitch(document_);
+    auto* second = new QHBoxLayout;
+    second->setSpacing(10);
+    second->addWidget(attention_, 0, Qt::AlignLeft);
+    second->addWidget(tools_, 1);
+    lines->addLayout(second);
 
     transfer_->setIcon(icon(QStringLiteral("chevron-down")));  // opens a popover: the arrow that menus have by themselves
     transfer_->setIconSize({12, 12});

@@ -229,10 +229,16 @@ void MainWindow::choose_view() {
     const bool pictures = reads_pictures(document_->model()), had_pictures = std::exchange(had_pictures_, pictures);
     if (std::exchange(session_views_, false)) return;
     OpenViews views = document_->views();
-    if (pictures && !had_pictures) views.left = "picture";
+    if (pictures && !had_pictures) {
+        views.left = "picture";
+        ViewOptions options = document_->options();
+        if (options.measure == "induction") options.measure = "entropy";  // patches do not repeat as words do
+        document_->set_options(options);
+    }
     for (View* view : {&views.left, &views.right})
         if (!pictures && *view == "picture") *view = "head";
     document_->set_views(views);
+    if (pictures && !had_pictures) active_pane().canvas().setFocus();  // the line for the text, which had it, is gone
 }
 
 /// Else says why not. A model on its way may take them.
