@@ -47,7 +47,7 @@ TEST(PictureCommands, RenderAndItsData) {
     const std::string rows = io::read_text(file);
     EXPECT_THAT(rows, HasSubstr("layer,panel,query,query_token,key,key_token,row,column,weight"));
     EXPECT_EQ(std::ranges::count(rows, '\n') - std::ranges::count(rows, '#'), 1 + 4 * 13) << "a head and a token each";
-    EXPECT_THAT(rows, HasSubstr("1,Head 2,3,r1c3,12,r3c4,3,4,"));
+    EXPECT_THAT(rows, HasSubstr(R"(1,"Head 2",3,"r1c3",12,"r3c4",3,4,)"));
     EXPECT_THAT(rows, HasSubstr("--image"));
     const Outcome png = headlight({"render", kVit, "--image", kPicture, "--view", "picture", "--of", "rollout", "--over", "reveal", "--out", folder / "p.png"});
     EXPECT_EQ(png.code, 0) << png.err;
@@ -116,7 +116,7 @@ TEST(PictureCommands, WrongUseIsTold) {
     expect_error({"trace", kVit, "--out", out}, {"--image FILE"}, 2);
     expect_error({"info", kVit, "--tower", "vision"}, {"no towers"});
     expect_error({"info", kClip, "--tower", "eye"}, {"text", "vision"}, 2);
-    expect_error({"analyze", "importance", kVit, "--text", "x"}, {"reads pictures", "about texts"});
+    expect_error({"analyze", "importance", kVit, "--text", "x", "--position", "0"}, {"reads pictures", "about texts"});
     expect_error({"render", "novella-7m", "--text", "x", "--view", "picture", "--out", folder / "p.png"}, {"reads text"});
     EXPECT_FALSE(std::filesystem::exists(out));
 }

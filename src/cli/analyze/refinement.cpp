@@ -99,7 +99,7 @@ int refinement(const Options& o, const Console& console) {
     Result result{.table = o.changes ? change_table(found, *loaded.tokenizer) : layer_table(found),
                   .arrays = {},
                   .definitions = {},
-                  .facts = facts_of(*loaded.model)};
+                  .facts = o.texts.empty() ? facts_of(*runs.front()) : facts_of(*loaded.model)};
     result.facts.emplace_back("texts", std::to_string(runs.size()));
     result.facts.emplace_back("tokens", std::to_string(found.tokens));
     result.facts.emplace_back("read_out", o.unembedding ? "unembedding alone" : "final norm and unembedding");
