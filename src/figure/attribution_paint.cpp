@@ -88,8 +88,10 @@ void AttributionFigure::paint_map(QPainter& painter, const Style& style, const S
                draw::Align::center);
     draw::text(painter, {bar.right(), bar.bottom() + 14}, draw::number_text(limit_), small, theme.muted,
                draw::Align::right);
-    draw::text(painter, {bar.right() + 14, bar.bottom()}, QStringLiteral("colour: √ of the part"), note_font(),
-               theme.faint);
+    // Beside the scale, or under it where few heads leave no room before the bars.
+    const QString scale = QStringLiteral("colour: √ of the part");
+    const bool beside = bar.right() + 14 + draw::text_width(scale, note_font()) < at_.bars_x - 8;
+    draw::text(painter, beside ? QPointF(bar.right() + 14, bar.bottom()) : QPointF(bar.left(), bar.bottom() + 32), scale, note_font(), theme.faint);
 }
 
 void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const {
