@@ -217,7 +217,8 @@ Request request_of(const Options& o, const trace::Trace& trace) {
     }
     request.neuron = neuron_of(o.neuron, request.layer);
     figure::check(trace, request);
-    if (spec.needs.focus && spec.needs.query && !request.query)
+    const bool of_class = spec.group == "Prediction" && model::reads_pictures(trace.config());  // read off [CLS], the default there
+    if (spec.needs.focus && spec.needs.query && !request.query && !of_class)
         request.query = analyze::interesting_pair(trace, request.focus()).query;
     return request;
 }

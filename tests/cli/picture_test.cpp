@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/io/json_file.h"
+#include "headlight/io/npz.h"
 #include "headlight/io/safetensors.h"
 #include "program.h"
 
@@ -59,6 +60,21 @@ TEST(PictureCommands, LensSpeaksOfClasses) {
     EXPECT_THAT(outcome.out, HasSubstr("golden"));
 }
 
+// What a picture is taken for is read off its first token, in every view of predictions.
+TEST(PictureCommands, AttributionIsOfTheClass) {
+    const TempFolder folder;
+    const auto of = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> call = {"render", kVit, "--image", kPicture, "--view", "attribution", "--layer", "1", "--heads", "0", "--out", folder / "a.npz"};
+        call.insert(call.end(), more.begin(), more.end());
+        EXPECT_EQ(headlight(call).code, 0);
+        const io::NpzContent content = io::read_npz(folder / "a.npz");
+        const auto& heads = content.arrays.begin()->second;
+        return std::vector<std::byte>(heads.bytes.begin(), heads.bytes.end());
+    };
+    EXPECT_EQ(of({}), of({"--query", "0"}));
+    EXPECT_NE(of({}), of({"--query", "5"}));
+}
+
 TEST(PictureCommands, InfoTellsWhatIsRead) {
     const json info = json::parse(headlight({"info", kVit, "--json"}).out);
     EXPECT_EQ(info["config"]["patch_size"], 8);
@@ -90,7 +106,7 @@ TEST(PictureCommands, Analyses) {
 
 /// How a call fails: one line that names what is wrong and what to do.
 void expect_error(const std::vector<std::string>& call, const std::vector<std::string>& words, int code = 1) {
-    const Outcome outcome = headlight(call);
+    const Outcome outcome = test::in_process(call);
     EXPECT_EQ(outcome.code, code) << outcome.err;
     for (const std::string& word : words) EXPECT_THAT(outcome.err, HasSubstr(word));
 }
