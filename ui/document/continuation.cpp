@@ -65,10 +65,6 @@ std::optional<ErrorFacts> Document::why_no_continuation() const {
         if (model_.model->config().mlm_head) why->hint = "It fills in words instead: pin a token and press \"predictions\"";
         return why;
     }
-    if (model_.model->part(model::Stack::encoder))
-        return ErrorFacts{.problem = "this model writes a text of its own beside the one it reads",
-                          .found = model_.model->config().family + ", an encoder and a decoder",
-                          .hint = "headlight generate MODEL --text SOURCE --pair BEGINNING writes it"};
     if (prompt_.has_pair && !prompt_.pair.isEmpty())
         return ErrorFacts{.problem = "a continuation has one text", .found = "a sentence pair", .hint = "Close the line for sentence B"};
     if (prompt_.text.isEmpty()) return ErrorFacts{.problem = "there is no text to continue", .hint = "Type how it begins"};
