@@ -101,13 +101,25 @@ std::string product_library() {
     return blas_kernels().empty() ? "LibTorch" : "OpenBLAS";
 }
 
+namespace {
+
+bool plain(const at::Tensor& t) {
+    return t.is_cpu() && t.scalar_type() == at::kFloat && !(t.requires_grad() && at::GradMode::is_enabled());
+}
+
+bool for_onednn(const at::Tensor& a, const at::Tensor& b) {
+    return kernels::onednn() && plain(a) && plain(b) && a.stride(1) == 1 && (b.stride(1) == 1 || b.stride(0) == 1);
+}
+
+}  // namespace
+
+at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
+    return for_onednn(a, b) && plain(bias) ? matrix_product(a, b).add_(bias) : at::addmm(bias, a, b);
+}
+
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b) {
-    const auto plain = [](const at::Tensor& t) {
-        return t.is_cpu() && t.scalar_type() == at::kFloat && !(t.requires_grad() && at::GradMode::is_enabled());
-    };
+    if (!for_onednn(a, b)) return at::mm(a, b);
     const bool turned = b.stride(1) != 1;  // kept as [n, k]
-    if (!kernels::onednn() || !plain(a) || !plain(b) || a.stride(1) != 1 || (turned && b.stride(0) != 1))
-        return at::mm(a, b);
     at::Tensor out = at::empty({a.size(0), b.size(1)}, a.options());
     kernels::gemm(a.data_ptr<float>(), a.stride(0), b.data_ptr<float>(), b.stride(turned ? 1 : 0), turned,
                   out.data_ptr<float>(), out.size(1), a.size(0), out.size(1), a.size(1));

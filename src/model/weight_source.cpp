@@ -361,7 +361,7 @@ at::Tensor to_tensor(const io::TensorView& view, at::ScalarType dtype, at::Devic
         tensor = at::from_blob(data, view.shape, [owner = view.owner](void*) {}, at::TensorOptions(stored));
     } else {
         tensor = at::empty(view.shape, at::TensorOptions(stored));
-        std::memcpy(tensor.data_ptr(), data, view.bytes.size());
+        if (!view.bytes.empty()) std::memcpy(tensor.data_ptr(), data, view.bytes.size());
     }
     mapped = aligned && stored == dtype && device.is_cpu();
     return mapped ? tensor : tensor.to(device, dtype);

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/model/hook_name.h"
+#include "model/weight_source.h"
 #include "trace/head_kernels.h"
 
 #include <ATen/Parallel.h>
@@ -39,28 +40,12 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 at::Tensor tensor_of(const io::TensorView& view) {
-    const auto type = [&] {
-        switch (view.dtype) {
-            case io::DType::F64:
-                return at::kDouble;
-            case io::DType::F32:
-                return at::kFloat;
-            case io::DType::F16:
-                return at::kHalf;
-            case io::DType::BF16:
-                return at::kBFloat16;
-            default:
-                fail_saved(view.file, "an array of the wrong type", view.name, "floating-point numbers",
-                     std::string(io::name_of(view.dtype)));
-        }
-    }();
-    auto* data = const_cast<std::byte*>(view.bytes.data());  // read only: nothing writes to a kept tensor
-    if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(io::size_of(view.dtype)) == 0)
-        return at::from_blob(
-            data, view.shape, [owner = view.owner](void*) {}, at::TensorOptions(type));
-    const at::Tensor copy = at::empty(view.shape, at::TensorOptions(type));
-    if (!view.bytes.empty()) std::memcpy(copy.data_ptr(), data, view.bytes.size());
-    return copy;
+    const at::ScalarType type = model::scalar_type(view.dtype);
+    if (!at::isFloatingType(type))
+        fail_saved(view.file, "an array of the wrong type", view.name, "floating-point numbers",
+                   std::string(io::name_of(view.dtype)));
+    bool mapped = false;
+    return model::to_tensor(view, type, at::kCPU, mapped);
 }
 
 void check_pattern(const fs::path& file, const std::string& name, std::int64_t layer, const at::Tensor& pattern,

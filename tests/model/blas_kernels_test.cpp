@@ -43,6 +43,9 @@ TEST(BlasKernels, ProductsEqualFloat64) {
     const at::Tensor rows = at::randn({3, 20}), vocabulary = at::randn({9000, 20});  // as wide as an unembedding
     EXPECT_LT((matrix_product(rows, vocabulary.t()) - at::mm(rows, vocabulary.t())).abs().max().item<float>(), 2e-5F);
     EXPECT_LT((matrix_product(rows, vocabulary.t().contiguous()) - at::mm(rows, vocabulary.t())).abs().max().item<float>(), 2e-5F);
+    const at::Tensor bias = at::randn({33}), b = at::randn({64, 33});
+    EXPECT_LT((matrix_product(a, b, bias) - at::addmm(bias, a, b)).abs().max().item<float>(), 2e-5F);
+    EXPECT_TRUE(matrix_product(a, b, at::randn({33}).requires_grad_(true)).requires_grad());
     const at::Tensor exact = matrix_product(a.to(at::kDouble), at::ones({64, 2}, at::kDouble));
     EXPECT_LT((exact.select(1, 0) - a.to(at::kDouble).sum(1)).abs().max().item<double>(), 1e-13);
     at::Tensor leaf = at::randn({64, 3}).requires_grad_(true);

@@ -37,6 +37,8 @@ std::string product_library();
 
 /// A [m, k] times B [k, n], by the library above where it can: 2-D, any type and device that LibTorch multiplies.
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b);
+/// The same plus bias [n] in every row.
+at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias);
 
 /// Starts the program anew, once, where OpenBLAS chose slower kernels than the processor has: the choice cannot be
 /// changed later. Leaves everything as it is where the user has set OPENBLAS_CORETYPE. First thing in main().

@@ -80,8 +80,7 @@ at::Tensor product(const at::Tensor& x, const at::Tensor& weight) {
 at::Tensor apply(const Linear& linear, const at::Tensor& x) {
     if (!linear.bias.defined()) return product(x, linear.weight);
     if (x.size(0) == 1) return at::addmv(linear.bias, linear.weight.t(), x.select(0, 0)).unsqueeze(0);
-    if (!has_kernels(x) || records_gradient(linear.bias)) return at::addmm(linear.bias, x, linear.weight);
-    return product(x, linear.weight).add_(linear.bias);
+    return matrix_product(x, linear.weight, linear.bias);
 }
 
 at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, Activation activation) {
