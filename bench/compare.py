@@ -3,8 +3,9 @@
 
     python bench/compare.py --headlight build/release/bin/headlight --folder FOLDER [--tokens 512 1024] [--rounds 5]
 
-FOLDER is made by make_gpt2_small.py. Each program hands out everything its own way: Headlight a trace of every hook
-with its overview, transformers all attentions and hidden states (eager attention), TransformerLens run_with_cache.
+FOLDER is made by make_gpt2_small.py. Each program hands out everything its own way: Headlight a trace of every hook,
+once with its overview (pooled maps and numbers of all heads, which the others do not make) and once without,
+transformers all attentions and hidden states (eager attention), TransformerLens run_with_cache.
 All use the same number of threads; the median over the rounds counts. Prints a line a length, or JSON with --json.
 """
 import argparse
@@ -32,12 +33,13 @@ def arguments():
 
 
 def headlight_pass(args, tokens):
-    """Milliseconds of a traced pass, and its share of the matrix product taken in the same turns."""
+    """Milliseconds of a traced pass, of one without the overview, and the share of the matrix product taken in the same turns."""
     command = [args.headlight, "bench", "forward", "--model", args.folder, "--tokens", str(tokens), "--repeats", "3",
                "--json"]
     results = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["results"]
     by_name = {(r["what"], r["unit"]): r["value"] for r in results}
-    return by_name["traced pass", "ms"], by_name["share of matrix product", ""]
+    return (by_name["traced pass", "ms"], by_name["every hook, no overview", "ms"],
+            by_name["share of matrix product", ""])
 
 
 def transformers_pass(folder):
@@ -66,18 +68,19 @@ def milliseconds(run, ids):
 @torch.no_grad()
 def compare(args, tokens, others):
     ids = torch.randint(1, 50000, (1, tokens), generator=torch.Generator().manual_seed(tokens))
-    times = {name: [] for name in ["headlight", *others]}
+    times = {name: [] for name in ["headlight", "hooks", *others]}
     shares = []
     for run in others.values():
         run(ids)
     for _ in range(args.rounds):
-        own, share = headlight_pass(args, tokens)
+        own, hooks, share = headlight_pass(args, tokens)
         times["headlight"].append(own)
+        times["hooks"].append(hooks)
         shares.append(share)
         for name, run in others.items():
             times[name].append(milliseconds(run, ids))
     medians = {name: statistics.median(t) for name, t in times.items()}
-    ratios = {name: medians[name] / medians["headlight"] for name in others}
+    ratios = {own: {name: medians[name] / medians[own] for name in others} for own in ("headlight", "hooks")}
     return {"tokens": tokens, "ms": medians, "share_of_matrix_product": statistics.median(shares), "ratio": ratios}
 
 
@@ -93,8 +96,10 @@ def main():
         json.dump({"versions": versions, "passes": results}, sys.stdout, indent=1)
         return
     for r in results:
-        print(r["tokens"], "tokens:", ", ".join(f"{name} {ms:,.0f} ms" for name, ms in r["ms"].items()),
-              "; times as fast:", ", ".join(f"{name} {x:.2f}" for name, x in r["ratio"].items()))
+        print(r["tokens"], "tokens:", ", ".join(f"{name} {ms:,.0f} ms" for name, ms in r["ms"].items()))
+        for own, what in (("hooks", "every hook, no overview"), ("headlight", "with overview")):
+            print("   times as fast,", what + ":", ", ".join(f"{name} {x:.2f}" for name, x in r["ratio"][own].items()))
+
 
 
 if __name__ == "__main__":

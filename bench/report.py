@@ -46,13 +46,15 @@ def own_tables(measured):
 
 def comparison(others):
     yield ""
-    yield "| tokens | Headlight | Hugging Face transformers | TransformerLens | times as fast |"
-    yield "|---|---|---|---|---|"
+    yield ("| tokens | Headlight, every hook | and overview | Hugging Face transformers | TransformerLens "
+           "| every hook: times as fast | and overview |")
+    yield "|---|---|---|---|---|---|---|"
     for r in others["passes"]:
         ms, ratio = r["ms"], r["ratio"]
-        yield (f"| {r['tokens']:,} | {ms['headlight']:,.0f} ms | {ms['transformers']:,.0f} ms "
-               f"| {ms['transformer_lens']:,.0f} ms "
-               f"| {ratio['transformers']:.2f} and {ratio['transformer_lens']:.2f} |")
+        yield (f"| {r['tokens']:,} | {ms['hooks']:,.0f} ms | {ms['headlight']:,.0f} ms | {ms['transformers']:,.0f} ms "
+               f"| {ms['transformer_lens']:,.0f} ms | " +
+               " | ".join(f"{x['transformers']:.2f} and {x['transformer_lens']:.2f}"
+                          for x in (ratio["hooks"], ratio["headlight"])) + " |")
     yield ""
     yield "Compared with: " + ", ".join(f"{name} {version}" for name, version in others["versions"].items()) + "."
 
