@@ -84,8 +84,7 @@ void check_memory(const Loaded& loaded, const model::ModelConfig& config, const 
     for (const model::HookPoint& point : points) {
         using model::Hook;
         if (!is_pattern(point.hook) && point.hook != Hook::attn_scores && point.hook != Hook::result &&
-            point.hook != Hook::cross_scores && point.hook != Hook::cross_result && point.hook != Hook::c2p && point.hook != Hook::p2c &&
-            point.hook != Hook::content_scores && point.hook != Hook::rotary_scores)
+            point.hook != Hook::cross_scores && point.hook != Hook::cross_result && !model::is_score_term(point.hook))
             continue;
         std::int64_t bytes = element;
         for (const std::int64_t size : model::shape_of(point, config, tokens, source)) bytes *= size;

@@ -47,7 +47,7 @@ std::string provenance_json(const Provenance& p) {
     out["generator"] = "Headlight " + p.version;
     out["model"] = p.model;
     out["model_hash"] = p.model_hash;
-    out["text"] = p.text;
+    p.image.empty() ? out["text"] = p.text : out["image"] = p.image;
     if (!p.pair.empty()) out["pair"] = p.pair;
     out["dtype"] = p.dtype;
     nlohmann::ordered_json options = nlohmann::ordered_json::object();

@@ -179,9 +179,10 @@ void HeadsMosaic::paint_legend(QPainter& painter, const Style& style) const {
     QString name = QString::fromStdString(measure.title);
     if (measure.unit == "nats" || measure.unit == "tokens") name += QStringLiteral(" (%1)").arg(measure.unit.c_str());
     const QString low = range_number(scale_.low), high = range_number(scale_.high);
-    const double beside = draw::text_width(low, index_font()) + draw::text_width(high, index_font()) + 16;
+    const double low_width = draw::text_width(low, index_font()), high_width = draw::text_width(high, index_font());
+    const double room = bar.width() - low_width - high_width;  // the name stands in the middle of what the numbers leave
     draw::text(painter, {bar.left(), y}, low, index_font(), theme.muted);
-    draw::text(painter, {bar.center().x(), y}, draw::elided(name, index_font(), bar.width() - beside), index_font(),
+    draw::text(painter, {bar.left() + low_width + room / 2, y}, draw::elided(name, index_font(), room - 16), index_font(),
                theme.muted, draw::Align::center);
     draw::text(painter, {bar.right(), y}, high, index_font(), theme.muted, draw::Align::right);
 }

@@ -146,8 +146,7 @@ NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, d
     at.bar_width = between(56, 100);
     const double to_value = between(56, 74), to_weighted = between(98, 112), right = between(12, 44) + 16;
     const auto terms = static_cast<double>(data.view.terms.size()), parts = static_cast<double>(data.view.parts.size());
-    // Behind parts the dot column's heading has a sign of its own.
-    const double of_parts = parts > 0 ? to_dot + (parts - 1) * to_position + 16 : 0;
+    const double of_parts = std::max(0.0, parts - 1) * to_position;
     const double columns = strip_gap + to_dot + of_parts + (data.has_position() ? to_position : 0) + terms * to_position + to_score + bar_gap +
                            at.bar_width + weight + to_value + to_weighted + right;
     const double most = std::max(200.0, 10.0 * double(at.dimensions));
@@ -156,7 +155,7 @@ NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, d
     at.product_x = at.key_x + at.strip_width + strip_gap;
     for (std::size_t i = 0; i < data.view.parts.size(); ++i)
         at.parts_right.push_back(at.product_x + at.strip_width + to_dot + to_position * static_cast<double>(i));
-    at.dot_right = at.product_x + at.strip_width + of_parts + to_dot;
+    at.dot_right = at.product_x + at.strip_width + to_dot + of_parts;
     at.position_right = at.dot_right + (data.has_position() ? to_position : 0);
     for (std::size_t i = 0; i < data.view.terms.size(); ++i)
         at.terms_right.push_back(at.position_right + static_cast<double>(i + 1) * to_position);

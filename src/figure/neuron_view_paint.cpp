@@ -112,8 +112,15 @@ void NeuronFigure::paint_numbers(QPainter& painter, std::int64_t key, double bas
                                  const Style& style) const {
     const Theme& theme = *style.theme;
     const auto& view = data_.view;
-    std::vector<double> terms{view.dot[key]};
-    std::vector<double> places{at_.dot_right};
+    std::vector<double> terms, places;
+    for (std::size_t i = 0; i < view.parts.size(); ++i) {
+        terms.push_back(view.parts[i].values[key]);
+        places.push_back(at_.parts_right[i]);
+    }
+    if (view.parts.empty()) {
+        terms.push_back(view.dot[key]);
+        places.push_back(at_.dot_right);
+    }
     if (data_.has_position()) {
         terms.push_back(view.position[static_cast<std::size_t>(key)]);
         places.push_back(at_.position_right);
@@ -129,14 +136,6 @@ void NeuronFigure::paint_numbers(QPainter& painter, std::int64_t key, double bas
         draw::number(painter, {places[i], baseline}, fixed(shown[i], digits_), number_font(false), term, draw::Align::right);
     draw::number(painter, {at_.score_right, baseline}, fixed(std::round(view.score[key] * unit) / unit, digits_), number_font(strong), theme.text,
                  draw::Align::right);
-
-    if (!view.parts.empty()) {
-        std::vector<double> parts;
-        for (const auto& part : view.parts) parts.push_back(part.values[key]);
-        const std::vector<double> rounded = round_to_sum(parts, shown.front(), digits_);
-        for (std::size_t i = 0; i < rounded.size(); ++i)
-            draw::number(painter, {at_.parts_right[i], baseline}, fixed(rounded[i], digits_), number_font(false), term, draw::Align::right);
-    }
 
     const double weight = view.weight[key];
     const QRectF bar(at_.bar_x, baseline - 10, at_.bar_width, 10);
@@ -199,7 +198,8 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     draw::text(painter, {at_.key_x - 9, baseline}, QStringLiteral("q"), small, theme.muted, draw::Align::right);
     paint_strip(painter, at_.key_x, band.top() + 10, 20, view.q.data(), vector_divisor_, style);
     QString numbers = QStringLiteral("query vector, %1 numbers").arg(data_.d_head());
-    if (view.content > 0) numbers += QStringLiteral(": %1 of content, %2 rotary").arg(view.content).arg(data_.d_head() - view.content);
+    if (view.content > 0)
+        numbers += QStringLiteral(": %1 of content, %2 rotary; score = %3").arg(view.content).arg(data_.d_head() - view.content).arg(dot_heading(view.scale, data_.d_head()));
     draw::text(painter, {at_.product_x, baseline}, numbers, small, theme.muted);
     draw::text(painter, {at_.weighted_right, baseline}, group_note(), small, theme.muted, draw::Align::right);
 
@@ -213,7 +213,7 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     column(at_.product_x, roomy ? product_heading() : QStringLiteral("q × k"), draw::Align::left);
     for (std::size_t i = 0; i < view.parts.size(); ++i)
         column(at_.parts_right[i], (i > 0 ? QStringLiteral("+ ") : QString()) + QString::fromStdString(view.parts[i].name));
-    column(at_.dot_right, (view.parts.empty() ? QString() : QStringLiteral("= ")) + dot_heading(view.scale, data_.d_head()));
+    if (view.parts.empty()) column(at_.dot_right, dot_heading(view.scale, data_.d_head()));
     if (data_.has_position()) column(at_.position_right, QStringLiteral("+ position"));
     for (std::size_t i = 0; i < view.terms.size(); ++i)
         column(at_.terms_right[i], QStringLiteral("+ ") + term_heading(view.terms[i].name));

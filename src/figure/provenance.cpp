@@ -17,7 +17,7 @@ QString Provenance::footer() const {
     auto quoted = [](const std::string& s) {
         return QStringLiteral("“%1”").arg(QString::fromStdString(s).simplified());
     };
-    shown << quoted(text);
+    shown << quoted(image.empty() ? text : image);
     if (!pair.empty()) shown << quoted(pair);
     return made.join(QStringLiteral(" · ")) + u'\n' + shown.join(QStringLiteral(" | "));
 }

@@ -291,8 +291,8 @@ Provenance provenance_of(const trace::Trace& trace, const Request& request, cons
     Provenance provenance;
     provenance.model = trace.config().name;
     provenance.model_hash = trace.model()->hash();
-    provenance.text = trace.picture().pixels ? trace.picture().file : trace.text_a();
-    if (request.pool) provenance.text = pooled_text(trace, *request.pool);
+    provenance.text = request.pool ? pooled_text(trace, *request.pool) : trace.text_a();
+    if (trace.picture().pixels) provenance.image = trace.picture().file;
     provenance.pair = trace.text_b();
     provenance.dtype = trace.info().dtype;
     provenance.version = version();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/model/hook_name.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -176,6 +177,10 @@ std::vector<Hook> layer_hooks(const ModelConfig& c, std::int64_t layer) {
 }  // namespace
 
 bool has_layer(Hook hook) noexcept { return row_of(hook).layered; }
+
+bool is_score_term(Hook hook) noexcept {
+    return std::ranges::find(kScoreTerms, hook) != std::end(kScoreTerms);
+}
 
 std::string name_of(HookPoint point) {
     const HookRow& row = row_of(point.hook);

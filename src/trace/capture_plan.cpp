@@ -15,11 +15,8 @@ using model::HookPoint;
 using model::ModelConfig;
 
 bool in_default_set(Hook hook) {
+    if (model::is_score_term(hook)) return false;  // these are there without asking, from q, k and z
     switch (hook) {
-        case Hook::c2p:  // these are there without asking, from q, k and z
-        case Hook::p2c:
-        case Hook::content_scores:
-        case Hook::rotary_scores:
         case Hook::sink:
         case Hook::attn_scores:
         case Hook::pattern:

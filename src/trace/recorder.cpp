@@ -39,8 +39,7 @@ void check_replacement(HookPoint point, const at::Tensor& was, const at::Tensor&
 template <class Points>
 bool is_of_replaced(HookPoint point, const Points& replaced) {
     const auto is_replaced = [&](Hook hook) { return replaced.count({hook, point.layer}) > 0; };
-    const bool terms = is_replaced(Hook::c2p) || is_replaced(Hook::p2c) || is_replaced(Hook::content_scores) ||
-                       is_replaced(Hook::rotary_scores);
+    const bool terms = std::ranges::any_of(model::kScoreTerms, is_replaced);
     switch (point.hook) {
         case Hook::attn_scores: return terms;
         case Hook::sink: return terms || is_replaced(Hook::attn_scores);

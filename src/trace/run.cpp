@@ -101,8 +101,7 @@ void check_memory(const model::Model& model, std::int64_t tokens, const std::set
     std::set<model::HookPoint> all = stored;
     bool whole_patterns = false;
     for (const auto& [point, functions] : hooked) {
-        const bool terms = point.hook == Hook::c2p || point.hook == Hook::p2c || point.hook == Hook::content_scores ||
-                           point.hook == Hook::rotary_scores;
+        const bool terms = model::is_score_term(point.hook);
         if (!terms && point.hook != Hook::pattern && point.hook != Hook::attn_scores && point.hook != Hook::cross_pattern &&
             point.hook != Hook::cross_scores)
             continue;

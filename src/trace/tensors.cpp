@@ -187,10 +187,8 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
 }
 
 at::Tensor tensor_rows(const Trace& trace, HookPoint point, std::int64_t first, std::int64_t count) {
-    if (point.hook == Hook::pattern || point.hook == Hook::attn_scores || point.hook == Hook::c2p || point.hook == Hook::p2c ||
-        point.hook == Hook::content_scores || point.hook == Hook::rotary_scores) {
+    if (point.hook == Hook::pattern || point.hook == Hook::attn_scores || model::is_score_term(point.hook))
         throw Error({.problem = "Rows of all heads' patterns are not one tensor", .item = name_of(point)});
-    }
     const bool of_keys = point.hook == Hook::k || point.hook == Hook::v;
     check_rows(trace, model::has_layer(point.hook) ? point.layer : Layer(0), Head(0), first, count,
                of_keys ? trace.keys() : trace.tokens());

@@ -122,8 +122,9 @@ TEST(NeuronView, PartsOfTheSumHaveColumnsOfTheirOwn) {
     ASSERT_EQ(at.parts_right.size(), 2u);
     EXPECT_GT(at.parts_right[0] - 50, at.product_x + at.strip_width);
     EXPECT_GT(at.parts_right[1] - 60, at.parts_right[0]);
-    EXPECT_GT(at.dot_right - 60, at.parts_right[1]);
+    EXPECT_GT(at.score_right - 50, at.parts_right[1]);
     EXPECT_LE(at.width, 1400 + 1e-9);
+    EXPECT_LE(neuron_layout(data, 884, 60).width, 884 + 1e-9);  // the pane of a window of 1440
 
     NeuronFigure figure(data, {});
     const Table table = figure.table();

@@ -133,9 +133,10 @@ void HeadsPanel::build_layout() {
     column->addWidget(list_, 1);
 }
 
-/// Some head has it. What asks where a token stood before, or which one is before it, is not there between two texts.
+/// Some head has it. What asks where a token stood before, or which one is before it, is not there between two texts
+/// or in a picture.
 bool HeadsPanel::exists(const std::string& measure) const {
-    if (!document_.trace()->across_texts()) return true;
+    if (!document_.trace()->across_texts() && !reads_pictures(document_.model())) return true;
     const auto* values = document_.head_table()->find(measure);
     return values && !values->array().isNaN().all();
 }

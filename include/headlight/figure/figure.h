@@ -87,6 +87,7 @@ struct NamedArray {
 /// What is needed to make a figure again; footer and file metadata.
 struct Provenance {
     std::string model, model_hash, text, pair, dtype, version;
+    std::string image;  ///< the picture's path, instead of a text
     std::vector<std::pair<std::string, std::string>> options;  ///< view, layer, heads, transfer, filters …
     std::string command;                                       ///< `headlight render …` that makes the same file
     QString footer() const;                                    ///< one or two lines

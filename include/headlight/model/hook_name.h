@@ -90,6 +90,9 @@ struct HookPoint {
 };
 
 bool has_layer(Hook) noexcept;
+/// The summands that some models' scores have, [head, query, key]: DeBERTa's terms, MLA's parts.
+inline constexpr Hook kScoreTerms[] = {Hook::c2p, Hook::p2c, Hook::content_scores, Hook::rotary_scores};
+bool is_score_term(Hook) noexcept;
 /// The one place where names are made: "blocks.3.attn.hook_q".
 std::string name_of(HookPoint);
 /// The same as a user names it: in an encoder-decoder model "encoder.blocks.3.attn.hook_q", "decoder.…", and of the cross
