@@ -98,6 +98,10 @@ at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
         case Slot::relative_embed: return m.relative_embed;
         case Slot::relative_norm_gain: return m.relative_norm.gain;
         case Slot::relative_norm_bias: return m.relative_norm.bias;
+        case Slot::conv_weight: return m.conv.weight;
+        case Slot::conv_bias: return m.conv.bias;
+        case Slot::conv_norm_gain: return m.conv_norm.gain;
+        case Slot::conv_norm_bias: return m.conv_norm.bias;
         case Slot::relative_q_weight: return l.relative_q.weight;
         case Slot::relative_q_bias: return l.relative_q.bias;
         case Slot::relative_k_weight: return l.relative_k.weight;
@@ -127,7 +131,8 @@ at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
 void place(Model::Internals& m, Slot slot, std::int64_t layer, const at::Tensor& tensor) {
     const ModelConfig& c = m.config;
     switch (slot) {  // stored with the axes of a convolution and of a batch
-        case Slot::patch_weight: m.patch.weight = tensor.flatten(1).t(); return;
+        case Slot::patch_weight:
+        case Slot::conv_weight: place_of(m, slot, layer) = tensor.flatten(1).t(); return;
         case Slot::class_embed:
         case Slot::distill_embed: place_of(m, slot, layer) = tensor.flatten(); return;
         case Slot::pos_embed: m.pos_embed = tensor.dim() == 3 ? tensor.squeeze(0) : tensor; return;

@@ -240,6 +240,10 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
         case Slot::relative_embed: return "relative_embed.W_rel";
         case Slot::relative_norm_gain: return "relative_embed.ln.w";
         case Slot::relative_norm_bias: return "relative_embed.ln.b";
+        case Slot::conv_weight: return block + "conv.W";
+        case Slot::conv_bias: return block + "conv.b";
+        case Slot::conv_norm_gain: return block + "ln_conv.w";
+        case Slot::conv_norm_bias: return block + "ln_conv.b";
         case Slot::relative_q_weight: return block + "attn.W_Q_rel";
         case Slot::relative_q_bias: return block + "attn.b_Q_rel";
         case Slot::relative_k_weight: return block + "attn.W_K_rel";
