@@ -56,6 +56,8 @@ struct Experts {
     std::int64_t group_best = 1;    ///< a group is worth the sum of its so many best experts
     bool correction = false;        ///< a bias of each expert is added while choosing, and is in no weight (DeepSeek-V3)
     std::int64_t dense_width = 0;   ///< hidden units of layers without experts
+    bool wide_router = false;       ///< the router's product is in float32 in a bfloat16 run (DeepSeek)
+    bool wide_weights = false;      ///< the weights of the chosen stay float32 there (Mixtral, DeepSeek)
     std::vector<bool> layers = {};  ///< [layer] has experts; empty: all have
     std::int64_t units() const noexcept { return count * width + shared_width; }
 };
