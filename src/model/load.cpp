@@ -196,6 +196,7 @@ void place_units(Model::Internals& m, const ResolvedRow& r, const at::Tensor& te
 struct Source {
     ConfigReader config;
     io::TensorStore store;
+    std::map<std::string, Fp8Scale> fp8;     ///< by name
     std::map<std::string, StoredAs> stored;  ///< of tensors that were something else in their file
     std::vector<std::string> used_up;
 };
@@ -204,7 +205,7 @@ Source open_source(const std::filesystem::path& path, at::ScalarType dtype, cons
                    const Progress& progress) {
     if (const auto gguf = io::gguf_file_of(path)) {
         GgufSource source = read_gguf(*gguf, dtype, cancel, progress);
-        return {std::move(source.config), std::move(source.store), std::move(source.stored), std::move(source.used_up)};
+        return {std::move(source.config), std::move(source.store), {}, std::move(source.stored), std::move(source.used_up)};
     }
     // The path may be a file of weights with config.json beside it.
     const std::filesystem::path folder = folder_of(path);
@@ -214,7 +215,8 @@ Source open_source(const std::filesystem::path& path, at::ScalarType dtype, cons
                                .expected = "a folder with config.json and model.safetensors, or a .gguf file"});
     ConfigReader config(folder / "config.json", config_of_tower(io::read_json(folder / "config.json"), path));
     family_for(config);  // an architecture that is not known is told before weights that are not there
-    return {std::move(config), io::TensorStore::open(without_tower(path)), {}, {}};
+    QuantizedStore read = read_quantization(config, io::TensorStore::open(without_tower(path)));
+    return {std::move(config), std::move(read.store), std::move(read.fp8), {}, std::move(read.used_up)};
 }
 
 /// The report in the words of the file.
@@ -234,7 +236,11 @@ void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Sourc
         const ResolvedRow& resolved = rows[static_cast<std::size_t>(i)];
         const auto& [row, layer, view, expert] = resolved;
         bool mapped = false;
-        at::Tensor tensor = to_tensor(*view, m.dtype, m.device, mapped);
+        // What decides between experts is not rounded, as in the reference.
+        const at::ScalarType dtype = row->slot == Slot::router_correction && m.dtype == at::kBFloat16 ? at::kFloat : m.dtype;
+        const auto scale = source.fp8.find(view->name);
+        at::Tensor tensor = view->dtype != io::DType::F8_E4M3 ? to_tensor(*view, dtype, m.device, mapped)
+                            : dequantize_fp8(*view, scale == source.fp8.end() ? nullptr : &scale->second, dtype).to(m.device);
         LoadedParameter loaded{parameter_name(resolved), view->name, view->file.string(), view->shape,
                                std::string(io::name_of(view->dtype)), mapped && row->experts == 0};
         auto bytes = static_cast<std::int64_t>(view->bytes.size());
@@ -357,7 +363,6 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     m->config.name = name_of_model(path);
 
     const io::TensorStore& store = source.store;
-    check_quantization(config, store);
     const WeightMap map = map_of(family, m->config, store);
     m->qkv_layout = map.qkv;
     m->layers.resize(static_cast<std::size_t>(m->config.n_layers));
