@@ -73,6 +73,7 @@ const char* name_of(Component component) noexcept {
         case Component::cross_bias: return "cross_bias";
         case Component::neuron: return "neuron";
         case Component::mlp_bias: return "mlp_bias";
+        case Component::conv: return "conv";
         case Component::norm_bias: return "norm_bias";
         case Component::final_bias: break;
     }

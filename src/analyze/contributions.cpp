@@ -381,6 +381,13 @@ ContributionGraph contribution_graph(const trace::Trace& trace, Position p, cons
     if (!(options.threshold >= 0 && options.threshold <= 1))
         throw Error({.problem = "The threshold is a share", .expected = "0 to 1", .found = std::to_string(options.threshold)});
     check_layer(trace, Layer(options.from_layer));
+    if (has_convolution(trace.config(), options.from_layer))
+        throw Error({.problem = "The graph of contributions has no edges for the convolution beside layer 0, which hands on what "
+                                "neighbouring tokens were",
+                     .item = trace.config().name,
+                     .expected = "a first layer of 1 or more",
+                     .found = "0",
+                     .hint = "Begin the graph at layer 1"});
     const at::NoGradGuard no_grad;
     ContributionGraph graph{.layers = trace.config().n_layers, .tokens = trace.tokens(), .target = p,
                             .threshold = options.threshold, .edges = {}};

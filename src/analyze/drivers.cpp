@@ -121,6 +121,7 @@ std::vector<NeuronScore> downstream_neurons(const trace::Trace& trace, HeadId id
             if (works[static_cast<std::size_t>(i)])
                 scores.push_back({{Layer(l), Neuron(i)}, effect.data_ptr<double>()[i], pre.data_ptr<double>()[i]});
         if (c.residual_after_norm || c.post_norm) change = through(Hook::ln2_scale, l);
+        if (has_convolution(c, l)) change = through(Hook::ln_conv_scale, l);
     }
     keep_best(scores, top, stronger);
     return scores;

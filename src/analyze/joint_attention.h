@@ -9,6 +9,10 @@
 
 namespace headlight::analyze {
 
+/// For the caption of anything that follows attention through the layers.
+inline constexpr const char* kConvolutionNote =
+    "The convolution beside layer 0 also hands on what neighbouring tokens were; it has no attention and is not counted.";
+
 /// One head's whole pattern, [query, key].
 Matrix head_pattern(const trace::Trace&, HeadId);
 /// J of a layer: mean of its heads' patterns and the residual.

@@ -119,6 +119,7 @@ std::vector<std::string> notes_of(const trace::Trace& trace, const RolloutOption
         notes.push_back("Divided by what even attention to all earlier tokens gives; rows sum to 1.");
     if (trace.config().attention_sinks)
         notes.push_back("The share of a head's attention that goes to no key is divided out.");
+    if (trace.config().convolution.any()) notes.emplace_back(kConvolutionNote);
     if (options.head && !flow)
         notes.push_back("The last step is this head's own pattern, without the residual; the layers below are means.");
     return notes;

@@ -16,6 +16,7 @@ TokenPaths start(const trace::Trace& trace, Layer layer, Position query, double 
     paths.layer = layer;
     paths.query = query;
     paths.least = least;
+    if (trace.config().convolution.any()) paths.notes.emplace_back(kConvolutionNote);
     paths.mass.assign(static_cast<std::size_t>(layer.value + 2), Eigen::VectorXd::Zero(trace.tokens()));
     return paths;
 }

@@ -60,7 +60,15 @@ private:
 
     void through(Hook scale, Layer layer) { u_ = frozen_norm(trace_, scale, layer, p_).back(u_, constant_); }
 
+    /// Between the MLP and what the next layer reads.
+    void convolution(Layer l) {
+        if (!has_convolution(c_, l.value)) return;
+        through(Hook::ln_conv_scale, l);
+        add(Component::conv, l.value, -1, scalar(u_, row(trace_, Hook::conv_out, l, p_)));
+    }
+
     void mlp(Layer l) {
+        convolution(l);
         if (c_.post_norm) through(Hook::ln2_scale, l);
         if (neurons_)
             each_neuron(l, branch(Hook::ln2_post_scale, l));
@@ -157,6 +165,7 @@ FrozenNorm frozen_norm(const trace::Trace& trace, Hook scale, Layer layer, Posit
         case Hook::ln_cross_scale: w = trace::attention_output(*model.part(model::Stack::cross), layer).norm; break;
         case Hook::ln1_post_scale: w = trace::attention_output(model, layer).branch; break;
         case Hook::ln2_post_scale: w = trace::mlp_weights(model, layer).branch; break;
+        case Hook::ln_conv_scale: w = trace::convolution_norm(model); break;
         case Hook::embed_norm_scale: w = trace::embedding_norm(model); break;
         default: w = trace::final_norm(model);
     }

@@ -46,6 +46,8 @@ const char* word(Activation a) {
             return "silu";
         case Activation::quick_gelu:
             return "quick_gelu";
+        case Activation::tanh:
+            return "tanh";
     }
     return "";
 }
@@ -134,6 +136,8 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
                                 {"buckets", d.buckets},
                                 {"max_distance", d.max_distance}};
     }
+    if (const model::Convolution& conv = c.convolution; conv.any())
+        json["convolution"] = {{"width", conv.width}, {"groups", conv.groups}, {"activation", word(conv.activation)}};
     if (model::reads_pictures(c)) {
         json["image_size"] = {c.image_height, c.image_width};
         json["patch_size"] = c.patch_size;

@@ -15,7 +15,7 @@ namespace {
 constexpr double margin = 16, box_height = 44, gap = 14, branch = 46, frame_pad = 16, knot = 6, row_height = 22,
                  bar_height = 18, line_height = 16, detail_size = 11.5;
 constexpr double wide_enough = 760;  ///< the parameters stand beside the diagram, else under it
-constexpr std::array<const char*, 6> kParts{"embedding", "positions", "attention", "mlp", "norms", "unembedding"};
+constexpr std::array<const char*, 7> kParts{"embedding", "positions", "attention", "mlp", "norms", "unembedding", "convolution"};
 
 QString part_name(const std::string& part) {
     return part == "mlp"     ? QStringLiteral("MLP")
@@ -241,7 +241,7 @@ Table ArchitectureFigure::table() const {
     table.columns = {"section", "block", "detail", "parameters", "times"};
     const auto add = [&](const char* section, const std::vector<model::BlockInfo>& blocks, std::int64_t times) {
         for (const model::BlockInfo& block : blocks)
-            table.rows.push_back({std::string(section), block.title, block.detail, block.parameters, times});
+            table.rows.push_back({std::string(section), block.title, block.detail, block.parameters, block.layers > 0 ? block.layers : times});
     };
     add("before", blocks_.before, 1);
     add("layer", blocks_.layer, blocks_.n_layers);

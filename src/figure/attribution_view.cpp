@@ -33,6 +33,8 @@ QString part_name(const analyze::Contribution& part) {
             return QStringLiteral("L%1 neuron %2").arg(part.layer).arg(part.index);
         case Component::mlp_bias:
             return QStringLiteral("L%1 b_out").arg(part.layer);
+        case Component::conv:
+            return QStringLiteral("L%1 convolution").arg(part.layer);
         case Component::norm_bias:
             return QStringLiteral("norms' biases");
         case Component::final_bias:

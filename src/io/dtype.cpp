@@ -12,7 +12,7 @@ struct Row {
     std::int64_t size;
 };
 
-constexpr std::array<Row, 10> kRows{{{DType::F64, "F64", 8},
+constexpr std::array<Row, 11> kRows{{{DType::F64, "F64", 8},
                                      {DType::F32, "F32", 4},
                                      {DType::F16, "F16", 2},
                                      {DType::BF16, "BF16", 2},
@@ -21,7 +21,8 @@ constexpr std::array<Row, 10> kRows{{{DType::F64, "F64", 8},
                                      {DType::I16, "I16", 2},
                                      {DType::I8, "I8", 1},
                                      {DType::U8, "U8", 1},
-                                     {DType::Bool, "BOOL", 1}}};
+                                     {DType::Bool, "BOOL", 1},
+                                     {DType::F8_E4M3, "F8_E4M3", 1}}};
 
 const Row& row_of(DType dtype) noexcept {
     return kRows[static_cast<std::size_t>(dtype)];

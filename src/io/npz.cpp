@@ -52,6 +52,8 @@ NpyType npy_type(DType dtype) {
             return {"|u1", 1};
         case DType::Bool:
             return {"|b1", 1};
+        case DType::F8_E4M3:
+            break;  // NumPy has no such numbers, and nothing that is computed here has them
     }
     throw Error("unknown element type");
 }

@@ -124,7 +124,7 @@ private:
         view.file = file_;
         const json& dtype = field(name, entry, "dtype", json::value_t::string, "the name of a type");
         const std::string& type = dtype.get_ref<const std::string&>();
-        if (type.starts_with("F8_") || type.starts_with("F4") || type.starts_with("F6_"))
+        if ((type.starts_with("F8_") && type != "F8_E4M3") || type.starts_with("F4") || type.starts_with("F6_"))
             throw Error(ErrorFacts{.problem = "a tensor is quantised to " + type.substr(1, 1) +
                                               "-bit floating point (fp" + type.substr(1, 1) + "), which is not read",
                                    .file = file_.string(),
@@ -132,7 +132,7 @@ private:
                                    .found = type,
                                    .hint = "Use the original checkpoint, or one converted to bfloat16"});
         if (!parse_dtype(type, view.dtype))
-            fail("unknown dtype", tensor_item(name), "F64, F32, F16, BF16, I64, I32, I16, I8, U8 or BOOL",
+            fail("unknown dtype", tensor_item(name), "F64, F32, F16, BF16, F8_E4M3, I64, I32, I16, I8, U8 or BOOL",
                  short_text(dtype));
         view.shape = read_shape(name, entry);
         const auto [begin, end] = read_offsets(name, entry);

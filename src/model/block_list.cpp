@@ -68,6 +68,8 @@ std::string activation_text(Activation a) {
             return "SiLU";
         case Activation::quick_gelu:
             return "quick GELU";
+        case Activation::tanh:
+            return "tanh";
         default:
             return "GELU";
     }
@@ -87,6 +89,13 @@ std::string mlp_text(const ModelConfig& c) {
     }
     return d + " → " + with_commas(c.d_mlp) + " → " + d + ", " + activation_text(c.activation) +
            (c.gated_mlp ? ", gated" : "");
+}
+
+std::string convolution_text(const ModelConfig& c) {
+    const Convolution& conv = c.convolution;
+    std::string text = "beside layer 0 alone: " + with_commas(conv.width) + (conv.width == 1 ? " token, " : " tokens, ");
+    if (conv.groups > 1) text += with_commas(conv.groups) + " groups, ";
+    return text + activation_text(conv.activation);
 }
 
 std::string norm_text(const ModelConfig& c) {
@@ -190,6 +199,14 @@ BlockInfo block_of(const Model& model, Block block) {
                     .detail = mlp_text(c),
                     .parameters = numbers(model, {"blocks." + std::to_string(first_with_experts(c)) + ".mlp."}),
                     .adds = true};
+        case Block::convolution:
+            return {.id = "convolution",
+                    .part = "convolution",
+                    .title = "Convolution",
+                    .detail = convolution_text(c),
+                    .parameters = numbers(model, {"blocks.0.conv."}),
+                    .layers = 1,
+                    .adds = true};
         case Block::final_norm:
             return norm_block(model, "final_norm", "ln_final.");
         case Block::mlm_head:
@@ -223,8 +240,9 @@ void add_layer_block(const Model& model, Block block, std::vector<BlockInfo>& ou
     const bool first = block == Block::attention;
     const ModelConfig& c = model.config();
     const bool cross = block == Block::cross_attention && c.stack == Stack::decoder;
-    const std::string norm_name = cross ? "ln_cross" : first || block == Block::cross_attention ? "ln1" : "ln2";
-    const BlockInfo norm = norm_block(model, norm_name, "blocks.0." + norm_name + ".");
+    const std::string norm_name = block == Block::convolution ? "ln_conv" : cross ? "ln_cross" : first || block == Block::cross_attention ? "ln1" : "ln2";
+    BlockInfo norm = norm_block(model, norm_name, "blocks.0." + norm_name + ".");
+    norm.layers = info.layers;
     if (!info.adds) return out.push_back(std::move(info));
     if (c.post_norm) {
         out.push_back(std::move(info));

@@ -201,6 +201,7 @@ Activation read_activation(const ConfigReader& config, std::string_view field, c
         {"relu", Activation::relu},
         {"silu", Activation::silu},
         {"swish", Activation::silu},
+        {"tanh", Activation::tanh},
     });
     const std::string name = config.text({field}, fallback);
     std::string list;

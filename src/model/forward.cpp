@@ -103,10 +103,14 @@ void check_finite(const Pass& pass, HookPoint point, const at::Tensor& x) {
 
 at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x) {
     x = pass.hook(Hook::resid_pre, layer, x);
+    const at::Tensor read = x;
     for (const Block block : pass.model.spec.layer)
-        x = block == Block::attention         ? attention(pass, layer, x)
-            : block == Block::cross_attention ? cross_attention(pass, layer, x)
-                                              : mlp(pass, layer, x);
+        switch (block) {
+            case Block::attention: x = attention(pass, layer, x); break;
+            case Block::cross_attention: x = cross_attention(pass, layer, x); break;
+            case Block::convolution: x = convolution(pass, layer, read, x); break;
+            default: x = mlp(pass, layer, x);
+        }
     check_finite(pass, {Hook::resid_post, layer}, x);
     return x;
 }

@@ -70,6 +70,11 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::ln2_post_scale, "ln2_post.hook_scale", true},
     {Hook::ln2_post_normalized, "ln2_post.hook_normalized", true},
     {Hook::mlp_out, "hook_mlp_out", true},
+    {Hook::resid_post_mlp, "hook_resid_post_mlp", true},
+    {Hook::conv_pre, "conv.hook_pre", true},
+    {Hook::conv_out, "hook_conv_out", true},
+    {Hook::ln_conv_scale, "ln_conv.hook_scale", true},
+    {Hook::ln_conv_normalized, "ln_conv.hook_normalized", true},
     {Hook::resid_post, "hook_resid_post", true},
     {Hook::ln_final_scale, "ln_final.hook_scale", false},
     {Hook::ln_final_normalized, "ln_final.hook_normalized", false},
@@ -136,6 +141,11 @@ bool visited(Hook hook, const ModelConfig& c, std::int64_t layer) {
         case Hook::router:
         case Hook::experts: return has_experts(c, layer);
         case Hook::shared_gate: return has_experts(c, layer) && c.experts.shared_gate;
+        case Hook::resid_post_mlp:
+        case Hook::conv_pre:
+        case Hook::conv_out:
+        case Hook::ln_conv_scale:
+        case Hook::ln_conv_normalized: return has_convolution(c, layer);
         case Hook::ln_final_scale:
         case Hook::ln_final_normalized: return c.final_norm;
         case Hook::mlm_pre:
@@ -165,7 +175,7 @@ std::vector<Hook> layer_hooks(const ModelConfig& c, std::int64_t layer) {
             hooks.push_back(Hook::ln_cross_scale);
             hooks.push_back(Hook::ln_cross_normalized);
         }
-        if (c.post_norm && row.hook == Hook::resid_post) {
+        if (c.post_norm && row.hook == (has_convolution(c, layer) ? Hook::resid_post_mlp : Hook::resid_post)) {
             hooks.push_back(Hook::ln2_scale);
             hooks.push_back(Hook::ln2_normalized);
         }
@@ -263,6 +273,7 @@ std::vector<std::int64_t> shape_of(HookPoint point, const ModelConfig& c, std::i
         case Hook::ln2_scale:
         case Hook::ln1_post_scale:
         case Hook::ln2_post_scale:
+        case Hook::ln_conv_scale:
         case Hook::ln_final_scale:
         case Hook::mlm_ln_scale: return {tokens, 1};
         case Hook::embed:

@@ -76,6 +76,8 @@ struct Model::Internals {
     at::Tensor relative_bias;     ///< [buckets, head]; undefined: none
     at::Tensor relative_embed;    ///< [2 span, d_model], behind its norm; undefined: no relative positions
     NormWeights relative_norm;
+    Linear conv;                  ///< [d_model / groups * width, d_model]: the convolution beside layer 0 as a product
+    NormWeights conv_norm;
     std::vector<LayerWeights> layers;
     std::shared_ptr<const Model> encoder, cross;  ///< of an encoder-decoder model, which itself is the decoder
 

@@ -59,6 +59,7 @@ HEADLIGHT_INLINE T act(T x, Activation a) {
         case Activation::gelu_bloom: return gelu_tanh(x, T(0.79788456));
         case Activation::silu: return x * sigmoid(x);
         case Activation::quick_gelu: return x * sigmoid(T(1.702) * x);
+        case Activation::tanh: return std::tanh(x);
         case Activation::relu: return x < T(0) ? T(0) : x;
         case Activation::gelu: break;
     }
@@ -106,6 +107,7 @@ HEADLIGHT_INLINE void activate_row(T* pre, const T* bias, T* post, std::int64_t 
         case Activation::relu: return activate_as<Activation::relu>(pre, bias, post, n);
         case Activation::silu: return activate_as<Activation::silu>(pre, bias, post, n);
         case Activation::quick_gelu: return activate_as<Activation::quick_gelu>(pre, bias, post, n);
+        case Activation::tanh: return activate_as<Activation::tanh>(pre, bias, post, n);
     }
 }
 

@@ -98,6 +98,10 @@ at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
         case Slot::relative_embed: return m.relative_embed;
         case Slot::relative_norm_gain: return m.relative_norm.gain;
         case Slot::relative_norm_bias: return m.relative_norm.bias;
+        case Slot::conv_weight: return m.conv.weight;
+        case Slot::conv_bias: return m.conv.bias;
+        case Slot::conv_norm_gain: return m.conv_norm.gain;
+        case Slot::conv_norm_bias: return m.conv_norm.bias;
         case Slot::relative_q_weight: return l.relative_q.weight;
         case Slot::relative_q_bias: return l.relative_q.bias;
         case Slot::relative_k_weight: return l.relative_k.weight;
@@ -127,7 +131,8 @@ at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
 void place(Model::Internals& m, Slot slot, std::int64_t layer, const at::Tensor& tensor) {
     const ModelConfig& c = m.config;
     switch (slot) {  // stored with the axes of a convolution and of a batch
-        case Slot::patch_weight: m.patch.weight = tensor.flatten(1).t(); return;
+        case Slot::patch_weight:
+        case Slot::conv_weight: place_of(m, slot, layer) = tensor.flatten(1).t(); return;
         case Slot::class_embed:
         case Slot::distill_embed: place_of(m, slot, layer) = tensor.flatten(); return;
         case Slot::pos_embed: m.pos_embed = tensor.dim() == 3 ? tensor.squeeze(0) : tensor; return;
@@ -191,6 +196,7 @@ void place_units(Model::Internals& m, const ResolvedRow& r, const at::Tensor& te
 struct Source {
     ConfigReader config;
     io::TensorStore store;
+    std::map<std::string, Fp8Scale> fp8;     ///< by name
     std::map<std::string, StoredAs> stored;  ///< of tensors that were something else in their file
     std::vector<std::string> used_up;
 };
@@ -199,7 +205,7 @@ Source open_source(const std::filesystem::path& path, at::ScalarType dtype, cons
                    const Progress& progress) {
     if (const auto gguf = io::gguf_file_of(path)) {
         GgufSource source = read_gguf(*gguf, dtype, cancel, progress);
-        return {std::move(source.config), std::move(source.store), std::move(source.stored), std::move(source.used_up)};
+        return {std::move(source.config), std::move(source.store), {}, std::move(source.stored), std::move(source.used_up)};
     }
     // The path may be a file of weights with config.json beside it.
     const std::filesystem::path folder = folder_of(path);
@@ -209,7 +215,8 @@ Source open_source(const std::filesystem::path& path, at::ScalarType dtype, cons
                                .expected = "a folder with config.json and model.safetensors, or a .gguf file"});
     ConfigReader config(folder / "config.json", config_of_tower(io::read_json(folder / "config.json"), path));
     family_for(config);  // an architecture that is not known is told before weights that are not there
-    return {std::move(config), io::TensorStore::open(without_tower(path)), {}, {}};
+    QuantizedStore read = read_quantization(config, io::TensorStore::open(without_tower(path)));
+    return {std::move(config), std::move(read.store), std::move(read.fp8), {}, std::move(read.used_up)};
 }
 
 /// The report in the words of the file.
@@ -229,7 +236,11 @@ void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Sourc
         const ResolvedRow& resolved = rows[static_cast<std::size_t>(i)];
         const auto& [row, layer, view, expert] = resolved;
         bool mapped = false;
-        at::Tensor tensor = to_tensor(*view, m.dtype, m.device, mapped);
+        // What decides between experts is not rounded, as in the reference.
+        const at::ScalarType dtype = row->slot == Slot::router_correction && m.dtype == at::kBFloat16 ? at::kFloat : m.dtype;
+        const auto scale = source.fp8.find(view->name);
+        at::Tensor tensor = view->dtype != io::DType::F8_E4M3 ? to_tensor(*view, dtype, m.device, mapped)
+                            : dequantize_fp8(*view, scale == source.fp8.end() ? nullptr : &scale->second, dtype).to(m.device);
         LoadedParameter loaded{parameter_name(resolved), view->name, view->file.string(), view->shape,
                                std::string(io::name_of(view->dtype)), mapped && row->experts == 0};
         auto bytes = static_cast<std::int64_t>(view->bytes.size());
@@ -352,7 +363,6 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     m->config.name = name_of_model(path);
 
     const io::TensorStore& store = source.store;
-    check_quantization(config, store);
     const WeightMap map = map_of(family, m->config, store);
     m->qkv_layout = map.qkv;
     m->layers.resize(static_cast<std::size_t>(m->config.n_layers));

@@ -48,7 +48,7 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     counts["embedding"] = n(m.embed) + n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) + n(m.class_embed) +
                           n(m.distill_embed);
     counts["positions"] = (m.config.sinusoidal ? 0 : n(m.pos_embed)) + n(m.relative_bias) + n(m.relative_embed);
-    std::int64_t attention = 0, cross = 0, mlp = 0, norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm) + norm(m.relative_norm);
+    std::int64_t attention = 0, cross = 0, mlp = 0, norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm) + norm(m.relative_norm) + norm(m.conv_norm);
     if (!m.config.norm_gain) norms = 0;  // the ones in their place are no parameters
     // Layers that share their weights (ALBERT) count once.
     const bool shared = m.layers.size() > 1 && m.layers[0].o.weight.is_alias_of(m.layers[1].o.weight);
@@ -69,6 +69,7 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
         for (const auto& [part, count] : m.encoder->parameter_counts())
             if (part != "embedding" || !one_embedding) sum += count;
     }
+    if (m.config.convolution.any()) counts["convolution"] = linear(m.conv);
     counts["mlp"] = mlp;
     counts["norms"] = norms;
     counts["unembedding"] = (m.config.tied_unembedding ? 0 : n(m.unembed.weight)) + n(m.unembed.bias) + linear(m.mlm) + linear(m.projection);

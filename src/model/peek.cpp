@@ -53,13 +53,13 @@ Peek peek(const std::filesystem::path& path) {
         out.config.architecture = json.architecture();
         const Family& family = family_for(json);
         out.config = config_of(json, family, path);
-        const io::TensorStore store = outline_of(path);
+        io::TensorStore store = outline_of(path);
         for (const auto& file : store.files()) {
             std::error_code ignored;
             const std::uintmax_t bytes = std::filesystem::file_size(file, ignored);
             if (!ignored) out.bytes += bytes;
         }
-        check_quantization(json, store);
+        store = read_quantization(json, std::move(store)).store;
         WeightMap map = family.weight_map(out.config);
         add_prefixes_in_the_wild(map, store);
         LoadReport report;

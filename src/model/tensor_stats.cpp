@@ -3,8 +3,10 @@
 
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
+#include "headlight/io/json_file.h"
 #include "headlight/io/safetensors.h"
-
+#include "headlight/model/locate.h"
+#include "model/quantization.h"
 #include "model/weight_source.h"
 
 #include <ATen/ATen.h>
@@ -49,6 +51,15 @@ Reader reader_of(const io::GgufTensor& tensor) {
         if (count > 0) io::dequantize(tensor.type, tensor.bytes.subspan(begin, bytes), part.data_ptr<float>());
         return part.to(at::kDouble);
     };
+}
+
+/// With its scales: what the model computes with.
+Reader reader_of_fp8(const std::filesystem::path& model, const std::string& name) {
+    const std::filesystem::path file = folder_of(model) / "config.json";
+    const QuantizedStore read = read_quantization(ConfigReader(file, io::read_json(file)), io::TensorStore::open(model));
+    const auto scale = read.fp8.find(name);
+    const at::Tensor all = dequantize_fp8(*read.store.find(name), scale == read.fp8.end() ? nullptr : &scale->second, at::kDouble).flatten();
+    return [all](std::int64_t first, std::int64_t count) { return all.narrow(0, first, count); };
 }
 
 template <class See>
@@ -143,7 +154,7 @@ TensorStats tensor_stats(const std::filesystem::path& model, const std::string& 
     s.shape = view->shape;
     s.file = view->file;
     s.elements = view->numel();
-    measure(s, reader_of(*view), bins, cancel, progress);
+    measure(s, view->dtype == io::DType::F8_E4M3 ? reader_of_fp8(model, name) : reader_of(*view), bins, cancel, progress);
     return s;
 }
 

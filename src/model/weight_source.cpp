@@ -71,12 +71,13 @@ void check_view(const WeightRow& row, const io::TensorView& view) {
         case io::DType::F64:
         case io::DType::F32:
         case io::DType::F16:
-        case io::DType::BF16: return;
+        case io::DType::BF16:
+        case io::DType::F8_E4M3: return;
         default:
             throw Error(ErrorFacts{.problem = "a weight is not made of floating-point numbers",
                                    .file = view.file.string(),
                                    .item = view.name,
-                                   .expected = "F64, F32, F16 or BF16",
+                                   .expected = "F64, F32, F16, BF16 or F8_E4M3",
                                    .found = std::string(io::name_of(view.dtype))});
     }
 }
@@ -108,6 +109,7 @@ std::int64_t scan(const io::TensorView& view, std::int64_t first, std::int64_t l
     switch (view.dtype) {
         case io::DType::F64: return first_not_finite<std::uint64_t>(view.bytes.data(), first, last, 0x7ff0000000000000u);
         case io::DType::F32: return first_not_finite<std::uint32_t>(view.bytes.data(), first, last, 0x7f800000u);
+        case io::DType::F8_E4M3: return first_not_finite<std::uint8_t>(view.bytes.data(), first, last, std::uint8_t{0x7f});
         case io::DType::F16: return first_not_finite<std::uint16_t>(view.bytes.data(), first, last, std::uint16_t{0x7c00});
         default: return first_not_finite<std::uint16_t>(view.bytes.data(), first, last, std::uint16_t{0x7f80});
     }
@@ -122,7 +124,8 @@ std::int64_t scan(const io::TensorView& view, std::int64_t first, std::int64_t l
     std::uint64_t bits = 0;
     std::memcpy(&bits, view.bytes.data() + flat * bytes, static_cast<std::size_t>(bytes));
     const int mantissa = view.dtype == io::DType::F64 ? 52 : wide ? 23 : view.dtype == io::DType::F16 ? 10 : 7;
-    const bool nan = (bits & ((std::uint64_t{1} << mantissa) - 1)) != 0;
+    // E4M3 has no infinities.
+    const bool nan = view.dtype == io::DType::F8_E4M3 || (bits & ((std::uint64_t{1} << mantissa) - 1)) != 0;
     throw Error(ErrorFacts{.problem = "a weight is not a finite number",
                            .file = view.file.string(),
                            .item = view.name + " at " + show(at),
@@ -155,6 +158,8 @@ at::ScalarType scalar_type(io::DType dtype) {
             return at::kByte;
         case io::DType::Bool:
             return at::kBool;
+        case io::DType::F8_E4M3:
+            throw Error("numbers of 8-bit floating point stand here, which only weights may be");
     }
     throw Error("a type of numbers that has no name");
 }
@@ -240,6 +245,10 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
         case Slot::relative_embed: return "relative_embed.W_rel";
         case Slot::relative_norm_gain: return "relative_embed.ln.w";
         case Slot::relative_norm_bias: return "relative_embed.ln.b";
+        case Slot::conv_weight: return block + "conv.W";
+        case Slot::conv_bias: return block + "conv.b";
+        case Slot::conv_norm_gain: return block + "ln_conv.w";
+        case Slot::conv_norm_bias: return block + "ln_conv.b";
         case Slot::relative_q_weight: return block + "attn.W_Q_rel";
         case Slot::relative_q_bias: return block + "attn.b_Q_rel";
         case Slot::relative_k_weight: return block + "attn.W_K_rel";

@@ -52,6 +52,12 @@ GgufPreType falcon() {
     return {nullptr, sequence({punctuation, bytes(true), digits(false), split("[0-9][0-9][0-9]")}), false, false};
 }
 
+GgufPreType deepseek_v3() {
+    constexpr std::string_view words =
+        R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+    return {nullptr, sequence({split(R"(\p{N}{1,3})"), split("[一-龥぀-ゟ゠-ヿ]+"), split(words), bytes(false)}), false, false};
+}
+
 struct Row {
     std::string_view name;
     GgufPreType (*make)();
@@ -66,6 +72,7 @@ constexpr std::array kRows = std::to_array<Row>({
     {"falcon3", llama3},     {"dbrx", three_digits},  {"smaug-bpe", three_digits}, {"qwen2", qwen2},
     {"deepseek-r1-qwen", qwen2}, {"stablelm2", stablelm2}, {"gpt-4o", gpt4o},   {"llama4", gpt4o},
     {"tekken", tekken},      {"bloom", bloom},        {"falcon", falcon},
+    {"deepseek-v3", deepseek_v3},
 });
 
 }  // namespace

@@ -306,7 +306,7 @@ private:
     /// The pieces of this text's own file at the ids that vocab.json has for those of both texts; the others match nothing.
     void renumber_by(const json& numbers) {
         if (!numbers.is_object() || numbers.empty()) fail("the vocabulary beside it is no list of pieces and ids", "vocab.json");
-        if (flag("separate_vocabs", false)) fail("a habit of this tokenizer is not built", "separate_vocabs", "Open a folder with the model's tokenizer.json");
+        if (flag("separate_vocabs", false)) fail("a habit of this tokenizer is not built", "separate_vocabs", "Models with a vocabulary for each language have two embeddings, which are not read");
         Spec out = s_;
         const std::size_t size = numbers.size();
         out.pieces.assign(size, {});

@@ -30,6 +30,7 @@ bool in_default_set(Hook hook) {
         case Hook::ln2_normalized:
         case Hook::ln1_post_normalized:
         case Hook::ln2_post_normalized:
+        case Hook::ln_conv_normalized:
         case Hook::q_norm_normalized:
         case Hook::k_norm_normalized:
         case Hook::ln_final_normalized:

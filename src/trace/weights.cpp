@@ -144,6 +144,7 @@ at::Tensor stream_embedding(const model::Model& model) {
     return model.config().d_embed > 0 ? at::mm(embedding(model), model.internals().embed_projection.weight) : embedding(model);
 }
 NormTensors embedding_norm(const model::Model& model) { return tensors_of(model.internals().embed_norm); }
+NormTensors convolution_norm(const model::Model& model) { return tensors_of(model.internals().conv_norm); }
 at::Tensor position_embedding(const model::Model& model) { return model.internals().pos_embed; }
 NormTensors final_norm(const model::Model& model) { return tensors_of(model.internals().final_norm); }
 
@@ -178,6 +179,10 @@ at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int
     if (m.config.embed_norm) x = model::embedding(pass, model::Block::embedding_norm, x);
     if (m.config.d_embed > 0) x = model::embedding(pass, model::Block::embedding_projection, x);
     if (!after_block_0) return x;
+    if (m.config.convolution.any())
+        throw Error({.problem = "What block 0 makes of a token by itself is not defined in this model: a convolution beside it reads the neighbours",
+                     .item = m.config.name,
+                     .hint = "Take the embedding as it is"});
     const model::LayerWeights& w = m.layers.front();
     if (m.config.parallel) pass.resid_pre = x;
     if (m.config.shared_norm) pass.shared_norm = model::norm(pass, w.ln1, x, model::Hook::ln1_scale, model::Hook::ln1_normalized);

@@ -85,8 +85,13 @@ TEST_P(Shares, AreThoseOfTheDefinition) {
 TEST_P(Shares, OfEveryStateInTheGraphSumToOne) {
     const TracePtr trace = run_model(GetParam(), sentence);
     const Position target(trace->tokens() - 1);
+    // A convolution beside layer 0 hands on neighbouring tokens, for which the graph has no edges.
+    const std::int64_t first = trace->config().convolution.any() ? 1 : 0;
+    if (first > 0) {
+        EXPECT_THROW(contribution_graph(*trace, target), Error);
+    }
     for (const double threshold : {0.0, 0.04}) {
-        const ContributionGraph graph = contribution_graph(*trace, target, {.threshold = threshold});
+        const ContributionGraph graph = contribution_graph(*trace, target, {.threshold = threshold, .from_layer = first});
         std::map<std::pair<std::int64_t, std::int64_t>, double> attention, mlp;
         std::set<std::pair<std::int64_t, std::int64_t>> used{{trace->config().n_layers, target.value}};
         for (const ContributionEdge& edge : graph.edges) {
@@ -104,7 +109,7 @@ TEST_P(Shares, OfEveryStateInTheGraphSumToOne) {
         for (const auto& [state, sum] : mlp) EXPECT_NEAR(sum, 1, 1e-9);
         ASSERT_TRUE(mlp.contains({trace->config().n_layers - 1, target.value}));
     }
-    const ContributionGraph none = contribution_graph(*trace, target, {.threshold = 1});
+    const ContributionGraph none = contribution_graph(*trace, target, {.threshold = 1, .from_layer = first});
     EXPECT_TRUE(none.edges.empty());
     EXPECT_THROW(contribution_graph(*trace, Position(trace->tokens())), Error);
     EXPECT_THROW(contribution_graph(*trace, target, {.threshold = 1.5}), Error);

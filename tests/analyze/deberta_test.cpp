@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Disentangled attention in the views: each term of the score has a column, and the columns sum to the score.
 #include "analyze/traces.h"
+#include "headlight/analyze/drivers.h"
 #include "headlight/analyze/neuron_view.h"
 #include "headlight/analyze/pair_chain.h"
+#include "headlight/analyze/rollout.h"
+#include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
+#include "headlight/trace/weights.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace headlight::analyze {
 namespace {
@@ -64,6 +70,38 @@ TEST(DebertaTerms, AReplacedTermIsPartOfTheScore) {
     const at::Tensor sum = trace::relative_pairs(*changed, Layer(1), Head(1), pairs, pairs + 1);
     const at::Tensor p2c = trace::tensor(*plain, {Hook::p2c, Layer(1)})[1];
     for (std::int64_t i = 0; i < 3; ++i) EXPECT_NEAR(sum[i].item<double>(), p2c[i][i + 1].item<double>(), 1e-6);
+}
+
+/// What the convolution adds has a part of its own in every number behind it, and none in those of layer 0.
+TEST(DebertaConvolution, IsAPartOfWhatIsReadBehindIt) {
+    for (const char* name : {"deberta-conv", "deberta-conv-groups"}) {
+        SCOPED_TRACE(name);
+        const TracePtr trace = run_model(folder_of(name), sentence);
+        const auto of_convolution = [](const Split& split) {
+            return std::ranges::count(split.parts, Component::conv, &Contribution::component);
+        };
+        double largest = 0;
+        for (std::int64_t p = 0; p < trace->tokens(); ++p) {
+            const Split behind = neuron_drivers(*trace, {Layer(1), Neuron(2)}, Position(p));
+            EXPECT_EQ(of_convolution(behind), 1);
+            EXPECT_EQ(of_convolution(neuron_drivers(*trace, {Layer(0), Neuron(2)}, Position(p))), 0);
+            largest = std::max(largest, std::abs(std::ranges::find(behind.parts, Component::conv, &Contribution::component)->value));
+        }
+        EXPECT_GT(largest, 0.01) << "nothing there: proves nothing";
+        EXPECT_STREQ(name_of(Component::conv), "conv");
+    }
+}
+
+/// Attention through the layers knows nothing of it, and says so.
+TEST(DebertaConvolution, IsToldWhereItIsNotCounted) {
+    const TracePtr with = run_model(folder_of("deberta-conv"), sentence), without = run_model(folder_of("deberta"), sentence);
+    const auto told = testing::Contains(testing::HasSubstr("convolution"));
+    EXPECT_THAT(rollout(*with).notes, told);
+    EXPECT_THAT(attention_flow(*with).notes, told);
+    EXPECT_THAT(rollout_paths(*with, Layer(1), Position(2)).notes, told);
+    EXPECT_THAT(rollout(*without).notes, testing::Not(told));
+    EXPECT_THROW(trace::token_streams(*with->model(), 0, 2, true), Error);
+    EXPECT_NO_THROW(trace::token_streams(*with->model(), 0, 2, false));
 }
 
 /// Nothing of [head, query, key] is kept unless somebody asks.

@@ -21,7 +21,7 @@ TEST_P(Architecture, BlocksHoldEveryParameterOnce) {
     const model::BlockList list = model::blocks_of(*model_);
     std::int64_t blocks = 0, all = 0;
     for (const auto& block : list.before) blocks += block.parameters;
-    for (const auto& block : list.layer) blocks += block.parameters * list.n_layers;
+    for (const auto& block : list.layer) blocks += block.parameters * (block.layers > 0 ? block.layers : list.n_layers);
     for (const auto& block : list.after) blocks += block.parameters;
     for (const auto& [part, count] : model_->parameter_counts()) all += count;
     EXPECT_EQ(blocks, all);
@@ -44,7 +44,7 @@ TEST_P(Architecture, TellsWhatIsUnderThePointer) {
 
 INSTANTIATE_TEST_SUITE_P(Families, Architecture,
                          testing::Values("gpt2", "bert-mlm", "bloom", "llama-kv2", "gpt2-untied", "gemma2", "gemma3", "electra", "falcon",
-                                         "olmo2", "cohere", "smollm3", "roberta", "gpt-neox", "mpt", "distilbert", "albert"),
+                                         "olmo2", "cohere", "smollm3", "roberta", "gpt-neox", "mpt", "distilbert", "albert", "deberta-conv"),
                          [](const auto& family) {
                              std::string name = family.param;
                              std::erase(name, '-');

@@ -172,8 +172,83 @@ def fixture(name, arch, kind="gpt2", quantize=None, parts_of=None):
     w.close()
 
 
+def deepseek(name, whole_kv):
+    """DeepseekV2Model. `whole_kv`: as files were before kv_b_proj was written in two parts."""
+    folder = MODELS / name
+    c = json.loads((folder / "config.json").read_text())
+    weights = load_file(folder / "model.safetensors")
+    layers, heads = c["num_hidden_layers"], c["num_attention_heads"]
+    content, rotary, value, rank = c["qk_nope_head_dim"], c["qk_rope_head_dim"], c["v_head_dim"], c["kv_lora_rank"]
+    w = gguf.GGUFWriter(str(OUT / f"{name}.gguf"), "deepseek2")
+    w.add_block_count(layers)
+    w.add_context_length(c["max_position_embeddings"])
+    w.add_embedding_length(c["hidden_size"])
+    w.add_feed_forward_length(c["intermediate_size"])
+    w.add_head_count(heads)
+    w.add_head_count_kv(heads if whole_kv else 1)
+    w.add_layer_norm_rms_eps(c["rms_norm_eps"])
+    w.add_leading_dense_block_count(c["first_k_dense_replace"])
+    w.add_vocab_size(c["vocab_size"])
+    if c["q_lora_rank"] is not None:
+        w.add_q_lora_rank(c["q_lora_rank"])
+    w.add_kv_lora_rank(rank)
+    w.add_key_length(content + rotary if whole_kv else rank + rotary)
+    w.add_value_length(value if whole_kv else rank)
+    if not whole_kv:
+        w.add_key_length_mla(content + rotary)
+        w.add_value_length_mla(value)
+    w.add_expert_feed_forward_length(c["moe_intermediate_size"])
+    w.add_expert_count(c["n_routed_experts"])
+    w.add_expert_used_count(c["num_experts_per_tok"])
+    w.add_expert_shared_count(c["n_shared_experts"])
+    w.add_expert_weights_scale(c["routed_scaling_factor"])
+    w.add_expert_weights_norm(c["norm_topk_prob"])
+    w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID if "v3" in name else gguf.ExpertGatingFuncType.SOFTMAX)
+    if c["n_group"] is not None:
+        w.add_expert_group_count(c["n_group"])
+        w.add_expert_group_used_count(c["topk_group"])
+    w.add_rope_dimension_count(rotary)
+    rope = c["rope_parameters"]
+    w.add_rope_freq_base(rope["rope_theta"])
+    if rope["rope_type"] == "yarn":
+        w.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        w.add_rope_scaling_factor(rope["factor"])
+        w.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+        w.add_rope_scaling_yarn_log_mul(0.1 * rope.get("mscale_all_dim", 0))
+        w.add_rope_scaling_yarn_beta_fast(rope["beta_fast"])
+        w.add_rope_scaling_yarn_beta_slow(rope["beta_slow"])
+    write_vocab(w, folder, "gpt2")
+    mapping = names(gguf.MODEL_ARCH.DEEPSEEK2, layers)
+    experts = {}
+
+    def add(key, x):
+        new = mapping.get_name(key, try_suffixes=(".weight", ".bias"))
+        assert new, key
+        w.add_tensor(new, np.ascontiguousarray(x, dtype=np.float32))
+    for key, x in sorted(weights.items()):
+        key = key.replace("e_score_correction_bias", "e_score_correction.bias")
+        if ".mlp.experts." in key:
+            before, number, part = key.split(".experts.")[0], *key.split(".experts.")[1].split(".", 1)
+            experts.setdefault(f"{before}.experts.{part}", {})[int(number)] = x
+        elif key.endswith("kv_b_proj.weight") and not whole_kv:
+            kv = x.reshape(heads, content + value, rank)
+            add(key.replace("kv_b_proj", "k_b_proj"), kv[:, :content].transpose(0, 2, 1))
+            add(key.replace("kv_b_proj", "v_b_proj"), kv[:, content:])
+        else:
+            add(key, x)
+    for key, parts in experts.items():
+        add(key, np.stack([parts[i] for i in range(c["n_routed_experts"])]))
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
 def main():
     quants()
+    deepseek("deepseek-v2", whole_kv=True)
+    for name in ("deepseek-v2-groups", "deepseek-v3"):
+        deepseek(name, whole_kv=False)
     fixture("llama-kv2", gguf.MODEL_ARCH.LLAMA)
     fixture("llama-kv2", gguf.MODEL_ARCH.LLAMA, parts_of=9)
     fixture("llama-mha", gguf.MODEL_ARCH.LLAMA)

@@ -4,7 +4,8 @@
 
     python tests/golden/make_marian_golden.py
 
-The ids are those of transformers' MarianTokenizer without sacremoses, which then leaves punctuation as it is.
+The ids are those of transformers' MarianTokenizer. With sacremoses installed they are the same: its normaliser of punctuation is
+made, but not called on the way to ids.
 """
 import json
 import pathlib

@@ -26,6 +26,19 @@ def relative_terms(a, table, q, k):
     return c2p, p2c
 
 
+def convolution(g, layer, r):
+    """Beside layer 0: the stream goes on behind it, so that hook_resid_post of that layer is what layer 1 reads."""
+    from transformers.activations import ACT2FN
+    n = "blocks.0."
+    g[n + "hook_resid_post_mlp"] = g[n + "hook_resid_post"]
+    g[n + "conv.hook_pre"] = r.out_of(layer.conv).T
+    g[n + "hook_conv_out"] = ACT2FN[layer.conv_act](g[n + "conv.hook_pre"])
+    g.same(g[n + "hook_resid_post_mlp"] + g[n + "hook_conv_out"], r.into(layer.LayerNorm), n + "sum of the convolution")
+    norm(g, n + "ln_conv", layer.LayerNorm, r)
+    g[n + "hook_resid_post"] = r.out_of(layer)
+    g.same(g[n + "hook_resid_post"], g["blocks.1.hook_resid_pre"], n + "resid_post")
+
+
 def deberta(model, r, outputs, tokens):
     t, c = getattr(model, "deberta", model), model.config
     heads, d = c.num_attention_heads, c.hidden_size // c.num_attention_heads
@@ -45,6 +58,8 @@ def deberta(model, r, outputs, tokens):
                      terms=sum(present) if present else None)
     g = walk(model, r, outputs, tokens, t.encoder.layer, parts)
     g.update(terms)
+    if t.encoder.conv is not None:
+        convolution(g, t.encoder.conv, r)
     e = t.embeddings
     g["hook_embed"] = r.out_of(e.word_embeddings)
     if c.position_biased_input:
@@ -102,3 +117,17 @@ def tiny(T):
         "nomic-bert": (T.NomicBertForMaskedLM, T.NomicBertConfig, dict(wide, **rope(theta=100.0))),
     }
     return {name: (*row, "float32", None) for name, row in table.items()}
+
+
+def convolved(T):
+    """The larger DeBERTa-v2; a table of its own, because what stands in a table says which seeds the next ones get."""
+    relative = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=20, max_position_embeddings=48,
+                    relative_attention=True)
+    table = {
+        # As v2-xlarge.
+        "deberta-conv": dict(relative, position_buckets=6, max_relative_positions=16, share_att_key=True, norm_rel_ebd="layer_norm",
+                             pos_att_type=["p2c", "c2p"], position_biased_input=False, conv_kernel_size=3, conv_act="gelu"),
+        # The reference's own activation (tanh), groups, a wider kernel.
+        "deberta-conv-groups": dict(relative, max_relative_positions=5, pos_att_type=["c2p"], conv_kernel_size=5, conv_groups=2),
+    }
+    return {name: (T.DebertaV2ForMaskedLM, T.DebertaV2Config, fields, "float32", None) for name, fields in table.items()}

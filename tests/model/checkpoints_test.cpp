@@ -116,9 +116,9 @@ TEST(Checkpoint, QuantisedByItsTensors) {
 TEST(Checkpoint, Fp8) {
     const ScratchModel scratch("llama-mha");
     std::ofstream(scratch.folder / "model.safetensors", std::ios::binary)
-        << std::string("\x40\0\0\0\0\0\0\0", 8) << R"({"w":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]}}      )"
+        << std::string("\x40\0\0\0\0\0\0\0", 8) << R"({"w":{"dtype":"F8_E5M2","shape":[4],"data_offsets":[0,4]}}      )"
         << "1234";
-    EXPECT_THAT(failure(scratch.folder), AllOf(HasSubstr("fp8"), HasSubstr("tensor w"), HasSubstr("F8_E4M3")));
+    EXPECT_THAT(failure(scratch.folder), AllOf(HasSubstr("fp8"), HasSubstr("tensor w"), HasSubstr("F8_E5M2")));
 }
 
 }  // namespace

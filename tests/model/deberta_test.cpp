@@ -30,8 +30,8 @@ TEST(Deberta, RowsOfDistancesAreThoseOfTransformers) {
     EXPECT_EQ(relative_row(plain, -90), 0);
 }
 
-std::string refusal(const char* field, const nlohmann::json& value) {
-    const ScratchModel copy("deberta");
+std::string refusal(const char* field, const nlohmann::json& value, const char* name = "deberta") {
+    const ScratchModel copy(name);
     copy.edit_config([&](nlohmann::json& config) { config[field] = value; });
     try {
         Model::load(copy.folder);
@@ -42,7 +42,10 @@ std::string refusal(const char* field, const nlohmann::json& value) {
 }
 
 TEST(Deberta, WhatIsNotBuiltIsRefusedByName) {
-    EXPECT_THAT(refusal("conv_kernel_size", 3), AllOf(HasSubstr("conv_kernel_size"), HasSubstr("deberta-v2-xlarge")));
+    EXPECT_THAT(refusal("conv_kernel_size", 4, "deberta-conv"), AllOf(HasSubstr("conv_kernel_size"), HasSubstr("odd"), HasSubstr("4")));
+    EXPECT_THAT(refusal("conv_groups", 3, "deberta-conv"), AllOf(HasSubstr("conv_groups"), HasSubstr("16")));
+    EXPECT_THAT(refusal("conv_act", "mish", "deberta-conv"), AllOf(HasSubstr("conv_act"), HasSubstr("tanh")));
+    EXPECT_THAT(refusal("conv_groups", 2, "deberta-conv"), AllOf(HasSubstr("encoder.conv.conv.weight"), HasSubstr("[16, 8, 3]")));
     EXPECT_THAT(refusal("embedding_size", 8), AllOf(HasSubstr("embedding_size"), HasSubstr("16")));
     EXPECT_THAT(refusal("pos_att_type", "c2p|p2p"), AllOf(HasSubstr("pos_att_type"), HasSubstr("p2c")));
     EXPECT_THAT(refusal("norm_rel_ebd", "rms_norm"), HasSubstr("norm_rel_ebd"));
@@ -83,8 +86,40 @@ TEST(Deberta, TheHeadThatIsThereIsRead) {
     EXPECT_TRUE(at::equal(ours.tensors.at("logits"), theirs.tensors.at("logits")));
 }
 
+/// By the definition, token by token: zeros beyond both ends, and each group of numbers by itself.
+TEST(Deberta, TheConvolutionIsThatOfItsDefinition) {
+    for (const char* name : {"deberta-conv", "deberta-conv-groups"}) {
+        SCOPED_TRACE(name);
+        const auto model = Model::load(fixture(name), {.dtype = ComputeType::float64, .device = "cpu"});
+        const ModelConfig& c = model->config();
+        const auto store = io::TensorStore::open_folder(fixture(name));
+        const auto stored = [&](const char* part) {
+            return tensor_of(*store.find(std::string("deberta.encoder.conv.conv.") + part)).to(at::kDouble);
+        };
+        const at::Tensor weight = stored("weight"), bias = stored("bias");
+        for (const std::int64_t tokens : {1, 2, 7}) {
+            Collector seen;
+            forward(*model, some_text(c, tokens), seen, {}, {});
+            const at::Tensor x = seen.tensors.at("blocks.0.hook_resid_pre"), pre = seen.tensors.at("blocks.0.conv.hook_pre");
+            const std::int64_t width = c.d_model / c.convolution.groups, reach = c.convolution.width / 2;
+            for (std::int64_t p = 0; p < tokens; ++p)
+                for (std::int64_t o = 0; o < c.d_model; ++o) {
+                    double sum = bias[o].item<double>();
+                    for (std::int64_t t = -reach; t <= reach; ++t) {
+                        if (p + t < 0 || p + t >= tokens) continue;
+                        sum += at::dot(x[p + t].narrow(0, o / width * width, width), weight[o].select(1, t + reach)).item<double>();
+                    }
+                    ASSERT_NEAR(pre[p][o].item<double>(), sum, 1e-10) << p << " " << o;
+                }
+        }
+        EXPECT_FALSE(has_convolution(c, 1));
+        const std::vector<HookPoint> hooks = hooks_of(c);
+        EXPECT_EQ(std::ranges::count(hooks, Hook::conv_out, &HookPoint::hook), 1);
+    }
+}
+
 TEST(Deberta, EveryParameterIsCounted) {
-    for (const char* name : {"deberta", "deberta-c2p", "deberta-p2c"}) {
+    for (const char* name : {"deberta", "deberta-c2p", "deberta-p2c", "deberta-conv", "deberta-conv-groups"}) {
         const auto model = Model::load(fixture(name));
         std::int64_t stored = 0, counted = 0;
         for (const LoadedParameter& loaded : model->report().loaded) {

@@ -76,7 +76,14 @@ TEST_P(Invariants, PartsSumToTheResidualStream) {
         EXPECT_LE(relative(behind(written, w.ln2_post, "ln2_post"), get("hook_mlp_out", l)), 1e-5);
         if (c.post_norm) {
             EXPECT_LE(relative(get("ln1.hook_normalized", l) * w.ln1.gain + w.ln1.bias, get("hook_resid_mid", l)), 1e-5);
-            EXPECT_LE(relative(get("ln2.hook_normalized", l) * w.ln2.gain + w.ln2.bias, get("hook_resid_post", l)), 1e-5);
+            const char* behind_mlp = has_convolution(c, l) ? "hook_resid_post_mlp" : "hook_resid_post";
+            EXPECT_LE(relative(get("ln2.hook_normalized", l) * w.ln2.gain + w.ln2.bias, get(behind_mlp, l)), 1e-5);
+            if (has_convolution(c, l)) {
+                const NormWeights& norm = model->internals().conv_norm;
+                const at::Tensor sum = get("hook_resid_post_mlp", l) + get("hook_conv_out", l);
+                EXPECT_LE(relative((sum - sum.mean(-1, true)) / get("ln_conv.hook_scale", l), get("ln_conv.hook_normalized", l)), 1e-5);
+                EXPECT_LE(relative(get("ln_conv.hook_normalized", l) * norm.gain + norm.bias, get("hook_resid_post", l)), 1e-5);
+            }
             continue;
         }
         if (c.residual_after_norm) continue;

@@ -63,6 +63,23 @@ std::string failure(const std::vector<std::string>& entries) {
     return "no error";
 }
 
+/// tests/golden/make_gguf_pre_golden.py
+TEST(GgufVocabulary, DeepSeekV3CutsWhereTokenizersCuts) {
+    const auto golden = io::read_json(kTests / "golden/text/gguf_pre.json");
+    const test::TempFolder folder;
+    const auto tokenizer = Tokenizer::load(folder.write(
+        "m.gguf", test::gguf_file({gguf_entry("tokenizer.ggml.model", 8, gguf_text("gpt2")), gguf_entry("tokenizer.ggml.pre", 8, gguf_text("deepseek-v3")),
+                                   gguf_entry("tokenizer.ggml.tokens", 9, texts(golden.at("tokens").get<std::vector<std::string>>())),
+                                   gguf_entry("tokenizer.ggml.merges", 9, texts({}))},
+                                  {}, "")));
+    for (std::size_t i = 0; i < golden.at("texts").size(); ++i) {
+        const auto text = golden.at("texts")[i].get<std::string>();
+        const Encoding encoding = tokenizer->encode(text, std::nullopt, false);
+        EXPECT_EQ(encoding.ids, golden.at("ids")[i].get<std::vector<std::int64_t>>()) << testing::PrintToString(text);
+        EXPECT_EQ(encoding.words, golden.at("words")[i].get<std::vector<std::int64_t>>()) << testing::PrintToString(text);
+    }
+}
+
 TEST(GgufVocabulary, ErrorsNameTheKey) {
     const std::string gpt2 = gguf_entry("tokenizer.ggml.model", 8, gguf_text("gpt2"));
     const std::string tokens = gguf_entry("tokenizer.ggml.tokens", 9, texts({"a", "b"}));

@@ -74,6 +74,22 @@ TEST(Marian, ATextAloneIsCutAsASource) {
     EXPECT_EQ(both.ids, wanted);
 }
 
+TEST(Marian, TwoVocabulariesAreRefusedByName) {
+    const test::TempFolder folder;
+    fill(folder, golden().at("vocab"));
+    folder.write("target_vocab.json", golden().at("vocab").dump());
+    folder.write("tokenizer_config.json", R"({"tokenizer_class": "MarianTokenizer", "separate_vocabs": true})");
+    try {
+        Tokenizer::load(folder.path());
+        FAIL() << "it loaded";
+    } catch (const Error& e) {
+        EXPECT_THAT(std::string(e.what()), HasSubstr("separate_vocabs"));
+    }
+    // As in transformers the file alone, without the field, changes nothing.
+    folder.write("tokenizer_config.json", R"({"tokenizer_class": "MarianTokenizer"})");
+    EXPECT_NO_THROW(Tokenizer::load(folder.path()));
+}
+
 TEST(Marian, VocabulariesThatDoNotFitAreErrors) {
     const auto complaint = [](json vocab) -> std::string {
         const test::TempFolder folder;

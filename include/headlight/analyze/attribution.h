@@ -25,6 +25,7 @@ enum class Component {
     cross_bias,  ///< b_O of that attention; layer
     neuron,      ///< m_i v_i; layer and neuron (in place of mlp when neurons are asked for)
     mlp_bias,    ///< b_out; of experts with biases their sum, weighted as the experts are (GPT-OSS); layer
+    conv,        ///< DeBERTa's convolution beside layer 0: what it adds at the position, made of its neighbours too
     norm_bias,   ///< biases of norms that lie in the stream's way (post-norm models and BLOOM's residual after norm)
     final_bias,  ///< what no component writes: the last norm's bias and the read-out's own
 };

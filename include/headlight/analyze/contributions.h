@@ -57,7 +57,7 @@ struct ContributionGraph {
     double threshold = 0;
     std::vector<ContributionEdge> edges;  ///< from the last layer down, then by position
 };
-/// Errors: a position that does not exist, a threshold that is not in [0, 1].
+/// Errors: a position that does not exist, a threshold that is not in [0, 1], layer 0 of a model with a convolution beside it.
 ContributionGraph contribution_graph(const trace::Trace&, Position, const ContributionOptions& = {}, const CancelToken& = {},
                                      const Progress& = {});
 

@@ -16,6 +16,7 @@ struct BlockInfo {
     std::string title;   ///< "Attention"
     std::string detail;  ///< "8 heads of 32, ALiBi"
     std::int64_t parameters = 0;  ///< of this one block, as its tensors lie in the files
+    std::int64_t layers = 0;  ///< of a layer's block: only so many layers have it; 0: all
     bool adds = false;   ///< reads the residual stream and adds to it; else it changes the stream itself
 };
 

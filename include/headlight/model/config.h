@@ -13,7 +13,7 @@ enum class Positions { learned, alibi, rotary, none, relative };
 enum class Norm { layer_norm, rms_norm };
 /// gelu: erf form; gelu_tanh: tanh form (GPT-2's gelu_new); gelu_bloom: the same with sqrt(2/pi) cut to 0.79788456.
 /// quick_gelu: x sigmoid(1.702 x) (CLIP).
-enum class Activation { gelu, gelu_tanh, gelu_bloom, relu, silu, quick_gelu };
+enum class Activation { gelu, gelu_tanh, gelu_bloom, relu, silu, quick_gelu, tanh };
 enum class RopeScaling { none, linear, llama3, dynamic, yarn, longrope };
 /// What a norm of queries and keys runs over: nothing; each head's d_head with one gain for all heads (Qwen 3, Gemma 3) or
 /// with one for each (Cohere, StableLM); all heads' numbers together (OLMo 2).
@@ -56,6 +56,8 @@ struct Experts {
     std::int64_t group_best = 1;    ///< a group is worth the sum of its so many best experts
     bool correction = false;        ///< a bias of each expert is added while choosing, and is in no weight (DeepSeek-V3)
     std::int64_t dense_width = 0;   ///< hidden units of layers without experts
+    bool wide_router = false;       ///< the router's product is in float32 in a bfloat16 run (DeepSeek)
+    bool wide_weights = false;      ///< the weights of the chosen stay float32 there (Mixtral, DeepSeek)
     std::vector<bool> layers = {};  ///< [layer] has experts; empty: all have
     std::int64_t units() const noexcept { return count * width + shared_width; }
 };
@@ -74,6 +76,15 @@ struct Disentangled {
 };
 /// Row of the table for query - key, in [0, 2 span); grows with the distance.
 std::int64_t relative_row(const Disentangled&, std::int64_t distance) noexcept;
+
+/// A convolution over the tokens beside layer 0 (the larger DeBERTa-v2; "nGram induced input encoding" in the words
+/// of its authors): it reads what the layer read, and the stream goes on as LN(layer's output + act(conv)).
+struct Convolution {
+    std::int64_t width = 0;   ///< tokens of the kernel, an odd number; 0: there is none
+    std::int64_t groups = 1;  ///< numbers of the stream in so many groups, each read by its own group alone
+    Activation activation = Activation::tanh;
+    bool any() const noexcept { return width > 0; }
+};
 
 /// Multi-head latent attention (DeepSeek-V2 2024, section 2.1): keys and values are made of one narrow vector for each token,
 /// normalised, which is what a cache would keep. The first numbers of a query and a key are of content; the others rotate, and
@@ -168,6 +179,7 @@ struct ModelConfig {
     std::int64_t d_projection = 0;  ///< CLIP: width that both towers are projected to; 0: no projection
 
     Disentangled disentangled;      ///< DeBERTa's terms of the score; beside `positions`
+    Convolution convolution;        ///< DeBERTa's, beside layer 0
     bool legacy_mlm_head = true;    ///< DeBERTa: which masked-word head counts where a file holds both (its `legacy`)
 
     Latent latent;
@@ -225,6 +237,8 @@ inline std::int64_t mlp_width(const ModelConfig& c, std::int64_t layer) noexcept
 inline std::int64_t expert_of(const ModelConfig& c, std::int64_t layer, std::int64_t unit) noexcept {
     return has_experts(c, layer) && unit < c.experts.count * c.experts.width ? unit / c.experts.width : -1;
 }
+/// The layer whose output a convolution is added to.
+inline bool has_convolution(const ModelConfig& c, std::int64_t layer) noexcept { return c.convolution.any() && layer == 0; }
 inline std::int64_t embedding_width(const ModelConfig& c) noexcept { return c.d_embed > 0 ? c.d_embed : c.d_model; }
 /// What sets a layer apart where layers differ: "local 512", "global", "no rotation", "experts"; "" in models of equal layers.
 std::string layer_label(const ModelConfig&, std::int64_t layer);

@@ -72,6 +72,12 @@ enum class Hook {
     ln2_post_scale,      ///< blocks.L.ln2_post.hook_scale [pos, 1]
     ln2_post_normalized, ///< blocks.L.ln2_post.hook_normalized [pos, d_model]
     mlp_out,             ///< blocks.L.hook_mlp_out [pos, d_model]; behind ln2_post
+    // The convolution beside layer 0 of the larger DeBERTa-v2.
+    resid_post_mlp,      ///< blocks.0.hook_resid_post_mlp [pos, d_model]: behind ln2, what the convolution is added to
+    conv_pre,            ///< blocks.0.conv.hook_pre [pos, d_model], with its bias, before the activation
+    conv_out,            ///< blocks.0.hook_conv_out [pos, d_model]: what is added
+    ln_conv_scale,       ///< blocks.0.ln_conv.hook_scale [pos, 1]
+    ln_conv_normalized,  ///< blocks.0.ln_conv.hook_normalized [pos, d_model]
     resid_post,          ///< blocks.L.hook_resid_post [pos, d_model]
     ln_final_scale,      ///< ln_final.hook_scale [pos, 1]
     ln_final_normalized, ///< ln_final.hook_normalized [pos, d_model]

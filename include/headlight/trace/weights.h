@@ -49,6 +49,7 @@ MlpTensors mlp_weights(const model::Model&, Layer);
 at::Tensor embedding(const model::Model&);          ///< W_E [vocab, d_model] (ALBERT, ELECTRA: [vocab, d_embed]); scaled as the model does
 at::Tensor stream_embedding(const model::Model&);   ///< W_E, projected where embeddings are narrower: [vocab, d_model]
 NormTensors embedding_norm(const model::Model&);    ///< undefined gain: none
+NormTensors convolution_norm(const model::Model&);   ///< behind DeBERTa's convolution; undefined gain: none
 at::Tensor position_embedding(const model::Model&); ///< W_pos [context, d_model], undefined: none
 NormTensors final_norm(const model::Model&);        ///< undefined gain: none (post-norm models)
 at::Tensor unembed(const model::Model&);            ///< W_U [d_model, vocab] (ALBERT, ELECTRA: [d_embed, vocab]); Error: none

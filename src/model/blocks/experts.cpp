@@ -62,7 +62,13 @@ at::Tensor routing(const Experts& e, const at::Tensor& logits, const at::Tensor&
     constexpr double least = 1e-20;  // the reference's; sigmoids may all be 0
     if (e.normalized) values = values / (values.sum(-1, true) + least);
     if (e.scale != 1.0) values = values * e.scale;
-    return at::zeros_like(scores).scatter(1, chosen, values).to(logits.scalar_type());
+    return at::zeros_like(scores).scatter(1, chosen, values).to(e.wide_weights ? wide.scalar_type() : logits.scalar_type());
+}
+
+/// In a bfloat16 run some references take the product in float32, so that rounding does not decide between experts.
+at::Tensor router_logits(const Experts& e, const Linear& router, const at::Tensor& x) {
+    if (!e.wide_router || x.scalar_type() != at::kBFloat16) return apply(router, x);
+    return apply({router.weight.to(at::kFloat), router.bias.defined() ? router.bias.to(at::kFloat) : router.bias}, x.to(at::kFloat));
 }
 
 /// act(pre) * pre_linear * weight of one expert's tokens; where the model cuts both branches, of what is left.
@@ -73,7 +79,7 @@ at::Tensor post_of(const ModelConfig& c, const Part& part, at::Tensor pre, at::T
     }
     at::Tensor post = bias_and_activate(pre, {}, c.activation);
     if (c.gated_mlp) post = post * pre_linear;
-    return part.weights.defined() ? post * part.weights : post;
+    return part.weights.defined() ? (post * part.weights).to(post.scalar_type()) : post;
 }
 
 /// Passes what every expert has through a hook of all hidden units; `each` is what the pass goes on with.
@@ -91,7 +97,7 @@ void hook_units(Pass& pass, Hook hook, Layer layer, const at::Tensor& x, const s
 at::Tensor experts(Pass& pass, Layer layer, const at::Tensor& x) {
     const ModelConfig& c = pass.config();
     const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
-    const at::Tensor logits = pass.hook(Hook::router, layer, apply(w.router, x));
+    const at::Tensor logits = pass.hook(Hook::router, layer, router_logits(c.experts, w.router, x));
     const at::Tensor weights = pass.hook(Hook::experts, layer, routing(c.experts, logits, w.router_correction));
     at::Tensor gate;
     if (c.experts.shared_gate) gate = pass.hook(Hook::shared_gate, layer, at::sigmoid(apply(w.shared_gate, x)));

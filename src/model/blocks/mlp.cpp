@@ -36,7 +36,7 @@ at::Tensor mlp(Pass& pass, Layer layer, const at::Tensor& resid_mid) {
     out = pass.hook(Hook::mlp_out, layer, out);
     at::Tensor resid = (c.residual_after_norm ? x : resid_mid) + out;
     if (c.post_norm) resid = norm(pass, w.ln2, resid, Hook::ln2_scale, Hook::ln2_normalized, layer);
-    return pass.hook(Hook::resid_post, layer, resid);
+    return pass.hook(has_convolution(c, layer.value) ? Hook::resid_post_mlp : Hook::resid_post, layer, resid);
 }
 
 }  // namespace headlight::model

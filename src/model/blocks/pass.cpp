@@ -44,6 +44,7 @@ at::Tensor activate_any(const at::Tensor& x, Activation activation) {
         case Activation::relu: return at::relu(x);
         case Activation::silu: return at::silu(x);
         case Activation::quick_gelu: return x * at::sigmoid(x * 1.702);
+        case Activation::tanh: return at::tanh(x);
     }
     return x;
 }

@@ -66,8 +66,10 @@ at::Tensor project(Pass&, const at::Tensor& x);
 at::Tensor attention(Pass&, Layer, const at::Tensor& resid_pre);
 /// From resid_mid to resid_mid_cross, in a decoder behind an encoder.
 at::Tensor cross_attention(Pass&, Layer, const at::Tensor& resid_mid);
-/// From resid_mid (there resid_mid_cross) to resid_post.
+/// From resid_mid (there resid_mid_cross) to resid_post, where a convolution follows to resid_post_mlp.
 at::Tensor mlp(Pass&, Layer, const at::Tensor& resid_mid);
+/// From resid_post_mlp to resid_post: what the layer read goes through a convolution beside it. Other layers: as it is.
+at::Tensor convolution(Pass&, Layer, const at::Tensor& resid_pre, const at::Tensor& resid_post_mlp);
 /// Final norm, masked-word head and logits.
 at::Tensor output(Pass&, Block, const at::Tensor& x);
 

@@ -10,6 +10,8 @@
 namespace headlight::model {
 namespace {
 
+constexpr std::int64_t kMaxConvolution = 1023;  ///< tokens of its kernel; the models there are have 3
+
 /// "c2p|p2c", or a list of such.
 std::vector<std::string> score_terms(const ConfigReader& json) {
     const nlohmann::json& value = json.raw("pos_att_type");
@@ -59,9 +61,20 @@ void read_relative(const ConfigReader& json, ModelConfig& c) {
     d.normed = norm == "layer_norm";
 }
 
+/// Beside layer 0, in deberta-v2-xlarge and -xxlarge.
+void read_convolution(const ConfigReader& json, ModelConfig& c) {
+    if (json.signed_number({"conv_kernel_size"}, 0) <= 0) return;
+    Convolution& conv = c.convolution;
+    conv.width = json.size({"conv_kernel_size"}, kMaxConvolution);
+    if (conv.width % 2 == 0)
+        json.wrong("conv_kernel_size", "an odd number, so that there is one output for each token", std::to_string(conv.width));
+    conv.groups = json.size({"conv_groups"}, kMaxWidth, 1);
+    if (c.d_model % conv.groups != 0)
+        json.wrong("conv_groups", "a divisor of hidden_size " + std::to_string(c.d_model), std::to_string(conv.groups));
+    conv.activation = read_activation(json, "conv_act", "tanh");
+}
+
 ModelConfig parse_config(const ConfigReader& json) {
-    if (json.signed_number({"conv_kernel_size"}, 0) > 0)
-        json.unsupported("conv_kernel_size", "0: models with a convolution beside layer 0 (deberta-v2-xlarge, deberta-v2-xxlarge) are not built");
     ModelConfig c;
     c.n_layers = json.size({"num_hidden_layers"}, kMaxLayers);
     c.d_model = json.size({"hidden_size"}, kMaxWidth);
@@ -89,6 +102,7 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.norm_epsilon = json.number({"layer_norm_eps"}, 1e-7);
     c.activation = c.mlm_activation = read_activation(json, "hidden_act", "gelu");
     read_relative(json, c);
+    read_convolution(json, c);
     return c;
 }
 
@@ -151,6 +165,11 @@ WeightMap weight_map(const ModelConfig& c) {
     add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, layer + "intermediate.dense", m, d, true);
     add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, layer + "output.dense", d, m, true);
     add_norm(map, Slot::ln2_gain, Slot::ln2_bias, layer + "output.LayerNorm", d);
+    if (const Convolution& conv = c.convolution; conv.any()) {
+        map.rows.push_back({Slot::conv_weight, {"encoder.conv.conv.weight"}, {d, d / conv.groups, conv.width}});
+        map.rows.push_back({Slot::conv_bias, {"encoder.conv.conv.bias"}, {d}});
+        add_norm(map, Slot::conv_norm_gain, Slot::conv_norm_bias, "encoder.conv.LayerNorm", d);
+    }
     add_mlm_head(map, c);
     return map;
 }
@@ -161,6 +180,7 @@ Spec spec(const ModelConfig& c) {
     if (c.type_vocab_size > 0) s.before.push_back(Block::token_type_embedding);
     s.before.push_back(Block::embedding_norm);
     if (c.disentangled.any()) s.before.push_back(Block::relative_positions);
+    if (c.convolution.any()) s.layer.push_back(Block::convolution);
     if (c.mlm_head) s.after = {Block::mlm_head, Block::unembedding};
     return s;
 }

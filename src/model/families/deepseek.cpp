@@ -55,6 +55,7 @@ void read_experts(const ConfigReader& json, const Version& version, ModelConfig&
     e.shared_width = e.width * json.size({"n_shared_experts"}, kMaxExperts, version.shared);
     e.dense_width = c.d_mlp;
     e.sigmoid = e.correction = version.sigmoid;
+    e.wide_router = e.wide_weights = true;
     e.normalized = version.sigmoid && json.flag("norm_topk_prob", true);
     e.scale = json.number({"routed_scaling_factor"}, version.scale);
     const double dense = json.signed_number({"first_k_dense_replace"}, static_cast<double>(version.dense_layers));

@@ -55,6 +55,7 @@ enum class Slot {
     relative_embed,                  ///< [2 span, d_model], relative positions (DeBERTa)
     relative_norm_gain, relative_norm_bias,
     relative_q_weight, relative_q_bias, relative_k_weight, relative_k_bias,  ///< of the layer: [d_model, heads * d_head]
+    conv_weight, conv_bias, conv_norm_gain, conv_norm_bias,  ///< beside layer 0: [d_model / groups * width, d_model], [d_model]
     count,
 };
 
@@ -89,10 +90,10 @@ struct WeightMap {
 };
 
 /// Blocks of the pass, in order. What they do inside follows the configuration. Relative positions are a table that the
-/// scores of every layer read: they do nothing to the stream.
+/// scores of every layer read: they do nothing to the stream. The convolution stands in layer 0 alone.
 enum class Block { token_embedding, position_embedding, token_type_embedding, embedding_norm,
                    embedding_projection, relative_positions, patch_embedding, attention, mlp, final_norm,
-                   mlm_head, projection, unembedding, cross_attention };
+                   mlm_head, projection, unembedding, cross_attention, convolution };
 struct Spec {
     std::vector<Block> before;
     std::vector<Block> layer;  ///< repeated n_layers times

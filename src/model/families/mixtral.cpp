@@ -12,7 +12,8 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.experts = {.count = json.size({"num_local_experts"}, kMaxExperts, 8),
                  .chosen = json.size({"num_experts_per_tok"}, kMaxExperts, 2),
                  .width = c.d_mlp,
-                 .normalized = true};
+                 .normalized = true,
+                 .wide_weights = true};
     finish_experts(json, c, "num_experts_per_tok", "num_local_experts");
     return c;
 }

@@ -24,6 +24,10 @@ enum class Change {
     plus_one,    ///< Gemma's norms: 1 was added to the gain
     split_heads, ///< BLOOM's rows (head, q|k|v) became (q|k|v, head)
     split_groups,  ///< Falcon's rows (kv head, its queries | k | v) became (all q | all k | all v)
+    experts,       ///< matrices of all experts of a layer one after another; '@' in our name is the expert
+    latent_keys,   ///< DeepSeek's kv_b_proj without the values' rows, each head's part transposed: [head, rank, content]
+    latent_values, ///< its values' rows: [head, value, rank]
+    whole_name,    ///< our name has no ".weight" or ".bias" of its own
 };
 
 /// A tensor's name without its ".weight" or ".bias"; '#' is the layer.

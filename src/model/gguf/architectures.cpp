@@ -141,6 +141,36 @@ constexpr std::array kFalconNames = std::to_array<TensorName>({
     {"blk.#.ffn_down", "transformer.h.#.mlp.dense_4h_to_h"},
 });
 
+/// DeepSeek-V2 and V3. Older files keep kv_b_proj whole, newer ones its two parts (llama.cpp's absorbed attention).
+constexpr std::array kDeepseek2 = std::to_array<TensorName>({
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.norm"},
+    {"output", "lm_head"},
+    {"blk.#.attn_norm", "model.layers.#.input_layernorm"},
+    {"blk.#.attn_q", "model.layers.#.self_attn.q_proj"},
+    {"blk.#.attn_q_a", "model.layers.#.self_attn.q_a_proj"},
+    {"blk.#.attn_q_a_norm", "model.layers.#.self_attn.q_a_layernorm"},
+    {"blk.#.attn_q_b", "model.layers.#.self_attn.q_b_proj"},
+    {"blk.#.attn_kv_a_mqa", "model.layers.#.self_attn.kv_a_proj_with_mqa"},
+    {"blk.#.attn_kv_a_norm", "model.layers.#.self_attn.kv_a_layernorm"},
+    {"blk.#.attn_kv_b", "model.layers.#.self_attn.kv_b_proj"},
+    {"blk.#.attn_k_b", "model.layers.#.self_attn.kv_b_proj", Change::latent_keys},
+    {"blk.#.attn_v_b", "model.layers.#.self_attn.kv_b_proj", Change::latent_values},
+    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj"},
+    {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm"},
+    {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj"},
+    {"blk.#.ffn_up", "model.layers.#.mlp.up_proj"},
+    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj"},
+    {"blk.#.ffn_gate_inp", "model.layers.#.mlp.gate"},
+    {"blk.#.exp_probs_b", "model.layers.#.mlp.gate.e_score_correction_bias", Change::whole_name},
+    {"blk.#.ffn_gate_exps", "model.layers.#.mlp.experts.@.gate_proj", Change::experts},
+    {"blk.#.ffn_up_exps", "model.layers.#.mlp.experts.@.up_proj", Change::experts},
+    {"blk.#.ffn_down_exps", "model.layers.#.mlp.experts.@.down_proj", Change::experts},
+    {"blk.#.ffn_gate_shexp", "model.layers.#.mlp.shared_experts.gate_proj"},
+    {"blk.#.ffn_up_shexp", "model.layers.#.mlp.shared_experts.up_proj"},
+    {"blk.#.ffn_down_shexp", "model.layers.#.mlp.shared_experts.down_proj"},
+});
+
 // ---- configurations ---------------------------------------------------------------------------------------------------
 
 json base(const char* architecture, const char* type) {
@@ -351,6 +381,53 @@ json falcon(const Meta& m) {
     return c;
 }
 
+/// Groups that experts are chosen from. Files of before llama.cpp knew of groups do not say; those of the released models are known.
+void read_groups(const Meta& m, bool v3, json& c) {
+    const std::int64_t experts = m.integer("expert_count");
+    std::int64_t groups = 1, chosen = 1;
+    if (v3 && experts == 256) groups = 8, chosen = 4;    // V3, R1
+    if (!v3 && experts == 160) groups = 8, chosen = 3;   // V2
+    c["n_group"] = m.integer("expert_group_count", groups);
+    c["topk_group"] = m.integer("expert_group_used_count", chosen);
+    if (!v3) c["topk_method"] = c["n_group"] == 1 ? "greedy" : "group_limited_greedy";
+}
+
+json deepseek2(const Meta& m) {
+    constexpr std::int64_t softmax = 1, sigmoid = 2;
+    const std::int64_t gating = m.integer("expert_gating_func", softmax);
+    if (gating != softmax && gating != sigmoid) m.wrong("expert_gating_func", "1 (softmax) or 2 (sigmoid)", std::to_string(gating));
+    const bool v3 = gating == sigmoid;
+    json c = llama_like(m, v3 ? "DeepseekV3ForCausalLM" : "DeepseekV2ForCausalLM", v3 ? "deepseek_v3" : "deepseek_v2");
+    c.erase("head_dim");
+    c["num_key_value_heads"] = m.integer("attention.head_count");  // newer files say 1: of the latent
+    c["kv_lora_rank"] = m.integer("attention.kv_lora_rank");
+    if (m.has("attention.q_lora_rank")) c["q_lora_rank"] = m.integer("attention.q_lora_rank");
+    const std::int64_t rotary = m.integer("rope.dimension_count");
+    const std::int64_t key = m.has("attention.key_length_mla") ? m.integer("attention.key_length_mla") : m.integer("attention.key_length");
+    if (key <= rotary) m.wrong("attention.key_length", "more than rope.dimension_count, " + std::to_string(rotary), std::to_string(key));
+    c["qk_rope_head_dim"] = rotary;
+    c["qk_nope_head_dim"] = key - rotary;
+    c["v_head_dim"] = m.has("attention.value_length_mla") ? m.integer("attention.value_length_mla") : m.integer("attention.value_length");
+    c["first_k_dense_replace"] = m.integer("leading_dense_block_count", 0);
+    c["n_routed_experts"] = m.integer("expert_count");
+    c["num_experts_per_tok"] = m.integer("expert_used_count");
+    c["n_shared_experts"] = m.integer("expert_shared_count");
+    c["moe_intermediate_size"] = m.integer("expert_feed_forward_length");
+    const double scale = m.number("expert_weights_scale", 1.0);
+    c["routed_scaling_factor"] = scale == 0 ? 1.0 : scale;  // 0: none
+    c["norm_topk_prob"] = m.flag("expert_weights_norm", false);
+    read_groups(m, v3, c);
+    if (c.contains("rope_scaling")) {
+        json& rope = c["rope_scaling"];
+        // 0.1 mscale_all_dim; mscale itself is not in the metadata, and the same in every released model.
+        const double all = std::round(m.number("rope.scaling.yarn_log_multiplier", 0.0) * 1e7) / 1e6;
+        if (all != 0) rope["mscale"] = rope["mscale_all_dim"] = all;
+        for (const char* side : {"beta_fast", "beta_slow"})
+            if (const std::string key_of = std::string("rope.scaling.yarn_") + side; m.has(key_of)) rope[side] = m.number(key_of);
+    }
+    return c;
+}
+
 }  // namespace
 
 const GgufArchitecture& architecture_of(const GgufMetadata& m) {
@@ -368,6 +445,7 @@ const GgufArchitecture& architecture_of(const GgufMetadata& m) {
         {"bert", kBert, bert},
         {"bloom", kBloom, bloom},
         {"falcon", kFalconNames<false>, falcon},
+        {"deepseek2", kDeepseek2, deepseek2},
     });
     static const GgufArchitecture kFalconTwoNorms{"falcon", kFalconNames<true>, falcon};
     if (m.architecture() == kFalconTwoNorms.name && m.has_tensor("blk.0.attn_norm_2.weight")) return kFalconTwoNorms;

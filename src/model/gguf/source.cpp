@@ -24,10 +24,15 @@ struct Plan {
     const io::GgufTensor* tensor = nullptr;
     std::string name;
     Change change = Change::none;
-    std::vector<std::int64_t> shape;  ///< as the store shows it
+    std::vector<std::int64_t> shape;  ///< as the store shows it; of several matrices in one tensor as that has it
     at::Tensor out;                   ///< undefined: the file's own memory
     RowOrder order;
 };
+
+/// Numbers that cannot be used where they lie.
+bool is_rewritten(Change change) {
+    return change != Change::none && change != Change::experts && change != Change::whole_name;
+}
 
 struct Named {
     std::string name;
@@ -51,7 +56,7 @@ std::optional<Named> rename(std::string_view name, std::span<const TensorName> t
     if (row == table.end()) return std::nullopt;
     std::string ours(row->ours);
     if (const std::size_t at = ours.find('#'); at != std::string::npos) ours.replace(at, 1, layer);
-    return Named{ours + std::string(suffix), row->change};
+    return Named{row->change == Change::whole_name ? ours : ours + std::string(suffix), row->change};
 }
 
 [[noreturn]] void fail_rows(const GgufMetadata& m, const io::GgufTensor& t, const std::string& expected) {
@@ -133,6 +138,13 @@ Plan plan_of(const GgufMetadata& m, const io::GgufTensor& t, Named named) {
     if (plan.change == Change::transpose && t.shape.size() != 2) plan.change = Change::none;  // a bias
     plan.order = order_of(m, t, plan.change);
     if (plan.change == Change::transpose) std::swap(plan.shape[0], plan.shape[1]);
+    const bool several = plan.change == Change::experts || plan.change == Change::latent_keys || plan.change == Change::latent_values;
+    if (several && t.shape.size() != 3)
+        throw Error(ErrorFacts{.problem = "a tensor has the wrong shape",
+                               .file = m.file().path().string(),
+                               .item = t.name,
+                               .expected = "three dimensions",
+                               .found = std::to_string(t.shape.size())});
     return plan;
 }
 
@@ -207,28 +219,91 @@ void convert(const std::vector<Plan>& plans, const CancelToken& cancel, const Pr
     }
 }
 
-/// Without its numbers.
-io::TensorView header_of(const Plan& plan) {
+/// What one plan gives to the store, and what it was in the file.
+struct Given {
     io::TensorView view;
-    view.name = plan.name;
-    view.shape = plan.shape;
-    view.file = plan.tensor->file;
-    view.dtype = plain_dtype(plan.tensor->type).value_or(io::DType::F32);
-    return view;
+    StoredAs stored;
+};
+
+/// Without numbers.
+Given header_of(const Plan& plan) {
+    Given given;
+    given.view.name = plan.name;
+    given.view.shape = plan.shape;
+    given.view.file = plan.tensor->file;
+    given.view.dtype = plain_dtype(plan.tensor->type).value_or(io::DType::F32);
+    given.stored = {plan.tensor->name, std::string(io::layout_of(plan.tensor->type)->name), plan.tensor->shape,
+                    static_cast<std::int64_t>(plan.tensor->bytes.size()), !plan.out.defined()};
+    return given;
 }
 
-io::TensorView view_of(const Plan& plan) {
-    io::TensorView view = header_of(plan);
+void take_numbers(io::TensorView& view, const at::Tensor& from) {
+    auto kept = std::make_shared<at::Tensor>(from);
+    view.dtype = from.scalar_type() == at::kBFloat16 ? io::DType::BF16 : io::DType::F32;
+    view.bytes = {static_cast<const std::byte*>(from.data_ptr()), static_cast<std::size_t>(from.nbytes())};
+    view.owner = std::move(kept);
+}
+
+Given one_of(const Plan& plan) {
+    Given given = header_of(plan);
     if (plan.out.defined()) {
-        auto kept = std::make_shared<at::Tensor>(plan.out);
-        view.dtype = plan.out.scalar_type() == at::kBFloat16 ? io::DType::BF16 : io::DType::F32;
-        view.bytes = {static_cast<const std::byte*>(plan.out.data_ptr()), static_cast<std::size_t>(plan.out.nbytes())};
-        view.owner = std::move(kept);
+        take_numbers(given.view, plan.out);
     } else {
-        view.bytes = plan.tensor->bytes;
-        view.owner = plan.tensor->owner;
+        given.view.bytes = plan.tensor->bytes;
+        given.view.owner = plan.tensor->owner;
     }
-    return view;
+    return given;
+}
+
+/// A matrix for each expert, in the same memory.
+void add_experts(const Plan& plan, bool numbers, std::vector<Given>& out) {
+    const Given all = numbers ? one_of(plan) : header_of(plan);
+    const std::size_t at = plan.name.find('@'), count = static_cast<std::size_t>(plan.shape.front());
+    for (std::size_t e = 0; e < count; ++e) {
+        Given one = all;
+        one.view.name.replace(at, 1, std::to_string(e));
+        one.view.shape = one.stored.shape = {plan.shape[1], plan.shape[2]};
+        const std::size_t bytes = all.view.bytes.size() / count;
+        one.view.bytes = all.view.bytes.subspan(e * bytes, bytes);
+        one.stored.bytes = all.stored.bytes / static_cast<std::int64_t>(count);
+        out.push_back(std::move(one));
+    }
+}
+
+/// kv_b_proj of its two parts: rows (head, keys' content | values).
+Given joined(const Plan& keys, const Plan& values, bool numbers) {
+    if (keys.shape[0] != values.shape[0] || keys.shape[1] != values.shape[2])
+        throw Error(ErrorFacts{.problem = "two parts of a tensor do not fit each other",
+                               .file = keys.tensor->file.string(),
+                               .item = keys.tensor->name + ", " + values.tensor->name});
+    Given given = header_of(keys);
+    given.view.shape = given.stored.shape = {keys.shape[0] * (keys.shape[2] + values.shape[1]), keys.shape[1]};
+    given.stored.tensor += ", " + values.tensor->name;
+    given.stored.bytes += static_cast<std::int64_t>(values.tensor->bytes.size());
+    if (numbers) take_numbers(given.view, at::cat({keys.out.transpose(1, 2), values.out}, 1).reshape(given.view.shape));
+    return given;
+}
+
+/// Everything that the plans give, with or without numbers.
+std::vector<Given> given_by(const std::vector<Plan>& plans, bool numbers) {
+    std::vector<Given> out;
+    const auto other = [&](const Plan& plan, Change change) {
+        const auto found = std::ranges::find_if(plans, [&](const Plan& p) { return p.change == change && p.name == plan.name; });
+        return found == plans.end() ? nullptr : &*found;
+    };
+    for (const Plan& plan : plans) {
+        if (plan.change == Change::experts) {
+            add_experts(plan, numbers, out);
+        } else if (plan.change == Change::latent_keys || plan.change == Change::latent_values) {
+            const bool keys = plan.change == Change::latent_keys;
+            const Plan* part = other(plan, keys ? Change::latent_values : Change::latent_keys);
+            // Some files hold the whole beside its parts.
+            if (keys && part && !other(plan, Change::none)) out.push_back(joined(plan, *part, numbers));
+        } else {
+            out.push_back(numbers ? one_of(plan) : header_of(plan));
+        }
+    }
+    return out;
 }
 
 /// A file, what it stands for, and what is to be done with its tensors.
@@ -258,7 +333,7 @@ Reading plan(const std::filesystem::path& path) {
 GgufSource outline_gguf(const std::filesystem::path& path) {
     Reading reading = plan(path);
     std::map<std::string, io::TensorView> views;
-    for (const Plan& each : reading.plans) views.emplace(each.name, header_of(each));
+    for (Given& each : given_by(reading.plans, false)) views.emplace(each.view.name, std::move(each.view));
     reading.source.store = io::TensorStore::of(std::move(views), reading.file->files());
     return std::move(reading.source);
 }
@@ -268,17 +343,15 @@ GgufSource read_gguf(const std::filesystem::path& path, at::ScalarType dtype, co
     Reading reading = plan(path);
     const auto as = at::TensorOptions(dtype == at::kBFloat16 ? at::kBFloat16 : at::kFloat);
     for (Plan& each : reading.plans)
-        if (each.change != Change::none || !plain_dtype(each.tensor->type)) each.out = at::empty(each.shape, as);
+        if (is_rewritten(each.change) || !plain_dtype(each.tensor->type)) each.out = at::empty(each.shape, as);
     convert(reading.plans, cancel, progress);
     for (const Plan& each : reading.plans)
         if (each.out.defined()) io::MappedFile::release(each.tensor->bytes);
     GgufSource source = std::move(reading.source);
     std::map<std::string, io::TensorView> views;
-    for (const Plan& each : reading.plans) {
-        source.stored[each.name] = {each.tensor->name, std::string(io::layout_of(each.tensor->type)->name),
-                                    each.tensor->shape, static_cast<std::int64_t>(each.tensor->bytes.size()),
-                                    !each.out.defined()};
-        views.emplace(each.name, view_of(each));
+    for (Given& each : given_by(reading.plans, true)) {
+        source.stored[each.view.name] = std::move(each.stored);
+        views.emplace(each.view.name, std::move(each.view));
     }
     source.store = io::TensorStore::of(std::move(views), reading.file->files());
     return source;
