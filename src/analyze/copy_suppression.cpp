@@ -19,7 +19,7 @@ using model::Hook;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 void check_direct_path(const trace::Trace& trace) {
-    require_whole_model(trace, "Copy suppression");
+    require_own_text(trace, "Copy suppression");
     const model::ModelConfig& c = trace.config();
     if (c.has_unembedding && c.causal && !c.post_norm && !c.mlm_head && c.final_norm && !c.branch_norm) return;
     throw Error({.problem = c.has_unembedding ? "A head of this model has no direct path to the logits"
@@ -29,17 +29,40 @@ void check_direct_path(const trace::Trace& trace) {
                  .hint = "The QK circuit and composition scores work without one"});
 }
 
-/// [n] the tokens of the text as an index.
-at::Tensor text_ids(const trace::Trace& trace) {
-    return at::tensor(trace.encoding().ids, at::kLong);
-}
+/// A run, and the attention whose heads are asked about: its own, or a decoder's to its source.
+class Asked {
+public:
+    Asked(const trace::Trace& run, const CopySuppressionOptions& o) : run_(run), attention_(attention_of(run, o.of_source)) {}
+    const trace::Trace& run() const { return run_; }
+    const trace::Trace& attention() const { return attention_; }
+    /// Tokens that are looked at, as an index: [source].
+    at::Tensor ids() const { return at::tensor(attention_.key_encoding().ids, at::kLong); }
+    std::int64_t sources() const { return attention_.keys(); }
+    /// How many of them a destination may look at.
+    std::int64_t readable(std::int64_t destination) const { return across() ? sources() : destination + 1; }
+    /// Row 0 can only look at itself, and is left out of means.
+    std::int64_t first_row() const { return across() ? 0 : 1; }
+    Hook before_head() const { return across() ? Hook::resid_mid : Hook::resid_pre; }
+    Hook result() const { return across() ? Hook::cross_result : Hook::result; }
 
-/// Rank of every source's token in the logit lens at every destination before the layer, [destination, source]; 0: top.
-at::Tensor predicted_ranks(const trace::Trace& trace, Layer layer, const CancelToken& cancel) {
-    const at::Tensor stream = trace::tensor(trace, {Hook::resid_pre, layer});
-    const at::Tensor ids = text_ids(trace);
+private:
+    bool across() const { return attention_.across_texts(); }
+    static const trace::Trace& attention_of(const trace::Trace& run, bool of_source) {
+        if (!of_source) return run;
+        if (const auto& cross = run.part(model::Stack::cross)) return *cross;
+        throw Error({.problem = "This model has no attention to a source", .item = run.config().name, .expected = "an encoder-decoder model"});
+    }
+    const trace::Trace& run_;
+    const trace::Trace& attention_;
+};
+
+/// Rank of every source's token in the logit lens at every destination before the head, [destination, source]; 0: top.
+at::Tensor predicted_ranks(const Asked& asked, Layer layer, const CancelToken& cancel) {
+    const trace::Trace& trace = asked.run();
+    const at::Tensor stream = trace::tensor(trace, {asked.before_head(), layer});
+    const at::Tensor ids = asked.ids();
     const std::int64_t n = trace.tokens(), vocab = trace.config().vocab_size;
-    at::Tensor ranks = at::empty({n, n}, at::kLong);
+    at::Tensor ranks = at::empty({n, asked.sources()}, at::kLong);
     const std::int64_t block = std::clamp<std::int64_t>((16 << 20) / vocab, 1, n);
     for (std::int64_t first = 0; first < n; first += block) {
         cancel.throw_if_cancelled();
@@ -58,7 +81,8 @@ at::Tensor predicted_ranks(const trace::Trace& trace, Layer layer, const CancelT
 struct HeadParts {
     at::Tensor written;  ///< v W_O [source, d_model]
     at::Tensor update;   ///< z W_O [destination, d_model]
-    HeadParts(const trace::Trace& trace, HeadId id) {
+    HeadParts(const Asked& asked, HeadId id) {
+        const trace::Trace& trace = asked.attention();
         const at::Tensor w_o = trace::attention_output(*trace.model(), id.layer)
                                    .w_o.select(0, id.head.value)
                                    .to(at::kCPU)
@@ -86,12 +110,12 @@ private:
     at::Tensor scale_, gain_, w_u_;
 };
 
-std::vector<SuppressedPair> attended_pairs(const trace::Trace& trace, HeadId id, const CopySuppressionOptions& o) {
+std::vector<SuppressedPair> attended_pairs(const Asked& asked, HeadId id, const CopySuppressionOptions& o) {
     std::vector<SuppressedPair> pairs;
-    const std::int64_t first = o.include_first_query ? 0 : 1;
-    if (trace.tokens() <= first) return pairs;
-    for_each_pattern_row(trace, id, first, trace.tokens() - first, [&](std::int64_t d, const float* row) {
-        for (std::int64_t s = 0; s <= d; ++s)
+    const std::int64_t tokens = asked.run().tokens(), first = o.include_first_query ? 0 : asked.first_row();
+    if (tokens <= first) return pairs;
+    for_each_pattern_row(asked.attention(), id, first, tokens - first, [&](std::int64_t d, const float* row) {
+        for (std::int64_t s = 0; s < asked.readable(d); ++s)
             if (row[s] > o.threshold)
                 pairs.push_back({.head = id, .destination = Position(d), .source = Position(s), .attention = row[s]});
     });
@@ -99,13 +123,13 @@ std::vector<SuppressedPair> attended_pairs(const trace::Trace& trace, HeadId id,
 }
 
 /// Fills logits and ranks of one head's pairs; `predicted` as predicted_ranks() gives it.
-void set_effects(std::vector<SuppressedPair>& pairs, const trace::Trace& trace, HeadId id, const DirectPath& path,
+void set_effects(std::vector<SuppressedPair>& pairs, const Asked& asked, HeadId id, const DirectPath& path,
                  const at::Tensor& predicted, const CancelToken& cancel) {
-    const HeadParts head(trace, id);
-    const auto& ids = trace.encoding().ids;
-    const std::int64_t n = trace.tokens(), vocab = path.w_u().size(1);
+    const HeadParts head(asked, id);
+    const auto& ids = asked.attention().key_encoding().ids;
+    const std::int64_t n = asked.sources(), vocab = path.w_u().size(1);
     // What a whole value adds to the logit of its own token, but for the scale of the destination.
-    const at::Tensor columns = path.w_u().index_select(1, text_ids(trace)).t().to(at::kDouble);
+    const at::Tensor columns = path.w_u().index_select(1, asked.ids()).t().to(at::kDouble);
     const at::Tensor own_effects = (path.through_norm(head.written) * columns).sum(1).contiguous();
     const std::int64_t* ranks = predicted.data_ptr<std::int64_t>();
     // Pairs come by destination: one row of direct logits for each.
@@ -139,39 +163,37 @@ void set_effects(std::vector<SuppressedPair>& pairs, const trace::Trace& trace, 
     }
 }
 
-/// The part of the head's output that is copy suppression: [destination, d_model] float64, row 0 as it is.
-at::Tensor preserved(const trace::Trace& trace, HeadId id, const HeadParts& head, const at::Tensor& predicted,
-                     const CopySuppressionOptions& o) {
-    const at::Tensor unembedded =
-        trace::unembed(*trace.model()).to(at::kCPU).index_select(1, text_ids(trace)).t().to(at::kDouble);  // [source,
-                                                                                                           // d_model]
+/// The part of the head's output that is copy suppression: [destination, d_model] float64.
+at::Tensor preserved(const Asked& asked, HeadId id, const HeadParts& head, const at::Tensor& predicted, const CopySuppressionOptions& o) {
+    const at::Tensor unembedded =  // [source, d_model]
+        trace::unembed(*asked.run().model()).to(at::kCPU).index_select(1, asked.ids()).t().to(at::kDouble);
     const at::Tensor sizes = unembedded.square().sum(1).clamp_min(std::numeric_limits<double>::min());
     // (v_s W_O) . u_s / |u_s|^2: the projection of a whole value, to be weighted by attention.
     const at::Tensor share = ((head.written * unembedded).sum(1) / sizes).contiguous();
     const double* along = share.data_ptr<double>();
     const at::Tensor ranks = predicted.contiguous();
-    const std::int64_t n = trace.tokens();
-    at::Tensor coefficients = at::zeros({n, n}, at::kDouble);  // [destination, source]
-    for_each_pattern_row(trace, id, 0, n, [&](std::int64_t d, const float* row) {
-        std::vector<std::int64_t> sources(static_cast<std::size_t>(d) + 1);
+    const std::int64_t n = asked.run().tokens(), width = asked.sources();
+    at::Tensor coefficients = at::zeros({n, width}, at::kDouble);  // [destination, source]
+    for_each_pattern_row(asked.attention(), id, 0, n, [&](std::int64_t d, const float* row) {
+        std::vector<std::int64_t> sources(static_cast<std::size_t>(asked.readable(d)));
         std::iota(sources.begin(), sources.end(), 0);
-        const std::int64_t* rank = ranks.data_ptr<std::int64_t>() + d * n;
+        const std::int64_t* rank = ranks.data_ptr<std::int64_t>() + d * width;
         std::stable_sort(sources.begin(), sources.end(),
                          [&](std::int64_t a, std::int64_t b) { return rank[a] < rank[b]; });
         const auto kept =
-            static_cast<std::size_t>(std::max(1.0, std::ceil(o.kept_share * static_cast<double>(d + 1) - 1e-9)));
+            static_cast<std::size_t>(std::max(1.0, std::ceil(o.kept_share * static_cast<double>(sources.size()) - 1e-9)));
         for (std::size_t k = 0; k < std::min(kept, sources.size()); ++k)
             if (along[sources[k]] < 0)
-                coefficients.data_ptr<double>()[d * n + sources[k]] = row[sources[k]] * along[sources[k]];
+                coefficients.data_ptr<double>()[d * width + sources[k]] = row[sources[k]] * along[sources[k]];
     });
     return at::mm(coefficients, unembedded);
 }
 
-/// Mean over positions but the first of KL(p || q), nats.
-double divergence(const at::Tensor& usual, const at::Tensor& other) {
-    const std::int64_t n = usual.size(0) - 1;
-    const at::Tensor p = at::log_softmax(usual.narrow(0, 1, n).to(at::kDouble), 1);
-    const at::Tensor q = at::log_softmax(other.narrow(0, 1, n).to(at::kDouble), 1);
+/// Mean over positions from `first` of KL(p || q), nats.
+double divergence(const at::Tensor& usual, const at::Tensor& other, std::int64_t first) {
+    const std::int64_t n = usual.size(0) - first;
+    const at::Tensor p = at::log_softmax(usual.narrow(0, first, n).to(at::kDouble), 1);
+    const at::Tensor q = at::log_softmax(other.narrow(0, first, n).to(at::kDouble), 1);
     return std::max(0.0, (p.exp() * (p - q)).sum(1).mean().item<double>());
 }
 
@@ -182,18 +204,19 @@ std::vector<SuppressedPair> suppressed_pairs(const trace::Trace& trace, std::opt
                                              const Progress& progress) {
     check_direct_path(trace);
     if (only) check_head(trace, *only);
+    const Asked asked(trace, o);
     const model::ModelConfig& c = trace.config();
     const DirectPath path(trace);
     std::vector<SuppressedPair> all;
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
         if (only && only->layer.value != l) continue;
         if (progress) progress({"Looking for suppressed copies", "layer", l, c.n_layers});
-        const at::Tensor predicted = predicted_ranks(trace, Layer(l), cancel);
+        const at::Tensor predicted = predicted_ranks(asked, Layer(l), cancel);
         for (std::int64_t h = 0; h < c.n_heads; ++h) {
             const HeadId id{Layer(l), Head(h)};
             if (only && *only != id) continue;
-            std::vector<SuppressedPair> pairs = attended_pairs(trace, id, o);
-            set_effects(pairs, trace, id, path, predicted, cancel);
+            std::vector<SuppressedPair> pairs = attended_pairs(asked, id, o);
+            set_effects(pairs, asked, id, path, predicted, cancel);
             all.insert(all.end(), pairs.begin(), pairs.end());
         }
     }
@@ -218,26 +241,29 @@ SuppressionExplained suppression_explained(const trace::Trace& trace, HeadId id,
     for (const SuppressedPair& p : pairs) out.mean_logit_change += p.logit_change / static_cast<double>(pairs.size());
 
     out.kl_preserved = out.kl_ablated = out.explained = kNaN;
-    const std::int64_t n = trace.tokens();
-    if (n < 2) return out;
-    const HeadParts head(trace, id);
-    const at::Tensor kept = preserved(trace, id, head, predicted_ranks(trace, id.layer, cancel), o);
+    const Asked asked(trace, o);
+    const std::int64_t first = asked.first_row(), n = trace.tokens() - first;
+    if (trace.tokens() < 2) return out;
+    const HeadParts head(asked, id);
+    const at::Tensor kept = preserved(asked, id, head, predicted_ranks(asked, id.layer, cancel), o);
     const auto mean_of = [&](const at::Tensor& x) {
-        return x.narrow(0, 1, n - 1).mean(0, true).expand({n, x.size(1)});
+        return x.narrow(0, first, n).mean(0, true).expand({trace.tokens(), x.size(1)});
     };
     const at::Tensor ablated = mean_of(head.update), preserving = kept + mean_of(head.update - kept);
+    trace::TokenIds tokens = trace::ids_of(trace.encoding());
+    if (const auto& encoder = trace.part(model::Stack::encoder)) tokens.source = encoder->encoding().ids;
     const auto logits_with = [&](const at::Tensor& output) {
         const auto replace = [&](model::HookPoint, const at::Tensor& result) {
             const at::Tensor changed = result.clone();
-            changed.select(1, id.head.value).narrow(0, 1, n - 1).copy_(output.narrow(0, 1, n - 1));
+            changed.select(1, id.head.value).narrow(0, first, n).copy_(output.narrow(0, first, n));
             return changed;
         };
-        const std::string glob = name_of(model::HookPoint{Hook::result, id.layer});
-        return trace::replay(*trace.model(), trace::ids_of(trace.encoding()), {{glob, replace}}, cancel);
+        const std::string glob = name_of(model::HookPoint{asked.result(), id.layer}, trace.config());
+        return trace::replay(*trace.model(), tokens, {{glob, replace}}, cancel);
     };
-    const at::Tensor usual = trace::replay(*trace.model(), trace::ids_of(trace.encoding()), {}, cancel);
-    out.kl_preserved = divergence(usual, logits_with(preserving));
-    out.kl_ablated = divergence(usual, logits_with(ablated));
+    const at::Tensor usual = trace::replay(*trace.model(), tokens, {}, cancel);
+    out.kl_preserved = divergence(usual, logits_with(preserving), first);
+    out.kl_ablated = divergence(usual, logits_with(ablated), first);
     if (out.kl_ablated > 1e-9) out.explained = 1 - out.kl_preserved / out.kl_ablated;
     return out;
 }

@@ -19,6 +19,10 @@ Matrix head_pattern(const trace::Trace&, HeadId);
 Matrix joint_attention(const trace::Trace&, Layer);
 /// rollout() of a decoder behind an encoder.
 Rollout decoder_rollout(const trace::Trace&, const RolloutOptions&, const CancelToken&, const Progress&);
+/// Edges of the networks of all questions of one text: one to two minutes on two cores.
+constexpr double most_flow_work = 2e10;
+/// Error when so many [token, token] maps do not fit into memory.
+void check_map_memory(const trace::Trace&, std::int64_t tokens, std::int64_t maps, const char* hint);
 /// Edges of the networks of every pair's question, after the last or after every layer.
 double flow_work(std::int64_t layers, bool all_layers, std::int64_t tokens, bool causal);
 /// The same for one query and every input.

@@ -54,6 +54,14 @@ Reads read(const model::Model& model, const at::Tensor& vectors, ReadOut how, co
     return reads;
 }
 
+at::Tensor behind_norm(const at::Tensor& x, const trace::NormTensors& norm, const model::ModelConfig& c) {
+    const at::Tensor wide = x.to(at::kCPU, at::kDouble), centred = c.norm == model::Norm::layer_norm ? wide - wide.mean(-1, true) : wide;
+    at::Tensor out = centred / (centred.square().mean(-1, true) + c.norm_epsilon).sqrt();
+    if (norm.gain.defined()) out = out * norm.gain.to(at::kCPU, at::kDouble);
+    if (norm.bias.defined()) out = out + norm.bias.to(at::kCPU, at::kDouble);
+    return out.to(x.scalar_type());
+}
+
 double quantile(std::vector<double> sorted, double q) {
     if (sorted.empty()) return nan;
     const double at = q * static_cast<double>(sorted.size() - 1);
@@ -98,10 +106,25 @@ private:
         return trace::tensor_rows(trace, {hook, layer}, first, trace.tokens() - first);
     }
 
+    at::Tensor before(const trace::Trace& trace, Layer l) const {
+        return rows(trace, has_cross_attention(c_) ? Hook::resid_mid_cross : Hook::resid_mid, l);
+    }
+
+    /// What the layer leaves. Read by the unembedding alone, where a norm stands behind the sum: the sum itself.
+    at::Tensor output(const trace::Trace& trace, Layer l) const {
+        return c_.post_norm && o_.read_out == ReadOut::unembedding ? before(trace, l) + rows(trace, Hook::mlp_out, l)
+                                                                   : rows(trace, Hook::resid_post, l);
+    }
+
+    /// Part of a sum as the model would read it if it were all of it: through the norm behind the sum, its statistics the part's own.
+    at::Tensor part(const at::Tensor& x, Layer l) const {
+        return c_.post_norm && o_.read_out == ReadOut::model ? behind_norm(x, trace::mlp_weights(model_, l).norm, c_) : x;
+    }
+
     void outputs() {
         for (const auto& run : runs_) {
             out_.tokens += run->tokens() - first_of(*run);
-            final_.push_back(read(model_, rows(*run, Hook::resid_post, Layer(c_.n_layers - 1)), o_.read_out, nullptr).top);
+            final_.push_back(read(model_, output(*run, Layer(c_.n_layers - 1)), o_.read_out, nullptr).top);
         }
     }
 
@@ -123,16 +146,16 @@ private:
     void one_text(const trace::Trace& trace, std::int64_t text, Layer l, const std::vector<std::int64_t>& values,
                   Counts& counts, Triggers& triggers) {
         if (trace.tokens() == first_of(trace)) return;
-        const std::vector<std::int64_t>& output = final_[static_cast<std::size_t>(text)];
-        const Reads r = read(model_, rows(trace, has_cross_attention(c_) ? Hook::resid_mid_cross : Hook::resid_mid, l), o_.read_out, &output);
-        const Reads y = read(model_, rows(trace, Hook::mlp_out, l), o_.read_out, nullptr);
-        const Reads o = read(model_, rows(trace, Hook::resid_post, l), o_.read_out, nullptr);
+        const std::vector<std::int64_t>& final = final_[static_cast<std::size_t>(text)];
+        const Reads r = read(model_, part(before(trace, l), l), o_.read_out, &final);
+        const Reads y = read(model_, part(rows(trace, Hook::mlp_out, l), l), o_.read_out, nullptr);
+        const Reads o = read(model_, output(trace, l), o_.read_out, nullptr);
         const at::Tensor m = rows(trace, Hook::mlp_post, l).to(at::kFloat).contiguous();
         const bool last = l.value + 1 == c_.n_layers;
         for (std::size_t i = 0; i < r.top.size(); ++i) {
             const std::int64_t a = r.top[i], b = y.top[i], c = o.top[i];
             ++(a == b && b == c ? counts.agreement : c == a && a != b ? counts.residual : c == b && a != b ? counts.ffn : counts.composition);
-            counts.final_top += a == output[i];
+            counts.final_top += a == final[i];
             counts.probabilities.push_back(r.probability[i]);
             const std::int64_t position = first_of(trace) + static_cast<std::int64_t>(i);
             if (last && a != c) out_.last_layer.push_back({text, position, a, c});
@@ -205,10 +228,10 @@ Refinement refinement(const Runs& runs, const RefinementOptions& options, const 
         if (run->model() != runs[0]->model()) throw Error("Refinement needs runs of one model");
     require_own_text(*runs[0], "Refinement");
     require_unembedding(c, "Refinement of the prediction");
-    if (c.mlm_head || c.post_norm)
+    if (c.mlm_head)
         throw Error({.problem = "In this model the stream before and behind an MLP is not read by the unembedding",
                      .item = c.name,
-                     .found = c.mlm_head ? "a masked-word head" : "a norm behind every layer",
+                     .found = "a masked-word head, which is not linear",
                      .hint = "The logit lens and the memories of a layer work for it"});
     const at::NoGradGuard no_grad;
     return Measure(runs, options, cancel, progress).run();

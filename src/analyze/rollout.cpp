@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/rollout.h"
 
+#include "analyze/flow_decoder.h"
 #include "analyze/head_reader.h"
 #include "analyze/joint_attention.h"
 #include "analyze/max_flow.h"
@@ -16,9 +17,6 @@
 namespace headlight::analyze {
 namespace {
 
-/// Edges of the networks of all questions of one text: one to two minutes on two cores.
-constexpr double most_flow_work = 2e10;
-
 at::Tensor view_of(const Matrix& m) {
     return at::from_blob(const_cast<float*>(m.data()), {m.rows(), m.cols()}, at::kFloat);
 }
@@ -29,16 +27,7 @@ std::string gigabytes(double bytes) {
     return text;
 }
 
-void check_memory(const trace::Trace& trace, std::int64_t maps, const char* hint) {
-    const double n = static_cast<double>(trace.tokens()), needed = static_cast<double>(maps) * n * n * 4;
-    const auto available = static_cast<double>(trace::forecast(trace.config(), 1, {}).available);
-    if (needed <= available) return;
-    throw Error(ErrorFacts{.problem = "maps of this many tokens do not fit into memory",
-                           .item = std::to_string(trace.tokens()) + " tokens, " + std::to_string(maps) + " maps",
-                           .expected = "at most " + gigabytes(available) + ", which is free",
-                           .found = gigabytes(needed),
-                           .hint = hint});
-}
+void check_memory(const trace::Trace& trace, std::int64_t maps, const char* hint) { check_map_memory(trace, trace.tokens(), maps, hint); }
 
 /// The largest number of tokens for which `work` is not too much.
 template <class Work>
@@ -135,6 +124,17 @@ struct Job {
 };
 
 }  // namespace
+
+void check_map_memory(const trace::Trace& trace, std::int64_t tokens, std::int64_t maps, const char* hint) {
+    const double n = static_cast<double>(tokens), needed = static_cast<double>(maps) * n * n * 4;
+    const auto available = static_cast<double>(trace::forecast(trace.config(), 1, {}).available);
+    if (needed <= available) return;
+    throw Error(ErrorFacts{.problem = "maps of this many tokens do not fit into memory",
+                           .item = std::to_string(tokens) + " tokens, " + std::to_string(maps) + " maps",
+                           .expected = "at most " + gigabytes(available) + ", which is free",
+                           .found = gigabytes(needed),
+                           .hint = hint});
+}
 
 double flow_work(std::int64_t layers, bool all_layers, std::int64_t tokens, bool causal) {
     const auto n = static_cast<double>(tokens), l = static_cast<double>(layers);
@@ -275,6 +275,7 @@ Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const 
 
 Rollout attention_flow(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel,
                        const Progress& progress) {
+    if (has_cross_attention(trace.config())) return decoder_flow(trace, options, cancel, progress);
     check_options(trace, options);
     if (options.head)
         throw Error(ErrorFacts{.problem = "Attention flow goes through all heads of a layer together",

@@ -44,10 +44,11 @@ analyze::TokenVectors vectors_of(const std::string& word) {
 
 std::string no_direct_path(const trace::Trace& trace) {
     const model::ModelConfig& c = trace.config();
-    if (!c.has_unembedding)
+    const bool own = !trace.across_texts();  // heads that read a source write into the decoder's stream
+    if (own && !c.has_unembedding)
         return "This model has no unembedding, so nothing a head writes is a token. The head's circuit and composition "
                "work without one.";
-    if (!c.causal || c.post_norm || c.mlm_head)
+    if ((own && !c.causal) || c.post_norm || c.mlm_head)
         return "Heads of this model have no direct path to the logits. The head's circuit and composition work without "
                "one.";
     return {};

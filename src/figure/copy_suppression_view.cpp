@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/circuit_views.h"
+#include "figure/axis_words.h"
 #include "figure/table_figure.h"
 #include "headlight/analyze/copy_suppression.h"
+#include "headlight/trace/whole.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +17,8 @@ using Kind = TableColumn::Kind;
 
 constexpr std::size_t most_rows = 300;  ///< that a reader may go through; files have every pair
 
-draw::Label label_at(const trace::Trace& trace, Position position) {
-    const text::TokenLabel& label = trace.labels()[static_cast<std::size_t>(position.value)];
+draw::Label label_at(const std::vector<text::TokenLabel>& labels, Position position) {
+    const text::TokenLabel& label = labels[static_cast<std::size_t>(position.value)];
     return {QString::fromStdString(label.continuation), QString::fromStdString(label.text), label.special};
 }
 
@@ -29,8 +31,9 @@ QString share_text(double share) {
 
 std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double threshold, bool explained,
                                               const CancelToken& cancel) {
-    const analyze::CopySuppressionOptions options{.threshold = threshold};
-    std::vector<analyze::SuppressedPair> pairs = analyze::suppressed_pairs(*trace, id, options, cancel);
+    const analyze::CopySuppressionOptions options{.threshold = threshold, .of_source = trace->across_texts()};
+    const TracePtr run = trace->across_texts() ? trace::whole_of(trace) : trace;
+    std::vector<analyze::SuppressedPair> pairs = analyze::suppressed_pairs(*run, id, options, cancel);
     std::stable_sort(pairs.begin(), pairs.end(),
                      [](const auto& a, const auto& b) { return a.logit_change < b.logit_change; });
     const auto low = std::count_if(pairs.begin(), pairs.end(), [](const auto& p) { return p.rank < 10; });
@@ -44,7 +47,7 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
                        .arg(draw::count_text(std::ssize(pairs)), draw::number_text(threshold, 2),
                             pairs.empty() ? QStringLiteral("none") : share_text(double(low) / double(pairs.size())));
     if (explained) {
-        const analyze::SuppressionExplained e = analyze::suppression_explained(*trace, id, options, cancel);
+        const analyze::SuppressionExplained e = analyze::suppression_explained(*run, id, options, cancel);
         section.note += std::isfinite(e.explained)
                             ? QStringLiteral(
                                   " Copy suppression explains %1 of the head: without it the prediction moves by %2 "
@@ -62,7 +65,7 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
         {.kind = Kind::number,
          .id = "predicted_rank",
          .title = QStringLiteral("predicted rank"),
-         .tip = QStringLiteral("of the source's token by the logit lens before the layer; 0: the top prediction"),
+         .tip = QStringLiteral("of the source's token by the logit lens before the head; 0: the top prediction"),
          .decimals = 0},
         {.kind = Kind::bar,
          .id = "logit_change",
@@ -85,8 +88,8 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
         row.query = p.destination;
         row.key = p.source;
         row.head = id;
-        row.cells = {TableCell::of(label_at(*trace, p.source)),
-                     TableCell::of(label_at(*trace, p.destination).with_position(p.destination)),
+        row.cells = {TableCell::of(label_at(trace->key_labels(), p.source)),
+                     TableCell::of(label_at(trace->labels(), p.destination).with_position(p.destination)),
                      TableCell::of(p.attention),
                      TableCell::of(double(p.predicted_rank)),
                      TableCell::of(p.logit_change),
@@ -96,7 +99,7 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
     }
     TableData data;
     data.view = "copy-suppression";
-    data.title = QStringLiteral("Copy suppression of %1").arg(name);
+    data.title = with_attention(QStringLiteral("Copy suppression of %1").arg(name), attention_name(trace->config()));
     data.description = QStringLiteral(
         "Pairs that the head looks at, by what it does to the logit of the token it looks at. A head that suppresses "
         "copies looks at tokens that the model is about to "
@@ -107,9 +110,10 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
                    "predicted_rank", "logit_change", "rank", "pair_logit_change"},
                   {}};
         const auto text = [&](Position p) { return trace->labels()[static_cast<std::size_t>(p.value)].text; };
+        const auto source_text = [&](Position p) { return trace->key_labels()[static_cast<std::size_t>(p.value)].text; };
         for (const auto& p : pairs)
             out.rows.push_back({p.head.layer.value, p.head.head.value, p.destination.value, text(p.destination),
-                                p.source.value, text(p.source), p.attention, p.predicted_rank, p.logit_change, p.rank,
+                                p.source.value, source_text(p.source), p.attention, p.predicted_rank, p.logit_change, p.rank,
                                 p.pair_logit_change});
         return out;
     };

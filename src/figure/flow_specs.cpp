@@ -48,7 +48,7 @@ ViewSpec contribution_spec() {
                         {.name = "edge",
                          .kind = Kind::text,
                          .title = "Opened line",
-                         .help = "contribution-graph: LAYER:FROM:TO, the line of attention whose heads and maps are shown",
+                         .help = "contribution-graph: LAYER:FROM:TO, the line of attention whose heads and maps are shown; behind an encoder also cross:LAYER:FROM:TO and encoder:LAYER:FROM:TO",
                          .initial = ""}},
             .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
                 const Position target = last_or_pinned(*trace, s);

@@ -49,12 +49,26 @@ public:
     QString description() const override;
 
 private:
+    bool two() const { return data_.paths.source > 0; }
+    bool of_source(std::int64_t token) const { return token < data_.paths.source; }
+    /// Its place in its own text.
+    Position place(std::int64_t token) const { return Position(of_source(token) ? token : token - data_.paths.source); }
     QString name(std::int64_t token) const {
-        return labels_[static_cast<std::size_t>(token)].with_position(Position(token));
+        const QString plain = labels_[static_cast<std::size_t>(token)].with_position(place(token));
+        return !two() ? plain : (of_source(token) ? QStringLiteral("source ") : QStringLiteral("target ")) + plain;
     }
-    static QString column_name(std::int64_t column) {
-        return column == 0 ? QStringLiteral("input") : QStringLiteral("after L%1").arg(column - 1);
+    QString step_name(std::int64_t step) const {
+        if (!two()) return QStringLiteral("L%1").arg(step);
+        if (step < data_.paths.source_layers) return QStringLiteral("encoder L%1").arg(step);
+        const std::int64_t half = step - data_.paths.source_layers;
+        return QStringLiteral("L%1 %2").arg(half / 2).arg(half % 2 == 0 ? QStringLiteral("self") : QStringLiteral("cross"));
     }
+    QString column_name(std::int64_t column) const {
+        if (column == 0) return QStringLiteral("input");
+        return two() ? step_name(column - 1) : QStringLiteral("after ") + step_name(column - 1);
+    }
+    bool pointed(Position token, const Selection&) const;
+    QColor color(const analyze::Ribbon&, const Style&) const;
     static QString others_text(std::int64_t count) {
         return count == 1 ? QStringLiteral("1 other") : QStringLiteral("%1 others").arg(draw::count_text(count));
     }
@@ -76,10 +90,20 @@ private:
 };
 
 double PathsFigure::strength(const analyze::Ribbon& ribbon, const Selection& selection, const Style& style) const {
-    std::optional<Position> chosen;
-    if (!style.exporting) chosen = selection.hover_query ? selection.hover_query : selection.hover_key;
-    if (!chosen) return 0.45;
-    return ribbon.from == *chosen || ribbon.to == *chosen ? 0.75 : 0.15;
+    if (style.exporting || (!selection.hover_query && !selection.hover_key)) return 0.45;
+    return pointed(ribbon.from, selection) || pointed(ribbon.to, selection) ? 0.75 : 0.15;
+}
+
+bool PathsFigure::pointed(Position token, const Selection& selection) const {
+    const Position p = place(token.value);
+    if (two() && of_source(token.value)) return data_.across && selection.hover_key == p;
+    if (selection.hover_query) return selection.hover_query == p;
+    return !data_.across && selection.hover_key == p;
+}
+
+QColor PathsFigure::color(const analyze::Ribbon& ribbon, const Style& style) const {
+    if (ribbon.from == ribbon.to) return style.theme->faint;
+    return of_source(ribbon.to.value) && !of_source(ribbon.from.value) ? head_color(*style.theme, style.palette, 2) : style.theme->accent;
 }
 
 void PathsFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style,
@@ -91,8 +115,7 @@ void PathsFigure::paint(QPainter& painter, const QRectF& exposed, const Style& s
         const analyze::Ribbon& ribbon = data_.paths.ribbons[band.ribbon];
         const QPainterPath shape = band.shape();
         if (!shape.boundingRect().intersects(exposed)) continue;
-        const QColor color = ribbon.from == ribbon.to ? theme.faint : theme.accent;
-        painter.setBrush(draw::faded(color, strength(ribbon, selection, style) * (ribbon.from == ribbon.to ? 0.8 : 1)));
+        painter.setBrush(draw::faded(color(ribbon, style), strength(ribbon, selection, style) * (ribbon.from == ribbon.to ? 0.8 : 1)));
         painter.drawPath(shape);
     }
     paint_nodes(painter, exposed, style);
@@ -164,7 +187,8 @@ void PathsFigure::paint_legend(QPainter& painter, const QRectF& exposed, const S
         x += draw::text_width(text, font) + 18;
     };
     entry(draw::faded(theme.faint, 0.36), QStringLiteral("the token itself"));
-    entry(draw::faded(theme.accent, 0.45), QStringLiteral("other tokens"));
+    entry(draw::faded(theme.accent, 0.45), two() ? QStringLiteral("other tokens of its text") : QStringLiteral("other tokens"));
+    if (two()) entry(draw::faded(head_color(theme, style.palette, 2), 0.45), QStringLiteral("the source"));
     for (qsizetype i = 0; i < notes_.size(); ++i)
         draw::text(painter, {exposed.left() + PathsLayout::margin, y + 18 + note_line * static_cast<double>(i)},
                    notes_[i], font, theme.faint);
@@ -189,8 +213,10 @@ Hit PathsFigure::hit_test(QPointF at, const Style&, const Selection&) const {
             hit.value = node.mass;
             const QString where = column_name(node.column);
             if (node.token >= 0) {
-                hit.kind = Hit::Kind::query;
-                hit.query = Position(node.token);
+                const bool read = two() && of_source(node.token);
+                hit.kind = !read ? Hit::Kind::query : data_.across ? Hit::Kind::key : Hit::Kind::legend;
+                if (!read) hit.query = place(node.token);
+                if (read && data_.across) hit.key = place(node.token);
                 hit.tip = QStringLiteral("%1  %2  %3").arg(where, name(node.token), amount(node.mass));
             } else {
                 hit.kind = Hit::Kind::legend;
@@ -201,12 +227,13 @@ Hit PathsFigure::hit_test(QPointF at, const Style&, const Selection&) const {
     for (auto band = layout_.bands.rbegin(); band != layout_.bands.rend(); ++band) {
         if (!band->shape().contains(at)) continue;
         const analyze::Ribbon& ribbon = data_.paths.ribbons[band->ribbon];
-        hit.kind = Hit::Kind::pair;
-        hit.query = ribbon.from;
-        hit.key = ribbon.to;
+        // A pair of the attention that is looked at, where the views beside this one have it.
+        const bool pair = !of_source(ribbon.from.value) && of_source(ribbon.to.value) == data_.across;
+        hit.kind = pair ? Hit::Kind::pair : Hit::Kind::legend;
+        if (pair) hit.query = place(ribbon.from.value), hit.key = place(ribbon.to.value);
         hit.value = ribbon.mass;
-        hit.tip = QStringLiteral("layer %1  %2 → %3  %4")
-                      .arg(QString::number(ribbon.layer), name(ribbon.from.value), name(ribbon.to.value),
+        hit.tip = QStringLiteral("%1  %2 → %3  %4")
+                      .arg(two() ? step_name(ribbon.layer) : QStringLiteral("layer %1").arg(ribbon.layer), name(ribbon.from.value), name(ribbon.to.value),
                            amount(ribbon.mass));
         hit.area = band->shape().boundingRect();
         return hit;
@@ -216,13 +243,19 @@ Hit PathsFigure::hit_test(QPointF at, const Style&, const Selection&) const {
 
 Table PathsFigure::table() const {
     Table table{{"layer", "from", "from_token", "to", "to_token", "mass"}, {}};
+    if (two()) table.columns = {"step", "behind", "from_text", "from", "from_token", "to_text", "to", "to_token", "mass"};
+    const auto text = [&](Position p) { return std::string(of_source(p.value) ? "source" : "target"); };
     const auto token = [&](Position p) {
         const auto& item = data_.tokens[static_cast<std::size_t>(p.value)];
         return item.continuation + item.label;
     };
     for (const PathBand& band : layout_.bands) {
         const analyze::Ribbon& r = data_.paths.ribbons[band.ribbon];
-        table.rows.push_back({r.layer, r.from.value, token(r.from), r.to.value, token(r.to), r.mass});
+        if (two())
+            table.rows.push_back({r.layer, step_name(r.layer).toStdString(), text(r.from), place(r.from.value).value, token(r.from), text(r.to),
+                                  place(r.to.value).value, token(r.to), r.mass});
+        else
+            table.rows.push_back({r.layer, r.from.value, token(r.from), r.to.value, token(r.to), r.mass});
     }
     return table;
 }
@@ -240,6 +273,9 @@ QString PathsFigure::description() const {
                "On the right one token after a layer, on the left the inputs; in between a column a layer. A ribbon's "
                "width is what a token hands down to another: half of everything stays on the token (the residual "
                "stream), the other half goes where the mean of the layer's heads looks. ") +
+           (two() ? QStringLiteral("A layer of the decoder is two columns: its own attention, then the one to the source, which reads the encoder's "
+                                   "output; the source's tokens pass the decoder's columns as they are, and the target's the encoder's. ")
+                  : QString()) +
            (data_.flow ? QStringLiteral("Shown is one largest flow to a single input, with these numbers as the "
                                         "capacities of the edges. ")
                        : QStringLiteral("What arrives on the left is the token's row of the rollout. ")) +

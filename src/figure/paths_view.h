@@ -15,8 +15,9 @@ namespace headlight::figure {
 
 struct PathsData {
     analyze::TokenPaths paths;
-    std::vector<analyze::AxisItem> tokens;  ///< [token]
+    std::vector<analyze::AxisItem> tokens;  ///< [token]; behind an encoder those of the source first
     bool flow = false;
+    bool across = false;  ///< keys of the selection are the source's tokens
 };
 
 /// One token before the first layer (column 0) or after layer `column` - 1.

@@ -46,11 +46,9 @@ std::string no_sum(const trace::Trace& trace) {
                                      : "";
 }
 
-/// Refinement reads states one by one: a norm behind the layer would read their sum.
 std::string no_single_read(const trace::Trace& trace) {
-    return trace.config().has_unembedding && trace.config().post_norm
-               ? "In this model a norm stands between the stream of a layer and the unembedding. The logit lens works for it."
-               : no_sum(trace);
+    if (!trace.config().has_unembedding) return no_logits(trace);
+    return trace.config().mlm_head ? "A masked-word head reads the whole state, and not what an MLP adds to it. The logit lens works for it." : "";
 }
 
 }  // namespace

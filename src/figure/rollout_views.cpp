@@ -72,7 +72,8 @@ std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutV
                                              "2022). ")
                             : QString()) +
                        (options.flow ? QStringLiteral("Here each number is the largest flow between the two, with the "
-                                                      "layers' numbers as capacities, divided by the row's sum. ")
+                                                      "layers' numbers as capacities, divided by the row's sum%1. ")
+                                           .arg(has_cross_attention(run->config()) ? QStringLiteral(" over both texts") : QString())
                                      : QString()) +
                        QStringLiteral(
                            "In causal models first tokens are reached by more paths than later ones. Abnar & "
@@ -83,9 +84,15 @@ std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutV
 std::unique_ptr<Figure> paths_view(TracePtr trace, Layer layer, Position query, std::optional<Position> key,
                                    const PathsViewOptions& options, const CancelToken& cancel) {
     PathsData data;
-    data.paths = options.flow ? analyze::flow_paths(*trace, layer, query, key, options.least, cancel)
-                              : analyze::rollout_paths(*trace, layer, query, options.least, cancel);
-    data.tokens = analyze::pattern_axes(*trace, {}).keys;
+    data.across = trace->across_texts();
+    const TracePtr run = data.across ? trace::whole_of(trace) : trace;
+    data.paths = options.flow ? analyze::flow_paths(*run, layer, query, key, options.least, cancel, data.across)
+                              : analyze::rollout_paths(*run, layer, query, options.least, cancel);
+    data.tokens = analyze::pattern_axes(*run, {}).keys;
+    if (const auto& encoder = run->part(model::Stack::encoder)) {
+        const auto source = analyze::pattern_axes(*encoder, {}).keys;
+        data.tokens.insert(data.tokens.begin(), source.begin(), source.end());
+    }
     data.flow = options.flow;
     return paths_figure(std::move(data));
 }

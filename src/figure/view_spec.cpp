@@ -18,11 +18,8 @@ namespace {
 constexpr std::array<std::string_view, 3> kOfPatterns{"head", "matrix", "model"};
 
 /// Views that a target that looks into its source has.
-constexpr std::array<std::string_view, 8> kAcrossTexts{"head",      "matrix",      "model",   "neuron",
-                                                       "aggregate", "attribution", "rollout", "architecture"};
-
-/// Views of the whole stream, or of new passes: what a decoder has from its source would be left out.
-constexpr std::array<std::string_view, 5> kOfOneStack{"contribution-graph", "copy-suppression", "rollout-paths", "flow", "flow-paths"};
+constexpr std::array<std::string_view, 13> kAcrossTexts{"head",          "matrix", "model",      "neuron",       "aggregate",          "attribution",     "rollout",
+                                                        "rollout-paths", "flow",   "flow-paths", "architecture", "contribution-graph", "copy-suppression"};
 
 template <std::size_t n>
 bool is_one_of(const std::array<std::string_view, n>& list, const ViewSpec& spec) {
@@ -31,14 +28,10 @@ bool is_one_of(const std::array<std::string_view, n>& list, const ViewSpec& spec
 
 /// What a view needs of the model is not there in a saved trace, or in a part of an encoder-decoder model.
 void require_model(ViewSpec& spec) {
-    const bool of_patterns = is_one_of(kOfPatterns, spec), across = is_one_of(kAcrossTexts, spec);
-    const bool of_one_stack = is_one_of(kOfOneStack, spec), of_scores = spec.id.starts_with("focus");
-    spec.missing = [own = std::move(spec.missing), of_patterns, across, of_one_stack, of_scores](const trace::Trace& trace) -> std::string {
+    const bool of_patterns = is_one_of(kOfPatterns, spec), across = is_one_of(kAcrossTexts, spec), of_scores = spec.id.starts_with("focus");
+    spec.missing = [own = std::move(spec.missing), of_patterns, across, of_scores](const trace::Trace& trace) -> std::string {
         if (trace.across_texts() && !across)
             return "This view is of a text that looks at itself. Choose the attention of the encoder or the decoder's own.";
-        if (of_one_stack && has_cross_attention(trace.config()))
-            return "This view follows one text through the layers, and would leave out what this decoder reads from its source. "
-                   "Choose the encoder; rollout, importance and attribution have both texts.";
         if (of_scores && trace.config().positions == model::Positions::relative)
             return "This view splits a score into terms, and has none for a bias by distance. The neuron view shows it.";
         if (!of_patterns && !model::has_weights(*trace.model()))

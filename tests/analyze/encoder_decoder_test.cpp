@@ -2,7 +2,6 @@
 // Rectangular maps of the attention from a target to its source, and what a decoder behind an encoder has or refuses.
 #include "headlight/analyze/attribution.h"
 #include "headlight/analyze/contributions.h"
-#include "headlight/analyze/copy_suppression.h"
 #include "headlight/analyze/drivers.h"
 #include "headlight/analyze/focus.h"
 #include "headlight/analyze/head_table.h"
@@ -16,7 +15,7 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
-#include "analyze/traces.h"
+#include "analyze/pairs.h"
 
 #include <gtest/gtest.h>
 
@@ -28,11 +27,6 @@ namespace {
 
 using model::Hook;
 using model::Stack;
-
-TracePtr run_pair(const std::string& name, Stack part = Stack::decoder) {
-    const auto folder = source_folder() / "tests/fixtures/encoder_decoders" / name;
-    return trace::part_of(run_model(folder, "the cat, the hat: the cat", "die Katze, die"), part);
-}
 
 class CrossMaps : public testing::TestWithParam<std::string> {
 protected:
@@ -116,21 +110,16 @@ TEST_P(CrossMaps, WhatIsOfOneTextOrOneStackSaysSo) {
     EXPECT_THROW(value_mix(*cross, Layer(0), MixScope::attention), Error);
     EXPECT_THROW(focus_facts(*cross, head), Error);
     const TracePtr decoder = run_pair(GetParam());
-    EXPECT_THROW(attention_flow(*decoder), Error);
     EXPECT_THROW(rollout(*decoder, {.by_receptive_field = true}), Error);
     EXPECT_THROW(rollout(*run_pair(GetParam(), Stack::encoder), {.of_source = true}), Error);
-    EXPECT_THROW(contribution_graph(*decoder, Position(2)), Error);
-    EXPECT_THROW(suppressed_pairs(*decoder, head, {}), Error);
+    EXPECT_THROW(contribution_graph(*cross, Position(2)), Error);
+    EXPECT_THROW(cross_shares(*run_pair(GetParam(), Stack::encoder), Layer(0), Position(0)), Error);
     EXPECT_THROW(importance(*decoder->model(), *decoder->tokenizer(), decoder->encoding(), Position(2)), Error);
     EXPECT_NO_THROW(value_mix(*decoder, Layer(0), MixScope::attention));
     EXPECT_NO_THROW(rollout(*run_pair(GetParam(), Stack::encoder)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, CrossMaps, testing::Values("t5", "t5-v1_1", "mt5", "bart", "mbart", "marian"), [](const auto& instance) {
-    std::string name = instance.param;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(Fixtures, CrossMaps, testing::ValuesIn(pair_models()), pair_name);
 
 double cross_part(const Split& split) {
     double sum = 0;
@@ -340,7 +329,7 @@ TEST(DecoderRefinement, CountsWhoDecidesThePrediction) {
         EXPECT_EQ(found.tokens, decoder->tokens());
         for (std::int64_t l = 0; l <= last; ++l) {
             const at::Tensor r = top(Hook::resid_mid_cross, l), y = top(Hook::mlp_out, l), o = top(Hook::resid_post, l);
-            if (l == last) EXPECT_TRUE(at::equal(o, output)) << name;
+            EXPECT_TRUE(l < last || at::equal(o, output)) << name;
             const auto share = [](const at::Tensor& t) { return t.to(at::kDouble).mean().item<double>(); };
             const LayerRefinement& layer = found.layers[static_cast<std::size_t>(l)];
             EXPECT_NEAR(layer.agreement, share((r == y).logical_and(y == o)), 1e-12) << name;
@@ -350,8 +339,108 @@ TEST(DecoderRefinement, CountsWhoDecidesThePrediction) {
             EXPECT_NEAR(layer.agreement + layer.residual + layer.ffn + layer.composition, 1, 1e-12) << name;
         }
     }
-    EXPECT_THROW(refinement({run_pair("bart")}), Error);
     EXPECT_THROW(refinement({run_pair("t5", Stack::cross)}), Error);
+}
+
+/// BART and Marian: r, y and their sum through the norm that stands behind the sum, computed here in float64.
+TEST(DecoderRefinement, ReadsTheSumAndItsPartsByTheNormBehindIt) {
+    for (const char* name : {"bart", "marian"}) {
+        const TracePtr decoder = run_pair(name);
+        const at::Tensor w_u = trace::unembed(*decoder->model()).to(at::kDouble), b_u = trace::unembed_bias(*decoder->model());
+        ASSERT_FALSE(trace::final_norm(*decoder->model()).gain.defined()) << "the last layer's norm is what reads the stream";
+        const auto of = [&](Hook hook, std::int64_t l) { return trace::tensor(*decoder, {hook, Layer(l)}).to(at::kDouble); };
+        const std::int64_t last = decoder->config().n_layers - 1;
+        for (const ReadOut how : {ReadOut::model, ReadOut::unembedding}) {
+            const Refinement found = refinement({decoder}, {.read_out = how, .values = false, .skip_first = false});
+            const auto logits = [&](const at::Tensor& x, std::int64_t l) {
+                if (how == ReadOut::unembedding) return at::mm(x, w_u);
+                const trace::NormTensors norm = trace::mlp_weights(*decoder->model(), Layer(l)).norm;
+                at::Tensor out = at::mm(at::layer_norm(x, {x.size(1)}, norm.gain.to(at::kDouble), norm.bias.to(at::kDouble), decoder->config().norm_epsilon), w_u);
+                if (b_u.defined()) out = out + b_u.to(at::kDouble);
+                return out;
+            };
+            const auto top = [&](const at::Tensor& x, std::int64_t l) { return logits(x, l).argmax(1); };
+            const at::Tensor output = top(of(Hook::resid_mid_cross, last) + of(Hook::mlp_out, last), last);
+            if (how == ReadOut::model) {
+                EXPECT_TRUE(at::equal(output, of(Hook::logits, 0).argmax(1))) << name;
+            }
+            for (std::int64_t l = 0; l <= last; ++l) {
+                const at::Tensor before = of(Hook::resid_mid_cross, l), added = of(Hook::mlp_out, l);
+                const at::Tensor r = top(before, l), y = top(added, l), o = top(before + added, l);
+                const auto share = [](const at::Tensor& t) { return t.to(at::kDouble).mean().item<double>(); };
+                const LayerRefinement& layer = found.layers[static_cast<std::size_t>(l)];
+                EXPECT_NEAR(layer.agreement, share((r == y).logical_and(y == o)), 1e-12) << name;
+                EXPECT_NEAR(layer.residual, share((o == r).logical_and(r != y)), 1e-12) << name;
+                EXPECT_NEAR(layer.ffn, share((o == y).logical_and(r != y)), 1e-12) << name;
+                EXPECT_NEAR(layer.residual_final, share(r == output), 1e-12) << name;
+                EXPECT_NEAR(layer.agreement + layer.residual + layer.ffn + layer.composition, 1, 1e-12) << name;
+                const at::Tensor p = at::softmax(logits(before, l), 1).gather(1, output.unsqueeze(1));
+                EXPECT_NEAR(layer.residual_probability, p.mean().item<double>(), 1e-5) << name;
+            }
+        }
+    }
+}
+
+/// An MLP that adds nothing leaves the token of the residual standing: r and the sum are read by the same norm.
+TEST(DecoderRefinement, AnMlpThatAddsNothingDecidesNothing) {
+    for (const char* name : {"t5", "bart", "mbart", "marian"}) {
+        const TracePtr usual = run_pair(name);
+        const trace::Intervention silent{"decoder.blocks.*.hook_mlp_out", [](model::HookPoint, const at::Tensor& t) { return at::zeros_like(t); }};
+        const TracePtr run = trace::run_with_hooks(usual->model(), usual->tokenizer(),
+                                                   {.text = "the cat, the hat: the cat", .pair = "die Katze, die"}, {}, {silent});
+        for (const LayerRefinement& layer : refinement({run}, {.values = false, .skip_first = false}).layers)
+            EXPECT_NEAR(layer.agreement + layer.residual, 1, 1e-12) << name;
+    }
+}
+
+/// Of each of the three attentions: central differences of the loss by every weight of a head's columns of one group.
+TEST(DecoderAttentionGradient, IsTheSlopeOfTheLossByEachAttention) {
+    for (const char* name : {"t5", "bart"}) {
+        const Asked a = asked(name);
+        const text::Encoding &target = a.run->encoding(), &source = a.run->part(Stack::encoder)->encoding();
+        const AttentionGradient g = attention_gradient(*a.model, *a.tokenizer, target, 0, {}, {}, source);
+        EXPECT_THROW(attention_gradient(*a.model, *a.tokenizer, target), Error);
+        EXPECT_EQ(g.predicted, target.size() - 1);
+        ASSERT_TRUE(g.cross && g.encoder);
+        const auto loss_with = [&](const std::string& hook, std::int64_t head, std::int64_t i, std::int64_t j, double step) {
+            const trace::Intervention other{hook, [&](model::HookPoint, const at::Tensor& t) {
+                                                const at::Tensor out = t.clone();
+                                                out[head][i][j].add_(step);
+                                                return out;
+                                            }};
+            const auto run = trace::run_with_hooks(a.model, a.tokenizer, {.text = "the cat, the hat: the cat", .pair = "die Katze, die"},
+                                                   {.globs = {"logits"}, .overview = false}, {other});
+            const at::Tensor p = at::log_softmax(trace::tensor(*run, {Hook::logits, Layer(0)}).to(at::kDouble), 1);
+            double loss = 0;
+            for (std::int64_t t = 0; t + 1 < target.size(); ++t) loss -= p[t][target.ids[static_cast<std::size_t>(t) + 1]].item<double>();
+            return loss / static_cast<double>(target.size() - 1);
+        };
+        EXPECT_NEAR(g.loss, loss_with("decoder.blocks.0.attn.hook_pattern", 0, 0, 0, 0.0), 1e-6);
+        struct Case {
+            const char* hook;
+            const GradientByKey& found;
+            std::int64_t queries;
+            bool causal;
+        };
+        for (const Case& each : {Case{"decoder.blocks.0.attn.hook_pattern", g, target.size(), true},
+                                 Case{"decoder.blocks.0.cross_attn.hook_pattern", *g.cross, target.size(), false},
+                                 Case{"encoder.blocks.0.attn.hook_pattern", *g.encoder, source.size(), false}}) {
+            // Key 0 is a group by itself.
+            double sum = 0;
+            constexpr double step = 1e-4;
+            const std::int64_t first = each.causal ? 1 : 0;
+            for (std::int64_t i = first; i < each.queries; ++i)
+                sum += std::abs(loss_with(each.hook, 1, i, 0, step) - loss_with(each.hook, 1, i, 0, -step)) / (2 * step);
+            const double mean = sum / static_cast<double>(each.queries - first);
+            EXPECT_GT(mean, 1e-7) << name << " " << each.hook << ": proves nothing";
+            EXPECT_NEAR(each.found.gradient[0](0, 1), mean, 1e-4 * mean + 1e-9) << name << " " << each.hook;
+            EXPECT_EQ(each.found.group_tokens[0], 1);
+        }
+        EXPECT_THROW(attention_gradient(*built_in("the cat")->model(), *built_in("the cat")->tokenizer(), target, 0, {}, {}, source), Error);
+        // The weights themselves, mean over the pairs of a group.
+        const auto& cross = a.run->part(Stack::cross);
+        EXPECT_NEAR(g.cross->weight[0](1, 0), trace::tensor(*cross, {Hook::pattern, Layer(1)})[0].select(1, 0).mean().item<double>(), 1e-9);
+    }
 }
 
 TEST(DecoderDrivers, SumToThePreActivationAlsoBehindNorms) {

@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 
 namespace headlight {
 namespace {
@@ -176,6 +177,50 @@ TEST(CrossAttention, AttributionNamesItsHeadsAndSumsToTheLogit) {
         }
         EXPECT_NEAR(sum, total, 1e-4 * std::max(1.0, std::abs(total))) << name;
         EXPECT_GT(cross, 1e-4) << name;
+    }
+}
+
+/// What leads into each state, over all its lines.
+std::map<std::string, double> sums_into(const std::vector<std::string>& lines, const std::vector<std::string>& names) {
+    const auto column = [&](const char* name) { return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin()); };
+    const std::size_t stack = column("stack"), layer = column("layer"), kind = column("kind"), to = column("to"), head = column("head"), value = column("contribution");
+    std::map<std::string, double> sums;
+    for (const std::string& line : lines) {
+        const auto cells = cells_of(line);
+        if (cells.size() <= value || cells[value] == "contribution" || !cells[head].empty()) continue;
+        const std::string step = cells[kind].find("mlp") != std::string::npos ? "mlp" : cells[kind].find("cross") != std::string::npos ? "cross" : "attention";
+        sums[cells[stack] + cells[layer] + step + cells[to]] += std::stod(cells[value]);
+    }
+    return sums;
+}
+
+TEST(CrossAttention, ContributionsFollowBothTexts) {
+    const TempFolder folder;
+    for (const char* name : {"t5", "bart"}) {
+        const Outcome told = on(model_called(name), {"analyze", "contributions"}, {"--position", "3", "--threshold", "0.02"});
+        ASSERT_EQ(told.code, 0) << told.err;
+        const auto lines = lines_of(told.out);
+        EXPECT_EQ(lines[0], "stack,layer,kind,from,to,head,contribution");
+        EXPECT_THAT(told.out, AllOf(HasSubstr("cross_residual"), HasSubstr("encoder")));
+        const auto sums = sums_into(lines, cells_of(lines[0]));
+        EXPECT_GT(sums.size(), 6u);
+        for (const auto& [state, sum] : sums) EXPECT_NEAR(sum, 1, 1e-6) << state;
+        // The view writes the same lines, whichever of the decoder's attentions is chosen.
+        for (const char* attention : {"self", "cross"}) {
+            const std::string file = folder / (std::string(attention) + ".csv");
+            const Outcome drawn = on(model_called(name), {"render"}, {"--attention", attention, "--view", "contribution-graph", "--query", "3", "--least-share", "0.02", "--out", file});
+            ASSERT_EQ(drawn.code, 0) << drawn.err;
+            const auto written = lines_of(test::slurp(file));
+            EXPECT_EQ(written[1], "stack,layer,kind,from,from_token,to,to_token,head,contribution");
+            EXPECT_EQ(written.size(), lines.size() + 1);
+        }
+        for (const char* edge : {"cross:1:0:3", "encoder:0:0:0"}) {
+            const Outcome opened = on(model_called(name), {"render"}, {"--view", "contribution-graph", "--query", "3", "--least-share", "0.002", "--edge", edge, "--out", folder / "o.png"});
+            EXPECT_EQ(opened.code, 0) << opened.err;
+        }
+        const Outcome wrong = on(model_called(name), {"render"}, {"--view", "contribution-graph", "--edge", "cross:1:0", "--out", folder / "o.png"});
+        EXPECT_EQ(wrong.code, 1);
+        EXPECT_THAT(wrong.err, HasSubstr("cross:3:4:13"));
     }
 }
 

@@ -133,7 +133,61 @@ TEST_F(FlowViews, LongTextsHaveColumnsForTheTokensThatAreReached) {
     EXPECT_GT(painted(*figure, Theme::light()), 2000);
     EXPECT_LT(std::ssize(view.places().columns), longer->tokens());
     const auto graph = analyze::contribution_graph(*longer, Position(longer->tokens() - 1), {});
-    for (const auto& edge : graph.edges) EXPECT_TRUE(view.places().has(edge.from) && view.places().has(edge.to));
+    for (const auto& edge : graph.edges) EXPECT_TRUE(view.places().has(from_token(edge)) && view.places().has(to_token(edge)));
+}
+
+/// The target on the right above the source: every line where it is looked for, the source's names where its columns end.
+TEST_F(FlowViews, ADecodersGraphHasBothTexts) {
+    const auto folder = source / "tests/fixtures/encoder_decoders/bart";
+    const TracePtr decoder = trace::run(model::Model::load(folder), text::Tokenizer::load(folder), {.text = "the cat, the hat: the cat", .pair = "die Katze, die"});
+    const TracePtr cross = trace::part_of(decoder, model::Stack::cross);
+    const ContributionViewOptions options{.threshold = 0.02};
+    const analyze::ContributionGraph graph = analyze::contribution_graph(*decoder, Position(3), {.threshold = 0.02});
+    for (const TracePtr& shown : {decoder, cross}) {
+        const auto figure = contribution_graph_view(shown, Position(3), options, {});
+        auto& view = dynamic_cast<ContributionFigure&>(*figure);
+        EXPECT_GT(painted(*figure, Theme::light()), 2000);
+        const ContributionLayout& at = view.places();
+        ASSERT_TRUE(at.two());
+        EXPECT_LT(at.x({true, at.source_columns.back()}), at.left);
+        std::set<analyze::ContributionEdge::Kind> kinds;
+        std::size_t own = 0;
+        for (const analyze::ContributionEdge& edge : graph.edges) {
+            kinds.insert(edge.kind);
+            const QPainterPath line = view.path(edge);
+            EXPECT_NEAR(line.elementAt(0).x, at.x(from_token(edge)), 1e-9);
+            EXPECT_NEAR(line.currentPosition().x(), at.x(to_token(edge)), 1e-9);
+            EXPECT_LT(line.currentPosition().y(), line.elementAt(0).y) << "up";
+            const Hit hit = figure->hit_test(line.pointAtPercent(0.5), {}, {});
+            ASSERT_TRUE(hit.value) << edge.layer << ": " << edge.from << " to " << edge.to;
+            own += std::abs(*hit.value - edge.weight) < 1e-12;
+            if (edge.in_encoder && edge.kind == analyze::ContributionEdge::Kind::attention) {
+                EXPECT_FALSE(hit.head) << "the heads in focus are the decoder's";
+            }
+        }
+        EXPECT_EQ(kinds.size(), 6U);
+        EXPECT_GE(own, graph.edges.size() * 7 / 10);
+        const Hit named = figure->hit_test({at.x({true, at.source_columns.front()}), at.source_bottom + 12}, {}, {});
+        EXPECT_EQ(named.kind, shown == cross ? Hit::Kind::key : Hit::Kind::legend);
+        EXPECT_EQ(figure->hit_test({at.x({false, at.columns.front()}), at.bottom + 12}, {}, {}).kind, Hit::Kind::query);
+        const Table table = figure->table();
+        EXPECT_EQ(table.columns.front(), "stack");
+        for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.columns.size());
+        EXPECT_EQ(figure->arrays().front().shape, (std::vector<std::int64_t>{std::ssize(graph.edges), 6}));
+    }
+    EXPECT_EQ(edge_name("cross:1:2:3"), (EdgeName{EdgeName::Attention::cross, 1, 2, 3}));
+    EXPECT_EQ(text_of({EdgeName::Attention::encoder, 0, 4, 5}), "encoder:0:4:5");
+    // Opened, a line to the source has the maps of that attention below.
+    const auto widest = std::max_element(graph.edges.begin(), graph.edges.end(), [](const auto& a, const auto& b) {
+        return (a.kind == analyze::ContributionEdge::Kind::cross ? a.weight : 0) < (b.kind == analyze::ContributionEdge::Kind::cross ? b.weight : 0);
+    });
+    ContributionViewOptions open = options;
+    open.edge = text_of(*name_of_edge(*widest));
+    open.head = {Layer(widest->layer), Head(widest->heads.front().first)};
+    Style style;
+    const auto closed = contribution_graph_view(decoder, Position(3), options, {}), opened = contribution_graph_view(decoder, Position(3), open, {});
+    EXPECT_GT(opened->layout({1180, 0}, style, {}).height(), closed->layout({1180, 0}, style, {}).height() + 200);
+    EXPECT_GT(painted(*opened, Theme::dark_theme()), painted(*closed, Theme::dark_theme()));
 }
 
 TEST_F(FlowViews, DriversEndInThePreActivationOfTheFollowedNeuron) {

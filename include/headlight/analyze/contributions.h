@@ -17,29 +17,39 @@ namespace headlight::analyze {
 /// resid_mid, its parts are resid_pre and a_ij v_j W_O^h of every legal source token j and head h (not b_O); the whole
 /// behind the MLP is resid_post, its parts are mlp_out and resid_mid. In models that normalise behind the layer, or add to
 /// the normalised stream, the whole is the sum itself and the stream's part is what is added to.
+///
+/// A decoder behind an encoder has a third sum in each layer: the whole behind its attention to the source is resid_mid_cross,
+/// its parts are resid_mid and a_ij v_j W_O^h of every token j of the source and cross head h; the MLP then adds to that. What a
+/// cross head reads of j is the encoder's last state of j (through its final norm, where it has one, as every head reads
+/// through the norm in front of it), and that state is a sum like any other: the same definition goes on through the encoder.
 struct AttentionShares {
     double residual = 0;         ///< part of the stream
-    Eigen::MatrixXd from_heads;  ///< [head, source token]; with `residual` sums to 1
+    Eigen::MatrixXd from_heads;  ///< [head, token that is looked at]; with `residual` sums to 1
 };
 struct MlpShares {
     double mlp = 0, residual = 0;
 };
 AttentionShares attention_shares(const trace::Trace&, Layer, Position);
+/// Behind the attention to the source; `residual` is what was there behind the decoder's own. Error without a source.
+AttentionShares cross_shares(const trace::Trace&, Layer, Position);
 MlpShares mlp_shares(const trace::Trace&, Layer, Position);
 
-/// One edge of the graph: from the state of a source token before the layer to a token's state behind attention, or
-/// behind the MLP.
+/// One edge of the graph: from the state of a token before the layer to a token's state behind attention, behind the
+/// attention to the source, or behind the MLP.
 struct ContributionEdge {
     enum class Kind {
-        attention,  ///< source token -> token, through some heads
+        attention,  ///< a token that is looked at -> token, through some heads
         residual,   ///< the token's own stream past the attention
         mlp,        ///< through the MLP
         mlp_residual,  ///< past the MLP
+        cross,         ///< the encoder's last state of a token of the source -> token of the target, through some cross heads
+        cross_residual,  ///< past the attention to the source
     } kind = Kind::attention;
     std::int64_t layer = 0;
     std::int64_t from = 0, to = 0;  ///< positions
+    bool in_encoder = false;        ///< layer and positions are the encoder's; of `cross` only `from` is a position of the source
     double weight = 0;              ///< sum over heads
-    std::vector<std::pair<std::int64_t, double>> heads;  ///< attention: heads that stayed and their weights, largest first
+    std::vector<std::pair<std::int64_t, double>> heads;  ///< attention, cross: heads that stayed and their weights, largest first
 };
 const char* name_of(ContributionEdge::Kind) noexcept;
 
@@ -53,9 +63,10 @@ struct ContributionOptions {
 /// uses are computed, one at a time: nothing of the size tokens x tokens x heads x width is made.
 struct ContributionGraph {
     std::int64_t layers = 0, tokens = 0;
+    std::int64_t source_layers = 0, source_tokens = 0;  ///< of the encoder that a decoder reads; 0: there is none
     Position target;
     double threshold = 0;
-    std::vector<ContributionEdge> edges;  ///< from the last layer down, then by position
+    std::vector<ContributionEdge> edges;  ///< from the last layer down, then by position; the encoder's behind the decoder's
 };
 /// Errors: a position that does not exist, a threshold that is not in [0, 1], layer 0 of a model with a convolution beside it.
 ContributionGraph contribution_graph(const trace::Trace&, Position, const ContributionOptions& = {}, const CancelToken& = {},
@@ -64,5 +75,7 @@ ContributionGraph contribution_graph(const trace::Trace&, Position, const Contri
 /// Shares of one head over the text, as the map beside its attention map: [token, source token], before the threshold.
 /// Costs a pass over every token of the layer.
 Eigen::MatrixXd head_contribution_map(const trace::Trace&, HeadId, const CancelToken& = {});
+/// The same of a head that reads the source, of the decoder's trace: [target, source].
+Eigen::MatrixXd cross_contribution_map(const trace::Trace&, HeadId, const CancelToken& = {});
 
 }  // namespace headlight::analyze

@@ -17,6 +17,10 @@ struct CopySuppressionOptions {
     double threshold = 0.1;            ///< pairs with more attention than this
     bool include_first_query = false;  ///< row 0 can only look at itself
     double kept_share = 0.05;          ///< explained fraction: this share of the sources of a destination, at least one
+    /// Decoder behind an encoder: its heads that read the source. Source and target have one vocabulary, so that a token of the
+    /// source can be what the model is about to say; the lens reads the stream behind the decoder's own attention, and row 0,
+    /// which looks at all of the source, counts like any other.
+    bool of_source = false;
 };
 
 /// A source token that a destination looks at.
@@ -35,8 +39,9 @@ struct SuppressedPair {
 };
 
 /// Every pair above the threshold, by layer, head, destination, source. Empty `head`: of all heads.
+/// The trace is the run: of an encoder-decoder model its decoder's, whose own heads look at the target.
 /// Errors: the trace lacks z, v or the streams; models whose logits are not one norm and W_U behind the stream
-/// (post-norm, masked-word head) or that have no unembedding.
+/// (post-norm, masked-word head) or that have no unembedding; of_source for a model of one stack.
 std::vector<SuppressedPair> suppressed_pairs(const trace::Trace&, std::optional<HeadId> head,
                                              const CopySuppressionOptions& = {}, const CancelToken& = {},
                                              const Progress& = {});

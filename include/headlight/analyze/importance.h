@@ -82,21 +82,31 @@ struct Importance {
 Importance importance(const model::Model&, const text::Tokenizer&, const text::Encoding&, Position,
                       const ImportanceOptions& = {}, const CancelToken& = {}, const Progress& = {});
 
-/// Clark et al. 2019, section 3.1, figure 3: |d loss / d a_ij|. The loss is the mean of -ln p(next token) in causal
-/// models; in encoders that of the original tokens where 15 % of them (seeded, at least one) are masked.
-struct AttentionGradient {
-    double loss = 0;
-    std::int64_t predicted = 0;  ///< tokens in the loss
-    /// Whose column a key is, each key in one: "first" (position 0), "special" (other special tokens), "punctuation"
-    /// ("." and ","), "other".
-    std::vector<std::string> groups;
+/// Of one attention, by what a key is.
+struct GradientByKey {
     std::vector<std::int64_t> group_tokens;  ///< keys in the group
     /// By group [layer, head]: mean of |d loss / d a_ij| (and of a_ij) over the pairs that the model may look at, j in
     /// the group; row 0 of causal models is left out. NaN for a group without keys.
     std::vector<Eigen::MatrixXd> gradient, weight;
 };
-/// Errors: no unembedding; nothing to predict (one token); an encoder whose tokenizer has no mask token.
+
+/// Clark et al. 2019, section 3.1, figure 3: |d loss / d a_ij|. The loss is the mean of -ln p(next token) in causal
+/// models; in encoders that of the original tokens where 15 % of them (seeded, at least one) are masked. Of an encoder-decoder
+/// model the loss is that of the target's next tokens, and there is a gradient of each of its three attentions.
+struct AttentionGradient : GradientByKey {
+    double loss = 0;
+    std::int64_t predicted = 0;  ///< tokens in the loss
+    /// Whose column a key is, each key in one: "first" (position 0), "special" (other special tokens), "punctuation"
+    /// ("." and ","), "other".
+    std::vector<std::string> groups;
+    /// Of the decoder's attention to the source and of the encoder's own: keys are tokens of the source, and every row counts.
+    std::optional<GradientByKey> cross, encoder;
+};
+/// `source`: what the encoder reads; `encoding` is then the target with what stands before it.
+/// Errors: no unembedding; nothing to predict (one token); an encoder whose tokenizer has no mask token; a decoder behind an encoder
+/// without a source, and a source for another model.
 AttentionGradient attention_gradient(const model::Model&, const text::Tokenizer&, const text::Encoding&,
-                                     std::uint64_t seed = 0, const CancelToken& = {}, const Progress& = {});
+                                     std::uint64_t seed = 0, const CancelToken& = {}, const Progress& = {},
+                                     const std::optional<text::Encoding>& source = {});
 
 }  // namespace headlight::analyze

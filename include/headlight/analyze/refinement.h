@@ -13,8 +13,11 @@ namespace headlight::analyze {
 
 /// How a vector of the stream is turned into a token (methods 3.8).
 enum class ReadOut {
-    model,       ///< final norm, its statistics those of the vector itself, and unembedding: the model's own way
-    unembedding, ///< the unembedding alone, as in the paper, whose model has no final norm
+    /// Final norm, its statistics those of the vector itself, and unembedding: the model's own way. Where a norm stands behind
+    /// every sub-layer (BART, Marian) r, y and their sum are read by the one behind this sum: of the last layer that is what the
+    /// model does, and an MLP that adds nothing leaves r's token standing.
+    model,
+    unembedding, ///< the unembedding alone, as in the paper, whose model has no final norm; o is then the sum itself
 };
 
 struct RefinementOptions {

@@ -47,6 +47,8 @@ Rollout rollout(const trace::Trace&, const RolloutOptions& = {}, const CancelTok
 /// Largest flow from the query's node after layer l to the key's input, with the numbers of J as capacities; then every
 /// row divided by its sum. One maximum-flow problem for each pair, or each input of one `query`: an Error with the
 /// numbers for texts that are too long. `head` is not possible.
+/// A decoder behind an encoder: one network of both texts, in which a layer of the decoder is two steps, J and (I + C) / 2, and the
+/// encoder's output one node a token for all layers; a row is divided by its sum over both texts.
 Rollout attention_flow(const trace::Trace&, const RolloutOptions& = {}, const CancelToken& = {}, const Progress& = {});
 
 /// How much a token hands down between two layers.
@@ -62,6 +64,10 @@ struct TokenPaths {
     Position query;
     std::optional<Position> key;  ///< flow: the input that they all end at
     double total = 1;             ///< mass at the start; flow: the largest flow, before any normalising
+    /// Decoder behind an encoder: so many tokens, the first ones, are the source's, and `query` and `key` count them in. A level is
+    /// then what a step leaves: one for each layer of the encoder, two for each of the decoder (its own attention, the one to the
+    /// source). 0: one text, a level a layer.
+    std::int64_t source = 0, source_layers = 0;
     /// [layer + 2][token]: mass at each token before layer 0, before layer 1, …, after `layer`.
     std::vector<Eigen::VectorXd> mass;
     std::vector<Ribbon> ribbons;  ///< with at least `least` of the total, layer by layer from the input up
@@ -72,9 +78,10 @@ struct TokenPaths {
 };
 /// Rollout: the token's 1 is handed down as J says; before layer 0 it is row `query` of R_layer.
 TokenPaths rollout_paths(const trace::Trace&, Layer, Position query, double least = 0.01, const CancelToken& = {});
-/// One largest flow to `key`; by default to the input that the largest flow of all goes to.
+/// One largest flow to `key`; by default to the input that the largest flow of all goes to. Decoder behind an encoder: the key is a
+/// token of the target, or (`of_source`) of the source.
 TokenPaths flow_paths(const trace::Trace&, Layer, Position query, std::optional<Position> key, double least = 0.01,
-                      const CancelToken& = {});
+                      const CancelToken& = {}, bool of_source = false);
 
 // --- on plain numbers -----------------------------------------------------------------------------------------------
 

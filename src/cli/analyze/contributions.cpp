@@ -34,11 +34,22 @@ int contributions(const Options& o, const Console& console) {
     result.definitions = {{"kind", "attention, residual (past the attention), mlp, mlp_residual (past the MLP)"},
                           {"head", "of an attention edge; empty: the sum over its heads"},
                           {"contribution", "max(|w| - |w - part|, 1e-5) by L1 norms, over the sum of all parts of w"}};
+    const bool two = graph.source_layers > 0;
+    if (two) {
+        result.table.columns.insert(result.table.columns.begin(), "stack");
+        result.definitions[0].second += ", cross (from the encoder's last state of a source token), cross_residual (past the cross attention)";
+        result.definitions.emplace_back("stack", "whose layer and positions they are; of a cross edge `from` is a position of the source");
+    }
     for (const analyze::ContributionEdge& edge : graph.edges) {
         const std::string kind = analyze::name_of(edge.kind);
-        result.table.rows.push_back({edge.layer, kind, edge.from, edge.to, figure::Table::Cell(), edge.weight});
-        for (const auto& [head, weight] : edge.heads)
-            result.table.rows.push_back({edge.layer, kind, edge.from, edge.to, head, weight});
+        const auto add = [&](figure::Table::Cell head, double weight) {
+            auto& row = result.table.rows.emplace_back();
+            if (two) row.emplace_back(std::string(edge.in_encoder ? "encoder" : "decoder"));
+            for (figure::Table::Cell cell : std::initializer_list<figure::Table::Cell>{edge.layer, kind, edge.from, edge.to, std::move(head), weight})
+                row.push_back(std::move(cell));
+        };
+        add(figure::Table::Cell(), edge.weight);
+        for (const auto& [head, weight] : edge.heads) add(head, weight);
     }
     o.out.write(result, console);
     return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/copy_suppression.h"
 #include "cli/analyze/analyses.h"
+#include "cli/open_or_run.h"
 #include "cli/result_file.h"
 #include "cli/run_text.h"
 
@@ -10,6 +11,7 @@ namespace {
 struct Options {
     ModelArgument model;
     TextArguments text;
+    AttentionArgument attention;
     ComputeOptions compute;
     ResultFile out;
     std::int64_t layer = -1, head = -1;
@@ -22,7 +24,7 @@ using Definitions = std::vector<std::pair<std::string, std::string>>;
 const Definitions kPairDefinitions = {
     {"attention", "softmax weight from destination to source"},
     {"predicted_rank",
-     "rank of the source's token by the logit lens of the stream before the layer; 0: top prediction"},
+     "rank of the source's token by the logit lens of the stream before the layer (of a head that reads a source: before that attention); 0: top prediction"},
     {"logit_change", "direct effect of the head at the destination on the logit of the source's token"},
     {"rank", "tokens whose logit the head lowers more there; 0: the source's token is the most suppressed"},
     {"pair_logit_change", "what this source alone adds of logit_change"}};
@@ -40,18 +42,18 @@ Result pair_table(const trace::Trace& trace, const std::vector<analyze::Suppress
     result.table.columns = {
         "layer",        "head",      "destination",    "destination_token", "source", "source_token_id",
         "source_token", "attention", "predicted_rank", "logit_change",      "rank",   "pair_logit_change"};
-    const auto label = [&](Position p) {
-        return text::token_label(*trace.tokenizer(), trace.encoding().ids[static_cast<std::size_t>(p.value)]);
+    const auto label = [&](const text::Encoding& of, Position p) {
+        return text::token_label(*trace.tokenizer(), of.ids[static_cast<std::size_t>(p.value)]);
     };
     for (const analyze::SuppressedPair& p : pairs)
-        result.table.rows.push_back({p.head.layer.value, p.head.head.value, p.destination.value, label(p.destination),
-                                     p.source.value, trace.encoding().ids[static_cast<std::size_t>(p.source.value)],
-                                     label(p.source), p.attention, p.predicted_rank, p.logit_change, p.rank,
+        result.table.rows.push_back({p.head.layer.value, p.head.head.value, p.destination.value, label(trace.encoding(), p.destination),
+                                     p.source.value, trace.key_encoding().ids[static_cast<std::size_t>(p.source.value)],
+                                     label(trace.key_encoding(), p.source), p.attention, p.predicted_rank, p.logit_change, p.rank,
                                      p.pair_logit_change});
     return result;
 }
 
-Result head_table(const trace::Trace& trace, std::optional<HeadId> only, const Options& o, const CancelToken& cancel,
+Result head_table(const trace::Trace& trace, std::optional<HeadId> only, const analyze::CopySuppressionOptions& o, const CancelToken& cancel,
                   const Console& console) {
     Result result{.table = {}, .arrays = {}, .definitions = kHeadDefinitions, .facts = facts_of(trace)};
     result.table.columns = {
@@ -63,7 +65,7 @@ Result head_table(const trace::Trace& trace, std::optional<HeadId> only, const O
         const HeadId id{Layer(i / c.n_heads), Head(i % c.n_heads)};
         if (only && *only != id) continue;
         if (progress) progress({"Ablating", "head", i, c.n_layers * c.n_heads});
-        const analyze::SuppressionExplained e = analyze::suppression_explained(trace, id, o.options, cancel);
+        const analyze::SuppressionExplained e = analyze::suppression_explained(trace, id, o, cancel);
         result.table.rows.push_back({id.layer.value, id.head.value, e.pairs, e.share_bottom_10, e.share_bottom_5pc,
                                      e.mean_logit_change, e.kl_preserved, e.kl_ablated, e.explained});
     }
@@ -74,14 +76,19 @@ int copy_suppression(const Options& o, const Console& console) {
     if ((o.layer < 0) != (o.head < 0)) throw UsageError("--layer and --head name one head: give both or none");
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
-    const auto trace = run_loaded(loaded, {}, console);
+    const auto run = run_loaded(loaded, {}, console);
+    const auto trace = o.attention.of(run);
+    analyze::CopySuppressionOptions options = o.options;
+    options.of_source = trace->across_texts();
+    const trace::Trace& asked = options.of_source ? *run : *trace;
     std::optional<HeadId> only;
     if (o.layer >= 0) only = HeadId{Layer(o.layer), Head(o.head)};
     Result result =
         o.explained
-            ? head_table(*trace, only, o, loaded.cancel, console)
-            : pair_table(*trace, analyze::suppressed_pairs(*trace, only, o.options, loaded.cancel, console.progress()));
+            ? head_table(asked, only, options, loaded.cancel, console)
+            : pair_table(*trace, analyze::suppressed_pairs(asked, only, options, loaded.cancel, console.progress()));
     console.clear_progress();
+    if (o.attention.given()) result.facts.emplace_back("attention", o.attention.word);
     result.facts.emplace_back("threshold", std::to_string(o.options.threshold));
     if (o.explained) result.facts.emplace_back("kept_share", std::to_string(o.options.kept_share));
     o.out.write(result, console);
@@ -95,6 +102,7 @@ Action define_analyze_copy_suppression(Definition& definition, const Frontend&) 
     CLI::App& app = *definition.app;
     options->model.add(definition);
     options->text.add(definition);
+    options->attention.add(definition);
     app.add_option("--layer", options->layer, "with --head: only this head")
         ->type_name("N")
         ->check(counted_from_zero());

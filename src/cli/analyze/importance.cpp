@@ -31,6 +31,11 @@ text::Encoding encoding_of(const Loaded& loaded) {
     return loaded.tokenizer->encode(loaded.prompt.text, pair, loaded.prompt.add_special_tokens);
 }
 
+/// What an encoder in front of a decoder reads.
+text::Encoding source_of(const Loaded& loaded) {
+    return loaded.tokenizer->encode(loaded.prompt.text, std::nullopt, loaded.prompt.add_special_tokens);
+}
+
 std::int64_t target_of(const Options& o, const Loaded& loaded, const text::Encoding& encoding) {
     if (o.target != "next")
         return analyze::choose_token(*loaded.tokenizer, loaded.model->config().vocab_size, o.target, "--target").id;
@@ -147,7 +152,7 @@ int importance(const Options& o, const Console& console) {
         options.neutral =
             analyze::choose_token(*loaded.tokenizer, loaded.model->config().vocab_size, o.neutral, "--blank").id;
     if (const auto& encoder = loaded.model->part(model::Stack::encoder); encoder)
-        options.source = loaded.tokenizer->encode(loaded.prompt.text, std::nullopt, loaded.prompt.add_special_tokens);
+        options.source = source_of(loaded);
     const analyze::Importance r = analyze::importance(*loaded.model, *loaded.tokenizer, encoding, Position(o.position),
                                                       options, loaded.cancel, console.progress());
     console.clear_progress();
@@ -160,8 +165,10 @@ int importance(const Options& o, const Console& console) {
 int attention_gradient(const Options& o, const Console& console) {
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
+    std::optional<text::Encoding> source;
+    if (loaded.model->part(model::Stack::encoder)) source = source_of(loaded);
     const analyze::AttentionGradient g = analyze::attention_gradient(
-        *loaded.model, *loaded.tokenizer, encoding_of(loaded), o.options.seed, loaded.cancel, console.progress());
+        *loaded.model, *loaded.tokenizer, encoding_of(loaded), o.options.seed, loaded.cancel, console.progress(), source);
     console.clear_progress();
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(*loaded.model)};
     result.facts.emplace_back("text", loaded.prompt.text);
@@ -172,12 +179,26 @@ int attention_gradient(const Options& o, const Console& console) {
                           {"mean_abs_gradient", "mean of |d loss / d weight| over queries and keys of the group"},
                           {"mean_weight", "mean softmax weight over the same pairs"}};
     result.table.columns = {"layer", "head", "keys", "number_of_keys", "mean_abs_gradient", "mean_weight"};
-    for (Eigen::Index l = 0; l < g.gradient.front().rows(); ++l)
-        for (Eigen::Index h = 0; h < g.gradient.front().cols(); ++h)
-            for (std::size_t group = 0; group < g.groups.size(); ++group)
-                result.table.rows.push_back({static_cast<std::int64_t>(l), static_cast<std::int64_t>(h),
-                                             g.groups[group], g.group_tokens[group], g.gradient[group](l, h),
-                                             g.weight[group](l, h)});
+    if (source) {
+        result.facts.emplace_back("target", loaded.prompt.pair);
+        result.table.columns.insert(result.table.columns.begin(), "attention");
+        result.definitions.emplace_back("attention", "self: the decoder's own; cross: from the target to the source; encoder: the source's own");
+    }
+    const auto add = [&](const std::string& attention, const analyze::GradientByKey& of) {
+        for (Eigen::Index l = 0; l < of.gradient.front().rows(); ++l)
+            for (Eigen::Index h = 0; h < of.gradient.front().cols(); ++h)
+                for (std::size_t group = 0; group < g.groups.size(); ++group) {
+                    auto& row = result.table.rows.emplace_back();
+                    if (source) row.emplace_back(attention);
+                    for (figure::Table::Cell cell : std::initializer_list<figure::Table::Cell>{
+                             static_cast<std::int64_t>(l), static_cast<std::int64_t>(h), g.groups[group], of.group_tokens[group],
+                             of.gradient[group](l, h), of.weight[group](l, h)})
+                        row.push_back(std::move(cell));
+                }
+    };
+    add("self", g);
+    if (g.cross) add("cross", *g.cross);
+    if (g.encoder) add("encoder", *g.encoder);
     o.out.write(result, console);
     return 0;
 }

@@ -104,8 +104,11 @@ int rollout(const Options& o, const Console& console) {
     if (o.flow)
         result.definitions.emplace_back(
             "flow",
-            "Largest flow from the query after the layer to the key's input with capacities "
-            "J; rows divided by their sums (Abnar & Zuidema 2020).");
+            has_cross_attention(rolled.config())
+                ? "Largest flow from the target's token after the layer to an input of either text, with capacities J and (I + C) / 2 of each layer of the "
+                  "decoder and J of the encoder; rows divided by their sums over both texts (after Abnar & Zuidema 2020)."
+                : "Largest flow from the query after the layer to the key's input with capacities "
+                  "J; rows divided by their sums (Abnar & Zuidema 2020).");
     if (o.attention.given()) result.facts.emplace_back("attention", o.attention.word);
     result.facts.emplace_back("layers", o.layer < 0 ? "all" : std::to_string(o.layer));
     result.facts.emplace_back("heads", o.head < 0 ? "mean" : std::to_string(o.head));
