@@ -141,7 +141,7 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
         data.labels.push_back(QString::fromStdString(model::layer_label(config, l)));
     if (std::ranges::all_of(data.labels, [](const QString& label) { return label.isEmpty(); })) data.labels.clear();
     if (!(options == analyze::PatternOptions{})) data.weight_name = weight_name(options);
-    const ModelViewOptions kept{.together = view.together, .layers = view.layers, .heads = view.heads};
+    const ModelViewOptions kept{.detail = {}, .together = view.together, .layers = view.layers, .heads = view.heads};
     {
         const std::lock_guard lock(shared_lock);
         std::erase_if(shared_stores, [](const SharedStore& s) { return s.store.expired() || s.trace.expired(); });

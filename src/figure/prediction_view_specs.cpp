@@ -135,6 +135,7 @@ std::vector<ViewSpec> prediction_view_specs() {
         {.id = "refinement",
          .title = "Refinement",
          .group = "Prediction",
+         .needs = {},
          .options = {{.name = "unembedding",
                       .kind = Kind::flag,
                       .title = "Without the final norm",
