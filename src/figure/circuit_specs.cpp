@@ -48,6 +48,9 @@ std::string no_direct_path(const trace::Trace& trace) {
     if (own && !c.has_unembedding)
         return "This model has no unembedding, so nothing a head writes is a token. The head's circuit and composition "
                "work without one.";
+    if (c.post_norm && (!own || has_cross_attention(c)))
+        return "In this model a norm stands behind every sub-layer, so that no head has a direct path to the logits. Attribution takes its "
+               "heads through these norms.";
     if ((own && !c.causal) || c.post_norm || c.mlm_head)
         return "Heads of this model have no direct path to the logits. The head's circuit and composition work without "
                "one.";

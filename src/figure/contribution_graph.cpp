@@ -103,12 +103,14 @@ void ContributionFigure::paint(QPainter& painter, const QRectF&, const Style& st
         said += QStringLiteral(" · the %1 strongest of %2 lines")
                     .arg(draw::count_text(most_lines), draw::count_text(std::ssize(data_.graph->edges)));
     draw::text(painter, {ContributionLayout::margin, 56}, draw::elided(said, note, at_.width - 48), note, theme.muted);
-    paint_layers(painter, style, false);
     if (at_.two()) {
-        paint_layers(painter, style, true);
         paint_stems(painter, style);
+        paint_layers(painter, style, true);
+    } else {
+        paint_layers(painter, style, false);
     }
     paint_edges(painter, style, selection);
+    if (at_.two()) paint_layers(painter, style, false);
     paint_nodes(painter, style, selection);
     paint_labels(painter, style, selection, false);
     if (at_.two()) paint_labels(painter, style, selection, true);
@@ -206,9 +208,12 @@ void ContributionFigure::paint_layers(QPainter& painter, const Style& style, boo
     const double left = in_encoder ? at_.source_left : at_.left,
                  wide = at_.pitch_x * double((in_encoder ? at_.source_columns : at_.columns).size());
     for (std::int64_t l = 0; l < (in_encoder ? at_.source_layers : at_.layers); ++l) {
-        const double y = (at_.y_before(l, in_encoder) + at_.y_before(l + 1, in_encoder)) / 2;
-        draw::text(painter, {left - ContributionLayout::layer_room, draw::centred_baseline(y, small_font())}, layer_name(l, in_encoder),
-                   small_font(), theme.muted);
+        const double x = left - ContributionLayout::layer_room, y = (at_.y_before(l, in_encoder) + at_.y_before(l + 1, in_encoder)) / 2;
+        const QString name = layer_name(l, in_encoder);
+        // Lines from the source run behind it.
+        if (at_.two() && !in_encoder)
+            draw::box(painter, QRectF(x - 3, y - 8, draw::text_width(name, small_font()) + 6, 16), 4, draw::faded(theme.canvas, 0.8));
+        draw::text(painter, {x, draw::centred_baseline(y, small_font())}, name, small_font(), theme.muted);
         painter.fillRect(QRectF(left - 6, at_.y_before(l, in_encoder), wide + 12, 1), draw::faded(theme.line, 0.7));
     }
 }

@@ -40,7 +40,7 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
 
     TableSection section;
     const QString name = QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
-    section.title = QStringLiteral("What %1 does to the tokens it looks at").arg(name);
+    section.title = with_attention(QStringLiteral("What %1 does to the tokens it looks at").arg(name), attention_name(trace->config()));
     section.note = QStringLiteral(
                        "%1 pairs with more than %2 attention; in %3 of them the source is among the ten tokens that "
                        "the head lowers most.")

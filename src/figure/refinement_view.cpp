@@ -74,7 +74,8 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOpti
         "Feed-Forward Layers Are Key-Value Memories, Figures 6 and 8 to 11.");
     data.columns = {"layer", "measure", "value"};
     data.note = options.unembedding ? QStringLiteral("vectors read by the unembedding alone")
-                                    : QStringLiteral("vectors read by the final norm and the unembedding");
+                                    : trace->config().post_norm ? QStringLiteral("vectors read by the norm behind the layer's sum and the unembedding")
+                                                              : QStringLiteral("vectors read by the final norm and the unembedding");
 
     Panel who = panel(QStringLiteral("Who decides"), QStringLiteral("share of tokens"), found.layers.size());
     who.y.high = 1;

@@ -102,7 +102,7 @@ int refinement(const Options& o, const Console& console) {
                   .facts = o.texts.empty() ? facts_of(*runs.front()) : facts_of(*loaded.model)};
     result.facts.emplace_back("texts", std::to_string(runs.size()));
     result.facts.emplace_back("tokens", std::to_string(found.tokens));
-    result.facts.emplace_back("read_out", o.unembedding ? "unembedding alone" : "final norm and unembedding");
+    result.facts.emplace_back("read_out", o.unembedding ? "unembedding alone" : loaded.model->config().post_norm ? "norm behind the layer's sum and unembedding" : "final norm and unembedding");
     result.facts.emplace_back("first_token", o.with_first || model::reads_pictures(loaded.model->config()) ? "counted" : "left out");
     if (!o.changes)
         result.definitions = {
