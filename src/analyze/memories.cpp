@@ -54,7 +54,8 @@ void for_each_value(const model::Model& model, Layer layer, const std::vector<Ne
     const at::Tensor values = trace::mlp_weights(model, layer).w_out, w_u = trace::unembed(model);
     const at::Tensor branch = trace::mlp_weights(model, layer).branch.gain;  // of the norm between the value and the stream
     // Of the norm that reads the sum: the final one, or the layer's own behind it.
-    const at::Tensor by = !gain ? at::Tensor() : model.config().post_norm ? trace::mlp_weights(model, layer).norm.gain : trace::final_norm(model).gain;
+    const bool behind_mlp = model.config().post_norm && !model.config().mlm_head;
+    const at::Tensor by = !gain ? at::Tensor() : behind_mlp ? trace::mlp_weights(model, layer).norm.gain : trace::final_norm(model).gain;
     const auto count = static_cast<std::int64_t>(neurons.size());
     const std::int64_t at_once = even_share(count, logit_rows_at_a_time(w_u.size(1)));
     for (std::int64_t first = 0; first < count; first += at_once) {
