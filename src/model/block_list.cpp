@@ -93,7 +93,7 @@ std::string mlp_text(const ModelConfig& c) {
 
 std::string convolution_text(const ModelConfig& c) {
     const Convolution& conv = c.convolution;
-    std::string text = "beside layer 0 alone: " + with_commas(conv.width) + (conv.width == 1 ? " token, " : " tokens, ");
+    std::string text = "beside layer 0 alone, from its input: " + with_commas(conv.width) + (conv.width == 1 ? " token, " : " tokens, ");
     if (conv.groups > 1) text += with_commas(conv.groups) + " groups, ";
     return text + activation_text(conv.activation);
 }
