@@ -15,12 +15,6 @@
 namespace headlight::analyze {
 namespace {
 
-Matrix mean_pattern(const trace::Trace& cross, Layer layer) {
-    Matrix sum = Matrix::Zero(cross.tokens(), cross.keys());
-    for (std::int64_t h = 0; h < cross.config().n_heads; ++h) sum += pattern(cross, {layer, Head(h)}, {});
-    return sum / static_cast<float>(cross.config().n_heads);
-}
-
 double questions(const BothTexts& size, const RolloutOptions& options) {
     const auto s = static_cast<double>(size.source), t = static_cast<double>(size.target);
     return options.query ? s + static_cast<double>(options.query->value + 1) : t * s + t * (t + 1) / 2;
@@ -42,16 +36,11 @@ void check_time(const trace::Trace& trace, const BothTexts& size, const RolloutO
 }
 
 void check(const trace::Trace& trace, const RolloutOptions& options) {
-    check_head(trace, {options.layer.value_or(Layer(0)), Head(0)});
-    if (options.query) check_position(trace, *options.query, "query");
     if (options.head)
         throw Error(ErrorFacts{.problem = "Attention flow goes through all heads of a layer together",
                                .item = "head",
                                .hint = "Leave the head out, or use rollout"});
-    if (options.by_receptive_field)
-        throw Error(ErrorFacts{.problem = "A target that reads a source has no receptive field of its own text alone",
-                               .item = "by_receptive_field",
-                               .hint = "Choose the encoder, or a model of one stack"});
+    check_decoder(trace, options);
 }
 
 }  // namespace
@@ -63,7 +52,7 @@ BothTexts both_texts(const trace::Trace& decoder) {
 
 std::vector<Matrix> joint_steps(const trace::Trace& decoder, std::int64_t last, const CancelToken& cancel, float passing) {
     const trace::Trace &encoder = *decoder.part(model::Stack::encoder), &cross = *decoder.part(model::Stack::cross);
-    const BothTexts size = both_texts(decoder);  // 2 is more than can flow through any edge: what leaves the query sums to 1
+    const BothTexts size = both_texts(decoder);
     const std::int64_t s = size.source, t = size.target;
     std::vector<Matrix> steps;
     const auto add = [&](bool of_source) -> Matrix& {
@@ -77,7 +66,7 @@ std::vector<Matrix> joint_steps(const trace::Trace& decoder, std::int64_t last, 
     for (std::int64_t l = 0; l <= last; ++l) {
         add(false).bottomRightCorner(t, t) = joint_attention(decoder, Layer(l));
         Matrix& reading = add(false);
-        reading.bottomLeftCorner(t, s) = mean_pattern(cross, Layer(l)) * 0.5F;
+        reading.bottomLeftCorner(t, s) = mean_cross(cross, Layer(l)) * 0.5F;
         reading.diagonal().tail(t).setConstant(0.5F);
     }
     return steps;

@@ -17,6 +17,10 @@ inline constexpr const char* kConvolutionNote =
 Matrix head_pattern(const trace::Trace&, HeadId);
 /// J of a layer: mean of its heads' patterns and the residual.
 Matrix joint_attention(const trace::Trace&, Layer);
+/// Mean pattern of a layer's heads that read a source: [target, source].
+Matrix mean_cross(const trace::Trace& cross, Layer);
+/// What rollout and flow of a decoder behind an encoder cannot be asked for is an error.
+void check_decoder(const trace::Trace&, const RolloutOptions&);
 /// rollout() of a decoder behind an encoder.
 Rollout decoder_rollout(const trace::Trace&, const RolloutOptions&, const CancelToken&, const Progress&);
 /// Edges of the networks of all questions of one text: one to two minutes on two cores.

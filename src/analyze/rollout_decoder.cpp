@@ -7,16 +7,14 @@
 #include <cstdio>
 
 namespace headlight::analyze {
-namespace {
 
-/// Mean cross pattern of a layer's heads: [target, source].
 Matrix mean_cross(const trace::Trace& cross, Layer layer) {
     Matrix sum = Matrix::Zero(cross.tokens(), cross.keys());
     for (std::int64_t h = 0; h < cross.config().n_heads; ++h) sum += pattern(cross, {layer, Head(h)}, {});
     return sum / static_cast<float>(cross.config().n_heads);
 }
 
-void check(const trace::Trace& trace, const RolloutOptions& options) {
+void check_decoder(const trace::Trace& trace, const RolloutOptions& options) {
     check_head(trace, {options.layer.value_or(Layer(0)), options.head.value_or(Head(0))});
     if (options.query) check_position(trace, *options.query, "query");
     if (options.by_receptive_field)
@@ -25,10 +23,8 @@ void check(const trace::Trace& trace, const RolloutOptions& options) {
                                .hint = "Choose the encoder, or a model of one stack"});
 }
 
-}  // namespace
-
 Rollout decoder_rollout(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel, const Progress& progress) {
-    check(trace, options);
+    check_decoder(trace, options);
     const trace::Trace& cross = *trace.part(model::Stack::cross);
     const std::int64_t last = options.layer ? options.layer->value : trace.config().n_layers - 1;
     // The encoder to its input: the same for every layer of the decoder.
