@@ -6,9 +6,9 @@
 The tokenizer splits at spaces and knows the words w1 ... w50256, so that a text of N words has N tokens.
 Every tensor is written under the names of Hugging Face's GPT2LMHeadModel; needs numpy and safetensors.
 """
+import argparse
 import json
 import pathlib
-import sys
 
 import numpy
 from safetensors.numpy import save_file
@@ -67,7 +67,9 @@ def tokenizer():
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     save_file(tensors(), folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "config.json").write_text(json.dumps(config(), indent=1))

@@ -44,7 +44,7 @@ std::string better_blas_kernels(const Processor& cpu, const std::string& current
 
 bool prefers_onednn(const Processor& cpu, const std::string& chosen) {
     if (chosen == "onednn" || chosen == "blas") return chosen == "onednn";
-    return cpu.vendor == "GenuineIntel" && cpu.avx512;
+    return cpu.avx512;
 }
 
 void use_best_blas_kernels(char** argv) {

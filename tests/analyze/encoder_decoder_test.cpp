@@ -178,18 +178,19 @@ TEST(DecoderAttribution, CrossHeadsArePartsOfTheirOwn) {
 /// A part is the derivative of the logit by what the head writes, times that, where the norms stand still: in a model without
 /// their change, by hand from the tensors of the last layer (T5: one RMSNorm between its output and the logits).
 TEST(DecoderAttribution, ACrossHeadOfTheLastLayerByHand) {
-    const TracePtr decoder = run_pair("t5-v1_1");
+    const auto folder = source_folder() / "tests/fixtures/encoder_decoders/t5-v1_1";
+    const TracePtr decoder = trace::run(model::Model::load(folder, {.dtype = model::ComputeType::float64}), text::Tokenizer::load(folder),
+                                        {.text = "the cat, the hat: the cat", .pair = "die Katze, die"}, {});
     const auto& cross = decoder->part(Stack::cross);
     const Layer last(decoder->config().n_layers - 1);
     const Eigen::MatrixXd map = attribution(*decoder, Position(3), {.token = 7}).cross_heads(decoder->config());
-    // [head, d_model]; in float64: the hook of the same name holds it rounded, and what is left is the float32 of the kept tensors.
-    const at::Tensor z = trace::tensor(*cross, {Hook::z, last})[3].to(at::kDouble);
-    const at::Tensor written = at::bmm(z.unsqueeze(1), trace::attention_output(*cross->model(), last).w_o.to(at::kDouble)).squeeze(1);
+    const at::Tensor z = trace::tensor(*cross, {Hook::z, last})[3];
+    const at::Tensor written = at::bmm(z.unsqueeze(1), trace::attention_output(*cross->model(), last).w_o).squeeze(1);  // [head, d_model]
     const double scale = trace::tensor(*decoder, {Hook::ln_final_scale, Layer(0)})[3][0].item<double>();
-    const at::Tensor gain = trace::final_norm(*decoder->model()).gain.to(at::kDouble);
-    const at::Tensor column = trace::unembed(*decoder->model()).select(1, 7).to(at::kDouble);
+    const at::Tensor gain = trace::final_norm(*decoder->model()).gain;
+    const at::Tensor column = trace::unembed(*decoder->model()).select(1, 7);
     const at::Tensor parts = at::mv(written, gain * column) / scale;
-    for (std::int64_t h = 0; h < map.cols(); ++h) EXPECT_NEAR(map(last.value, h), parts[h].item<double>(), 1e-7);
+    for (std::int64_t h = 0; h < map.cols(); ++h) EXPECT_NEAR(map(last.value, h), parts[h].item<double>(), 1e-9);
 }
 
 /// Source and target as one text of many tokens: an encoder's layer mixes the source's rows, a decoder's own attention the target's,

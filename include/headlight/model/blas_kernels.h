@@ -26,8 +26,8 @@ std::string blas_kernels();
 /// to win.
 std::string better_blas_kernels(const Processor&, const std::string& current);
 
-/// Whether fp32 products should be oneDNN's (it comes with Debian's LibTorch) and not OpenBLAS'. On Intel processors with
-/// AVX-512 it is 5-20 % faster at the sizes of a forward pass, twice as fast for a head; elsewhere it was not measured.
+/// Whether fp32 products should be oneDNN's (it comes with Debian's LibTorch) and not OpenBLAS'. With AVX-512 it is 5-25 %
+/// faster at the sizes of a forward pass (Intel Xeon, AMD Zen 4); with AVX2 alone the two are equal, and OpenBLAS stays.
 /// `chosen`: what the user said, "onednn" or "blas"; anything else leaves it to the processor.
 bool prefers_onednn(const Processor&, const std::string& chosen);
 
