@@ -1,11 +1,13 @@
 # headlight_module(name DEPS a b LIBS X::y): the static library headlight_<name> from src/<name>/*.cpp.
 add_library(headlight_flags INTERFACE)
-target_compile_options(headlight_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
-  -Wno-restrict)  # GCC 12 sees overlaps in string concatenations that are none (PR 105651)
+target_compile_options(headlight_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # It sees overlaps and overruns in concatenations of strings that are none (PR 105651, 105329).
+  target_compile_options(headlight_flags INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow)
+endif()
 target_compile_definitions(headlight_flags INTERFACE QT_NO_KEYWORDS QT_NO_CAST_TO_ASCII)
 if(HEADLIGHT_WERROR)
-  # GCC 12 sees overruns in string concatenations that are none (PR 105329): told, but no reason to stop.
-  target_compile_options(headlight_flags INTERFACE -Werror -Wno-error=array-bounds -Wno-error=stringop-overflow)
+  target_compile_options(headlight_flags INTERFACE -Werror)
 endif()
 if(HEADLIGHT_SANITIZE)
   target_compile_options(headlight_flags INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined)

@@ -151,9 +151,13 @@ private:
     void head() {
         auto figure = first_paint("head", [&] { return head_view(trace_, focus_.layer, all_, {}); });
         const double x = size_.width() * 0.12;
-        frames("head", "scroll", [&](int i) {
+        frames("head", "jump a page", [&](int i) {
             canvas_.show(*figure, {0, std::max(0.0, along(i).y() - canvas_.size().height())});
         });
+        constexpr double wheel = 60;  // pixels of a step of the mouse wheel
+        canvas_.show(*figure);
+        frames("head", "scroll", [&](int i) { canvas_.show(*figure, {0, wheel * i}); });
+        canvas_.show(*figure);
         frames("head", "hover", [&](int i) { canvas_.hover(*figure, {x, 150 + 20.0 * i}); });
         canvas_.unhover();
     }

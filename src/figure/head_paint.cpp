@@ -14,7 +14,8 @@ namespace {
 constexpr double line_width = 2;
 constexpr double background_strength = 0.28;  ///< of the lines beside the subject's
 constexpr double least_number = 0.01;         ///< weights below get no number of their own
-constexpr double band = 256;                  ///< device pixels of height of a cached picture of lines
+constexpr double band = 64;                   ///< device pixels of height of a cached picture of lines: a wheel step needs one more
+constexpr std::size_t spare_bands = 160;      ///< kept beside those in sight
 
 bool contains(const std::vector<std::int64_t>& rows, std::int64_t row) {
     return std::find(rows.begin(), rows.end(), row) != rows.end();
@@ -153,7 +154,7 @@ void HeadFigure::paint_pictures(const Frame& f, const LineList& lines, std::map<
     const double height = band / scale;
     const auto first = static_cast<std::int64_t>(std::floor(shown.top() / height));
     const auto last = static_cast<std::int64_t>(std::floor(shown.bottom() / height));
-    if (known.size() > static_cast<std::size_t>(last - first + 40)) known.clear();
+    if (known.size() > static_cast<std::size_t>(last - first) + spare_bands) known.clear();
     std::vector<std::pair<std::int64_t, QImage>> missing;
     for (std::int64_t i = first; i <= last; ++i)
         if (!known.contains(i)) missing.emplace_back(i, QImage());

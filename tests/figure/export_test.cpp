@@ -36,6 +36,7 @@ protected:
                        .pair = "",
                        .dtype = "float32",
                        .version = "0.1.0",
+                       .image = "",
                        .options = {{"view", "head"}, {"layer", "4"}},
                        .command = "headlight render tiny --view head"};
     }
