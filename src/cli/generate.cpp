@@ -89,11 +89,11 @@ Action define_generate(Definition& definition, const Frontend&) {
     app.add_option("--temperature", g.temperature, "how freely tokens are drawn; 0: always the likeliest")
         ->type_name("X")
         ->capture_default_str()
-        ->check(CLI::NonNegativeNumber);
+        ->check(not_negative());
     app.add_option("--top-k", g.top_k, "draw from the k likeliest tokens only; 0: from all")
         ->type_name("K")
         ->capture_default_str()
-        ->check(CLI::NonNegativeNumber);
+        ->check(counted_from_zero());
     app.add_option("--top-p", g.top_p, "draw from the likeliest tokens that together reach this probability")
         ->type_name("P")
         ->capture_default_str()

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <set>
 #include <system_error>
 
@@ -187,6 +188,17 @@ CLI::Validator counted_from_zero() {
             const auto [end, error] = std::from_chars(typed.data(), typed.data() + typed.size(), number);
             const bool whole = error == std::errc() && end == typed.data() + typed.size();
             return whole && number >= 0 ? std::string() : "expected a whole number from 0 on, found " + typed;
+        },
+        "");
+}
+
+CLI::Validator not_negative() {
+    return CLI::Validator(
+        [](std::string& typed) {
+            double number = -1;
+            const auto [end, error] = std::from_chars(typed.data(), typed.data() + typed.size(), number);
+            const bool all = error == std::errc() && end == typed.data() + typed.size();
+            return all && number >= 0 && std::isfinite(number) ? std::string() : "expected a number from 0 on, found " + typed;
         },
         "");
 }

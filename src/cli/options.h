@@ -57,5 +57,7 @@ std::vector<std::int64_t> parse_index_list(const std::string& text, const std::s
 
 /// A check for layers, heads, positions and other numbers counted from 0.
 CLI::Validator counted_from_zero();
+/// A check for sizes that may be fractions.
+CLI::Validator not_negative();
 
 }  // namespace headlight::cli

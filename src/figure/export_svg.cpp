@@ -27,6 +27,7 @@ QByteArray page_svg(const Page& page) {
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" width=\"%1%3\" "
             "height=\"%2%3\" viewBox=\"0 0 %4 %5\" font-family=\"Inter, 'Noto Sans', sans-serif\" "
+            "style=\"font-feature-settings:'calt' 0\" "
             "fill-rule=\"evenodd\" "
             "xml:space=\"preserve\">\n<title>%6</title>\n<desc>%7</desc>\n<metadata>%8</metadata>\n%9</svg>\n")
             .arg(QString::number(page.size.width() * factor, 'g', 7),

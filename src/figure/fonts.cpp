@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/theme.h"
 
+#include "figure/literal_font.h"
+
 #include <QFontDatabase>
 #include <QStringList>
 
@@ -27,6 +29,7 @@ const QStringList& families() {
         for (const QString& family : wanted)
             if (installed.contains(family)) found << family;
         found << QStringLiteral("sans-serif");
+        draw_literally(found.front());
         return found;
     }();
     return list;

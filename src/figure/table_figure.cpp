@@ -10,6 +10,7 @@ namespace {
 using Kind = TableColumn::Kind;
 
 constexpr double row_height = 22, header_height = 24, over_height = 18, title_height = 30, margin = 16, gap = 10;
+constexpr double most_off_bar = 50;  ///< of its 90 pixels, where cells beside it need the room
 
 const QFont& cell_font() {
     static const QFont font = ui_font(12.5);
@@ -113,6 +114,14 @@ double wanted_width(const TableSection& section, std::size_t c) {
     return width;
 }
 
+/// Between a column and the next one: tinted cells are a strip; a number stands apart from that of a bar.
+double gap_behind(const TableSection& section, std::size_t c) {
+    if (c + 1 >= section.columns.size()) return 0;
+    const Kind kind = section.columns[c].kind, next = section.columns[c + 1].kind;
+    if (kind == Kind::tint && next == Kind::tint) return 2;
+    return kind == Kind::bar && next == Kind::number ? gap + 10 : gap;
+}
+
 class TableFigure final : public Figure {
 public:
     explicit TableFigure(TableData data) : data_(std::move(data)) {}
@@ -160,7 +169,8 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
     at.limit = limits_of(section);
 
     const std::size_t n = section.columns.size();
-    double fixed = gap * double(n > 0 ? n - 1 : 0);
+    double fixed = 0;
+    for (std::size_t c = 0; c < n; ++c) fixed += gap_behind(section, c);
     for (std::size_t c = 0; c < n; ++c) {
         const Kind kind = section.columns[c].kind;
         at.stretched.push_back(kind == Kind::text &&
@@ -175,28 +185,30 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
         }
         at.zero.push_back(!below ? 0 : above ? 0.5 : 1);
     }
-    std::size_t texts = 0, tints = 0;
+    std::size_t texts = 0, tints = 0, bars = 0;
     for (std::size_t c = 0; c < n; ++c) {
         at.width.push_back(wanted_width(section, c));
         const Kind kind = section.columns[c].kind;
         texts += at.stretched[c];
         tints += kind == Kind::tint;
+        bars += kind == Kind::bar;
         if (!at.stretched[c]) fixed += at.width[c];
     }
-    // Texts share what is left; without texts, tinted cells give way when there are many layers.
-    const double over = fixed - room;
+    // Texts share what is left. Without texts bars give way to tinted cells, and these when there are many layers.
+    double over = fixed - room;
+    const double shorter = tints > 0 && bars > 0 && texts == 0 ? std::clamp(over / double(bars), 0.0, most_off_bar) : 0;
+    over -= shorter * double(bars);
     for (std::size_t c = 0; c < n; ++c) {
         const Kind kind = section.columns[c].kind;
         if (at.stretched[c]) at.width[c] = std::max(120.0, (room - fixed) / double(texts));
+        if (kind == Kind::bar) at.width[c] -= shorter;
         if (kind == Kind::tint && over > 0 && texts == 0)
             at.width[c] = std::max(8.0, at.width[c] - over / double(tints));
     }
     double x = margin;
     for (std::size_t c = 0; c < n; ++c) {
         at.x.push_back(x);
-        const bool close =
-            c + 1 < n && section.columns[c].kind == Kind::tint && section.columns[c + 1].kind == Kind::tint;
-        x += at.width[c] + (close ? 2 : gap);
+        x += at.width[c] + gap_behind(section, c);
     }
     return at;
 }

@@ -5,6 +5,9 @@
 
 #include <QFontDatabase>
 #include <QFontInfo>
+#include <QGlyphRun>
+#include <QRawFont>
+#include <QTextLayout>
 
 #include <cmath>
 
@@ -113,6 +116,24 @@ TEST(Axes, SayHowManyLabelsAreMissing) {
     EXPECT_EQ(fit.left_out(1001), 1001 - 101);
     EXPECT_EQ(draw::left_out_text(fit, 1001), QStringLiteral("every 10th label shown, 900 left out"));
     EXPECT_EQ(draw::left_out_text({}, 1001), QString());
+}
+
+// Inter would draw arrows and multiplication signs, which the text does not have.
+TEST(Fonts, EveryGlyphIsThatOfACharacterTyped) {
+    for (const int weight : {int(QFont::Normal), int(QFont::DemiBold), int(QFont::Bold)}) {
+        const QFont font = ui_font(14, weight);
+        for (const char* typed : {"->", "<0x94>", "3x4 => 12", "-->", "f(x) != <= >="}) {
+            const QString text = QString::fromLatin1(typed);
+            QTextLayout layout(text, font);
+            layout.beginLayout();
+            layout.createLine();
+            layout.endLayout();
+            const QList<QGlyphRun> runs = layout.glyphRuns();
+            ASSERT_EQ(runs.size(), 1);
+            EXPECT_EQ(runs[0].glyphIndexes(), runs[0].rawFont().glyphIndexesForString(text)) << typed << " " << weight;
+        }
+        EXPECT_GE(QFontInfo(font).weight(), weight) << "no weight is lost";
+    }
 }
 
 }  // namespace

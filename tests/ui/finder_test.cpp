@@ -23,6 +23,23 @@ TEST_F(WindowTest, FinderFiltersAndMarksMistakes) {
     EXPECT_TRUE(panel.finder_message().text().contains(QStringLiteral("induction"))) << panel.finder_message().text().toStdString();
 }
 
+TEST_F(WindowTest, KeysInTheFinderAreTheFieldsOwnOnlyWhereTheyHelpThere) {
+    QLineEdit& field = window.heads_panel().finder();
+    window.document().selection().pin_query(Position(2), false);
+    QTest::keyClicks(&field, QStringLiteral("induction > 0.3 and entropy < 1"));
+    QTest::keyClicks(&field, QStringLiteral(" and"));
+    EXPECT_TRUE(window.document().finder().mistake());
+    QTest::keyClick(&field, Qt::Key_Escape);
+    EXPECT_TRUE(field.text().isEmpty());
+    EXPECT_FALSE(window.document().finder().mistake());
+    EXPECT_FALSE(selected().pinned_queries.empty()) << "the pins are not what Esc was about";
+    QTest::keyClick(&field, Qt::Key_Escape);
+    EXPECT_TRUE(selected().pinned_queries.empty()) << "nothing is left in the field";
+    QKeyEvent export_key(QEvent::ShortcutOverride, Qt::Key_E, Qt::ControlModifier);
+    QCoreApplication::sendEvent(&field, &export_key);
+    EXPECT_FALSE(export_key.isAccepted()) << "a field that takes it keeps the export from opening";
+}
+
 TEST_F(WindowTest, MeasuresAreChosenByKind) {
     QMenu& menu = window.heads_panel().measure_menu();
     Q_EMIT menu.aboutToShow();

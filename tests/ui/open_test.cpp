@@ -192,5 +192,38 @@ TEST_F(FetchingChooser, SaysWhatWentWrongAndStops) {
     fetch(chooser, QStringLiteral("org/slow"));  // closing the dialog ends it too
 }
 
+TEST_F(WindowTest, TabsThatDoNotFitStandInTheMenuBehindThem) {
+    const auto folded = [&](const std::string& view) {
+        for (const QAction* action : window.tool_row().more().menu()->actions())
+            if (action->text() == view_title(view)) return action->isVisible();
+        return false;
+    };
+    window.resize(1440, 900);
+    for (const char* view : {"head", "neuron", "attribution"}) {
+        EXPECT_TRUE(window.tool_row().tab(view).isVisible()) << view;
+        EXPECT_FALSE(folded(view)) << view;
+    }
+    window.resize(960, 700);
+    window.show_view("attribution");
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(window.tool_row().tab("attribution").isVisible()) << "the open view keeps its tab";
+    int hidden = 0;
+    for (const figure::ViewSpec& spec : figure::view_specs()) {
+        if (!spec.tab || spec.id == "picture") continue;
+        QToolButton& tab = window.tool_row().tab(spec.id);
+        EXPECT_NE(tab.isVisible(), folded(spec.id)) << spec.id;
+        if (tab.isVisible()) {
+            EXPECT_GE(tab.width(), tab.sizeHint().width()) << spec.id << " is cut";
+        }
+        hidden += !tab.isVisible();
+    }
+    EXPECT_GT(hidden, 0);
+    for (QAction* action : window.tool_row().more().menu()->actions())
+        if (action->text() == view_title("lens")) action->trigger();
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.document().views().left, "lens");
+    EXPECT_TRUE(window.tool_row().tab("lens").isVisible());
+}
+
 }  // namespace
 }  // namespace headlight::ui

@@ -9,6 +9,7 @@
 
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QKeyEvent>
 #include <QMenu>
 #include <QRegularExpression>
 #include <QStyle>
@@ -75,6 +76,7 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
         options.finder = text;
         document_.set_options(options);
     });
+    finder_->installEventFilter(this);
     connect(list_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
         if (!following_ && now.isValid()) document_.selection().focus_head(model_->heads()[std::size_t(now.row())]);
     });
@@ -160,6 +162,21 @@ std::vector<std::string> HeadsPanel::columns() const {
     return shown;
 }
 
+/// Esc empties the field before it is anything else's; Ctrl+E is the window's, not the field's end of line.
+bool HeadsPanel::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == finder_ && event->type() == QEvent::ShortcutOverride && static_cast<QKeyEvent*>(event)->keyCombination() == (Qt::CTRL | Qt::Key_E)) {
+        event->ignore();
+        return true;
+    }
+    if (watched == finder_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape && !finder_->text().isEmpty()) {
+        ViewOptions options = document_.options();
+        options.finder.clear();
+        document_.set_options(options);
+        return true;
+    }
+    return QWidget::eventFilter(watched, event);
+}
+
 void HeadsPanel::refresh() {
     const HeadFinder& found = document_.finder();
     const auto& table = found.table();
@@ -179,6 +196,7 @@ void HeadsPanel::refresh() {
     following_ = false;
     count_->setText(found.working()                      ? tr("measuring …")
                     : found.matching() == found.all() ? tr("%1 heads").arg(found.all())
+                      : found.mistake()               ? tr("%1 of %2, as before").arg(found.matching()).arg(found.all())
                                                       : tr("%1 of %2").arg(found.matching()).arg(found.all()));
     auto* header = list_->horizontalHeader();
     header->setSectionResizeMode(0, QHeaderView::Fixed);
@@ -245,7 +263,7 @@ void HeadsPanel::show_mistake(const ErrorFacts& facts) {
         const qsizetype end = at + std::max<qsizetype>(1, found.toUcs4().size());
         const QString wrong = at < characters.size() ? part(at, end) : QStringLiteral("&nbsp;&nbsp;");
         text = QStringLiteral("%1%2<u><b>%3</b></u>%4<br>%5 %6: %7")
-                   .arg(at > 14 ? QStringLiteral("…") : QString(), part(at - 14, at), wrong, part(end, end + 8), tr("Column"),
+                   .arg(at > 14 ? QStringLiteral("…") : QString(), part(at - 14, at), wrong, part(end, end + 8) + (end + 8 < characters.size() ? QStringLiteral("…") : QString()), tr("Column"),
                         column.captured(1), text);
     }
     message_->setTextFormat(Qt::RichText);

@@ -28,6 +28,9 @@ public:
     FilterMenu& filters() { return *filters_; }
     HeadListModel& model() { return *model_; }
 
+protected:
+    bool eventFilter(QObject*, QEvent*) override;
+
 private:
     void build_layout();
     void refresh();

@@ -187,7 +187,8 @@ void Inspector::refresh() {
 void Inspector::show_card() {
     const figure::Selection& s = document_.selection().get();
     const bool pinned = !s.pinned_queries.empty() || !s.pinned_keys.empty();
-    pinned_->setText(tr("pinned ✕"));
+    const bool passing = s.hover_query || s.hover_key;  // the pair under the pointer is shown, the pins wait
+    pinned_->setText(passing ? tr("clear pins ✕") : tr("pinned ✕"));
     pinned_->setVisible(pinned && document_.trace());
     const auto query = s.query(), key = s.key();
     card_->setVisible(document_.trace() && query);

@@ -26,7 +26,7 @@ PromptEdit::PromptEdit(QWidget* parent) : QPlainTextEdit(parent) {
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setFont(figure::ui_font(14));
-    document()->setDocumentMargin(5);
+    document()->setDocumentMargin(0);  // the style sheet pads: a margin of the document would show a part of a line more
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     connect(this, &QPlainTextEdit::textChanged, this, [this] {
         fit();

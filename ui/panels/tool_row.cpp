@@ -28,7 +28,7 @@ using figure::ViewSpec;
 
 QString shown(const std::string& text) { return QString::fromStdString(text); }
 
-constexpr int slider_steps = 100;
+constexpr int slider_steps = 100, tab_gap = 4;
 
 QString weighting_name(Weighting weighting) {
     switch (weighting) {
@@ -69,7 +69,7 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     lines->setContentsMargins(16, 6, 12, 5);
     lines->setSpacing(4);
     auto* row = new QHBoxLayout;
-    row->setSpacing(4);
+    row->setSpacing(tab_gap);
     lines->addLayout(row);
     for (const ViewSpec& spec : figure::view_specs()) {
         if (!spec.tab) continue;
@@ -231,6 +231,11 @@ void ToolRow::build_menus() {
         connect(examples->addAction(example_sentences()[i]), &QAction::triggered, this, [this, i] { Q_EMIT example_asked(i); });
     examples_->setMenu(examples);
     auto* more = new QMenu(more_);
+    for (const ViewSpec& spec : figure::view_specs())
+        if (spec.tab) {
+            folded_[spec.id] = more->addAction(view_title(spec.id));
+            connect(folded_[spec.id], &QAction::triggered, this, [this, view = View(spec.id)] { Q_EMIT view_asked(view); });
+        }
     // A group of many views is a menu of its own, so that the whole fits a laptop's screen.
     constexpr std::ptrdiff_t most_in_line = 4;
     std::string group;
@@ -381,15 +386,41 @@ void ToolRow::set_view(const View& view) {
     show_document();
 }
 
+/// Tabs that a narrow window has no room for stand in the menu behind them, but for that of the open view.
+void ToolRow::fit_tabs() {
+    const bool pictures = reads_pictures(document_.model());
+    const QMargins margins = layout()->contentsMargins();
+    const auto wide = [this](const QWidget* of) { return of->sizeHint().width() + tab_gap; };
+    int room = width() - margins.left() - margins.right() - wide(more_) - wide(split_);
+    if (const auto open = tabs_.find(view_); open != tabs_.end()) room -= wide(open->second);
+    bool full = false;
+    for (const ViewSpec& spec : figure::view_specs()) {
+        if (!spec.tab) continue;
+        QToolButton* tab = tabs_.at(spec.id);
+        const bool has = spec.id != "picture" || pictures;
+        if (has && spec.id != view_) {
+            full = full || wide(tab) > room;
+            if (!full) room -= wide(tab);
+        }
+        const bool folds = has && full && spec.id != view_;
+        tab->setVisible(has && !folds);
+        folded_.at(spec.id)->setVisible(folds);
+    }
+}
+
+void ToolRow::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    fit_tabs();
+}
+
 void ToolRow::show_document() {
     for (const auto& [view, tab] : tabs_) tab->setChecked(view == view_);
     const bool pictures = reads_pictures(document_.model());
-    tabs_.at("picture")->setVisible(pictures);
     const ViewOptions& o = document_.options();
     const ViewSpec& spec = figure::view_spec(view_);
     more_->setText(spec.tab ? tr("More") : shown(spec.title));
     more_->setChecked(!spec.tab);
-    more_->setVisible(!more_->menu()->isEmpty());
+    fit_tabs();
     drawing_->setText(options_text());
     drawing_->setVisible(spec.needs.pattern || !spec.options.empty());
     const bool of_model = view_ == "architecture" && document_.model().model && model::has_weights(*document_.model().model);

@@ -48,10 +48,14 @@ Q_SIGNALS:
     void tensors_asked();
     void example_asked(int index);
 
+protected:
+    void resizeEvent(QResizeEvent*) override;
+
 private:
     QToolButton* menu_button(const QString& name);
     void build_menus();
     void show_document();
+    void fit_tabs();
     void fill_options(QMenu&);
     void add_field(QMenu&, const figure::ViewOption&);
     void set_value(const std::string& name, const std::string& value);
@@ -66,6 +70,7 @@ private:
     Document& document_;
     View view_ = "head";
     std::map<View, QToolButton*> tabs_;
+    std::map<View, QAction*> folded_;  ///< the same in the menu, where there is no room for the tab
     QWidget* tools_;
     QToolButton *more_, *drawing_, *transfer_, *filter_, *split_, *pool_, *examples_, *tensors_;
     RingToggle *sinks_, *special_, *words_;

@@ -73,7 +73,7 @@ Action define_analyze_kv_cache(Definition& definition, const Frontend&) {
     definition.app
         ->add_option("--rotary", options->cache.rotary, "width of MLA's rotary key (default: the model's, or half the width of a head)")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
+        ->check(counted_from_zero());
     options->out.add(definition);
     return [options, console = definition.console] { return kv_cache(*options, *console); };
 }
