@@ -28,7 +28,7 @@ Color::Role color_of(const KvScheme& scheme) {
     return scheme.id == "MHA"   ? Color::Role::clark_red
            : scheme.id == "GQA" ? Color::Role::clark_orange
            : scheme.id == "MQA" ? Color::Role::clark_blue
-           : scheme.id == "MLA" ? Color::Role::clark_green
+           : scheme.id == "MLA" ? Color::Role::clark_purple
                                 : Color::Role::muted;
 }
 

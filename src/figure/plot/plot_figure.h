@@ -69,7 +69,10 @@ private:
     void paint_subject(const Canvas&, const Subject&) const;
     void paint_subject_lines(const Canvas&, const std::vector<MarkId>&) const;
     void paint_subject_points(const Canvas&, const std::vector<MarkId>&) const;
-    void paint_ring(const Canvas&, MarkId) const;  ///< with the head's name and the number
+    QRectF paint_ring(const Canvas&, MarkId) const;
+    /// The head's name and the number beside a ring.
+    void paint_name(const Canvas&, MarkId, const QRectF& ring, const std::vector<QRectF>& rings,
+                    std::vector<std::pair<QRectF, QString>>& named) const;
     /// Points as one picture, `scale` pixels a px, of the part of the figure that `area` is.
     QImage raster(const std::vector<MarkId>*, const QRectF& area, double scale, const Style&) const;
 

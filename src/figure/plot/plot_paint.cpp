@@ -364,14 +364,19 @@ void PlotFigure::paint_subject(const Canvas& c, const Subject& subject) const {
         if (asked || in_panel[static_cast<std::size_t>(id.panel)] <= most_named) ringed.push_back(id);
     }
     if (ringed.size() > 4 * most_named * data_.panels.size()) return;
-    for (const MarkId id : ringed) paint_ring(c, id);
+    // From the right: a number stands to the right of its mark, on those that come after it.
+    const auto place = [this](MarkId id) { return place_of(frame_.panels[static_cast<std::size_t>(id.panel)], series_of(id), static_cast<std::size_t>(id.mark)); };
+    std::stable_sort(ringed.begin(), ringed.end(), [&](MarkId a, MarkId b) { return place(a).x() > place(b).x(); });
+    std::vector<QRectF> taken;
+    for (const MarkId id : ringed) taken.push_back(paint_ring(c, id));
+    std::vector<std::pair<QRectF, QString>> named;
+    for (std::size_t i = 0; i < ringed.size(); ++i) paint_name(c, ringed[i], taken[i], taken, named);
 }
 
-void PlotFigure::paint_ring(const Canvas& c, MarkId id) const {
+QRectF PlotFigure::paint_ring(const Canvas& c, MarkId id) const {
     const Series& s = series_of(id);
     const auto i = static_cast<std::size_t>(id.mark);
-    const PanelFrame& frame = frame_.panels[static_cast<std::size_t>(id.panel)];
-    const QPointF at = place_of(frame, s, i);
+    const QPointF at = place_of(frame_.panels[static_cast<std::size_t>(id.panel)], s, i);
     const double r = (s.kind == Series::Kind::points ? radius(s) : 2.5);
     c.painter.setPen(Qt::NoPen);
     c.painter.setBrush(resolved(s.color_of(i), c.style));
@@ -379,16 +384,37 @@ void PlotFigure::paint_ring(const Canvas& c, MarkId id) const {
     c.painter.setPen(QPen(c.theme().accent, 1.5));
     c.painter.setBrush(Qt::NoBrush);
     c.painter.drawEllipse(at, r + 3.5, r + 3.5);
-    // The number stands beside the mark, on whichever side there is room.
+    return {at.x() - r - 3.5, at.y() - r - 3.5, 2 * r + 7, 2 * r + 7};
+}
+
+/// On whichever side there is room: not over another ring or number, and once where marks of the
+/// same height stand side by side.
+void PlotFigure::paint_name(const Canvas& c, MarkId id, const QRectF& ring, const std::vector<QRectF>& rings,
+                            std::vector<std::pair<QRectF, QString>>& named) const {
+    const Series& s = series_of(id);
+    const auto i = static_cast<std::size_t>(id.mark);
+    const PanelFrame& frame = frame_.panels[static_cast<std::size_t>(id.panel)];
     const QFont font = ui_font(11, QFont::DemiBold);
     const auto head = s.head_of(i);
     const Axis& axis = data_.panels[static_cast<std::size_t>(id.panel)].y;
     const QString text =
         (head ? head_name(*head) + QStringLiteral("  ") : QString()) + draw::number_text(s.y[i], axis.integer ? 0 : 3);
     const double width = draw::text_width(text, font) + 8;
-    const bool right = at.x() + r + 6 + width <= frame.area.right() + 8;
-    const double y = std::clamp(at.y(), frame.area.top() + 8, frame.area.bottom() - 8);
-    const QRectF chip(right ? at.x() + r + 6 : at.x() - r - 6 - width, y - 8, width, 16);
+    const double y = std::clamp(ring.center().y(), frame.area.top() + 8, frame.area.bottom() - 8);
+    const QRectF right(ring.right() + 2.5, y - 8, width, 16), left(ring.left() - 2.5 - width, y - 8, width, 16);
+    const auto beside_its_like = [&](const std::pair<QRectF, QString>& other) {
+        return other.second == text && other.first.intersects(right.united(left));
+    };
+    if (std::any_of(named.begin(), named.end(), beside_its_like)) return;
+    const auto free = [&](const QRectF& chip) {
+        const auto covers = [&](const QRectF& other) { return other != ring && other.intersects(chip.adjusted(2, 2, -2, -2)); };
+        return std::none_of(rings.begin(), rings.end(), covers) &&
+               std::none_of(named.begin(), named.end(), [&](const auto& other) { return covers(other.first); });
+    };
+    const bool fits_right = right.right() <= frame.area.right() + 8;
+    const QRectF chip = fits_right && (free(right) || !free(left)) ? right : left;
+    if (!named.empty() && !free(chip)) return;
+    named.emplace_back(chip, text);
     draw::box(c.painter, chip, 4, draw::faded(c.theme().canvas, 0.85));
     draw::text(c.painter, {chip.left() + 4, draw::centred_baseline(chip.center().y(), font)}, text, font,
                c.theme().text);
