@@ -14,13 +14,20 @@ namespace headlight::figure {
 /// source's, and a position alone does not say of which text it is.
 struct AxisWords {
     bool across = false;
+    bool followed = false;  ///< through the layers: rows are states after one, columns inputs, and none looks at another
 
     QString query() const { return across ? QStringLiteral("target") : QStringLiteral("query"); }
     QString key() const { return across ? QStringLiteral("source") : QStringLiteral("key"); }
     QString queries() const { return across ? QStringLiteral("target tokens") : QStringLiteral("queries"); }
     QString keys() const { return across ? QStringLiteral("source tokens") : QStringLiteral("keys"); }
-    QString query_caption() const { return query() + QStringLiteral(" (looks)"); }
-    QString key_caption() const { return key() + QStringLiteral(" (is looked at)"); }
+    QString query_caption() const {
+        if (followed) return across ? QStringLiteral("target after the layer") : QStringLiteral("token after the layer");
+        return query() + QStringLiteral(" (looks)");
+    }
+    QString key_caption() const {
+        if (followed) return across ? QStringLiteral("input of the source") : QStringLiteral("input token");
+        return key() + QStringLiteral(" (is looked at)");
+    }
     /// A token with its position, as hovers and tips call it: "cat (4)", "source cat (4)".
     QString named_query(const QString& token) const { return across ? query() + u' ' + token : token; }
     QString named_key(const QString& token) const { return across ? key() + u' ' + token : token; }
@@ -35,7 +42,7 @@ struct AxisWords {
     }
 };
 
-inline AxisWords axis_words(const trace::Trace& trace) { return {trace.across_texts()}; }
+inline AxisWords axis_words(const trace::Trace& trace) { return {.across = trace.across_texts()}; }
 
 /// Which attention of an encoder-decoder model it is, for titles; empty for the others.
 inline QString attention_name(const model::ModelConfig& config) {

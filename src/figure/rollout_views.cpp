@@ -52,6 +52,7 @@ std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutV
     }
     data.axes = analyze::pattern_axes(*trace, {});
     data.words = axis_words(*trace);
+    data.words.followed = true;
     data.attention = attention_name(trace->config());
     data.causal = trace->config().causal;
     data.view = options.flow ? "flow" : "rollout";

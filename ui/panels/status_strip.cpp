@@ -119,7 +119,11 @@ void StatusStrip::show_text() {
     } else if (!tip_.isEmpty()) {
         text_->setText(tip_);
     } else {
-        QString text = document_.trace() ? tr("Ready") : !document_.model().model ? QString() : reads_pictures(document_.model()) ? tr("Open a picture") : tr("Type a sentence");
+        QString text = document_.trace()                        ? tr("Ready")
+                       : !document_.model().model               ? QString()
+                       : reads_pictures(document_.model())      ? tr("Open a picture")
+                       : document_.prompt().text.isEmpty()      ? tr("Type a sentence")
+                                                                : tr("Not run yet");
         if (const QString reference = reference_text(); !reference.isEmpty()) text += QStringLiteral("   ·   ") + reference;
         text_->setText(text);
     }
