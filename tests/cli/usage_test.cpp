@@ -109,6 +109,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "--text excludes --texts"},
         WrongCall{"AnalysisToAPicture", {"analyze", "heads", "novella-7m", "--text", "x", "--out", "a.png"}, ".csv"},
         WrongCall{"WrongBenchmark", {"bench", "forwrd"}, "did you mean forward?"},
+        WrongCall{"NegativeSize", {"generate", "novella-7m", "--text", "x", "--temperature", "-1"}, "expected a number from 0 on, found -1"},
+        WrongCall{"NegativeCount", {"generate", "novella-7m", "--text", "x", "--top-k", "2.5"}, "expected a whole number from 0 on, found 2.5"},
         WrongCall{"WrongDevice", {"--device", "gpu"}, "\"gpu\" is not one of auto cpu cuda"}),
     [](const auto& c) { return std::string(c.param.name); });
 
