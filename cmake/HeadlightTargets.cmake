@@ -45,7 +45,8 @@ endfunction()
 # the whole program, or one of its n shards: thousands of cases, each starting LibTorch anew, would take half an hour.
 function(headlight_test name)
   cmake_parse_arguments(arg "GUI" "SHARDS" "LIBS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/libfuzzer/")  # a program of its own
   if(NOT sources)
     return()
   endif()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/app.h"
 
-#include "headlight/analyze/head_table.h"
-#include "headlight/figure/request.h"
+#include "headlight/analyze/heads/head_table.h"
+#include "headlight/figure/core/request.h"
 #include "headlight/io/atomic_file.h"
 #include "headlight/model/locate.h"
 #include "ui/style/appearance.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // "circuits": what is read from the weights alone, and the panel of importance, which runs the model many times.
 #include "cli/bench_measures.h"
-#include "headlight/analyze/composition.h"
-#include "headlight/analyze/head_circuit.h"
-#include "headlight/analyze/importance.h"
+#include "headlight/analyze/circuit/composition.h"
+#include "headlight/analyze/circuit/head_circuit.h"
+#include "headlight/analyze/circuit/importance.h"
 #include "headlight/model/blas_kernels.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"

@@ -2,7 +2,7 @@
 #include "cli/bench_measures.h"
 
 #include "cli/offscreen.h"
-#include "headlight/analyze/head_table.h"
+#include "headlight/analyze/heads/head_table.h"
 #include "headlight/figure/benchmark.h"
 #include "headlight/text/tokenizer.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // "prediction": the analyses from the logit to the memories, beside the matrix products that they cannot do without.
 #include "cli/bench_measures.h"
-#include "headlight/analyze/attribution.h"
-#include "headlight/analyze/contributions.h"
-#include "headlight/analyze/logit_lens.h"
-#include "headlight/analyze/memories.h"
+#include "headlight/analyze/prediction/attribution.h"
+#include "headlight/analyze/contribution/contributions.h"
+#include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/analyze/prediction/mlp.h"
 #include "headlight/model/blas_kernels.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
-#include "cli/generate.h"
+#include "cli/commands/generate.h"
 
 namespace headlight::cli {
 namespace {

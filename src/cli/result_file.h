@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "headlight/figure/table.h"
+#include "headlight/figure/export/table.h"
 #include "headlight/trace/trace.h"
 
 #include <string>

@@ -2,7 +2,7 @@
 #include "cli/run_text.h"
 
 #include "headlight/base/error.h"
-#include "headlight/figure/picture_file.h"
+#include "headlight/figure/picture/picture_file.h"
 #include "headlight/io/gguf.h"
 #include "headlight/model/peek.h"
 #include "headlight/model/runtime.h"

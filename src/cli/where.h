@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/analyze/head_table.h"
+#include "headlight/analyze/heads/head_table.h"
 
 #include <string>
 

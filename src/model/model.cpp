@@ -4,7 +4,7 @@
 #include "headlight/io/gguf.h"
 #include "headlight/io/hash.h"
 #include "headlight/model/locate.h"
-#include "model/device.h"
+#include "model/arithmetic/device.h"
 #include "model/internals.h"
 
 #include <algorithm>

@@ -4,9 +4,9 @@
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
-#include "text/byte_alphabet.h"
+#include "text/unicode/byte_alphabet.h"
 #include "text/tokenizer_impl.h"
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 #include <algorithm>
 #include <cstdio>

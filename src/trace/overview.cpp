@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "trace/overview.h"
 
-#include "model/kernels.h"
+#include "model/arithmetic/kernels.h"
 
 #include <ATen/Parallel.h>
 

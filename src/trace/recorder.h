@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headlight/trace/tensors.h"
-#include "model/forward.h"
+#include "model/run/forward.h"
 #include "model/internals.h"
 #include "trace/internals.h"
 #include "trace/overview.h"

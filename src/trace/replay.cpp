@@ -3,7 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/trace/saved.h"
-#include "model/forward.h"
+#include "model/run/forward.h"
 #include "trace/memory.h"
 #include "trace/recorder.h"
 

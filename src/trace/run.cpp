@@ -4,7 +4,7 @@
 #include "headlight/base/version.h"
 #include "headlight/trace/saved.h"
 #include "headlight/trace/tensors.h"
-#include "model/forward.h"
+#include "model/run/forward.h"
 #include "trace/forecast_internal.h"
 #include "trace/hook_sets.h"
 #include "trace/internals.h"

@@ -3,7 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/model/hook_name.h"
-#include "model/weight_source.h"
+#include "model/load/weight_source.h"
 #include "trace/head_kernels.h"
 
 #include <ATen/Parallel.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Disentangled attention in the views: each term of the score has a column, and the columns sum to the score.
-#include "analyze/traces.h"
-#include "headlight/analyze/drivers.h"
-#include "headlight/analyze/neuron_view.h"
-#include "headlight/analyze/pair_chain.h"
-#include "headlight/analyze/rollout.h"
+#include "tests/analyze/traces.h"
+#include "headlight/analyze/contribution/drivers.h"
+#include "headlight/analyze/pattern/neuron_view.h"
+#include "headlight/analyze/pattern/pair_chain.h"
+#include "headlight/analyze/rollout/rollout.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Against tests/golden/analyze/*.json: Hugging Face transformers and NumPy in float64 (make_analyze_golden.py).
-#include "analyze/traces.h"
-#include "headlight/analyze/head_table.h"
-#include "headlight/analyze/induction_probe.h"
-#include "headlight/analyze/neuron_view.h"
-#include "headlight/analyze/pair_chain.h"
-#include "headlight/analyze/pattern_view.h"
+#include "tests/analyze/traces.h"
+#include "headlight/analyze/heads/head_table.h"
+#include "headlight/analyze/heads/induction_probe.h"
+#include "headlight/analyze/pattern/neuron_view.h"
+#include "headlight/analyze/pattern/pair_chain.h"
+#include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/base/error.h"
 
 #include <gtest/gtest.h>

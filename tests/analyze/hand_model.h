@@ -4,7 +4,7 @@
 
 #include "headlight/io/safetensors.h"
 #include "headlight/model/model.h"
-#include "support/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 #include <deque>
 #include <functional>

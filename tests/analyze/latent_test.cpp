@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Latent attention in the views: the parts of the score, what the weights alone say, the cache.
-#include "analyze/traces.h"
-#include "headlight/analyze/kv_cache.h"
-#include "headlight/analyze/neuron_view.h"
-#include "headlight/analyze/score_parts.h"
+#include "tests/analyze/traces.h"
+#include "headlight/analyze/architecture/kv_cache.h"
+#include "headlight/analyze/pattern/neuron_view.h"
+#include "headlight/analyze/pattern/score_parts.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
 

@@ -2,7 +2,7 @@
 // Runs of the committed encoder-decoder models on one source and target.
 #pragma once
 
-#include "analyze/traces.h"
+#include "tests/analyze/traces.h"
 
 namespace headlight::analyze {
 

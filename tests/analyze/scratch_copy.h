@@ -2,9 +2,9 @@
 // A copy of a tiny model in a temporary folder, with some of its weights changed.
 #pragma once
 
-#include "analyze/traces.h"
+#include "tests/analyze/traces.h"
 #include "headlight/io/safetensors.h"
-#include "support/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 #include <cstring>
 #include <functional>

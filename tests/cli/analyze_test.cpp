@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // headlight analyze heads, induction and detect: columns, gaps, what the files say about themselves. The numbers are
 // checked against the reference in tests/analyze.
-#include "program.h"
+#include "tests/cli/program.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Questions about heads on the command line: analyze heads --where and --sort, render --where.
-#include "program.h"
+#include "tests/cli/program.h"
 
 #include <nlohmann/json.hpp>
 

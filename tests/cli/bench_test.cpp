@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What `headlight bench` prints, on the smallest runs; how fast it is here is nobody's test.
 #include "headlight/trace/benchmark.h"
-#include "program.h"
+#include "tests/cli/program.h"
 
 #include <nlohmann/json.hpp>
 

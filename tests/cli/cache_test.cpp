@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Models of a Hugging Face cache, by their ids, and other kinds of checkpoints.
-#include "program.h"
+#include "tests/cli/program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

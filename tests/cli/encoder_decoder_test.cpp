@@ -2,7 +2,7 @@
 // Encoder-decoder models on the command line: files of their traces open again, and what cross attention calls its axes.
 #include "headlight/io/npz.h"
 #include "headlight/io/safetensors.h"
-#include "program.h"
+#include "tests/cli/program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "headlight/io/json_file.h"
 #include "headlight/io/npz.h"
 #include "headlight/io/safetensors.h"
-#include "program.h"
+#include "tests/cli/program.h"
 
 #include <nlohmann/json.hpp>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headlight/cli/cli.h"
-#include "support/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

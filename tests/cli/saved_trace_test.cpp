@@ -2,8 +2,8 @@
 // A trace without its model, and attention that transformers computed (tests/golden/make_attention_fixture.py).
 #include "headlight/io/npz.h"
 #include "headlight/io/safetensors.h"
-#include "program.h"
-#include "support/torch_archive.h"
+#include "tests/cli/program.h"
+#include "tests/support/torch_archive.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

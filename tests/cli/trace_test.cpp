@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/io/hash.h"
 #include "headlight/io/safetensors.h"
-#include "program.h"
+#include "tests/cli/program.h"
 
 #include <nlohmann/json.hpp>
 

@@ -3,7 +3,7 @@
 #include "cli/command.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
-#include "program.h"
+#include "tests/cli/program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include "headlight/io/hash.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/peek.h"
-#include "support/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 #include <QCoreApplication>
 #include <QCryptographicHash>

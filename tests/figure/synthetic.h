@@ -2,8 +2,8 @@
 // Figure data made by hand: tokens t0, t1 … and weights by a formula.
 #pragma once
 
-#include "figure/draw.h"
-#include "figure/head_view.h"
+#include "figure/core/draw.h"
+#include "figure/pattern/head/head_view.h"
 
 #include <string>
 

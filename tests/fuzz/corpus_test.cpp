@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the fuzzers began with and what they once found, without a fuzzer: a target that ends the program fails the
 // test.
-#include "fuzz/targets.h"
-#include "support/temp_folder.h"
+#include "tests/fuzz/targets.h"
+#include "tests/support/temp_folder.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
-#include "support/gguf_bytes.h"
+#include "tests/support/gguf_bytes.h"
 
 #include <gtest/gtest.h>
 

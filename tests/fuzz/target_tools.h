@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "support/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "fuzz/target_tools.h"
-#include "fuzz/targets.h"
+#include "tests/fuzz/target_tools.h"
+#include "tests/fuzz/targets.h"
 #include "headlight/base/error.h"
 #include "headlight/text/tokenizer.h"
 

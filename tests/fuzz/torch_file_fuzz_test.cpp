@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Random damage to archives and pickles: only success or Error may come of it.
-#include "fuzz/mutator.h"
+#include "tests/fuzz/mutator.h"
 #include "headlight/base/error.h"
 #include "io/pickle.h"
 #include "io/torch_file.h"
 #include "io/zip_reader.h"
-#include "support/temp_folder.h"
-#include "support/torch_archive.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/torch_archive.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "fuzz/target_tools.h"
-#include "fuzz/targets.h"
+#include "tests/fuzz/target_tools.h"
+#include "tests/fuzz/targets.h"
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
 #include "io/pickle.h"
 #include "io/torch_file.h"
-#include "support/torch_archive.h"
+#include "tests/support/torch_archive.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
     python tests/golden/make_circuit_golden.py [REPOSITORY]
 
 Whole [d_model, d_model] and [vocab, vocab] products in float64, as the definitions read (docs/measures.md and
-include/headlight/analyze/head_circuit.h); the weights as Hugging Face transformers loads them.
+include/headlight/analyze/circuit/head_circuit.h); the weights as Hugging Face transformers loads them.
 """
 import json
 import sys

@@ -5,7 +5,7 @@
 
 Importance: gradients by the autograd of Hugging Face transformers, blank-out by plain passes. Copy suppression: NumPy on
 the reference's tensors; ablation by a hook on the reference's output projection. All in float64. Definitions:
-include/headlight/analyze/importance.h and copy_suppression.h.
+include/headlight/analyze/circuit/importance.h and copy_suppression.h.
 """
 import json
 import sys

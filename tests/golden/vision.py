@@ -68,7 +68,7 @@ PHOTO_STEP = 97  # of the pixels, one in so many is kept: 97 meets every row and
 
 
 def photo(width, height):
-    """A sky that fades, a ridge, a fine grid that would alias, grain. tests/model/picture_test.cpp draws the same."""
+    """A sky that fades, a ridge, a fine grid that would alias, grain. tests/model/run/picture_test.cpp draws the same."""
     x, y = np.meshgrid(np.arange(width, dtype=np.uint32), np.arange(height, dtype=np.uint32))
     grain = x * np.uint32(73856093) ^ y * np.uint32(19349663)
     grain = (grain ^ grain >> np.uint32(13)) * np.uint32(1274126177)

@@ -2,8 +2,8 @@
 #include "headlight/io/gguf.h"
 
 #include "headlight/base/error.h"
-#include "support/gguf_bytes.h"
-#include "support/temp_folder.h"
+#include "tests/support/gguf_bytes.h"
+#include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

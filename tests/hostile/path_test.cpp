@@ -5,7 +5,7 @@
 #include "headlight/io/json_file.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/io/safetensors.h"
-#include "support/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -2,8 +2,8 @@
 // Archives that want to run something, to fill memory, or that are spoilt.
 #include "headlight/base/error.h"
 #include "headlight/io/safetensors.h"
-#include "support/temp_folder.h"
-#include "support/torch_archive.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/torch_archive.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/io/safetensors.h"
-#include "support/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>

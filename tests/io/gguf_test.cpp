@@ -3,8 +3,8 @@
 
 #include "headlight/base/error.h"
 #include "headlight/io/safetensors.h"
-#include "support/gguf_bytes.h"
-#include "support/temp_folder.h"
+#include "tests/support/gguf_bytes.h"
+#include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "headlight/io/json_file.h"
 
 #include "headlight/base/error.h"
-#include "support/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

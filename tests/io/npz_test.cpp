@@ -2,7 +2,7 @@
 #include "headlight/io/npz.h"
 
 #include "headlight/base/error.h"
-#include "support/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 #include <zlib.h>
 

@@ -3,8 +3,8 @@
 #include "headlight/base/error.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/io/safetensors.h"
-#include "support/temp_folder.h"
-#include "support/torch_archive.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/torch_archive.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

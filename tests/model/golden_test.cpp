@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every hook of every family against Hugging Face transformers (tests/golden/make_golden.py).
-#include "model/run_all.h"
+#include "tests/model/run_all.h"
 
 #include <gtest/gtest.h>
 

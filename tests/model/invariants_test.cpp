@@ -2,7 +2,7 @@
 // What must hold in any transformer, on every fixture: invariants (a)-(g), and equal bits however a run is watched.
 #include "headlight/base/error.h"
 #include "model/internals.h"
-#include "model/run_all.h"
+#include "tests/model/run_all.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/model/reference.h"
 
-#include "model/run_all.h"
-#include "support/temp_folder.h"
+#include "tests/model/run_all.h"
+#include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "headlight/io/safetensors.h"
-#include "model/forward.h"
+#include "model/run/forward.h"
 
 #include <ATen/ATen.h>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "headlight/io/safetensors.h"
-#include "model/run_all.h"
+#include "tests/model/run_all.h"
 
 #include <nlohmann/json.hpp>
 

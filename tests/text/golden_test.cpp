@@ -3,7 +3,7 @@
 #include "headlight/io/hash.h"
 #include "headlight/io/json_file.h"
 #include "headlight/text/tokenizer.h"
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 #include <gtest/gtest.h>
 

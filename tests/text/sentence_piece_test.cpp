@@ -4,7 +4,7 @@
 #include "headlight/io/hash.h"
 #include "headlight/io/json_file.h"
 #include "headlight/text/tokenizer.h"
-#include "support/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,8 +4,8 @@
 #include "headlight/io/safetensors.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
-#include "naive_summary.h"
-#include "novella.h"
+#include "tests/trace/naive_summary.h"
+#include "tests/trace/novella.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>

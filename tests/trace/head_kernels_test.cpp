@@ -2,7 +2,7 @@
 // The one-pass kernels against plain double loops over the whole pattern.
 #include "trace/head_kernels.h"
 
-#include "naive_summary.h"
+#include "tests/trace/naive_summary.h"
 
 #include <gtest/gtest.h>
 

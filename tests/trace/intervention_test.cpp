@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
-#include "novella.h"
+#include "tests/trace/novella.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Summaries of the built-in model against transformers and numpy (tests/golden/make_trace_golden.py).
-#include "novella.h"
+#include "tests/trace/novella.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headlight/base/error.h"
-#include "headlight/figure/figure.h"
+#include "headlight/figure/core/figure.h"
 #include "ui/document/selection_model.h"
 
 #include <QAbstractScrollArea>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/canvas/recipe.h"
 
-#include "headlight/analyze/value_mix.h"
+#include "headlight/analyze/contribution/value_mix.h"
 
 namespace headlight::ui {
 

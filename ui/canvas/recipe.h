@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/figure/view_spec.h"
+#include "headlight/figure/core/view_spec.h"
 #include "ui/document/document.h"
 
 #include <memory>

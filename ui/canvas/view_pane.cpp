@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/canvas/view_pane.h"
 
-#include "headlight/figure/selection_rules.h"
+#include "headlight/figure/core/selection_rules.h"
 #include "ui/style/appearance.h"
 
 #include <QEvent>

@@ -2,7 +2,7 @@
 #include "ui/dialogs/about.h"
 
 #include "headlight/base/version.h"
-#include "headlight/figure/theme.h"
+#include "headlight/figure/core/theme.h"
 #include "headlight/model/runtime.h"
 
 #include <QDialog>

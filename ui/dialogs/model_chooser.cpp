@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/dialogs/model_chooser.h"
 
-#include "headlight/figure/theme.h"
+#include "headlight/figure/core/theme.h"
 #include "headlight/model/locate.h"
 #include "headlight/trace/saved.h"
 

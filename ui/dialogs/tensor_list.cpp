@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/dialogs/tensor_list.h"
 
-#include "headlight/figure/model_views.h"
+#include "headlight/figure/architecture/architecture_views.h"
 #include "ui/style/appearance.h"
 
 #include <QDialogButtonBox>

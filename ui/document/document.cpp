@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/document/document.h"
 
-#include "headlight/figure/picture_file.h"
+#include "headlight/figure/picture/picture_file.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/outline.h"
 #include "headlight/trace/saved.h"

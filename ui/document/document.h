@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/analyze/head_table.h"
-#include "headlight/figure/request.h"
+#include "headlight/analyze/heads/head_table.h"
+#include "headlight/figure/core/request.h"
 #include "headlight/model/generate.h"
 #include "headlight/trace/trace.h"
 #include "ui/document/head_finder.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/analyze/head_table.h"
+#include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
-#include "headlight/figure/figure.h"
+#include "headlight/figure/core/figure.h"
 #include "headlight/trace/trace.h"
 #include "ui/jobs/jobs.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/figure/figure.h"
+#include "headlight/figure/core/figure.h"
 
 #include <QObject>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/analyze/pattern_view.h"
-#include "headlight/figure/figure.h"
-#include "headlight/figure/view_spec.h"
+#include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/figure/core/figure.h"
+#include "headlight/figure/core/view_spec.h"
 
 #include <QString>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/analyze/predictions.h"
+#include "headlight/analyze/prediction/predictions.h"
 #include "headlight/trace/trace.h"
 #include "ui/jobs/jobs.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/figure/theme.h"
+#include "headlight/figure/core/theme.h"
 
 #include <QIcon>
 #include <QObject>

@@ -11,7 +11,7 @@
 #include "ui/window/command_palette.h"
 #include "ui/window/main_window.h"
 
-#include "headlight/figure/picture_file.h"
+#include "headlight/figure/picture/picture_file.h"
 #include "headlight/model/locate.h"
 
 #include <QApplication>

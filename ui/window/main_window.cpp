@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/window/main_window.h"
 
-#include "headlight/figure/picture_file.h"
+#include "headlight/figure/picture/picture_file.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/outline.h"
 #include "ui/style/appearance.h"

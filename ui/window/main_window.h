@@ -6,12 +6,12 @@
 #include "ui/document/autosave.h"
 #include "ui/document/history.h"
 #include "ui/document/session.h"
-#include "ui/panels/error_panel.h"
-#include "ui/panels/heads_panel.h"
-#include "ui/panels/inspector.h"
-#include "ui/panels/prompt_bar.h"
-#include "ui/panels/status_strip.h"
-#include "ui/panels/tool_row.h"
+#include "ui/panels/status/error_panel.h"
+#include "ui/panels/heads/heads_panel.h"
+#include "ui/panels/inspector/inspector.h"
+#include "ui/panels/prompt/prompt_bar.h"
+#include "ui/panels/status/status_strip.h"
+#include "ui/panels/tools/tool_row.h"
 
 #include <QFileSystemWatcher>
 #include <QMainWindow>

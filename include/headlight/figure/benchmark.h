@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/figure/views.h"
+#include "headlight/figure/pattern/pattern_views.h"
 
 #include <QSize>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/analyze/contributions.h"
+#include "headlight/analyze/contribution/contributions.h"
 #include "cli/analyze/analyses.h"
 #include "cli/analyze/token_argument.h"
 #include "cli/result_file.h"

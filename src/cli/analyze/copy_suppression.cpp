@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/analyze/copy_suppression.h"
+#include "headlight/analyze/circuit/copy_suppression.h"
 #include "cli/analyze/analyses.h"
 #include "cli/open_or_run.h"
 #include "cli/result_file.h"

@@ -2,7 +2,7 @@
 #include "cli/analyze/analyses.h"
 #include "cli/result_file.h"
 #include "cli/open_or_run.h"
-#include "headlight/analyze/detector.h"
+#include "headlight/analyze/heads/detector.h"
 
 namespace headlight::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/analyze/drivers.h"
+#include "headlight/analyze/contribution/drivers.h"
 #include "cli/analyze/analyses.h"
 #include "cli/analyze/split_table.h"
 #include "cli/analyze/token_argument.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/analyze/focus.h"
+#include "headlight/analyze/focus/focus.h"
 #include "cli/analyze/analyses.h"
 #include "cli/result_file.h"
 #include "cli/run_text.h"

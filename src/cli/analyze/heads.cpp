@@ -4,7 +4,7 @@
 #include "cli/open_or_run.h"
 #include "cli/text_list.h"
 #include "cli/where.h"
-#include "headlight/analyze/head_table.h"
+#include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
 
 namespace headlight::cli {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `headlight analyze importance` and `headlight analyze attention-gradient`.
-#include "headlight/analyze/importance.h"
+#include "headlight/analyze/circuit/importance.h"
 
 #include "cli/analyze/analyses.h"
 #include "cli/result_file.h"
 #include "cli/run_text.h"
-#include "headlight/analyze/token_choice.h"
+#include "headlight/analyze/prediction/token_choice.h"
 #include "headlight/base/error.h"
 
 namespace headlight::cli {

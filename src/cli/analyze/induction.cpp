@@ -2,7 +2,7 @@
 #include "cli/analyze/analyses.h"
 #include "cli/result_file.h"
 #include "cli/run_text.h"
-#include "headlight/analyze/induction_probe.h"
+#include "headlight/analyze/heads/induction_probe.h"
 
 #include <tuple>
 

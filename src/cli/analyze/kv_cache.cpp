@@ -3,7 +3,7 @@
 
 #include "cli/options.h"
 #include "cli/result_file.h"
-#include "headlight/analyze/kv_cache.h"
+#include "headlight/analyze/architecture/kv_cache.h"
 #include "headlight/base/version.h"
 #include "headlight/model/peek.h"
 

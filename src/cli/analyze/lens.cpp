@@ -3,7 +3,7 @@
 #include "cli/analyze/token_argument.h"
 #include "cli/result_file.h"
 #include "cli/run_text.h"
-#include "headlight/analyze/logit_lens.h"
+#include "headlight/analyze/prediction/logit_lens.h"
 
 #include <algorithm>
 #include <limits>

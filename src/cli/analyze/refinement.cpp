@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/analyze/refinement.h"
+#include "headlight/analyze/prediction/refinement.h"
 #include "cli/analyze/analyses.h"
 #include "cli/result_file.h"
 #include "cli/run_text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/analyze/rollout.h"
+#include "headlight/analyze/rollout/rollout.h"
 
 #include "cli/analyze/analyses.h"
 #include "cli/result_file.h"

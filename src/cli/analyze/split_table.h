@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/analyze/attribution.h"
-#include "headlight/figure/table.h"
+#include "headlight/analyze/prediction/attribution.h"
+#include "headlight/figure/export/table.h"
 
 namespace headlight::cli {
 

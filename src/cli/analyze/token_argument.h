@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/options.h"
-#include "headlight/analyze/token_choice.h"
+#include "headlight/analyze/prediction/token_choice.h"
 #include "headlight/trace/trace.h"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/analyze/value_mix.h"
+#include "headlight/analyze/contribution/value_mix.h"
 
 #include "cli/analyze/analyses.h"
 #include "cli/analyze/token_argument.h"

@@ -3,8 +3,8 @@
 // plot is only data. Made in any thread; nothing of Qt's widgets or QCustomPlot is in it.
 #pragma once
 
-#include "figure/draw.h"
-#include "headlight/figure/figure.h"
+#include "figure/core/draw.h"
+#include "headlight/figure/core/figure.h"
 
 #include <functional>
 #include <memory>

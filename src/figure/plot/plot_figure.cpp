@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/plot/plot_figure.h"
 
-#include "figure/wrapped.h"
+#include "figure/core/wrapped.h"
 #include "headlight/base/error.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/plot/tickers.h"
 
-#include "figure/draw.h"
+#include "figure/core/draw.h"
 
 #include <algorithm>
 #include <cmath>

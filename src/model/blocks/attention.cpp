@@ -2,8 +2,8 @@
 #include "model/blocks/attend.h"
 #include "model/blocks/disentangled.h"
 #include "model/blocks/latent.h"
-#include "model/kernels.h"
-#include "model/tiles.h"
+#include "model/arithmetic/kernels.h"
+#include "model/arithmetic/tiles.h"
 
 #include <ATen/Parallel.h>
 

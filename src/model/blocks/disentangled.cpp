@@ -3,8 +3,8 @@
 
 #include "headlight/base/error.h"
 #include "model/blocks/pass.h"
-#include "model/kernels.h"
-#include "model/tiles.h"
+#include "model/arithmetic/kernels.h"
+#include "model/arithmetic/tiles.h"
 
 #include <ATen/Parallel.h>
 

@@ -2,7 +2,7 @@
 // DeBERTa's terms of the score (He et al. 2021, section 3.1).
 #pragma once
 
-#include "model/forward.h"
+#include "model/run/forward.h"
 #include "model/internals.h"
 
 namespace headlight::model {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/blocks/pass.h"
-#include "model/kernels.h"
+#include "model/arithmetic/kernels.h"
 
 #include <ATen/Parallel.h>
 

@@ -3,7 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/model/blas_kernels.h"
-#include "model/kernels.h"
+#include "model/arithmetic/kernels.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>

@@ -2,9 +2,9 @@
 // One forward pass under way: what every block needs, and the blocks.
 #pragma once
 
-#include "model/forward.h"
+#include "model/run/forward.h"
 #include "model/internals.h"
-#include "model/kv_cache.h"
+#include "model/run/kv_cache.h"
 
 #include <ATen/ATen.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // ALBERT: BERT whose layers are one, repeated, over embeddings that are narrower than the stream.
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // BART and its kin, encoder and decoder: BART normalises behind each sub-layer and behind the embedding; Marian does
 // without the latter and has a table of sines for its positions; mBART normalises in front, and once more at the end.
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // BERT: looks both ways, normalises after each sub-layer, token types for pairs, maybe a masked-word head.
 #include "headlight/base/error.h"
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 
 #include <algorithm>

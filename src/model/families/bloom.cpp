@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // BLOOM: ALiBi, LayerNorm after the embedding, q, k and v interleaved per head in one matrix.
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 
 #include <cmath>

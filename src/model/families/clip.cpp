@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // CLIP's towers (Radford et al. 2021), each a model of its own: a causal decoder without logits whose answer is the row of
 // the token that ends the text, and a ViT with a norm in front of its layers whose answer is the row of the class token.
-// Both are projected to one width. src/model/tower.h says which of the two a folder is opened as.
-#include "model/config_reader.h"
+// Both are projected to one width. src/model/load/tower.h says which of the two a folder is opened as.
+#include "model/load/config_reader.h"
 #include "model/families/picture_fields.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"

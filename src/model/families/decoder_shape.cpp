@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/families/decoder_shape.h"
 
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
 

@@ -3,7 +3,7 @@
 // groups, and beside them experts that every token goes through.
 #include "model/families/experts.h"
 #include "model/families/llama_shape.h"
-#include "model/rope_config.h"
+#include "model/load/rope_config.h"
 
 #include <cmath>
 

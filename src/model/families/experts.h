@@ -2,7 +2,7 @@
 // What families with experts share.
 #pragma once
 
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/family.h"
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // GPTBigCode (StarCoder, SantaCoder): GPT-2 with one key/value head.
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // GPT-Neo: GPT-2 without scaling of the scores, every other layer with a window.
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
 

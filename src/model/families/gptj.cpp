@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // GPT-J: neighbouring numbers rotate as pairs, attention and MLP in parallel behind one norm.
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/families/llama_shape.h"
 
-#include "model/rope_config.h"
+#include "model/load/rope_config.h"
 
 #include <cmath>
 

@@ -2,7 +2,7 @@
 // What decoders built like Llama share: the fields of config.json and the names of their tensors.
 #pragma once
 
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 
 #include <optional>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // ModernBERT: looks both ways, norms in front, rotary positions, gated MLP; two of three layers see only near tokens.
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
-#include "model/rope_config.h"
+#include "model/load/rope_config.h"
 
 #include <cmath>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // NomicBERT (nomic-embed-text): BERT with rotary positions, a gated MLP and no biases but those of the norms. Its files go
 // by the names of their authors' code (GPT-2's fields, fused Wqkv); transformers 5 reads and writes the same names.
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
-#include "model/rope_config.h"
+#include "model/load/rope_config.h"
 
 #include <cmath>
 

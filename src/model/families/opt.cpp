@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // OPT: learned positions from row 2 on, ReLU. The sizes that normalise behind the sub-layer are refused.
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
 

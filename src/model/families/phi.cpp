@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Phi-1, 1.5 and 2: half of each head rotates, attention and MLP in parallel behind one norm, biases everywhere.
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
-#include "model/rope_config.h"
+#include "model/load/rope_config.h"
 
 #include <cmath>
 

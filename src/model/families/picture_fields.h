@@ -2,7 +2,7 @@
 // What config.json says about the pictures that a model reads.
 #pragma once
 
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 
 namespace headlight::model {
 

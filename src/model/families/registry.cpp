@@ -3,7 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/model/model.h"
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 
 #include <algorithm>
 #include <array>

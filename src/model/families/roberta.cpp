@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // RoBERTa and XLM-R: BERT whose positions are counted from behind the padding id. DistilBERT: BERT without token types.
 // ELECTRA: BERT with narrower embeddings.
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // T5, Flan-T5, mT5: encoder and decoder with RMSNorm in front and no bias anywhere, scores that are not scaled, and a bias by
 // distance that all layers share.
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
 

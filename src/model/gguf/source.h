@@ -4,7 +4,7 @@
 
 #include "headlight/base/job.h"
 #include "headlight/io/safetensors.h"
-#include "model/config_reader.h"
+#include "model/load/config_reader.h"
 
 #include <ATen/ATen.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Byte-pair encoding (Sennrich et al. 2016, arXiv:1508.07909): the pair of neighbours with the lowest rank is joined
 // until no pair is in the list of merges.
-#include "text/byte_alphabet.h"
+#include "text/unicode/byte_alphabet.h"
 #include "text/models/merge_table.h"
 #include "text/models/model.h"
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 #include <array>
 #include <cstdio>

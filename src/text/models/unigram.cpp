@@ -2,7 +2,7 @@
 // Unigram language model (Kudo 2018, arXiv:1804.10959): of all ways to cut a word into entries the one with the highest
 // sum of log-probabilities. Ties and unknown characters as Hugging Face tokenizers has them.
 #include "text/models/model.h"
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // WordPiece as BERT reads it (Wu et al. 2016, arXiv:1609.08144): the longest entry that fits, from left to right.
 #include "text/models/model.h"
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // BERT's basic cleaning: https://github.com/google-research/bert (tokenization.py, BasicTokenizer).
 #include "text/normalizers/normalizer.h"
-#include "text/unicode.h"
-#include "text/utf8.h"
+#include "text/unicode/unicode.h"
+#include "text/unicode/utf8.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "text/normalizers/charsmap.h"
 
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 #include <algorithm>
 #include <cstring>

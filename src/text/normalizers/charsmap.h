@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "text/json_fields.h"
+#include "text/files/json_fields.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "text/json_fields.h"
-#include "text/section.h"
+#include "text/files/json_fields.h"
+#include "text/files/section.h"
 
 #include <memory>
 

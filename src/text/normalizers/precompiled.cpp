@@ -3,7 +3,7 @@
 // tokenizers does.
 #include "text/normalizers/charsmap.h"
 #include "text/normalizers/normalizer.h"
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 #include <unicode/brkiter.h>
 #include <unicode/utext.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "text/normalizers/normalizer.h"
-#include "text/pattern.h"
-#include "text/utf8.h"
+#include "text/pattern/pattern.h"
+#include "text/unicode/utf8.h"
 
 namespace headlight::text {
 namespace {

@@ -3,7 +3,7 @@
 // of the table first, white space at the ends and repeated white space away, one in front, all of it as "▁".
 #include "text/normalizers/charsmap.h"
 #include "text/normalizers/normalizer.h"
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 #include <algorithm>
 #include <array>

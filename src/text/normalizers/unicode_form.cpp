@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "text/normalizers/normalizer.h"
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 namespace headlight::text {
 namespace {

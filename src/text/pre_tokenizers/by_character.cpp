@@ -2,8 +2,8 @@
 // The pre-tokenizers that look at one character at a time: BertPreTokenizer, WhitespaceSplit, Whitespace, Digits,
 // Punctuation.
 #include "text/pre_tokenizers/pre_tokenizer.h"
-#include "text/unicode.h"
-#include "text/utf8.h"
+#include "text/unicode/unicode.h"
+#include "text/unicode/utf8.h"
 
 #include <array>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "text/pre_tokenizers/pre_tokenizer.h"
-#include "text/scanners.h"
+#include "text/pattern/scanners.h"
 
 #include <algorithm>
 

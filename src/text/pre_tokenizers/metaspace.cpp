@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "text/pre_tokenizers/pre_tokenizer.h"
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 #include <algorithm>
 

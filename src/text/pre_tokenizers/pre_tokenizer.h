@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "text/json_fields.h"
-#include "text/pattern.h"
-#include "text/section.h"
+#include "text/files/json_fields.h"
+#include "text/pattern/pattern.h"
+#include "text/files/section.h"
 
 #include <memory>
 #include <string_view>
@@ -53,7 +53,7 @@ void parts_by_character(std::string_view text, Span span, F is_match, std::vecto
 
 }  // namespace headlight::text
 
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 namespace headlight::text {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // One program for each target; HEADLIGHT_FUZZ_TARGET is its function.
-#include "fuzz/targets.h"
+#include "tests/fuzz/targets.h"
 
 #include <cstddef>
 #include <cstdint>

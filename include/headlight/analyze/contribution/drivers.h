@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/analyze/prediction/attribution.h"
+#include "headlight/analyze/contribution/neuron_id.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace headlight::analyze {
+
+/// Which weights of a gated MLP read the stream: the gate (hook_pre) or the linear branch (hook_pre_linear).
+enum class Branch { gate, up };
+
+/// What drives a neuron at a position (methods 4.10): its pre-activation w_in . LN2(resid_mid) + b_in with the norm's scale as
+/// it was in the run, split over every head, MLP, embedding and bias before it. `final_bias` is the norm's bias through
+/// w_in plus b_in. Earlier norms that lie in the way (post-norm models) are held at their scales too.
+/// Errors: layer, neuron or position that does not exist; Branch::up where there is no such branch; a neuron whose expert was
+/// not chosen for the token, so that it has no pre-activation.
+Split neuron_drivers(const trace::Trace&, NeuronId, Position, Branch = Branch::gate);
+
+/// One head's part of the same number over the source tokens: [token].
+Eigen::VectorXd neuron_sources(const trace::Trace&, NeuronId, HeadId, Position, Branch = Branch::gate);
+
+/// A neuron and a number that belongs to it.
+struct NeuronScore {
+    NeuronId id;
+    double value = 0;
+    double pre = 0;  ///< whole pre-activation at the position (downstream), or 0
+};
+
+/// The neurons of the head's own and all later layers whose pre-activation the head's output at the position changes most
+/// by the direct path, largest amount first. Neurons of experts that the token does not go through are left out.
+std::vector<NeuronScore> downstream_neurons(const trace::Trace&, HeadId, Position, std::int64_t top);
+
+/// Next-token neurons of a token (Neo 2024, arXiv 2402.15055; methods 4.10): <w_out_i, W_U[:, t]>, largest first, all layers.
+/// No text is needed. Error without unembedding.
+std::vector<NeuronScore> next_token_neurons(const model::Model&, std::int64_t token, std::int64_t top);
+
+/// A next-token neuron on a text, and the heads that drive it there.
+struct NextTokenNeuron {
+    NeuronId id;
+    double score = 0;        ///< <w_out_i, W_U[:, t]>
+    double coefficient = 0;  ///< m_i at the position; m_i times the score is what the neuron writes along W_U[:, t]
+    double pre = 0;          ///< pre-activation (gated MLPs: of the gate), of which the heads give parts; NaN: its expert was not chosen
+    std::vector<std::pair<HeadId, double>> heads;  ///< neuron_drivers()'s parts of heads, largest amount first
+};
+
+/// The next-token neurons of a token and, for each, the `heads` heads that drive its pre-activation most at the position.
+/// Errors: as next_token_neurons() and neuron_drivers().
+std::vector<NextTokenNeuron> next_token_drivers(const trace::Trace&, std::int64_t token, Position, std::int64_t top,
+                                                std::int64_t heads);
+
+}  // namespace headlight::analyze

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/analyze/heads/head_query.h"
+#include "headlight/base/ids.h"
+#include "headlight/trace/trace.h"
+
+#include <Eigen/Core>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headlight::analyze {
+
+/// A measure that every head has on the current text.
+struct MeasureInfo {
+    std::string id;            ///< "induction": column name in CSV and in finder expressions
+    std::string title;         ///< "induction score"
+    std::string definition;    ///< one sentence with the formula and source
+    std::string unit;          ///< "nats", "tokens", "share" or ""
+    double low = 0, high = 1;  ///< natural range; high may be data-driven (NaN)
+};
+
+/// Values of all measures for all heads; NaN where a measure does not exist for this text.
+struct HeadTable {
+    std::int64_t n_layers = 0, n_heads = 0;
+    std::int64_t n_kv_heads = 0;  ///< heads of a group read one key/value head
+    std::vector<MeasureInfo> measures;
+    std::vector<Eigen::MatrixXd> values;  ///< per measure [layer, head]
+
+    const Eigen::MatrixXd* find(std::string_view measure_id) const noexcept;
+};
+
+/// The measures of HeadTable without values: ids, titles, definitions, units (docs/measures.md).
+const std::vector<MeasureInfo>& head_measures();
+struct HeadTableOptions {
+    bool with_first_row = false;  ///< row 0 of a causal model counts in the means, though it can only look at itself
+};
+/// From the summaries that the run left, and its z and resid_pre for the updates (NaN when it kept none). Error when the
+/// run kept no overview. `variability` needs several texts: NaN here.
+HeadTable head_table(const trace::Trace&, const HeadTableOptions& = {});
+
+/// Means over texts, each of weight one; a text in which a measure does not exist does not count in its mean.
+class HeadAverages {
+public:
+    explicit HeadAverages(HeadTableOptions options = {}) : options_(options) {}
+    /// Error for a trace of another model's shape, and as head_table().
+    void add(const trace::Trace&);
+    std::int64_t texts() const noexcept { return static_cast<std::int64_t>(tokens_.size()); }
+    /// With `variability` (Vig & Belinkov 2019) over the first 10 tokens, where at least two texts have them.
+    /// Error when nothing was added.
+    HeadTable table() const;
+
+private:
+    void add_corner(const trace::Trace&);
+    double variability(std::int64_t head) const;
+
+    HeadTableOptions options_;
+    bool causal_ = true;
+    HeadTable sums_;
+    std::vector<Eigen::MatrixXd> counts_;
+    std::vector<std::int64_t> tokens_;         ///< of each text
+    std::vector<std::vector<float>> corners_;  ///< of each text: [layer * head, 10, 10], 0 where it has no tokens
+};
+
+/// A head worth looking at first: highest induction if any is above 0.3, else the most focused head past layer 0 that
+/// does not mainly look at the first token or itself.
+HeadId interesting_head(const HeadTable&);
+/// A query and key of that head to show first: the largest weight off the first token and itself, special tokens only
+/// when nothing else is left. A pair that shows induction (the key stands right behind an earlier copy of the query)
+/// with a weight above 0.3 comes before all others. One token: that token twice.
+struct InterestingPair {
+    Position query, key;
+};
+InterestingPair interesting_pair(const trace::Trace&, HeadId);
+
+}  // namespace headlight::analyze

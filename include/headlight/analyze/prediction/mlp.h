@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/base/ids.h"
+#include "headlight/trace/trace.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace headlight::analyze {
+
+// A feed-forward layer as key-value memories (Geva 2021; methods 3): neuron i has the key k_i (a column of W_in), the value
+// v_i (a row of W_out) and, on a text, the coefficient m_i. mlp_out = sum of m_i v_i + b_out. Where the layer has experts the
+// memories are those of all experts; m_i has the weight of the neuron's expert in it, and is 0 where that was not chosen;
+// b_out is then the sum of the experts' biases, weighted alike.
+
+/// One memory at one token.
+struct Memory {
+    Neuron neuron;
+    std::int64_t expert = -1;      ///< the routed expert that it belongs to; -1: none
+    double weight = 1;             ///< what the layer's router (or the shared expert's gate) weighs it with
+    double coefficient = 0;        ///< m_i = weight act(x . k_i + b_i); gated: weight act(x . g_i) (x . u_i)
+    double pre = 0;                ///< x . k_i + b_i; gated: the gate
+    double up = 0;                 ///< gated: the linear branch; NaN in others
+    double value_norm = 0;         ///< |v_i|
+    double contribution_norm = 0;  ///< |m_i| |v_i|
+};
+
+/// The memories of a layer at a token, largest contribution first; `top` 0: all of them.
+/// Error when layer or position do not exist.
+std::vector<Memory> memories(const trace::Trace&, Layer, Position, std::int64_t top = 0);
+
+/// What a value promotes: p = softmax(v_i E), E the unembedding without bias and without norm as in the paper.
+/// A negative coefficient turns the order round: it promotes the tokens of `bottom`.
+struct Promoted {
+    Neuron neuron;
+    std::vector<TokenScore> top, bottom;
+    double max_probability = 0;
+    std::int64_t watched_rank = -1;  ///< 0: the likeliest; -1: none is watched
+};
+
+struct PromotedOptions {
+    std::int64_t top = 10;
+    bool gain = false;  ///< E with the final norm's gain folded in: softmax((gain * v_i) E)
+    std::optional<std::int64_t> watched{};
+};
+
+/// Of the given neurons of a layer, in that order; no neurons: of every one. Computed in blocks: [neurons, vocab] never
+/// stands whole. Errors: a model without unembedding, a neuron or watched token that does not exist.
+std::vector<Promoted> promoted_tokens(const model::Model&, Layer, const std::vector<Neuron>&, const PromotedOptions& = {},
+                                      const CancelToken& = {}, const Progress& = {});
+
+/// Only the likeliest token of every value of a layer: [neuron].
+std::vector<std::int64_t> top_tokens_of_values(const model::Model&, Layer, bool gain = false, const CancelToken& = {});
+
+/// Coefficient of one neuron at every token: [token].
+Vector neuron_activations(const trace::Trace&, Layer, Neuron);
+/// Coefficients of some neurons (none: all) of a layer: [neuron, token].
+Matrix layer_activations(const trace::Trace&, Layer, const std::vector<Neuron>& = {});
+/// Share of a layer's memories with m_i > 0 (Geva's Fig. 6): [layer, token].
+Matrix active_share(const trace::Trace&);
+
+}  // namespace headlight::analyze

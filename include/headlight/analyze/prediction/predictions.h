@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/base/ids.h"
+#include "headlight/trace/trace.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace headlight::analyze {
+
+/// How well the model saw a token coming.
+struct TokenPrediction {
+    std::int64_t id = 0;
+    double log_probability = 0;    ///< nats, of this token given those before it; NaN for the first
+    std::int64_t rank = -1;        ///< of this token; 0: the likeliest; -1 for the first
+    double entropy = 0;            ///< nats, of the distribution after this token
+    std::vector<TokenScore> next;  ///< likeliest tokens after this one
+};
+
+/// For every token of a causal model's text. Errors: no unembedding, a model that looks both ways (use masked_candidates).
+std::vector<TokenPrediction> predictions(const trace::Trace&, std::int64_t top = 10);
+
+/// Likeliest tokens at one position of any model with an output: the next one, or in encoders the one that stands there.
+std::vector<TokenScore> next_tokens(const trace::Trace&, Position, std::int64_t top = 10);
+
+/// Candidates of a masked-word model for one token: a run in which its embedding is that of the mask.
+struct MaskedCandidates {
+    std::vector<TokenScore> candidates;
+    double log_probability = 0;  ///< of the token that stands there
+    std::int64_t rank = 0;
+};
+/// Errors: a model without a masked-word head, a tokenizer without a mask, a position that does not exist.
+MaskedCandidates masked_candidates(const trace::Trace&, Position, std::int64_t top = 10, const CancelToken& = {});
+
+}  // namespace headlight::analyze

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/analyze/contribution/neuron_id.h"
+#include "headlight/base/ids.h"
+#include "headlight/figure/core/theme.h"
+#include "headlight/figure/core/transfer.h"
+
+#include <QPainter>
+#include <QPointF>
+#include <QRectF>
+#include <QSizeF>
+#include <QString>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace headlight::figure {
+
+/// What is looked at, in every view. Plain data; ui/selection.h announces changes of it.
+struct Selection {
+    Layer layer;
+    std::vector<Head> heads;                 ///< active heads of the layer, sorted; never empty once a trace is shown
+    HeadId focus;                            ///< the one head of neuron view, matrix and inspector
+    std::optional<HeadId> hover_head;
+    std::optional<Position> hover_query, hover_key;
+    std::vector<Position> pinned_queries;    ///< Ctrl+click adds; the last one is the inspector's
+    std::vector<Position> pinned_keys;
+    std::optional<analyze::NeuronId> neuron;  ///< followed by the views of MLPs; none: each takes the strongest
+    bool operator==(const Selection&) const = default;
+
+    std::optional<Position> query() const { return hover_query ? hover_query : pinned_queries.empty() ? std::nullopt : std::optional(pinned_queries.back()); }
+    std::optional<Position> key() const { return hover_key ? hover_key : pinned_keys.empty() ? std::nullopt : std::optional(pinned_keys.back()); }
+};
+
+/// What a filter says about heads. Only painted: data, tables and arrays keep every head.
+struct HeadFilter {
+    std::string expression;      ///< "entropy < 1"
+    std::vector<HeadId> dimmed;  ///< sorted: the heads that do not match
+    std::int64_t matching = 0;
+};
+
+/// Everything beside its data that a figure needs to be painted.
+struct Style {
+    const Theme* theme = &Theme::light();
+    HeadPalette palette = HeadPalette::category10;
+    Ramp ramp = Ramp::ink;
+    Transfer transfer;
+    double zoom = 1;            ///< device-independent px per figure unit; text keeps its size on screen, details appear with it
+    bool exporting = false;     ///< no hover effects; footer instead of interaction hints
+    std::shared_ptr<const HeadFilter> filter;  ///< null: every head is painted in full
+
+    /// Painted at dimmed_strength: it does not match the filter.
+    bool dims(HeadId) const noexcept;
+};
+inline constexpr double dimmed_strength = 0.25;  ///< of the opacity
+
+/// What lies under a point: what to select, and the line to say about it.
+struct Hit {
+    enum class Kind { none, head, query, key, pair, head_square, dimension, legend, row_toggle, option } kind = Kind::none;
+    std::optional<HeadId> head;
+    std::optional<Position> query, key;
+    std::int64_t dimension = -1;
+    std::optional<analyze::NeuronId> neuron;  ///< followed from now on, beside what the kind says
+    std::vector<std::pair<std::string, std::string>> options;  ///< kind option: the view's own options that a click sets
+    std::optional<double> value;
+    QString tip;     ///< "L3H5  ·she (9) → ·nurse (5)  weight 0.4312"
+    QRectF area;     ///< in figure units, for highlights and accessibility
+};
+
+/// Tidy data of exactly what is drawn: one row a mark.
+struct Table {
+    using Cell = std::variant<std::monostate, std::int64_t, double, std::string>;
+    std::vector<std::string> columns;
+    std::vector<std::vector<Cell>> rows;
+};
+struct NamedArray {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    std::vector<float> values;
+};
+
+/// What is needed to make a figure again; footer and file metadata.
+struct Provenance {
+    std::string model, model_hash, text, pair, dtype, version;
+    std::string image;  ///< the picture's path, instead of a text
+    std::vector<std::pair<std::string, std::string>> options;  ///< view, layer, heads, transfer, filters …
+    std::string command;                                       ///< `headlight render …` that makes the same file
+    QString footer() const;                                    ///< one or two lines
+};
+
+/// A figure is a value painted by one function for screen, PNG, SVG and PDF. Layout is a pure function of data, selection
+/// and available size; figures hold shared pointers to immutable results and are cheap to make anew.
+class Figure {
+public:
+    virtual ~Figure() = default;
+
+    virtual std::string view() const = 0;  ///< "head", "matrix", "model", "neuron", "heads"
+    /// Lays out for a width and height of the canvas and returns the content's size (may be taller: it scrolls).
+    virtual QSizeF layout(QSizeF available, const Style&, const Selection&) = 0;
+    /// Paints the content in `exposed`, the part that the viewer sees (headings and legends stay at its edges while it
+    /// scrolls); the painter's coordinates are figure units.
+    virtual void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const = 0;
+    virtual Hit hit_test(QPointF, const Style&, const Selection&) const = 0;
+
+    virtual Table table() const = 0;
+    virtual std::vector<NamedArray> arrays() const = 0;
+    virtual QString title() const = 0;       ///< "Layer 4"
+    virtual QString description() const = 0; ///< "What am I seeing?": one paragraph and the paper behind it
+    /// Where a position's row is, in figure units; empty: it has none. For views that scroll, to bring pins into sight.
+    virtual std::optional<QRectF> row_of_query(Position) const { return std::nullopt; }
+    virtual std::optional<QRectF> row_of_key(Position) const { return std::nullopt; }
+    /// Where a rectangle can be drawn around marks: the plot under a point. Empty: dragging there pans.
+    virtual std::optional<QRectF> brush_area(QPointF) const { return std::nullopt; }
+    /// Heads with a mark inside a rectangle (figure units), sorted.
+    virtual std::vector<HeadId> heads_in(const QRectF&) const { return {}; }
+    /// True: canvas zooms and pans (maps); false: it only scrolls (head and neuron view).
+    virtual bool zoomable() const { return false; }
+    /// Largest useful zoom (one cell about 80 px).
+    virtual double max_zoom() const { return 1; }
+    /// True after a paint that had to leave something coarse: better pixels are on the way, paint again in some 20 ms.
+    virtual bool refining() const { return false; }
+};
+
+}  // namespace headlight::figure

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/analyze/pattern/aggregate.h"
+#include "headlight/analyze/heads/head_table.h"
+#include "headlight/analyze/pattern/neuron_view.h"
+#include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/figure/core/figure.h"
+
+#include <memory>
+#include <vector>
+
+namespace headlight::figure {
+
+using TracePtr = std::shared_ptr<const trace::Trace>;
+
+/// Two token columns with one line a (head, query, key) (BertViz head view; methods.md 1.3). The layer's patterns for
+/// the active heads are computed at once (call from a worker).
+std::unique_ptr<Figure> head_view(TracePtr, Layer, std::vector<Head> active, const analyze::PatternOptions&);
+
+/// The same with one line a pair: the mean or maximum of heads of any layers. `layer` is the one whose heads can be
+/// switched on and off, `active` those that are on.
+std::unique_ptr<Figure> aggregate_head_view(TracePtr, Layer, std::vector<Head> active, const std::vector<HeadId>& of,
+                                            analyze::Aggregate, const analyze::PatternOptions&, const CancelToken& = {});
+
+/// One head, or several heads side by side, as a query x key map; `sums`: bars with the sums of rows and columns.
+std::unique_ptr<Figure> matrix_view(TracePtr, std::vector<HeadId>, const analyze::PatternOptions&, bool sums = false);
+
+/// The parts that a head's scores are the sum of, and the score, as maps of signed numbers beside each other.
+std::unique_ptr<Figure> score_parts_view(TracePtr, std::vector<HeadId>, const CancelToken& = {});
+
+/// Layers x heads of thumbnails: lines for short texts, pooled maps for long ones (methods.md 1.4).
+struct ModelViewOptions {
+    enum class Cells { automatic, lines, maps } cells = Cells::automatic;
+    bool mean = false;  ///< pooled by mean instead of max
+    std::optional<HeadId> detail;  ///< this head's pane is open beside its cell
+    /// One column more with heads put together for each layer, one row more with layers put together for each head.
+    std::optional<analyze::Aggregate> together;
+    std::vector<Layer> layers{};  ///< of `together`; empty: all
+    std::vector<Head> heads{};
+    bool operator==(const ModelViewOptions&) const = default;
+};
+std::unique_ptr<Figure> model_view(TracePtr, const analyze::PatternOptions&, const ModelViewOptions&,
+                                   const CancelToken& = {});
+
+/// Query, key, product, dot, position, softmax, value (methods.md 1.5). Collapsed when there is no query.
+struct NeuronViewOptions {
+    bool sorted = false;  ///< dimensions by contribution to the strongest key instead of by index
+    bool expanded = true;
+    bool operator==(const NeuronViewOptions&) const = default;
+};
+std::unique_ptr<Figure> neuron_view(TracePtr, HeadId, Position query, const NeuronViewOptions&);
+
+/// The dock's mosaic: layers x heads tinted by one measure.
+std::unique_ptr<Figure> heads_mosaic(std::shared_ptr<const analyze::HeadTable>, std::string measure,
+                                     std::vector<HeadId> dimmed);
+
+}  // namespace headlight::figure

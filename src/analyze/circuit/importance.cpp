@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/circuit/importance.h"
+
+#include "analyze/pattern/head_reader.h"
+#include "headlight/analyze/heads/rank_correlation.h"
+#include "headlight/base/error.h"
+#include "headlight/trace/replay.h"
+#include "headlight/trace/weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// The question: which text is read, and where.
+struct Question {
+    const model::Model& model;
+    trace::TokenIds tokens;
+    std::int64_t position = 0;
+    bool masked = false;
+    std::int64_t target = 0;
+    std::int64_t own() const { return static_cast<std::int64_t>(tokens.ids.size()); }
+    std::int64_t source() const { return static_cast<std::int64_t>(tokens.source.size()); }
+    std::int64_t size() const { return source() + own(); }
+};
+
+/// [vocab] float64 at the position.
+at::Tensor prediction(const Question& q, const trace::TokenIds& tokens, const std::vector<trace::Intervention>& hooks,
+                      const CancelToken& cancel) {
+    const at::Tensor logits = trace::replay(q.model, tokens, hooks, cancel);
+    return at::softmax(logits.select(0, q.position).to(at::kDouble), 0);
+}
+
+Question question_of(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
+                     Position position) {
+    if (model::reads_pictures(model.config()))
+        throw Error({.problem = "Importance is about the tokens of a text, and this model reads pictures",
+                     .item = model.config().name,
+                     .hint = "Attention, rollout, the lens and attribution work for it"});
+    if (position.value < 0 || position.value >= encoding.size())
+        throw Error({.problem = "There is no such position in the text",
+                     .expected = "0 to " + std::to_string(encoding.size() - 1),
+                     .found = std::to_string(position.value)});
+    Question q{.model = model, .tokens = trace::ids_of(encoding), .position = position.value};
+    if (model.config().causal) {
+        q.tokens.ids.resize(static_cast<std::size_t>(position.value) + 1);
+        q.tokens.type_ids.resize(std::min(q.tokens.type_ids.size(), q.tokens.ids.size()));
+    } else if (const auto mask = tokenizer.mask_id(); mask && *mask < model.config().vocab_size) {
+        q.tokens.ids[static_cast<std::size_t>(position.value)] = *mask;
+        q.masked = true;
+    }
+    return q;
+}
+
+std::int64_t neutral_id(const model::Model& model, const text::Tokenizer& tokenizer,
+                        std::optional<std::int64_t> asked) {
+    const std::int64_t vocab = model.config().vocab_size;
+    if (asked) {
+        if (*asked >= 0 && *asked < vocab) return *asked;
+        throw Error({.problem = "There is no such token to blank out with",
+                     .expected = "0 to " + std::to_string(vocab - 1),
+                     .found = std::to_string(*asked)});
+    }
+    if (const auto mask = tokenizer.mask_id(); mask && *mask < vocab) return *mask;
+    for (const char* name : {"<unk>", "[UNK]", "<pad>", "[PAD]", "</s>", "<|endoftext|>", "<|end_of_text|>"})
+        if (const auto id = tokenizer.id_of(name); id && *id < vocab) return *id;
+    throw Error({.problem = "This tokenizer has no token that stands for nothing",
+                 .expected = "a mask, unknown, padding or end token",
+                 .hint = "Name one to blank tokens out with"});
+}
+
+/// Tokens of the source first.
+void append(std::vector<double>& out, const at::Tensor& t) {
+    const at::Tensor plain = t.contiguous();
+    out.insert(out.end(), plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel());
+}
+
+void set_gradients(Importance& out, const Question& q, const CancelToken& cancel) {
+    const HookPoint input{out.input == InputVectors::stream ? Hook::resid_pre : Hook::embed, Layer(0)};
+    const auto probability = [&](const at::Tensor& logits) {
+        return at::softmax(logits.select(0, q.position), 0).select(0, q.target);
+    };
+    const trace::Gradients g = trace::gradients(q.model, q.tokens, {input}, probability, cancel);
+    const auto take = [&](const auto& values, const auto& gradients) {
+        if (values.empty()) return;
+        const at::Tensor x = values.at(input).to(at::kDouble), dx = gradients.at(input).to(at::kDouble);
+        append(out.gradient_x_input, (x * dx).sum(1));
+        append(out.gradient_norm, dx.square().sum(1).sqrt());
+    };
+    take(g.source_values, g.source_gradients);
+    take(g.values, g.gradients);
+}
+
+/// Row of the position in every layer's patterns, and the values that it mixes: one pass.
+void set_attention(Importance& out, const Question& q, const CancelToken& cancel) {
+    out.attention.resize(q.model.config().n_layers, q.size());
+    out.value_weighted.resize(q.model.config().n_layers, q.size());
+    at::Tensor values;  // [pos, kv_head, d_head] of the attention under way
+    const auto look = [&](HookPoint point, const at::Tensor& t) {
+        if (point.hook == Hook::v || point.hook == Hook::cross_v) {
+            values = t.to(at::kCPU).to(at::kDouble);
+            return t;
+        }
+        const bool cross = point.hook == Hook::cross_pattern;
+        const model::Model& model = cross ? *q.model.part(model::Stack::cross) : q.model;
+        const model::ModelConfig& c = model.config();
+        const std::int64_t first = cross ? 0 : q.source(), count = cross ? q.source() : q.own();
+        const at::Tensor row = t.select(1, q.position).to(at::kCPU).to(at::kDouble);  // [head, key]
+        const at::Tensor of_heads = values.repeat_interleave(c.n_heads / c.n_kv_heads, 1);
+        const at::Tensor w_o = trace::attention_output(model, point.layer).w_o.to(at::kCPU).to(at::kDouble);
+        const at::Tensor mixed = (of_heads * row.t().unsqueeze(2)).reshape({count, -1});
+        const at::Tensor written = at::mm(mixed, w_o.reshape({-1, c.d_model})).square().sum(1).sqrt().contiguous();
+        const at::Tensor mean = row.mean(0).contiguous();
+        for (std::int64_t j = 0; j < count; ++j) {
+            out.attention(point.layer.value, first + j) = mean.data_ptr<double>()[j];
+            out.value_weighted(point.layer.value, first + j) = written.data_ptr<double>()[j];
+        }
+        return t;
+    };
+    std::vector<trace::Intervention> hooks{{"*blocks.*.attn.hook_v", look}, {"*blocks.*.attn.hook_pattern", look}};
+    if (q.source() > 0)
+        for (const char* glob : {"*.cross_attn.hook_v", "*.cross_attn.hook_pattern"}) hooks.push_back({glob, look});
+    const at::Tensor p = prediction(q, q.tokens, hooks, cancel);
+    out.probability = p.select(0, q.target).item<double>();
+}
+
+/// Uniform in [0, n) without the library's own distributions, which differ between systems.
+std::int64_t below(std::mt19937_64& random, std::int64_t n) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
+}
+
+/// The position's weights in a random order, in every head on its own.
+at::Tensor shuffled(const at::Tensor& pattern, const Question& q, std::mt19937_64& random) {
+    const at::Tensor out = pattern.clone();
+    const std::int64_t keys = pattern.size(2);  // causal: the text ends at the position
+    for (std::int64_t h = 0; h < out.size(0); ++h) {
+        std::vector<std::int64_t> order(static_cast<std::size_t>(keys));
+        std::iota(order.begin(), order.end(), 0);
+        for (std::int64_t k = keys - 1; k > 0; --k)
+            std::swap(order[static_cast<std::size_t>(k)], order[static_cast<std::size_t>(below(random, k + 1))]);
+        const at::Tensor index = at::tensor(order, at::kLong).to(out.device());
+        out.select(0, h).select(0, q.position).copy_(pattern.select(0, h).select(0, q.position).index_select(0, index));
+    }
+    return out;
+}
+
+double quantile(const std::vector<double>& sorted, double share) {
+    const double at = share * static_cast<double>(sorted.size() - 1);
+    const auto low = static_cast<std::size_t>(at);
+    const std::size_t high = std::min(low + 1, sorted.size() - 1);
+    return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+void set_shuffles(LayerImportance& layer, const Question& q, HookPoint pattern, const at::Tensor& usual,
+                  const ImportanceOptions& o, const CancelToken& cancel, const std::function<void()>& pass_done) {
+    const bool cross = pattern.hook == Hook::cross_pattern;
+    layer.shuffled_low = layer.shuffled_median = layer.shuffled_high = kNaN;
+    if (o.permutations <= 0 || (cross ? q.source() : q.own()) < 2) return;
+    // Each layer has its own stream, so that its numbers do not depend on which others were asked for.
+    std::mt19937_64 random(o.seed * 1000003ULL + static_cast<std::uint64_t>(pattern.layer.value) + (cross ? 500009ULL : 0));
+    std::vector<double> distances;
+    for (std::int64_t n = 0; n < o.permutations; ++n) {
+        const auto shuffle = [&](HookPoint, const at::Tensor& weights) { return shuffled(weights, q, random); };
+        const std::string glob = name_of(pattern, q.model.config());
+        const at::Tensor p = prediction(q, q.tokens, {{glob, shuffle}}, cancel);
+        distances.push_back(0.5 * (p - usual).abs().sum().item<double>());
+        pass_done();
+    }
+    std::sort(distances.begin(), distances.end());
+    layer.shuffled_low = quantile(distances, 0.1);
+    layer.shuffled_median = quantile(distances, 0.5);
+    layer.shuffled_high = quantile(distances, 0.9);
+}
+
+std::vector<double> magnitudes(std::vector<double> values) {
+    for (double& value : values) value = std::abs(value);
+    return values;
+}
+
+std::vector<double> row_of(const Eigen::MatrixXd& m, Eigen::Index row) {
+    const Eigen::VectorXd values = m.row(row);
+    return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+Importance importance(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
+                      Position position, const ImportanceOptions& o, const CancelToken& cancel,
+                      const Progress& progress) {
+    const model::ModelConfig& c = model.config();
+    Question q = question_of(model, tokenizer, encoding, position);
+    if (has_cross_attention(c) != o.source.has_value())
+        throw Error({.problem = o.source ? "This model reads no source" : "The importance of tokens needs the source that this model reads",
+                     .item = c.name});
+    if (o.source) q.tokens.source = o.source->ids;
+    if (o.target && (*o.target < 0 || *o.target >= c.vocab_size))
+        throw Error({.problem = "There is no such target token in this model",
+                     .expected = "0 to " + std::to_string(c.vocab_size - 1),
+                     .found = std::to_string(*o.target)});
+    Importance out;
+    if (o.blank_out) out.neutral = neutral_id(model, tokenizer, o.neutral);
+    const std::int64_t passes =
+        2 + (o.blank_out ? q.size() : 0) + c.n_layers * (q.source() > 0 ? 2 : 1) * std::max<std::int64_t>(0, o.permutations);
+    std::int64_t done = 0;
+    const auto pass_done = [&] {
+        if (progress) progress({"Asking what matters", "pass", ++done, passes});
+    };
+
+    const at::Tensor usual = prediction(q, q.tokens, {}, cancel);
+    q.target = o.target.value_or(usual.argmax().item<std::int64_t>());
+    out.position = position;
+    out.target = q.target;
+    out.masked = q.masked;
+    out.input = o.input;
+    if (out.input == InputVectors::automatic) out.input = c.embed_norm ? InputVectors::stream : InputVectors::embedding;
+    out.tokens = q.size();
+    out.source = q.source();
+    set_attention(out, q, cancel);
+    pass_done();
+    set_gradients(out, q, cancel);
+    pass_done();
+
+    out.blank_out.assign(static_cast<std::size_t>(q.size()), kNaN);
+    for (std::int64_t j = 0; o.blank_out && j < q.size(); ++j) {
+        if (!(q.masked && j - q.source() == q.position)) {
+            trace::TokenIds without = q.tokens;
+            if (j < q.source())
+                without.source[static_cast<std::size_t>(j)] = out.neutral;
+            else
+                without.ids[static_cast<std::size_t>(j - q.source())] = out.neutral;
+            out.blank_out[static_cast<std::size_t>(j)] =
+                out.probability - prediction(q, without, {}, cancel).select(0, q.target).item<double>();
+        }
+        pass_done();
+    }
+
+    // Each attention by itself: the weights of two softmaxes are in no order.
+    const auto compare = [&](Hook pattern, std::int64_t first, std::int64_t count, std::vector<LayerImportance>& layers) {
+        const auto part = [&](const std::vector<double>& all) { return std::vector<double>(all.begin() + first, all.begin() + first + count); };
+        const std::vector<double> gradient = magnitudes(part(out.gradient_x_input)), blank = magnitudes(part(out.blank_out));
+        for (std::int64_t l = 0; l < c.n_layers; ++l) {
+            LayerImportance& layer = layers.emplace_back();
+            const std::vector<double> attention = part(row_of(out.attention, l)), weighted = part(row_of(out.value_weighted, l));
+            const auto agreement = [](const std::vector<double>& a, const std::vector<double>& b) {
+                return Agreement{spearman(a, b), kendall(a, b)};
+            };
+            layer.attention_gradient = agreement(attention, gradient);
+            layer.attention_blank = agreement(attention, blank);
+            layer.weighted_gradient = agreement(weighted, gradient);
+            layer.weighted_blank = agreement(weighted, blank);
+            layer.largest_weight = *std::max_element(attention.begin(), attention.end());
+            set_shuffles(layer, q, {pattern, Layer(l)}, usual, o, cancel, pass_done);
+        }
+    };
+    compare(Hook::pattern, q.source(), q.own(), out.layers);
+    if (q.source() > 0) compare(Hook::cross_pattern, 0, q.source(), out.cross_layers);
+    return out;
+}
+
+}  // namespace headlight::analyze

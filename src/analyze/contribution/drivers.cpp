@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/contribution/drivers.h"
+
+#include "analyze/pattern/head_reader.h"
+#include "analyze/prediction/stream_paths.h"
+#include "headlight/analyze/contribution/experts.h"
+#include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/base/error.h"
+#include "headlight/trace/weights.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+at::Tensor wide(const at::Tensor& t) {
+    return t.to(at::kCPU, at::kDouble);
+}
+
+void check_neuron(const model::ModelConfig& c, NeuronId id) {
+    const bool layer = id.layer.value >= 0 && id.layer.value < c.n_layers;
+    const std::int64_t width = layer ? model::mlp_width(c, id.layer.value) : c.d_mlp;
+    if (layer && id.neuron.value >= 0 && id.neuron.value < width) return;
+    throw Error({.problem = "There is no such neuron",
+                 .item = "layer " + std::to_string(id.layer.value) + ", neuron " + std::to_string(id.neuron.value),
+                 .expected = "layer 0 to " + std::to_string(c.n_layers - 1) + ", neuron 0 to " + std::to_string(width - 1)});
+}
+
+/// The norm in front of the MLP.
+Hook mlp_norm(const model::ModelConfig& c) { return c.shared_norm ? Hook::ln1_scale : Hook::ln2_scale; }
+
+/// The pre-activation as a reading of the stream behind the layer's attention.
+Reading neuron_reading(const trace::Trace& trace, NeuronId id, Position p, Branch branch) {
+    const model::ModelConfig& c = trace.config();
+    check_neuron(c, id);
+    check_position(trace, p, "position");
+    if (!neuron_works(trace, id, p))
+        throw Error({.problem = "This neuron was not computed: its expert was not chosen for the token",
+                     .item = "layer " + std::to_string(id.layer.value) + ", neuron " + std::to_string(id.neuron.value) + " of expert " +
+                             std::to_string(model::expert_of(c, id.layer.value, id.neuron.value)) + ", position " + std::to_string(p.value),
+                     .hint = "Choose a token or a neuron of an expert that works there"});
+    if (branch == Branch::up && !c.gated_mlp)
+        throw Error({.problem = "The MLPs of this model have one branch", .item = c.name, .hint = "Leave the branch out"});
+    const trace::MlpTensors w = trace::mlp_weights(*trace.model(), id.layer);
+    const at::Tensor& matrix = branch == Branch::up ? w.w_up : w.w_in;
+    const at::Tensor& bias = branch == Branch::up ? w.b_up : w.b_in;
+    Reading reading{.direction = wide(matrix.select(1, id.neuron.value)), .constant = 0, .layer = id.layer, .behind_mlp = false,
+                    .behind_attention = !c.parallel};
+    if (bias.defined()) reading.constant += bias[id.neuron.value].to(at::kDouble).item<double>();
+    if (norm_before_mlp(c))
+        reading.direction = frozen_norm(trace, mlp_norm(c), id.layer, p).back(reading.direction, reading.constant);
+    return reading;
+}
+
+bool larger(const NeuronScore& a, const NeuronScore& b) {
+    return a.value != b.value ? a.value > b.value : a.id < b.id;
+}
+bool stronger(const NeuronScore& a, const NeuronScore& b) {
+    return std::abs(a.value) != std::abs(b.value) ? std::abs(a.value) > std::abs(b.value) : a.id < b.id;
+}
+
+template <class Order>
+void keep_best(std::vector<NeuronScore>& scores, std::int64_t top, Order order) {
+    const auto count = static_cast<std::ptrdiff_t>(std::clamp<std::int64_t>(top, 0, static_cast<std::int64_t>(scores.size())));
+    std::partial_sort(scores.begin(), scores.begin() + count, scores.end(), order);
+    scores.resize(static_cast<std::size_t>(count));
+}
+
+}  // namespace
+
+Split neuron_drivers(const trace::Trace& trace, NeuronId id, Position p, Branch branch) {
+    const at::NoGradGuard no_grad;
+    Split split = split_reading(trace, p, neuron_reading(trace, id, p, branch), false);
+    const Hook hook = branch == Branch::up ? Hook::mlp_pre_linear : Hook::mlp_pre;
+    split.total = wide(trace::tensor_rows(trace, {hook, id.layer}, p.value, 1))[0][id.neuron.value].item<double>();
+    return split;
+}
+
+Eigen::VectorXd neuron_sources(const trace::Trace& trace, NeuronId id, HeadId head, Position p, Branch branch) {
+    check_head(trace, head);
+    const Reading reading = neuron_reading(trace, id, p, branch);
+    const bool parallel = trace.config().parallel;  // there the MLP does not read its own layer's attention
+    if (head.layer > id.layer || (parallel && head.layer == id.layer))
+        throw Error({.problem = "This head comes after the neuron",
+                     .item = "L" + std::to_string(head.layer.value) + "H" + std::to_string(head.head.value),
+                     .expected = parallel ? "a layer before " + std::to_string(id.layer.value)
+                                      : "a layer up to " + std::to_string(id.layer.value)});
+    Directions directions;
+    split_reading(trace, p, reading, false, &directions);
+    const at::Tensor sources = sources_of(trace, head, p, directions.attention[static_cast<std::size_t>(head.layer.value)]);
+    return Eigen::Map<const Eigen::VectorXd>(sources.data_ptr<double>(), sources.size(0));
+}
+
+std::vector<NeuronScore> downstream_neurons(const trace::Trace& trace, HeadId id, Position p, std::int64_t top) {
+    check_head(trace, id);
+    check_position(trace, p, "position");
+    const at::NoGradGuard no_grad;
+    const model::ModelConfig& c = trace.config();
+    at::Tensor change = wide(trace::tensor_rows(trace, {Hook::result, id.layer}, p.value, 1)[0][id.head.value]);
+    std::vector<NeuronScore> scores;
+    const auto through = [&](Hook norm, std::int64_t l) { return frozen_norm(trace, norm, Layer(l), p).forward(change); };
+    if (c.branch_norm) change = through(Hook::ln1_post_scale, id.layer.value);
+    for (std::int64_t l = id.layer.value + (c.parallel ? 1 : 0); l < c.n_layers; ++l) {
+        if (l > id.layer.value && c.residual_after_norm) change = through(Hook::ln1_scale, l);
+        if (c.post_norm) change = through(Hook::ln1_scale, l);
+        if (c.post_norm && has_cross_attention(c)) change = through(Hook::ln_cross_scale, l);
+        const at::Tensor read = norm_before_mlp(c) ? through(mlp_norm(c), l) : change;
+        const at::Tensor w_in = trace::mlp_weights(*trace.model(), Layer(l)).w_in.cpu();
+        const auto type = w_in.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+        const at::Tensor effect = at::mv(w_in.to(type).t(), read.to(type)).to(at::kDouble).contiguous();
+        const at::Tensor pre = wide(trace::tensor_rows(trace, {Hook::mlp_pre, Layer(l)}, p.value, 1)[0]).contiguous();
+        const std::vector<bool> works = working_neurons(trace, Layer(l), p);
+        for (std::int64_t i = 0; i < effect.size(0); ++i)
+            if (works[static_cast<std::size_t>(i)])
+                scores.push_back({{Layer(l), Neuron(i)}, effect.data_ptr<double>()[i], pre.data_ptr<double>()[i]});
+        if (c.residual_after_norm || c.post_norm) change = through(Hook::ln2_scale, l);
+        if (has_convolution(c, l)) change = through(Hook::ln_conv_scale, l);
+    }
+    keep_best(scores, top, stronger);
+    return scores;
+}
+
+std::vector<NeuronScore> next_token_neurons(const model::Model& model, std::int64_t token, std::int64_t top) {
+    const model::ModelConfig& c = model.config();
+    require_stream_unembedding(c, "A next-token neuron");
+    if (token < 0 || token >= c.vocab_size)
+        throw Error({.problem = "There is no such token",
+                     .expected = "an id from 0 to " + std::to_string(c.vocab_size - 1),
+                     .found = std::to_string(token)});
+    const at::NoGradGuard no_grad;
+    const at::Tensor column = trace::unembed(model).select(1, token);
+    std::vector<NeuronScore> scores;
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        const at::Tensor w_out = trace::mlp_weights(model, Layer(l)).w_out;
+        const at::Tensor product = wide(at::mv(w_out, column)).contiguous();
+        for (std::int64_t i = 0; i < product.size(0); ++i)
+            scores.push_back({{Layer(l), Neuron(i)}, product.data_ptr<double>()[i], 0});
+    }
+    keep_best(scores, top, larger);
+    return scores;
+}
+
+std::vector<NextTokenNeuron> next_token_drivers(const trace::Trace& trace, std::int64_t token, Position p, std::int64_t top,
+                                                std::int64_t heads) {
+    check_position(trace, p, "position");
+    const at::NoGradGuard no_grad;
+    std::vector<NextTokenNeuron> all;
+    for (const NeuronScore& found : next_token_neurons(*trace.model(), token, top)) {
+        if (!neuron_works(trace, found.id, p)) {
+            all.push_back({found.id, found.value, 0, std::numeric_limits<double>::quiet_NaN(), {}});
+            continue;
+        }
+        const at::Tensor post = wide(trace::tensor_rows(trace, {Hook::mlp_post, found.id.layer}, p.value, 1));
+        const Split split = neuron_drivers(trace, found.id, p);
+        NextTokenNeuron neuron{found.id, found.value, post[0][found.id.neuron.value].item<double>(), split.total, {}};
+        for (const Contribution& part : split.parts)
+            if (part.component == Component::head) neuron.heads.push_back({{Layer(part.layer), Head(part.index)}, part.value});
+        std::sort(neuron.heads.begin(), neuron.heads.end(), [](const auto& a, const auto& b) {
+            return std::abs(a.second) != std::abs(b.second) ? std::abs(a.second) > std::abs(b.second) : a.first < b.first;
+        });
+        if (std::ssize(neuron.heads) > heads) neuron.heads.resize(static_cast<std::size_t>(std::max<std::int64_t>(0, heads)));
+        all.push_back(std::move(neuron));
+    }
+    return all;
+}
+
+}  // namespace headlight::analyze

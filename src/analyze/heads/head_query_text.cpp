@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "analyze/heads/head_query_text.h"
+
+#include "headlight/analyze/heads/head_table.h"
+#include "headlight/base/error.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+namespace headlight::analyze {
+namespace {
+
+using Kind = QueryToken::Kind;
+using Words = std::vector<std::string>;
+
+bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (static_cast<unsigned char>(c) & 0x80) != 0;
+}
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+bool is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+std::string lower(std::string_view text) {
+    std::string out(text);
+    std::transform(out.begin(), out.end(), out.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return out;
+}
+
+class Lexer {
+public:
+    explicit Lexer(std::string_view text) : text_(text) {}
+
+    QueryToken next() {
+        while (at_ < text_.size() && is_space(text_[at_])) ++at_;
+        QueryToken token;
+        token.column = column();
+        if (at_ == text_.size()) return token;
+        const std::size_t begin = at_;
+        const char c = text_[at_];
+        if (comparison(token)) {
+        } else if (is_letter(c)) {
+            name(token);
+        } else if (is_digit(c) || c == '.' || c == '-' || c == '+') {
+            number(token);
+        } else if (c == '(' || c == ')') {
+            token.kind = c == '(' ? Kind::open : Kind::close;
+            ++at_;
+        } else if (c == '`' || c == '"' || c == '\'') {
+            quoted(token, c);
+        } else {
+            ++at_;
+            bad(token, "Not understood in a question about heads",
+                "a measure, a number, attention from `a` to `b`, < <= > >= = !=, and, or, not, ( or )");
+        }
+        token.typed = text_.substr(begin, at_ - begin);
+        if (token.text.empty() && token.kind != Kind::quoted) token.text = token.typed;
+        return token;
+    }
+
+private:
+    std::int64_t column() {
+        for (; counted_ < at_; ++counted_)
+            if ((static_cast<unsigned char>(text_[counted_]) & 0xC0) != 0x80) ++characters_;
+        return characters_ + 1;
+    }
+
+    static void bad(QueryToken& token, const char* problem, const char* expected) {
+        token.kind = Kind::bad;
+        token.problem = problem;
+        token.expected = expected;
+    }
+
+    /// Hyphens and colons inside a measure's title belong to it: "value-weighted", "focus: largest".
+    void name(QueryToken& token) {
+        const std::size_t begin = at_;
+        const auto is_at = [&](std::size_t i) { return i < text_.size() && is_letter(text_[i]); };
+        while (at_ < text_.size() &&
+               (is_letter(text_[at_]) || is_digit(text_[at_]) || (text_[at_] == '-' && is_at(at_ + 1)))) {
+            if (at_ > begin && comparison_at(at_).size() > 1) break;  // "induction≥0.3"
+            ++at_;
+        }
+        token.kind = Kind::name;
+        token.text = lower(text_.substr(begin, at_ - begin));
+        if (at_ < text_.size() && text_[at_] == ':') ++at_;
+    }
+
+    void number(QueryToken& token) {
+        const char* begin = text_.data() + at_ + (text_[at_] == '+' ? 1 : 0);
+        const auto result = std::from_chars(begin, text_.data() + text_.size(), token.number);
+        const auto length = static_cast<std::size_t>(result.ptr - (text_.data() + at_));
+        token.kind = Kind::number;
+        if (result.ec != std::errc{}) bad(token, "Not a number", "a number such as 0.3");
+        at_ += std::max<std::size_t>(length, 1);
+    }
+
+    void quoted(QueryToken& token, char quote) {
+        const std::size_t close = text_.find(quote, at_ + 1);
+        const std::size_t end = close == std::string_view::npos ? text_.size() : close;
+        token.kind = Kind::quoted;
+        token.text = text_.substr(at_ + 1, end - at_ - 1);
+        at_ = std::min(end + 1, text_.size());
+        if (close == std::string_view::npos) bad(token, "A quote is not closed", quote == '`' ? "`" : "the same quote");
+    }
+
+    std::string_view comparison_at(std::size_t at) const {
+        static constexpr std::array<std::string_view, 10> operators = {"<=", ">=", "!=", "==", "<",
+                                                                       ">",  "=",  "≤",  "≥",  "≠"};
+        for (const std::string_view op : operators)
+            if (text_.substr(at, op.size()) == op) return op;
+        return {};
+    }
+
+    bool comparison(QueryToken& token) {
+        const std::string_view op = comparison_at(at_);
+        if (op.empty()) return false;
+        token.kind = Kind::comparison;
+        token.text = op == "==" ? "=" : op == "≤" ? "<=" : op == "≥" ? ">=" : op == "≠" ? "!=" : std::string(op);
+        at_ += op.size();
+        return true;
+    }
+
+    std::string_view text_;
+    std::size_t at_ = 0;
+    std::size_t counted_ = 0;  ///< bytes that characters_ counts
+    std::int64_t characters_ = 0;
+};
+
+/// Lower case, split at everything that is neither letter nor digit, without words that name nothing: people write
+/// "share to first token" for "share on the first token".
+Words words_of(std::string_view text) {
+    static constexpr std::array<std::string_view, 9> fillers = {"on",     "to",    "the",   "of",  "a",
+                                                                "tokens", "token", "score", "from"};
+    Words all, kept;
+    std::string word;
+    const auto end_word = [&] {
+        if (word.empty()) return;
+        all.push_back(word);
+        if (std::find(fillers.begin(), fillers.end(), word) == fillers.end()) kept.push_back(word);
+        word.clear();
+    };
+    for (const char c : lower(text)) {
+        if ((is_letter(c) && c != '_') || is_digit(c))
+            word += c;
+        else
+            end_word();
+    }
+    end_word();
+    return kept.empty() ? all : kept;
+}
+
+/// The words of `part` stand in `whole` in this order, `same` deciding which are the same.
+template <class Same>
+bool in_order(const Words& part, const Words& whole, Same same) {
+    auto at = whole.begin();
+    for (const std::string& word : part) {
+        at = std::find_if(at, whole.end(), [&](const std::string& other) { return same(other, word); });
+        if (at == whole.end()) return false;
+        ++at;
+    }
+    return !part.empty();
+}
+
+}  // namespace
+
+std::vector<QueryToken> query_tokens(std::string_view expression) {
+    Lexer lexer(expression);
+    std::vector<QueryToken> tokens;
+    do tokens.push_back(lexer.next());
+    while (tokens.back().kind != Kind::end && tokens.back().kind != Kind::bad);
+    if (tokens.back().kind == Kind::bad) tokens.push_back({.kind = Kind::end, .text = {}, .typed = {}});
+    return tokens;
+}
+
+void fail_at(const QueryToken& at, const std::string& problem, const std::string& expected, const std::string& hint) {
+    const bool bad = at.kind == Kind::bad;
+    throw Error(ErrorFacts{.problem = bad ? at.problem : problem,
+                           .item = "column " + std::to_string(at.column),
+                           .expected = bad ? at.expected : expected,
+                           .found = at.kind == Kind::end      ? "the end"
+                                    : at.kind == Kind::quoted ? at.typed
+                                                              : "\"" + at.typed + "\"",
+                           .hint = bad ? std::string() : hint});
+}
+
+MeasureNames::MeasureNames(const HeadTable& table) {
+    for (const MeasureInfo& measure : table.measures)
+        names_.push_back({lower(measure.id), lower(measure.title), words_of(measure.id), words_of(measure.title)});
+    for (const char* index : {"layer", "head"}) names_.push_back({index, index, {index}, {index}});
+}
+
+MeasureNames::Found MeasureNames::find(std::string_view words) const {
+    const Words typed = words_of(words);
+    std::string joined = lower(words);
+    std::replace_if(
+        joined.begin(), joined.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
+    std::string plain = lower(words);
+    std::replace(plain.begin(), plain.end(), '_', ' ');
+    const auto same = [](const std::string& a, const std::string& b) { return a == b; };
+    const auto begins = [](const std::string& a, const std::string& b) { return a.starts_with(b); };
+    const std::array<std::function<bool(const Name&)>, 5> ways = {
+        [&](const Name& n) { return n.id == joined; },
+        [&](const Name& n) { return n.id_words == typed || n.title_words == typed; },
+        [&](const Name& n) { return in_order(typed, n.id_words, same) || in_order(typed, n.title_words, same); },
+        [&](const Name& n) { return in_order(typed, n.id_words, begins) || in_order(typed, n.title_words, begins); },
+        [&](const Name& n) {
+            return joined.size() >= 3 &&
+                   (n.id.find(joined) != std::string::npos || n.title.find(plain) != std::string::npos);
+        }};
+    Found found;
+    for (std::size_t way = 0; way < ways.size() && found.ids.empty(); ++way) {
+        for (const Name& name : names_)
+            if (ways[way](name)) found.ids.push_back(name.id);
+        found.whole = way < 2;
+    }
+    return found;
+}
+
+std::string MeasureNames::nearest(const std::string& typed) const {
+    const auto cost = [&](const Name& name) {
+        std::size_t least = std::min(edit_distance(name.id, typed), edit_distance(name.title, typed));
+        for (const std::string& word : name.id_words) least = std::min(least, edit_distance(word, typed) + 1);
+        return least;
+    };
+    return std::min_element(names_.begin(), names_.end(),
+                            [&](const Name& a, const Name& b) { return cost(a) < cost(b); })
+        ->id;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({row[j + 1] + 1, row[j] + 1, changed});
+        }
+    }
+    return row.back();
+}
+
+}  // namespace headlight::analyze

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How an expression about heads is read: its words, and which measure a person means by some of them.
+#pragma once
+
+#include "headlight/analyze/heads/head_query.h"
+#include "headlight/trace/trace.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headlight::analyze {
+
+struct HeadTable;
+
+struct QueryToken {
+    /// bad: what cannot stand in an expression; text says why. Always the last one before end.
+    enum class Kind { name, number, comparison, open, close, quoted, bad, end } kind = Kind::end;
+    std::string text;   ///< as typed; names in lower case, quoted ones without their quotes
+    std::string typed;  ///< as typed, with quotes
+    double number = 0;
+    std::int64_t column = 1;  ///< 1-based, in characters
+    std::string problem{}, expected{};
+};
+
+/// Ends with one token of kind end. Never throws.
+std::vector<QueryToken> query_tokens(std::string_view expression);
+
+/// The Error about a token; a bad one says itself what is wrong with it.
+[[noreturn]] void fail_at(const QueryToken&, const std::string& problem, const std::string& expected,
+                          const std::string& hint = {});
+
+/// Names of measures, of `layer` and of `head`.
+class MeasureNames {
+public:
+    explicit MeasureNames(const HeadTable&);
+    struct Found {
+        std::vector<std::string> ids;  ///< one: this is meant; several: all that fit; none: there is none
+        bool whole = false;            ///< by its whole id or title, not by a part
+    };
+    Found find(std::string_view words) const;
+    /// Id of the closest name.
+    std::string nearest(const std::string& typed) const;
+    const std::string& first() const { return names_.front().id; }
+
+private:
+    struct Name {
+        std::string id, title;  ///< lower case
+        std::vector<std::string> id_words, title_words;
+    };
+    std::vector<Name> names_;
+};
+
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// Of a pattern: the tokens that look, and those that are looked at. In a cross attention they are two texts.
+enum class Side { queries, keys };
+/// tokens_called() of either.
+std::vector<Position> tokens_called(const trace::Trace&, std::string_view typed, Side);
+/// The token of the text that reads most like `typed`, with its position: "`animals` (5)"; empty: none is near.
+std::string nearest_token(const trace::Trace&, std::string_view typed, Side);
+
+}  // namespace headlight::analyze

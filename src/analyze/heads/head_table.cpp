@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/heads/head_table.h"
+
+#include "analyze/heads/head_measures.h"
+#include "analyze/pattern/head_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace headlight::analyze {
+namespace {
+
+/// The head with the largest value of `measure` among those that `wanted` accepts; empty when there is none.
+template <class Wanted>
+std::optional<HeadId> best_head(const HeadTable& table, const Eigen::MatrixXd* measure, Wanted wanted) {
+    std::optional<HeadId> best;
+    double best_value = 0;
+    if (!measure) return best;
+    for (std::int64_t layer = 0; layer < table.n_layers; ++layer) {
+        for (std::int64_t head = 0; head < table.n_heads; ++head) {
+            const double value = (*measure)(layer, head);
+            const HeadId id{Layer(layer), Head(head)};
+            if (std::isnan(value) || !wanted(id) || (best && value <= best_value)) continue;
+            best = id;
+            best_value = value;
+        }
+    }
+    return best;
+}
+
+}  // namespace
+
+const Eigen::MatrixXd* HeadTable::find(std::string_view measure_id) const noexcept {
+    for (std::size_t m = 0; m < measures.size() && m < values.size(); ++m)
+        if (measures[m].id == measure_id) return &values[m];
+    return nullptr;
+}
+
+HeadTable head_table(const trace::Trace& trace, const HeadTableOptions& options) {
+    HeadTable table;
+    table.n_layers = trace.config().n_layers;
+    table.n_heads = trace.config().n_heads;
+    table.n_kv_heads = trace.config().n_kv_heads;
+    table.measures = head_measures();
+    constexpr double gap = std::numeric_limits<double>::quiet_NaN();
+    table.values.assign(table.measures.size(), Eigen::MatrixXd::Constant(table.n_layers, table.n_heads, gap));
+    const HeadUpdates updates = head_updates(trace, options.with_first_row);
+    for (std::size_t m = 0; m < table.values.size(); ++m) {
+        const Measure& measure = measure_list()[m];
+        Eigen::MatrixXd& values = table.values[m];
+        if (measure.update) values = updates.*measure.update;
+        if (!measure.field) continue;
+        for (std::int64_t layer = 0; layer < table.n_layers; ++layer)
+            for (std::int64_t head = 0; head < table.n_heads; ++head)
+                values(layer, head) = trace.summary(Layer(layer), Head(head), options.with_first_row).*measure.field;
+    }
+    return table;
+}
+
+HeadId interesting_head(const HeadTable& table) {
+    const auto any = [](HeadId) { return true; };
+    const Eigen::MatrixXd* induction = table.find("induction");
+    if (const auto head = best_head(table, induction, any))
+        if ((*induction)(head->layer.value, head->head.value) > 0.3) return *head;
+
+    const Eigen::MatrixXd* focus = table.find("top1_minus_top2");
+    const Eigen::MatrixXd* self = table.find("share_self");
+    const Eigen::MatrixXd* first = table.find("share_first");
+    const auto looks_around = [&](HeadId id) {
+        const auto below_half = [&](const Eigen::MatrixXd* m) {
+            return !m || (*m)(id.layer.value, id.head.value) < 0.5;
+        };
+        return id.layer.value > 0 && below_half(self) && below_half(first);
+    };
+    if (const auto head = best_head(table, focus, looks_around)) return *head;
+    return best_head(table, focus, any).value_or(HeadId{});
+}
+
+InterestingPair interesting_pair(const trace::Trace& trace, HeadId id) {
+    check_head(trace, id);
+    const text::Encoding& encoding = trace.encoding();
+    const std::int64_t n = trace.tokens();
+    const bool across = trace.across_texts();
+    const auto index = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+    enum Class { special, plain, induction, classes };
+    struct Best {
+        InterestingPair pair;
+        float weight = -1;
+    };
+    std::array<Best, classes> best;
+    for_each_pattern_row(trace, id, 0, n, [&](std::int64_t i, const float* row) {
+        const std::int64_t end = trace.config().causal ? i : trace.keys();
+        for (std::int64_t j = across ? 0 : 1; j < end; ++j) {
+            if (j == i && !across) continue;
+            const bool behind_copy = !across && j - 1 < i && encoding.ids[index(j - 1)] == encoding.ids[index(i)];
+            const bool is_special = encoding.special[index(i)] || trace.key_encoding().special[index(j)];
+            Best& so_far = best[is_special ? special : behind_copy ? induction : plain];
+            if (row[j] > so_far.weight) so_far = {{Position(i), Position(j)}, row[j]};
+        }
+    });
+    if (best[induction].weight > std::min(0.3F, best[plain].weight)) return best[induction].pair;
+    if (best[plain].weight >= 0) return best[plain].pair;
+    return best[special].weight >= 0 ? best[special].pair : InterestingPair{Position(n - 1), Position(0)};
+}
+
+}  // namespace headlight::analyze

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/prediction/attribution.h"
+
+#include "analyze/pattern/head_reader.h"
+#include "analyze/prediction/stream_paths.h"
+#include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/base/error.h"
+#include "headlight/trace/weights.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+void check_token(const trace::Trace& trace, std::int64_t id) {
+    const std::int64_t vocab = trace.config().vocab_size;
+    if (id >= 0 && id < vocab) return;
+    throw Error({.problem = "There is no such token",
+                 .expected = "an id from 0 to " + std::to_string(vocab - 1),
+                 .found = std::to_string(id)});
+}
+
+void check(const trace::Trace& trace, Position p, const AttributionOptions& o) {
+    const model::ModelConfig& c = trace.config();
+    require_unembedding(c, "Attribution to a logit");
+    if (c.mlm_head || (c.post_norm && !has_cross_attention(c)))
+        throw Error({.problem = "In this model a logit is not a sum over what was written into the stream",
+                     .item = c.name,
+                     .found = c.mlm_head ? "a masked-word head, which is not linear" : "a norm behind every layer",
+                     .hint = "The logit lens, drivers of a neuron and contributions work for it"});
+    check_position(trace, p, "position");
+    check_token(trace, o.token);
+    if (o.minus) check_token(trace, *o.minus);
+}
+
+/// Before the cap, where the model has one: that is what a sum over the stream can give.
+double logit_of(const trace::Trace& trace, Position p, std::int64_t id) {
+    if (trace.config().final_softcap > 0) {
+        const trace::NormTensors norm = trace::final_norm(*trace.model());
+        at::Tensor x = trace::tensor_rows(trace, HookPoint{Hook::ln_final_normalized, Layer(0)}, p.value, 1)[0].cpu().to(at::kDouble);
+        x = x * norm.gain.cpu().to(at::kDouble);
+        if (norm.bias.defined()) x = x + norm.bias.cpu().to(at::kDouble);
+        const at::Tensor b_u = trace::unembed_bias(*trace.model());
+        const double bias = b_u.defined() ? b_u[id].to(at::kDouble).item<double>() : 0;
+        return at::dot(x, trace::unembed(*trace.model()).select(1, id).cpu().to(at::kDouble)).item<double>() + bias;
+    }
+    return trace::tensor_rows(trace, HookPoint{Hook::logits, Layer(0)}, p.value, 1)[0][id].to(at::kDouble).item<double>();
+}
+
+at::Tensor wide(const at::Tensor& t) {
+    return t.to(at::kCPU, at::kDouble);
+}
+
+Eigen::VectorXd to_vector_d(const at::Tensor& t) {
+    return Eigen::Map<const Eigen::VectorXd>(t.data_ptr<double>(), t.size(0));
+}
+
+}  // namespace
+
+const char* name_of(Component component) noexcept {
+    switch (component) {
+        case Component::embed: return "embed";
+        case Component::pos: return "pos";
+        case Component::token_type: return "token_type";
+        case Component::head: return "head";
+        case Component::attn_bias: return "attn_bias";
+        case Component::mlp: return "mlp";
+        case Component::cross_head: return "cross_head";
+        case Component::cross_bias: return "cross_bias";
+        case Component::neuron: return "neuron";
+        case Component::mlp_bias: return "mlp_bias";
+        case Component::conv: return "conv";
+        case Component::norm_bias: return "norm_bias";
+        case Component::final_bias: break;
+    }
+    return "final_bias";
+}
+
+namespace {
+
+Eigen::MatrixXd map_of(const std::vector<Contribution>& parts, Component component, const model::ModelConfig& config) {
+    Eigen::MatrixXd map =
+        Eigen::MatrixXd::Constant(config.n_layers, config.n_heads, std::numeric_limits<double>::quiet_NaN());
+    for (const Contribution& part : parts)
+        if (part.component == component) map(part.layer, part.index) = part.value;
+    return map;
+}
+
+}  // namespace
+
+Eigen::MatrixXd Split::heads(const model::ModelConfig& config) const { return map_of(parts, Component::head, config); }
+
+Eigen::MatrixXd Split::cross_heads(const model::ModelConfig& config) const {
+    return has_cross_attention(config) ? map_of(parts, Component::cross_head, config) : Eigen::MatrixXd();
+}
+
+Reading logit_reading(const trace::Trace& trace, Position p, const AttributionOptions& o) {
+    const model::ModelConfig& c = trace.config();
+    const at::Tensor w_u = trace::unembed(*trace.model()), b_u = trace::unembed_bias(*trace.model());
+    Reading reading{.direction = wide(w_u.select(1, o.token)), .constant = 0, .layer = Layer(c.n_layers - 1), .behind_mlp = true};
+    if (b_u.defined()) reading.constant += b_u[o.token].to(at::kDouble).item<double>();
+    if (o.minus) {
+        reading.direction = reading.direction - wide(w_u.select(1, *o.minus));
+        if (b_u.defined()) reading.constant -= b_u[*o.minus].to(at::kDouble).item<double>();
+    }
+    if (c.final_norm)
+        reading.direction = frozen_norm(trace, Hook::ln_final_scale, Layer(0), p).back(reading.direction, reading.constant);
+    return reading;
+}
+
+Split attribution(const trace::Trace& trace, Position p, const AttributionOptions& o) {
+    check(trace, p, o);
+    Split split = split_reading(trace, p, logit_reading(trace, p, o), o.neurons);
+    split.total = logit_of(trace, p, o.token) - (o.minus ? logit_of(trace, p, *o.minus) : 0.0);
+    return split;
+}
+
+Eigen::VectorXd head_sources(const trace::Trace& trace, HeadId id, Position p, const AttributionOptions& o) {
+    check(trace, p, o);
+    check_head(trace, id);
+    Directions directions;
+    split_reading(trace, p, logit_reading(trace, p, o), false, &directions);
+    return to_vector_d(sources_of(trace, id, p, directions.attention[static_cast<std::size_t>(id.layer.value)]));
+}
+
+Eigen::VectorXd cross_head_sources(const trace::Trace& trace, HeadId id, Position p, const AttributionOptions& o) {
+    check(trace, p, o);
+    const auto& cross = trace.part(model::Stack::cross);
+    if (!cross) throw Error({.problem = "This model has no attention to a source", .item = trace.config().name, .expected = "an encoder-decoder model"});
+    check_head(*cross, id);
+    Directions directions;
+    split_reading(trace, p, logit_reading(trace, p, o), false, &directions);
+    return to_vector_d(sources_of(*cross, id, p, directions.cross[static_cast<std::size_t>(id.layer.value)]));
+}
+
+Eigen::MatrixXd all_head_sources(const trace::Trace& trace, Position p, const AttributionOptions& o,
+                                 const CancelToken& cancel) {
+    check(trace, p, o);
+    const model::ModelConfig& c = trace.config();
+    Directions directions;
+    split_reading(trace, p, logit_reading(trace, p, o), false, &directions);
+    Eigen::MatrixXd all(c.n_layers * c.n_heads, trace.tokens());
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        cancel.throw_if_cancelled();
+        for (std::int64_t h = 0; h < c.n_heads; ++h)
+            all.row(l * c.n_heads + h) =
+                to_vector_d(sources_of(trace, {Layer(l), Head(h)}, p, directions.attention[static_cast<std::size_t>(l)]));
+    }
+    return all;
+}
+
+}  // namespace headlight::analyze

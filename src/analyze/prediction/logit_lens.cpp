@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/prediction/logit_lens.h"
+
+#include "analyze/pattern/head_reader.h"
+#include "analyze/prediction/logit_rows.h"
+#include "analyze/prediction/tuned_lens.h"
+#include "headlight/base/error.h"
+#include "headlight/trace/weights.h"
+#include "model/arithmetic/kernels.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+using model::HookPoint;
+
+Hook hook_of(StreamPlace place) {
+    return place == StreamPlace::resid_pre ? Hook::resid_pre : place == StreamPlace::resid_mid ? Hook::resid_mid : Hook::resid_post;
+}
+
+void check(const trace::Trace& trace, const LensOptions& options) {
+    require_unembedding(trace.config(), "The logit lens");
+    if (options.tuned) check_place(*options.tuned, options.at);
+    if (options.watched) {
+        const std::int64_t vocab = trace.config().vocab_size;
+        if (*options.watched < 0 || *options.watched >= vocab)
+            throw Error({.problem = "There is no such token",
+                         .expected = "an id from 0 to " + std::to_string(vocab - 1),
+                         .found = std::to_string(*options.watched)});
+    }
+}
+
+/// States of some layers at positions [first, first + count), one layer after the other: [layers * count, d_model].
+at::Tensor states_of(const trace::Trace& trace, const LensOptions& o, std::int64_t layer, std::int64_t layers,
+                     std::int64_t first, std::int64_t count) {
+    std::vector<at::Tensor> rows;
+    for (std::int64_t l = layer; l < layer + layers; ++l) {
+        const at::Tensor state = trace::tensor_rows(trace, {hook_of(o.at), Layer(l)}, first, count);
+        rows.push_back(o.tuned ? translate(*o.tuned, o.at, l, state) : state);
+    }
+    return at::cat(rows);
+}
+
+at::Tensor on_cpu(const at::Tensor& logits) {
+    return logits.to(at::kCPU, at::kFloat).contiguous();
+}
+
+/// The model's output at positions [first, first + count): as the run left it, or once more from the last state.
+at::Tensor final_logits(const trace::Trace& trace, std::int64_t first, std::int64_t count) {
+    const std::vector<HookPoint> kept = trace.kept();
+    if (std::find(kept.begin(), kept.end(), HookPoint{Hook::logits, Layer(0)}) != kept.end())
+        return on_cpu(trace::tensor_rows(trace, {Hook::logits, Layer(0)}, first, count));
+    const HookPoint last{Hook::resid_post, Layer(trace.config().n_layers - 1)};
+    return on_cpu(trace::logits_of(*trace.model(), trace::tensor_rows(trace, last, first, count)));
+}
+
+struct Output {
+    std::vector<float> probabilities;  ///< softmax of the model's output
+    double entropy = 0;
+};
+
+/// `watched` -1: none.
+LensState read(const float* logits, std::int64_t vocab, std::int64_t top, std::int64_t watched, const Output* output) {
+    const LogitRow row(logits, vocab);
+    const RowNumbers numbers = row.numbers();
+    LensState state;
+    state.top = row.largest(top, numbers.log_sum);
+    state.entropy = std::max(0.0, numbers.entropy);
+    if (output) {
+        // sum p (ln p - ln q) = -H(p) - sum p x + ln sum exp x; rounding may leave a little below 0
+        const double cross = numbers.log_sum - model::kernels::dot(output->probabilities.data(), logits, vocab);
+        state.kl_to_final = std::max(0.0, cross - output->entropy);
+    }
+    if (watched >= 0) {
+        const float logit = logits[watched];
+        state.watched_rank = row.rank(watched);
+        state.watched = {watched, logit, static_cast<float>(std::exp(static_cast<double>(logit) - numbers.log_sum))};
+    }
+    return state;
+}
+
+class Reader {
+public:
+    Reader(const trace::Trace& trace, const LensOptions& options, LogitLens& lens)
+        : trace_(trace), o_(options), lens_(lens) {}
+
+    void positions(std::int64_t first, std::int64_t count, const CancelToken& cancel) {
+        outputs(first, count);
+        const std::int64_t at_once = std::max<std::int64_t>(1, logit_rows_at_a_time(lens_.vocab) / count);
+        for (std::int64_t layer = 0; layer < lens_.layers; layer += at_once) {
+            cancel.throw_if_cancelled();
+            const std::int64_t layers = std::min(at_once, lens_.layers - layer);
+            const at::Tensor logits =
+                on_cpu(trace::logits_of(*trace_.model(), states_of(trace_, o_, layer, layers, first, count)));
+            const float* data = logits.data_ptr<float>();
+            at::parallel_for(0, layers * count, 1, [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t r = begin; r < end; ++r) {
+                    const Output& output = outputs_[static_cast<std::size_t>(r % count)];
+                    cell(layer + r / count, first + r % count) =
+                        read(data + r * lens_.vocab, lens_.vocab, o_.top, watched(first + r % count), &output);
+                }
+            });
+        }
+    }
+
+private:
+    LensState& cell(std::int64_t layer, std::int64_t position) {
+        return lens_.states[static_cast<std::size_t>(layer * lens_.positions + position)];
+    }
+
+    std::int64_t watched(std::int64_t position) const {
+        if (o_.watched) return *o_.watched;
+        if (!o_.watch_text || model::reads_pictures(trace_.config())) return -1;
+        const std::int64_t at = position + (trace_.config().causal ? 1 : 0);
+        return at < lens_.positions ? trace_.encoding().ids[static_cast<std::size_t>(at)] : -1;
+    }
+
+    void outputs(std::int64_t first, std::int64_t count) {
+        const at::Tensor logits = final_logits(trace_, first, count);
+        const float* data = logits.data_ptr<float>();
+        outputs_.resize(static_cast<std::size_t>(count));
+        at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const float* x = data + i * lens_.vocab;
+                Output& output = outputs_[static_cast<std::size_t>(i)];
+                cell(lens_.layers, first + i) = read(x, lens_.vocab, o_.top, watched(first + i), nullptr);
+                output.entropy = cell(lens_.layers, first + i).entropy;
+                output.probabilities.assign(x, x + lens_.vocab);
+                constexpr float no_sink = -std::numeric_limits<float>::infinity();
+                model::kernels::softmax(output.probabilities.data(), lens_.vocab, lens_.vocab, no_sink);
+            }
+        });
+    }
+
+    const trace::Trace& trace_;
+    const LensOptions& o_;
+    LogitLens& lens_;
+    std::vector<Output> outputs_;
+};
+
+}  // namespace
+
+const char* name_of(StreamPlace place) noexcept {
+    switch (place) {
+        case StreamPlace::resid_pre: return "resid_pre";
+        case StreamPlace::resid_mid: return "resid_mid";
+        case StreamPlace::resid_post: break;
+    }
+    return "resid_post";
+}
+
+void require_unembedding(const model::ModelConfig& config, const std::string& what) {
+    if (config.has_unembedding) return;
+    throw Error({.problem = what + " needs an unembedding, and this model has none: it gives no logits",
+                 .item = config.name,
+                 .hint = "Attention, memory coefficients, drivers of a neuron and contributions work without one; or open "
+                         "the same model with its language-model or masked-word head"});
+}
+
+bool unembeds_stream(const model::ModelConfig& config) {
+    return config.has_unembedding && config.d_embed == 0;
+}
+
+void require_stream_unembedding(const model::ModelConfig& config, const std::string& what) {
+    require_unembedding(config, what);
+    if (unembeds_stream(config)) return;
+    throw Error({.problem = what + " needs an unembedding that reads the residual stream; this model's is narrower and "
+                                   "stands behind the masked-word head",
+                 .item = config.name,
+                 .expected = "vectors of " + std::to_string(config.d_model) + " numbers",
+                 .found = std::to_string(config.d_embed),
+                 .hint = "The logit lens works: it goes through the head"});
+}
+
+LogitLens logit_lens(const trace::Trace& trace, const LensOptions& options, const CancelToken& cancel,
+                     const Progress& progress) {
+    check(trace, options);
+    const at::NoGradGuard no_grad;
+    LogitLens lens{.at = options.at,
+                   .layers = trace.config().n_layers,
+                   .positions = trace.tokens(),
+                   .vocab = trace.config().vocab_size,
+                   .watched = options.watched,
+                   .states = {}};
+    lens.states.resize(static_cast<std::size_t>((lens.layers + 1) * lens.positions));
+    Reader reader(trace, options, lens);
+    // Few positions and all layers in one product: the output's distribution of a position is then read while it is warm.
+    const std::int64_t at_once = std::max<std::int64_t>(1, logit_rows_at_a_time(lens.vocab) / lens.layers);
+    for (std::int64_t first = 0; first < lens.positions; first += at_once) {
+        if (progress) progress({"Reading the stream", "token", first, lens.positions});
+        reader.positions(first, std::min(at_once, lens.positions - first), cancel);
+    }
+    if (progress) progress({"Reading the stream", "token", lens.positions, lens.positions});
+    return lens;
+}
+
+LensHistory lens_history(const trace::Trace& trace, Position position, const std::vector<std::int64_t>& ids,
+                         const LensOptions& options) {
+    check(trace, options);
+    check_position(trace, position, "position");
+    const at::NoGradGuard no_grad;
+    const std::int64_t vocab = trace.config().vocab_size, layers = trace.config().n_layers;
+    LensHistory history{.ids = ids, .layers = layers, .scores = {}, .ranks = {}};
+    const auto add = [&](const at::Tensor& logits) {
+        for (std::int64_t r = 0; r < logits.size(0); ++r) {
+            const float* x = logits.data_ptr<float>() + r * vocab;
+            const LogitRow row(x, vocab);
+            const double log_sum = row.numbers().log_sum;
+            for (const std::int64_t id : ids) {
+                if (id < 0 || id >= vocab)
+                    throw Error({.problem = "There is no such token",
+                                 .expected = "an id from 0 to " + std::to_string(vocab - 1),
+                                 .found = std::to_string(id)});
+                history.scores.push_back({id, x[id], static_cast<float>(std::exp(static_cast<double>(x[id]) - log_sum))});
+                history.ranks.push_back(row.rank(id));
+            }
+        }
+    };
+    add(on_cpu(trace::logits_of(*trace.model(), states_of(trace, options, 0, layers, position.value, 1))));
+    add(final_logits(trace, position.value, 1));
+    return history;
+}
+
+}  // namespace headlight::analyze

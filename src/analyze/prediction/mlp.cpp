@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/prediction/mlp.h"
+
+#include "analyze/pattern/head_reader.h"
+#include "analyze/prediction/logit_rows.h"
+#include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/base/error.h"
+#include "headlight/trace/weights.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+
+void check_layer(const model::ModelConfig& c, Layer layer) {
+    if (layer.value >= 0 && layer.value < c.n_layers) return;
+    throw Error({.problem = "There is no such layer",
+                 .expected = "0 to " + std::to_string(c.n_layers - 1),
+                 .found = std::to_string(layer.value)});
+}
+
+void check_neuron(const model::ModelConfig& c, Layer layer, Neuron neuron) {
+    const std::int64_t width = model::mlp_width(c, layer.value);
+    if (neuron.value >= 0 && neuron.value < width) return;
+    throw Error({.problem = "There is no such neuron",
+                 .expected = "0 to " + std::to_string(width - 1),
+                 .found = std::to_string(neuron.value)});
+}
+
+/// Row of a kept tensor at a token, float64.
+at::Tensor row(const trace::Trace& trace, Hook hook, Layer layer, Position p) {
+    return trace::tensor_rows(trace, {hook, layer}, p.value, 1).select(0, 0).to(at::kDouble).contiguous();
+}
+
+at::Tensor indices(const std::vector<Neuron>& neurons, std::size_t first, std::size_t last) {
+    at::Tensor index = at::empty({static_cast<std::int64_t>(last - first)}, at::kLong);
+    for (std::size_t i = first; i < last; ++i)
+        index.data_ptr<std::int64_t>()[i - first] = neurons[i].value;
+    return index;
+}
+
+/// Calls fn(index in `neurons`, logits of its value) for all of them, from several threads.
+template <class Fn>
+void for_each_value(const model::Model& model, Layer layer, const std::vector<Neuron>& neurons, bool gain,
+                    const CancelToken& cancel, const Progress& progress, Fn fn) {
+    const at::NoGradGuard no_grad;
+    const at::Tensor values = trace::mlp_weights(model, layer).w_out, w_u = trace::unembed(model);
+    const at::Tensor branch = trace::mlp_weights(model, layer).branch.gain;  // of the norm between the value and the stream
+    // Of the norm that reads the sum: the final one, or the layer's own behind it.
+    const bool behind_mlp = model.config().post_norm && !model.config().mlm_head;
+    const at::Tensor by = !gain ? at::Tensor() : behind_mlp ? trace::mlp_weights(model, layer).norm.gain : trace::final_norm(model).gain;
+    const auto count = static_cast<std::int64_t>(neurons.size());
+    const std::int64_t at_once = even_share(count, logit_rows_at_a_time(w_u.size(1)));
+    for (std::int64_t first = 0; first < count; first += at_once) {
+        cancel.throw_if_cancelled();
+        if (progress) progress({"Reading values", "neuron", first, count});
+        const std::int64_t last = std::min(first + at_once, count);
+        const at::Tensor index = indices(neurons, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+        at::Tensor rows = values.index_select(0, index.to(values.device()));
+        if (branch.defined()) rows = rows * branch;
+        if (by.defined()) rows = rows * by;
+        for_each_product_row(rows, w_u,
+                             [&](std::int64_t r, const LogitRow& row) { fn(static_cast<std::size_t>(first + r), row); });
+    }
+    if (progress) progress({"Reading values", "neuron", count, count});
+}
+
+std::vector<Neuron> all_neurons(const model::ModelConfig& c, Layer layer) {
+    std::vector<Neuron> all;
+    for (std::int64_t i = 0; i < model::mlp_width(c, layer.value); ++i) all.emplace_back(i);
+    return all;
+}
+
+}  // namespace
+
+std::vector<Memory> memories(const trace::Trace& trace, Layer layer, Position p, std::int64_t top) {
+    const model::ModelConfig& c = trace.config();
+    check_layer(c, layer);
+    check_position(trace, p, "position");
+    const at::NoGradGuard no_grad;
+    const at::Tensor m = row(trace, Hook::mlp_post, layer, p), pre = row(trace, Hook::mlp_pre, layer, p);
+    const at::Tensor up = c.gated_mlp ? row(trace, Hook::mlp_pre_linear, layer, p) : at::Tensor();
+    const at::Tensor w_out = trace::mlp_weights(*trace.model(), layer).w_out.cpu();
+    const at::Tensor norms = w_out.to(at::kDouble).square().sum(1).sqrt().contiguous();
+    const std::int64_t width = model::mlp_width(c, layer.value);
+    const at::Tensor experts = model::has_experts(c, layer.value) ? row(trace, Hook::experts, layer, p) : at::Tensor();
+    const double shared = experts.defined() && c.experts.shared_gate ? row(trace, Hook::shared_gate, layer, p).item<double>() : 1.0;
+    std::vector<Memory> all(static_cast<std::size_t>(width));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const double coefficient = m.data_ptr<double>()[i], norm = norms.data_ptr<double>()[i];
+        const std::int64_t expert = model::expert_of(c, layer.value, static_cast<std::int64_t>(i));
+        all[i] = {.neuron = Neuron(static_cast<std::int64_t>(i)),
+                  .expert = expert,
+                  .weight = expert >= 0 ? experts.data_ptr<double>()[expert] : shared,
+                  .coefficient = coefficient,
+                  .pre = pre.data_ptr<double>()[i],
+                  .up = up.defined() ? up.data_ptr<double>()[i] : std::numeric_limits<double>::quiet_NaN(),
+                  .value_norm = norm,
+                  .contribution_norm = std::abs(coefficient) * norm};
+    }
+    const auto count = top <= 0 ? width : std::min(top, width);
+    std::partial_sort(all.begin(), all.begin() + count, all.end(), [](const Memory& a, const Memory& b) {
+        return a.contribution_norm != b.contribution_norm ? a.contribution_norm > b.contribution_norm : a.neuron < b.neuron;
+    });
+    all.resize(static_cast<std::size_t>(count));
+    return all;
+}
+
+std::vector<Promoted> promoted_tokens(const model::Model& model, Layer layer, const std::vector<Neuron>& neurons,
+                                      const PromotedOptions& o, const CancelToken& cancel, const Progress& progress) {
+    const model::ModelConfig& c = model.config();
+    require_stream_unembedding(c, "What a memory promotes");
+    check_layer(c, layer);
+    if (o.watched && (*o.watched < 0 || *o.watched >= c.vocab_size))
+        throw Error({.problem = "There is no such token",
+                     .expected = "an id from 0 to " + std::to_string(c.vocab_size - 1),
+                     .found = std::to_string(*o.watched)});
+    for (const Neuron neuron : neurons) check_neuron(c, layer, neuron);
+    const std::vector<Neuron> wanted = neurons.empty() ? all_neurons(c, layer) : neurons;
+    std::vector<Promoted> out(wanted.size());
+    for_each_value(model, layer, wanted, o.gain, cancel, progress, [&](std::size_t i, const LogitRow& row) {
+        const double log_sum = row.numbers().log_sum;
+        out[i] = {.neuron = wanted[i],
+                  .top = row.largest(o.top, log_sum),
+                  .bottom = row.smallest(o.top, log_sum),
+                  .max_probability = std::exp(static_cast<double>(row.highest()) - log_sum),
+                  .watched_rank = o.watched ? row.rank(*o.watched) : -1};
+    });
+    return out;
+}
+
+std::vector<std::int64_t> top_tokens_of_values(const model::Model& model, Layer layer, bool gain, const CancelToken& cancel) {
+    require_stream_unembedding(model.config(), "What a memory promotes");
+    check_layer(model.config(), layer);
+    std::vector<std::int64_t> out(static_cast<std::size_t>(model::mlp_width(model.config(), layer.value)));
+    for_each_value(model, layer, all_neurons(model.config(), layer), gain, cancel, {},
+                   [&](std::size_t i, const LogitRow& row) { out[i] = row.largest(1, 0)[0].id; });
+    return out;
+}
+
+Vector neuron_activations(const trace::Trace& trace, Layer layer, Neuron neuron) {
+    return layer_activations(trace, layer, {neuron}).row(0);
+}
+
+Matrix layer_activations(const trace::Trace& trace, Layer layer, const std::vector<Neuron>& neurons) {
+    check_layer(trace.config(), layer);
+    for (const Neuron neuron : neurons) check_neuron(trace.config(), layer, neuron);
+    const at::Tensor post = trace::tensor(trace, {Hook::mlp_post, layer});
+    return to_matrix((neurons.empty() ? post : post.index_select(1, indices(neurons, 0, neurons.size()))).t());
+}
+
+Matrix active_share(const trace::Trace& trace) {
+    const at::NoGradGuard no_grad;
+    Matrix share(trace.config().n_layers, trace.tokens());
+    for (std::int64_t l = 0; l < trace.config().n_layers; ++l)
+        share.row(l) = to_vector(trace::tensor(trace, {Hook::mlp_post, Layer(l)}).gt(0).to(at::kFloat).mean(1));
+    return share;
+}
+
+}  // namespace headlight::analyze

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/prediction/predictions.h"
+
+#include "analyze/pattern/head_reader.h"
+#include "analyze/prediction/logit_rows.h"
+#include "headlight/base/error.h"
+#include "headlight/trace/weights.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+
+at::Tensor plain(const at::Tensor& t) {
+    return t.to(at::kCPU, at::kFloat).contiguous();
+}
+
+}  // namespace
+
+std::vector<TokenPrediction> predictions(const trace::Trace& trace, std::int64_t top) {
+    const model::ModelConfig& c = trace.config();
+    require_unembedding(c, "The prediction of the next token");
+    if (!c.causal)
+        throw Error({.problem = "This model looks both ways: it does not predict the next token",
+                     .item = c.name,
+                     .hint = "Mask a token and look at its candidates"});
+    const at::NoGradGuard no_grad;
+    const std::int64_t tokens = trace.tokens(), vocab = c.vocab_size;
+    const std::vector<std::int64_t>& ids = trace.encoding().ids;
+    const at::Tensor logits = plain(trace::tensor(trace, {Hook::logits, Layer(0)}));
+    std::vector<TokenPrediction> out(static_cast<std::size_t>(tokens));
+    out[0].log_probability = std::numeric_limits<double>::quiet_NaN();
+    at::parallel_for(0, tokens, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const float* x = logits.data_ptr<float>() + i * vocab;
+            const LogitRow row(x, vocab);
+            const RowNumbers numbers = row.numbers();
+            const auto at = static_cast<std::size_t>(i);
+            out[at].id = ids[at];
+            out[at].entropy = std::max(0.0, numbers.entropy);
+            out[at].next = row.largest(top, numbers.log_sum);
+            if (i + 1 == tokens) continue;
+            out[at + 1].log_probability = static_cast<double>(x[ids[at + 1]]) - numbers.log_sum;
+            out[at + 1].rank = row.rank(ids[at + 1]);
+        }
+    });
+    return out;
+}
+
+std::vector<TokenScore> next_tokens(const trace::Trace& trace, Position p, std::int64_t top) {
+    require_unembedding(trace.config(), "A prediction");
+    check_position(trace, p, "position");
+    const at::Tensor logits = plain(trace::tensor_rows(trace, {Hook::logits, Layer(0)}, p.value, 1));
+    const LogitRow row(logits.data_ptr<float>(), logits.size(1));
+    return row.largest(top, row.numbers().log_sum);
+}
+
+MaskedCandidates masked_candidates(const trace::Trace& trace, Position p, std::int64_t top, const CancelToken& cancel) {
+    const model::ModelConfig& c = trace.config();
+    check_position(trace, p, "position");
+    if (!c.mlm_head || !c.has_unembedding)
+        throw Error({.problem = "This model has no masked-word head",
+                     .item = c.name,
+                     .hint = c.causal ? "Look at its predictions of the next token" : "Open the same model with its head"});
+    const auto mask = trace.tokenizer()->mask_id();
+    if (!mask || *mask >= c.vocab_size)
+        throw Error({.problem = "The tokenizer of this model has no mask token", .item = c.name});
+    const at::NoGradGuard no_grad;
+    const std::vector<bool>& special = trace.encoding().special;
+    const at::Tensor masked = trace::embedding(*trace.model())[*mask];
+    const trace::Intervention put_mask{model::name_of({Hook::embed, Layer(0)}), [&](model::HookPoint, const at::Tensor& x) {
+                                           at::Tensor changed = x.clone();
+                                           changed.select(0, p.value).copy_(masked);
+                                           return changed;
+                                       }};
+    trace::CapturePlan plan{.globs = {model::name_of({Hook::logits, Layer(0)})}, .overview = false};
+    const auto run = trace::run_with_hooks(trace.model(), trace.tokenizer(),
+                                           {.text = trace.text_a(), .pair = trace.text_b(),
+                                            .add_special_tokens = std::find(special.begin(), special.end(), true) != special.end()},
+                                           plan, {put_mask}, cancel);
+    const at::Tensor logits = plain(trace::tensor_rows(*run, {Hook::logits, Layer(0)}, p.value, 1));
+    const float* x = logits.data_ptr<float>();
+    const LogitRow row(x, logits.size(1));
+    const double log_sum = row.numbers().log_sum;
+    const std::int64_t there = trace.encoding().ids[static_cast<std::size_t>(p.value)];
+    return {row.largest(top, log_sum), static_cast<double>(x[there]) - log_sum, row.rank(there)};
+}
+
+}  // namespace headlight::analyze

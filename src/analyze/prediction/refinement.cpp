@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/prediction/refinement.h"
+
+#include "analyze/pattern/head_reader.h"
+#include "analyze/prediction/logit_rows.h"
+#include "headlight/analyze/prediction/mlp.h"
+#include "headlight/base/error.h"
+#include "headlight/trace/tensors.h"
+#include "headlight/trace/weights.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace headlight::analyze {
+namespace {
+
+using model::Hook;
+using Runs = std::vector<std::shared_ptr<const trace::Trace>>;
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// Top token of each vector, and the probability that it gives a wished token.
+struct Reads {
+    std::vector<std::int64_t> top;
+    std::vector<double> probability;
+};
+
+Reads read(const model::Model& model, const at::Tensor& vectors, ReadOut how, const std::vector<std::int64_t>* of) {
+    const auto n = vectors.size(0);
+    Reads reads{std::vector<std::int64_t>(static_cast<std::size_t>(n)), std::vector<double>(of ? static_cast<std::size_t>(n) : 0)};
+    const std::int64_t vocab = model.config().vocab_size, at_once = logit_rows_at_a_time(vocab);
+    for (std::int64_t first = 0; first < n; first += at_once) {
+        const std::int64_t count = std::min(at_once, n - first);
+        const at::Tensor block = vectors.narrow(0, first, count);
+        const at::Tensor w_u = trace::unembed(model);
+        const at::Tensor logits =
+            (how == ReadOut::model ? trace::logits_of(model, block) : at::mm(block.to(w_u.device(), w_u.scalar_type()), w_u))
+                .to(at::kCPU, at::kFloat)
+                .contiguous();
+        const float* data = logits.data_ptr<float>();
+        at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t r = begin; r < end; ++r) {
+                const auto i = static_cast<std::size_t>(first + r);
+                const float* x = data + r * vocab;
+                const LogitRow row(x, vocab);
+                reads.top[i] = row.largest(1, 0)[0].id;
+                if (of) reads.probability[i] = std::exp(static_cast<double>(x[(*of)[i]]) - row.numbers().log_sum);
+            }
+        });
+    }
+    return reads;
+}
+
+at::Tensor behind_norm(const at::Tensor& x, const trace::NormTensors& norm, const model::ModelConfig& c) {
+    const at::Tensor wide = x.to(at::kCPU, at::kDouble), centred = c.norm == model::Norm::layer_norm ? wide - wide.mean(-1, true) : wide;
+    at::Tensor out = centred / (centred.square().mean(-1, true) + c.norm_epsilon).sqrt();
+    if (norm.gain.defined()) out = out * norm.gain.to(at::kCPU, at::kDouble);
+    if (norm.bias.defined()) out = out + norm.bias.to(at::kCPU, at::kDouble);
+    return out.to(x.scalar_type());
+}
+
+double quantile(std::vector<double> sorted, double q) {
+    if (sorted.empty()) return nan;
+    const double at = q * static_cast<double>(sorted.size() - 1);
+    const auto low = static_cast<std::size_t>(at);
+    const std::size_t high = std::min(low + 1, sorted.size() - 1);
+    return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+/// The strongest trigger of every memory of a layer so far, and the token that followed it.
+struct Triggers {
+    std::vector<float> largest;
+    std::vector<std::int64_t> next;
+};
+
+/// Counts of one layer over all texts.
+struct Counts {
+    std::int64_t agreement = 0, residual = 0, ffn = 0, composition = 0, none_agrees = 0, final_top = 0;
+    double active = 0;
+    std::vector<double> probabilities;
+};
+
+class Measure {
+public:
+    Measure(const Runs& runs, const RefinementOptions& o, const CancelToken& cancel, const Progress& progress)
+        : runs_(runs), o_(o), cancel_(cancel), progress_(progress), model_(*runs[0]->model()), c_(model_.config()) {}
+
+    Refinement run() {
+        outputs();
+        for (std::int64_t l = 0; l < c_.n_layers; ++l) {
+            if (progress_) progress_({"Reading the stream", "layer", l, c_.n_layers});
+            layer(Layer(l));
+        }
+        if (progress_) progress_({"Reading the stream", "layer", c_.n_layers, c_.n_layers});
+        return std::move(out_);
+    }
+
+private:
+    std::int64_t first_of(const trace::Trace& trace) const { return o_.skip_first && !model::reads_pictures(c_) && trace.tokens() > 0 ? 1 : 0; }
+
+    at::Tensor rows(const trace::Trace& trace, Hook hook, Layer layer) const {
+        const std::int64_t first = first_of(trace);
+        return trace::tensor_rows(trace, {hook, layer}, first, trace.tokens() - first);
+    }
+
+    at::Tensor before(const trace::Trace& trace, Layer l) const {
+        return rows(trace, has_cross_attention(c_) ? Hook::resid_mid_cross : Hook::resid_mid, l);
+    }
+
+    /// What the layer leaves. Read by the unembedding alone, where a norm stands behind the sum: the sum itself.
+    at::Tensor output(const trace::Trace& trace, Layer l) const {
+        return c_.post_norm && o_.read_out == ReadOut::unembedding ? before(trace, l) + rows(trace, Hook::mlp_out, l)
+                                                                   : rows(trace, Hook::resid_post, l);
+    }
+
+    /// Part of a sum as the model would read it if it were all of it: through the norm behind the sum, its statistics the part's own.
+    at::Tensor part(const at::Tensor& x, Layer l) const {
+        return c_.post_norm && o_.read_out == ReadOut::model ? behind_norm(x, trace::mlp_weights(model_, l).norm, c_) : x;
+    }
+
+    void outputs() {
+        for (const auto& run : runs_) {
+            out_.tokens += run->tokens() - first_of(*run);
+            final_.push_back(read(model_, output(*run, Layer(c_.n_layers - 1)), o_.read_out, nullptr).top);
+        }
+    }
+
+    void layer(Layer l) {
+        Counts counts;
+        Triggers triggers;
+        std::vector<std::int64_t> values;
+        if (o_.values) {
+            values = top_tokens_of_values(model_, l, o_.read_out == ReadOut::model, cancel_);
+            triggers = {std::vector<float>(values.size(), 0), std::vector<std::int64_t>(values.size(), -1)};
+        }
+        for (std::size_t text = 0; text < runs_.size(); ++text) {
+            cancel_.throw_if_cancelled();
+            one_text(*runs_[text], static_cast<std::int64_t>(text), l, values, counts, triggers);
+        }
+        finish(counts, triggers, values);
+    }
+
+    void one_text(const trace::Trace& trace, std::int64_t text, Layer l, const std::vector<std::int64_t>& values,
+                  Counts& counts, Triggers& triggers) {
+        if (trace.tokens() == first_of(trace)) return;
+        const std::vector<std::int64_t>& final = final_[static_cast<std::size_t>(text)];
+        const Reads r = read(model_, part(before(trace, l), l), o_.read_out, &final);
+        const Reads y = read(model_, part(rows(trace, Hook::mlp_out, l), l), o_.read_out, nullptr);
+        const Reads o = read(model_, output(trace, l), o_.read_out, nullptr);
+        const at::Tensor m = rows(trace, Hook::mlp_post, l).to(at::kFloat).contiguous();
+        const bool last = l.value + 1 == c_.n_layers;
+        for (std::size_t i = 0; i < r.top.size(); ++i) {
+            const std::int64_t a = r.top[i], b = y.top[i], c = o.top[i];
+            ++(a == b && b == c ? counts.agreement : c == a && a != b ? counts.residual : c == b && a != b ? counts.ffn : counts.composition);
+            counts.final_top += a == final[i];
+            counts.probabilities.push_back(r.probability[i]);
+            const std::int64_t position = first_of(trace) + static_cast<std::int64_t>(i);
+            if (last && a != c) out_.last_layer.push_back({text, position, a, c});
+            const std::int64_t next =
+                position + 1 < trace.tokens() && !model::reads_pictures(c_) ? trace.encoding().ids[static_cast<std::size_t>(position + 1)] : -1;
+            memories_at(m.data_ptr<float>() + static_cast<std::int64_t>(i) * m.size(1), m.size(1), b, next, values, counts, triggers);
+        }
+    }
+
+    void memories_at(const float* m, std::int64_t width, std::int64_t top_y, std::int64_t next, const std::vector<std::int64_t>& values,
+                     Counts& counts, Triggers& triggers) const {
+        std::int64_t active = 0;
+        for (std::int64_t i = 0; i < width; ++i) active += m[i] > 0;
+        counts.active += static_cast<double>(active) / static_cast<double>(width);
+        if (values.empty()) return;
+        bool agrees = false;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if ((o_.all_memories || m[i] > 0) && values[i] == top_y) agrees = true;
+            // The last token of a text, and a patch, have no next one: they can be nobody's trigger.
+            if (next >= 0 && m[i] > triggers.largest[i]) {
+                triggers.largest[i] = m[i];
+                triggers.next[i] = next;
+            }
+        }
+        counts.none_agrees += !agrees;
+    }
+
+    void finish(Counts& counts, const Triggers& triggers, const std::vector<std::int64_t>& values) {
+        const auto share = [&](double count) { return out_.tokens > 0 ? count / static_cast<double>(out_.tokens) : nan; };
+        LayerRefinement layer;
+        layer.active = share(counts.active);
+        layer.agreement = share(static_cast<double>(counts.agreement));
+        layer.residual = share(static_cast<double>(counts.residual));
+        layer.ffn = share(static_cast<double>(counts.ffn));
+        layer.composition = share(static_cast<double>(counts.composition));
+        layer.zero_agreement = values.empty() ? nan : share(static_cast<double>(counts.none_agrees));
+        layer.residual_final = share(static_cast<double>(counts.final_top));
+        double sum = 0;
+        for (const double p : counts.probabilities) sum += p;
+        layer.residual_probability = share(sum);
+        std::sort(counts.probabilities.begin(), counts.probabilities.end());
+        layer.residual_probability_low = quantile(counts.probabilities, 0.25);
+        layer.residual_probability_median = quantile(counts.probabilities, 0.5);
+        layer.residual_probability_high = quantile(counts.probabilities, 0.75);
+        std::int64_t agree = 0;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            layer.active_memories += triggers.next[i] >= 0;
+            agree += triggers.next[i] >= 0 && triggers.next[i] == values[i];
+        }
+        layer.value_agreement = layer.active_memories > 0 ? static_cast<double>(agree) / static_cast<double>(layer.active_memories) : nan;
+        out_.layers.push_back(layer);
+    }
+
+    const Runs& runs_;
+    const RefinementOptions& o_;
+    const CancelToken& cancel_;
+    const Progress& progress_;
+    const model::Model& model_;
+    const model::ModelConfig& c_;
+    std::vector<std::vector<std::int64_t>> final_;  ///< [text][token] top token of the last layer's output
+    Refinement out_;
+};
+
+}  // namespace
+
+Refinement refinement(const Runs& runs, const RefinementOptions& options, const CancelToken& cancel, const Progress& progress) {
+    if (runs.empty()) throw Error("Refinement needs at least one text");
+    const model::ModelConfig& c = runs[0]->config();
+    for (const auto& run : runs)
+        if (run->model() != runs[0]->model()) throw Error("Refinement needs runs of one model");
+    require_own_text(*runs[0], "Refinement");
+    require_unembedding(c, "Refinement of the prediction");
+    if (c.mlm_head)
+        throw Error({.problem = "In this model the stream before and behind an MLP is not read by the unembedding",
+                     .item = c.name,
+                     .found = "a masked-word head, which is not linear",
+                     .hint = "The logit lens and the memories of a layer work for it"});
+    const at::NoGradGuard no_grad;
+    return Measure(runs, options, cancel, progress).run();
+}
+
+}  // namespace headlight::analyze

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/rollout/rollout.h"
+
+#include "analyze/rollout/flow_decoder.h"
+#include "analyze/pattern/head_reader.h"
+#include "analyze/rollout/joint_attention.h"
+#include "analyze/rollout/max_flow.h"
+#include "headlight/base/error.h"
+#include "headlight/trace/capture.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::analyze {
+namespace {
+
+at::Tensor view_of(const Matrix& m) {
+    return at::from_blob(const_cast<float*>(m.data()), {m.rows(), m.cols()}, at::kFloat);
+}
+
+std::string gigabytes(double bytes) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f GB", bytes / 1e9);
+    return text;
+}
+
+void check_memory(const trace::Trace& trace, std::int64_t maps, const char* hint) { check_map_memory(trace, trace.tokens(), maps, hint); }
+
+/// The largest number of tokens for which `work` is not too much.
+template <class Work>
+std::int64_t longest(std::int64_t tokens, const Work& work) {
+    std::int64_t low = 1, high = tokens;
+    while (low < high) {
+        const std::int64_t middle = (low + high + 1) / 2;
+        if (work(middle) <= most_flow_work)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+void check_flow_work(std::int64_t layers, const RolloutOptions& options, std::int64_t tokens, bool causal) {
+    const auto all = [&](std::int64_t n) { return flow_work(layers, !options.layer, n, causal); };
+    const auto row = [&](std::int64_t n) { return flow_row_work(layers, !options.layer, n, causal); };
+    if ((options.query ? row(tokens) : all(tokens)) <= most_flow_work) return;
+    const std::string with = " tokens with " + std::to_string(layers) + " layers";
+    if (options.query)
+        throw Error(ErrorFacts{.problem = "attention flow of this text would take too long",
+                               .expected = "at most " + std::to_string(longest(tokens, row)) + with,
+                               .found = std::to_string(tokens) + " tokens",
+                               .hint = "Take a shorter text, one --layer, or rollout, which has no such limit"});
+    throw Error(
+        ErrorFacts{.problem = "attention flow of this text would take too long: it is a maximum flow for every pair",
+                   .expected = "at most " + std::to_string(longest(tokens, all)) + with,
+                   .found = std::to_string(tokens) + " tokens",
+                   .hint = "From one token (flow-paths, or analyze rollout --query) it is found up to " +
+                           std::to_string(longest(1'000'000, row)) + " tokens; rollout has no such limit"});
+}
+
+void check_options(const trace::Trace& trace, const RolloutOptions& options) {
+    require_whole_model(trace, "What reaches a token through the layers");
+    check_head(trace, {options.layer.value_or(Layer(0)), options.head.value_or(Head(0))});
+    if (options.query) check_position(trace, *options.query, "query");
+    if (options.of_source) throw Error(ErrorFacts{.problem = "This model has no source that its tokens could be from", .item = trace.config().name});
+    if (options.by_receptive_field && !trace.config().causal)
+        throw Error(ErrorFacts{.problem = "This model looks both ways: every token has the same receptive field",
+                               .item = "by_receptive_field",
+                               .expected = "a causal model"});
+}
+
+/// Rows divided by their sums; a row of zeros stays.
+void normalise_rows(Matrix& map) {
+    for (Eigen::Index i = 0; i < map.rows(); ++i) {
+        const double sum = map.row(i).cast<double>().sum();
+        if (sum > 0) map.row(i) *= static_cast<float>(1 / sum);
+    }
+}
+
+void divide_by(Matrix& map, const Matrix& even) {
+    map = (even.array() > 0).select(map.array() / even.array(), 0.0F);
+    normalise_rows(map);
+}
+
+/// J of a causal model whose heads attend evenly to all tokens up to the query.
+Matrix even_joint(std::int64_t tokens) {
+    Matrix even = Matrix::Zero(tokens, tokens);
+    for (std::int64_t i = 0; i < tokens; ++i) even.row(i).head(i + 1).setConstant(1.0F / static_cast<float>(i + 1));
+    return with_residual(even);
+}
+
+Matrix product(const Matrix& a, const Matrix& b) {
+    const at::NoGradGuard no_grad;
+    Matrix out(a.rows(), b.cols());
+    at::Tensor result = view_of(out);
+    at::matmul_out(result, view_of(a), view_of(b));
+    return out;
+}
+
+std::vector<std::string> notes_of(const trace::Trace& trace, const RolloutOptions& options, bool flow) {
+    std::vector<std::string> notes;
+    if (trace.config().causal && !options.by_receptive_field)
+        notes.push_back("In a causal model more paths lead to the first tokens than to later ones.");
+    if (options.by_receptive_field)
+        notes.push_back("Divided by what even attention to all earlier tokens gives; rows sum to 1.");
+    if (trace.config().attention_sinks)
+        notes.push_back("The share of a head's attention that goes to no key is divided out.");
+    if (trace.config().convolution.any()) notes.emplace_back(kConvolutionNote);
+    if (options.head && !flow)
+        notes.push_back("The last step is this head's own pattern, without the residual; the layers below are means.");
+    return notes;
+}
+
+struct Job {
+    const CancelToken& cancel;
+    const Progress& progress;
+    void step(const char* what, const char* unit, std::int64_t done, std::int64_t total) const {
+        cancel.throw_if_cancelled();
+        if (progress) progress({what, unit, done, total});
+    }
+};
+
+}  // namespace
+
+void check_map_memory(const trace::Trace& trace, std::int64_t tokens, std::int64_t maps, const char* hint) {
+    const double n = static_cast<double>(tokens), needed = static_cast<double>(maps) * n * n * 4;
+    const auto available = static_cast<double>(trace::forecast(trace.config(), 1, {}).available);
+    if (needed <= available) return;
+    throw Error(ErrorFacts{.problem = "maps of this many tokens do not fit into memory",
+                           .item = std::to_string(tokens) + " tokens, " + std::to_string(maps) + " maps",
+                           .expected = "at most " + gigabytes(available) + ", which is free",
+                           .found = gigabytes(needed),
+                           .hint = hint});
+}
+
+double flow_work(std::int64_t layers, bool all_layers, std::int64_t tokens, bool causal) {
+    const auto n = static_cast<double>(tokens), l = static_cast<double>(layers);
+    // T^2 edges a layer for each of T^2 questions; causal: half a square of i - j tokens, over all pairs T^4 / 24. Most
+    // edges are never looked at, but the share that is hardly depends on T.
+    return (all_layers ? l * (l + 1) / 2 : l) * n * n * n * n / (causal ? 24 : 1);
+}
+
+double flow_row_work(std::int64_t layers, bool all_layers, std::int64_t tokens, bool causal) {
+    // Causal, the last query: half squares of 1, 2, ... T tokens are T^3 / 6. Twice, since these networks are larger than
+    // those of all pairs and do not fit into a cache.
+    return flow_work(layers, all_layers, tokens, causal) * (causal ? 8 : 2) / static_cast<double>(tokens);
+}
+
+Matrix head_pattern(const trace::Trace& trace, HeadId id) {
+    Matrix map(trace.tokens(), trace.tokens());
+    for_each_pattern_row(trace, id, 0, trace.tokens(), [&](std::int64_t row, const float* weights) {
+        map.row(row) = Eigen::Map<const Eigen::RowVectorXf>(weights, trace.tokens());
+    });
+    return map;
+}
+
+Matrix joint_attention(const trace::Trace& trace, Layer layer) {
+    const std::int64_t heads = trace.config().n_heads;
+    Matrix sum = Matrix::Zero(trace.tokens(), trace.tokens());
+    for (std::int64_t h = 0; h < heads; ++h)
+        for_each_pattern_row(trace, {layer, Head(h)}, 0, trace.tokens(), [&](std::int64_t row, const float* weights) {
+            sum.row(row) += Eigen::Map<const Eigen::RowVectorXf>(weights, trace.tokens());
+        });
+    sum /= static_cast<float>(heads);
+    return with_residual(sum);
+}
+
+Matrix with_residual(const Matrix& attention) {
+    Matrix joint = attention;
+    joint.diagonal().array() += 1;
+    normalise_rows(joint);
+    return joint;
+}
+
+std::vector<Matrix> rollout_of(const std::vector<Matrix>& joint, const CancelToken& cancel, const Progress& progress) {
+    std::vector<Matrix> maps;
+    for (std::size_t l = 0; l < joint.size(); ++l) {
+        Job{cancel, progress}.step("Rolling out", "layer", static_cast<std::int64_t>(l),
+                                   static_cast<std::int64_t>(joint.size()));
+        maps.push_back(l == 0 ? joint[0] : product(joint[l], maps.back()));
+    }
+    return maps;
+}
+
+namespace {
+
+bool all_causal(const std::vector<Matrix>& joint) {
+    return std::all_of(joint.begin(), joint.end(), [](const Matrix& m) {
+        for (Eigen::Index i = 0; i < m.rows(); ++i)
+            if (!m.row(i).tail(m.cols() - i - 1).isZero(0)) return false;
+        return true;
+    });
+}
+
+}  // namespace
+
+Eigen::VectorXd flow_row(const std::vector<Matrix>& joint, bool causal, Position query, const CancelToken& cancel,
+                         const Progress& progress) {
+    const auto layers = static_cast<std::int64_t>(joint.size());
+    const std::int64_t n = joint[0].rows(), end = causal ? query.value + 1 : n;
+    Eigen::VectorXd row = Eigen::VectorXd::Zero(n);
+    const std::int64_t block = 16 * at::get_num_threads();
+    for (std::int64_t first = 0; first < end; first += block) {
+        Job{cancel, progress}.step("Finding flows", "input", first, end);
+        at::parallel_for(first, std::min(end, first + block), 4, [&](std::int64_t begin, std::int64_t stop) {
+            LayeredFlow network(joint, causal);
+            for (std::int64_t j = begin; j < stop; ++j) {
+                cancel.throw_if_cancelled();
+                row[j] = network.largest(layers, query.value, j);
+            }
+        });
+    }
+    return row;
+}
+
+Matrix flow_of(const std::vector<Matrix>& joint, const CancelToken& cancel, const Progress& progress) {
+    if (joint.empty()) return {};
+    const auto layers = static_cast<std::int64_t>(joint.size());
+    if (layers == 1) return joint[0];
+    const std::int64_t n = joint[0].rows();
+    const bool causal = all_causal(joint);
+    Matrix flow = Matrix::Zero(n, n);
+    const std::int64_t block = 4 * at::get_num_threads();
+    for (std::int64_t first = 0; first < n; first += block) {
+        Job{cancel, progress}.step("Finding flows", "token", first, n);
+        at::parallel_for(first, std::min(n, first + block), 1, [&](std::int64_t begin, std::int64_t end) {
+            LayeredFlow network(joint, causal);
+            for (std::int64_t i = begin; i < end; ++i)
+                for (std::int64_t j = 0; j < (causal ? i + 1 : n); ++j) {
+                    cancel.throw_if_cancelled();
+                    flow(i, j) = static_cast<float>(network.largest(layers, i, j));
+                }
+        });
+    }
+    return flow;
+}
+
+Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel,
+                const Progress& progress) {
+    if (has_cross_attention(trace.config())) return decoder_rollout(trace, options, cancel, progress);
+    check_options(trace, options);
+    const std::int64_t last = options.layer ? options.layer->value : trace.config().n_layers - 1;
+    // Beside the maps that are kept: J, R below, the map in the making, and the same again for even attention.
+    check_memory(trace, (options.layer ? 1 : last + 1) + 3 + (options.by_receptive_field ? 3 : 0),
+                 options.layer ? "Take a shorter text" : "Ask for one layer, or take a shorter text");
+    Rollout out{{}, {}, notes_of(trace, options, false)};
+    const Matrix even_one = options.by_receptive_field ? even_joint(trace.tokens()) : Matrix();
+    Matrix below, even;
+    for (std::int64_t l = 0; l <= last; ++l) {
+        Job{cancel, progress}.step("Rolling out", "layer", l, last + 1);
+        const bool kept = !options.layer || l == last;
+        Matrix own;
+        if (kept && options.head) {
+            own = head_pattern(trace, {Layer(l), *options.head});
+            if (trace.config().attention_sinks) normalise_rows(own);
+            if (l > 0) own = product(own, below);
+        }
+        if (l < last || !options.head) {
+            const Matrix joint = joint_attention(trace, Layer(l));
+            below = l == 0 ? joint : product(joint, below);
+        }
+        if (options.by_receptive_field) even = l == 0 ? even_one : product(even_one, even);
+        if (!kept) continue;
+        if (!options.head) own = below;
+        if (options.query) own = Matrix(own.row(options.query->value));
+        if (options.by_receptive_field) divide_by(own, options.query ? Matrix(even.row(options.query->value)) : even);
+        out.layers.emplace_back(l);
+        out.maps.push_back(std::move(own));
+    }
+    return out;
+}
+
+Rollout attention_flow(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel,
+                       const Progress& progress) {
+    if (has_cross_attention(trace.config())) return decoder_flow(trace, options, cancel, progress);
+    check_options(trace, options);
+    if (options.head)
+        throw Error(ErrorFacts{.problem = "Attention flow goes through all heads of a layer together",
+                               .item = "head",
+                               .hint = "Leave the head out, or use rollout"});
+    const std::int64_t last = options.layer ? options.layer->value : trace.config().n_layers - 1;
+    check_flow_work(last + 1, options, trace.tokens(), trace.config().causal);
+    check_memory(trace, (last + 1) * (options.by_receptive_field ? 2 : 1) + (options.query ? 1 : 3),
+                 "Take a shorter text");
+    Rollout out{{}, {}, notes_of(trace, options, true)};
+    const bool causal = trace.config().causal;
+    const auto flow_through = [&](const std::vector<Matrix>& joint) -> Matrix {
+        if (!options.query) return flow_of(joint, cancel, progress);
+        return flow_row(joint, causal, *options.query, cancel, progress).cast<float>().transpose();
+    };
+    std::vector<Matrix> joint, even;
+    for (std::int64_t l = 0; l <= last; ++l) {
+        joint.push_back(joint_attention(trace, Layer(l)));
+        if (options.by_receptive_field) even.push_back(even_joint(trace.tokens()));
+        if (options.layer && l < last) continue;
+        Matrix flow = flow_through(joint);
+        normalise_rows(flow);
+        if (options.by_receptive_field) divide_by(flow, flow_through(even));
+        out.layers.emplace_back(l);
+        out.maps.push_back(std::move(flow));
+    }
+    return out;
+}
+
+void check_path_flow(const trace::Trace& trace, std::int64_t layers, bool all_inputs) {
+    check_memory(trace, layers + 1, "Take a shorter text, or use rollout");
+    const auto work = [&](std::int64_t n) { return flow_row_work(layers, false, n, trace.config().causal); };
+    if (!all_inputs || work(trace.tokens()) <= most_flow_work) return;
+    throw Error(
+        ErrorFacts{.problem = "attention flow of this text would take too long",
+                   .expected = "at most " + std::to_string(longest(trace.tokens(), work)) + " tokens",
+                   .found = std::to_string(trace.tokens()) + " tokens",
+                   .hint = "Pin the input it should go to (with a key), or use rollout: these have no such limit"});
+}
+
+}  // namespace headlight::analyze

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/commands/generate.h"
+
+#include "cli/options.h"
+#include "cli/run_text.h"
+#include "headlight/model/generate.h"
+#include "headlight/text/tokenizer.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+
+namespace headlight::cli {
+namespace {
+
+struct Options {
+    ModelArgument model;
+    TextArguments text;
+    ComputeOptions compute;
+    model::GenerateOptions generate;
+    bool ignore_end = false;
+    bool no_special = false;
+    bool json = false;
+};
+
+std::string text_of(const text::Tokenizer& tokenizer, const std::vector<std::int64_t>& ids) {
+    std::string bytes;
+    for (const std::int64_t id : ids)
+        if (!tokenizer.is_special(id)) bytes += tokenizer.bytes_of(id);
+    return bytes;
+}
+
+std::string json_of(const text::Tokenizer& tokenizer, const std::vector<std::int64_t>& prompt,
+                    const model::Generated& made) {
+    nlohmann::ordered_json root;
+    root["prompt"] = prompt;
+    root["ids"] = made.ids;
+    root["tokens"] = nlohmann::ordered_json::array();
+    for (const std::int64_t id : made.ids) root["tokens"].push_back(tokenizer.token_of(id));
+    root["probabilities"] = made.probabilities;
+    root["text"] = text_of(tokenizer, made.ids);
+    root["ended"] = made.ended;
+    root["prompt_seconds"] = made.prompt_seconds;
+    root["seconds"] = made.seconds;
+    return root.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+int run(const Options& options, const Console& console) {
+    const Loaded loaded = load_for_run(options.model, options.text, options.compute, console);
+    const bool encodes = loaded.model->part(model::Stack::encoder) != nullptr;
+    if (options.text.has_pair() && !encodes) throw UsageError("--pair: a continuation has one text");
+    const text::Tokenizer& tokenizer = *loaded.tokenizer;
+    model::GenerateOptions generate = options.generate;
+    if (!options.ignore_end) generate.end = model::end_tokens(loaded.model->folder());
+    auto prompt = tokenizer.encode(loaded.prompt.text, std::nullopt, !options.no_special).ids;
+    const std::string& begun = encodes ? loaded.prompt.pair : loaded.prompt.text;
+    if (encodes) {  // what is continued is the target
+        generate.source = std::move(prompt);
+        prompt = trace::target_encoding(loaded.model->config(), tokenizer, begun).ids;
+    }
+    const model::Generated made =
+        model::generate(*loaded.model, prompt, generate, {}, loaded.cancel, console.progress());
+    console.clear_progress();
+    console.result(options.json ? json_of(tokenizer, prompt, made)
+                                : begun + text_of(tokenizer, made.ids) + "\n");
+    char line[160];
+    const auto later = static_cast<double>(made.ids.size()) - 1;
+    std::snprintf(line, sizeof line, "%zu tokens of prompt in %.2f s, %zu new tokens, %.1f tokens/s%s", prompt.size(),
+                  made.prompt_seconds, made.ids.size(), made.seconds > 0 ? later / made.seconds : 0.0,
+                  made.ended ? "; an end token came" : "");
+    console.note(line);
+    return 0;
+}
+
+}  // namespace
+
+Action define_generate(Definition& definition, const Frontend&) {
+    auto options = std::make_shared<Options>();
+    options->model.add(definition);
+    options->text.add(definition);
+    options->text.add_chat(definition);
+    options->compute.add(definition);
+    CLI::App& app = *definition.app;
+    model::GenerateOptions& g = options->generate;
+    app.add_option("--tokens", g.tokens, "at most so many new tokens")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
+    app.add_option("--temperature", g.temperature, "how freely tokens are drawn; 0: always the likeliest")
+        ->type_name("X")
+        ->capture_default_str()
+        ->check(not_negative());
+    app.add_option("--top-k", g.top_k, "draw from the k likeliest tokens only; 0: from all")
+        ->type_name("K")
+        ->capture_default_str()
+        ->check(counted_from_zero());
+    app.add_option("--top-p", g.top_p, "draw from the likeliest tokens that together reach this probability")
+        ->type_name("P")
+        ->capture_default_str()
+        ->check(CLI::Range(1e-9, 1.0));
+    app.add_option("--seed", g.seed, "equal seeds draw equal tokens")->type_name("N")->capture_default_str();
+    app.add_flag("--ignore-end", options->ignore_end, "go on behind the token that ends a text");
+    app.add_flag("--no-special-tokens", options->no_special, "leave out what the model's template adds to the prompt");
+    app.add_flag("--json", options->json, "ids, tokens and probabilities as one JSON object");
+    return [options, console = definition.console] { return run(*options, *console); };
+}
+
+}  // namespace headlight::cli

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/circuit/composition_graph.h"
+
+#include "figure/core/draw.h"
+
+#include <QPainterPath>
+#include <QPainterPathStroker>
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure {
+namespace {
+
+using analyze::Composition;
+
+constexpr std::array<Composition, 3> all_kinds = {Composition::q, Composition::k, Composition::v};
+constexpr double legend_height = 34, title_height = 18;
+constexpr std::int64_t arcs_of_a_head = 12;
+
+QString name_of(Composition kind) {
+    return kind == Composition::q   ? QStringLiteral("Q")
+           : kind == Composition::k ? QStringLiteral("K")
+                                    : QStringLiteral("V");
+}
+
+QString name_of(HeadId id) {
+    return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
+}
+
+QColor color_of(Composition kind, const Style& style) {
+    return head_color(*style.theme, style.palette, static_cast<std::int64_t>(kind));
+}
+
+const QFont& label_font() {
+    static const QFont font = ui_font(11);
+    return font;
+}
+
+}  // namespace
+
+std::vector<CompositionArc> strongest_arcs(const analyze::CompositionScores& scores, const CompositionOptions& o,
+                                           std::optional<HeadId> of) {
+    std::vector<CompositionArc> arcs;
+    for (const Composition kind : all_kinds) {
+        if (!o.kinds[static_cast<std::size_t>(kind)]) continue;
+        for (std::int64_t a = 0; a < scores.n_layers * scores.n_heads; ++a)
+            for (std::int64_t b = (a / scores.n_heads + 1) * scores.n_heads; b < scores.n_layers * scores.n_heads;
+                 ++b) {
+                const HeadId from{Layer(a / scores.n_heads), Head(a % scores.n_heads)},
+                    to{Layer(b / scores.n_heads), Head(b % scores.n_heads)};
+                if (of && from != *of && to != *of) continue;
+                const double score = scores.at(kind, from, to);
+                if (score > 0 && score >= o.threshold) arcs.push_back({kind, from, to, score});
+            }
+    }
+    const auto count = std::min(static_cast<std::ptrdiff_t>(std::max<std::int64_t>(0, o.most)), std::ssize(arcs));
+    std::partial_sort(arcs.begin(), arcs.begin() + count, arcs.end(),
+                      [](const CompositionArc& a, const CompositionArc& b) {
+                          if (a.score != b.score) return a.score > b.score;
+                          if (a.from != b.from) return a.from < b.from;
+                          return a.to != b.to ? a.to < b.to : a.kind < b.kind;
+                      });
+    arcs.resize(static_cast<std::size_t>(count));
+    return arcs;
+}
+
+CompositionLayout composition_layout(std::int64_t layers, std::int64_t heads, QSizeF available) {
+    CompositionLayout at;
+    at.layers = layers;
+    at.heads = heads;
+    at.left = 70;
+    at.top = 46 + title_height;
+    const double across = double(std::max<std::int64_t>(1, heads - 1)),
+                 down = double(std::max<std::int64_t>(1, layers - 1));
+    at.pitch_x = std::clamp((available.width() - at.left - 40) / across, 16.0, 150.0);
+    // As tall as the canvas; a file that may choose takes rows in which the arcs can be told apart.
+    const double room = available.height() - at.top - legend_height - 40;
+    at.pitch_y = available.height() > 0 ? std::clamp(room / down, 44.0, 130.0) : 92;
+    at.radius = std::clamp(at.pitch_x * 0.36, 5.0, 13.0);
+    at.width = std::max(available.width(), at.left + at.pitch_x * double(heads - 1) + 40);
+    at.height = at.top + at.pitch_y * double(layers - 1) + 30 + legend_height;
+    return at;
+}
+
+std::optional<HeadId> CompositionLayout::head_at(QPointF point) const {
+    const auto head = static_cast<std::int64_t>(std::lround((point.x() - left) / pitch_x));
+    const auto layer = static_cast<std::int64_t>(std::lround((point.y() - top) / pitch_y));
+    if (head < 0 || head >= heads || layer < 0 || layer >= layers) return std::nullopt;
+    const HeadId id{Layer(layer), Head(head)};
+    const QPointF away = point - node(id);
+    return std::hypot(away.x(), away.y()) <= radius + 3 ? std::optional(id) : std::nullopt;
+}
+
+CompositionGraph::CompositionGraph(std::shared_ptr<const analyze::CompositionScores> scores,
+                                   const CompositionOptions& options)
+    : scores_(std::move(scores)), options_(options), arcs_(strongest_arcs(*scores_, options_)) {
+    at_ = composition_layout(scores_->n_layers, scores_->n_heads, {800, 600});
+}
+
+double CompositionGraph::strength(double score) const {
+    if (arcs_.empty()) return 0;
+    const double high = arcs_.front().score, low = std::min(arcs_.back().score, high);
+    return high > low ? std::clamp((score - low) / (high - low), 0.0, 1.0) : 1;
+}
+
+std::vector<CompositionArc> CompositionGraph::arcs_of(HeadId id) const {
+    CompositionOptions own = options_;
+    own.most = arcs_of_a_head;
+    std::vector<CompositionArc> arcs = strongest_arcs(*scores_, own, id);
+    for (const CompositionArc& arc : arcs_)
+        if ((arc.from == id || arc.to == id) && arc.score < (arcs.empty() ? 0 : arcs.back().score)) arcs.push_back(arc);
+    return arcs;
+}
+
+QPainterPath CompositionGraph::path(const CompositionArc& arc) const {
+    const QPointF a = at_.node(arc.from) + QPointF(0, at_.radius), b = at_.node(arc.to) - QPointF(0, at_.radius);
+    // Arcs of the three kinds between the same heads lie beside each other.
+    const double aside = (static_cast<double>(arc.kind) - 1) * 7;
+    const double reach = std::max(18.0, 0.45 * (b.y() - a.y()));
+    // Straight down would run through the heads between: such arcs bow out.
+    const bool through = arc.from.head == arc.to.head && arc.to.layer.value - arc.from.layer.value > 1;
+    const double bow = aside + (through ? 0.6 * at_.pitch_x : 0);
+    QPainterPath line(a);
+    line.cubicTo(a + QPointF(bow, reach), b + QPointF(bow, -reach), b);
+    return line;
+}
+
+QSizeF CompositionGraph::layout(QSizeF available, const Style&, const Selection&) {
+    at_ = composition_layout(scores_->n_layers, scores_->n_heads, available);
+    return {at_.width, at_.height};
+}
+
+void CompositionGraph::paint_arc(QPainter& painter, const CompositionArc& arc, double opacity,
+                                 const Style& style) const {
+    const double t = strength(arc.score);
+    painter.setPen(QPen(draw::faded(color_of(arc.kind, style), opacity), 1 + 4 * t, Qt::SolidLine, Qt::RoundCap));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawPath(path(arc));
+}
+
+void CompositionGraph::paint(QPainter& painter, const QRectF& exposed, const Style& style,
+                             const Selection& selection) const {
+    const Theme& theme = *style.theme;
+    painter.setRenderHint(QPainter::Antialiasing);
+    const std::optional<HeadId> hovered = style.exporting ? std::nullopt : selection.hover_head;
+    // Without a hover the picture is the whole model's; the head under the pointer shows what is its own.
+    for (auto arc = arcs_.rbegin(); arc != arcs_.rend(); ++arc)
+        paint_arc(painter, *arc, hovered ? 0.12 : 0.4 + 0.5 * strength(arc->score), style);
+    if (hovered)
+        for (const CompositionArc& arc : arcs_of(*hovered)) paint_arc(painter, arc, 0.9, style);
+
+    for (std::int64_t l = 0; l < at_.layers; ++l) {
+        const double y = at_.node({Layer(l), Head(0)}).y();
+        if (y < exposed.top() - at_.pitch_y || y > exposed.bottom() + at_.pitch_y) continue;
+        draw::text(painter, {at_.left - at_.radius - 12, draw::centred_baseline(y, label_font())},
+                   QStringLiteral("layer %1").arg(l), label_font(), theme.muted, draw::Align::right);
+        for (std::int64_t h = 0; h < at_.heads; ++h) {
+            const HeadId id{Layer(l), Head(h)};
+            const QPointF centre = at_.node(id);
+            const bool focus = !style.exporting && id == selection.focus, hover = hovered == id;
+            painter.setPen(QPen(focus ? theme.accent : hover ? theme.text : theme.line, focus || hover ? 2 : 1));
+            painter.setBrush(focus ? theme.accent_soft : theme.panel);
+            painter.drawEllipse(centre, at_.radius, at_.radius);
+            if (at_.radius >= 9)
+                draw::text(painter, {centre.x(), draw::centred_baseline(centre.y(), label_font())}, QString::number(h),
+                           label_font(), focus ? theme.text : theme.muted, draw::Align::center);
+        }
+    }
+    paint_legend(painter, style);
+}
+
+void CompositionGraph::paint_legend(QPainter& painter, const Style& style) const {
+    const Theme& theme = *style.theme;
+    draw::text(painter, {16, 22}, QStringLiteral("What each head wrote that later heads can read"),
+               ui_font(14, QFont::DemiBold), theme.text);
+    double x = 16;
+    for (const Composition kind : all_kinds) {
+        if (!options_.kinds[static_cast<std::size_t>(kind)]) continue;
+        painter.setPen(QPen(color_of(kind, style), 3, Qt::SolidLine, Qt::RoundCap));
+        painter.drawLine(QPointF(x, 37), QPointF(x + 18, 37));
+        const QString label = name_of(kind) + QStringLiteral(" composition");
+        draw::text(painter, {x + 24, 41}, label, label_font(), theme.muted);
+        x += 24 + draw::text_width(label, label_font()) + 18;
+    }
+    const std::size_t shown = arcs_.size();
+    QString note = shown == 0
+                       ? QStringLiteral("no pair of heads has a score of %1 or more").arg(options_.threshold)
+                       : QStringLiteral("%1 strongest arcs; width from %2 to %3")
+                             .arg(draw::count_text(static_cast<std::int64_t>(shown)),
+                                  draw::number_text(arcs_.back().score, 3), draw::number_text(arcs_.front().score, 3));
+    const double bottom = at_.height - 14;
+    draw::text(painter, {16, bottom}, draw::elided(note, label_font(), at_.width - 32), label_font(), theme.muted);
+}
+
+Hit CompositionGraph::hit_test(QPointF point, const Style& style, const Selection& selection) const {
+    Hit hit;
+    if (const auto head = at_.head_at(point)) {
+        hit.kind = Hit::Kind::head;
+        hit.head = *head;
+        const QPointF centre = at_.node(*head);
+        hit.area = {centre.x() - at_.radius, centre.y() - at_.radius, 2 * at_.radius, 2 * at_.radius};
+        hit.tip = name_of(*head);
+        for (const CompositionArc& arc :
+             strongest_arcs(*scores_, {.kinds = options_.kinds, .threshold = 0, .most = 3}, *head))
+            hit.tip += QStringLiteral("  %1 %2 %3 %4")
+                           .arg(name_of(arc.kind), arc.from == *head ? QStringLiteral("→") : QStringLiteral("←"),
+                                name_of(arc.from == *head ? arc.to : arc.from), draw::number_text(arc.score, 3));
+        return hit;
+    }
+    QPainterPathStroker reach;
+    reach.setWidth(8);
+    const auto try_arcs = [&](const std::vector<CompositionArc>& arcs) {
+        for (const CompositionArc& arc : arcs) {
+            if (!reach.createStroke(path(arc)).contains(point)) continue;
+            hit.kind = Hit::Kind::head;
+            hit.head = arc.to;
+            hit.value = arc.score;
+            hit.area = path(arc).boundingRect();
+            hit.tip = QStringLiteral("%1 → %2  %3 composition %4")
+                          .arg(name_of(arc.from), name_of(arc.to), name_of(arc.kind), draw::number_text(arc.score, 4));
+            return true;
+        }
+        return false;
+    };
+    if (!style.exporting && selection.hover_head && try_arcs(arcs_of(*selection.hover_head))) return hit;
+    try_arcs(arcs_);
+    return hit;
+}
+
+Table CompositionGraph::table() const {
+    Table out{{"kind", "from_layer", "from_head", "to_layer", "to_head", "score"}, {}};
+    for (const CompositionArc& arc : arcs_)
+        out.rows.push_back({name_of(arc.kind).toStdString(), arc.from.layer.value, arc.from.head.value,
+                            arc.to.layer.value, arc.to.head.value, arc.score});
+    return out;
+}
+
+std::vector<NamedArray> CompositionGraph::arrays() const {
+    std::vector<NamedArray> all;
+    for (const Composition kind : all_kinds) {
+        if (!options_.kinds[static_cast<std::size_t>(kind)]) continue;
+        const auto& values = scores_->values[static_cast<std::size_t>(kind)];
+        all.push_back({name_of(kind).toLower().toStdString(),
+                       {scores_->n_layers, scores_->n_heads, scores_->n_layers, scores_->n_heads},
+                       {values.begin(), values.end()}});
+    }
+    return all;
+}
+
+QString CompositionGraph::title() const {
+    return QStringLiteral("Composition of heads");
+}
+
+QString CompositionGraph::description() const {
+    return QStringLiteral(
+        "Rows are layers, circles heads. An arc runs from a head to a later one whose queries (Q), keys (K) or values "
+        "(V) can read much of what "
+        "the first one writes: |A B| / (|A| |B|) in Frobenius norms, A the first head's W_V W_O and B the second's W_Q "
+        "W_K^T, W_K W_Q^T or W_V W_O. "
+        "It says what the weights allow, on any text; whether the heads use it depends on the text. Elhage et al. "
+        "2021, A Mathematical Framework for "
+        "Transformer Circuits.");
+}
+
+}  // namespace headlight::figure

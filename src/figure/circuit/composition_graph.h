@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Heads as nodes, layers as rows, and an arc for each pair where a later head reads much of what an earlier one wrote.
+#pragma once
+
+#include "headlight/analyze/circuit/composition.h"
+#include "headlight/figure/core/figure.h"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace headlight::figure {
+
+struct CompositionArc {
+    analyze::Composition kind = analyze::Composition::q;
+    HeadId from, to;
+    double score = 0;
+};
+
+struct CompositionOptions {
+    std::array<bool, 3> kinds = {true, true, true};  ///< Q, K, V
+    double threshold = 0;                            ///< arcs with a lower score are left out
+    std::int64_t most = 60;                          ///< and only so many, the strongest
+    bool operator==(const CompositionOptions&) const = default;
+};
+
+/// Strongest first; of equals the earlier head first.
+std::vector<CompositionArc> strongest_arcs(const analyze::CompositionScores&, const CompositionOptions&,
+                                           std::optional<HeadId> of = {});
+
+/// Where the nodes stand.
+struct CompositionLayout {
+    std::int64_t layers = 0, heads = 0;
+    double left = 0, top = 0, pitch_x = 0, pitch_y = 0, radius = 0, width = 0, height = 0;
+    QPointF node(HeadId id) const {
+        return {left + pitch_x * double(id.head.value), top + pitch_y * double(id.layer.value)};
+    }
+    std::optional<HeadId> head_at(QPointF) const;
+};
+CompositionLayout composition_layout(std::int64_t layers, std::int64_t heads, QSizeF available);
+
+class CompositionGraph final : public Figure {
+public:
+    CompositionGraph(std::shared_ptr<const analyze::CompositionScores>, const CompositionOptions&);
+
+    std::string view() const override { return "composition"; }
+    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
+    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
+    Hit hit_test(QPointF, const Style&, const Selection&) const override;
+    Table table() const override;
+    std::vector<NamedArray> arrays() const override;
+    QString title() const override;
+    QString description() const override;
+
+    const std::vector<CompositionArc>& arcs() const { return arcs_; }
+
+private:
+    QPainterPath path(const CompositionArc&) const;
+    double strength(double score) const;  ///< 0 at the weakest arc shown, 1 at the strongest
+    /// The arcs of a head, its strongest ones also when they are not among those of the whole model.
+    std::vector<CompositionArc> arcs_of(HeadId) const;
+    void paint_arc(QPainter&, const CompositionArc&, double opacity, const Style&) const;
+    void paint_legend(QPainter&, const Style&) const;
+
+    std::shared_ptr<const analyze::CompositionScores> scores_;
+    CompositionOptions options_;
+    std::vector<CompositionArc> arcs_;
+    CompositionLayout at_;
+};
+
+}  // namespace headlight::figure

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What drives a neuron: the attribution's picture of another number. Below, what the shown head drives, and the neurons
+// that promote a token.
+#include "figure/prediction/attribution_view.h"
+#include "figure/contribution/contribution_views.h"
+#include "figure/table/stacked_figure.h"
+#include "figure/table/table_figure.h"
+#include "headlight/analyze/contribution/drivers.h"
+#include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/analyze/prediction/mlp.h"
+#include "headlight/analyze/prediction/predictions.h"
+#include "headlight/text/tokenizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace headlight::figure {
+namespace {
+
+using analyze::Component;
+using analyze::NeuronId;
+
+constexpr std::int64_t most_downstream = 15, most_promoting = 10, most_drivers = 4;
+
+QString name_of(NeuronId id) {
+    return QStringLiteral("L%1 neuron %2").arg(id.layer.value).arg(id.neuron.value);
+}
+QString name_of(HeadId id) {
+    return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
+}
+
+/// The head that drives most, either way.
+HeadId strongest_head(const analyze::Split& split) {
+    HeadId best;
+    double most = -1;
+    for (const analyze::Contribution& part : split.parts)
+        if (part.component == Component::head && std::abs(part.value) > most) {
+            most = std::abs(part.value);
+            best = {Layer(part.layer), Head(part.index)};
+        }
+    return best;
+}
+
+std::unique_ptr<Figure> downstream_table(const trace::Trace& trace, HeadId head, Position position) {
+    TableSection section;
+    section.title = QStringLiteral("What %1 drives").arg(name_of(head));
+    section.note = QStringLiteral(
+        "Neurons of its own and later layers whose pre-activation its output at this token changes most by the direct "
+        "path. Click one to see what drives it.");
+    section.columns = {
+        {.kind = TableColumn::Kind::text, .id = "neuron", .title = QStringLiteral("neuron")},
+        {.kind = TableColumn::Kind::bar, .id = "contribution", .title = QStringLiteral("the head adds")},
+        {.kind = TableColumn::Kind::bar,
+         .id = "pre_activation",
+         .title = QStringLiteral("pre-activation"),
+         .tip = QStringLiteral("the whole of it: what the activation function reads")}};
+    for (const analyze::NeuronScore& found : analyze::downstream_neurons(trace, head, position, most_downstream)) {
+        TableRow row;
+        row.neuron = found.id;
+        row.cells = {TableCell::of(name_of(found.id)), TableCell::of(found.value), TableCell::of(found.pre)};
+        section.rows.push_back(std::move(row));
+    }
+    TableData table;
+    table.view = "drivers";
+    table.title = section.title;
+    table.sections = {std::move(section)};
+    return table_figure(std::move(table));
+}
+
+/// Neurons whose value lies most along a token's column of the unembedding, and the heads that drive them here.
+std::unique_ptr<Figure> promoting_table(const trace::Trace& trace, std::optional<std::int64_t> token, Position position) {
+    const std::int64_t id = token ? *token : analyze::next_tokens(trace, position, 1).front().id;
+    TableSection section;
+    section.title = QStringLiteral("Next-token neurons of %1").arg(QString::fromStdString(text::token_label(*trace.tokenizer(), id)));
+    section.note = (token ? QString() : QStringLiteral("The likeliest token here. ")) +
+                   QStringLiteral("Neurons of all layers whose value points most along the token's unembedding, with their "
+                                  "coefficient here and the heads that drive their pre-activation most. Click one to see "
+                                  "all that drives it.");
+    section.columns = {
+        {.kind = TableColumn::Kind::text, .id = "neuron", .title = QStringLiteral("neuron")},
+        {.kind = TableColumn::Kind::bar,
+         .id = "score",
+         .title = QStringLiteral("value · token"),
+         .tip = QStringLiteral("inner product of the neuron's value with the token's column of the unembedding")},
+        {.kind = TableColumn::Kind::bar,
+         .id = "coefficient",
+         .title = QStringLiteral("coefficient"),
+         .tip = QStringLiteral("of the neuron at this token; below 0 it writes against the token")},
+        {.kind = TableColumn::Kind::text,
+         .id = "heads",
+         .title = QStringLiteral("heads that drive it"),
+         .tip = QStringLiteral("with their parts of the pre-activation, largest amount first"),
+         .decimals = 2}};
+    const auto neurons = analyze::next_token_drivers(trace, id, position, most_promoting, most_drivers);
+    double& full = section.columns[2].limit = 1;  // where none is active, what is left is no bar
+    for (const analyze::NextTokenNeuron& found : neurons) full = std::max(full, std::abs(found.coefficient));
+    for (const analyze::NextTokenNeuron& found : neurons) {
+        TableCell heads;
+        for (const auto& [head, part] : found.heads) heads.tokens.emplace_back(draw::Label{{}, name_of(head), false}, part);
+        TableRow row;
+        row.neuron = found.id;
+        row.cells = {TableCell::of(name_of(found.id)), TableCell::of(found.score), TableCell::of(found.coefficient),
+                     std::move(heads)};
+        section.rows.push_back(std::move(row));
+    }
+    TableData table;
+    table.view = "drivers";
+    table.title = section.title;
+    table.sections = {std::move(section)};
+    return table_figure(std::move(table));
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position position, const DriversViewOptions& options) {
+    const model::ModelConfig& c = trace->config();
+    const NeuronId neuron = options.neuron.value_or(NeuronId{layer, {}});
+    NeuronId id = neuron;
+    if (!options.neuron) id.neuron = analyze::memories(*trace, layer, position, 1).front().neuron;
+    const analyze::Branch branch = options.up ? analyze::Branch::up : analyze::Branch::gate;
+    AttributionViewData data;
+    data.position = position;
+    data.split = analyze::neuron_drivers(*trace, id, position, branch);
+    // Later layers cannot drive it; MLPs of its own layer come after it.
+    data.heads = data.split.heads(c).topRows(id.layer.value + 1);
+    if (has_cross_attention(c)) data.cross = data.split.cross_heads(c).topRows(id.layer.value + 1);
+    data.mlps = Eigen::VectorXd::Constant(id.layer.value + 1, std::numeric_limits<double>::quiet_NaN());
+    data.attn_biases = Eigen::VectorXd::Zero(id.layer.value + 1);
+    for (const analyze::Contribution& part : data.split.parts) {
+        if (part.layer < 0 || part.layer > id.layer.value) continue;
+        if (part.component == Component::mlp) data.mlps[part.layer] = part.value;
+        if (part.component == Component::attn_bias) data.attn_biases[part.layer] = part.value;
+    }
+    const bool usable = options.neuron && options.head.layer.value <= id.layer.value;
+    data.head = usable ? options.head : strongest_head(data.split);
+    data.sources = analyze::neuron_sources(*trace, id, data.head, position, branch);
+    data.labels = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
+    data.at = draw::label_of(data.labels[static_cast<std::size_t>(position.value)]).with_position(position);
+    data.model = c.name;
+    const QString which = options.up ? QStringLiteral("linear branch of ") : QString();
+    const QString at = draw::label_of(data.labels[static_cast<std::size_t>(position.value)]).with_position(position);
+    const double m = static_cast<double>(analyze::neuron_activations(*trace, id.layer, id.neuron)[position.value]);
+    data.other = AttributionViewData::Other{
+        .view = "drivers",
+        .title = QStringLiteral("What drives ") + which + name_of(id),
+        .description = QStringLiteral(
+            "Where a neuron's pre-activation at one token comes from. What an MLP reads is a sum over everything that was "
+            "written into the residual stream before it, so each head, MLP, embedding and bias adds its part, taken "
+            "through the norm before the MLP at the scale that it had in the run. Blue drives the neuron up, orange down; "
+            "the bars end in the sum, which is the pre-activation itself. Click a head: the text below shows through "
+            "which tokens it drives the neuron, and the list which other neurons it drives. The last list has the neurons that promote one token, with the "
+            "heads behind them. Neo et al. 2024, "
+            "Interpreting Context Look-ups in Transformers."),
+        .behind = QStringLiteral("at %1; coefficient %2").arg(at, draw::number_text(m, 3)),
+        .what = QStringLiteral("the pre-activation of ") + which + name_of(id),
+        .sum = QStringLiteral("sum = pre-act."),
+        .neuron = id};
+    const HeadId head = data.head;
+    auto split = std::make_unique<AttributionFigure>(std::move(data));
+    StackedParts parts;
+    parts.view = "drivers";
+    parts.title = split->title();
+    parts.description = split->description();
+    parts.parts.push_back(std::move(split));
+    parts.parts.push_back(downstream_table(*trace, head, position));
+    // Not where narrow embeddings stand behind a head of their own (ALBERT, ELECTRA): W_U does not read the stream.
+    if (analyze::unembeds_stream(c)) parts.parts.push_back(promoting_table(*trace, options.promotes, position));
+    return stacked_figure(std::move(parts));
+}
+
+}  // namespace headlight::figure

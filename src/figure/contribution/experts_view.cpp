@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/contribution/contribution_views.h"
+#include "figure/plot/plot_data.h"
+#include "headlight/analyze/contribution/experts.h"
+
+#include <algorithm>
+
+namespace headlight::figure {
+namespace {
+
+using plot::Axis;
+using plot::Color;
+using plot::Panel;
+using plot::Series;
+
+/// Marks only where an expert works: the empty rest is what the layer saves.
+Panel panel_of(const trace::Trace& trace, const analyze::ExpertUse& use) {
+    const std::int64_t experts = use.weights.cols(), tokens = use.weights.rows();
+    Panel panel;
+    panel.title = QStringLiteral("Layer %1").arg(use.layer.value);
+    panel.x = {.label = QStringLiteral("token"),
+               .low = -0.5,
+               .high = static_cast<double>(tokens) - 0.5,
+               .integer = true,
+               .tight = true,
+               .labels = {},
+               .stands_for = Axis::Stands::query};
+    panel.y = {.label = QStringLiteral("expert"),
+               .low = -0.5,
+               .high = static_cast<double>(experts) - 0.5,
+               .integer = true,
+               .tight = true,
+               .labels = {}};
+    std::vector<QString> names;
+    for (const analyze::AxisItem& token : analyze::pattern_axes(trace, analyze::PatternOptions{}).keys) {
+        panel.x.labels.push_back(draw::label_of(token));
+        names.push_back(panel.x.labels.back().with_position(token.first));
+    }
+    Series chosen;
+    chosen.marker = plot::Marker::square;
+    std::vector<float> logits;
+    for (std::int64_t p = 0; p < tokens; ++p)
+        for (std::int64_t e = 0; e < experts; ++e) {
+            if (use.weights(p, e) == 0) continue;
+            chosen.x.push_back(static_cast<double>(p));
+            chosen.y.push_back(static_cast<double>(e));
+            chosen.queries.emplace_back(p);
+            const double full = trace.config().experts.scale;
+            chosen.colors.push_back({Color::Role::ramp, std::min(1.0, static_cast<double>(use.weights(p, e)) / full)});
+            logits.push_back(use.logits(p, e));
+        }
+    const auto weight = [use](std::int64_t p, std::int64_t e) { return static_cast<double>(use.weights(p, e)); };
+    const auto shared = [use](std::int64_t p) { return static_cast<double>(use.shared[p]); };
+    const bool gated = use.shared.size() > 0;
+    const auto at = chosen.x, of = chosen.y;
+    const std::int64_t layer = use.layer.value;
+    chosen.tip = [=](std::size_t i) {
+        const auto p = static_cast<std::int64_t>(at[i]), e = static_cast<std::int64_t>(of[i]);
+        QString tip =
+            QStringLiteral("%1  expert %2  weight %3  router logit %4")
+                .arg(names[static_cast<std::size_t>(p)])
+                .arg(e)
+                .arg(draw::number_text(weight(p, e), 4), draw::number_text(static_cast<double>(logits[i]), 3));
+        if (gated) tip += QStringLiteral("  shared expert %1").arg(draw::number_text(shared(p), 4));
+        return tip;
+    };
+    chosen.row = [=](std::size_t i) {
+        const auto p = static_cast<std::int64_t>(at[i]), e = static_cast<std::int64_t>(of[i]);
+        return std::vector<Table::Cell>{layer,
+                                        p,
+                                        names[static_cast<std::size_t>(p)].toStdString(),
+                                        e,
+                                        weight(p, e),
+                                        static_cast<double>(logits[i])};
+    };
+    panel.series.push_back(std::move(chosen));
+    return panel;
+}
+
+NamedArray weights_of(const analyze::ExpertUse& use) {
+    const auto& w = use.weights;
+    return {"layer_" + std::to_string(use.layer.value), {w.rows(), w.cols()}, {w.data(), w.data() + w.size()}};
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> experts_view(TracePtr trace, Layer layer, bool all_layers) {
+    const model::Experts& e = trace->config().experts;
+    plot::PlotData data;
+    data.view = "experts";
+    data.title = QStringLiteral("Experts of each token");
+    data.subtitle = QStringLiteral("%1 of %2 experts work for a token").arg(e.chosen).arg(e.count);
+    if (e.shared_width > 0) data.subtitle += QStringLiteral(", and a shared one for all");
+    data.description = QStringLiteral(
+        "A column a token, a row an expert of the layer's MLP. A square stands where the router chose the expert "
+        "for the token; its colour is the weight that the expert's output is multiplied with. Nothing else of the "
+        "layer is computed for the token. After Shazeer et al. 2017, Outrageously Large Neural Networks.");
+    data.stacked_panels = true;
+    data.focus_in_files = false;
+    data.scale = plot::ColorScale{QStringLiteral("weight of the expert"), QStringLiteral("0"), QString::number(e.scale, 'g', 3)};
+    data.columns = {"layer", "position", "token", "expert", "weight", "router_logit"};
+    std::vector<NamedArray> arrays;
+    const auto take = [&](Layer l) {
+        const analyze::ExpertUse use = analyze::expert_use(*trace, l);
+        data.panels.push_back(panel_of(*trace, use));
+        arrays.push_back(weights_of(use));
+    };
+    if (all_layers) {
+        for (const Layer l : analyze::layers_with_experts(trace->config())) take(l);
+    } else if (model::has_experts(trace->config(), layer.value)) {
+        take(layer);
+    } else {
+        Panel panel;
+        panel.title = QStringLiteral("Layer %1").arg(layer.value);
+        panel.empty = QStringLiteral("This layer has one MLP for all tokens");
+        data.panels.push_back(std::move(panel));
+    }
+    data.arrays = [arrays] { return arrays; };
+    return plot::plot_figure(std::move(data));
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/figure/core/theme.h"
+
+#include "figure/core/literal_font.h"
+
+#include <QFontDatabase>
+#include <QStringList>
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure {
+namespace {
+
+/// Inter where it is installed, then Noto for the scripts that Inter lacks, then whatever the system calls sans.
+const QStringList& families() {
+    static const QStringList list = [] {
+        QStringList wanted{QStringLiteral("Inter"),
+                           QStringLiteral("Inter Variable"),
+                           QStringLiteral("Noto Sans"),
+                           QStringLiteral("Noto Sans CJK SC"),
+                           QStringLiteral("Noto Sans Arabic"),
+                           QStringLiteral("Noto Sans Hebrew"),
+                           QStringLiteral("Noto Sans Devanagari"),
+                           QStringLiteral("Noto Color Emoji"),
+                           QStringLiteral("DejaVu Sans")};
+        const QStringList installed = QFontDatabase::families();
+        QStringList found;
+        for (const QString& family : wanted)
+            if (installed.contains(family)) found << family;
+        found << QStringLiteral("sans-serif");
+        draw_literally(found.front());
+        return found;
+    }();
+    return list;
+}
+
+}  // namespace
+
+QFont ui_font(double pixel_size, int weight) {
+    QFont font;
+    font.setFamilies(families());
+    font.setPixelSize(std::max(1, static_cast<int>(std::lround(pixel_size))));
+    font.setWeight(static_cast<QFont::Weight>(weight));
+    // Glyphs keep their places at every scale, so that a figure is laid out the same on screen and in a file.
+    font.setHintingPreference(QFont::PreferNoHinting);
+    font.setStyleStrategy(QFont::PreferAntialias);
+    return font;
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Head and matrix view of a trace: gathers what they draw.
+#include "figure/pattern/head/head_view.h"
+#include "figure/core/heads_text.h"
+#include "figure/pattern/matrix/matrix_view.h"
+#include "figure/core/weight_name.h"
+#include "headlight/analyze/pattern/sinks.h"
+#include "headlight/analyze/contribution/value_mix.h"
+#include "headlight/base/error.h"
+#include "headlight/figure/pattern/pattern_views.h"
+
+#include <QStringList>
+
+#include <algorithm>
+
+namespace headlight::figure {
+namespace {
+
+/// One after the other; where a weighting is of the whole layer, each layer's map is made once.
+std::vector<analyze::Matrix> patterns_of(const trace::Trace& trace, const std::vector<HeadId>& heads,
+                                         const analyze::PatternOptions& options) {
+    std::vector<analyze::Matrix> maps;
+    for (const HeadId head : heads) {
+        const bool again = !maps.empty() && analyze::of_whole_layer(options.weighting) && heads[maps.size() - 1].layer == head.layer;
+        maps.push_back(again ? analyze::Matrix(maps.back()) : analyze::pattern(trace, head, options));
+    }
+    return maps;
+}
+
+}  // namespace
+
+QString weight_name(const analyze::PatternOptions& o) {
+    // The neuron view's |value| is the second: the value after W_O.
+    constexpr const char* weightings[] = {
+        "softmax weight",
+        "weight × |v|, row sums 1",
+        "weight × |v W_O|, row sums 1",
+        "|weight × v W_O| over the layer's longest |v W_O|",
+        "whole layer: |Σ weight × v W_O|, row sums 1",
+        "whole layer with the stream: |Σ weight × v W_O + x|, row sums 1",
+        "whole layer with stream and norm: |LN(Σ weight × v W_O + x)|, row sums 1",
+    };
+    QStringList parts{QString::fromUtf8(weightings[static_cast<int>(o.weighting)])};
+    const bool hides = o.hide_first || o.hide_special;
+    if (o.hide_first) parts << QStringLiteral("first token hidden");
+    if (o.hide_special) parts << QStringLiteral("special tokens hidden");
+    if (hides) parts << (o.renormalise ? QStringLiteral("renormalised") : QStringLiteral("not renormalised"));
+    if (o.merge_words) parts << QStringLiteral("words merged");
+    constexpr const char* filters[] = {"", "A to A", "B to B", "A to B", "B to A"};
+    if (o.filter != analyze::PairFilter::all) parts << QLatin1String(filters[static_cast<int>(o.filter)]);
+    return parts.join(QStringLiteral(", "));
+}
+
+std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head> active,
+                                  const analyze::PatternOptions& options) {
+    std::sort(active.begin(), active.end());
+    active.erase(std::unique(active.begin(), active.end()), active.end());
+    HeadViewData data;
+    data.layer = layer;
+    data.n_heads = trace->config().n_heads;
+    data.heads = std::move(active);
+    data.axes = analyze::pattern_axes(*trace, options);
+    data.words = axis_words(*trace);
+    data.attention = attention_name(trace->config());
+    data.causal = trace->config().causal;
+    data.layer_label = QString::fromStdString(model::layer_label(trace->config(), layer.value));
+    data.weight_name = weight_name(options);
+    std::vector<HeadId> ids;
+    for (const Head head : data.heads) ids.push_back({layer, head});
+    data.weights = patterns_of(*trace, ids, options);
+    return head_figure(std::move(data));
+}
+
+std::unique_ptr<Figure> aggregate_head_view(TracePtr trace, Layer layer, std::vector<Head> active,
+                                            const std::vector<HeadId>& of, analyze::Aggregate how,
+                                            const analyze::PatternOptions& options, const CancelToken& cancel) {
+    std::sort(active.begin(), active.end());
+    active.erase(std::unique(active.begin(), active.end()), active.end());
+    HeadViewData data;
+    data.layer = layer;
+    data.n_heads = trace->config().n_heads;
+    data.heads = std::move(active);
+    data.axes = analyze::pattern_axes(*trace, options);
+    data.words = axis_words(*trace);
+    data.attention = attention_name(trace->config());
+    data.causal = trace->config().causal;
+    data.weight_name = weight_name(options);
+    data.together = aggregate_name(how, of);
+    data.weights.push_back(analyze::aggregate_pattern(*trace, of, how, options, cancel));
+    return head_figure(std::move(data));
+}
+
+std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, const analyze::PatternOptions& options,
+                                    bool sums) {
+    MatrixViewData data;
+    data.sums = sums;
+    data.heads = std::move(heads);
+    data.axes = analyze::pattern_axes(*trace, options);
+    data.words = axis_words(*trace);
+    data.attention = attention_name(trace->config());
+    data.causal = trace->config().causal;
+    data.weight_name = weight_name(options);
+    data.weights = patterns_of(*trace, data.heads, options);
+    for (const HeadId head : data.heads) data.windows.push_back(model::window_of(trace->config(), head.layer.value));
+    // Only of the softmax as it is: words have no row of their own in it, and what is hidden would be missed in the sum.
+    const bool plain = options == analyze::PatternOptions{.renormalise = options.renormalise};
+    if (trace->config().attention_sinks && plain)
+        for (const HeadId head : data.heads) data.sinks.push_back(analyze::sink_shares(*trace, head));
+    if (!data.sinks.empty()) data.notes.push_back("sink: the share of a row's softmax that goes to no key");
+    return matrix_figure(std::move(data));
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/core/token_flow.h"
+
+#include <algorithm>
+
+namespace headlight::figure {
+namespace {
+
+const QFont& token_font() {
+    static const QFont font = ui_font(13);
+    return font;
+}
+
+}  // namespace
+
+double TokenFlow::layout(const std::vector<analyze::AxisItem>& items, QPointF top_left, double width) {
+    boxes_.clear();
+    labels_.clear();
+    double x = top_left.x(), y = top_left.y();
+    for (const analyze::AxisItem& item : items) {
+        labels_.push_back(draw::label_of(item));
+        const double wide = std::min(width, std::max(14.0, draw::token_width(labels_.back(), token_font()) + 10));
+        if (x > top_left.x() && x + wide > top_left.x() + width) {
+            x = top_left.x();
+            y += line_height;
+        }
+        boxes_.emplace_back(x, y + 2, wide, line_height - 4);
+        x += wide + 2;
+    }
+    height_ = items.empty() ? 0 : y + line_height - top_left.y();
+    return height_;
+}
+
+void TokenFlow::paint(QPainter& painter, const QRectF& exposed, const Theme& theme,
+                      const std::function<QColor(std::size_t)>& color, std::optional<Position> ringed) const {
+    for (std::size_t i = 0; i < boxes_.size(); ++i) {
+        if (boxes_[i].bottom() < exposed.top() || boxes_[i].top() > exposed.bottom()) continue;
+        const QColor fill = color(i);
+        if (fill.isValid()) draw::box(painter, boxes_[i], 3, fill);
+        if (ringed == Position(static_cast<std::int64_t>(i)))
+            draw::box(painter, boxes_[i], 3, QColor(Qt::transparent), theme.accent, 1.5);
+        draw::token(painter, boxes_[i].adjusted(5, 0, -4, 0), labels_[i], token_font(), theme, draw::Align::left,
+                    fill.isValid() ? text_on(theme, fill) : QColor());
+    }
+}
+
+std::optional<std::int64_t> TokenFlow::at(QPointF point) const {
+    for (std::size_t i = 0; i < boxes_.size(); ++i)
+        if (boxes_[i].contains(point)) return static_cast<std::int64_t>(i);
+    return std::nullopt;
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A text as coloured tokens that wrap into lines: one number a token.
+#pragma once
+
+#include "figure/core/draw.h"
+
+#include <functional>
+
+namespace headlight::figure {
+
+class TokenFlow {
+public:
+    static constexpr double line_height = 26;
+
+    /// Places the tokens in lines of a width; returns the height.
+    double layout(const std::vector<analyze::AxisItem>&, QPointF top_left, double width);
+    /// `color` of a token is its background; invalid: none.
+    void paint(QPainter&, const QRectF& exposed, const Theme&, const std::function<QColor(std::size_t)>& color,
+               std::optional<Position> ringed = {}) const;
+    std::optional<std::int64_t> at(QPointF) const;
+    const QRectF& box(std::int64_t position) const { return boxes_[static_cast<std::size_t>(position)]; }
+    double height() const { return height_; }
+
+private:
+    std::vector<QRectF> boxes_;
+    std::vector<draw::Label> labels_;
+    double height_ = 0;
+};
+
+}  // namespace headlight::figure

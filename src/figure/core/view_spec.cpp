@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/figure/core/view_spec.h"
+
+#include "figure/core/view_tables.h"
+#include "headlight/base/error.h"
+#include "headlight/model/outline.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+
+namespace headlight::figure {
+namespace {
+
+/// Views that are drawn of patterns alone: those that a saved trace has without its model.
+constexpr std::array<std::string_view, 3> kOfPatterns{"head", "matrix", "model"};
+
+/// Views that a target that looks into its source has.
+constexpr std::array<std::string_view, 13> kAcrossTexts{"head",          "matrix", "model",      "neuron",       "aggregate",          "attribution",     "rollout",
+                                                        "rollout-paths", "flow",   "flow-paths", "architecture", "contribution-graph", "copy-suppression"};
+
+template <std::size_t n>
+bool is_one_of(const std::array<std::string_view, n>& list, const ViewSpec& spec) {
+    return std::ranges::find(list, spec.id) != list.end();
+}
+
+/// What a view needs of the model is not there in a saved trace, or in a part of an encoder-decoder model.
+void require_model(ViewSpec& spec) {
+    const bool of_patterns = is_one_of(kOfPatterns, spec), across = is_one_of(kAcrossTexts, spec), of_scores = spec.id.starts_with("focus");
+    spec.missing = [own = std::move(spec.missing), of_patterns, across, of_scores](const trace::Trace& trace) -> std::string {
+        if (trace.across_texts() && !across)
+            return "This view is of a text that looks at itself. Choose the attention of the encoder or the decoder's own.";
+        if (of_scores && trace.config().positions == model::Positions::relative)
+            return "This view splits a score into terms, and has none for a bias by distance. The neuron view shows it.";
+        if (!of_patterns && !model::has_weights(*trace.model()))
+            return "This view needs more than attention patterns, and the file holds no model. Open the model itself.";
+        return own ? own(trace) : "";
+    };
+}
+
+std::vector<ViewSpec> all_specs() {
+    std::vector<ViewSpec> all;
+    const auto take = [&](std::vector<ViewSpec> some) {
+        for (ViewSpec& spec : some) {
+            require_model(spec);
+            all.push_back(std::move(spec));
+        }
+    };
+    take(pattern_view_specs());
+    take(plot_view_specs());
+    take(rollout_view_specs());
+    take(prediction_view_specs());
+    take(picture_view_specs());
+    take(flow_view_specs());
+    take(circuit_view_specs());
+    take(about_model_view_specs());
+    std::stable_partition(all.begin(), all.end(), [](const ViewSpec& spec) { return spec.tab; });
+    return all;
+}
+
+/// How many letters two words share at their beginnings: enough to guess what was meant.
+std::size_t shared_beginning(std::string_view a, std::string_view b) {
+    const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+    return static_cast<std::size_t>(end.first - a.begin());
+}
+
+template <class T>
+std::optional<T> parsed(const std::string& text) {
+    T value{};
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+std::string range_text(const ViewOption& option) {
+    const auto whole = [](double x) { return std::to_string(static_cast<std::int64_t>(x)); };
+    if (option.kind == ViewOption::Kind::integer) return whole(option.low) + " to " + whole(option.high);
+    std::string low = std::to_string(option.low), high = std::to_string(option.high);
+    for (std::string* text : {&low, &high}) {
+        text->erase(text->find_last_not_of('0') + 1);
+        if (text->ends_with('.')) text->pop_back();
+    }
+    return low + " to " + high;
+}
+
+/// What the value should be; empty: it is fine.
+std::string expectation(const ViewOption& option, const std::string& value) {
+    const bool bounded = option.low != 0 || option.high != 0;
+    const auto outside = [&](double x) { return bounded && (x < option.low || x > option.high); };
+    switch (option.kind) {
+        case ViewOption::Kind::integer: {
+            const auto number = parsed<std::int64_t>(value);
+            if (!number) return "a whole number";
+            return outside(static_cast<double>(*number)) ? range_text(option) : "";
+        }
+        case ViewOption::Kind::number: {
+            const auto number = parsed<double>(value);
+            if (!number || !std::isfinite(*number)) return "a number";
+            return outside(*number) ? range_text(option) : "";
+        }
+        case ViewOption::Kind::choice: {
+            std::string words;
+            for (const auto& [word, title] : option.choices) {
+                if (word == value) return {};
+                words += (words.empty() ? "" : ", ") + word;
+            }
+            return "one of " + words;
+        }
+        case ViewOption::Kind::flag:
+        case ViewOption::Kind::text: break;
+    }
+    return {};
+}
+
+}  // namespace
+
+const ViewOption* ViewSpec::option(std::string_view name) const noexcept {
+    for (const ViewOption& each : options)
+        if (each.name == name) return &each;
+    return nullptr;
+}
+
+std::span<const ViewSpec> view_specs() {
+    static const std::vector<ViewSpec> all = all_specs();
+    return all;
+}
+
+const ViewSpec* find_view(std::string_view id) noexcept {
+    for (const ViewSpec& spec : view_specs())
+        if (spec.id == id) return &spec;
+    return nullptr;
+}
+
+const ViewSpec& view_spec(std::string_view id) {
+    if (const ViewSpec* spec = find_view(id)) return *spec;
+    const auto specs = view_specs();
+    const auto nearest = std::max_element(specs.begin(), specs.end(), [&](const ViewSpec& a, const ViewSpec& b) {
+        return shared_beginning(a.id, id) < shared_beginning(b.id, id);
+    });
+    throw Error(ErrorFacts{.problem = "there is no such view",
+                           .item = std::string(id),
+                           .hint = "did you mean " + nearest->id + "?"});
+}
+
+std::string text_value(const ViewState& state, std::string_view name) {
+    const auto found = state.values.find(std::string(name));
+    if (found != state.values.end()) return found->second;
+    const ViewOption* option = view_spec(state.view).option(name);
+    if (!option) throw std::logic_error("view " + state.view + " has no option " + std::string(name));
+    return option->initial;
+}
+
+bool flag_value(const ViewState& state, std::string_view option) { return !text_value(state, option).empty(); }
+
+std::int64_t integer_value(const ViewState& state, std::string_view option) {
+    return parsed<std::int64_t>(text_value(state, option)).value_or(0);
+}
+
+double number_value(const ViewState& state, std::string_view option) {
+    return parsed<double>(text_value(state, option)).value_or(0);
+}
+
+ViewValues tidy(const ViewSpec& spec, const ViewValues& values) {
+    ViewValues kept;
+    for (const auto& [name, value] : values) {
+        const ViewOption* option = spec.option(name);
+        if (option && option->initial != value) kept[name] = value;
+    }
+    return kept;
+}
+
+void check_values(const ViewSpec& spec, const ViewValues& values) {
+    for (const auto& [name, value] : values) {
+        const ViewOption* option = spec.option(name);
+        if (!option)
+            throw Error(ErrorFacts{.problem = "the view has no such option", .item = "--" + name, .hint = "see the options of " + spec.id});
+        if (const std::string expected = expectation(*option, value); !expected.empty())
+            throw Error(ErrorFacts{.problem = "not a value of this option", .item = "--" + name, .expected = expected, .found = value});
+    }
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/analyze/pattern/pattern_view.h"
+
+#include <QString>
+
+namespace headlight::figure {
+
+/// "softmax weight, first token hidden, renormalised": what a number of a prepared map is.
+QString weight_name(const analyze::PatternOptions&);
+
+}  // namespace headlight::figure

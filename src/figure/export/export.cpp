@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/figure/export/export.h"
+
+#include "figure/core/draw.h"
+#include "figure/export/export_page.h"
+#include "headlight/base/error.h"
+#include "headlight/io/atomic_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace headlight::figure {
+
+Page::Page(Figure& f, const Selection& s, const Provenance& p, const ExportOptions& o)
+    : figure(f), selection(s), provenance(p), options(o), style(o.style) {
+    style.exporting = true;
+    style.zoom = 1;
+    double width = o.width_mm ? *o.width_mm / mm_per_px : o.size_px.width();
+    if (!(width >= 1) || width > 100'000)
+        throw Error(
+            {.problem = "a figure cannot be this wide", .expected = "1 to 100000 px", .found = std::to_string(width)});
+    const double foot = o.footer ? draw::footer_height(p, width) : 0;
+    const double height = o.size_px.height() > 0 ? std::max(50.0, o.size_px.height() - foot) : 0;
+    content = figure.layout(QSizeF(width, height), style, selection);
+    size = QSizeF(std::ceil(content.width()), std::ceil(content.height() + foot));
+    // A figure that needs more room than asked for keeps the physical width and gets smaller.
+    if (o.width_mm) mm_per_px = *o.width_mm / size.width();
+}
+
+void Page::paint(QPainter& painter) const {
+    if (!options.transparent) painter.fillRect(QRectF(QPointF(0, 0), size), style.theme->canvas);
+    figure.paint(painter, QRectF(QPointF(0, 0), content), style, selection);
+    if (options.footer)
+        draw::footer(painter, QRectF(0, content.height(), size.width(), size.height() - content.height()), provenance,
+                     *style.theme);
+}
+
+QString Page::title() const {
+    return QStringLiteral("%1 · %2").arg(QString::fromStdString(provenance.model), figure.title());
+}
+
+std::string provenance_json(const Provenance& p) {
+    nlohmann::ordered_json out;
+    out["generator"] = "Headlight " + p.version;
+    out["model"] = p.model;
+    out["model_hash"] = p.model_hash;
+    p.image.empty() ? out["text"] = p.text : out["image"] = p.image;
+    if (!p.pair.empty()) out["pair"] = p.pair;
+    out["dtype"] = p.dtype;
+    nlohmann::ordered_json options = nlohmann::ordered_json::object();
+    for (const auto& [name, value] : p.options) options[name] = value;
+    out["options"] = options;
+    out["command"] = p.command;
+    // Texts may hold bytes that are not UTF-8.
+    return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+QString xml_escaped(const QString& text) {
+    QString out;
+    for (QChar c : text) {
+        if (c == u'&')
+            out += QLatin1String("&amp;");
+        else if (c == u'<')
+            out += QLatin1String("&lt;");
+        else if (c == u'>')
+            out += QLatin1String("&gt;");
+        else if (c == u'"')
+            out += QLatin1String("&quot;");
+        else if (c < u' ' && c != u'\n' && c != u'\t')
+            out += QChar(0xFFFD);  // not allowed in XML 1.0
+        else
+            out += c;
+    }
+    return out;
+}
+
+namespace {
+
+struct Known {
+    const char* extension;
+    Format format;
+};
+constexpr std::array<Known, 6> formats{{{".png", Format::png},
+                                        {".svg", Format::svg},
+                                        {".pdf", Format::pdf},
+                                        {".csv", Format::csv},
+                                        {".npz", Format::npz},
+                                        {".json", Format::json}}};
+
+}  // namespace
+
+Format format_of(const std::filesystem::path& path) {
+    std::string extension = path.extension().string();
+    std::transform(extension.begin(), extension.end(), extension.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    for (const Known& known : formats)
+        if (extension == known.extension) return known.format;
+    throw Error({.problem = "the file's extension does not say a known format",
+                 .file = path.string(),
+                 .expected = ".png, .svg, .pdf, .csv, .npz or .json",
+                 .found = extension.empty() ? "none" : extension});
+}
+
+void export_figure(Figure& figure, const Selection& selection, const Provenance& provenance,
+                   const ExportOptions& options, const std::filesystem::path& path) {
+    const Format format = format_of(path);
+    const Page page(figure, selection, provenance, options);
+    QByteArray bytes;
+    switch (format) {
+        case Format::png:
+            bytes = page_png(page);
+            break;
+        case Format::svg:
+            bytes = page_svg(page);
+            break;
+        case Format::pdf:
+            bytes = page_pdf(page);
+            break;
+        case Format::csv:
+            bytes = table_csv(figure, provenance);
+            break;
+        case Format::json:
+            bytes = table_json(figure, provenance);
+            break;
+        case Format::npz:
+            return write_arrays_npz(figure, provenance, path);
+    }
+    io::write_atomically(path, std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
+}
+
+QImage export_image(Figure& figure, const Selection& selection, const Provenance& provenance,
+                    const ExportOptions& options) {
+    return page_image(Page(figure, selection, provenance, options));
+}
+
+}  // namespace headlight::figure

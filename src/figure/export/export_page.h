@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A figure on a page: what PNG, SVG and PDF have in common.
+#pragma once
+
+#include "headlight/figure/export/export.h"
+
+#include <QByteArray>
+
+namespace headlight::figure {
+
+struct Page {
+    Figure& figure;
+    const Selection& selection;
+    const Provenance& provenance;
+    const ExportOptions& options;
+    Style style;
+    QSizeF content;  ///< px
+    QSizeF size;     ///< px, with the footer
+    double mm_per_px = 25.4 / 96;
+
+    /// Lays the figure out for export.
+    Page(Figure&, const Selection&, const Provenance&, const ExportOptions&);
+    /// Everything, paper first; the painter's unit is a px of the page.
+    void paint(QPainter&) const;
+    QString title() const;
+};
+
+/// {"generator": "Headlight 0.1.0", "model": …}; the same bytes for the same input.
+std::string provenance_json(const Provenance&);
+/// For text and attributes of XML.
+QString xml_escaped(const QString&);
+
+QImage page_image(const Page&);
+QByteArray page_png(const Page&);
+QByteArray page_svg(const Page&);
+QByteArray page_pdf(const Page&);
+
+QByteArray table_csv(const Figure&, const Provenance&);
+QByteArray table_json(const Figure&, const Provenance&);
+void write_arrays_npz(const Figure&, const Provenance&, const std::filesystem::path&);
+
+}  // namespace headlight::figure

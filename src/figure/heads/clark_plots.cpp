@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Clark et al. 2019, figures 2 and 4: what kinds of tokens heads look at, and how widely, by layer (methods.md 2.4).
+#include "figure/plot/plot_data.h"
+#include "headlight/figure/heads/head_plots.h"
+
+#include <cmath>
+#include <limits>
+
+namespace headlight::figure {
+namespace {
+
+using analyze::HeadTable;
+using plot::Color;
+using plot::head_name;
+using plot::Series;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+const QString source = QStringLiteral(" Clark, Khandelwal, Levy, Manning: “What Does BERT Look At?”, 2019");
+
+struct Kind {
+    std::vector<std::string> ids;  ///< the first that the table has
+    const char* name;  ///< of the first id; of the others what follows
+    Color::Role color;
+    const char* other_name = nullptr;
+};
+struct Group {
+    const char* title;
+    std::vector<Kind> kinds;
+    bool means = true;  ///< with a line through the layers' means
+};
+
+const Eigen::MatrixXd* first_of(const HeadTable& table, const std::vector<std::string>& ids) {
+    for (const std::string& id : ids)
+        if (const auto* values = table.find(id); values && values->array().isFinite().any()) return values;
+    return nullptr;
+}
+
+void add_dots(plot::Panel& panel, const Eigen::MatrixXd& values, const QString& name, Color::Role color, bool means,
+              const QString& unit, double aside = 0) {
+    Series dots, line;
+    dots.name = name;
+    dots.color = line.color = {color};
+    line.kind = Series::Kind::line;
+    line.width = 1.75;
+    for (Eigen::Index l = 0; l < values.rows(); ++l) {
+        double sum = 0;
+        int n = 0;
+        for (Eigen::Index h = 0; h < values.cols(); ++h) {
+            dots.x.push_back(static_cast<double>(l) + aside);
+            dots.y.push_back(values(l, h));
+            dots.heads.push_back({Layer(l), Head(h)});
+            if (std::isfinite(values(l, h))) sum += values(l, h), ++n;
+        }
+        line.x.push_back(static_cast<double>(l) + aside);
+        line.y.push_back(n ? sum / n : nan);
+    }
+    const auto heads = dots.heads;
+    const auto y = dots.y, mean = line.y;
+    const std::string kind = name.toStdString();
+    const auto number = [unit](double v) { return draw::number_text(v, 4) + unit; };
+    const auto cell = [](double v) { return std::isfinite(v) ? Table::Cell(v) : Table::Cell(); };
+    dots.tip = [heads, y, name, number](std::size_t i) {
+        return QStringLiteral("%1  %2 %3").arg(head_name(heads[i]), name, number(y[i]));
+    };
+    dots.row = [heads, y, kind, cell](std::size_t i) {
+        return std::vector<Table::Cell>{heads[i].layer.value, heads[i].head.value, kind, cell(y[i])};
+    };
+    line.tip = [mean, name, number](std::size_t i) {
+        return QStringLiteral("layer %1  mean %2 %3").arg(i).arg(name, number(mean[i]));
+    };
+    line.row = [mean, kind, cell](std::size_t i) {
+        return std::vector<Table::Cell>{static_cast<std::int64_t>(i), Table::Cell(), kind + ", mean of the layer",
+                                        cell(mean[i])};
+    };
+    if (means) panel.series.push_back(std::move(line));
+    panel.series.push_back(std::move(dots));
+}
+
+plot::Panel layer_panel(const HeadTable& table, const QString& title, const QString& label) {
+    plot::Panel panel;
+    panel.title = title;
+    panel.x.label = QStringLiteral("layer");
+    panel.x.integer = true;
+    panel.x.low = 0, panel.x.high = static_cast<double>(std::max<std::int64_t>(table.n_layers - 1, 0));
+    panel.y.label = label;
+    panel.y.from_zero = true;
+    return panel;
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std::int64_t texts) {
+    using Role = Color::Role;
+    static const std::vector<Group> groups = {
+        {"kinds of tokens",
+         {{{"share_cls", "share_first"}, "[CLS]", Role::clark_red, "first token"},
+          {{"share_sep", "share_special"}, "[SEP]", Role::clark_blue, "special tokens"},
+          {{"share_punctuation"}, "punctuation", Role::clark_purple}}},
+        {"to [SEP]",
+         {{{"other_to_sep"}, "other → [SEP]", Role::clark_sea},
+          {{"sep_to_sep"}, "[SEP] → [SEP]", Role::clark_green}}},
+        {"neighbours",
+         {{{"share_next"}, "next token", Role::clark_orange},
+          {{"share_previous"}, "previous token", Role::clark_sea},
+          {{"share_self"}, "current token", Role::clark_grey}},
+         false},
+    };
+    plot::PlotData out;
+    out.view = "clark-kinds";
+    out.title = QStringLiteral("Average attention to kinds of tokens");
+    out.subtitle = plot::joined_words({QStringLiteral("one dot a head, lines are layer means"), plot::texts_words(texts)});
+    out.focus_fades = out.focus_in_files = false;
+    out.columns = {"layer", "head", "kind", "average_attention"};
+    QStringList missing;
+    for (const Group& group : groups) {
+        plot::Panel panel = layer_panel(*table, QString::fromUtf8(group.title), QStringLiteral("avg. attention"));
+        *panel.x.low -= 0.2, *panel.x.high += 0.2;  // room for the dots beside the outer layers
+        for (std::size_t k = 0; k < group.kinds.size(); ++k) {
+            const Kind& kind = group.kinds[k];
+            // Models that look both ways have the paper's own kinds; others the nearest that they can have.
+            const bool own = !kind.other_name || first_of(*table, {kind.ids.front()});
+            const QString name = QString::fromUtf8(own ? kind.name : kind.other_name);
+            // A little beside each other: the first token may be the only special one, and then the dots are the same.
+            const double aside = 0.14 * (static_cast<double>(k) - static_cast<double>(group.kinds.size() - 1) / 2);
+            if (const auto* values = first_of(*table, kind.ids))
+                add_dots(panel, *values, name, kind.color, group.means, {}, aside);
+            else
+                missing << name;
+        }
+        if (!panel.series.empty()) out.panels.push_back(std::move(panel));
+    }
+    if (!missing.isEmpty())
+        out.note = QStringLiteral("Not on this text or model: %1.").arg(missing.join(QStringLiteral(", ")));
+    out.description =
+        QStringLiteral(
+            "How much of their attention heads give to kinds of tokens, averaged over the queries, one dot a head; "
+            "lines join the means of the layers. Colours as in the paper.") +
+        source + QStringLiteral(", figure 2.");
+    return plot::plot_figure(std::move(out));
+}
+
+double uniform_entropy(std::int64_t tokens, bool causal) {
+    if (!causal) return tokens > 0 ? std::log(static_cast<double>(tokens)) : nan;
+    double sum = 0;
+    for (std::int64_t i = 1; i < tokens; ++i) sum += std::log(static_cast<double>(i + 1));
+    return tokens > 1 ? sum / static_cast<double>(tokens - 1) : nan;
+}
+
+std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, double uniform, std::int64_t texts) {
+    // The table knows better when it is of several texts.
+    if (const auto* baseline = first_of(*table, {"entropy_uniform"}); baseline && std::isnan(uniform))
+        uniform = (*baseline)(0, 0);
+    plot::PlotData out;
+    out.view = "clark-entropy";
+    out.title = QStringLiteral("Entropy of heads by layer");
+    out.subtitle =
+        plot::joined_words({QStringLiteral("one dot a head, the line is the layer mean"), plot::texts_words(texts)});
+    out.focus_fades = out.focus_in_files = false;
+    out.columns = {"layer", "head", "kind", "entropy_nats"};
+    const auto add = [&](const std::vector<std::string>& ids, const char* title, bool baseline) {
+        const auto* values = first_of(*table, ids);
+        if (!values) return false;
+        plot::Panel panel = layer_panel(*table, QString::fromUtf8(title), QStringLiteral("entropy (nats)"));
+        add_dots(panel, *values, QStringLiteral("head"), Color::Role::clark_blue, true, QStringLiteral(" nats"));
+        if (baseline && std::isfinite(uniform))
+            panel.references.push_back(
+                {QStringLiteral("uniform attention"), uniform, {Color::Role::muted}, false, true});
+        out.panels.push_back(std::move(panel));
+        return true;
+    };
+    const bool any = add({"entropy"}, "from all tokens", true);
+    if (!any) {
+        plot::Panel panel = layer_panel(*table, {}, QStringLiteral("entropy (nats)"));
+        panel.empty = QStringLiteral("one token: no query counts");
+        out.panels.push_back(std::move(panel));
+    }
+    if (!add({"entropy_cls"}, "from [CLS]", true) && any)
+        out.note = QStringLiteral("Entropy from the first ([CLS]) token alone: not on this text or model.");
+    out.description =
+        QStringLiteral(
+            "How widely heads look: the entropy of their weights, averaged over the queries. The dashed line is "
+            "attention that is uniform over all tokens a query may look at; heads near it look everywhere, heads at 0 "
+            "at a single token.") +
+        source + QStringLiteral(", figure 4.");
+    return plot::plot_figure(std::move(out));
+}
+
+}  // namespace headlight::figure

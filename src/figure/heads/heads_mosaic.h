@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/figure/core/figure.h"
+#include "headlight/figure/pattern/pattern_views.h"
+
+namespace headlight::figure {
+
+/// Where the cells of a layers x heads mosaic stand.
+struct MosaicLayout {
+    std::int64_t layers = 0, heads = 0;
+    double left = 0, top = 0, pitch = 0, gap = 0;  ///< a cell is pitch - gap wide and high
+    double width = 0, height = 0;
+    QRectF legend;
+
+    QRectF cell(HeadId) const;
+    std::optional<HeadId> head_at(QPointF) const;  ///< gaps belong to the cell before them
+    QRectF grid() const;
+};
+MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, double available_width);
+
+/// Values of a measure and how they become tints 0..1.
+struct MosaicScale {
+    double low = 0, high = 1;
+    double strength(double value) const;
+};
+/// The measure's natural range; an open end (NaN) is the data's.
+MosaicScale mosaic_scale(const analyze::MeasureInfo&, const Eigen::MatrixXd& values);
+
+class HeadsMosaic final : public Figure {
+public:
+    HeadsMosaic(std::shared_ptr<const analyze::HeadTable>, std::string measure, std::vector<HeadId> dimmed);
+
+    std::string view() const override { return "heads"; }
+    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
+    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
+    Hit hit_test(QPointF, const Style&, const Selection&) const override;
+    Table table() const override;
+    std::vector<NamedArray> arrays() const override;
+    QString title() const override;
+    QString description() const override;
+
+private:
+    void paint_cell(QPainter&, HeadId, const Style&) const;
+    void paint_axes(QPainter&, const Theme&) const;
+    void paint_legend(QPainter&, const Style&) const;
+    double value(HeadId) const;
+    bool dimmed(HeadId) const;
+
+    std::shared_ptr<const analyze::HeadTable> table_;
+    std::size_t measure_ = 0;
+    std::vector<HeadId> dimmed_;  ///< sorted
+    MosaicScale scale_;
+    MosaicLayout at_;
+};
+
+}  // namespace headlight::figure

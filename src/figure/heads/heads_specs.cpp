@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Rows of the list of views for the plots: Attention Focus Plots, heads by their measures.
+#include "figure/core/view_tables.h"
+#include "headlight/figure/heads/head_plots.h"
+
+#include <array>
+#include <limits>
+
+namespace headlight::figure {
+namespace {
+
+using Kind = ViewOption::Kind;
+using analyze::HeadTable;
+
+ViewOption flag(const char* name, const char* title, const char* help) {
+    return {.name = name, .kind = Kind::flag, .title = title, .help = help, .initial = ""};
+}
+
+const ViewOption sort_idx{
+    .name = "sort-idx",
+    .kind = Kind::integer,
+    .title = "Rank of the target",
+    .help = "focus-2: which target of a row is taken apart, 0 the one with the largest score, 1 the second …",
+    .initial = "0",
+    .low = 0,
+    .high = 1'000'000};
+const ViewOption five_terms = flag("five-terms", "Five terms", "focus-2: the key's bias taken apart as well");
+const ViewOption absolute = flag("absolute-positions", "Absolute positions",
+                                 "focus-2: ALiBi as m·j, as transformers adds it, in place of −m·(i − j)");
+const ViewOption probability =
+    flag("probability", "Weights, not scores", "focus-1: softmax weights in place of scores");
+const ViewOption first_row = flag("include-first-row", "Count the first token",
+                                  "focus-4 and -5: count row 0 of a causal model, which can only look at itself");
+const ViewOption literal = flag("literal", "Before W_O", "focus-7, -9, -10: |z| / |h| in place of |u| / |h|");
+const ViewOption log_magnitude = flag("log-magnitude", "Logarithmic magnitude", "focus-7, -9, -10: logarithmic axis");
+const ViewOption bins{.name = "bins",
+                      .kind = Kind::integer,
+                      .title = "Bins",
+                      .help = "focus-7 and -8: bins of the histograms",
+                      .initial = "50",
+                      .low = 2,
+                      .high = 500};
+
+bool has(const ViewSpec& spec, const char* name) {
+    return spec.option(name) != nullptr;
+}
+
+FocusFigureOptions focus_options(const ViewState& state, int figure) {
+    const ViewSpec& spec = view_spec(state.view);
+    const auto is = [&](const char* name) { return has(spec, name) && flag_value(state, name); };
+    FocusFigureOptions o;
+    o.figure = figure;
+    o.head = state.focus();
+    if (has(spec, "sort-idx")) o.sort_idx = integer_value(state, "sort-idx");
+    o.terms = {.five_terms = is("five-terms"), .absolute_positions = is("absolute-positions")};
+    o.probability = is("probability");
+    o.include_first_row = is("include-first-row");
+    o.literal = is("literal");
+    o.log_magnitude = is("log-magnitude");
+    if (has(spec, "bins")) o.bins = integer_value(state, "bins");
+    return o;
+}
+
+struct FocusRow {
+    const char* title;
+    std::vector<ViewOption> options;
+    bool quick = false;
+};
+
+/// Then the summaries are read in less than a frame.
+bool few_texts(const trace::Trace&, const ViewState& state) {
+    return !state.pool || state.pool->traces.size() < 8;
+}
+
+std::vector<ViewSpec> focus_specs() {
+    const ViewNeeds needs{.focus = true};  // the head that stands out in all of them
+    const std::array<FocusRow, 11> rows{{
+        {"Focus", {sort_idx, five_terms, absolute, probability, first_row, literal, log_magnitude, bins}},
+        {"1  Scores and their maxima", {probability}},
+        {"2  Terms of the score", {sort_idx, five_terms, absolute}},
+        {"3  Bias against position", {}, true},
+        {"4  Largest weight on itself", {first_row}, true},
+        {"5  Largest weight on the first token", {first_row}, true},
+        {"6  Largest minus second weight", {first_row}, true},
+        {"7  Magnitudes of updates", {literal, log_magnitude, bins}},
+        {"8  Orientations of updates", {bins}},
+        {"9  Magnitude against orientation", {literal, log_magnitude}},
+        {"10  Magnitude over the text", {literal, log_magnitude}},
+    }};
+    std::vector<ViewSpec> out;
+    for (int i = 0; i < static_cast<int>(rows.size()); ++i) {
+        const FocusRow& row = rows[static_cast<std::size_t>(i)];
+        ViewSpec spec;
+        spec.id = i == 0 ? "focus" : "focus-" + std::to_string(i);
+        spec.title = row.title;
+        spec.group = "Focus";
+        spec.tab = i == 0;
+        spec.needs = needs;
+        spec.options = row.options;
+        spec.make = [i](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+            return focus_figure(pooled_traces(trace, s), focus_options(s, i), cancel);
+        };
+        spec.needs.texts = i == 0 || i >= 4;  // 1 to 3 are about the rows of one text
+        spec.filters = i == 0 || i >= 4;  // figures of every head
+        if (row.quick) spec.quick = few_texts;
+        out.push_back(std::move(spec));
+    }
+    return out;
+}
+
+ViewOption measure_option(const char* name, const char* title, const char* help, const char* initial, bool color) {
+    ViewOption option{.name = name, .kind = Kind::choice, .title = title, .help = help, .initial = initial};
+    if (color) option.choices = {{"behaviour", "what the head mostly does"}};
+    option.choices.insert(option.choices.end(), {{"layer", "layer"}, {"head", "head"}});
+    for (const auto& measure : analyze::head_measures()) option.choices.emplace_back(measure.id, measure.title);
+    return option;
+}
+
+/// Several texts: means over them, each of weight one.
+std::shared_ptr<const HeadTable> table_of(const TracePtr& trace, const ViewState& state, const CancelToken& cancel) {
+    if (!state.pool) return std::make_shared<const HeadTable>(analyze::head_table(*trace));
+    analyze::HeadAverages averages;
+    for (const TracePtr& each : pooled_traces(trace, state)) {
+        cancel.throw_if_cancelled();
+        averages.add(*each);
+    }
+    return std::make_shared<const HeadTable>(averages.table());
+}
+
+std::int64_t texts_of(const ViewState& state) {
+    return state.pool ? static_cast<std::int64_t>(state.pool->traces.size()) + 1 : 1;
+}
+
+std::string without_overview(const trace::Trace& trace) {
+    return trace.has_overview() ? "" : "this run kept no overview of the heads";
+}
+
+}  // namespace
+
+std::vector<ViewSpec> plot_view_specs() {
+    std::vector<ViewSpec> out = focus_specs();
+    out.push_back(
+        {.id = "head-scatter",
+         .title = "Heads by two measures",
+         .group = "Heads",
+         .needs = {.texts = true},
+         .options = {measure_option("x", "To the right", "head-scatter: measure to the right", "mean_distance", false),
+                     measure_option("y", "Upwards", "head-scatter: measure upwards", "entropy", false),
+                     measure_option("color", "Colour", "head-scatter: what the colour says", "layer", true)},
+         .make =
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                 return head_scatter(table_of(trace, s, cancel), {.x = text_value(s, "x"),
+                                                                  .y = text_value(s, "y"),
+                                                                  .color = text_value(s, "color"),
+                                                                  .texts = texts_of(s)});
+             },
+         .quick = few_texts,
+         .missing = without_overview,
+         .filters = true});
+    out.push_back(
+        {.id = "clark-kinds",
+         .title = "Attention to kinds of tokens",
+         .group = "Heads",
+         .needs = {.texts = true},
+         .make = [](TracePtr trace, const ViewState& s,
+                    const CancelToken& cancel) { return clark_kinds(table_of(trace, s, cancel), texts_of(s)); },
+         .quick = few_texts,
+         .missing = without_overview,
+         .filters = true});
+    out.push_back({.id = "clark-entropy",
+                   .title = "Entropy by layer",
+                   .group = "Heads",
+                   .needs = {.texts = true},
+                   .make =
+                       [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                           // Of several texts: the mean of theirs, which the table has.
+                           const double uniform = s.pool ? std::numeric_limits<double>::quiet_NaN()
+                                                         : uniform_entropy(trace->tokens(), trace->config().causal);
+                           return clark_entropy(table_of(trace, s, cancel), uniform, texts_of(s));
+                       },
+                   .quick = few_texts,
+                   .missing = without_overview,
+                   .filters = true});
+    return out;
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What lies under the pointer in the head view.
+#include "figure/pattern/head/head_figure.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure {
+
+namespace {
+
+constexpr double reach = 4;  ///< how near the pointer must be to a line
+
+QString head_name(HeadId id) {
+    return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
+}
+
+}  // namespace
+
+QString HeadFigure::pair_tip(std::int32_t head, std::int64_t query, std::int64_t key) const {
+    const auto q = static_cast<std::size_t>(query), k = static_cast<std::size_t>(key);
+    const auto h = static_cast<std::size_t>(head);
+    return QStringLiteral("%1  %2 → %3  weight %4")
+        .arg(name_of(head), data_.words.named_query(query_labels_[q].with_position(data_.axes.queries[q].first)),
+             data_.words.named_key(key_labels_[k].with_position(data_.axes.keys[k].first)),
+             draw::number_text(data_.weights[h](query, key), 4));
+}
+
+Hit HeadFigure::token_hit(bool is_query, std::int64_t row, const Style& style, const Selection& selection) const {
+    const auto& items = is_query ? data_.axes.queries : data_.axes.keys;
+    const auto& labels = is_query ? query_labels_ : key_labels_;
+    const Position position = items[static_cast<std::size_t>(row)].first;
+    Hit hit;
+    hit.kind = is_query ? Hit::Kind::query : Hit::Kind::key;
+    (is_query ? hit.query : hit.key) = position;
+    hit.area = is_query ? layout_.query_box(row) : layout_.key_box(row);
+
+    // The pinned token on the other side makes it a pair; alone, the strongest partner is told.
+    const auto& pinned = is_query ? selection.pinned_keys : selection.pinned_queries;
+    std::int64_t partner = -1;
+    if (!pinned.empty())
+        partner = is_query ? data_.axes.key_column(pinned.back()) : data_.axes.query_row(pinned.back());
+    const Drawn& d = drawn(style, selection);
+    std::int32_t strongest = d.active.front();
+    double most = -1;
+    for (std::int32_t head : d.active) {
+        const auto& map = data_.weights[static_cast<std::size_t>(head)];
+        for (std::int64_t other = 0; other < (is_query ? map.cols() : map.rows()); ++other) {
+            if (!pinned.empty() && other != partner) continue;
+            const double weight = is_query ? map(row, other) : map(other, row);
+            if (weight > most) most = weight, strongest = head, partner = other;
+        }
+    }
+    if (partner < 0 || most < 0) {
+        const QString token = labels[static_cast<std::size_t>(row)].with_position(position);
+        hit.tip = is_query ? data_.words.named_query(token) : data_.words.named_key(token);
+        return hit;
+    }
+    hit.head = head_of(strongest);
+    hit.value = most;
+    hit.tip = is_query ? pair_tip(strongest, row, partner) : pair_tip(strongest, partner, row);
+    return hit;
+}
+
+Hit HeadFigure::line_hit(QPointF at, const Style& style, const Selection& selection) const {
+    const HeadLines& all = drawn(style, selection).lines;
+    const double u = (at.x() - layout_.line_x0) / (layout_.line_x1 - layout_.line_x0);
+    const HeadSubject s = subject(style, selection);
+    const HeadLine* best = nullptr;
+    double best_rank = 0;
+    for (const HeadLine& line : all.lines) {
+        const double y0 = layout_.row_y(line.query), y1 = layout_.row_y(line.key);
+        const double slope = (y1 - y0) / (layout_.line_x1 - layout_.line_x0);
+        const double distance = std::abs(y0 + (y1 - y0) * u - at.y()) / std::sqrt(1 + slope * slope);
+        if (distance > reach) continue;
+        // Near and strong wins; the subject's lines lie on top.
+        const bool on_top =
+            line.key == s.key || std::find(s.queries.begin(), s.queries.end(), line.query) != s.queries.end();
+        const double rank = line.opacity * (1.2 - distance / reach) * (on_top ? 4 : 1);
+        if (rank > best_rank) best_rank = rank, best = &line;
+    }
+    Hit hit;
+    if (!best) return hit;
+    hit.kind = Hit::Kind::pair;
+    hit.head = head_of(best->head);
+    hit.query = data_.axes.queries[static_cast<std::size_t>(best->query)].first;
+    hit.key = data_.axes.keys[static_cast<std::size_t>(best->key)].first;
+    hit.value = data_.weights[static_cast<std::size_t>(best->head)](best->query, best->key);
+    hit.tip = pair_tip(best->head, best->query, best->key);
+    hit.area =
+        QRectF(QPointF(layout_.line_x0, layout_.row_y(best->query)), QPointF(layout_.line_x1, layout_.row_y(best->key)))
+            .normalized()
+            .adjusted(0, -reach, 0, reach);
+    return hit;
+}
+
+Hit HeadFigure::hit_test(QPointF at, const Style& style, const Selection& selection) const {
+    const double top = view_.top(), rows_top = top + layout_.header_height;
+    if (at.y() < rows_top) {
+        for (std::int64_t h = 0; h < data_.n_heads; ++h) {
+            const QRectF square = layout_.square(h).translated(0, top);
+            if (!square.adjusted(-3, -3, 3, 3).contains(at)) continue;
+            Hit hit;
+            hit.kind = Hit::Kind::head_square;
+            hit.head = HeadId{data_.layer, Head(h)};
+            hit.tip = QStringLiteral("%1  click: on or off, double-click: only this head")
+                          .arg(head_name(*hit.head));
+            if (style.dims(*hit.head)) hit.tip += QStringLiteral("  (not in the filter)");
+            hit.area = square;
+            return hit;
+        }
+        return {};
+    }
+    if (at.y() >= view_.bottom() - layout_.legend_height) {
+        Hit hit;
+        hit.kind = Hit::Kind::legend;
+        hit.area = QRectF(view_.left(), view_.bottom() - layout_.legend_height, view_.width(), layout_.legend_height);
+        return hit;
+    }
+    if (at.x() < layout_.line_x0 - 2) {
+        const auto row = layout_.row_at(at.y(), layout_.queries);
+        return row >= 0 && at.x() >= 0 ? token_hit(true, row, style, selection) : Hit{};
+    }
+    if (at.x() > layout_.line_x1 + 2) {
+        const auto row = layout_.row_at(at.y(), layout_.keys);
+        return row >= 0 && at.x() <= layout_.number_right ? token_hit(false, row, style, selection) : Hit{};
+    }
+    return line_hit(at, style, selection);
+}
+
+}  // namespace headlight::figure

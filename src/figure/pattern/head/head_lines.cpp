@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/pattern/head/head_lines.h"
+
+#include "figure/core/draw.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace headlight::figure {
+
+bool is_legal(const Mask& mask, const analyze::AxisItem& query, const analyze::AxisItem& key) {
+    const std::int64_t last_query = query.first.value + query.count - 1, last_key = key.first.value + key.count - 1;
+    if (mask.causal && key.first.value > last_query) return false;
+    return mask.window <= 0 || (query.first.value - last_key < mask.window && key.first.value - last_query < mask.window);
+}
+
+QString mask_note(bool causal, const std::vector<std::int64_t>& windows) {
+    const auto [least, most] = std::ranges::minmax_element(windows);
+    const bool any = !windows.empty() && *most > 0;
+    if (!any) return causal ? QStringLiteral("blank: later tokens, masked") : QString();
+    const QString outside = *least == *most ? QStringLiteral("outside the window of %1 tokens").arg(draw::count_text(*most))
+                                            : QStringLiteral("outside the layer's window");
+    return causal ? QStringLiteral("blank: masked (later tokens, and those %1)").arg(outside)
+                  : QStringLiteral("blank: masked (%1)").arg(outside);
+}
+
+namespace {
+
+std::int64_t legal_pairs(const analyze::PatternAxes& axes, bool causal) {
+    if (!causal) return static_cast<std::int64_t>(axes.queries.size() * axes.keys.size());
+    // Keys are in order of position, and so are queries: one pass.
+    std::int64_t pairs = 0;
+    std::size_t legal = 0;
+    for (const auto& query : axes.queries) {
+        while (legal < axes.keys.size() && is_legal(true, query, axes.keys[legal])) ++legal;
+        pairs += static_cast<std::int64_t>(legal);
+    }
+    return pairs;
+}
+
+}  // namespace
+
+HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vector<std::int32_t>& active,
+                     const analyze::PatternAxes& axes, bool causal, const Transfer& transfer) {
+    HeadLines out;
+    out.pairs = legal_pairs(axes, causal) * static_cast<std::int64_t>(active.size());
+    const auto queries = static_cast<Eigen::Index>(axes.queries.size());
+    const auto share = 1.0F / static_cast<float>(active.size());
+    out.query_begin.reserve(axes.queries.size() + 1);
+    for (Eigen::Index i = 0; i < queries; ++i) {
+        out.query_begin.push_back(out.lines.size());
+        for (const std::int32_t head : active) {
+            const Eigen::VectorXf row = weights[static_cast<std::size_t>(head)].row(i);
+            const Eigen::VectorXf strength = apply(transfer, row);
+            for (Eigen::Index j = 0; j < strength.size(); ++j)
+                if (const float opacity = strength[j] * share; opacity >= least_opacity)
+                    out.lines.push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(j), head, opacity});
+        }
+    }
+    out.query_begin.push_back(out.lines.size());
+    out.faint_first.resize(out.lines.size());
+    std::iota(out.faint_first.begin(), out.faint_first.end(), 0U);
+    std::stable_sort(out.faint_first.begin(), out.faint_first.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return out.lines[a].opacity < out.lines[b].opacity; });
+    out.too_faint = out.pairs - static_cast<std::int64_t>(out.lines.size());
+    return out;
+}
+
+}  // namespace headlight::figure

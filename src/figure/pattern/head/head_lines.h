@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The lines of a head view: which pairs are drawn, and how strongly.
+#pragma once
+
+#include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/figure/core/transfer.h"
+
+#include <QString>
+
+#include <cstdint>
+#include <vector>
+
+namespace headlight::figure {
+
+struct HeadLine {
+    std::int32_t query = 0, key = 0;  ///< rows of the axes
+    std::int32_t head = 0;            ///< index into the figure's heads
+    float opacity = 0;                ///< transferred weight / number of active heads (BertViz; methods.md 1.3)
+};
+
+struct HeadLines {
+    std::vector<HeadLine> lines;             ///< by query, head, key
+    std::vector<std::size_t> query_begin;    ///< [queries + 1]: the lines of a query
+    std::vector<std::uint32_t> faint_first;  ///< indices of the lines in the order of painting
+    std::int64_t pairs = 0;                  ///< legal pairs of the active heads
+    std::int64_t too_faint = 0;              ///< of these, not drawn because the opacity is below 1/255
+};
+
+/// Least opacity that an 8-bit picture can show.
+inline constexpr float least_opacity = 1.0F / 255;
+
+/// What lets a query see a key, going by positions.
+struct Mask {
+    Mask(bool is_causal, std::int64_t to = 0) : causal(is_causal), window(to) {}
+    bool causal = true;
+    std::int64_t window = 0;  ///< keys at this distance and farther are masked; 0: none
+};
+bool is_legal(const Mask&, const analyze::AxisItem& query, const analyze::AxisItem& key);
+/// For the legend: "later tokens, masked"; empty where nothing is masked. `windows`: of the maps that are shown.
+QString mask_note(bool causal, const std::vector<std::int64_t>& windows);
+
+/// Lines of the heads listed in `active` (indices into `weights`), each [queries, keys].
+HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vector<std::int32_t>& active,
+                     const analyze::PatternAxes&, bool causal, const Transfer&);
+
+}  // namespace headlight::figure

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Painting of the head view.
+#include "figure/pattern/head/head_figure.h"
+#include "figure/pattern/head/line_raster.h"
+#include "headlight/figure/core/selection_rules.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure {
+
+namespace {
+
+constexpr double line_width = 2;
+constexpr double background_strength = 0.28;  ///< of the lines beside the subject's
+constexpr double least_number = 0.01;         ///< weights below get no number of their own
+constexpr double band = 64;                   ///< device pixels of height of a cached picture of lines: a wheel step needs one more
+constexpr std::size_t spare_bands = 160;      ///< kept beside those in sight
+
+bool contains(const std::vector<std::int64_t>& rows, std::int64_t row) {
+    return std::find(rows.begin(), rows.end(), row) != rows.end();
+}
+
+}  // namespace
+
+struct HeadFigure::Frame {
+    QPainter& painter;
+    const Style& style;
+    const Selection& selection;
+    const Drawn& drawn;
+    HeadSubject subject;
+    QRectF view;     ///< visible part of the content
+    QRectF visible;  ///< of it, what lies on the target (bands of an export)
+    QRectF rows;     ///< of the view, between header and legend
+    const Theme& theme() const { return *style.theme; }
+    bool sole_head() const { return drawn.active.size() == 1; }
+};
+
+void HeadFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
+    const Drawn& d = drawn(style, selection);
+    view_ = exposed;
+    QRectF rows = exposed.adjusted(0, layout_.header_height, 0, -layout_.legend_height);
+    const Frame f{painter, style, selection, d, subject(style, selection), exposed, draw::on_target(painter, exposed),
+                  rows};
+    painter.save();
+    painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
+    paint_header(f);
+    paint_legend(f);
+    if (exposed.height() < layout_.size.height() - 0.5) painter.setClipRect(rows, Qt::IntersectClip);
+    paint_lines(f);
+    paint_tokens(f);
+    paint_pair_rules(f);
+    painter.restore();
+}
+
+void HeadFigure::paint_header(const Frame& f) const {
+    QPainter& p = f.painter;
+    const double top = f.view.top();
+    draw::text(p, {HeadLayout::margin, top + layout_.title_baseline()}, title(), ui_font(15, QFont::DemiBold),
+               f.theme().text);
+    const QFont normal = ui_font(11), bold = ui_font(11, QFont::DemiBold);
+    const std::vector<Head> on_heads = active_heads(f.selection, data_.layer, data_.heads);
+    for (std::int64_t h = 0; h < data_.n_heads; ++h) {
+        const QRectF square = layout_.square(h).translated(0, top);
+        const QColor hue = head_color(f.theme(), f.style.palette, h);
+        const bool on = std::find(on_heads.begin(), on_heads.end(), Head(h)) != on_heads.end();
+        const bool hovered = !f.style.exporting && f.selection.hover_head == HeadId{data_.layer, Head(h)};
+        p.setOpacity(f.style.dims({data_.layer, Head(h)}) ? dimmed_strength : 1);
+        const QColor off_stroke = draw::blended(f.theme().canvas, hue, hovered ? 1 : 0.55);
+        const QColor off_fill = hovered ? draw::blended(f.theme().canvas, hue, 0.12) : f.theme().canvas;
+        draw::box(p, square, 3, on ? hue : off_fill, on ? hue : off_stroke);
+        draw::number(p, {square.center().x(), draw::centred_baseline(square.center().y(), normal)}, QString::number(h),
+                     on ? bold : normal, on ? text_on(f.theme(), hue) : f.theme().muted, draw::Align::center);
+    }
+    p.setOpacity(1);
+    const QFont caption = ui_font(12);
+    const double y = top + layout_.caption_baseline();
+    draw::text(p, {layout_.line_x0 - 12, y}, data_.words.query_caption(), caption, f.theme().muted,
+               draw::Align::right);
+    draw::text(p, {layout_.right_x + 8, y}, data_.words.key_caption(), caption, f.theme().muted);
+}
+
+void HeadFigure::paint_legend(const Frame& f) const {
+    QPainter& p = f.painter;
+    const double y = f.view.bottom() - 30;
+    const QFont font = ui_font(12);
+    const bool sole = f.sole_head();
+    const QString amount = draw::amount_name(f.style.transfer);
+    const QString what =
+        sole ? QStringLiteral("one line a pair, opacity = %1").arg(amount)
+             : QStringLiteral("one line a pair and head, opacity = %1 / %2").arg(amount).arg(f.drawn.active.size());
+    draw::text(p, {HeadLayout::margin, y}, what, font, f.theme().muted);
+    const double bar_x = HeadLayout::margin + draw::text_width(what, font) + 38;
+    const QColor hue = sole ? color(f.style, f.drawn.active.front()) : f.theme().text;
+    const QRectF bar(bar_x, y - 9, 120, 10);
+    // Of one head the ends are weights; of several the bar says how opaque a line is.
+    const auto [low, high] = sole ? draw::scale_ends(f.style.transfer) : draw::ScaleEnds{};
+    const double end = draw::opacity_bar(p, bar, hue, low, high, f.theme());
+    const bool plain = f.style.transfer == Transfer{};
+    QString note =
+        QStringLiteral("%1 pairs under 1/255 left out of %2 · %3")
+            .arg(draw::count_text(f.drawn.lines.too_faint), draw::count_text(f.drawn.lines.pairs), data_.weight_name);
+    if (!plain) note += QStringLiteral(" · ") + f.style.transfer.legend();
+    const double note_x = end + 16;
+    const double note_room = layout_.size.width() - HeadLayout::margin - note_x;
+    if (draw::text_width(note, font) <= note_room || note_room > 320)
+        draw::text(p, {note_x, y}, draw::elided(note, font, note_room), font, f.theme().faint);
+    else
+        draw::text(p, {HeadLayout::margin, y + 18},
+                   draw::elided(note, font, layout_.size.width() - 2 * HeadLayout::margin), font, f.theme().faint);
+}
+
+// --- lines ----------------------------------------------------------------------------------------------------------
+
+void HeadFigure::paint_line_set(const Frame& f, const LineList& lines, double strength) const {
+    QPen pen(Qt::black, line_width, Qt::SolidLine, Qt::FlatCap);
+    for (const HeadLine* line : lines) {
+        const double opacity = line->opacity * strength;
+        if (opacity < least_opacity) continue;
+        pen.setColor(draw::faded(color(f.style, line->head), opacity));
+        f.painter.setPen(pen);
+        f.painter.drawLine(QPointF(layout_.line_x0, layout_.row_y(line->query)),
+                           QPointF(layout_.line_x1, layout_.row_y(line->key)));
+    }
+}
+
+QImage HeadFigure::line_picture(const Frame& f, const LineList& lines, const QRectF& area, double scale) const {
+    const double low = area.top() - line_width, high = area.bottom() + line_width;
+    auto crosses = [&](const HeadLine* line) {
+        const double y0 = layout_.row_y(line->query), y1 = layout_.row_y(line->key);
+        return std::max(y0, y1) >= low && std::min(y0, y1) <= high;
+    };
+    const auto first = std::find_if(lines.begin(), lines.end(), crosses);
+    if (first == lines.end()) return {};
+    std::vector<QColor> hues;
+    for (std::size_t h = 0; h < data_.weights.size(); ++h) hues.push_back(color(f.style, static_cast<std::int32_t>(h)));
+    LineRaster raster(static_cast<int>(std::ceil(area.width() * scale)),
+                      static_cast<int>(std::lround(area.height() * scale)));
+    for (auto it = first; it != lines.end(); ++it) {
+        const HeadLine* line = *it;
+        if (!crosses(line)) continue;
+        raster.line((layout_.line_x0 - area.left()) * scale, (layout_.row_y(line->query) - area.top()) * scale,
+                    (layout_.line_x1 - area.left()) * scale, (layout_.row_y(line->key) - area.top()) * scale,
+                    line_width * scale, hues[static_cast<std::size_t>(line->head)], line->opacity);
+    }
+    return raster.image();
+}
+
+void HeadFigure::paint_pictures(const Frame& f, const LineList& lines, std::map<std::int64_t, QImage>& known) const {
+    const double scale = draw::device_scale(f.painter);
+    const QRectF shown = f.rows & f.visible;
+    if (shown.isEmpty()) return;
+    const double left = std::floor(layout_.line_x0) - 2, width = std::ceil(layout_.line_x1) + 2 - left;
+    const double height = band / scale;
+    const auto first = static_cast<std::int64_t>(std::floor(shown.top() / height));
+    const auto last = static_cast<std::int64_t>(std::floor(shown.bottom() / height));
+    if (known.size() > static_cast<std::size_t>(last - first) + spare_bands) known.clear();
+    std::vector<std::pair<std::int64_t, QImage>> missing;
+    for (std::int64_t i = first; i <= last; ++i)
+        if (!known.contains(i)) missing.emplace_back(i, QImage());
+#pragma omp parallel for schedule(dynamic) if (missing.size() > 1 && lines.size() > 5000)
+    for (std::size_t i = 0; i < missing.size(); ++i)
+        missing[i].second =
+            line_picture(f, lines, QRectF(left, static_cast<double>(missing[i].first) * height, width, height), scale);
+    for (auto& [i, image] : missing) known[i] = std::move(image);
+    for (std::int64_t i = first; i <= last; ++i)
+        if (const QImage& image = known[i]; !image.isNull())
+            draw::device_image(f.painter, {left, static_cast<double>(i) * height}, image);
+}
+
+void HeadFigure::paint_lines(const Frame& f) const {
+    const HeadLines& all = f.drawn.lines;
+    const double rest = f.subject.none() ? 1 : background_strength;
+    const bool as_pictures = !draw::is_vector(f.painter);
+    LineList subject, others;
+    for (const std::uint32_t i : all.faint_first) {  // strong lines lie on top
+        const HeadLine& line = all.lines[i];
+        const bool chosen = line.key == f.subject.key || contains(f.subject.queries, line.query);
+        (chosen && !as_pictures ? subject : others).push_back(&line);
+        if (chosen && as_pictures) subject.push_back(&line);
+    }
+    if (!as_pictures) {
+        paint_line_set(f, others, rest);
+        paint_line_set(f, subject, 1);
+        return;
+    }
+    const double scale = draw::device_scale(f.painter);
+    if (tiles_.theme != f.style.theme || tiles_.palette != f.style.palette || tiles_.scale != scale)
+        tiles_ = {f.style.theme, f.style.palette, scale, {}};
+    f.painter.setOpacity(rest);
+    paint_pictures(f, others, tiles_.images);
+    f.painter.setOpacity(1);
+    std::map<std::int64_t, QImage> once;
+    if (!subject.empty()) paint_pictures(f, subject, once);
+}
+
+// --- tokens ---------------------------------------------------------------------------------------------------------
+
+void HeadFigure::paint_boxes(const Frame& f, bool on_keys, const std::vector<Eigen::VectorXf>& strengths) const {
+    // BertViz: one box a head on each opposite token, its width divided by the active heads, its opacity the weight.
+    const auto count = static_cast<double>(f.drawn.active.size());
+    f.painter.setRenderHint(QPainter::Antialiasing, count == 1);  // neighbouring boxes meet on a pixel's edge
+    for (std::size_t a = 0; a < f.drawn.active.size(); ++a) {
+        const std::int32_t head = f.drawn.active[a];
+        const Eigen::VectorXf& strength = strengths[a];
+        const QColor hue = color(f.style, head);
+        for (Eigen::Index j = 0; j < strength.size(); ++j) {
+            const QRectF whole = on_keys ? layout_.key_box(j) : layout_.query_box(j);
+            if (strength[j] < least_opacity || !whole.intersects(f.visible)) continue;
+            QRectF part = whole;
+            part.setWidth(whole.width() / count);
+            part.translate(part.width() * static_cast<double>(a), 0);
+            if (count == 1)
+                draw::box(f.painter, part, 5, draw::faded(hue, strength[j]));
+            else
+                f.painter.fillRect(part, draw::faded(hue, strength[j]));
+        }
+    }
+    f.painter.setRenderHint(QPainter::Antialiasing);
+}
+
+void HeadFigure::paint_tokens(const Frame& f) const {
+    const HeadSubject& subject = f.subject;
+    const std::int64_t box_query = subject.queries.empty() ? -1 : subject.queries.back();
+    std::vector<Eigen::VectorXf> strong;
+    if (box_query >= 0)
+        strong = strengths(true, box_query);
+    else if (subject.key >= 0)
+        strong = strengths(false, subject.key);
+    if (!strong.empty()) paint_boxes(f, box_query >= 0, strong);
+
+    const QFont font = ui_font(layout_.token_size), bold = ui_font(layout_.token_size, QFont::DemiBold);
+    const QFont number_font = ui_font(layout_.number_size);
+    // Opposite tokens: what a box there is mixed from, for the text's contrast and the number beside it.
+    auto paint_one = [&](bool is_query, std::int64_t row, const QRectF& box, const draw::Label& label) {
+        const bool chosen = is_query ? contains(subject.queries, row) : subject.key == row;
+        QColor text_color;
+        double weight = -1;
+        if (chosen) {
+            const bool hovered =
+                !f.style.exporting && (is_query ? f.selection.hover_query : f.selection.hover_key).has_value();
+            draw::box(f.painter, box, 5, f.theme().accent_soft, hovered ? QColor() : f.theme().accent);
+        } else if (is_query ? subject.key >= 0 : box_query >= 0) {
+            const auto q = is_query ? row : box_query, k = is_query ? subject.key : row;
+            const std::int32_t head = f.drawn.active.front();
+            weight = data_.weights[static_cast<std::size_t>(head)](q, k);
+            const double box_strength = strong.front()[is_query ? q : k];
+            const auto& pinned = f.selection.pinned_keys;
+            const bool pinned_pair = !is_query && std::any_of(pinned.begin(), pinned.end(), [&](Position p) {
+                return data_.axes.key_column(p) == row;
+            });
+            if (pinned_pair) draw::box(f.painter, box, 5, {}, f.theme().accent);
+            if (f.sole_head() && box_strength > 0.35)
+                text_color = text_on(f.theme(), draw::blended(f.theme().canvas, color(f.style, head), box_strength));
+        }
+        const QRectF inside = box.adjusted(8, 0, is_query ? -6 : -4, 0);
+        const QFont& used = chosen ? bold : font;
+        draw::token(f.painter, inside, label, used, f.theme(), is_query ? draw::Align::right : draw::Align::left,
+                    text_color);
+        if (!f.sole_head() || weight < least_number) return;
+        const double y = draw::centred_baseline(box.center().y(), number_font);
+        if (!is_query) {
+            draw::number(f.painter, {layout_.number_right, y}, draw::weight_text(weight), number_font, f.theme().muted);
+        } else if (draw::token_width(label, used) + 44 < inside.width()) {
+            const QColor quiet = text_color.isValid() ? text_color : f.theme().muted;
+            draw::number(f.painter, {box.left() + 8, y}, draw::weight_text(weight), number_font, quiet,
+                         draw::Align::left);
+        }
+    };
+    const QRectF shown = f.rows & f.visible;
+    const auto first = std::max<std::int64_t>(
+        0, static_cast<std::int64_t>(std::floor((shown.top() - layout_.header_height) / layout_.row_height)));
+    const auto last =
+        static_cast<std::int64_t>(std::ceil((shown.bottom() - layout_.header_height) / layout_.row_height));
+    for (std::int64_t i = first; i < std::min(last, layout_.queries); ++i)
+        paint_one(true, i, layout_.query_box(i), query_labels_[static_cast<std::size_t>(i)]);
+    for (std::int64_t j = first; j < std::min(last, layout_.keys); ++j)
+        paint_one(false, j, layout_.key_box(j), key_labels_[static_cast<std::size_t>(j)]);
+}
+
+void HeadFigure::paint_pair_rules(const Frame& f) const {
+    auto rule = [&](const std::vector<analyze::AxisItem>& items, double x0, double x1) {
+        for (std::size_t i = 1; i < items.size(); ++i) {
+            if (items[i].sentence == items[i - 1].sentence) continue;
+            const double y = layout_.row_y(static_cast<std::int64_t>(i)) - layout_.row_height / 2;
+            f.painter.setPen(draw::hairline(f.theme().faint, f.style));
+            f.painter.drawLine(QPointF(x0, y), QPointF(x1, y));
+        }
+    };
+    rule(data_.axes.queries, layout_.left_x, layout_.left_x + layout_.column_width);
+    rule(data_.axes.keys, layout_.right_x, layout_.right_x + layout_.key_width);
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/pattern/head/head_view.h"
+
+#include "figure/pattern/head/head_figure.h"
+#include "headlight/base/error.h"
+#include "headlight/figure/core/selection_rules.h"
+
+#include <algorithm>
+
+namespace headlight::figure {
+
+std::unique_ptr<Figure> head_figure(HeadViewData data) {
+    return std::make_unique<HeadFigure>(std::move(data));
+}
+
+namespace {
+
+std::vector<double> label_widths(const std::vector<draw::Label>& labels, const QFont& font) {
+    std::vector<double> widths;
+    widths.reserve(labels.size());
+    for (const auto& label : labels) widths.push_back(draw::token_width(label, font));
+    return widths;
+}
+
+void check_shapes(const HeadViewData& data) {
+    const std::size_t maps = data.together.isEmpty() ? data.heads.size() : 1;
+    if (data.weights.size() != maps || data.heads.empty())
+        throw Error({.problem = "a head view needs one map for each head",
+                     .expected = std::to_string(maps) + " maps",
+                     .found = std::to_string(data.weights.size())});
+    for (const auto& map : data.weights)
+        if (map.rows() != static_cast<Eigen::Index>(data.axes.queries.size()) ||
+            map.cols() != static_cast<Eigen::Index>(data.axes.keys.size()))
+            throw Error(
+                {.problem = "a head's map does not fit the tokens",
+                 .expected = std::to_string(data.axes.queries.size()) + " x " + std::to_string(data.axes.keys.size()),
+                 .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
+}
+
+}  // namespace
+
+HeadFigure::HeadFigure(HeadViewData data) : data_(std::move(data)) {
+    check_shapes(data_);
+    for (const auto& item : data_.axes.queries) query_labels_.push_back(draw::label_of(item));
+    for (const auto& item : data_.axes.keys) key_labels_.push_back(draw::label_of(item));
+    // Figures are made by a worker and painted by the window: what takes long is done here.
+    query_widths_ = label_widths(query_labels_, ui_font(14));
+    key_widths_ = label_widths(key_labels_, ui_font(14));
+    drawn({}, {});
+}
+
+QSizeF HeadFigure::layout(QSizeF available, const Style& style, const Selection& selection) {
+    layout_ = head_layout(query_widths_, key_widths_, data_.n_heads,
+                          draw::text_width(title(), ui_font(15, QFont::DemiBold)), available);
+    view_ = QRectF(QPointF(0, 0), layout_.size);
+    tiles_.images.clear();
+    drawn(style, selection);
+    return layout_.size;
+}
+
+const HeadFigure::Drawn& HeadFigure::drawn(const Style& style, const Selection& selection) const {
+    const std::vector<Head> heads = active_heads(selection, data_.layer, data_.heads);
+    std::vector<std::int32_t> active;
+    if (is_together()) active.push_back(0);
+    for (std::size_t h = 0; h < data_.heads.size() && !is_together(); ++h)
+        if (std::find(heads.begin(), heads.end(), data_.heads[h]) != heads.end())
+            active.push_back(static_cast<std::int32_t>(h));
+    if (drawn_.active != active || !(drawn_.transfer == style.transfer)) {
+        drawn_.lines = head_lines(data_.weights, active, data_.axes, data_.causal, style.transfer);
+        drawn_.active = std::move(active);
+        drawn_.transfer = style.transfer;
+        drawn_.key = -1;
+        tiles_.images.clear();
+    }
+    return drawn_;
+}
+
+std::vector<Eigen::VectorXf> HeadFigure::strengths(bool on_keys, std::int64_t row) const {
+    std::vector<Eigen::VectorXf> all;
+    if (on_keys) {
+        for (const std::int32_t head : drawn_.active)
+            all.push_back(apply(drawn_.transfer, Eigen::VectorXf(data_.weights[static_cast<std::size_t>(head)].row(row))));
+        return all;
+    }
+    if (drawn_.key == row) return drawn_.to_key;
+    // Some transfer functions look at the whole row of a query, so a column alone does not say its strengths.
+    for (const std::int32_t head : drawn_.active) {
+        const auto& map = data_.weights[static_cast<std::size_t>(head)];
+        Eigen::VectorXf column(map.rows());
+        for (Eigen::Index i = 0; i < map.rows(); ++i)
+            column[i] = apply(drawn_.transfer, Eigen::VectorXf(map.row(i)))[row];
+        all.push_back(std::move(column));
+    }
+    drawn_.key = row;
+    drawn_.to_key = all;
+    return all;
+}
+
+HeadSubject HeadFigure::subject(const Style& style, const Selection& selection) const {
+    HeadSubject s;
+    auto add_query = [&](Position p) {
+        if (const auto row = data_.axes.query_row(p); row >= 0) s.queries.push_back(row);
+    };
+    if (!style.exporting && (selection.hover_query || selection.hover_key)) {
+        if (selection.hover_query)
+            add_query(*selection.hover_query);
+        else
+            s.key = data_.axes.key_column(*selection.hover_key);
+        return s;
+    }
+    for (Position p : selection.pinned_queries) add_query(p);
+    if (s.queries.empty() && !selection.pinned_keys.empty())
+        s.key = data_.axes.key_column(selection.pinned_keys.back());
+    return s;
+}
+
+std::optional<QRectF> HeadFigure::row_of_query(Position position) const {
+    const auto row = data_.axes.query_row(position);
+    return row < 0 ? std::nullopt : std::optional(layout_.query_box(row));
+}
+
+std::optional<QRectF> HeadFigure::row_of_key(Position position) const {
+    const auto row = data_.axes.key_column(position);
+    return row < 0 ? std::nullopt : std::optional(layout_.key_box(row));
+}
+
+std::optional<HeadId> HeadFigure::head_of(std::int32_t map) const {
+    if (is_together()) return std::nullopt;
+    return HeadId{data_.layer, data_.heads[static_cast<std::size_t>(map)]};
+}
+
+QString HeadFigure::name_of(std::int32_t map) const {
+    if (is_together()) return data_.together;
+    return QStringLiteral("L%1H%2").arg(data_.layer.value).arg(data_.heads[static_cast<std::size_t>(map)].value);
+}
+
+QString HeadFigure::title() const {
+    if (!is_together()) {
+        const QString layer = QStringLiteral("Layer %1").arg(data_.layer.value);
+        return with_attention(with_attention(layer, data_.attention), data_.layer_label);
+    }
+    QString text = data_.together;
+    text[0] = text[0].toUpper();
+    return with_attention(text, data_.attention);
+}
+
+QColor HeadFigure::color(const Style& style, std::int32_t head) const {
+    if (is_together()) return style.theme->text;
+    return head_color(*style.theme, style.palette, data_.heads[static_cast<std::size_t>(head)].value);
+}
+
+Table HeadFigure::table() const {
+    const Drawn& d = drawn_;
+    Table t{data_.words.columns({"layer", "head", "query", "query_token", "key", "key_token", "weight", "opacity"}), {}};
+    if (is_together()) t.columns = data_.words.columns({"map", "query", "query_token", "key", "key_token", "weight", "opacity"});
+    t.rows.reserve(d.lines.lines.size());
+    for (const HeadLine& line : d.lines.lines) {
+        const auto& query = data_.axes.queries[static_cast<std::size_t>(line.query)];
+        const auto& key = data_.axes.keys[static_cast<std::size_t>(line.key)];
+        auto& row = t.rows.emplace_back();
+        if (const auto head = head_of(line.head))
+            row = {head->layer.value, head->head.value};
+        else
+            row = {data_.together.toStdString()};
+        const std::vector<Table::Cell> rest{
+            query.first.value, query.continuation + query.label, key.first.value, key.continuation + key.label,
+            static_cast<double>(data_.weights[static_cast<std::size_t>(line.head)](line.query, line.key)),
+            static_cast<double>(line.opacity)};
+        row.insert(row.end(), rest.begin(), rest.end());
+    }
+    return t;
+}
+
+std::vector<NamedArray> HeadFigure::arrays() const {
+    const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size());
+    const auto n_k = static_cast<std::int64_t>(data_.axes.keys.size());
+    const Drawn& d = drawn_;
+    NamedArray weights{"weights", {static_cast<std::int64_t>(d.active.size()), n_q, n_k}, {}};
+    NamedArray heads{"heads", {static_cast<std::int64_t>(d.active.size())}, {}};
+    for (std::int32_t h : d.active) {
+        const auto& map = data_.weights[static_cast<std::size_t>(h)];
+        weights.values.insert(weights.values.end(), map.data(), map.data() + map.size());
+        if (const auto head = head_of(h)) heads.values.push_back(static_cast<float>(head->head.value));
+    }
+    NamedArray queries{"query_positions", {n_q}, {}}, keys{"key_positions", {n_k}, {}};
+    for (const auto& item : data_.axes.queries) queries.values.push_back(static_cast<float>(item.first.value));
+    for (const auto& item : data_.axes.keys) keys.values.push_back(static_cast<float>(item.first.value));
+    if (is_together()) return {weights, queries, keys};
+    return {weights, heads, queries, keys};
+}
+
+QString HeadFigure::description() const {
+    if (data_.words.across)
+        return QStringLiteral(
+            "Each line joins a token of the target, which looks (left), with a token of the source, which the encoder has "
+            "read (right). The stronger the line, the larger the %1 of that pair; the colour is the head. Point at a token "
+            "on the left to see what it reads from the source, on the right to see which tokens of the target read it. "
+            "Bahdanau et al., “Neural Machine Translation by Jointly Learning to Align and Translate”, 2015; Vig, “A "
+            "Multiscale Visualization of Attention in the Transformer Model”, 2019.")
+            .arg(data_.weight_name);
+    if (is_together())
+        return QStringLiteral(
+            "Each line joins a token that looks (left, the query) with a token it looks at (right, the key), as strong "
+            "as the mean or the maximum of several heads' weights for that pair. Weights of a mean sum to 1 over a "
+            "token's lines, those of a maximum do not. The squares switch heads on and off. After the head view of "
+            "BertViz: Vig, “A Multiscale Visualization of Attention in the Transformer Model”, 2019.");
+    return QStringLiteral(
+        "Each line joins a token that looks (left, the query) with a token it looks at (right, the key). The stronger "
+        "the "
+        "line, the larger the softmax weight of that pair; the colour is the head. With several heads on, each line "
+        "has "
+        "its weight divided by the number of heads. Point at a token on the left to see where it looks, on the right "
+        "to "
+        "see who looks at it. Vig, “A Multiscale Visualization of Attention in the Transformer Model”, 2019.");
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The matrix view's class; its painting is in matrix_paint.cpp.
+#pragma once
+
+#include "figure/core/draw.h"
+#include "figure/pattern/head/head_lines.h"
+#include "figure/pattern/matrix/matrix_layout.h"
+#include "figure/pattern/matrix/matrix_view.h"
+#include "figure/pattern/matrix/mip_pyramid.h"
+
+#include <QImage>
+
+#include <array>
+#include <map>
+
+namespace headlight::figure {
+
+class MatrixFigure : public Figure {
+public:
+    explicit MatrixFigure(MatrixViewData);
+
+    std::string view() const override { return data_.view; }
+    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
+    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
+    Hit hit_test(QPointF, const Style&, const Selection&) const override;
+    Table table() const override;
+    std::vector<NamedArray> arrays() const override;
+    QString title() const override;
+    QString description() const override;
+    bool zoomable() const override { return true; }
+    double max_zoom() const override { return std::max(1.0, 80 / layout_.cell); }
+
+private:
+    struct Frame;  ///< one paint call; in px on screen
+    struct Panel;  ///< one map of it
+
+    struct Tiles {
+        const Theme* theme = nullptr;
+        Ramp ramp{};
+        std::map<std::array<std::int64_t, 4>, QImage> images;  ///< by panel, level, row and column of tiles
+    };
+
+    void make_pyramids(const Transfer&) const;
+    const MipPyramid& pyramid(std::size_t panel, const Style&) const;
+    Panel panel(std::size_t index, const QRectF& view, double zoom) const;
+    QString pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const;
+    Hit pair_hit(std::size_t panel, std::int64_t row, std::int64_t col, const QRectF& area) const;
+    Mask mask_of(std::size_t panel) const;
+    bool legal(std::size_t panel, std::int64_t row, std::int64_t col) const;
+    void name_map(Hit&, std::size_t panel) const;
+
+    void paint_header(const Frame&) const;
+    void paint_legend(const Frame&) const;
+    QStringList standing_notes(const Style&) const;  ///< of the legend, whatever the zoom
+    QStringList missing_labels(double cell) const;    ///< a note about them, where the size leaves some out
+    void paint_mark_names(const Frame&, double left, double y) const;
+    QColor mark_color(const Frame&, std::size_t row) const;
+    std::array<QRgb, 256> colors(const Frame&) const;
+    void paint_panel(const Frame&, const Panel&) const;
+    void paint_cells(const Frame&, const Panel&) const;
+    void paint_tiles(const Frame&, const Panel&) const;
+    void paint_numbers(const Frame&, const Panel&) const;
+    void paint_marks(const Frame&, const Panel&) const;
+    void paint_row_labels(const Frame&, const Panel&) const;
+    void paint_column_labels(const Frame&, const Panel&) const;
+    void paint_captions(const Frame&, const Panel&) const;
+    void paint_sums(const Frame&, const Panel&) const;
+
+    MatrixViewData data_;
+    std::vector<draw::Label> query_labels_, key_labels_;
+    std::vector<double> query_widths_, key_widths_;
+    std::vector<Eigen::VectorXd> row_sums_, column_sums_;  ///< of each map, with data_.sums
+    MatrixLayout layout_;
+    int note_lines_ = 1;
+    mutable Transfer transfer_;
+    mutable std::vector<MipPyramid> pyramids_;  ///< of each map, with this transfer
+    mutable Tiles tiles_;
+    mutable QRectF view_;
+};
+
+}  // namespace headlight::figure

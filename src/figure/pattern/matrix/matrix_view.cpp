@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/pattern/matrix/matrix_view.h"
+
+#include "figure/pattern/head/head_lines.h"
+#include "figure/pattern/matrix/matrix_figure.h"
+#include "figure/pattern/matrix/matrix_panel.h"
+#include "figure/core/wrapped.h"
+#include "headlight/base/error.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure {
+
+std::unique_ptr<Figure> matrix_figure(MatrixViewData data) {
+    return std::make_unique<MatrixFigure>(std::move(data));
+}
+
+namespace {
+
+constexpr double widest_row_label = 130, tallest_column_label = 96;
+constexpr std::int64_t longest_table = 4'000'000;
+
+constexpr double sum_extent = 64;
+
+}  // namespace
+
+QString MatrixViewData::name_of(std::size_t map) const {
+    if (map < names.size()) return names[map];
+    return QStringLiteral("L%1H%2").arg(heads[map].layer.value).arg(heads[map].head.value);
+}
+
+MatrixFigure::MatrixFigure(MatrixViewData data) : data_(std::move(data)) {
+    const std::size_t maps = data_.names.empty() ? data_.heads.size() : data_.names.size();
+    if (maps == 0 || data_.weights.size() != maps)
+        throw Error({.problem = "a matrix view needs one map for each head",
+                     .expected = std::to_string(maps) + " maps",
+                     .found = std::to_string(data_.weights.size())});
+    for (const auto& map : data_.weights)
+        if (map.rows() != static_cast<Eigen::Index>(data_.axes.queries.size()) ||
+            map.cols() != static_cast<Eigen::Index>(data_.axes.keys.size()))
+            throw Error(
+                {.problem = "a head's map does not fit the tokens",
+                 .expected = std::to_string(data_.axes.queries.size()) + " x " + std::to_string(data_.axes.keys.size()),
+                 .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
+    const QFont font = ui_font(matrix_label_size);
+    for (const auto& item : data_.axes.queries) query_labels_.push_back(draw::label_of(item));
+    for (const auto& item : data_.axes.keys) key_labels_.push_back(draw::label_of(item));
+    for (const auto& label : query_labels_) query_widths_.push_back(draw::token_width(label, font));
+    for (const auto& label : key_labels_) key_widths_.push_back(draw::token_width(label, font));
+    for (std::size_t m = 0; data_.sums && m < maps; ++m) {
+        row_sums_.push_back(data_.weights[m].cast<double>().rowwise().sum());
+        column_sums_.push_back(data_.weights[m].cast<double>().colwise().sum());
+    }
+    // Where sums are drawn they say it already: what a row lacks to 1.
+    for (std::size_t m = 0; !data_.sums && m < data_.sinks.size(); ++m) row_sums_.push_back(data_.sinks[m].cast<double>());
+    make_pyramids({});  // figures are made by a worker, painted by the window
+}
+
+QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selection&) {
+    const auto n_q = static_cast<std::int64_t>(query_labels_.size()),
+               n_k = static_cast<std::int64_t>(key_labels_.size());
+    const double line = QFontMetricsF(ui_font(matrix_label_size)).height();
+    // Beside each other, the maps need the room more than the labels.
+    const double share = data_.weights.size() > 1 ? 0.6 : 1;
+    const auto rows = draw::fit_rows(query_widths_, line, line, widest_row_label * share);
+    const auto columns = draw::fit_columns(key_widths_, line, line, tallest_column_label * share);
+    const double least = draw::text_width(data_.words.query_caption(), ui_font(11));
+    const auto lay_out = [&](QStringList notes, double width) {
+        note_lines_ = std::max(1, static_cast<int>(wrapped(notes.join(QStringLiteral(" · ")), ui_font(12),
+                                                           width - 2 * MatrixLayout::margin)
+                                                       .size()));
+        layout_ = matrix_layout(n_q, n_k, static_cast<std::int64_t>(data_.weights.size()),
+                                std::max(std::ceil(rows.extent) + 4, least), std::ceil(columns.extent) + 2, available,
+                                MatrixLayout::plain_legend + (data_.marks ? MatrixLayout::mark_line : 0) +
+                                    MatrixLayout::note_line * (note_lines_ - 1),
+                                data_.sums || !data_.sinks.empty() ? sum_extent : 0, data_.sums ? sum_extent : 0);
+    };
+    QStringList notes = standing_notes(style);
+    lay_out(notes, available.width());
+    // What the size of the cells adds is known only now.
+    if (layout_.cell < 1) notes << QStringLiteral("a pixel is the farthest of 10 × 10 pairs");
+    notes << missing_labels(layout_.cell);
+    lay_out(notes, layout_.size.width());
+    view_ = QRectF(QPointF(0, 0), layout_.size);
+    return layout_.size;
+}
+
+void MatrixFigure::make_pyramids(const Transfer& transfer) const {
+    pyramids_.clear();
+    for (const auto& map : data_.weights) {
+        if (data_.diverging) {
+            pyramids_.push_back(
+                signed_pyramid(map, data_.axes, mask_of(pyramids_.size()), data_.diverging->middle, data_.diverging->limit));
+            continue;
+        }
+        const bool scaled = data_.full != 1;
+        const analyze::Matrix part =
+            scaled ? analyze::Matrix((map / static_cast<float>(data_.full)).cwiseMin(1.0F)) : analyze::Matrix();
+        pyramids_.push_back(mip_pyramid(scaled ? part : map, data_.axes, mask_of(pyramids_.size()), transfer));
+    }
+    transfer_ = transfer;
+    tiles_.images.clear();
+}
+
+const MipPyramid& MatrixFigure::pyramid(std::size_t panel, const Style& style) const {
+    if (!(transfer_ == style.transfer)) make_pyramids(style.transfer);
+    return pyramids_[panel];
+}
+
+Mask MatrixFigure::mask_of(std::size_t panel) const {
+    return {data_.causal, panel < data_.windows.size() ? data_.windows[panel] : 0};
+}
+
+bool MatrixFigure::legal(std::size_t panel, std::int64_t row, std::int64_t col) const {
+    return is_legal(mask_of(panel), data_.axes.queries[static_cast<std::size_t>(row)],
+                    data_.axes.keys[static_cast<std::size_t>(col)]);
+}
+
+QString MatrixFigure::pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const {
+    const auto q = static_cast<std::size_t>(row), k = static_cast<std::size_t>(col);
+    const QString value = legal(panel, row, col)
+                              ? (data_.names.empty() ? data_.value_word + u' ' : QString()) +
+                                    draw::number_text(data_.weights[panel](row, col), 4)
+                              : QStringLiteral("masked: a later token");
+    return QStringLiteral("%1  %2 → %3  %4")
+        .arg(data_.name_of(panel), data_.words.named_query(query_labels_[q].with_position(data_.axes.queries[q].first)),
+             data_.words.named_key(key_labels_[k].with_position(data_.axes.keys[k].first)), value);
+}
+
+Hit MatrixFigure::pair_hit(std::size_t panel, std::int64_t row, std::int64_t col, const QRectF& area) const {
+    Hit hit;
+    hit.kind = Hit::Kind::pair;
+    if (data_.names.empty()) hit.head = data_.heads[panel];
+    hit.query = data_.axes.queries[static_cast<std::size_t>(row)].first;
+    hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
+    if (legal(panel, row, col)) hit.value = data_.weights[panel](row, col);
+    hit.tip = pair_tip(panel, row, col);
+    hit.area = area;
+    return hit;
+}
+
+namespace {
+
+QString sum_tip(const QString& what, const QString& token, double sum) {
+    return QStringLiteral("%1  sum of the %2 %3").arg(token, what, draw::number_text(sum, 4));
+}
+
+}  // namespace
+
+Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) const {
+    const double zoom = style.zoom;
+    const QRectF view(view_.topLeft() * zoom, view_.size() * zoom);
+    const QPointF p = at * zoom;
+    if (p.y() > view.bottom() - layout_.legend_height) {
+        Hit hit;
+        hit.kind = Hit::Kind::legend;
+        return hit;
+    }
+    for (std::size_t i = 0; i < data_.weights.size(); ++i) {
+        const Panel panel = this->panel(i, view, zoom);
+        const auto row = panel.row_at(p.y(), layout_.rows), col = panel.col_at(p.x(), layout_.cols);
+        auto figure_rect = [&](const QRectF& r) { return QRectF(r.topLeft() / zoom, r.size() / zoom); };
+        if (panel.clip.contains(p) && row >= 0 && col >= 0)
+            return pair_hit(i, row, col, figure_rect(panel.cell_rect(row, col)));
+        Hit hit;
+        if (panel.row_strip.contains(p) && row >= 0) {
+            hit.kind = Hit::Kind::query;
+            hit.query = data_.axes.queries[static_cast<std::size_t>(row)].first;
+            hit.tip = data_.words.named_query(query_labels_[static_cast<std::size_t>(row)].with_position(*hit.query));
+        } else if (panel.column_strip.contains(p) && col >= 0) {
+            hit.kind = Hit::Kind::key;
+            hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
+            hit.tip = data_.words.named_key(key_labels_[static_cast<std::size_t>(col)].with_position(*hit.key));
+        } else if (panel.row_sums.contains(p) && row >= 0) {
+            hit.kind = Hit::Kind::query;
+            hit.query = data_.axes.queries[static_cast<std::size_t>(row)].first;
+            hit.value = row_sums_[i][row];
+            const QString token = data_.words.named_query(query_labels_[static_cast<std::size_t>(row)].with_position(*hit.query));
+            hit.tip = data_.sums ? sum_tip(QStringLiteral("row"), token, *hit.value)
+                                 : QStringLiteral("%1 → no key (sink)  %2").arg(token, draw::number_text(*hit.value, 4));
+        } else if (panel.column_sums.contains(p) && col >= 0) {
+            hit.kind = Hit::Kind::key;
+            hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
+            hit.value = column_sums_[i][col];
+            hit.tip = sum_tip(QStringLiteral("column"), data_.words.named_key(key_labels_[static_cast<std::size_t>(col)].with_position(*hit.key)), *hit.value);
+        } else if (panel.title.contains(p)) {
+            hit.kind = data_.names.empty() ? Hit::Kind::head : Hit::Kind::legend;
+            if (data_.names.empty()) hit.head = data_.heads[i];
+            hit.tip = data_.name_of(i);
+        } else {
+            continue;
+        }
+        const QRectF area = panel.row_sums.contains(p)      ? panel.row_sums
+                            : panel.column_sums.contains(p) ? panel.column_sums
+                            : hit.kind == Hit::Kind::query  ? panel.row_strip
+                            : hit.kind == Hit::Kind::key    ? panel.column_strip
+                                                            : panel.title;
+        hit.area = figure_rect(area);
+        return hit;
+    }
+    return {};
+}
+
+Table MatrixFigure::table() const {
+    const bool heads = data_.names.empty();
+    Table t{data_.words.columns({"query", "query_token", "key", "key_token", data_.column}), {}};
+    const std::vector<std::string> first = heads ? std::vector<std::string>{"layer", "head"} : std::vector<std::string>{"map"};
+    t.columns.insert(t.columns.begin(), first.begin(), first.end());
+    const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size()),
+               n_k = static_cast<std::int64_t>(data_.axes.keys.size());
+    std::int64_t pairs = 0;
+    for (std::size_t h = 0; h < data_.weights.size(); ++h)
+        for (std::int64_t i = 0; i < n_q; ++i)
+            for (std::int64_t j = 0; j < n_k; ++j) pairs += legal(h, i, j);
+    if (pairs > longest_table)
+        throw Error({.problem = "the table would be too long",
+                     .expected = "at most " + std::to_string(longest_table) + " pairs",
+                     .found = std::to_string(pairs),
+                     .hint = "Export NPZ, which holds maps of any size"});
+    t.rows.reserve(static_cast<std::size_t>(pairs));
+    for (std::size_t h = 0; h < data_.weights.size(); ++h)
+        for (std::int64_t i = 0; i < n_q; ++i)
+            for (std::int64_t j = 0; j < n_k; ++j) {
+                if (!legal(h, i, j)) continue;
+                const auto& query = data_.axes.queries[static_cast<std::size_t>(i)];
+                const auto& key = data_.axes.keys[static_cast<std::size_t>(j)];
+                auto& row = t.rows.emplace_back();
+                if (heads)
+                    row = {data_.heads[h].layer.value, data_.heads[h].head.value};
+                else
+                    row = {data_.names[h].toStdString()};
+                const std::vector<Table::Cell> rest{query.first.value, query.continuation + query.label, key.first.value,
+                                                    key.continuation + key.label,
+                                                    static_cast<double>(data_.weights[h](i, j))};
+                row.insert(row.end(), rest.begin(), rest.end());
+            }
+    for (std::size_t h = 0; h < data_.sinks.size(); ++h)
+        for (std::int64_t i = 0; i < n_q; ++i) {
+            const auto& query = data_.axes.queries[static_cast<std::size_t>(i)];
+            t.rows.push_back({data_.heads[h].layer.value, data_.heads[h].head.value, query.first.value,
+                              query.continuation + query.label, std::int64_t{-1}, std::string("(sink)"),
+                              static_cast<double>(data_.sinks[h][i])});
+        }
+    return t;
+}
+
+std::vector<NamedArray> MatrixFigure::arrays() const {
+    const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size()),
+               n_k = static_cast<std::int64_t>(data_.axes.keys.size());
+    const auto n = static_cast<std::int64_t>(data_.weights.size());
+    NamedArray weights{"weights", {n, n_q, n_k}, {}}, heads{"heads", {n, 2}, {}};
+    for (std::size_t h = 0; h < data_.weights.size(); ++h) {
+        weights.values.insert(weights.values.end(), data_.weights[h].data(),
+                              data_.weights[h].data() + data_.weights[h].size());
+        if (!data_.names.empty()) continue;
+        heads.values.push_back(static_cast<float>(data_.heads[h].layer.value));
+        heads.values.push_back(static_cast<float>(data_.heads[h].head.value));
+    }
+    NamedArray queries{"query_positions", {n_q}, {}}, keys{"key_positions", {n_k}, {}};
+    for (const auto& item : data_.axes.queries) queries.values.push_back(static_cast<float>(item.first.value));
+    for (const auto& item : data_.axes.keys) keys.values.push_back(static_cast<float>(item.first.value));
+    if (!data_.names.empty()) return {weights, queries, keys};
+    std::vector<NamedArray> all{weights, heads, queries, keys};
+    if (data_.sinks.empty()) return all;
+    NamedArray& sinks = all.emplace_back(NamedArray{"sinks", {n, n_q}, {}});
+    for (const Eigen::VectorXf& each : data_.sinks) sinks.values.insert(sinks.values.end(), each.begin(), each.end());
+    return all;
+}
+
+QString MatrixFigure::title() const {
+    if (!data_.title.isEmpty()) return with_attention(data_.title, data_.attention);
+    if (data_.heads.size() == 1)
+        return with_attention(QStringLiteral("Layer %1 head %2").arg(data_.heads[0].layer.value).arg(data_.heads[0].head.value), data_.attention);
+    return with_attention(QStringLiteral("%1 heads").arg(data_.heads.size()), data_.attention);
+}
+
+QString MatrixFigure::description() const {
+    if (!data_.description.isEmpty()) return data_.description;
+    if (data_.words.across)
+        return QStringLiteral(
+                   "Each row is a token of the target, which looks, each column a token of the source, which the encoder has "
+                   "read; the cell is the %1. Softmax weights of a row sum to 1: no token of the source is masked. A diagonal "
+                   "is a head that goes through both texts side by side. Zoomed out, a pixel shows the largest weight of the "
+                   "pairs under it. Bahdanau et al., “Neural Machine Translation by Jointly Learning to Align and Translate”, "
+                   "2015; Vaswani et al., “Attention Is All You Need”, 2017, section 3.2.3.")
+            .arg(data_.weight_name);
+    return QStringLiteral(
+               "Each row is a token that looks (the query), each column a token it looks at (the key); the cell is the "
+               "%1. Softmax weights of a row sum to 1%2. In a causal model the upper right is empty: later tokens are "
+               "masked. A bright column is a token that many look at, a diagonal a head that looks a fixed distance "
+               "back. Zoomed out, a pixel shows the largest weight of the pairs under it. Vaswani et al., “Attention "
+               "Is All You Need”, 2017, section 3.2.")
+        .arg(data_.weight_name, data_.sinks.empty() ? QString() : QStringLiteral(" together with the head's sink, which is no key"));
+}
+
+}  // namespace headlight::figure

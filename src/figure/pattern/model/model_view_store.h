@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "figure/core/axis_words.h"
+#include "figure/pattern/model/model_view_layout.h"
+#include "figure/pattern/model/model_view_raster.h"
+
+#include <QElapsedTimer>
+
+#include <functional>
+#include <future>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+
+namespace headlight::figure {
+
+/// What the model view shows, without a model behind it: filled from a trace by model_view(), by hand in tests.
+struct ModelViewData {
+    ModelShape shape;
+    analyze::PatternAxes axes;
+    AxisWords words;
+    QString attention;  ///< which one of an encoder-decoder model
+    bool causal = true;
+    std::vector<std::int64_t> windows;  ///< [layer] how far a query sees, 0: no limit; empty: none has one
+    std::vector<QString> labels;        ///< [layer] what sets it apart where layers differ: "local 512"; empty: nothing
+    QString together;                 ///< "mean" or "max", with shape.together
+    std::map<HeadId, QString> names;  ///< of the cells that put heads together: "mean of 8 heads of layer 3"
+    QString name_of(HeadId) const;
+    QString weight_name;  ///< what a weight is, where it is not the plain softmax weight
+    /// [rows, columns]; may be called from another thread.
+    std::function<analyze::Matrix(HeadId)> pattern;
+    std::function<analyze::PooledMap(HeadId)> pooled;
+    bool pooled_at_hand = true;  ///< false: pooled() runs the whole pattern, so a frame makes only a few
+};
+
+/// Everything that the pixels of a thumbnail depend on beside its head and size.
+struct PixelStyle {
+    const Theme* theme = nullptr;
+    Ramp ramp = Ramp::ink;
+    HeadPalette palette = HeadPalette::category10;
+    Transfer transfer;
+    bool mean = false;
+    bool operator==(const PixelStyle&) const = default;
+};
+
+/// A pattern at its full size, with pictures of it at full and at halved sizes down to 128.
+struct RealMap {
+    PixelStyle style;
+    analyze::Matrix pattern;
+    std::vector<QImage> levels;
+    std::size_t bytes() const;
+};
+
+/// The pixels of the model view, made once and drawn at every zoom and pan. Shared by figures of the same data. For the
+/// thread that paints; only full-size patterns are made in the background, one at a time.
+class ModelViewStore {
+public:
+    explicit ModelViewStore(ModelViewData);
+    ~ModelViewStore();
+    const ModelViewData& data() const { return data_; }
+    /// Of a cell's lines.
+    QColor color(HeadId) const;
+
+    /// Begins a frame: forgets pixels of another style, and starts the clock of what may be made in it.
+    /// `patient`: make everything at full quality in this frame (exports).
+    void begin(const PixelStyle&, bool patient);
+    /// Something coarser than wanted was handed out, or a pattern is on its way: paint again soon.
+    bool refining() const { return refining_; }
+
+    /// Lines of a head as an image of `size` px; a coarser one when the frame's time is up.
+    const QImage* lines(HeadId, QSize size, double line_width);
+    /// The pooled map whose side is the smallest of at least `side` px; null when none could be made in time.
+    const QImage* map(HeadId, int side);
+    /// The full pattern with its pictures; null until it is there.
+    std::shared_ptr<const RealMap> real(HeadId);
+    /// How many heads' full patterns are kept at once, at least one; asking for more in a frame would never settle.
+    std::int64_t real_capacity() const;
+    /// The full pattern if it is at hand: always for short texts, else when real() has brought it.
+    const analyze::Matrix* pattern(HeadId);
+    /// The full pattern of a head, waited for.
+    const analyze::Matrix& pattern_now(HeadId);
+
+    /// Of all pairs of all heads: how many there are, and how many are too faint to be drawn. For short texts.
+    struct Count {
+        std::int64_t all = 0, left_out = 0;
+    };
+    Count count();
+    /// Cells a side of the pooled map at this level of detail, and of the largest one.
+    int map_side(int wanted) const;
+    int full_side() const;
+
+private:
+    struct Picture {
+        QSize size;
+        QImage image;
+    };
+    const QImage* keep(HeadId, QSize, QImage);
+    const Picture* best(HeadId, QSize) const;
+    bool time_left() const { return patient_ || clock_.nsecsElapsed() < 7'000'000; }
+    void collect();
+    void start(HeadId);
+    void insert(HeadId, std::shared_ptr<const RealMap>);
+
+    ModelViewData data_;
+    PixelStyle style_;
+    std::array<QRgb, 256> ramp_{};
+    bool patient_ = false, refining_ = false;
+    QElapsedTimer clock_;
+    std::map<HeadId, std::vector<Picture>> pictures_;
+    std::size_t picture_bytes_ = 0;
+    std::map<HeadId, analyze::Matrix> short_patterns_;
+    std::optional<Count> count_;
+    std::list<std::pair<HeadId, std::shared_ptr<const RealMap>>> real_;  ///< last used first
+    std::set<HeadId> failed_;
+    std::optional<HeadId> under_way_;
+    std::future<std::shared_ptr<const RealMap>> job_;
+};
+
+}  // namespace headlight::figure

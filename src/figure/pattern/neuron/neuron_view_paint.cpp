@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/pattern/neuron/neuron_view_figure.h"
+
+#include <QLinearGradient>
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure {
+namespace {
+
+const QFont& number_font(bool strong) {
+    static const QFont plain = ui_font(12.5), bold = ui_font(12.5, QFont::DemiBold);
+    return strong ? bold : plain;
+}
+
+const QFont& note_font() {
+    static const QFont font = ui_font(11.5);
+    return font;
+}
+
+QColor number_color(const Theme& theme, double x, double divisor) {
+    QColor color = x >= 0 ? theme.positive : theme.negative;
+    color.setAlphaF(static_cast<float>(number_opacity(x, divisor)));
+    return color;
+}
+
+void rule(QPainter& painter, double left, double right, double y, const QColor& color) {
+    painter.fillRect(QRectF(left, y, right - left, 1), color);
+}
+
+}  // namespace
+
+QSizeF NeuronFigure::layout(QSizeF available, const Style&, const Selection&) {
+    static const QFont font = ui_font(14, QFont::DemiBold);
+    // Measuring thousands of labels would be felt: the longest in letters are the widest, but for rare scripts, which
+    // are cut with an ellipsis.
+    std::vector<QString> labels;
+    qsizetype longest = 0;
+    for (std::int64_t j = 0; j < data_.rows(); ++j) {
+        labels.push_back(token(j));
+        longest = std::max(longest, labels.back().size());
+    }
+    double widest = 0;
+    int measured = 0;
+    for (const QString& label : labels)
+        if (label.size() + 2 >= longest && measured++ < 64) widest = std::max(widest, draw::text_width(label, font));
+    at_ = neuron_layout(data_, available.width(), widest + 2);
+    seen_top_ = 0;
+    seen_bottom_ = at_.height;
+    return {at_.width, at_.height};
+}
+
+void NeuronFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style,
+                         const Selection& selection) const {
+    const bool whole = style.exporting;
+    seen_top_ = whole ? 0 : exposed.top();
+    seen_bottom_ = whole ? at_.height : std::min(exposed.bottom(), at_.height);
+    const double shift = std::max(0.0, seen_top_ - NeuronLayout::sticky_top);
+    const double footer = std::min(at_.height, seen_bottom_) - NeuronLayout::footer_height;
+    painter.setRenderHint(QPainter::Antialiasing);
+
+    const QRectF keys(0, NeuronLayout::rows_top - 4 + shift, at_.width, footer - NeuronLayout::rows_top + 4 - shift);
+    painter.save();
+    painter.setClipRect(keys, Qt::IntersectClip);
+    const double first = std::max(exposed.top(), keys.top()), last = std::min(exposed.bottom(), keys.bottom());
+    const auto row_of = [](double y) {
+        return static_cast<std::int64_t>(std::floor((y - NeuronLayout::rows_top) / NeuronLayout::row_height));
+    };
+    const std::int64_t from = std::max<std::int64_t>(0, row_of(first)), to = std::min(at_.rows - 1, row_of(last));
+    for (std::int64_t key = from; key <= to; ++key) paint_row(painter, key, style, selection);
+    painter.restore();
+
+    paint_top(painter, shift, style, selection);
+    paint_footer(painter, footer, style);
+}
+
+void NeuronFigure::paint_row(QPainter& painter, std::int64_t key, const Style& style,
+                             const Selection& selection) const {
+    const Theme& theme = *style.theme;
+    const QRectF row = at_.row(key);
+    const bool strong = key == strongest_;
+    const bool hovered = !style.exporting && selection.hover_key == Position{key};
+    const bool pinned = std::find(selection.pinned_keys.begin(), selection.pinned_keys.end(), Position{key}) !=
+                        selection.pinned_keys.end();
+    if (strong || hovered || pinned)
+        draw::box(painter, row.adjusted(0, 1, 0, -1), 6,
+                  pinned    ? theme.accent_soft
+                  : hovered ? theme.chip
+                            : theme.panel);
+
+    // A mark at the edge, as strong as BertViz's connecting lines: heavy keys are found while scrolling past hundreds.
+    const double mark = connector_opacity(data_.view.weight[key]);
+    if (mark >= 0.1)
+        draw::box(painter, QRectF(row.left() + 3, row.top() + 8, 3, 14), 1.5,
+                  draw::faded(head_color(theme, style.palette, data_.view.head.head.value), mark));
+
+    static const QFont plain = ui_font(14), bold = ui_font(14, QFont::DemiBold);
+    const QFont& font = strong ? bold : plain;
+    const double baseline = row.top() + 20;
+    draw::token(painter, QRectF(at_.token_x, row.top(), at_.token_width, row.height()), label_of(key), font, theme,
+                draw::Align::left, pinned ? theme.accent : QColor());
+
+    const auto numbers = static_cast<std::ptrdiff_t>(data_.d_head());
+    paint_strip(painter, at_.key_x, row.top() + 7, 16, data_.view.k.data() + key * numbers, vector_divisor_, style);
+    paint_strip(painter, at_.product_x, row.top() + 7, 16, data_.view.products.data() + key * numbers, product_divisor_,
+                style);
+    paint_numbers(painter, key, baseline, strong, style);
+}
+
+void NeuronFigure::paint_numbers(QPainter& painter, std::int64_t key, double baseline, bool strong,
+                                 const Style& style) const {
+    const Theme& theme = *style.theme;
+    const auto& view = data_.view;
+    std::vector<double> terms, places;
+    for (std::size_t i = 0; i < view.parts.size(); ++i) {
+        terms.push_back(view.parts[i].values[key]);
+        places.push_back(at_.parts_right[i]);
+    }
+    if (view.parts.empty()) {
+        terms.push_back(view.dot[key]);
+        places.push_back(at_.dot_right);
+    }
+    if (data_.has_position()) {
+        terms.push_back(view.position[static_cast<std::size_t>(key)]);
+        places.push_back(at_.position_right);
+    }
+    for (std::size_t i = 0; i < view.terms.size(); ++i) {
+        terms.push_back(view.terms[i].values[key]);
+        places.push_back(at_.terms_right[i]);
+    }
+    const double unit = std::pow(10, digits_);
+    const std::vector<double> shown = round_to_sum(terms, view.score[key], digits_);
+    const QColor term = strong ? theme.text : theme.muted;
+    for (std::size_t i = 0; i < shown.size(); ++i)
+        draw::number(painter, {places[i], baseline}, fixed(shown[i], digits_), number_font(false), term, draw::Align::right);
+    draw::number(painter, {at_.score_right, baseline}, fixed(std::round(view.score[key] * unit) / unit, digits_), number_font(strong), theme.text,
+                 draw::Align::right);
+
+    const double weight = view.weight[key];
+    const QRectF bar(at_.bar_x, baseline - 10, at_.bar_width, 10);
+    draw::box(painter, bar, 2, theme.line);
+    if (weight > 0) {
+        painter.save();
+        painter.setClipRect(QRectF(bar.topLeft(), QSizeF(std::max(0.5, bar.width() * weight), bar.height())),
+                            Qt::IntersectClip);
+        draw::box(painter, bar, 2, head_color(theme, style.palette, view.head.head.value));
+        painter.restore();
+    }
+    draw::number(painter, {at_.weight_x, baseline}, draw::weight_text(weight), number_font(false), term,
+                 draw::Align::left);
+    draw::number(painter, {at_.value_right, baseline}, fixed(view.value_norm[key], 2), number_font(false), theme.muted,
+                 draw::Align::right);
+    draw::number(painter, {at_.weighted_right, baseline}, fixed(view.weighted_value_norm[key], 2), number_font(strong),
+                 term, draw::Align::right);
+}
+
+void NeuronFigure::paint_strip(QPainter& painter, double x, double top, double height, const float* values,
+                               double divisor, const Style& style) const {
+    const double step = at_.strip_width / double(at_.dimensions);
+    // Thin cells stand without a gap; smoothing would draw seams between them.
+    const double gap = step >= 3 ? std::min(0.7, step * 0.15) : 0;
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing, gap > 0);
+    for (std::int64_t slot = 0; slot < at_.dimensions; ++slot) {
+        const float number = values[order_[static_cast<std::size_t>(slot)]];
+        painter.fillRect(QRectF(x + double(slot) * step, top, step - gap, height),
+                         number_color(*style.theme, number, divisor));
+    }
+    if (data_.view.content > 0 && !options_.sorted)  // content ends here, and what rotates begins
+        painter.fillRect(QRectF(x + double(data_.view.content) * step - gap / 2 - 0.5, top - 3, 1, height + 6), style.theme->text);
+    painter.restore();
+}
+
+void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style, const Selection&) const {
+    const Theme& theme = *style.theme;
+    static const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13), small = ui_font(12),
+                       query_font = ui_font(14, QFont::DemiBold);
+    const auto& view = data_.view;
+    const QString query = query_token();
+    draw::text(painter, {at_.token_x - 6, NeuronLayout::title_baseline}, title(), heading, theme.text);
+    const double after = at_.token_x - 6 + draw::text_width(title(), heading) + 16;
+    draw::text(painter, {after, NeuronLayout::title_baseline},
+               QStringLiteral("what makes %1“%2” (%3) look where it looks")
+                   .arg(data_.words.across ? QStringLiteral("target ") : QString(), query)
+                   .arg(view.query.value), note,
+               theme.muted);
+
+    painter.save();
+    painter.translate(0, shift);
+    if (shift > 0) painter.fillRect(QRectF(0, NeuronLayout::sticky_top, at_.width, 88), theme.canvas);
+    const QRectF band(NeuronLayout::margin, NeuronLayout::band_top, at_.width - 2 * NeuronLayout::margin,
+                      NeuronLayout::band_height);
+    draw::box(painter, band, 8, theme.accent_soft);
+    const double baseline = band.top() + 25;
+    const double name_width = at_.key_x - at_.token_x - 22;
+    draw::text(painter, {at_.token_x, baseline}, draw::elided(query, query_font, name_width), query_font, theme.accent);
+    draw::text(painter, {at_.key_x - 9, baseline}, QStringLiteral("q"), small, theme.muted, draw::Align::right);
+    paint_strip(painter, at_.key_x, band.top() + 10, 20, view.q.data(), vector_divisor_, style);
+    QString numbers = QStringLiteral("query vector, %1 numbers").arg(data_.d_head());
+    if (view.content > 0)
+        numbers += QStringLiteral(": %1 of content, %2 rotary; score = %3").arg(view.content).arg(data_.d_head() - view.content).arg(dot_heading(view.scale, data_.d_head()));
+    draw::text(painter, {at_.product_x, baseline}, numbers, small, theme.muted);
+    draw::text(painter, {at_.weighted_right, baseline}, group_note(), small, theme.muted, draw::Align::right);
+
+    const double y = NeuronLayout::heading_baseline;
+    const auto column = [&](double x, const QString& text, draw::Align align = draw::Align::right) {
+        draw::text(painter, {x, y}, text, note_font(), theme.muted, align);
+    };
+    column(at_.token_x - 6, data_.words.across ? QStringLiteral("source token") : QStringLiteral("key token"), draw::Align::left);
+    column(at_.key_x, QStringLiteral("key vector  k"), draw::Align::left);
+    const bool roomy = draw::text_width(product_heading(), note_font()) <= at_.strip_width + 10;
+    column(at_.product_x, roomy ? product_heading() : QStringLiteral("q × k"), draw::Align::left);
+    for (std::size_t i = 0; i < view.parts.size(); ++i)
+        column(at_.parts_right[i], (i > 0 ? QStringLiteral("+ ") : QString()) + QString::fromStdString(view.parts[i].name));
+    if (view.parts.empty()) column(at_.dot_right, dot_heading(view.scale, data_.d_head()));
+    if (data_.has_position()) column(at_.position_right, QStringLiteral("+ position"));
+    for (std::size_t i = 0; i < view.terms.size(); ++i)
+        column(at_.terms_right[i], QStringLiteral("+ ") + term_heading(view.terms[i].name));
+    column(at_.score_right, QStringLiteral("= score"));
+    column(at_.bar_x, QStringLiteral("softmax"), draw::Align::left);
+    column(at_.value_right, QStringLiteral("|value|"));
+    column(at_.weighted_right, QStringLiteral("weight · |value|"));
+    rule(painter, NeuronLayout::margin, at_.width - NeuronLayout::margin, 137, theme.line);
+    painter.restore();
+}
+
+void NeuronFigure::paint_footer(QPainter& painter, double top, const Style& style) const {
+    const Theme& theme = *style.theme;
+    static const QFont tick = ui_font(10.5);
+    painter.fillRect(QRectF(0, top, at_.width, NeuronLayout::footer_height), theme.canvas);
+    rule(painter, NeuronLayout::margin, at_.width - NeuronLayout::margin, top, theme.line);
+
+    const double width = std::min(at_.strip_width, 200.0), end = 2 * vector_divisor_;
+    const QRectF bar(at_.key_x, top + 12, width, 10);
+    QLinearGradient gradient(bar.topLeft(), bar.topRight());
+    for (int i = 0; i <= 40; ++i)
+        // Blended, not transparent: a gradient with alpha becomes an image in PDF.
+        gradient.setColorAt(
+            i / 40.0,
+            signed_color(theme, std::copysign(number_opacity((i - 20) / 20.0 * end, vector_divisor_), i - 20)));
+    painter.fillRect(bar, gradient);
+    const auto number = [](double x) { return QString::number(x, 'g', 3).replace(u'-', QChar(0x2212)); };
+    draw::text(painter, {bar.left(), top + 36}, number(-end), tick, theme.muted);
+    draw::text(painter, {bar.center().x(), top + 36}, QStringLiteral("0"), tick, theme.muted, draw::Align::center);
+    draw::text(painter, {bar.right(), top + 36}, number(end), tick, theme.muted, draw::Align::right);
+
+    const bool same = vector_divisor_ == product_divisor_;
+    draw::text(painter, {at_.product_x, top + 21},
+               same ? QStringLiteral("colour: tanh of the number / %1").arg(number(vector_divisor_))
+                    : QStringLiteral("colour: tanh of the number, vectors / %1, products / %2")
+                          .arg(number(vector_divisor_), number(product_divisor_)),
+               note_font(), theme.muted);
+    draw::text(painter, {at_.product_x, top + 37}, QStringLiteral("a row’s products add up to q·k"), note_font(),
+               theme.faint);
+
+    const double right = at_.width - NeuronLayout::margin - 8;
+    QStringList facts;
+    if (data_.view.sink > 0)
+        facts << QStringLiteral("sink: %1 of the softmax goes to no key").arg(draw::weight_text(static_cast<double>(data_.view.sink)));
+    for (const QString& fact :
+         {QString::fromStdString(data_.model), QString::fromStdString(data_.dtype), position_note()})
+        if (!fact.isEmpty()) facts << fact;
+    draw::text(painter, {right, top + 21}, facts.join(QStringLiteral(" · ")), note_font(), theme.faint,
+               draw::Align::right);
+    if (const auto masked = data_.masked(); masked > 0)
+        draw::text(painter, {right, top + 37},
+                   masked == 1 ? QStringLiteral("1 later token is masked")
+                               : QStringLiteral("%1 later tokens are masked").arg(masked),
+                   note_font(), theme.faint, draw::Align::right);
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/core/shared_options.h"
+#include "figure/core/view_tables.h"
+#include "figure/rollout/rollout_views.h"
+
+namespace headlight::figure {
+namespace {
+
+using Kind = ViewOption::Kind;
+
+/// Weights that are computed in less than a frame, also in a build without optimisation of the surroundings.
+constexpr std::int64_t quick_weights = 2'000'000;
+
+std::vector<HeadId> ids_of(const ViewState& state) {
+    std::vector<HeadId> ids;
+    for (const Head head : state.heads) ids.push_back({state.layer, head});
+    return ids;
+}
+
+bool few_weights(const trace::Trace& trace, const ViewState& state) {
+    const auto heads = static_cast<std::int64_t>(aggregate_of(state) ? chosen_heads(trace, state).size() : state.heads.size());
+    return heads * trace.tokens() * trace.keys() <= quick_weights;
+}
+
+std::unique_ptr<Figure> head(TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+    const auto together = aggregate_of(s);
+    if (!together) return head_view(std::move(trace), s.layer, s.heads, s.pattern);
+    const std::vector<HeadId> of = chosen_heads(*trace, s);
+    return aggregate_head_view(std::move(trace), s.layer, s.heads, of, *together, s.pattern, cancel);
+}
+
+std::unique_ptr<Figure> matrix(TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+    if (flag_value(s, "parts")) return score_parts_view(std::move(trace), ids_of(s), cancel);
+    const bool sums = flag_value(s, "sums");
+    const auto together = aggregate_of(s);
+    if (!together) return matrix_view(std::move(trace), ids_of(s), s.pattern, sums);
+    const std::vector<HeadId> of = chosen_heads(*trace, s);
+    return aggregate_matrix_view(std::move(trace), of, *together, s.pattern, sums, cancel, "matrix");
+}
+
+ViewOption over_heads_option() {
+    return {.name = "over-heads",
+            .kind = ViewOption::Kind::text,
+            .title = "Heads",
+            .help = "model: heads put together: 0,2-4 or all (default: all)",
+            .initial = ""};
+}
+
+ModelViewOptions model_options(const trace::Trace& trace, const ViewState& state) {
+    using Cells = ModelViewOptions::Cells;
+    const std::string cells = text_value(state, "cells");
+    ModelViewOptions options{.cells = cells == "lines"  ? Cells::lines
+                                      : cells == "maps" ? Cells::maps
+                                                        : Cells::automatic,
+                             .mean = flag_value(state, "mean"),
+                             .detail = state.detail,
+                             .together = aggregate_of(state)};
+    const auto list = [&](const char* option, std::int64_t count) {
+        const std::string text = text_value(state, option);
+        return text.empty() ? std::vector<std::int64_t>{} : index_list(text, count, std::string("--") + option);
+    };
+    for (const std::int64_t layer : list("layers", trace.config().n_layers)) options.layers.emplace_back(layer);
+    for (const std::int64_t h : list("over-heads", trace.config().n_heads)) options.heads.emplace_back(h);
+    return options;
+}
+
+}  // namespace
+
+std::vector<ViewSpec> pattern_view_specs() {
+    return {
+        {.id = "head",
+         .title = "Head",
+         .group = "Attention",
+         .tab = true,
+         .needs = {.layer = true, .heads = true, .pattern = true},
+         .all_heads = true,
+         .options = {aggregate_option(), layers_option()},
+         .make = head,
+         .quick = few_weights,
+         .filters = true},
+        {.id = "matrix",
+         .title = "Matrix",
+         .group = "Attention",
+         .tab = true,
+         .needs = {.layer = true, .heads = true, .pattern = true},
+         .options = {aggregate_option(), layers_option(), sums_option(),
+                     {.name = "parts",
+                      .kind = Kind::flag,
+                      .title = "Parts of the score",
+                      .help = "matrix: scores before the softmax and the parts that they are the sum of, in place of weights",
+                      .initial = ""}},
+         .make = matrix,
+         .quick = few_weights},
+        {.id = "model",
+         .title = "Model",
+         .group = "Attention",
+         .tab = true,
+         .needs = {.pattern = true},
+         .options = {{.name = "cells",
+                      .kind = Kind::choice,
+                      .title = "Cells",
+                      .help = "model view: what a cell holds",
+                      .initial = "auto",
+                      .choices = {{"auto", "Lines or maps by length"}, {"lines", "Lines"}, {"maps", "Maps"}}},
+                     {.name = "mean",
+                      .kind = Kind::flag,
+                      .title = "Maps pooled by mean",
+                      .help = "model view: pool by mean instead of maximum",
+                      .initial = ""},
+                     aggregate_option(), layers_option(), over_heads_option()},
+         .make =
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                 const ModelViewOptions options = model_options(*trace, s);
+                 return model_view(std::move(trace), s.pattern, options, cancel);
+             },
+         .quick =
+             [](const trace::Trace& trace, const ViewState& s) {
+                 const auto& c = trace.config();
+                 const std::int64_t times = aggregate_of(s) ? 4 : 1;
+                 return times * c.n_layers * c.n_heads * trace.tokens() * trace.keys() <= quick_weights;
+             },
+         .filters = true},
+        {.id = "neuron",
+         .title = "Neuron",
+         .group = "Attention",
+         .tab = true,
+         .needs = {.focus = true, .query = true, .hover = true},
+         .options = {{.name = "sorted",
+                      .kind = Kind::flag,
+                      .title = "Numbers by contribution",
+                      .help = "neuron view: dimensions by contribution instead of by index",
+                      .initial = ""},
+                     {.name = "collapsed",
+                      .kind = Kind::flag,
+                      .title = "Without the vectors",
+                      .help = "neuron view: without the vectors",
+                      .initial = ""}},
+         .make =
+             [](TracePtr trace, const ViewState& s, const CancelToken&) {
+                 const NeuronViewOptions options{.sorted = flag_value(s, "sorted"),
+                                                 .expanded = s.query && !flag_value(s, "collapsed")};
+                 const Position query = s.query.value_or(Position(trace->tokens() - 1));
+                 return neuron_view(std::move(trace), s.focus(), query, options);
+             },
+         .quick = [](const trace::Trace& trace, const ViewState&) { return trace.keys() * trace.config().d_head <= quick_weights; }},
+    };
+}
+
+}  // namespace headlight::figure

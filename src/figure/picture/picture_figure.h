@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The picture view's class; its painting is in picture_paint.cpp.
+#pragma once
+
+#include "figure/core/draw.h"
+#include "figure/picture/picture_layout.h"
+#include "figure/picture/picture_views.h"
+
+#include <QImage>
+
+#include <map>
+#include <optional>
+
+namespace headlight::figure {
+
+struct PictureViewData {
+    QImage picture;  ///< the part that the model saw
+    QString file;
+    std::int64_t rows = 0, columns = 0, class_tokens = 0;
+    Layer layer;
+    Position query;                       ///< when none is pointed at
+    std::vector<QString> names_of_tokens;  ///< "[CLS]", "r1c1" …
+    std::vector<std::string> names;       ///< of the panels: "Head 3", "mean of 12 heads", "rollout"
+    std::vector<std::optional<HeadId>> heads;  ///< of each panel; none: of several
+    std::vector<analyze::Matrix> weights;      ///< of each panel, [axes.queries, axes.keys]
+    analyze::PatternAxes axes;
+    QString weight_name, title, description;
+    bool reveal = false;
+};
+
+class PictureFigure : public Figure {
+public:
+    explicit PictureFigure(PictureViewData);
+
+    std::string view() const override { return "picture"; }
+    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
+    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
+    Hit hit_test(QPointF, const Style&, const Selection&) const override;
+    Table table() const override;
+    std::vector<NamedArray> arrays() const override;
+    QString title() const override { return data_.title; }
+    QString description() const override { return data_.description; }
+
+private:
+    struct Row {
+        Eigen::VectorXf weights;    ///< of each token; NaN: hidden, or the query is
+        Eigen::VectorXf strengths;  ///< 0 to 1
+    };
+    struct Shown {
+        Position query;
+        std::vector<Row> rows;  ///< of each panel
+        double full = 1;        ///< the weight that is drawn strongest
+    };
+
+    std::int64_t tokens() const { return static_cast<std::int64_t>(data_.names_of_tokens.size()); }
+    Position query_of(const Style&, const Selection&) const;
+    Shown shown(const Style&, Position) const;
+    QString token_name(Position) const;
+    QRectF patch(const QRectF& picture, std::int64_t token) const;
+    /// The chip of a class token, at the right end of a caption.
+    QRectF chip(const QRectF& caption, std::int64_t token) const;
+    QImage scaled(const QPainter&, const QRectF&, bool grey) const;
+    QColor color(const Style&, double strength) const;
+    QString notes(const Style&, const Shown&) const;
+
+    void paint_whole(QPainter&, const Style&, const Shown&) const;
+    void paint_panel(QPainter&, std::size_t, const Style&, const Shown&) const;
+    void paint_grid(QPainter&, const QRectF&, const Style&) const;
+    void paint_query(QPainter&, const QRectF& picture, const QRectF& caption, const Style&, const Shown&) const;
+    void paint_legend(QPainter&, const Style&, const Shown&) const;
+
+    PictureViewData data_;
+    QImage grey_;
+    PictureLayout layout_;
+    mutable std::map<std::pair<int, bool>, QImage> scaled_;  ///< by width
+};
+
+}  // namespace headlight::figure

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/picture/picture_figure.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure {
+namespace {
+
+constexpr double kOver = 0.72;       ///< opacity of the colour over the grey picture
+constexpr double kMostCover = 0.93;  ///< opacity over what is not looked at
+constexpr double kNumberRoom = 40;   ///< px of a patch that has its number in it
+constexpr double kGridRoom = 7;      ///< px of a patch below which its border would hide the picture
+
+/// Edges on device pixels: neighbouring rectangles leave no seam.
+QRectF snapped(const QPainter& painter, const QRectF& r) {
+    const double scale = draw::device_scale(painter);
+    const auto edge = [&](double x) { return std::round(x * scale) / scale; };
+    return QRectF(QPointF(edge(r.left()), edge(r.top())), QPointF(edge(r.right()), edge(r.bottom())));
+}
+
+}  // namespace
+
+QImage PictureFigure::scaled(const QPainter& painter, const QRectF& rect, bool grey) const {
+    const double scale = std::clamp(draw::device_scale(painter), 1.0, 4.0);
+    const QSize size = (rect.size() * scale).toSize();
+    const auto kept = scaled_.find({size.width(), grey});
+    if (kept != scaled_.end()) return kept->second;
+    if (scaled_.size() >= 8) scaled_.clear();
+    const QImage& from = grey ? grey_ : data_.picture;
+    // Enlarged pixels stay squares: a small picture is what the model saw, not a blurred one.
+    const bool larger = size.width() > from.width();
+    return scaled_[{size.width(), grey}] = from.scaled(size, Qt::IgnoreAspectRatio, larger ? Qt::FastTransformation : Qt::SmoothTransformation);
+}
+
+QColor PictureFigure::color(const Style& style, double strength) const { return ramp_color(style.ramp, *style.theme, strength); }
+
+void PictureFigure::paint_grid(QPainter& painter, const QRectF& picture, const Style& style) const {
+    const double side = picture.width() / static_cast<double>(data_.columns);
+    if (side >= kGridRoom) {
+        painter.setPen(draw::hairline(draw::faded(style.theme->canvas, side >= 2 * kGridRoom ? 0.55 : 0.3), style));
+        for (std::int64_t c = 1; c < data_.columns; ++c) {
+            const double x = picture.left() + static_cast<double>(c) * side;
+            painter.drawLine(QPointF(x, picture.top()), QPointF(x, picture.bottom()));
+        }
+        for (std::int64_t r = 1; r < data_.rows; ++r) {
+            const double y = picture.top() + picture.height() * static_cast<double>(r) / static_cast<double>(data_.rows);
+            painter.drawLine(QPointF(picture.left(), y), QPointF(picture.right(), y));
+        }
+    }
+    draw::box(painter, picture, 0, {}, style.theme->line);
+}
+
+/// The patch that looks: two lines, one dark and one light, are seen on any picture.
+void PictureFigure::paint_query(QPainter& painter, const QRectF& picture, const QRectF& caption, const Style& style, const Shown& all) const {
+    const Theme& theme = *style.theme;
+    const bool is_chip = all.query.value < data_.class_tokens;
+    const QRectF at = is_chip ? chip(caption, all.query.value).adjusted(-1.5, -1.5, 1.5, 1.5) : patch(picture, all.query.value);
+    painter.setBrush(Qt::NoBrush);
+    if (!is_chip) {
+        painter.setPen(QPen(theme.canvas, 4, Qt::SolidLine, Qt::SquareCap, Qt::MiterJoin));
+        painter.drawRect(at);
+    }
+    painter.setPen(QPen(theme.negative, 2, Qt::SolidLine, Qt::SquareCap, Qt::MiterJoin));
+    painter.drawRect(at);
+}
+
+void PictureFigure::paint_whole(QPainter& painter, const Style& style, const Shown& all) const {
+    const Theme& theme = *style.theme;
+    const QRectF picture = layout_.picture(0), caption = layout_.caption_of(0);
+    const QFont font = ui_font(12);
+    const double chips = static_cast<double>(data_.class_tokens) * 18 + 8;
+    draw::text(painter, {caption.left(), draw::centred_baseline(caption.center().y() - 1, font)},
+               draw::elided(QStringLiteral("%1 × %2 patches").arg(data_.rows).arg(data_.columns), font, caption.width() - chips), font, theme.muted);
+    for (std::int64_t i = 0; i < data_.class_tokens; ++i) draw::box(painter, chip(caption, i), 2, theme.chip, theme.line);
+    painter.drawImage(picture, scaled(painter, picture, false));
+    paint_grid(painter, picture, style);
+    paint_query(painter, picture, caption, style, all);
+}
+
+void PictureFigure::paint_panel(QPainter& painter, std::size_t index, const Style& style, const Shown& all) const {
+    const Theme& theme = *style.theme;
+    const auto panel = static_cast<std::int64_t>(index) + 1;
+    const QRectF picture = layout_.picture(panel), caption = layout_.caption_of(panel);
+    const Row& row = all.rows[index];
+    const bool dimmed = data_.heads[index] && style.dims(*data_.heads[index]);
+    painter.save();
+    if (dimmed) painter.setOpacity(painter.opacity() * dimmed_strength);
+
+    const QFont name_font = ui_font(12, QFont::DemiBold), note_font = ui_font(11);
+    const double baseline = draw::centred_baseline(caption.center().y() - 1, name_font);
+    const QRectF first_chip = chip(caption, 0);
+    // What goes to the class tokens is no patch: a number and a chip of its colour.
+    QString share;
+    for (std::int64_t i = 0; i < data_.class_tokens; ++i) {
+        const float weight = row.weights[i];
+        if (!std::isnan(weight)) share += (share.isEmpty() ? QString() : QStringLiteral(" + ")) + draw::weight_text(weight);
+        draw::box(painter, chip(caption, i), 2, std::isnan(weight) ? theme.chip : color(style, row.strengths[i]), theme.line);
+    }
+    const double share_width = share.isEmpty() ? 0 : draw::number_width(share, note_font) + 6;
+    const bool room = caption.width() > 150;
+    if (!share.isEmpty() && room) draw::number(painter, {first_chip.left() - 6, baseline}, share, note_font, theme.muted);
+    draw::text(painter, {caption.left(), baseline},
+               draw::elided(QString::fromStdString(data_.names[index]), name_font, first_chip.left() - caption.left() - 8 - (room ? share_width : 0)),
+               name_font, theme.text);
+
+    painter.drawImage(picture, scaled(painter, picture, !data_.reveal));
+    painter.setPen(Qt::NoPen);
+    const double side = picture.width() / static_cast<double>(data_.columns);
+    const QFont number_font = ui_font(side >= 56 ? 12 : 10);
+    for (std::int64_t token = data_.class_tokens; token < tokens(); ++token) {
+        const double strength = row.strengths[token];
+        const bool hidden = std::isnan(row.weights[token]);
+        const QColor over = data_.reveal ? draw::faded(theme.canvas, kMostCover * (1 - strength))
+                                         : draw::faded(color(style, hidden ? 0 : strength), kOver);
+        painter.fillRect(snapped(painter, patch(picture, token)), over);
+        if (side < kNumberRoom || hidden) continue;
+        const QColor under = data_.reveal ? draw::blended(QColor(128, 128, 128), theme.canvas, kMostCover * (1 - strength))
+                                          : draw::blended(QColor(128, 128, 128), color(style, strength), kOver);
+        const QRectF at = patch(picture, token);
+        draw::number(painter, {at.center().x(), draw::centred_baseline(at.center().y(), number_font)}, draw::weight_text(row.weights[token]),
+                     number_font, text_on(theme, under), draw::Align::center);
+    }
+    paint_grid(painter, picture, style);
+    paint_query(painter, picture, caption, style, all);
+    painter.restore();
+}
+
+QString PictureFigure::notes(const Style& style, const Shown& all) const {
+    QStringList notes{data_.weight_name};
+    if (const QString transfer = style.transfer.legend(); style.transfer.curve != Transfer::Curve::linear && !transfer.isEmpty()) notes << transfer;
+    if (data_.axes.query_row(all.query) < 0) notes << QStringLiteral("%1 is hidden: choose a patch").arg(token_name(all.query));
+    QStringList classes;
+    for (std::int64_t i = 0; i < data_.class_tokens; ++i) classes << token_name(Position(i));
+    notes << (classes.size() == 1 ? QStringLiteral("square above: weight on ") : QStringLiteral("squares above: weight on ")) + classes.join(QStringLiteral(" and "));
+    return notes.join(QStringLiteral(" · "));
+}
+
+void PictureFigure::paint_legend(QPainter& painter, const Style& style, const Shown& all) const {
+    const Theme& theme = *style.theme;
+    const double top = layout_.size.height() - PictureLayout::legend + 8;
+    const bool linear = style.transfer.curve == Transfer::Curve::linear;
+    draw::ScaleEnds ends = draw::scale_ends(style.transfer);
+    if (linear) ends.high = draw::weight_text(all.full);
+    const QFont font = ui_font(12);
+    const QString amount = draw::amount_name(style.transfer);
+    draw::text(painter, {PictureLayout::margin, draw::centred_baseline(top + 6, font)}, amount, font, theme.muted);
+    const double left = PictureLayout::margin + draw::text_width(amount, font) + 12 + draw::number_width(ends.low, ui_font(11));
+    // As it looks over a middle grey: what is drawn is never the bare colour.
+    const QColor grey(128, 128, 128);
+    const double right = draw::bar(
+        painter, QRectF(left, top, 140, 12),
+        [&](double t) {
+            return data_.reveal ? draw::blended(grey, theme.canvas, kMostCover * (1 - t)) : draw::blended(grey, color(style, t), kOver);
+        },
+        ends.low, ends.high, theme);
+    const QRectF mark(right + 22, top, 12, 12);
+    painter.setPen(QPen(theme.negative, 2, Qt::SolidLine, Qt::SquareCap, Qt::MiterJoin));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(mark);
+    draw::text(painter, {mark.right() + 7, draw::centred_baseline(top + 6, font)}, QStringLiteral("looks: %1").arg(token_name(all.query)), font, theme.text);
+    const QString line = notes(style, all);
+    draw::text(painter, {PictureLayout::margin, draw::centred_baseline(top + 30, font)},
+               draw::elided(line, font, layout_.size.width() - 2 * PictureLayout::margin), font, theme.muted);
+}
+
+void PictureFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
+    const Theme& theme = *style.theme;
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setRenderHint(QPainter::SmoothPixmapTransform, false);
+    const Shown all = shown(style, query_of(style, selection));
+    const QFont heading = ui_font(14, QFont::DemiBold), font = ui_font(12);
+    const double baseline = draw::centred_baseline(22, heading);
+    draw::text(painter, {PictureLayout::margin, baseline}, data_.title, heading, theme.text);
+    const double after = PictureLayout::margin + draw::text_width(data_.title, heading) + 12;
+    draw::text(painter, {after, baseline}, draw::elided(data_.file, font, std::max(0.0, layout_.size.width() - after - PictureLayout::margin)), font,
+               theme.muted);
+    const auto in_sight = [&](std::int64_t panel) { return layout_.picture(panel).united(layout_.caption_of(panel)).adjusted(-4, -4, 4, 4).intersects(exposed); };
+    if (in_sight(0)) paint_whole(painter, style, all);
+    for (std::size_t m = 0; m < data_.weights.size(); ++m)
+        if (in_sight(static_cast<std::int64_t>(m) + 1)) paint_panel(painter, m, style, all);
+    paint_legend(painter, style, all);
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/picture/picture_figure.h"
+#include "figure/core/heads_text.h"
+#include "figure/core/view_tables.h"
+#include "figure/core/weight_name.h"
+#include "headlight/analyze/pattern/aggregate.h"
+#include "headlight/analyze/rollout/rollout.h"
+#include "headlight/base/error.h"
+#include "headlight/figure/picture/picture_file.h"
+
+#include <QFileInfo>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace headlight::figure {
+namespace {
+
+/// What the model saw of the picture, at most so many pixels wide: a photograph's millions would only make work.
+constexpr int kWidestPicture = 1600;
+
+QImage seen_of(const trace::PictureShown& shown) {
+    const model::PictureRect& r = shown.seen;
+    QImage image = image_of(*shown.pixels).copy(QRectF(r.x, r.y, r.width, r.height).toRect());
+    return image.width() > kWidestPicture ? image.scaledToWidth(kWidestPicture, Qt::SmoothTransformation) : image;
+}
+
+void add_panels(PictureViewData& data, const trace::Trace& trace, const std::vector<Head>& heads, const analyze::PatternOptions& options,
+                PictureViewOptions::What what, const CancelToken& cancel) {
+    using What = PictureViewOptions::What;
+    std::vector<HeadId> ids;
+    for (const Head head : heads) ids.push_back({data.layer, head});
+    if (what == What::heads) {
+        for (const HeadId id : ids) {
+            cancel.throw_if_cancelled();
+            data.names.push_back("Head " + std::to_string(id.head.value));
+            data.heads.emplace_back(id);
+            data.weights.push_back(analyze::pattern(trace, id, options));
+        }
+        return;
+    }
+    data.heads.emplace_back();
+    if (what == What::rollout) {
+        data.names.push_back("rollout up to layer " + std::to_string(data.layer.value));
+        data.weights.push_back(std::move(analyze::rollout(trace, {.layer = data.layer}, cancel).maps.front()));
+        return;
+    }
+    const auto how = what == What::mean ? analyze::Aggregate::mean : analyze::Aggregate::max;
+    data.names.push_back(aggregate_name(how, ids).toStdString());
+    data.weights.push_back(analyze::aggregate_pattern(trace, ids, how, options, cancel));
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> picture_view(TracePtr trace, Layer layer, const std::vector<Head>& heads, Position query,
+                                     const analyze::PatternOptions& options, const PictureViewOptions& view, const CancelToken& cancel) {
+    const trace::PictureShown& shown = trace->picture();
+    if (!shown.pixels) throw Error({.problem = "the model read no picture", .item = trace->config().name});
+    const model::ModelConfig& c = trace->config();
+    const bool rollout = view.what == PictureViewOptions::What::rollout;
+    const analyze::PatternOptions used = rollout ? analyze::PatternOptions{} : options;
+    PictureViewData data;
+    data.picture = seen_of(shown);
+    data.file = QFileInfo(QString::fromStdString(shown.file)).fileName();
+    data.rows = model::patch_rows(c), data.columns = model::patch_columns(c), data.class_tokens = c.class_tokens;
+    data.layer = layer;
+    data.query = query;
+    for (const text::TokenLabel& label : trace->labels()) data.names_of_tokens.push_back(QString::fromStdString(label.text));
+    data.axes = analyze::pattern_axes(*trace, used);
+    data.weight_name = rollout ? QStringLiteral("share of what the patch gave") : weight_name(used);
+    data.reveal = view.reveal;
+    add_panels(data, *trace, heads, used, view.what, cancel);
+    data.title = rollout ? QStringLiteral("Rollout over the picture, up to layer %1").arg(layer.value)
+                         : QStringLiteral("Layer %1 over the picture").arg(layer.value);
+    data.description =
+        QStringLiteral("How much one token (the outlined patch, or [CLS]) looks at each patch, laid over the picture. The picture is "
+                       "drawn as the model saw it: scaled and cut to its size, in its grid of patches. What goes to the class tokens "
+                       "stands beside each panel. All panels have one scale. Point at a patch to see what it looks at, click to keep it. ") +
+        (rollout ? QStringLiteral("Rollout follows attention through all layers below: Abnar & Zuidema, “Quantifying Attention Flow in "
+                                  "Transformers”, 2020.")
+                 : QStringLiteral("Dosovitskiy et al., “An Image is Worth 16x16 Words”, 2021; maps of heads as in Caron et al., “Emerging "
+                                  "Properties in Self-Supervised Vision Transformers”, 2021."));
+    return std::make_unique<PictureFigure>(std::move(data));
+}
+
+PictureFigure::PictureFigure(PictureViewData data)
+    : data_(std::move(data)), grey_(data_.picture.convertToFormat(QImage::Format_Grayscale8).convertToFormat(QImage::Format_RGB32)) {}
+
+QSizeF PictureFigure::layout(QSizeF available, const Style&, const Selection&) {
+    // Of the model's grid, not of the file: a picture may have been squeezed into a square.
+    const double aspect = static_cast<double>(data_.columns) / static_cast<double>(data_.rows);
+    layout_ = picture_layout(static_cast<std::int64_t>(data_.weights.size()) + 1, aspect, available);
+    return layout_.size;
+}
+
+Position PictureFigure::query_of(const Style& style, const Selection& selection) const {
+    const std::optional<Position> wanted = style.exporting ? std::nullopt : selection.query();
+    return wanted && wanted->value >= 0 && wanted->value < tokens() ? *wanted : data_.query;
+}
+
+PictureFigure::Shown PictureFigure::shown(const Style& style, Position query) const {
+    Shown out;
+    out.query = query;
+    const std::int64_t row = data_.axes.query_row(query);
+    double largest = 0;
+    for (const analyze::Matrix& map : data_.weights) {
+        Row& one = out.rows.emplace_back();
+        one.weights = Eigen::VectorXf::Constant(tokens(), std::numeric_limits<float>::quiet_NaN());
+        for (std::int64_t token = 0; row >= 0 && token < tokens(); ++token) {
+            const std::int64_t column = data_.axes.key_column(Position(token));
+            if (column < 0) continue;
+            one.weights[token] = map(row, column);
+            if (token >= data_.class_tokens) largest = std::max(largest, static_cast<double>(map(row, column)));
+        }
+    }
+    const bool linear = style.transfer.curve == Transfer::Curve::linear;
+    if (linear && largest > 0) {  // the largest weight of a patch, rounded up to two digits
+        const double digits = std::pow(10, 1 - std::floor(std::log10(largest)));
+        out.full = std::min(1.0, std::ceil(largest * digits - 1e-6) / digits);
+    }
+    for (Row& one : out.rows) {
+        const Eigen::VectorXf known = one.weights.array().isNaN().select(0.0F, one.weights);
+        one.strengths = apply(style.transfer, known);
+        if (linear) one.strengths = (one.strengths / static_cast<float>(out.full)).cwiseMin(1.0F);
+    }
+    return out;
+}
+
+QString PictureFigure::token_name(Position token) const {
+    return data_.names_of_tokens.at(static_cast<std::size_t>(token.value));
+}
+
+QRectF PictureFigure::patch(const QRectF& picture, std::int64_t token) const {
+    const std::int64_t at = token - data_.class_tokens;
+    const double w = picture.width() / static_cast<double>(data_.columns), h = picture.height() / static_cast<double>(data_.rows);
+    return {picture.left() + static_cast<double>(at % data_.columns) * w, picture.top() + static_cast<double>(at / data_.columns) * h, w, h};
+}
+
+QRectF PictureFigure::chip(const QRectF& caption, std::int64_t token) const {
+    constexpr double side = 14;
+    const double right = caption.right() - static_cast<double>(data_.class_tokens - 1 - token) * (side + 4);
+    return {right - side, caption.center().y() - side / 2 - 1, side, side};
+}
+
+Hit PictureFigure::hit_test(QPointF at, const Style& style, const Selection& selection) const {
+    Hit hit;
+    const Shown pinned = shown(style, selection.pinned_queries.empty() ? data_.query : selection.pinned_queries.back());
+    for (std::int64_t panel = 0; panel <= static_cast<std::int64_t>(data_.weights.size()); ++panel) {
+        const QRectF picture = layout_.picture(panel), caption = layout_.caption_of(panel);
+        std::int64_t token = -1;
+        for (std::int64_t i = 0; i < data_.class_tokens; ++i)
+            if (chip(caption, i).adjusted(-2, -2, 2, 2).contains(at)) token = i;
+        if (picture.contains(at)) {
+            const double w = picture.width() / static_cast<double>(data_.columns), h = picture.height() / static_cast<double>(data_.rows);
+            const auto column = std::min(data_.columns - 1, static_cast<std::int64_t>((at.x() - picture.left()) / w));
+            const auto row = std::min(data_.rows - 1, static_cast<std::int64_t>((at.y() - picture.top()) / h));
+            token = data_.class_tokens + row * data_.columns + column;
+        }
+        const auto map = static_cast<std::size_t>(panel - 1);
+        if (token >= 0) {
+            hit.kind = Hit::Kind::query;
+            hit.query = Position(token);
+            hit.area = token < data_.class_tokens ? chip(caption, token) : patch(picture, token);
+            hit.tip = QStringLiteral("%1 (%2)").arg(token_name(Position(token))).arg(token);
+            if (panel > 0) {
+                const float weight = pinned.rows[map].weights[token];
+                const QString value = std::isnan(weight) ? QStringLiteral("hidden") : draw::number_text(weight, 4);
+                if (!std::isnan(weight)) hit.value = weight;
+                hit.tip = QStringLiteral("%1  %2 (%3) → %4  %5")
+                              .arg(QString::fromStdString(data_.names[map]), token_name(pinned.query))
+                              .arg(pinned.query.value)
+                              .arg(hit.tip, value);
+            }
+            return hit;
+        }
+        if (panel > 0 && caption.contains(at) && data_.heads[map]) {
+            hit.kind = Hit::Kind::head;
+            hit.head = data_.heads[map];
+            hit.area = caption;
+            hit.tip = QString::fromStdString(data_.names[map]);
+            return hit;
+        }
+    }
+    if (at.y() > layout_.size.height() - PictureLayout::legend) hit.kind = Hit::Kind::legend;
+    return hit;
+}
+
+Table PictureFigure::table() const {
+    Table t{{"layer", "panel", "query", "query_token", "key", "key_token", "row", "column", "weight"}, {}};
+    const Shown all = shown({}, data_.query);
+    for (std::size_t m = 0; m < all.rows.size(); ++m)
+        for (std::int64_t token = 0; token < tokens(); ++token) {
+            const float weight = all.rows[m].weights[token];
+            if (std::isnan(weight)) continue;
+            const std::int64_t at = token - data_.class_tokens;
+            const auto place = [&](std::int64_t n) { return at < 0 ? Table::Cell{} : Table::Cell{n + 1}; };
+            t.rows.push_back({data_.layer.value, data_.names[m], data_.query.value, token_name(data_.query).toStdString(), token,
+                              token_name(Position(token)).toStdString(), place(at / data_.columns), place(at % data_.columns),
+                              static_cast<double>(weight)});
+        }
+    return t;
+}
+
+std::vector<NamedArray> PictureFigure::arrays() const {
+    NamedArray weights{"weights", {static_cast<std::int64_t>(data_.weights.size()), data_.rows, data_.columns}, {}};
+    NamedArray classes{"class_weights", {static_cast<std::int64_t>(data_.weights.size()), data_.class_tokens}, {}};
+    for (const Row& row : shown({}, data_.query).rows) {
+        weights.values.insert(weights.values.end(), row.weights.data() + data_.class_tokens, row.weights.data() + row.weights.size());
+        classes.values.insert(classes.values.end(), row.weights.data(), row.weights.data() + data_.class_tokens);
+    }
+    return {weights, classes};
+}
+
+// ---- the row in the list of views
+
+std::vector<ViewSpec> picture_view_specs() {
+    using Kind = ViewOption::Kind;
+    return {{.id = "picture",
+             .title = "Picture",
+             .group = "Attention",
+             .tab = true,
+             .needs = {.layer = true, .heads = true, .query = true, .pattern = true},
+             .all_heads = true,
+             .options = {{.name = "of",
+                          .kind = Kind::choice,
+                          .title = "Panels",
+                          .help = "picture: a panel for each head, or one of their mean, their maximum, or the rollout up to the layer",
+                          .initial = "heads",
+                          .choices = {{"heads", "Each head"}, {"mean", "Mean of the heads"}, {"max", "Maximum of the heads"}, {"rollout", "Rollout"}}},
+                         {.name = "over",
+                          .kind = Kind::choice,
+                          .title = "Over the picture",
+                          .help = "picture: weights as a colour over the grey picture, or as how much of the picture is seen",
+                          .initial = "colour",
+                          .choices = {{"colour", "A colour"}, {"reveal", "What is looked at is seen"}}}},
+             .make =
+                 [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                     using What = PictureViewOptions::What;
+                     const std::string of = text_value(s, "of");
+                     const PictureViewOptions options{.what = of == "mean"      ? What::mean
+                                                              : of == "max"     ? What::max
+                                                              : of == "rollout" ? What::rollout
+                                                                                : What::heads,
+                                                      .reveal = text_value(s, "over") == "reveal"};
+                     return picture_view(std::move(trace), s.layer, s.heads, s.query.value_or(Position(0)), s.pattern, options, cancel);
+                 },
+             .missing =
+                 [](const trace::Trace& trace) -> std::string {
+                     return trace.picture().pixels ? "" : "This model reads text: there is no picture to lay attention over. The other views of attention work.";
+                 },
+             .filters = true}};
+}
+
+}  // namespace headlight::figure

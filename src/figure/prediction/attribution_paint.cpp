@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/prediction/attribution_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace headlight::figure {
+namespace {
+
+const QFont& note_font() {
+    static const QFont font = ui_font(11.5);
+    return font;
+}
+
+/// Colours of small parts stay visible: the square root of the share of the largest.
+QColor part_color(const Theme& theme, double value, double limit) {
+    return signed_color(theme, std::copysign(std::sqrt(std::min(1.0, std::abs(value) / limit)), value));
+}
+
+}  // namespace
+
+void AttributionFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style,
+                              const Selection& selection) const {
+    const Theme& theme = *style.theme;
+    static const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13);
+    painter.setRenderHint(QPainter::Antialiasing);
+    draw::text(painter, {AttributionLayout::margin, 36}, title(), heading, theme.text);
+    draw::text(painter, {AttributionLayout::margin + draw::text_width(title(), heading) + 16, 36},
+               data_.other ? data_.other->behind
+                           : QStringLiteral("after %1, split over what wrote it").arg(data_.at),
+               note,
+               theme.muted);
+    paint_map(painter, style, selection);
+    paint_bars(painter, style);
+    paint_sources(painter, exposed, style, selection);
+}
+
+void AttributionFigure::paint_map(QPainter& painter, const Style& style, const Selection& selection) const {
+    const Theme& theme = *style.theme;
+    static const QFont small = ui_font(11);
+    const double top = at_.map_top - 10;
+    const bool cross = data_.cross.size() > 0;
+    draw::text(painter, {at_.map_x, top - 18}, cross ? QStringLiteral("heads, own") : QStringLiteral("heads"), note_font(), theme.muted);
+    if (cross) draw::text(painter, {at_.cross_x, top - 18}, QStringLiteral("heads, cross"), note_font(), theme.muted);
+    draw::text(painter, {at_.mlp_x + at_.cell * 0.8, top - 2}, QStringLiteral("MLP"), note_font(), theme.muted,
+               draw::Align::center);
+    const auto stride = static_cast<std::int64_t>(std::ceil(18.0 / at_.cell));
+    for (std::int64_t h = 0; h < at_.heads; h += stride)
+        for (const double left : {at_.map_x, cross ? at_.cross_x : at_.map_x})
+            draw::text(painter, {left + (static_cast<double>(h) + 0.5) * at_.cell, top - 2}, QString::number(h), small,
+                       theme.faint, draw::Align::center);
+    const auto rows = static_cast<std::int64_t>(std::ceil(14.0 / at_.cell));
+    for (std::int64_t l = 0; l < at_.layers; ++l) {
+        if (l % rows == 0)
+            draw::number(painter, {at_.map_x - 8, draw::centred_baseline(at_.head_cell(l, 0).center().y(), small)},
+                         l == 0 ? QStringLiteral("L0") : QString::number(l), small, theme.faint, draw::Align::right);
+        const double inset = at_.cell >= 12 ? 1 : 0.5;
+        const auto cell = [&](const QRectF& where, double value) {
+            const QRectF box = where.adjusted(inset, inset, -inset, -inset);
+            // A part of zero has the canvas's colour: the outline says that there is a cell.
+            draw::box(painter, box, at_.cell >= 12 ? 3 : 0, part_color(theme, value, limit_),
+                      at_.cell >= 12 ? theme.line : QColor());
+        };
+        for (std::int64_t h = 0; h < at_.heads; ++h)
+            if (std::isfinite(data_.heads(l, h))) cell(at_.head_cell(l, h), data_.heads(l, h));
+        for (std::int64_t h = 0; cross && h < at_.heads; ++h)
+            if (std::isfinite(data_.cross(l, h))) cell(at_.cross_cell(l, h), data_.cross(l, h));
+        if (std::isfinite(data_.mlps[l])) cell(at_.mlp_cell(l), data_.mlps[l]);
+    }
+    const auto ring = [&](HeadId id, double width) {
+        painter.setBrush(Qt::NoBrush);
+        painter.setPen(QPen(theme.accent, width));
+        const QRectF where = data_.of_cross ? at_.cross_cell(id.layer.value, id.head.value) : at_.head_cell(id.layer.value, id.head.value);
+        painter.drawRoundedRect(where.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
+    };
+    ring(data_.head, 2);
+    if (!style.exporting && selection.hover_head && selection.hover_head->layer.value < at_.layers)
+        ring(*selection.hover_head, 1);
+
+    const QRectF bar(at_.map_x, at_.map_bottom + 16, 150, 10);
+    for (int i = 0; i < 150; ++i) {
+        const double x = (i - 74.5) / 75.0 * limit_;
+        painter.fillRect(QRectF(bar.left() + i, bar.top(), 1.5, bar.height()), part_color(theme, x, limit_));
+    }
+    draw::text(painter, {bar.left(), bar.bottom() + 14}, draw::number_text(-limit_), small, theme.muted);
+    draw::text(painter, {bar.center().x(), bar.bottom() + 14}, QStringLiteral("0"), small, theme.muted,
+               draw::Align::center);
+    draw::text(painter, {bar.right(), bar.bottom() + 14}, draw::number_text(limit_), small, theme.muted,
+               draw::Align::right);
+    // Beside the scale, or under it where few heads leave no room before the bars.
+    const QString scale = QStringLiteral("colour: √ of the part");
+    const bool beside = bar.right() + 14 + draw::text_width(scale, note_font()) < at_.bars_x - 8;
+    draw::text(painter, beside ? QPointF(bar.right() + 14, bar.bottom()) : QPointF(bar.left(), bar.bottom() + 32), scale, note_font(), theme.faint);
+}
+
+void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const {
+    const Theme& theme = *style.theme;
+    static const QFont font = ui_font(12.5), strong = ui_font(12.5, QFont::DemiBold);
+    draw::text(painter, {at_.bars_x, at_.map_top - 12}, QStringLiteral("largest parts"), note_font(), theme.muted);
+    double low = std::min(0.0, data_.split.total), high = std::max(0.0, data_.split.total);
+    for (const NamedPart& part : bars_) {
+        low = std::min(low, part.value);
+        high = std::max(high, part.value);
+    }
+    const double span = std::max(high - low, 1e-9);
+    const auto x_of = [&](double value) { return at_.bar_x + (value - low) / span * at_.bar_width; };
+    const double rows = static_cast<double>(at_.bars) * AttributionLayout::bar_height;
+    painter.fillRect(QRectF(x_of(0) - 0.5, at_.bars_top, 1, rows + 8 + AttributionLayout::bar_height), theme.line);
+    const auto bar = [&](double top, double value, const QColor& color) {
+        const double a = x_of(std::min(0.0, value)), b = x_of(std::max(0.0, value));
+        draw::box(painter, QRectF(a, top + 5, std::max(1.0, b - a), AttributionLayout::bar_height - 10), 2, color);
+    };
+    const double right = at_.bar_x + at_.bar_width + AttributionLayout::number_width;
+    for (std::size_t i = 0; i < bars_.size(); ++i) {
+        const NamedPart& part = bars_[i];
+        const QRectF row = at_.bar_row(static_cast<std::int64_t>(i));
+        const double baseline = draw::centred_baseline(row.center().y(), font);
+        const bool shown = part.head && *part.head == data_.head && part.cross == data_.of_cross;
+        draw::text(painter, {row.left(), baseline}, part.name, shown ? strong : font,
+                   shown ? theme.accent : theme.text);
+        bar(row.top(), part.value, part.value < 0 ? theme.negative : theme.positive);
+        draw::number(painter, {right, baseline}, draw::number_text(part.value), font, theme.muted, draw::Align::right);
+    }
+    const double top = at_.bars_top + rows + 8,
+                 baseline = draw::centred_baseline(top + AttributionLayout::bar_height / 2, strong);
+    painter.fillRect(QRectF(at_.bars_x, top - 4, right - at_.bars_x, 1), theme.line);
+    draw::text(painter, {at_.bars_x, baseline},
+               data_.other             ? data_.other->sum
+               : data_.minus.isEmpty() ? QStringLiteral("sum = logit")
+                                       : QStringLiteral("sum = difference"),
+               strong,
+               theme.text);
+    bar(top, data_.split.total, theme.muted);
+    draw::number(painter, {right, baseline}, draw::number_text(data_.split.total), strong, theme.text,
+                 draw::Align::right);
+}
+
+QStringList AttributionFigure::strongest_sources() const {
+    std::vector<Eigen::Index> order(static_cast<std::size_t>(data_.sources.size()));
+    std::iota(order.begin(), order.end(), 0);
+    const auto size = [&](Eigen::Index j) { return std::abs(data_.sources[j]); };
+    const auto count = std::min<std::size_t>(3, order.size());
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                      [&](Eigen::Index a, Eigen::Index b) { return size(a) != size(b) ? size(a) > size(b) : a < b; });
+    order.resize(count);
+    QStringList names;
+    for (const Eigen::Index j : order)
+        if (size(j) > 0)
+            names << draw::label_of(data_.labels[static_cast<std::size_t>(j)]).with_position(Position(j)) + QStringLiteral(" ") +
+                         draw::number_text(data_.sources[j], 2);
+    return names;
+}
+
+void AttributionFigure::paint_sources(QPainter& painter, const QRectF& exposed, const Style& style,
+                                      const Selection& selection) const {
+    const Theme& theme = *style.theme;
+    static const QFont strong = ui_font(13, QFont::DemiBold);
+    const double y = at_.sources_top;
+    painter.fillRect(QRectF(AttributionLayout::margin, y - 24, at_.width - 2 * AttributionLayout::margin, 1),
+                     theme.line);
+    const QString name = head_name(data_.head, data_.of_cross);
+    draw::text(painter, {AttributionLayout::margin, y}, name, strong, theme.text);
+    QString said = (data_.of_cross ? QStringLiteral("adds %1, through these tokens of the source") : QStringLiteral("adds %1, through these tokens")).arg(draw::number_text(data_.sources.sum(), 3));
+    // In a long text they may stand far below.
+    const QStringList most = strongest_sources();
+    if (!most.isEmpty()) said += QStringLiteral(", most through   ") + most.join(QStringLiteral("   "));
+    said += QStringLiteral("   (attention × value × output matrix)");
+    const double left = AttributionLayout::margin + draw::text_width(name, strong) + 12;
+    draw::text(painter, {left, y}, draw::elided(said, note_font(), at_.width - AttributionLayout::margin - left), note_font(),
+               theme.muted);
+    flow_.paint(
+        painter, exposed, theme,
+        [&](std::size_t i) {
+            const auto j = static_cast<Eigen::Index>(i);
+            // Causal models: what comes later is not read.
+            return data_.sources[j] == 0 ? QColor() : part_color(theme, data_.sources[j], source_limit_);
+        },
+        style.exporting ? std::nullopt : selection.key());
+    draw::text(painter, {AttributionLayout::margin, y + 12 + flow_.height() + 24},
+               QStringLiteral("full colour: ±%1; colour: √ of the part").arg(draw::number_text(source_limit_, 3)),
+               note_font(), theme.faint);
+}
+
+}  // namespace headlight::figure

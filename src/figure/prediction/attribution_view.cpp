@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/prediction/attribution_view.h"
+
+#include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/analyze/prediction/predictions.h"
+#include "headlight/trace/whole.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure {
+
+QString part_name(const analyze::Contribution& part) {
+    using analyze::Component;
+    switch (part.component) {
+        case Component::embed:
+            return QStringLiteral("embedding");
+        case Component::pos:
+            return QStringLiteral("position");
+        case Component::token_type:
+            return QStringLiteral("token type");
+        case Component::head:
+            return QStringLiteral("L%1H%2").arg(part.layer).arg(part.index);
+        case Component::attn_bias:
+            return QStringLiteral("L%1 b_O").arg(part.layer);
+        case Component::mlp:
+            return QStringLiteral("L%1 MLP").arg(part.layer);
+        case Component::cross_head:
+            return QStringLiteral("L%1H%2 cross").arg(part.layer).arg(part.index);
+        case Component::cross_bias:
+            return QStringLiteral("L%1 cross b_O").arg(part.layer);
+        case Component::neuron:
+            return QStringLiteral("L%1 neuron %2").arg(part.layer).arg(part.index);
+        case Component::mlp_bias:
+            return QStringLiteral("L%1 b_out").arg(part.layer);
+        case Component::conv:
+            return QStringLiteral("L%1 convolution").arg(part.layer);
+        case Component::norm_bias:
+            return QStringLiteral("norms' biases");
+        case Component::final_bias:
+            break;
+    }
+    return QStringLiteral("fixed bias");  // of the reading: b_U and the final norm, or the neuron's own and its norm's
+}
+
+std::vector<NamedPart> largest_parts(const analyze::Split& split, std::size_t count) {
+    std::vector<NamedPart> parts;
+    for (const analyze::Contribution& part : split.parts) {
+        NamedPart named{part_name(part), part.value, {}};
+        named.cross = part.component == analyze::Component::cross_head;
+        if (named.cross || part.component == analyze::Component::head) named.head = HeadId{Layer(part.layer), Head(part.index)};
+        parts.push_back(std::move(named));
+    }
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const NamedPart& a, const NamedPart& b) { return std::abs(a.value) > std::abs(b.value); });
+    if (parts.size() <= count + 1) return parts;
+    double rest = 0;
+    for (std::size_t i = count; i < parts.size(); ++i) rest += parts[i].value;
+    const std::size_t others = parts.size() - count;
+    parts.resize(count);
+    parts.push_back({QStringLiteral("%1 others").arg(others), rest, {}});
+    return parts;
+}
+
+QRectF AttributionLayout::head_cell(std::int64_t layer, std::int64_t head) const {
+    return {map_x + static_cast<double>(head) * cell, map_top + static_cast<double>(layer) * cell, cell, cell};
+}
+QRectF AttributionLayout::cross_cell(std::int64_t layer, std::int64_t head) const {
+    return head_cell(layer, head).translated(cross_x - map_x, 0);
+}
+QRectF AttributionLayout::mlp_cell(std::int64_t layer) const {
+    return {mlp_x, map_top + static_cast<double>(layer) * cell, cell * 1.6, cell};
+}
+QRectF AttributionLayout::bar_row(std::int64_t bar) const {
+    return {bars_x, bars_top + static_cast<double>(bar) * bar_height, width - bars_x - margin, bar_height};
+}
+
+AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width, bool cross) {
+    AttributionLayout at;
+    at.layers = layers;
+    at.heads = heads;
+    at.bars = bars;
+    at.width = std::max(720.0, available_width);
+    at.map_x = AttributionLayout::margin + 34;
+    at.map_top = 92;
+    const double most = at.width * 0.48 - at.map_x;
+    const auto columns = static_cast<double>(heads);
+    at.cell = std::clamp(most / (cross ? 2 * columns + 2.5 : columns + 2.0), 7.0, 34.0);
+    // Between two maps there is room for the names above them.
+    at.cross_x = at.map_x + (cross ? columns * at.cell + std::max(at.cell * 0.5, 44 - columns * at.cell) : 0);
+    at.mlp_x = at.cross_x + columns * at.cell + std::max(at.cell * 0.4, cross ? 40 - columns * at.cell : 0);
+    at.bars_x = at.mlp_x + at.cell * 1.6 + AttributionLayout::gap;
+    at.bars_top = at.map_top;
+    at.bar_x = at.bars_x + AttributionLayout::name_width;
+    at.bar_width = std::max(80.0, at.width - AttributionLayout::margin - AttributionLayout::number_width - at.bar_x);
+    at.width = at.bar_x + at.bar_width + AttributionLayout::number_width + AttributionLayout::margin;
+    const double map_end = at.map_top + static_cast<double>(layers) * at.cell;
+    at.map_bottom = map_end;
+    const double bars_end = at.bars_top + static_cast<double>(bars + 1) * AttributionLayout::bar_height + 8;
+    at.sources_top = std::max(map_end + 50, bars_end) + 34;
+    at.height = at.sources_top;
+    return at;
+}
+
+AttributionFigure::AttributionFigure(AttributionViewData data)
+    : data_(std::move(data)), bars_(largest_parts(data_.split, 14)) {
+    const auto largest = [](const auto& values) {
+        double most = 0;
+        for (Eigen::Index i = 0; i < values.size(); ++i)
+            if (std::isfinite(values.data()[i])) most = std::max(most, std::abs(values.data()[i]));
+        return most;
+    };
+    limit_ = std::max({largest(data_.heads), largest(data_.cross), largest(data_.mlps), 1e-9});
+    source_limit_ = std::max(data_.sources.cwiseAbs().maxCoeff(), 1e-9);
+    at_ = attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()), 1180, data_.cross.size() > 0);
+}
+
+QSizeF AttributionFigure::layout(QSizeF available, const Style&, const Selection&) {
+    at_ = attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()),
+                             available.width(), data_.cross.size() > 0);
+    const double wide = std::min(at_.width - 2 * AttributionLayout::margin, 1100.0);
+    at_.height =
+        at_.sources_top + 12 + flow_.layout(data_.labels, {AttributionLayout::margin, at_.sources_top + 12}, wide) + 46;
+    return {at_.width, at_.height};
+}
+
+QString AttributionFigure::named(std::int64_t position) const {
+    return draw::label_of(data_.labels[static_cast<std::size_t>(position)]).with_position(Position(position));
+}
+
+QString AttributionFigure::head_name(HeadId id, bool cross) const {
+    const QString name = QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
+    return cross ? name + QStringLiteral(" cross") : name;
+}
+
+QString AttributionFigure::target() const {
+    return data_.minus.isEmpty() ? data_.token : data_.token + QStringLiteral(" − ") + data_.minus;
+}
+
+QString AttributionFigure::what() const {
+    return data_.other ? data_.other->what : QStringLiteral("the logit of ") + target();
+}
+
+QString AttributionFigure::title() const {
+    if (data_.other) return data_.other->title;
+    return data_.minus.isEmpty() ? QStringLiteral("Logit of ") + data_.token
+                                 : QStringLiteral("Logit difference ") + target();
+}
+
+QString AttributionFigure::description() const {
+    if (data_.other) return data_.other->description;
+    return QStringLiteral(
+        "Where one prediction comes from. The logit of a token is a sum over everything that was written into the "
+        "residual "
+        "stream at this position: the embedding, every head, every MLP and the biases, each taken through the last "
+        "norm with "
+        "the scale that it had in the run. Blue raises the logit, orange lowers it; the bars list the largest parts "
+        "and end in "
+        "the sum, which is the logit itself. Click a head to split its part over the tokens that it read (attention "
+        "times value "
+        "times output matrix): the coloured text below sums to the head's part. A direct effect only: what a component "
+        "does "
+        "through later ones is counted there. Direct logit attribution, after nostalgebraist's logit lens and Elhage "
+        "et al. 2021, "
+        "A Mathematical Framework for Transformer Circuits.");
+}
+
+/// A click shows what a head read. Heads of the other attention belong to another selection: only their numbers are told.
+void AttributionFigure::choose_head(Hit& hit, HeadId id, bool cross) const {
+    if (cross == data_.of_cross) {
+        hit.kind = Hit::Kind::head;
+        hit.head = id;
+        if (data_.other) hit.neuron = data_.other->neuron;
+        return;
+    }
+    hit.kind = Hit::Kind::legend;
+    if (!data_.other)
+        hit.tip += cross ? QStringLiteral("  (choose the cross attention to see what it read)") : QStringLiteral("  (choose the decoder's attention to see what it read)");
+}
+
+Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) const {
+    Hit hit;
+    const auto number = [](double x) { return draw::number_text(x, 4); };
+    for (std::int64_t l = 0; l < at_.layers; ++l) {
+        for (std::int64_t h = 0; h < at_.heads; ++h) {
+            const bool cross = data_.cross.size() > 0 && at_.cross_cell(l, h).contains(point);
+            if (!cross && !at_.head_cell(l, h).contains(point)) continue;
+            const HeadId id{Layer(l), Head(h)};
+            hit.value = cross ? data_.cross(l, h) : data_.heads(l, h);
+            hit.area = cross ? at_.cross_cell(l, h) : at_.head_cell(l, h);
+            hit.tip = QStringLiteral("%1 adds %2 to %3").arg(head_name(id, cross), number(*hit.value), what());
+            choose_head(hit, id, cross);
+            return hit;
+        }
+        if (at_.mlp_cell(l).contains(point) && std::isfinite(data_.mlps[l])) {
+            hit.kind = Hit::Kind::legend;
+            hit.value = data_.mlps[l];
+            hit.area = at_.mlp_cell(l);
+            hit.tip =
+                QStringLiteral("MLP of layer %1 adds %2 to %3").arg(l).arg(number(*hit.value), what());
+            return hit;
+        }
+    }
+    for (std::size_t i = 0; i < bars_.size(); ++i) {
+        const QRectF row = at_.bar_row(static_cast<std::int64_t>(i));
+        if (!row.contains(point)) continue;
+        hit.kind = Hit::Kind::legend;
+        hit.value = bars_[i].value;
+        hit.area = row;
+        hit.tip = bars_[i].name + QStringLiteral("  ") + number(bars_[i].value);
+        if (bars_[i].head) choose_head(hit, *bars_[i].head, bars_[i].cross);
+        return hit;
+    }
+    if (const auto position = flow_.at(point)) {
+        hit.kind = Hit::Kind::key;
+        hit.key = Position(*position);
+        hit.value = data_.sources[*position];
+        hit.area = flow_.box(*position);
+        hit.tip = QStringLiteral("%1 through %2 adds %3").arg(named(*position), head_name(data_.head, data_.of_cross), number(*hit.value));
+    }
+    return hit;
+}
+
+Table AttributionFigure::table() const {
+    Table table;
+    table.columns = {"component", "layer", "index", "source", "contribution"};
+    const auto index = [](std::int64_t i) { return i < 0 ? Table::Cell() : Table::Cell(i); };
+    for (const analyze::Contribution& part : data_.split.parts)
+        table.rows.push_back({std::string(analyze::name_of(part.component)), index(part.layer), index(part.index),
+                              Table::Cell(), part.value});
+    table.rows.push_back({std::string("total"), Table::Cell(), Table::Cell(), Table::Cell(), data_.split.total});
+    for (Eigen::Index j = 0; j < data_.sources.size(); ++j)
+        table.rows.push_back({std::string(data_.of_cross ? "cross_head_source" : "head_source"), data_.head.layer.value, data_.head.head.value,
+                              static_cast<std::int64_t>(j), data_.sources[j]});
+    return table;
+}
+
+std::vector<NamedArray> AttributionFigure::arrays() const {
+    const auto vector = [](const std::string& name, const Eigen::VectorXd& v) {
+        NamedArray out{name, {v.size()}, {}};
+        for (const double x : v) out.values.push_back(static_cast<float>(x));
+        return out;
+    };
+    const auto map = [](const std::string& name, const Eigen::MatrixXd& m) {
+        NamedArray out{name, {m.rows(), m.cols()}, {}};
+        for (Eigen::Index l = 0; l < m.rows(); ++l)
+            for (Eigen::Index h = 0; h < m.cols(); ++h) out.values.push_back(static_cast<float>(m(l, h)));
+        return out;
+    };
+    std::vector<NamedArray> all{map("heads", data_.heads), vector("mlp", data_.mlps), vector("attn_bias", data_.attn_biases),
+                                vector(data_.of_cross ? "cross_head_sources" : "head_sources", data_.sources)};
+    if (data_.cross.size() > 0) all.push_back(map("cross_heads", data_.cross));
+    return all;
+}
+
+std::unique_ptr<Figure> attribution_view(TracePtr shown, HeadId head, Position position,
+                                         const AttributionViewOptions& options) {
+    // Of a cross attention the whole run is split too, and its heads are followed into the source.
+    const TracePtr trace = trace::whole_of(shown);
+    const model::ModelConfig& c = trace->config();
+    AttributionViewData data;
+    data.of_cross = shown->across_texts();
+    data.position = position;
+    analyze::AttributionOptions wanted;
+    analyze::require_unembedding(c, "Attribution to a logit");
+    wanted.token = options.token ? *options.token : analyze::next_tokens(*trace, position, 1).front().id;
+    wanted.minus = options.minus;
+    data.split = analyze::attribution(*trace, position, wanted);
+    data.heads = data.split.heads(c);
+    data.cross = data.split.cross_heads(c);
+    data.mlps = Eigen::VectorXd::Zero(c.n_layers);
+    data.attn_biases = Eigen::VectorXd::Zero(c.n_layers);
+    for (const analyze::Contribution& part : data.split.parts) {
+        if (part.component == analyze::Component::mlp) data.mlps[part.layer] = part.value;
+        if (part.component == analyze::Component::attn_bias) data.attn_biases[part.layer] = part.value;
+    }
+    data.head = head;
+    data.sources = data.of_cross ? analyze::cross_head_sources(*trace, head, position, wanted) : analyze::head_sources(*trace, head, position, wanted);
+    data.token_id = wanted.token;
+    data.token = QString::fromStdString(text::token_label(*trace->tokenizer(), wanted.token));
+    if (wanted.minus) {
+        data.minus_id = *wanted.minus;
+        data.minus = QString::fromStdString(text::token_label(*trace->tokenizer(), *wanted.minus));
+    }
+    const analyze::PatternAxes axes = analyze::pattern_axes(*shown, analyze::PatternOptions{});
+    data.labels = axes.keys;
+    data.at = draw::label_of(axes.queries[static_cast<std::size_t>(position.value)]).with_position(position);
+    data.model = c.name;
+    return std::make_unique<AttributionFigure>(std::move(data));
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What every component adds to a logit: a layer x head map, bars of the largest, and one head's sources.
+#pragma once
+
+#include "figure/core/token_flow.h"
+#include "headlight/analyze/prediction/attribution.h"
+#include "headlight/figure/core/figure.h"
+#include "figure/prediction/prediction_views.h"
+
+namespace headlight::figure {
+
+struct AttributionViewData {
+    analyze::Split split;               ///< with whole MLPs
+    Eigen::MatrixXd heads;              ///< [layer, head]
+    Eigen::MatrixXd cross;              ///< the same of the attention to a source; empty: the model has none
+    bool of_cross = false;              ///< `head` is one of these, and what it reads is the source
+    Eigen::VectorXd mlps, attn_biases;  ///< [layer]
+    HeadId head;                        ///< whose sources are shown
+    Eigen::VectorXd sources;            ///< [token]; sums to the head's part
+    Position position;
+    QString token, minus;  ///< labels; minus empty: one logit
+    std::int64_t token_id = 0, minus_id = -1;
+    std::vector<analyze::AxisItem> labels;  ///< of what the head reads
+    QString at;                             ///< the token at the position, where that is in another text
+    std::string model;
+    /// Another number than a logit that is split: what it is called, and the neuron that it belongs to.
+    struct Other {
+        std::string view;
+        QString title, description, behind;  ///< behind the title
+        QString what;                        ///< "the pre-activation of L3 neuron 512"
+        QString sum;                         ///< "sum = pre-activation"
+        analyze::NeuronId neuron;
+    };
+    std::optional<Other> other{};
+};
+
+/// A part under its name, for the bars.
+struct NamedPart {
+    QString name;
+    double value = 0;
+    std::optional<HeadId> head;
+    bool cross = false;  ///< a head that reads a source
+};
+/// "L3H5", "L3 MLP", "embedding".
+QString part_name(const analyze::Contribution&);
+/// The `count` largest parts by amount, then what is left of them as one ("37 others"); together they sum to the whole.
+std::vector<NamedPart> largest_parts(const analyze::Split&, std::size_t count);
+
+struct AttributionLayout {
+    double width = 0, height = 0;
+    double map_x = 0, cross_x = 0, map_top = 0, cell = 0, mlp_x = 0, map_bottom = 0;
+    double bars_x = 0, bars_top = 0, bar_x = 0, bar_width = 0;
+    double sources_top = 0;
+    std::int64_t layers = 0, heads = 0, bars = 0;
+
+    static constexpr double margin = 24, bar_height = 22, gap = 36, name_width = 110, number_width = 64;
+    QRectF head_cell(std::int64_t layer, std::int64_t head) const;
+    QRectF cross_cell(std::int64_t layer, std::int64_t head) const;
+    QRectF mlp_cell(std::int64_t layer) const;
+    QRectF bar_row(std::int64_t bar) const;
+};
+/// `cross`: with a second map of heads.
+AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width, bool cross = false);
+
+class AttributionFigure final : public Figure {
+public:
+    explicit AttributionFigure(AttributionViewData);
+
+    std::string view() const override { return data_.other ? data_.other->view : "attribution"; }
+    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
+    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
+    Hit hit_test(QPointF, const Style&, const Selection&) const override;
+    Table table() const override;
+    std::vector<NamedArray> arrays() const override;
+    QString title() const override;
+    QString description() const override;
+
+    const AttributionLayout& places() const { return at_; }
+    const std::vector<NamedPart>& bars() const { return bars_; }
+
+private:
+    void paint_map(QPainter&, const Style&, const Selection&) const;
+    void paint_bars(QPainter&, const Style&) const;
+    /// Tokens through which the shown head gives most, with their parts.
+    QStringList strongest_sources() const;
+    void paint_sources(QPainter&, const QRectF& exposed, const Style&, const Selection&) const;
+    QString named(std::int64_t position) const;
+    QString head_name(HeadId, bool cross) const;
+    void choose_head(Hit&, HeadId, bool cross) const;
+    QString target() const;  ///< "·nurse", "·nurse − ·doctor"
+    QString what() const;    ///< "the logit of ·nurse"
+
+    AttributionViewData data_;
+    std::vector<NamedPart> bars_;
+    double limit_ = 1, source_limit_ = 1;  ///< ends of the signed colours
+    AttributionLayout at_;
+    TokenFlow flow_;
+};
+
+}  // namespace headlight::figure

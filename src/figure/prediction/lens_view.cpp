@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/prediction/lens_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <mutex>
+#include <tuple>
+
+namespace headlight::figure {
+namespace {
+
+/// Candidates that are listed under an opened row.
+constexpr std::int64_t kCandidates = 20;
+
+/// The lens of a run costs as much as many runs, and opening a row needs it again: the last few are kept while their
+/// runs live.
+class Kept {
+public:
+    std::shared_ptr<const analyze::LogitLens> of(const TracePtr& trace, const LensViewOptions& o,
+                                                 const analyze::LensOptions& lens, const CancelToken& cancel) {
+        const Key key{o.at, o.watched, o.tuned};
+        {
+            const std::lock_guard lock(mutex_);
+            for (const Entry& each : entries_)
+                if (each.trace.lock() == trace && each.key == key) return each.lens;
+        }
+        auto made = std::make_shared<const analyze::LogitLens>(analyze::logit_lens(*trace, lens, cancel));
+        const std::lock_guard lock(mutex_);
+        if (entries_.size() >= 3) entries_.erase(entries_.begin());
+        entries_.push_back({trace, key, made});
+        return made;
+    }
+
+private:
+    using Key = std::tuple<analyze::StreamPlace, std::optional<std::int64_t>, std::string>;
+    struct Entry {
+        std::weak_ptr<const trace::Trace> trace;
+        Key key;
+        std::shared_ptr<const analyze::LogitLens> lens;
+    };
+    std::mutex mutex_;
+    std::vector<Entry> entries_;
+};
+
+std::string read_as(const model::ModelConfig& config, const LensViewOptions& options) {
+    if (!options.tuned.empty()) return "tuned lens " + std::filesystem::path(options.tuned).filename().string();
+    return config.mlm_head ? "masked-word head" : config.final_norm ? "final norm and unembedding" : "unembedding";
+}
+
+}  // namespace
+
+double LensLayout::row_top(std::int64_t row) const {
+    return sticky_top + heading_height + static_cast<double>(row) * row_height +
+           (opened >= 0 && row > opened ? list_height() : 0);
+}
+
+double LensLayout::candidate_top(std::int64_t candidate) const {
+    return row_top(opened) + row_height + candidate_pad + static_cast<double>(candidate) * candidate_height;
+}
+
+std::optional<std::int64_t> LensLayout::row_at(double y) const {
+    double from_first = y - row_top(0);
+    if (opened >= 0 && from_first >= static_cast<double>(opened + 1) * row_height) {
+        if (from_first < static_cast<double>(opened + 1) * row_height + list_height()) return std::nullopt;
+        from_first -= list_height();
+    }
+    const auto row = static_cast<std::int64_t>(std::floor(from_first / row_height));
+    if (row < 0 || row >= rows) return std::nullopt;
+    return row;
+}
+
+std::optional<std::int64_t> LensLayout::candidate_at(double y) const {
+    if (opened < 0) return std::nullopt;
+    const auto candidate = static_cast<std::int64_t>(std::floor((y - candidate_top(0)) / candidate_height));
+    if (candidate < 0 || candidate >= candidates) return std::nullopt;
+    return candidate;
+}
+
+double LensLayout::cell_x(std::int64_t column) const {
+    return cells_x + static_cast<double>(column) * cell_width + (column == layers ? output_gap : 0);
+}
+
+std::optional<std::int64_t> LensLayout::column_at(double x) const {
+    for (std::int64_t column = 0; column <= layers; ++column)
+        if (x >= cell_x(column) && x < cell_x(column) + cell_width) return column;
+    return std::nullopt;
+}
+
+LensLayout lens_layout(const LensViewData& data, double available_width, double token_text) {
+    LensLayout at;
+    at.rows = data.lens->positions;
+    at.layers = data.lens->layers;
+    if (data.opened) {
+        at.opened = data.opened->value;
+        at.candidates = static_cast<std::int64_t>(data.history.ids.size());
+    }
+    at.token_x = LensLayout::margin + 42;
+    at.token_width = std::clamp(token_text, 60.0, 150.0);
+    at.cells_x = at.token_x + at.token_width + 12;
+    const double room =
+        available_width - at.cells_x - LensLayout::output_gap - LensLayout::next_width - LensLayout::margin;
+    at.cell_width = std::clamp(std::floor(room / static_cast<double>(at.layers + 1)), 44.0, 120.0);
+    at.next_x = at.cell_x(at.layers) + at.cell_width + 14;
+    at.width = at.next_x + LensLayout::next_width - 14 + LensLayout::margin;
+    at.height = at.row_top(at.rows - 1) + LensLayout::row_height + (at.opened == at.rows - 1 ? at.list_height() : 0) +
+                8 + LensLayout::footer_height;
+    return at;
+}
+
+LensFigure::LensFigure(LensViewData data) : data_(std::move(data)) {
+    std::vector<double> all;
+    for (std::int64_t l = 0; l < data_.lens->layers; ++l)
+        for (std::int64_t p = 0; p < data_.lens->positions; ++p) all.push_back(state(l, p).kl_to_final);
+    // The far tail would leave no colour for the rest.
+    if (!all.empty()) {
+        const auto middle = all.begin() + static_cast<std::ptrdiff_t>(0.98 * static_cast<double>(all.size() - 1));
+        std::nth_element(all.begin(), middle, all.end());
+        if (*middle > 0) kl_limit_ = *middle;
+    }
+    at_ = lens_layout(data_, 1180, 80);
+    seen_bottom_ = at_.height;
+}
+
+const analyze::LensState& LensFigure::state(std::int64_t column, std::int64_t row) const {
+    return data_.lens->state(column == data_.lens->layers ? -1 : column, Position(row));
+}
+
+double LensFigure::strength(const analyze::LensState& s) const {
+    const double vocab = std::log(static_cast<double>(data_.lens->vocab));
+    switch (data_.color) {
+        case LensColor::probability:
+            return static_cast<double>(s.top.front().probability);
+        case LensColor::rank:
+            return s.watched_rank < 0 ? std::numeric_limits<double>::quiet_NaN()
+                                      : 1 - std::log1p(static_cast<double>(s.watched_rank)) / vocab;
+        case LensColor::entropy:
+            return s.entropy / vocab;
+        case LensColor::kl:
+            return std::min(1.0, s.kl_to_final / kl_limit_);
+    }
+    return 0;
+}
+
+QString LensFigure::word(std::int64_t id) const {
+    const auto found = data_.words.find(id);
+    return found == data_.words.end() ? QString::number(id) : found->second;
+}
+
+QString LensFigure::named(std::int64_t position) const {
+    return draw::label_of(data_.labels[static_cast<std::size_t>(position)]).with_position(Position(position));
+}
+
+QString LensFigure::title() const {
+    return QStringLiteral("Logit lens");
+}
+
+QString LensFigure::description() const {
+    return QStringLiteral(
+        "What the model would say if it stopped early. Each row is a token of the text, each column a layer: the "
+        "stream as it "
+        "stands there is read by the model's own last norm and unembedding, and the cell names the likeliest token. "
+        "Read a row "
+        "from left to right to see an answer form. The colour is the probability of that token, the rank of a watched "
+        "token "
+        "(by default the one that really follows), the entropy of the whole distribution, or how far it is from the "
+        "model's "
+        "output (Kullback-Leibler divergence). Click a cell for its twenty likeliest tokens and what becomes of them "
+        "in the "
+        "other layers. After the logit lens of nostalgebraist (2020); a tuned lens (Belrose et al. 2023, Eliciting "
+        "Latent "
+        "Predictions from Transformers with the Tuned Lens) can be given as a file.");
+}
+
+std::optional<QRectF> LensFigure::row_of_query(Position position) const {
+    if (position.value < 0 || position.value >= at_.rows) return std::nullopt;
+    return QRectF(LensLayout::margin, at_.row_top(position.value), at_.width - 2 * LensLayout::margin,
+                  LensLayout::row_height);
+}
+
+Hit LensFigure::hit_test(QPointF point, const Style& style, const Selection& selection) const {
+    Hit hit;
+    const double shift = style.exporting ? 0 : std::max(0.0, seen_top_ - LensLayout::sticky_top);
+    const double footer = std::min(at_.height, seen_bottom_) - LensLayout::footer_height;
+    if (point.y() < LensLayout::sticky_top + LensLayout::heading_height + shift || point.y() >= footer) return hit;
+    const auto column = at_.column_at(point.x());
+    if (const auto candidate = at_.candidate_at(point.y())) {
+        if (!column) return hit;
+        hit.kind = Hit::Kind::legend;
+        hit.area = {at_.cell_x(*column), at_.candidate_top(*candidate), at_.cell_width, LensLayout::candidate_height};
+        hit.tip = candidate_tip(*column, *candidate);
+        return hit;
+    }
+    const auto row = at_.row_at(point.y());
+    if (!row) return hit;
+    hit.query = Position(*row);
+    hit.area = *row_of_query(Position(*row));
+    if (!column) {
+        hit.kind = Hit::Kind::query;
+        hit.tip = named(*row);
+        return hit;
+    }
+    hit.kind = Hit::Kind::pair;
+    hit.head = HeadId{Layer(std::min(*column, at_.layers - 1)), selection.focus.head};
+    hit.value = static_cast<double>(state(*column, *row).top.front().probability);
+    hit.area = {at_.cell_x(*column), at_.row_top(*row), at_.cell_width, LensLayout::row_height};
+    hit.tip = cell_tip(*column, *row);
+    return hit;
+}
+
+QString LensFigure::cell_tip(std::int64_t column, std::int64_t row) const {
+    const analyze::LensState& s = state(column, row);
+    QString tip = (column == at_.layers ? QStringLiteral("output") : QStringLiteral("layer %1").arg(column)) +
+                  QStringLiteral("  %1: ").arg(named(row));
+    for (std::size_t k = 0; k < std::min<std::size_t>(5, s.top.size()); ++k)
+        tip += (k ? QStringLiteral(", ") : QString()) + word(s.top[k].id) + u' ' +
+               QString::number(static_cast<double>(s.top[k].probability), 'f', 4);
+    tip += QStringLiteral("  entropy %1 nats  KL to the output %2 nats")
+               .arg(s.entropy, 0, 'f', 3)
+               .arg(s.kl_to_final, 0, 'f', 3);
+    if (s.watched_rank >= 0)
+        tip += QStringLiteral("  %1: rank %2, probability %3")
+                   .arg(word(s.watched.id))
+                   .arg(s.watched_rank)
+                   .arg(QString::number(static_cast<double>(s.watched.probability), 'g', 3));
+    return tip;
+}
+
+QString LensFigure::candidate_tip(std::int64_t column, std::int64_t candidate) const {
+    const auto width = static_cast<std::int64_t>(data_.history.ids.size());
+    const auto i = static_cast<std::size_t>(column * width + candidate);
+    const analyze::TokenScore& score = data_.history.scores[i];
+    return (column == at_.layers ? QStringLiteral("output") : QStringLiteral("layer %1").arg(column)) +
+           QStringLiteral("  %1: probability %2  rank %3  logit %4")
+               .arg(word(score.id), QString::number(static_cast<double>(score.probability), 'g', 4))
+               .arg(data_.history.ranks[i])
+               .arg(static_cast<double>(score.logit), 0, 'f', 3);
+}
+
+Table LensFigure::table() const {
+    Table table;
+    table.columns = {"layer",
+                     "position",
+                     "token",
+                     "top_token_id",
+                     "top_token",
+                     "logit",
+                     "probability",
+                     "entropy",
+                     "kl_to_final",
+                     "watched_id",
+                     "watched_token",
+                     "watched_rank",
+                     "watched_probability"};
+    for (std::int64_t column = 0; column <= data_.lens->layers; ++column)
+        for (std::int64_t p = 0; p < data_.lens->positions; ++p) {
+            const analyze::LensState& s = state(column, p);
+            const analyze::TokenScore& top = s.top.front();
+            auto& row = table.rows.emplace_back();
+            row = {column == data_.lens->layers ? std::int64_t{-1} : column,
+                   p,
+                   data_.labels[static_cast<std::size_t>(p)].label,
+                   top.id,
+                   word(top.id).toStdString(),
+                   static_cast<double>(top.logit),
+                   static_cast<double>(top.probability),
+                   s.entropy,
+                   s.kl_to_final};
+            if (s.watched_rank >= 0) {
+                row.emplace_back(s.watched.id);
+                row.emplace_back(word(s.watched.id).toStdString());
+                row.emplace_back(s.watched_rank);
+                row.emplace_back(static_cast<double>(s.watched.probability));
+            }
+            row.resize(table.columns.size());
+        }
+    return table;
+}
+
+std::vector<NamedArray> LensFigure::arrays() const {
+    const std::vector<std::int64_t> shape{data_.lens->layers + 1, data_.lens->positions};
+    NamedArray id{"top_token_id", shape, {}}, probability{"probability", shape, {}}, entropy{"entropy", shape, {}},
+        kl{"kl_to_final", shape, {}}, rank{"watched_rank", shape, {}};
+    for (std::int64_t column = 0; column <= data_.lens->layers; ++column)
+        for (std::int64_t p = 0; p < data_.lens->positions; ++p) {
+            const analyze::LensState& s = state(column, p);
+            id.values.push_back(static_cast<float>(s.top.front().id));
+            probability.values.push_back(s.top.front().probability);
+            entropy.values.push_back(static_cast<float>(s.entropy));
+            kl.values.push_back(static_cast<float>(s.kl_to_final));
+            rank.values.push_back(static_cast<float>(s.watched_rank));
+        }
+    return {id, probability, entropy, kl, rank};
+}
+
+std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened, Layer layer,
+                                  const LensViewOptions& options, const CancelToken& cancel) {
+    static Kept kept;
+    const model::ModelConfig& c = trace->config();
+    analyze::LensOptions lens{
+        .at = options.at, .top = kCandidates, .watched = options.watched, .watch_text = !options.watched, .tuned = {}};
+    if (!options.tuned.empty()) lens.tuned = analyze::TunedLens::load(options.tuned, c);
+    LensViewData data;
+    data.lens = kept.of(trace, options, lens, cancel);
+    data.labels = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
+    data.causal = c.causal;
+    data.color = options.color;
+    data.read_as = read_as(c, options);
+    data.model = c.name;
+    const auto& ids = trace->encoding().ids;
+    for (std::int64_t p = 0; p < trace->tokens(); ++p) {
+        const std::int64_t of = c.causal ? p + 1 : p;
+        data.next.push_back(of < trace->tokens() && !model::reads_pictures(c) ? ids[static_cast<std::size_t>(of)] : -1);
+    }
+    const auto name = [&](std::int64_t id) {
+        if (!data.words.contains(id))
+            data.words[id] = QString::fromStdString(text::token_label(*trace->tokenizer(), id));
+    };
+    for (const analyze::LensState& state : data.lens->states) {
+        for (std::size_t k = 0; k < std::min<std::size_t>(5, state.top.size()); ++k) name(state.top[k].id);
+        if (state.watched_rank >= 0) name(state.watched.id);
+    }
+    if (opened && opened->value < trace->tokens()) {
+        data.opened = opened;
+        data.opened_layer = std::clamp<std::int64_t>(layer.value, 0, c.n_layers - 1);
+        std::vector<std::int64_t> candidates;
+        for (const analyze::TokenScore& each : data.lens->state(data.opened_layer, *opened).top)
+            candidates.push_back(each.id);
+        data.history = analyze::lens_history(*trace, *opened, candidates, lens);
+        for (const std::int64_t id : candidates) name(id);
+    }
+    return std::make_unique<LensFigure>(std::move(data));
+}
+
+}  // namespace headlight::figure

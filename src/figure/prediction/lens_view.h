@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The logit lens as a table: a row a token, a column a layer, in each cell what the model would say there.
+#pragma once
+
+#include "figure/core/draw.h"
+#include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/figure/core/figure.h"
+#include "figure/prediction/prediction_views.h"
+
+#include <map>
+
+namespace headlight::figure {
+
+/// What the lens view shows, without a model behind it.
+struct LensViewData {
+    std::shared_ptr<const analyze::LogitLens> lens;
+    std::vector<analyze::AxisItem> labels;  ///< one a position
+    std::map<std::int64_t, QString> words;  ///< labels of every token id that can be shown
+    std::vector<std::int64_t> next;         ///< token behind each position (encoders: at it); -1: none
+    bool causal = true;
+    LensColor color = LensColor::probability;
+    std::string read_as;             ///< "final norm and unembedding", "masked-word head", "tuned lens FILE"
+    std::optional<Position> opened;  ///< its candidates are listed under its row
+    std::int64_t opened_layer = 0;   ///< … those of this layer
+    analyze::LensHistory history;    ///< of the opened position's candidates
+    std::string model;
+};
+
+/// Where everything stands. Rows are tokens in the order of the text, columns layers and then the output.
+struct LensLayout {
+    double width = 0, height = 0;
+    double token_x = 0, token_width = 0, cells_x = 0, cell_width = 0, next_x = 0;
+    std::int64_t rows = 0, layers = 0;
+    std::int64_t opened = -1, candidates = 0;  ///< row with a list under it, and its length
+
+    static constexpr double margin = 16, title_baseline = 36, sticky_top = 50, heading_height = 34, row_height = 26;
+    static constexpr double candidate_height = 21, candidate_pad = 8, footer_height = 58, output_gap = 10,
+                            next_width = 190;
+
+    double list_height() const {
+        return opened < 0 ? 0 : static_cast<double>(candidates) * candidate_height + 2 * candidate_pad;
+    }
+    double row_top(std::int64_t row) const;
+    double candidate_top(std::int64_t candidate) const;
+    std::optional<std::int64_t> row_at(double y) const;        ///< nothing between the rows of the list
+    std::optional<std::int64_t> candidate_at(double y) const;  ///< in the list
+    double cell_x(std::int64_t column) const;                  ///< column `layers`: the output
+    std::optional<std::int64_t> column_at(double x) const;
+};
+LensLayout lens_layout(const LensViewData&, double available_width, double token_text);
+
+class LensFigure final : public Figure {
+public:
+    explicit LensFigure(LensViewData);
+
+    std::string view() const override { return "lens"; }
+    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
+    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
+    Hit hit_test(QPointF, const Style&, const Selection&) const override;
+    Table table() const override;
+    std::vector<NamedArray> arrays() const override;
+    QString title() const override;
+    QString description() const override;
+    std::optional<QRectF> row_of_query(Position) const override;
+
+    const LensLayout& places() const { return at_; }
+    /// 0..1: how far along the ramp a state is; NaN: it has no such number.
+    double strength(const analyze::LensState&) const;
+
+private:
+    const analyze::LensState& state(std::int64_t column, std::int64_t row) const;
+    QString word(std::int64_t id) const;
+    QString named(std::int64_t position) const;
+    QString cell_text(const analyze::LensState&) const;
+    QString cell_tip(std::int64_t column, std::int64_t row) const;
+    QString candidate_tip(std::int64_t column, std::int64_t candidate) const;
+    void paint_row(QPainter&, std::int64_t row, const Style&, const Selection&) const;
+    void paint_list(QPainter&, const Style&) const;
+    void paint_heading(QPainter&, double shift, const Style&) const;
+    void paint_footer(QPainter&, double top, const Style&) const;
+
+    LensViewData data_;
+    double kl_limit_ = 1;
+    LensLayout at_;
+    mutable double seen_top_ = 0, seen_bottom_ = 0;
+};
+
+}  // namespace headlight::figure

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Views of what the model predicts and where it comes from.
+#pragma once
+
+#include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/figure/pattern/pattern_views.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace headlight::figure {
+
+/// The logit lens: a row a token, a column a layer (methods.md 4.7). The lens of the last few runs is kept.
+enum class LensColor { probability, rank, entropy, kl };
+struct LensViewOptions {
+    analyze::StreamPlace at = analyze::StreamPlace::resid_post;
+    LensColor color = LensColor::probability;
+    std::optional<std::int64_t> watched{};  ///< for `rank`; none: the token that the text goes on with
+    std::string tuned{};                    ///< file of a tuned lens; empty: none
+};
+/// Opened: the candidates of this position in that layer are listed with their history.
+std::unique_ptr<Figure> lens_view(TracePtr, std::optional<Position> opened, Layer, const LensViewOptions&,
+                                  const CancelToken& = {});
+
+/// Direct logit attribution at a position (methods.md 4.6), with the sources of one head.
+struct AttributionViewOptions {
+    std::optional<std::int64_t> token{};  ///< none: the likeliest there
+    std::optional<std::int64_t> minus{};
+};
+std::unique_ptr<Figure> attribution_view(TracePtr, HeadId, Position, const AttributionViewOptions&);
+
+/// The memories of an MLP at a token (Geva 2021; methods.md 3).
+struct MlpViewOptions {
+    bool gain = false;               ///< values read with the final norm's gain
+    std::optional<Neuron> neuron{};  ///< shown along the text; none: the strongest
+};
+std::unique_ptr<Figure> mlp_view(TracePtr, Layer, Position, const MlpViewOptions&, const CancelToken& = {});
+
+/// Geva's curves for the text, layer by layer (methods.md 3.6 to 3.9).
+struct RefinementViewOptions {
+    bool unembedding = false;  ///< vectors read without the final norm
+};
+std::unique_ptr<Figure> refinement_view(TracePtr, const RefinementViewOptions&, const CancelToken& = {});
+
+}  // namespace headlight::figure

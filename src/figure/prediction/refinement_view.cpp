@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Geva's curves for the text at hand: who decides the prediction in each layer, and how early it stands.
+#include "figure/plot/plot_data.h"
+#include "headlight/analyze/prediction/refinement.h"
+#include "figure/prediction/prediction_views.h"
+
+#include <cmath>
+
+namespace headlight::figure {
+namespace {
+
+using analyze::LayerRefinement;
+using plot::Color;
+using plot::Panel;
+using plot::Series;
+
+using Field = double LayerRefinement::*;
+
+Series series(const analyze::Refinement& found, QString name, Series::Kind kind, Color color, Field field,
+              const char* id) {
+    Series s;
+    s.kind = kind;
+    s.name = name;
+    s.color = color;
+    s.marked = kind == Series::Kind::line;
+    std::vector<double> values;
+    for (std::size_t l = 0; l < found.layers.size(); ++l) {
+        s.x.push_back(static_cast<double>(l));
+        values.push_back(found.layers[l].*field);
+    }
+    s.y = values;
+    s.tip = [name, values](std::size_t i) {
+        return QStringLiteral("layer %1  %2 %3").arg(i).arg(name, draw::number_text(values[i], 4));
+    };
+    s.row = [id = std::string(id), values](std::size_t i) {
+        return std::vector<Table::Cell>{static_cast<std::int64_t>(i), id, values[i]};
+    };
+    return s;
+}
+
+Panel panel(QString title, QString y, std::size_t layers) {
+    Panel p;
+    p.title = std::move(title);
+    p.x.label = QStringLiteral("layer");
+    p.x.integer = true;
+    p.x.low = -0.5;  // room for whole bars
+    p.x.high = static_cast<double>(layers) - 0.5;
+    p.y.label = std::move(y);
+    p.y.from_zero = true;
+    p.y.low = 0;
+    return p;
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOptions& options,
+                                        const CancelToken& cancel) {
+    const analyze::Refinement found = analyze::refinement(
+        {trace}, {.read_out = options.unembedding ? analyze::ReadOut::unembedding : analyze::ReadOut::model}, cancel);
+    using Role = Color::Role;
+    plot::PlotData data;
+    data.view = "refinement";
+    data.title = QStringLiteral("Refinement of the prediction");
+    data.subtitle = QStringLiteral("tokens counted: %1").arg(draw::count_text(found.tokens));
+    if (found.tokens < trace->tokens()) data.subtitle += QStringLiteral("; the first is left out");
+    data.description = QStringLiteral(
+        "What each layer's MLP does to the prediction. With r the stream before it, y its output and o the stream "
+        "behind it, each "
+        "read as a token: all three agree, o keeps r's token (residual), takes the MLP's (ffn), or becomes a third one "
+        "(composition). Beside it: how often and with what probability r already has the final prediction, the share "
+        "of active "
+        "memories, and how often no active memory's value has the layer's own top token. After Geva et al. 2021, "
+        "Transformer "
+        "Feed-Forward Layers Are Key-Value Memories, Figures 6 and 8 to 11.");
+    data.columns = {"layer", "measure", "value"};
+    data.note = options.unembedding ? QStringLiteral("vectors read by the unembedding alone")
+                                    : trace->config().post_norm ? QStringLiteral("vectors read by the norm behind the layer's sum and the unembedding")
+                                                              : QStringLiteral("vectors read by the final norm and the unembedding");
+
+    Panel who = panel(QStringLiteral("Who decides"), QStringLiteral("share of tokens"), found.layers.size());
+    who.y.high = 1;
+    const auto stacked = Series::Kind::stacked, line = Series::Kind::line;
+    who.series = {
+        series(found, QStringLiteral("agreement"), stacked, {Role::ramp, 0.25}, &LayerRefinement::agreement,
+               "agreement"),
+        series(found, QStringLiteral("residual"), stacked, {Role::ramp, 0.5}, &LayerRefinement::residual, "residual"),
+        series(found, QStringLiteral("ffn"), stacked, {Role::clark_orange, 0}, &LayerRefinement::ffn, "ffn"),
+        series(found, QStringLiteral("composition"), stacked, {Role::clark_purple, 0}, &LayerRefinement::composition,
+               "composition")};
+    Panel early =
+        panel(QStringLiteral("How early the answer stands"), QStringLiteral("share, probability"), found.layers.size());
+    early.y.high = 1;
+    early.series = {series(found, QStringLiteral("top(r) is the final token"), line, {Role::accent, 0},
+                           &LayerRefinement::residual_final, "residual_final"),
+                    series(found, QStringLiteral("its probability in r"), line, {Role::clark_orange, 0},
+                           &LayerRefinement::residual_probability, "residual_probability")};
+    Panel memories = panel(QStringLiteral("Memories"), QStringLiteral("share"), found.layers.size());
+    memories.y.high = 1;
+    memories.series = {
+        series(found, QStringLiteral("active (m > 0)"), line, {Role::clark_sea, 0}, &LayerRefinement::active, "active"),
+        series(found, QStringLiteral("tokens with no agreeing memory"), line, {Role::clark_purple, 0},
+               &LayerRefinement::zero_agreement, "zero_agreement")};
+    data.panels = {std::move(who), std::move(early), std::move(memories)};
+    return plot::plot_figure(std::move(data));
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/core/shared_options.h"
+#include "figure/core/view_tables.h"
+#include "figure/rollout/rollout_views.h"
+
+namespace headlight::figure {
+namespace {
+
+using Kind = ViewOption::Kind;
+
+ViewOption flag(const char* name, const char* title, const char* help) {
+    return {.name = name, .kind = Kind::flag, .title = title, .help = help, .initial = ""};
+}
+
+ViewOption all_layers() {
+    return flag("all-layers", "Every layer up to this one", "rollout, flow: a map of each layer up to --layer");
+}
+
+ViewOption receptive_field() {
+    return flag("by-receptive-field", "Divided by what even attention gives",
+                "rollout, flow of causal models: divide by what even attention gives");
+}
+
+/// The window's layer is the one whose heads are looked at; attention through the layers is asked for up to the last.
+ViewOption up_to() {
+    return {.name = "up-to",
+            .kind = Kind::choice,
+            .title = "Up to",
+            .help = "rollout, flow without --layer: up to the last layer, or that of a head worth looking at",
+            .initial = "last",
+            .choices = {{"last", "The last layer"}, {"chosen", "The chosen layer"}}};
+}
+
+ViewOption least() {
+    return {.name = "least",
+            .kind = Kind::number,
+            .title = "Thinnest ribbon",
+            .help = "ribbons and nodes below this share of the whole are counted, not drawn",
+            .initial = "0.01",
+            .low = 0.0001,
+            .high = 1};
+}
+
+RolloutViewOptions map_options(const ViewState& state, bool flow) {
+    RolloutViewOptions options;
+    options.flow = flow;
+    options.all_layers = flag_value(state, "all-layers");
+    options.by_receptive_field = flag_value(state, "by-receptive-field");
+    options.sums = flag_value(state, "sums");
+    if (const std::int64_t head = flow ? -1 : integer_value(state, "last-head"); head >= 0) options.head = Head(head);
+    return options;
+}
+
+std::unique_ptr<Figure> paths(TracePtr trace, const ViewState& state, bool flow, const CancelToken& cancel) {
+    const Position query = state.query.value_or(Position(trace->tokens() - 1));
+    return paths_view(std::move(trace), state.layer, query, flow ? state.key : std::nullopt,
+                      {.flow = flow, .least = number_value(state, "least")}, cancel);
+}
+
+std::unique_ptr<Figure> aggregate(TracePtr trace, const ViewState& state, const CancelToken& cancel) {
+    const std::vector<HeadId> heads = chosen_heads(*trace, state);
+    const auto how = text_value(state, "together") == "max" ? analyze::Aggregate::max : analyze::Aggregate::mean;
+    return aggregate_matrix_view(std::move(trace), heads, how, state.pattern, flag_value(state, "sums"), cancel);
+}
+
+}  // namespace
+
+std::vector<ViewSpec> rollout_view_specs() {
+    return {
+        {.id = "aggregate",
+         .title = "Heads put together",
+         .group = "Attention",
+         .needs = {.layer = true, .heads = true, .pattern = true},
+         .all_heads = true,
+         .options = {{.name = "together",
+                      .kind = Kind::choice,
+                      .title = "Put together by",
+                      .help = "several heads as one map: their mean or their maximum",
+                      .initial = "mean",
+                      .choices = {{"mean", "Mean"}, {"max", "Maximum"}}},
+                     layers_option(), sums_option()},
+         .make = aggregate},
+        {.id = "rollout",
+         .title = "Rollout",
+         .group = "Across layers",
+         .needs = {.layer = true},
+         .last_layer = true,
+         .options = {up_to(),
+                     all_layers(),
+                     receptive_field(),
+                     sums_option(),
+                     {.name = "last-head",
+                      .kind = Kind::integer,
+                      .title = "Last step by one head",
+                      .help = "rollout: the last step by this head alone; -1: the mean of all",
+                      .initial = "-1",
+                      .low = -1,
+                      .high = 4096}},
+         .make =
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                 return rollout_view(std::move(trace), s.layer, map_options(s, false), cancel);
+             }},
+        {.id = "rollout-paths",
+         .title = "Rollout from a token",
+         .group = "Across layers",
+         .needs = {.layer = true, .query = true},
+         .last_layer = true,
+         .options = {up_to(), least()},
+         .make = [](TracePtr trace, const ViewState& s,
+                    const CancelToken& cancel) { return paths(std::move(trace), s, false, cancel); }},
+        {.id = "flow",
+         .title = "Attention flow",
+         .group = "Across layers",
+         .needs = {.layer = true},
+         .last_layer = true,
+         .options = {up_to(), all_layers(), receptive_field(), sums_option()},
+         .make =
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                 return rollout_view(std::move(trace), s.layer, map_options(s, true), cancel);
+             }},
+        {.id = "flow-paths",
+         .title = "Attention flow from a token",
+         .group = "Across layers",
+         .needs = {.layer = true, .query = true, .key = true},
+         .last_layer = true,
+         .options = {up_to(), least()},
+         .make = [](TracePtr trace, const ViewState& s,
+                    const CancelToken& cancel) { return paths(std::move(trace), s, true, cancel); }},
+    };
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Rollout, flow and heads put together, of a trace: gathers what they draw.
+#include "figure/rollout/rollout_views.h"
+
+#include "figure/core/heads_text.h"
+#include "figure/pattern/matrix/matrix_view.h"
+#include "figure/rollout/paths_view.h"
+#include "figure/core/weight_name.h"
+#include "headlight/trace/whole.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure {
+
+namespace {
+
+const QString what_rollout_is = QStringLiteral(
+    "Row: a token after the layer; column: an input token; the cell is how much of the one comes from the other when "
+    "attention is followed through all layers below. Each layer hands on (A + I) / 2, with A the mean of its heads; "
+    "rows sum to 1. ");
+
+/// Strongest colour: what 97.5 % of the pairs are below, rounded up to two digits. The first token's column and the
+/// first rows would leave all others pale.
+double full_of(const std::vector<analyze::Matrix>& maps, bool causal) {
+    std::vector<float> values;
+    for (const analyze::Matrix& map : maps)
+        for (Eigen::Index i = 0; i < map.rows(); ++i)
+            values.insert(values.end(), map.row(i).data(), map.row(i).data() + (causal ? i + 1 : map.cols()));
+    if (values.empty()) return 1;
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(values.size() - 1) * 0.975);
+    std::nth_element(values.begin(), at, values.end());
+    const double digits = std::pow(10, 1 - std::floor(std::log10(std::max(static_cast<double>(*at), 1e-6))));
+    return std::min(1.0, std::ceil(static_cast<double>(*at) * digits - 1e-6) / digits);
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutViewOptions& options,
+                                     const CancelToken& cancel) {
+    const TracePtr run = trace->across_texts() ? trace::whole_of(trace) : trace;
+    analyze::RolloutOptions what{
+        .head = options.head, .layer = layer, .by_receptive_field = options.by_receptive_field};
+    if (options.all_layers) what.layer.reset();
+    what.of_source = trace->across_texts();
+    analyze::Rollout found =
+        options.flow ? analyze::attention_flow(*run, what, cancel) : analyze::rollout(*run, what, cancel);
+    MatrixViewData data;
+    for (std::size_t m = 0; m < found.maps.size() && found.layers[m] <= layer; ++m) {
+        data.names.push_back(QStringLiteral("after layer %1").arg(found.layers[m].value));
+        data.weights.push_back(std::move(found.maps[m]));
+    }
+    data.axes = analyze::pattern_axes(*trace, {});
+    data.words = axis_words(*trace);
+    data.words.followed = true;
+    data.attention = attention_name(trace->config());
+    data.causal = trace->config().causal;
+    data.view = options.flow ? "flow" : "rollout";
+    data.title = options.flow ? QStringLiteral("Attention flow") : QStringLiteral("Rollout");
+    if (data.names.size() == 1) data.title += QStringLiteral(" ") + data.names[0];
+    if (options.head) data.title += QStringLiteral(", head %1").arg(options.head->value);
+    data.weight_name =
+        options.by_receptive_field ? QStringLiteral("share by receptive field") : QStringLiteral("share");
+    data.full = full_of(data.weights, data.causal);
+    data.sums = options.sums;
+    data.notes = std::move(found.notes);
+    data.description = what_rollout_is +
+                       (has_cross_attention(run->config())
+                            ? QStringLiteral("This decoder also reads a source: its cross attention hands on (C + I) / 2, with C the mean of "
+                                             "its heads, and what it read is followed through the encoder to the source's tokens. The map of "
+                                             "the target and that of the source, which the cross attention shows, together have rows that sum "
+                                             "to 1 (after Ferrando et al., “Towards Opening the Black Box of Neural Machine Translation”, "
+                                             "2022). ")
+                            : QString()) +
+                       (options.flow ? QStringLiteral("Here each number is the largest flow between the two, with the "
+                                                      "layers' numbers as capacities, divided by the row's sum%1. ")
+                                           .arg(has_cross_attention(run->config()) ? QStringLiteral(" over both texts") : QString())
+                                     : QString()) +
+                       QStringLiteral(
+                           "In causal models first tokens are reached by more paths than later ones. Abnar & "
+                           "Zuidema, “Quantifying Attention Flow in Transformers”, 2020.");
+    return matrix_figure(std::move(data));
+}
+
+std::unique_ptr<Figure> paths_view(TracePtr trace, Layer layer, Position query, std::optional<Position> key,
+                                   const PathsViewOptions& options, const CancelToken& cancel) {
+    PathsData data;
+    data.across = trace->across_texts();
+    const TracePtr run = data.across ? trace::whole_of(trace) : trace;
+    data.paths = options.flow ? analyze::flow_paths(*run, layer, query, key, options.least, cancel, data.across)
+                              : analyze::rollout_paths(*run, layer, query, options.least, cancel);
+    data.tokens = analyze::pattern_axes(*run, {}).keys;
+    if (const auto& encoder = run->part(model::Stack::encoder)) {
+        const auto source = analyze::pattern_axes(*encoder, {}).keys;
+        data.tokens.insert(data.tokens.begin(), source.begin(), source.end());
+    }
+    data.flow = options.flow;
+    return paths_figure(std::move(data));
+}
+
+std::unique_ptr<Figure> aggregate_matrix_view(TracePtr trace, const std::vector<HeadId>& heads, analyze::Aggregate how,
+                                              const analyze::PatternOptions& options, bool sums,
+                                              const CancelToken& cancel, const std::string& view) {
+    MatrixViewData data;
+    const bool mean = how == analyze::Aggregate::mean;
+    data.weights.push_back(analyze::aggregate_pattern(*trace, heads, how, options, cancel));
+    data.names.push_back(aggregate_name(how, heads));
+    data.axes = analyze::pattern_axes(*trace, options);
+    data.words = axis_words(*trace);
+    data.attention = attention_name(trace->config());
+    data.causal = trace->config().causal;
+    data.weight_name = weight_name(options);
+    data.view = view;
+    data.title = data.names[0];
+    data.title[0] = data.title[0].toUpper();
+    data.sums = sums;
+    data.description =
+        (mean ? QStringLiteral("The mean of several heads' maps, cell by cell. ")
+              : QStringLiteral("Of several heads the largest weight of each pair; rows no longer sum to 1. ")) +
+        QStringLiteral(
+            "Row: a token that looks%1; column: a token it looks at%2. The sum of a column is the attention that "
+            "a token gets from all others.")
+            .arg(data.words.across ? QStringLiteral(", of the target") : QString(), data.words.across ? QStringLiteral(", of the source") : QString());
+    return matrix_figure(std::move(data));
+}
+
+}  // namespace headlight::figure

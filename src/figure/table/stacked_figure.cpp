@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/table/stacked_figure.h"
+
+#include <algorithm>
+
+namespace headlight::figure {
+namespace {
+
+class StackedFigure final : public Figure {
+public:
+    explicit StackedFigure(StackedParts parts) : in_(std::move(parts)), at_(in_.parts.size()) {}
+    std::string view() const override { return in_.view; }
+    QString title() const override { return in_.title; }
+    QString description() const override { return in_.description; }
+    QSizeF layout(QSizeF available, const Style& style, const Selection& selection) override {
+        double y = 0, width = 0;
+        if (in_.across && available.width() >= 320 * static_cast<double>(in_.parts.size())) {
+            const double part = available.width() / static_cast<double>(in_.parts.size());
+            for (std::size_t i = 0; i < in_.parts.size(); ++i) {
+                const QSizeF size = in_.parts[i]->layout({part, 0}, style, selection);
+                at_[i] = {width, 0, size.width(), size.height()};
+                width += size.width();
+                y = std::max(y, size.height());
+            }
+            return {width, y};
+        }
+        for (std::size_t i = 0; i < in_.parts.size(); ++i) {
+            const QSizeF size = in_.parts[i]->layout({available.width(), 0}, style, selection);
+            at_[i] = {0, y, size.width(), size.height()};
+            y += size.height();
+            width = std::max(width, size.width());
+        }
+        return {width, y};
+    }
+    void paint(QPainter& painter, const QRectF& exposed, const Style& style,
+               const Selection& selection) const override {
+        for (std::size_t i = 0; i < in_.parts.size(); ++i) {
+            const QRectF part = exposed & at_[i];
+            if (part.isEmpty()) continue;
+            painter.save();
+            painter.translate(at_[i].topLeft());
+            in_.parts[i]->paint(painter, part.translated(-at_[i].topLeft()), style, selection);
+            painter.restore();
+        }
+    }
+    Hit hit_test(QPointF point, const Style& style, const Selection& selection) const override {
+        for (std::size_t i = 0; i < in_.parts.size(); ++i) {
+            if (!at_[i].contains(point)) continue;
+            Hit hit = in_.parts[i]->hit_test(point - at_[i].topLeft(), style, selection);
+            hit.area.translate(at_[i].topLeft());
+            return hit;
+        }
+        return {};
+    }
+    Table table() const override { return in_.table ? in_.table() : in_.parts.front()->table(); }
+    std::vector<NamedArray> arrays() const override { return in_.arrays ? in_.arrays() : in_.parts.front()->arrays(); }
+
+private:
+    StackedParts in_;
+    std::vector<QRectF> at_;
+};
+
+}  // namespace
+
+std::unique_ptr<Figure> stacked_figure(StackedParts parts) {
+    return std::make_unique<StackedFigure>(std::move(parts));
+}
+
+}  // namespace headlight::figure

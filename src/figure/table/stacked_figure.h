@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/figure/core/figure.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace headlight::figure {
+
+/// Figures under each other as one: names, table and arrays are the first one's unless given.
+struct StackedParts {
+    std::string view;
+    QString title, description;
+    std::vector<std::unique_ptr<Figure>> parts;
+    std::function<Table()> table;
+    std::function<std::vector<NamedArray>()> arrays;
+    bool across = false;  ///< beside each other where there is room
+};
+std::unique_ptr<Figure> stacked_figure(StackedParts);
+
+}  // namespace headlight::figure

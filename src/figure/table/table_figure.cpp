@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/table/table_figure.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::figure {
+namespace {
+
+using Kind = TableColumn::Kind;
+
+constexpr double row_height = 22, header_height = 24, over_height = 18, title_height = 30, margin = 16, gap = 10;
+constexpr double most_off_bar = 50;  ///< of its 90 pixels, where cells beside it need the room
+
+const QFont& cell_font() {
+    static const QFont font = ui_font(12.5);
+    return font;
+}
+const QFont& head_font() {
+    static const QFont font = ui_font(11, QFont::DemiBold);
+    return font;
+}
+const QFont& title_font() {
+    static const QFont font = ui_font(14, QFont::DemiBold);
+    return font;
+}
+const QFont& note_font() {
+    static const QFont font = ui_font(11);
+    return font;
+}
+
+bool has_number(Kind kind) {
+    return kind != Kind::token && kind != Kind::text;
+}
+
+/// "the doctor's text in two lines": greedy wrapping of a note to a width.
+std::vector<QString> wrapped(const QString& text, const QFont& font, double width) {
+    std::vector<QString> lines;
+    QString line;
+    for (const QString& word : text.split(u' ', Qt::SkipEmptyParts)) {
+        const QString longer = line.isEmpty() ? word : line + u' ' + word;
+        if (!line.isEmpty() && draw::text_width(longer, font) > width) {
+            lines.push_back(line);
+            line = word;
+        } else {
+            line = longer;
+        }
+    }
+    if (!line.isEmpty()) lines.push_back(line);
+    return lines;
+}
+
+struct SectionLayout {
+    double top = 0, header = 0, rows = 0,
+           bottom = 0;  ///< y of title, of the column heads, of the first row, of the end
+    std::vector<double> x, width;
+    std::vector<double> limit;    ///< of bars and tints
+    std::vector<double> zero;  ///< bars: where it stands in their room, 0 left, 1 right
+    std::vector<bool> stretched;  ///< texts
+    std::vector<QString> note;
+    bool over = false;
+};
+
+std::vector<double> limits_of(const TableSection& section) {
+    std::vector<double> own(section.columns.size(), 0);
+    for (std::size_t c = 0; c < own.size(); ++c)
+        for (const TableRow& row : section.rows)
+            if (const double v = row.cells[c].value; std::isfinite(v)) own[c] = std::max(own[c], std::abs(v));
+    std::vector<double> limits = own;
+    for (std::size_t c = 0; c < own.size(); ++c) {
+        const TableColumn& column = section.columns[c];
+        if (column.limit > 0) {
+            limits[c] = column.limit;
+        } else if (column.group >= 0) {
+            for (std::size_t d = 0; d < own.size(); ++d)
+                if (section.columns[d].group == column.group) limits[c] = std::max(limits[c], own[d]);
+        }
+    }
+    return limits;
+}
+
+bool any_cell(const TableSection& section, std::size_t c, const std::function<bool(const TableCell&)>& holds) {
+    return std::any_of(section.rows.begin(), section.rows.end(),
+                       [&](const TableRow& row) { return holds(row.cells[c]); });
+}
+
+/// What a column needs: its head and its longest content.
+double wanted_width(const TableSection& section, std::size_t c) {
+    const TableColumn& column = section.columns[c];
+    double width = draw::text_width(column.title, head_font());
+    // The longest of a thousand tokens, without measuring each number.
+    for (const TableRow& row : section.rows) {
+        const TableCell& cell = row.cells[c];
+        if (column.kind == Kind::token)
+            width = std::max(width, draw::token_width(cell.label, cell_font()) + (row.key || row.query ? 38 : 0));
+        else if (column.kind == Kind::text && cell.tokens.empty())
+            width = std::max(width, draw::text_width(cell.text, cell_font()));
+        else if (has_number(column.kind) && std::isfinite(cell.value))
+            width = std::max(width, draw::number_width(draw::number_text(cell.value, column.decimals), cell_font()));
+    }
+    switch (column.kind) {
+        case Kind::token:
+            return std::min(width, 180.0);
+        case Kind::text:
+            return std::min(width, 180.0);
+        case Kind::number:
+            return width;
+        case Kind::bar:
+            return std::max(width, 56.0) + 90;
+        case Kind::tint:
+        case Kind::signed_tint:
+            return std::max(width + 6, 30.0);
+    }
+    return width;
+}
+
+/// Between a column and the next one: tinted cells are a strip; a number stands apart from that of a bar.
+double gap_behind(const TableSection& section, std::size_t c) {
+    if (c + 1 >= section.columns.size()) return 0;
+    const Kind kind = section.columns[c].kind, next = section.columns[c + 1].kind;
+    if (kind == Kind::tint && next == Kind::tint) return 2;
+    return kind == Kind::bar && next == Kind::number ? gap + 10 : gap;
+}
+
+class TableFigure final : public Figure {
+public:
+    explicit TableFigure(TableData data) : data_(std::move(data)) {}
+
+    std::string view() const override { return data_.view; }
+    QString title() const override { return data_.title; }
+    QString description() const override { return data_.description; }
+    QSizeF layout(QSizeF available, const Style&, const Selection&) override;
+    void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
+    Hit hit_test(QPointF, const Style&, const Selection&) const override;
+    Table table() const override;
+    std::vector<NamedArray> arrays() const override;
+    std::optional<QRectF> row_of_query(Position p) const override { return row_where(&TableRow::query, p); }
+    std::optional<QRectF> row_of_key(Position p) const override { return row_where(&TableRow::key, p); }
+
+private:
+    /// The first row that is about the position.
+    std::optional<QRectF> row_where(std::optional<Position> TableRow::*is, Position) const;
+    QRectF row_box(const SectionLayout& at, std::size_t row) const {
+        return {margin - 6, at.rows + row_height * double(row), width_ - 2 * margin + 12, row_height};
+    }
+    SectionLayout lay_out(const TableSection&, double top, double width) const;
+    void paint_section(QPainter&, const TableSection&, const SectionLayout&, const QRectF& exposed, const Style&,
+                       const Selection&) const;
+    void paint_heads(QPainter&, const TableSection&, const SectionLayout&, double y, const Theme&) const;
+    void paint_cell(QPainter&, const TableColumn&, const TableRow&, const TableCell&, const QRectF&, double limit,
+                    double zero_at, const Style&) const;
+
+    TableData data_;
+    std::vector<SectionLayout> at_;
+    double width_ = 0;
+};
+
+SectionLayout TableFigure::lay_out(const TableSection& section, double top, double width) const {
+    SectionLayout at;
+    at.top = top;
+    const double room = width - 2 * margin;
+    at.note = wrapped(section.note, note_font(), room);
+    at.header =
+        top + (section.title.isEmpty() ? 0 : title_height) + 15.0 * double(at.note.size()) + (at.note.empty() ? 0 : 6);
+    at.over = std::any_of(section.columns.begin(), section.columns.end(),
+                          [](const TableColumn& c) { return !c.over.isEmpty(); });
+    at.rows = at.header + header_height + (at.over ? over_height : 0);
+    at.bottom = at.rows + row_height * double(std::max<std::size_t>(1, section.rows.size()));
+    at.limit = limits_of(section);
+
+    const std::size_t n = section.columns.size();
+    double fixed = 0;
+    for (std::size_t c = 0; c < n; ++c) fixed += gap_behind(section, c);
+    for (std::size_t c = 0; c < n; ++c) {
+        const Kind kind = section.columns[c].kind;
+        at.stretched.push_back(kind == Kind::text &&
+                               any_cell(section, c, [](const TableCell& cell) { return !cell.tokens.empty(); }));
+    }
+    for (std::size_t c = 0; c < n; ++c) {
+        bool below = false, above = false;
+        for (std::size_t d = 0; d < n; ++d) {  // columns with one scale have one zero
+            if (d != c && (section.columns[c].group < 0 || section.columns[c].group != section.columns[d].group)) continue;
+            below |= any_cell(section, d, [](const TableCell& cell) { return cell.value < 0; });
+            above |= any_cell(section, d, [](const TableCell& cell) { return cell.value > 0; });
+        }
+        at.zero.push_back(!below ? 0 : above ? 0.5 : 1);
+    }
+    std::size_t texts = 0, tints = 0, bars = 0;
+    for (std::size_t c = 0; c < n; ++c) {
+        at.width.push_back(wanted_width(section, c));
+        const Kind kind = section.columns[c].kind;
+        texts += at.stretched[c];
+        tints += kind == Kind::tint;
+        bars += kind == Kind::bar;
+        if (!at.stretched[c]) fixed += at.width[c];
+    }
+    // Texts share what is left. Without texts bars give way to tinted cells, and these when there are many layers.
+    double over = fixed - room;
+    const double shorter = tints > 0 && bars > 0 && texts == 0 ? std::clamp(over / double(bars), 0.0, most_off_bar) : 0;
+    over -= shorter * double(bars);
+    for (std::size_t c = 0; c < n; ++c) {
+        const Kind kind = section.columns[c].kind;
+        if (at.stretched[c]) at.width[c] = std::max(120.0, (room - fixed) / double(texts));
+        if (kind == Kind::bar) at.width[c] -= shorter;
+        if (kind == Kind::tint && over > 0 && texts == 0)
+            at.width[c] = std::max(8.0, at.width[c] - over / double(tints));
+    }
+    double x = margin;
+    for (std::size_t c = 0; c < n; ++c) {
+        at.x.push_back(x);
+        x += at.width[c] + gap_behind(section, c);
+    }
+    return at;
+}
+
+QSizeF TableFigure::layout(QSizeF available, const Style&, const Selection&) {
+    width_ = std::max(available.width(), 320.0);
+    at_.clear();
+    double y = 12, right = width_;
+    for (const TableSection& section : data_.sections) {
+        at_.push_back(lay_out(section, y, width_));
+        y = at_.back().bottom + 22;
+        if (!at_.back().x.empty()) right = std::max(right, at_.back().x.back() + at_.back().width.back() + margin);
+    }
+    width_ = right;
+    return {right, y};
+}
+
+void TableFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style,
+                        const Selection& selection) const {
+    painter.setRenderHint(QPainter::Antialiasing);
+    for (std::size_t s = 0; s < at_.size(); ++s)
+        if (at_[s].top < exposed.bottom() && at_[s].bottom > exposed.top())
+            paint_section(painter, data_.sections[s], at_[s], exposed, style, selection);
+}
+
+void TableFigure::paint_section(QPainter& painter, const TableSection& section, const SectionLayout& at,
+                                const QRectF& exposed, const Style& style, const Selection& selection) const {
+    const Theme& theme = *style.theme;
+    double y = at.top;
+    if (!section.title.isEmpty()) {
+        draw::text(painter, {margin, y + 19}, draw::elided(section.title, title_font(), width_ - 2 * margin),
+                   title_font(), theme.text);
+        y += title_height;
+    }
+    for (const QString& line : at.note) draw::text(painter, {margin, (y += 15) - 4}, line, note_font(), theme.muted);
+    if (section.rows.empty()) {
+        draw::text(painter, {margin, at.rows + 15}, section.empty, cell_font(), theme.muted);
+    }
+    const auto first = static_cast<std::int64_t>(std::max(0.0, std::floor((exposed.top() - at.rows) / row_height)));
+    const auto last = std::min(static_cast<std::int64_t>(section.rows.size()),
+                               static_cast<std::int64_t>(std::ceil((exposed.bottom() - at.rows) / row_height)));
+    for (std::int64_t r = first; r < last; ++r) {
+        const TableRow& row = section.rows[static_cast<std::size_t>(r)];
+        const double top = at.rows + row_height * double(r);
+        const bool pinned = row.query && std::find(selection.pinned_queries.begin(), selection.pinned_queries.end(),
+                                                   *row.query) != selection.pinned_queries.end();
+        const bool followed = row.neuron && row.neuron == selection.neuron;
+        const bool hovered = !style.exporting && ((row.key && row.key == selection.hover_key) ||
+                                                  (row.query && !row.key && row.query == selection.hover_query));
+        if (pinned || hovered || followed)
+            draw::box(painter, row_box(at, static_cast<std::size_t>(r)), 4,
+                      pinned || followed ? theme.accent_soft : theme.chip);
+        for (std::size_t c = 0; c < section.columns.size(); ++c)
+            paint_cell(painter, section.columns[c], row, row.cells[c], {at.x[c], top, at.width[c], row_height},
+                       at.limit[c], at.zero[c], style);
+    }
+    if (section.rows.empty()) return;
+    // The heads stay in sight while the rows scroll under them.
+    const double head = style.exporting
+                            ? at.header
+                            : std::clamp(exposed.top(), at.header, std::max(at.header, at.bottom - 3 * row_height));
+    paint_heads(painter, section, at, head, theme);
+}
+
+void TableFigure::paint_heads(QPainter& painter, const TableSection& section, const SectionLayout& at, double y,
+                              const Theme& theme) const {
+    const double height = header_height + (at.over ? over_height : 0);
+    if (y > at.header) draw::box(painter, {0, y, width_, height}, 0, theme.canvas);
+    for (std::size_t c = 0; c < section.columns.size();) {
+        std::size_t end = c + 1;
+        const QString& over = section.columns[c].over;
+        while (end < section.columns.size() && !over.isEmpty() && section.columns[end].over == over) ++end;
+        if (!over.isEmpty()) {
+            const double left = at.x[c], right = at.x[end - 1] + at.width[end - 1];
+            draw::text(painter, {(left + right) / 2, y + 13},
+                       draw::elided(over, head_font(), std::max(40.0, right - left)), head_font(), theme.muted,
+                       draw::Align::center);
+        }
+        c = end;
+    }
+    const double base = y + (at.over ? over_height : 0) + 15;
+    double free_from = 0;  // narrow tinted columns show every few of their numbers
+    for (std::size_t c = 0; c < section.columns.size(); ++c) {
+        const TableColumn& column = section.columns[c];
+        const bool left = !has_number(column.kind),
+                   middle = column.kind == Kind::tint || column.kind == Kind::signed_tint || column.kind == Kind::bar;
+        const double x = left ? at.x[c] : middle ? at.x[c] + at.width[c] / 2 : at.x[c] + at.width[c];
+        const double wide = draw::text_width(column.title, head_font());
+        const double begin = left ? x : middle ? x - wide / 2 : x - wide;
+        if (begin < free_from) continue;
+        free_from = begin + wide + 3;
+        draw::text(painter, {x, base}, column.title, head_font(), theme.muted,
+                   left     ? draw::Align::left
+                   : middle ? draw::Align::center
+                            : draw::Align::right);
+    }
+    painter.setPen(QPen(theme.line, 1));
+    painter.drawLine(QPointF(margin, y + height - 3.5), QPointF(width_ - margin, y + height - 3.5));
+}
+
+void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const TableRow& row, const TableCell& cell,
+                             const QRectF& box, double limit, double zero_at, const Style& style) const {
+    const Theme& theme = *style.theme;
+    const double base = draw::centred_baseline(box.center().y(), cell_font());
+    const QString number = draw::number_text(cell.value, column.decimals);
+    switch (column.kind) {
+        case Kind::token: {
+            double x = box.left();
+            if (const auto at = row.key ? row.key : row.query) {
+                draw::number(painter, {x + 28, base}, QString::number(at->value), note_font(), theme.faint);
+                x += 38;
+            }
+            draw::token(painter, {x, box.top(), box.right() - x, box.height()}, cell.label, cell_font(), theme,
+                        draw::Align::left);
+            break;
+        }
+        case Kind::text: {
+            if (cell.tokens.empty()) {
+                draw::text(painter, {box.left(), base}, draw::elided(cell.text, cell_font(), box.width()), cell_font(),
+                           theme.text);
+                break;
+            }
+            double x = box.left();
+            for (const auto& [label, value] : cell.tokens) {
+                const QString small = draw::number_text(value, column.decimals);
+                const double width = draw::token_width(label, cell_font()),
+                             beside = draw::number_width(small, note_font());
+                if (x + width + 4 + beside > box.right()) break;
+                draw::token(painter, {x, box.top(), width + 1, box.height()}, label, cell_font(), theme,
+                            draw::Align::left);
+                draw::number(painter, {x + width + 4, base}, small, note_font(), theme.faint, draw::Align::left);
+                x += width + beside + 16;
+            }
+            break;
+        }
+        case Kind::number:
+            draw::number(painter, {box.right(), base}, number, cell_font(), theme.text);
+            break;
+        case Kind::bar: {
+            const double room = std::max(20.0, box.width() - 62), zero = box.left() + std::max(1.0, zero_at * room);
+            painter.setPen(QPen(theme.line, 1));
+            painter.drawLine(QPointF(zero, box.top() + 3), QPointF(zero, box.bottom() - 3));
+            if (std::isfinite(cell.value) && limit > 0) {
+                const double length = std::clamp(cell.value / limit, -1.0, 1.0) * (zero_at == 0.5 ? room / 2 : room - 1);
+                const QRectF bar(std::min(zero, zero + length), box.top() + 5, std::abs(length), box.height() - 10);
+                draw::box(painter, bar, 1.5, cell.value < 0 ? theme.negative : theme.positive);
+            }
+            draw::number(painter, {box.right(), base}, number, cell_font(), theme.text);
+            break;
+        }
+        case Kind::tint:
+        case Kind::signed_tint: {
+            if (!std::isfinite(cell.value)) break;
+            const double t = limit > 0 ? cell.value / limit : 0;
+            const QColor fill = column.kind == Kind::tint ? ramp_color(style.ramp, theme, std::clamp(t, 0.0, 1.0))
+                                                          : signed_color(theme, std::clamp(t, -1.0, 1.0));
+            draw::box(painter, box.adjusted(0, 1, 0, -1), box.width() > 16 ? 3 : 0, fill);
+            if (draw::number_width(number, note_font()) + 4 <= box.width())
+                draw::number(painter, {box.center().x(), draw::centred_baseline(box.center().y(), note_font())}, number,
+                             note_font(), text_on(theme, fill), draw::Align::center);
+            break;
+        }
+    }
+}
+
+std::optional<QRectF> TableFigure::row_where(std::optional<Position> TableRow::*is, Position position) const {
+    for (std::size_t s = 0; s < at_.size(); ++s) {
+        const std::vector<TableRow>& rows = data_.sections[s].rows;
+        const auto found = std::ranges::find_if(rows, [&](const TableRow& row) { return row.*is == position; });
+        if (found != rows.end()) return row_box(at_[s], static_cast<std::size_t>(found - rows.begin()));
+    }
+    return std::nullopt;
+}
+
+Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
+    Hit hit;
+    for (std::size_t s = 0; s < at_.size(); ++s) {
+        const SectionLayout& at = at_[s];
+        const TableSection& section = data_.sections[s];
+        if (point.y() < at.header || point.y() >= at.bottom) continue;
+        for (std::size_t c = 0; c < section.columns.size(); ++c) {
+            if (point.x() < at.x[c] - 1 || point.x() > at.x[c] + at.width[c] + 1) continue;
+            const TableColumn& column = section.columns[c];
+            if (point.y() < at.rows) {
+                hit.kind = Hit::Kind::legend;
+                hit.tip = column.tip;
+                hit.area = {at.x[c], at.header, at.width[c], at.rows - at.header};
+                return hit;
+            }
+            if (section.rows.empty()) return hit;
+            const auto r = static_cast<std::size_t>((point.y() - at.rows) / row_height);
+            const TableRow& row = section.rows[std::min(r, section.rows.size() - 1)];
+            const TableCell& cell = row.cells[c];
+            hit.query = row.query;
+            hit.key = row.key;
+            hit.head = row.head;
+            hit.neuron = row.neuron;
+            if (row.neuron) hit.dimension = row.neuron->neuron.value;
+            hit.kind = row.query && row.key ? Hit::Kind::pair
+                       : row.query          ? Hit::Kind::query
+                       : row.key            ? Hit::Kind::key
+                       : row.head           ? Hit::Kind::head
+                       : row.neuron         ? Hit::Kind::dimension
+                                            : Hit::Kind::legend;
+            hit.area = row_box(at, r);
+            const TableCell& first = row.cells.front();
+            QString name =
+                section.columns.front().kind == Kind::token ? first.label.continuation + first.label.text : first.text;
+            if (row.key && section.columns.front().kind == Kind::token) name = first.label.with_position(*row.key);
+            const QString heading = (column.over.isEmpty() ? QString() : column.over + u' ') + column.title;
+            hit.tip = name;
+            if (has_number(column.kind)) {
+                if (std::isfinite(cell.value)) hit.value = cell.value;
+                hit.tip += QStringLiteral("  ") + heading + u' ' +
+                           (std::isfinite(cell.value) ? QString::number(cell.value, 'g', 5).replace(u'-', QChar(0x2212))
+                                                      : QStringLiteral("none"));
+            } else if (!cell.tokens.empty()) {
+                hit.tip += QStringLiteral("  ") + heading + u':';
+                for (const auto& [label, value] : cell.tokens)
+                    hit.tip +=
+                        u' ' + label.continuation + label.text + u' ' + draw::number_text(value, column.decimals);
+            }
+            return hit;
+        }
+    }
+    return hit;
+}
+
+Table TableFigure::table() const {
+    if (data_.table) return data_.table();
+    Table out;
+    const std::vector<TableSection>& sections = data_.files.empty() ? data_.sections : data_.files;
+    if (sections.empty()) return out;
+    const TableSection& section = sections.front();
+    for (const TableColumn& column : section.columns) out.columns.push_back(column.id);
+    for (const TableRow& row : section.rows) {
+        auto& cells = out.rows.emplace_back();
+        for (std::size_t c = 0; c < section.columns.size(); ++c) {
+            const TableCell& cell = row.cells[c];
+            switch (section.columns[c].kind) {
+                case Kind::token:
+                    cells.emplace_back((cell.label.continuation + cell.label.text).toStdString());
+                    break;
+                case Kind::text: {
+                    QString text = cell.text;
+                    for (const auto& [label, value] : cell.tokens)
+                        text += (text.isEmpty() ? QString() : QStringLiteral(" ")) + label.continuation + label.text;
+                    cells.emplace_back(text.toStdString());
+                    break;
+                }
+                default:
+                    cells.emplace_back(cell.value);
+            }
+        }
+    }
+    return out;
+}
+
+std::vector<NamedArray> TableFigure::arrays() const {
+    if (data_.arrays) return data_.arrays();
+    std::vector<NamedArray> all;
+    for (const TableSection& section : data_.files.empty() ? data_.sections : data_.files)
+        for (std::size_t c = 0; c < section.columns.size(); ++c) {
+            if (!has_number(section.columns[c].kind)) continue;
+            NamedArray a{section.columns[c].id, {static_cast<std::int64_t>(section.rows.size())}, {}};
+            for (const TableRow& row : section.rows) a.values.push_back(static_cast<float>(row.cells[c].value));
+            all.push_back(std::move(a));
+        }
+    return all;
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> table_figure(TableData data) {
+    return std::make_unique<TableFigure>(std::move(data));
+}
+
+}  // namespace headlight::figure

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Tables of tokens and numbers as a figure: sections of rows, bars and tinted cells in them. table_figure() makes the
+// figure of plain data, so that a new table is only data.
+#pragma once
+
+#include "figure/core/draw.h"
+#include "headlight/figure/core/figure.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace headlight::figure {
+
+struct TableColumn {
+    enum class Kind {
+        token,  ///< a label, behind its position where the row has one
+        text,   ///< columns with lists of tokens share the room that is left; others are as wide as their texts
+        number,
+        bar,         ///< to the right, negative ones to the left; from the middle where there are any; the number beside it
+        tint,        ///< the style's ramp from 0 to the column group's largest value
+        signed_tint  ///< the signed scale from -limit to limit
+    } kind = Kind::text;
+    std::string id{};        ///< column of the export
+    QString title{}, tip{};  ///< tip: what the column is
+    int decimals = 3;
+    double limit = 0;  ///< of bars and tints; 0: the largest absolute value of the columns with this group
+    int group = -1;    ///< columns that share one scale; -1: its own
+    QString over{};    ///< heading over neighbouring columns of the same text
+};
+
+struct TableCell {
+    draw::Label label;                                   ///< token
+    QString text;                                        ///< text
+    std::vector<std::pair<draw::Label, double>> tokens;  ///< text: labels with a number behind each, instead of `text`
+    double value = 0;                                    ///< the others; NaN: a gap
+    static TableCell of(double v) {
+        TableCell c;
+        c.value = v;
+        return c;
+    }
+    static TableCell of(QString t) {
+        TableCell c;
+        c.text = std::move(t);
+        return c;
+    }
+    static TableCell of(draw::Label l) {
+        TableCell c;
+        c.label = std::move(l);
+        return c;
+    }
+};
+
+struct TableRow {
+    std::vector<TableCell> cells;
+    std::optional<Position> query, key;  ///< what hovering and clicking the row is about
+    std::optional<HeadId> head;
+    std::optional<analyze::NeuronId> neuron{};  ///< followed after a click
+};
+
+struct TableSection {
+    QString title, note;
+    std::vector<TableColumn> columns;
+    std::vector<TableRow> rows;
+    QString empty;  ///< shown when there are no rows: why
+};
+
+struct TableData {
+    std::string view;
+    QString title, description;
+    std::vector<TableSection> sections;
+    std::vector<TableSection> files{};  ///< what exports have, where it is more than what is painted; empty: the sections
+    std::function<Table()> table;                     ///< of the export; the first section's when there is none
+    std::function<std::vector<NamedArray>()> arrays;  ///< the columns of numbers when there is none
+};
+
+std::unique_ptr<Figure> table_figure(TableData);
+
+}  // namespace headlight::figure

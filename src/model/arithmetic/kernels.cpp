@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/arithmetic/kernels.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+// The package's baseline is plain x86-64; these loops are compiled three times and the loader picks by CPU.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define HEADLIGHT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define HEADLIGHT_CLONES
+#endif
+#define HEADLIGHT_INLINE inline __attribute__((always_inline))
+
+namespace headlight::model::kernels {
+namespace {
+
+// exp for float, vectorisable: 2^n times a polynomial of the remainder (Cody and Waite's reduction); error below 2 ulp.
+// Below the smallest normal number it gives 0.
+HEADLIGHT_INLINE float exponential(float x) {
+    constexpr float kLowest = -87.336544f, kHighest = 88.0f;
+    const float y = x > kHighest ? kHighest : x;  // written so that NaN stays NaN
+    constexpr float kRound = 12582912.0f;         // 1.5 * 2^23: adding it rounds to a whole number in the low bits
+    const float shifted = y * std::numbers::log2e_v<float> + kRound;
+    const float n = shifted - kRound;
+    const float r = (y - n * 0.693359375f) + n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    const auto power = (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(kRound) + 127u) << 23;
+    const float result = p * std::bit_cast<float>(power);
+    return y < kLowest ? 0.0f : result;
+}
+HEADLIGHT_INLINE double exponential(double x) { return std::exp(x); }
+
+/// 1 / (1 + exp(-x))
+template <class T>
+HEADLIGHT_INLINE T sigmoid(T x) {
+    return T(1) / (T(1) + exponential(-x));
+}
+
+template <class T>
+HEADLIGHT_INLINE T gelu_tanh(T x, T root) {
+    // 0.5 x (1 + tanh u) = x sigmoid(2 u)
+    const T u = root * (x + T(0.044715) * x * x * x);
+    return x * sigmoid(T(2) * u);
+}
+
+template <class T>
+HEADLIGHT_INLINE T act(T x, Activation a) {
+    switch (a) {
+        case Activation::gelu_tanh: return gelu_tanh(x, static_cast<T>(std::sqrt(2.0 / std::numbers::pi)));
+        case Activation::gelu_bloom: return gelu_tanh(x, T(0.79788456));
+        case Activation::silu: return x * sigmoid(x);
+        case Activation::quick_gelu: return x * sigmoid(T(1.702) * x);
+        case Activation::tanh: return std::tanh(x);
+        case Activation::relu: return x < T(0) ? T(0) : x;
+        case Activation::gelu: break;
+    }
+    return T(0.5) * x * (T(1) + std::erf(x * static_cast<T>(1.0 / std::numbers::sqrt2)));
+}
+
+template <class T>
+HEADLIGHT_INLINE void scores_row(T* __restrict x, std::int64_t n, T scale, T slope, std::int64_t row) {
+    const auto n32 = static_cast<std::int32_t>(n), row32 = static_cast<std::int32_t>(row);
+    for (std::int32_t j = 0; j < n32; ++j) x[j] = scale * x[j] + slope * static_cast<T>(j - row32);
+}
+
+template <class T>
+HEADLIGHT_INLINE T softmax_row(T* __restrict x, std::int64_t n, std::int64_t width, T sink) {
+    constexpr T none = -std::numeric_limits<T>::infinity();
+    T highest = sink;
+#pragma omp simd reduction(max : highest)
+    for (std::int64_t j = 0; j < n; ++j) highest = x[j] > highest ? x[j] : highest;
+    const T beside = sink > none ? exponential(sink - highest) : T(0);
+    T sum = beside;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t j = 0; j < n; ++j) {
+        x[j] = exponential(x[j] - highest);
+        sum += x[j];
+    }
+    const T factor = T(1) / sum;
+    for (std::int64_t j = 0; j < n; ++j) x[j] *= factor;
+    for (std::int64_t j = n; j < width; ++j) x[j] = 0;
+    return beside * factor;
+}
+
+template <Activation A, class T>
+HEADLIGHT_INLINE void activate_as(T* __restrict pre, const T* __restrict bias, T* __restrict post, std::int64_t n) {
+    if (bias)
+        for (std::int64_t j = 0; j < n; ++j) pre[j] += bias[j];
+    for (std::int64_t j = 0; j < n; ++j) post[j] = act(pre[j], A);
+}
+
+template <class T>
+HEADLIGHT_INLINE void activate_row(T* pre, const T* bias, T* post, std::int64_t n, Activation a) {
+    switch (a) {
+        case Activation::gelu: return activate_as<Activation::gelu>(pre, bias, post, n);
+        case Activation::gelu_tanh: return activate_as<Activation::gelu_tanh>(pre, bias, post, n);
+        case Activation::gelu_bloom: return activate_as<Activation::gelu_bloom>(pre, bias, post, n);
+        case Activation::relu: return activate_as<Activation::relu>(pre, bias, post, n);
+        case Activation::silu: return activate_as<Activation::silu>(pre, bias, post, n);
+        case Activation::quick_gelu: return activate_as<Activation::quick_gelu>(pre, bias, post, n);
+        case Activation::tanh: return activate_as<Activation::tanh>(pre, bias, post, n);
+    }
+}
+
+template <class T>
+HEADLIGHT_INLINE void add_bias_row(const T* __restrict x, const T* __restrict bias, T* __restrict out, std::int64_t n) {
+    if (bias)
+        for (std::int64_t j = 0; j < n; ++j) out[j] = x[j] + bias[j];
+    else
+        for (std::int64_t j = 0; j < n; ++j) out[j] = x[j];
+}
+
+template <class T>
+HEADLIGHT_INLINE Moments moments_row(const T* __restrict x, std::int64_t n, double eps, bool centred) {
+    double mean = 0;
+    if (centred) {
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t j = 0; j < n; ++j) sum += static_cast<double>(x[j]);
+        mean = sum / static_cast<double>(n);
+    }
+    double squares = 0;
+#pragma omp simd reduction(+ : squares)
+    for (std::int64_t j = 0; j < n; ++j) {
+        const double d = static_cast<double>(x[j]) - mean;
+        squares += d * d;
+    }
+    return {mean, std::sqrt(squares / static_cast<double>(n) + eps)};
+}
+
+template <class T>
+HEADLIGHT_INLINE void normalize_row(const T* __restrict x, T mean, T scale, T* __restrict out, std::int64_t n) {
+    for (std::int64_t j = 0; j < n; ++j) out[j] = (x[j] - mean) / scale;
+}
+
+template <class T>
+HEADLIGHT_INLINE void affine_row(const T* __restrict x, const T* __restrict gain, const T* __restrict bias, T* __restrict out,
+                                 std::int64_t n) {
+    if (bias)
+        for (std::int64_t j = 0; j < n; ++j) out[j] = x[j] * gain[j] + bias[j];
+    else
+        for (std::int64_t j = 0; j < n; ++j) out[j] = x[j] * gain[j];
+}
+
+template <class T>
+HEADLIGHT_INLINE std::int64_t not_finite_row(const T* __restrict x, std::int64_t n) {
+    int bad = 0;
+#pragma omp simd reduction(| : bad)
+    for (std::int64_t j = 0; j < n; ++j) bad |= !(x[j] - x[j] == T(0));
+    if (!bad) return -1;
+    for (std::int64_t j = 0; j < n; ++j)
+        if (!std::isfinite(x[j])) return j;
+    return -1;
+}
+
+/// Long sums are added up in double after every stretch of this many floats.
+constexpr std::int64_t kStretch = 1024;
+
+HEADLIGHT_INLINE ExpSums exp_sums_row(const float* __restrict x, std::int64_t n, float highest) {
+    ExpSums all{0, 0};
+    for (std::int64_t first = 0; first < n; first += kStretch) {
+        const std::int64_t last = first + kStretch < n ? first + kStretch : n;
+        float sum = 0, weighted = 0;
+#pragma omp simd reduction(+ : sum, weighted)
+        for (std::int64_t j = first; j < last; ++j) {
+            const float below = x[j] - highest, e = exponential(below);
+            sum += e;
+            weighted += below * e;
+        }
+        all.sum += static_cast<double>(sum);
+        all.weighted += static_cast<double>(weighted);
+    }
+    return all;
+}
+
+template <bool largest>
+HEADLIGHT_INLINE void block_extremes(const float* __restrict x, std::int64_t n, float* __restrict out) {
+    for (std::int64_t b = 0; b * kBlock < n; ++b) {
+        const std::int64_t first = b * kBlock, last = first + kBlock < n ? first + kBlock : n;
+        float best = x[first];
+        if constexpr (largest) {
+#pragma omp simd reduction(max : best)
+            for (std::int64_t j = first; j < last; ++j) best = x[j] > best ? x[j] : best;
+        } else {
+#pragma omp simd reduction(min : best)
+            for (std::int64_t j = first; j < last; ++j) best = x[j] < best ? x[j] : best;
+        }
+        out[b] = best;
+    }
+}
+
+HEADLIGHT_INLINE double dot_row(const float* __restrict a, const float* __restrict b, std::int64_t n) {
+    double all = 0;
+    for (std::int64_t first = 0; first < n; first += kStretch) {
+        const std::int64_t last = first + kStretch < n ? first + kStretch : n;
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t j = first; j < last; ++j) sum += a[j] * b[j];
+        all += static_cast<double>(sum);
+    }
+    return all;
+}
+
+HEADLIGHT_INLINE double distance_row(const float* __restrict x, float scale, const float* __restrict y, std::int64_t n) {
+    // In float64: one huge component (a massive activation) would otherwise swallow what is subtracted from it.
+    const double factor = static_cast<double>(scale);
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t j = 0; j < n; ++j) {
+        const double d = static_cast<double>(x[j]) - factor * static_cast<double>(y[j]);
+        sum += d < 0.0 ? -d : d;
+    }
+    return sum;
+}
+
+HEADLIGHT_INLINE std::int64_t count_above_row(const float* __restrict x, std::int64_t n, float than) {
+    std::int64_t all = 0;
+    for (std::int64_t first = 0; first < n; first += kStretch) {
+        const std::int64_t last = first + kStretch < n ? first + kStretch : n;
+        std::int32_t count = 0;
+#pragma omp simd reduction(+ : count)
+        for (std::int64_t j = first; j < last; ++j) count += x[j] > than ? 1 : 0;
+        all += count;
+    }
+    return all;
+}
+
+}  // namespace
+
+HEADLIGHT_CLONES ExpSums exp_sums(const float* x, std::int64_t n, float highest) { return exp_sums_row(x, n, highest); }
+HEADLIGHT_CLONES void block_maxima(const float* x, std::int64_t n, float* out) { block_extremes<true>(x, n, out); }
+HEADLIGHT_CLONES void block_minima(const float* x, std::int64_t n, float* out) { block_extremes<false>(x, n, out); }
+HEADLIGHT_CLONES double dot(const float* a, const float* b, std::int64_t n) { return dot_row(a, b, n); }
+HEADLIGHT_CLONES double distance(const float* x, float scale, const float* y, std::int64_t n) {
+    return distance_row(x, scale, y, n);
+}
+HEADLIGHT_CLONES std::int64_t count_above(const float* x, std::int64_t n, float than) { return count_above_row(x, n, than); }
+
+HEADLIGHT_CLONES void scores(float* x, std::int64_t n, float scale, float slope, std::int64_t row) {
+    scores_row(x, n, scale, slope, row);
+}
+void scores(double* x, std::int64_t n, double scale, double slope, std::int64_t row) { scores_row(x, n, scale, slope, row); }
+
+void softcap(float* x, std::int64_t n, float cap) {
+    for (std::int64_t j = 0; j < n; ++j) x[j] = cap * std::tanh(x[j] / cap);
+}
+void softcap(double* x, std::int64_t n, double cap) {
+    for (std::int64_t j = 0; j < n; ++j) x[j] = cap * std::tanh(x[j] / cap);
+}
+
+HEADLIGHT_CLONES float softmax(float* x, std::int64_t n, std::int64_t width, float sink) { return softmax_row(x, n, width, sink); }
+double softmax(double* x, std::int64_t n, std::int64_t width, double sink) { return softmax_row(x, n, width, sink); }
+
+HEADLIGHT_CLONES void activate(float* pre, const float* bias, float* post, std::int64_t n, Activation a) {
+    activate_row(pre, bias, post, n, a);
+}
+void activate(double* pre, const double* bias, double* post, std::int64_t n, Activation a) {
+    activate_row(pre, bias, post, n, a);
+}
+
+HEADLIGHT_CLONES void add_bias(const float* x, const float* bias, float* out, std::int64_t n) {
+    add_bias_row(x, bias, out, n);
+}
+void add_bias(const double* x, const double* bias, double* out, std::int64_t n) { add_bias_row(x, bias, out, n); }
+
+HEADLIGHT_CLONES Moments moments(const float* x, std::int64_t n, double eps, bool centred) {
+    return moments_row(x, n, eps, centred);
+}
+Moments moments(const double* x, std::int64_t n, double eps, bool centred) { return moments_row(x, n, eps, centred); }
+
+HEADLIGHT_CLONES void normalize(const float* x, float mean, float scale, float* out, std::int64_t n) {
+    normalize_row(x, mean, scale, out, n);
+}
+void normalize(const double* x, double mean, double scale, double* out, std::int64_t n) {
+    normalize_row(x, mean, scale, out, n);
+}
+
+HEADLIGHT_CLONES void affine(const float* x, const float* gain, const float* bias, float* out, std::int64_t n) {
+    affine_row(x, gain, bias, out, n);
+}
+void affine(const double* x, const double* gain, const double* bias, double* out, std::int64_t n) {
+    affine_row(x, gain, bias, out, n);
+}
+
+HEADLIGHT_CLONES std::int64_t first_not_finite(const float* x, std::int64_t n) { return not_finite_row(x, n); }
+std::int64_t first_not_finite(const double* x, std::int64_t n) { return not_finite_row(x, n); }
+
+}  // namespace headlight::model::kernels

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/model/runtime.h"
+
+#include "headlight/model/blas_kernels.h"
+#include "model/arithmetic/device.h"
+
+#include <ATen/Parallel.h>
+#include <torch/csrc/api/include/torch/version.h>
+
+#include <link.h>
+#include <malloc.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <vector>
+
+namespace headlight::model {
+namespace {
+
+/// Cores this process may run on, counting the two threads of one core once.
+int physical_cores() {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 1;
+    std::set<std::string> cores;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &allowed)) continue;
+        std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
+        std::string siblings;
+        if (!std::getline(file, siblings)) siblings = std::to_string(cpu);
+        cores.insert(siblings);
+    }
+    return std::max(1, static_cast<int>(cores.size()));
+}
+
+/// Paths of the loaded libraries whose file name contains `part`.
+std::vector<std::string> loaded(const std::string& part) {
+    struct Search {
+        const std::string& part;
+        std::vector<std::string> found;
+    } search{part, {}};
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* data) {
+            auto& s = *static_cast<Search*>(data);
+            const std::string path = info->dlpi_name ? info->dlpi_name : "";
+            if (path.substr(path.find_last_of('/') + 1).find(s.part) != std::string::npos) s.found.push_back(path);
+            return 0;
+        },
+        &search);
+    return search.found;
+}
+
+std::string blas_in_use() {
+    const std::string kernels = (product_library() == "oneDNN" ? "fp32 products by oneDNN, " : "") +
+                                (blas_kernels().empty() ? "" : blas_kernels() + " kernels, ");
+    // The order in which references are resolved: what comes first answers.
+    for (const std::string& path : loaded("blas")) {
+        if (path.find("cublas") != std::string::npos) continue;  // the GPU's
+        if (path.find("openblas-openmp") != std::string::npos) return "libopenblas (OpenMP), " + kernels + path;
+        if (path.find("openblas-pthread") != std::string::npos) return "libopenblas (pthread), " + kernels + path;
+        return path;
+    }
+    for (const std::string& path : loaded("mkl")) return path;
+    return "inside LibTorch";
+}
+
+}  // namespace
+
+void start_runtime(int threads) {
+    // The large temporaries of a layer would be mapped afresh each time, and the page faults cost as much as the
+    // arithmetic; jobs run on other threads, whose own arenas could not hold them. So: one arena that keeps what it has.
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 0x7fffffff);
+    mallopt(M_TOP_PAD, 64 << 20);
+    at::set_num_threads(threads > 0 ? threads : physical_cores());
+}
+
+RuntimeFacts runtime_facts() {
+    RuntimeFacts facts;
+    facts.torch_version = TORCH_VERSION;
+    facts.blas = blas_in_use();
+    facts.threads = at::get_num_threads();
+    facts.cuda = cuda_works();
+    return facts;
+}
+
+}  // namespace headlight::model

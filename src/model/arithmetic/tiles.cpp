@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/arithmetic/tiles.h"
+
+#include "headlight/base/error.h"
+#include "model/blocks/disentangled.h"
+#include "model/blocks/pass.h"
+#include "model/arithmetic/kernels.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace headlight::model {
+namespace {
+
+constexpr std::int64_t kRows = 64;             // a tile of 64 x 2,048 floats stays in a 1 MiB cache
+constexpr std::int64_t kDeviceTile = 1 << 25;  // elements of a tile on a GPU: few launches, bounded memory
+
+/// Of the tile's columns.
+KeyRange legal_of(const AttentionInput& in, const Tile& t, std::int64_t row) {
+    return legal_keys(t.row0 + row, t.keys, in.causal, in.window);
+}
+
+template <class T>
+void scores_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& out) {
+    const std::int64_t d = in.q.size(2), group = in.q.size(0) / in.k.size(0);
+    const T* q = in.q.data_ptr<T>() + (t.head0 * in.q.size(1) + t.row0) * d;
+    const T* k = in.k.data_ptr<T>() + (t.head0 / group) * in.k.size(1) * d;
+    T* s = out.data_ptr<T>();
+    kernels::gemm(q, d, k, d, true, s, t.keys, t.rows, t.keys, d);
+    const double slope = in.alibi_slopes.defined() ? in.alibi_slopes.data_ptr<double>()[t.head0] : 0.0;
+    for (std::int64_t r = 0; r < t.rows; ++r) {
+        const KeyRange legal = legal_of(in, t, r);
+        T* row = s + r * t.keys + legal.first;
+        kernels::scores(row, legal.count(), static_cast<T>(in.scale), static_cast<T>(slope), t.row0 + r - legal.first);
+        if (in.relative_bias.defined()) {
+            const T* bias = in.relative_bias.data_ptr<T>() + t.head0 * in.relative_bias.size(1) + in.q.size(1) - 1 - (t.row0 + r) + legal.first;
+            for (std::int64_t j = 0; j < legal.count(); ++j) row[j] += bias[j];
+        }
+        if (in.relative.defined()) add_relative_terms(in.relative, t.head0, t.row0 + r, legal, row);
+        if (in.softcap > 0) kernels::softcap(row, legal.count(), static_cast<T>(in.softcap));
+    }
+}
+
+/// -inf: the head has none.
+double sink_of(const AttentionInput& in, std::int64_t head) {
+    return in.sinks.defined() ? in.sinks.data_ptr<double>()[head] : -std::numeric_limits<double>::infinity();
+}
+
+template <class T>
+void softmax_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked, const at::Tensor& sink) {
+    T* s = tile.data_ptr<T>();
+    const T score = static_cast<T>(sink_of(in, t.head0));
+    T* shares = sink.defined() ? sink.data_ptr<T>() + t.head0 * sink.size(1) + t.row0 : nullptr;
+    for (std::int64_t r = 0; r < t.rows; ++r) {
+        const KeyRange legal = masked ? KeyRange{0, t.keys} : legal_of(in, t, r);
+        T* row = s + r * t.keys;
+        std::fill(row, row + legal.first, T{0});
+        const T share = kernels::softmax(row + legal.first, legal.count(), t.keys - legal.first, score);
+        if (shares) shares[r] = share;
+    }
+}
+
+template <class T>
+void mix_on_cpu(const Tile& t, const at::Tensor& pattern, const at::Tensor& v, at::Tensor& z) {
+    const std::int64_t heads = z.size(1), d = z.size(2), group = heads / v.size(0);
+    const T* values = v.data_ptr<T>() + (t.head0 / group) * v.size(1) * d;
+    T* out = z.data_ptr<T>() + (t.row0 * heads + t.head0) * d;
+    kernels::gemm(pattern.data_ptr<T>(), t.keys, values, d, false, out, heads * d, t.rows, d, t.keys);
+}
+
+/// Keys or values of the tile's heads, one per query head: [heads, key, d_head].
+at::Tensor of_heads(const at::Tensor& kv, const Tile& t, std::int64_t n_heads) {
+    const std::int64_t group = n_heads / kv.size(0);
+    const at::Tensor heads = at::arange(t.head0, t.head0 + t.heads, at::TensorOptions(at::kLong).device(kv.device()));
+    return kv.narrow(1, 0, t.keys).index_select(0, at::div(heads, group, "floor"));
+}
+
+at::ScalarType wide_type(const at::Tensor& t) { return t.scalar_type() == at::kDouble ? at::kDouble : at::kFloat; }
+
+/// True where the query may not see the key: [rows, keys].
+at::Tensor illegal(const AttentionInput& in, const Tile& t, const at::Device& device) {
+    const auto options = at::TensorOptions(at::kLong).device(device);
+    const at::Tensor back = at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1) - at::arange(t.keys, options).unsqueeze(0);
+    const at::Tensor future = in.causal ? back < 0 : at::zeros_like(back, at::kBool);
+    return in.window > 0 ? future.logical_or(back.abs() >= in.window) : future;
+}
+
+}  // namespace
+
+TilePlan tile_plan(const AttentionInput& in) {
+    const std::int64_t heads = in.q.size(0), tokens = in.q.size(1), keys = in.k.size(1);
+    if (has_kernels(in.q)) return {1, std::min(tokens, kRows)};
+    const std::int64_t rows = std::clamp(kDeviceTile / std::max<std::int64_t>(keys, 1), std::int64_t{1}, tokens);
+    return {std::clamp(kDeviceTile / std::max<std::int64_t>(rows * keys, 1), std::int64_t{1}, heads), rows};
+}
+
+void for_tiles(const AttentionInput& in, const std::function<void(const Tile&)>& work) {
+    const TilePlan plan = tile_plan(in);
+    const std::int64_t heads = in.q.size(0), tokens = in.q.size(1), keys = in.k.size(1);
+    const std::int64_t across = (heads + plan.heads - 1) / plan.heads, down = (tokens + plan.rows - 1) / plan.rows;
+    const auto tile = [&](std::int64_t index) {
+        // Causal tiles grow with the row: pairing early and late ones gives every thread the same work.
+        const std::int64_t at = index % down;
+        const std::int64_t row0 = plan.rows * (at % 2 == 0 ? at / 2 : down - 1 - at / 2);
+        const std::int64_t head0 = plan.heads * (index / down);
+        const std::int64_t rows = std::min(plan.rows, tokens - row0);
+        work({head0, std::min(plan.heads, heads - head0), row0, rows, in.causal ? std::min(keys, row0 + rows) : keys});
+    };
+    if (!has_kernels(in.q)) {
+        for (std::int64_t i = 0; i < across * down; ++i) tile(i);
+        return;
+    }
+    // A short text is done before a second thread wakes up.
+    constexpr std::int64_t kWorthAThread = 1 << 18;  // multiplications
+    const std::int64_t grain = std::max<std::int64_t>(1, kWorthAThread / (plan.rows * keys * in.q.size(2)));
+    at::parallel_for(0, across * down, grain, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) tile(i);
+    });
+}
+
+void fill_scores(const AttentionInput& in, const Tile& t, at::Tensor& out) {
+    if (has_kernels(in.q)) {
+        in.q.scalar_type() == at::kFloat ? scores_on_cpu<float>(in, t, out) : scores_on_cpu<double>(in, t, out);
+        return;
+    }
+    const at::ScalarType wide = wide_type(in.q);
+    const at::Tensor q = in.q.narrow(0, t.head0, t.heads).narrow(1, t.row0, t.rows).to(wide);
+    at::Tensor s = at::matmul(q, of_heads(in.k, t, in.q.size(0)).to(wide).transpose(1, 2)) * in.scale;
+    if (in.alibi_slopes.defined()) {
+        const auto options = at::TensorOptions(at::kDouble).device(in.q.device());
+        const at::Tensor distance = at::arange(t.keys, options).unsqueeze(0) - at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1);
+        s = s + (in.alibi_slopes.narrow(0, t.head0, t.heads).view({-1, 1, 1}) * distance).to(wide);
+    }
+    if (in.relative_bias.defined()) {
+        const auto options = at::TensorOptions(at::kLong).device(in.q.device());
+        const at::Tensor at = at::arange(t.keys, options).unsqueeze(0) - at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1) + (in.q.size(1) - 1);
+        s = s + in.relative_bias.narrow(0, t.head0, t.heads).index_select(1, at.flatten()).view({t.heads, t.rows, t.keys}).to(wide);
+    }
+    for (const at::Tensor& table : {in.relative.c2p, in.relative.p2c})
+        if (table.defined()) s = s + relative_part(in.relative, table, t);
+    if (in.softcap > 0) s = (s / in.softcap).tanh() * in.softcap;
+    out.copy_(s);
+}
+
+namespace {
+template <class T>
+void mask_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
+    T* s = tile.data_ptr<T>();
+    constexpr T never = -std::numeric_limits<T>::infinity();
+    for (std::int64_t r = 0; r < t.rows; ++r) {
+        const KeyRange legal = legal_of(in, t, r);
+        T* row = s + r * t.keys;
+        std::fill(row, row + legal.first, never);
+        std::fill(row + legal.last, row + t.keys, never);
+    }
+}
+}  // namespace
+
+void mask_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
+    if (!in.causal && in.window <= 0) return;
+    if (has_kernels(tile)) {
+        tile.scalar_type() == at::kFloat ? mask_on_cpu<float>(in, t, tile) : mask_on_cpu<double>(in, t, tile);
+        return;
+    }
+    tile.masked_fill_(illegal(in, t, tile.device()), -std::numeric_limits<double>::infinity());
+}
+
+void softmax_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked, const at::Tensor& sink) {
+    if (has_kernels(in.q)) {
+        in.q.scalar_type() == at::kFloat ? softmax_on_cpu<float>(in, t, tile, masked, sink)
+                                         : softmax_on_cpu<double>(in, t, tile, masked, sink);
+        return;
+    }
+    if (!masked) mask_tile(in, t, tile);
+    const at::Tensor scores = tile.to(wide_type(tile));
+    if (!in.sinks.defined()) {
+        tile.copy_(at::softmax(scores, -1));
+        return;
+    }
+    const at::Tensor own = in.sinks.narrow(0, t.head0, t.heads).to(scores.device(), scores.scalar_type()).view({-1, 1, 1});
+    const at::Tensor all = at::softmax(at::cat({scores, own.expand({t.heads, t.rows, 1})}, -1), -1);
+    tile.copy_(all.narrow(-1, 0, t.keys));
+    if (sink.defined()) sink.narrow(0, t.head0, t.heads).narrow(1, t.row0, t.rows).copy_(all.select(-1, t.keys));
+}
+
+void store_tile(at::Tensor& whole, const Tile& t, const at::Tensor& tile, double blank) {
+    const at::Tensor rows = whole.narrow(0, t.head0, t.heads).narrow(1, t.row0, t.rows);
+    rows.narrow(2, 0, t.keys).copy_(tile);
+    if (t.keys < whole.size(2)) rows.narrow(2, t.keys, whole.size(2) - t.keys).fill_(blank);
+}
+
+void mix_tile(const Tile& t, const at::Tensor& pattern, const at::Tensor& v, at::Tensor& z) {
+    if (has_kernels(pattern)) {
+        pattern.scalar_type() == at::kFloat ? mix_on_cpu<float>(t, pattern, v, z) : mix_on_cpu<double>(t, pattern, v, z);
+        return;
+    }
+    const at::Tensor out = at::matmul(pattern, of_heads(v, t, z.size(1)));  // [heads, rows, d_head]
+    z.narrow(0, t.row0, t.rows).narrow(1, t.head0, t.heads).copy_(out.transpose(0, 1));
+}
+
+namespace {
+
+/// Full rows of scores or patterns from whole tiles: equal bits, whichever rows are asked for. `sink` as in softmax_tile().
+at::Tensor rows_of(const AttentionInput& in, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows,
+                   bool patterns, const at::Tensor& sink = {}) {
+    const std::int64_t tokens = in.q.size(1), keys = in.k.size(1);
+    if (head0 < 0 || heads < 0 || head0 + heads > in.q.size(0) || row0 < 0 || rows < 0 || row0 + rows > tokens)
+        throw Error(ErrorFacts{.problem = "no such part of a pattern",
+                               .expected = "heads 0-" + std::to_string(in.q.size(0) - 1) + ", rows 0-" + std::to_string(tokens - 1),
+                               .found = "heads from " + std::to_string(head0) + ", " + std::to_string(heads) + " of them; rows from " +
+                                        std::to_string(row0) + ", " + std::to_string(rows) + " of them"});
+    const double blank = patterns ? 0.0 : -std::numeric_limits<double>::infinity();
+    at::Tensor out = at::full({heads, rows, keys}, blank, in.q.options());
+    if (heads == 0 || rows == 0) return out;
+    const TilePlan plan = tile_plan(in);
+    const std::int64_t first_tile = row0 / plan.rows, tiles = (row0 + rows - 1) / plan.rows - first_tile + 1;
+    const std::int64_t first_group = head0 / plan.heads, groups = (head0 + heads - 1) / plan.heads - first_group + 1;
+    const auto one = [&](std::int64_t index) {
+        const std::int64_t h0 = (first_group + index / tiles) * plan.heads, r0 = (first_tile + index % tiles) * plan.rows;
+        const std::int64_t n = std::min(plan.rows, tokens - r0);
+        const Tile t{h0, std::min(plan.heads, in.q.size(0) - h0), r0, n, in.causal ? std::min(keys, r0 + n) : keys};
+        at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, in.q.options());
+        fill_scores(in, t, tile);
+        patterns ? softmax_tile(in, t, tile, false, sink) : mask_tile(in, t, tile);
+        const std::int64_t h_from = std::max(h0, head0), h_to = std::min(h0 + t.heads, head0 + heads);
+        const std::int64_t r_from = std::max(r0, row0), r_to = std::min(r0 + n, row0 + rows);
+        out.narrow(0, h_from - head0, h_to - h_from).narrow(1, r_from - row0, r_to - r_from).narrow(2, 0, t.keys)
+            .copy_(tile.narrow(0, h_from - h0, h_to - h_from).narrow(1, r_from - r0, r_to - r_from));
+    };
+    if (!has_kernels(in.q)) {
+        for (std::int64_t i = 0; i < groups * tiles; ++i) one(i);
+    } else {
+        at::parallel_for(0, groups * tiles, 1, [&](std::int64_t first, std::int64_t last) {
+            for (std::int64_t i = first; i < last; ++i) one(i);
+        });
+    }
+    return out;
+}
+
+}  // namespace
+
+at::Tensor pattern_tile(const AttentionInput& in, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows) {
+    return rows_of(in, head0, heads, row0, rows, true);
+}
+
+at::Tensor sink_tile(const AttentionInput& in, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows) {
+    const at::Tensor share = at::zeros({in.q.size(0), in.q.size(1)}, in.q.options());
+    rows_of(in, head0, heads, row0, rows, true, share);
+    return share.narrow(0, head0, heads).narrow(1, row0, rows);
+}
+
+at::Tensor score_tile(const AttentionInput& in, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows) {
+    return rows_of(in, head0, heads, row0, rows, false);
+}
+
+at::Tensor score_part(const AttentionInput& in, Hook hook, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows) {
+    if (in.content <= 0)
+        throw Error(ErrorFacts{.problem = "the scores of this model have no such part", .item = name_of({hook, Layer(0)})});
+    AttentionInput part = in;
+    const bool content = hook == Hook::content_scores;
+    const std::int64_t first = content ? 0 : in.content, count = content ? in.content : in.q.size(2) - in.content;
+    part.softcap = 0;  // a cap is of the sum
+    part.q = in.q.narrow(2, first, count).contiguous();
+    part.k = in.k.narrow(2, first, count).contiguous();
+    return score_tile(part, head0, heads, row0, rows);
+}
+
+}  // namespace headlight::model

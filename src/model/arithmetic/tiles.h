@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Attention scores and patterns tile by tile: the one place where they are computed, during a pass and after it.
+#pragma once
+
+#include "model/run/forward.h"
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace headlight::model {
+
+/// How [head, query] is cut. Depends on sizes and device only, so that every caller cuts alike and gets equal bits.
+struct TilePlan {
+    std::int64_t heads = 1;  ///< heads a tile
+    std::int64_t rows = 1;   ///< queries a tile
+};
+TilePlan tile_plan(const AttentionInput&);
+
+struct Tile {
+    std::int64_t head0, heads, row0, rows;
+    std::int64_t keys;  ///< columns that exist; those after are illegal for all rows
+};
+
+/// Calls `work` for every tile, from several threads on the CPU. Exceptions reach the caller.
+void for_tiles(const AttentionInput&, const std::function<void(const Tile&)>& work);
+/// The tile of this plan, [heads, rows, keys] at `out` (contiguous).
+void fill_scores(const AttentionInput&, const Tile&, at::Tensor& out);  ///< before masking: illegal keys hold any number
+/// Turns scores into patterns in place. `masked`: illegal keys are -inf already and every column counts
+/// (scores that came back from a hook); otherwise the causal limit of each row is used. What the heads' sinks take of each
+/// row goes to `sink` [head, query] of the whole layer, where that is defined.
+void softmax_tile(const AttentionInput&, const Tile&, at::Tensor& tile, bool masked, const at::Tensor& sink = {});
+/// Writes -inf at illegal keys.
+void mask_tile(const AttentionInput&, const Tile&, at::Tensor& tile);
+/// Puts the tile into [head, query, key], with `blank` where it has no keys.
+void store_tile(at::Tensor& whole, const Tile&, const at::Tensor& tile, double blank);
+/// z [pos, head, d_head] rows of the tile = pattern tile times v [kv_head, key, d_head].
+void mix_tile(const Tile&, const at::Tensor& pattern, const at::Tensor& v, at::Tensor& z);
+
+}  // namespace headlight::model

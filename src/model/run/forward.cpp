@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/run/forward.h"
+
+#include "headlight/base/error.h"
+#include "model/blocks/pass.h"
+#include "model/arithmetic/kernels.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+namespace headlight::model {
+namespace {
+
+at::Tensor to_ids(const std::vector<std::int64_t>& ids, std::int64_t limit, const char* what, const at::Device& device) {
+    for (std::size_t i = 0; i < ids.size(); ++i)
+        if (ids[i] < 0 || ids[i] >= limit)
+            throw Error(ErrorFacts{.problem = std::string("a ") + what + " does not exist in this model",
+                                   .item = "position " + std::to_string(i),
+                                   .expected = "0 to " + std::to_string(limit - 1),
+                                   .found = std::to_string(ids[i]),
+                                   .hint = "The tokenizer may be of another model"});
+    at::Tensor tensor = at::empty({static_cast<std::int64_t>(ids.size())}, at::kLong);
+    std::ranges::copy(ids, tensor.data_ptr<std::int64_t>());
+    return tensor.to(device);
+}
+
+void check_picture(const ModelConfig& c, const ForwardInput& input) {
+    const auto expected = static_cast<std::size_t>(kColours * c.image_height * c.image_width);
+    if (input.pixels && input.pixels->size() == expected) return;
+    throw Error(ErrorFacts{.problem = input.pixels ? "the picture has another size than the model reads" : "this model reads a picture",
+                           .item = c.name,
+                           .expected = std::to_string(expected) + " numbers",
+                           .found = std::to_string(input.pixels ? input.pixels->size() : 0)});
+}
+
+void check_input(const ModelConfig& c, const ForwardInput& input, std::int64_t past) {
+    const auto tokens = static_cast<std::int64_t>(input.ids.size());
+    if (tokens == 0) throw Error(ErrorFacts{.problem = "there is no token to run the model on", .hint = "Type some text"});
+    // A padding token takes no position of its own, but such texts are rare: the limit is the same.
+    if (c.positions == Positions::learned && past + tokens > c.context_length)
+        throw Error(ErrorFacts{.problem = "the text is too long for this model",
+                               .expected = "at most " + std::to_string(c.context_length) + " tokens",
+                               .found = std::to_string(past + tokens),
+                               .hint = "Shorten the text"});
+    if (c.type_vocab_size > 0 && !input.type_ids.empty() && input.type_ids.size() != input.ids.size())
+        throw Error(ErrorFacts{.problem = "token types do not match the tokens",
+                               .expected = std::to_string(tokens),
+                               .found = std::to_string(input.type_ids.size())});
+}
+
+Pass start(const Model::Internals& m, const ForwardInput& input, Observer& observer, KvCache* cache) {
+    const ModelConfig& c = m.config;
+    Pass pass{.model = m, .input = input, .observer = observer, .ids = {}, .type_ids = {}, .rope = {}, .local_rope = {},
+              .resid_pre = {}, .shared_norm = {}, .cache = cache};
+    if (reads_pictures(c)) {
+        check_picture(c, input);
+        pass.ids = at::arange(c.class_tokens + patch_rows(c) * patch_columns(c), at::TensorOptions(at::kLong).device(m.device));
+        return pass;
+    }
+    check_input(c, input, pass.past());
+    if (c.stack == Stack::cross) throw Error("The attention to a source is no model that can be run by itself");
+    if (has_cross_attention(c) != input.source.defined())
+        throw Error(ErrorFacts{.problem = has_cross_attention(c) ? "this model's decoder was run without a source" : "this model reads no source",
+                               .file = m.folder.string(),
+                               .hint = "Only encoder-decoder models have a source and a target"});
+    pass.ids = to_ids(input.ids, c.vocab_size, "token id", m.device);
+    if (c.type_vocab_size > 0)
+        pass.type_ids = to_ids(input.type_ids.empty() ? std::vector<std::int64_t>(input.ids.size()) : input.type_ids,
+                               c.type_vocab_size, "token type", m.device);
+    if (c.positions == Positions::rotary) make_rope(pass);
+    if (c.positions == Positions::relative) pass.relative_bias = relative_bias(m, pass.past() + pass.tokens());
+    return pass;
+}
+
+template <class T>
+std::int64_t first_bad_row(const at::Tensor& x) {
+    const T* data = x.data_ptr<T>();
+    const std::int64_t width = x.size(1);
+    for (std::int64_t row = 0; row < x.size(0); ++row)
+        if (kernels::first_not_finite(data + row * width, width) >= 0) return row;
+    return -1;
+}
+
+/// NaN and Inf travel through every later layer: one look at the residual stream after each layer finds them early.
+void check_finite(const Pass& pass, HookPoint point, const at::Tensor& x) {
+    std::int64_t row = -1;
+    if (has_kernels(x) && x.is_contiguous()) {
+        row = x.scalar_type() == at::kFloat ? first_bad_row<float>(x) : first_bad_row<double>(x);
+    } else {
+        const at::Tensor bad = at::isfinite(x).logical_not().any(1).nonzero();
+        if (bad.size(0) > 0) row = bad[0][0].item<std::int64_t>();
+    }
+    if (row < 0) return;
+    throw Error(ErrorFacts{.problem = "the model computed a number that is not finite",
+                           .file = pass.model.folder.string(),
+                           .item = name_of(point, pass.config()),
+                           .expected = "finite numbers",
+                           .found = "NaN or Inf at position " + std::to_string(row),
+                           .hint = pass.model.compute == ComputeType::bfloat16 ? "Use the compute type float32"
+                                                                               : "The weights may be damaged"});
+}
+
+at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x) {
+    x = pass.hook(Hook::resid_pre, layer, x);
+    const at::Tensor read = x;
+    for (const Block block : pass.model.spec.layer)
+        switch (block) {
+            case Block::attention: x = attention(pass, layer, x); break;
+            case Block::cross_attention: x = cross_attention(pass, layer, x); break;
+            case Block::convolution: x = convolution(pass, layer, read, x); break;
+            default: x = mlp(pass, layer, x);
+        }
+    check_finite(pass, {Hook::resid_post, layer}, x);
+    return x;
+}
+
+at::Tensor run(const Model& model, const ForwardInput& input, Observer& observer, KvCache* cache, const CancelToken& cancel,
+               const Progress& progress) {
+    at::internal::lazy_init_num_threads();  // the setting of start_runtime, on whichever thread this is; every time would start a pool anew
+    const Model::Internals& m = model.internals();
+    Pass pass = start(m, input, observer, cache);
+    at::Tensor x;
+    for (const Block block : m.spec.before) x = embedding(pass, block, x);
+    for (std::int64_t l = 0; l < m.config.n_layers; ++l) {
+        cancel.throw_if_cancelled();
+        if (progress) progress({"Running", "layer", l, m.config.n_layers});
+        x = run_layer(pass, Layer(l), x);
+    }
+    cancel.throw_if_cancelled();
+    if (cache) x = x.narrow(0, x.size(0) - 1, 1);
+    for (const Block block : m.spec.after)
+        if (block != Block::unembedding || m.config.has_unembedding) x = output(pass, block, x);
+    if (progress) progress({"Running", "layer", m.config.n_layers, m.config.n_layers});
+    return x;
+}
+
+}  // namespace
+
+void forward(const Model& model, const ForwardInput& input, Observer& observer, const CancelToken& cancel,
+             const Progress& progress) {
+    run(model, input, observer, nullptr, cancel, progress);
+}
+
+at::Tensor encode(const Model& encoder, const ForwardInput& input, Observer& observer, const CancelToken& cancel,
+                  const Progress& progress) {
+    return run(encoder, input, observer, nullptr, cancel, progress);
+}
+
+void forward_cached(const Model& model, const ForwardInput& input, KvCache& cache, Observer& observer,
+                    const CancelToken& cancel) {
+    if (cache.tokens() > 0 && input.ids.size() != 1)
+        throw Error(ErrorFacts{.problem = "behind a prompt tokens come one at a time",
+                               .expected = "1 token",
+                               .found = std::to_string(input.ids.size())});
+    if (cache.tokens() > 0 && !rotation_stays(model.config(), cache.tokens(), cache.tokens() + 1)) {
+        ForwardInput whole{.ids = cache.ids(), .type_ids = {}};
+        whole.ids.push_back(input.ids.front());
+        cache = KvCache(model.config().n_layers);
+        run(model, whole, observer, &cache, cancel, {});
+        cache.advance(whole.ids);
+        return;
+    }
+    run(model, input, observer, &cache, cancel, {});
+    cache.advance(input.ids);
+}
+
+}  // namespace headlight::model

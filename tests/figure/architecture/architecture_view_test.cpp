@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/architecture/architecture_view.h"
+
+#include "headlight/model/block_list.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace headlight::figure {
+namespace {
+
+class Architecture : public testing::TestWithParam<const char*> {
+protected:
+    const std::shared_ptr<const model::Model> model_ =
+        model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models" / GetParam());
+};
+
+// Every parameter stands in exactly one block: the sum over all blocks is the model's own count.
+TEST_P(Architecture, BlocksHoldEveryParameterOnce) {
+    const model::BlockList list = model::blocks_of(*model_);
+    std::int64_t blocks = 0, all = 0;
+    for (const auto& block : list.before) blocks += block.parameters;
+    for (const auto& block : list.layer) blocks += block.parameters * (block.layers > 0 ? block.layers : list.n_layers);
+    for (const auto& block : list.after) blocks += block.parameters;
+    for (const auto& [part, count] : model_->parameter_counts()) all += count;
+    EXPECT_EQ(blocks, all);
+}
+
+TEST_P(Architecture, TellsWhatIsUnderThePointer) {
+    ArchitectureFigure figure(model_);
+    for (const double width : {1000.0, 400.0}) {
+        const QSizeF size = figure.layout({width, 600}, {}, {});
+        EXPECT_LE(size.width(), width);
+        int found = 0;
+        for (double y = 0; y < size.height(); y += 4)
+            if (!figure.hit_test({size.width() / 4, y}, {}, {}).tip.isEmpty()) ++found;
+        EXPECT_GT(found, 20);
+    }
+    double shares = 0;
+    for (const PartShare& part : figure.parts()) shares += part.share;
+    EXPECT_NEAR(shares, 1, 1e-12);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Architecture,
+                         testing::Values("gpt2", "bert-mlm", "bloom", "llama-kv2", "gpt2-untied", "gemma2", "gemma3", "electra", "falcon",
+                                         "olmo2", "cohere", "smollm3", "roberta", "gpt-neox", "mpt", "distilbert", "albert", "deberta-conv"),
+                         [](const auto& family) {
+                             std::string name = family.param;
+                             std::erase(name, '-');
+                             return name;
+                         });
+
+}  // namespace
+}  // namespace headlight::figure

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/circuit/circuit_views.h"
+
+#include "figure/circuit/composition_graph.h"
+#include "figure/table/table_figure.h"
+#include "headlight/analyze/circuit/importance.h"
+#include "headlight/base/error.h"
+#include "headlight/figure/core/view_spec.h"
+
+#include <gtest/gtest.h>
+#include <QImage>
+
+#include <cmath>
+#include <set>
+
+namespace headlight::figure {
+namespace {
+
+using analyze::Composition;
+
+HeadId head(std::int64_t l, std::int64_t h) {
+    return {Layer(l), Head(h)};
+}
+
+std::shared_ptr<analyze::CompositionScores> some_scores() {
+    auto scores = std::make_shared<analyze::CompositionScores>();
+    scores->n_layers = 3;
+    scores->n_heads = 4;
+    for (auto& kind : scores->values) kind.assign(144, 0.0);
+    const auto put = [&](Composition kind, HeadId from, HeadId to, double score) {
+        const std::int64_t row = (from.layer.value * 4 + from.head.value) * 12;
+        scores->values[static_cast<std::size_t>(kind)]
+                      [static_cast<std::size_t>(row + to.layer.value * 4 + to.head.value)] = score;
+    };
+    put(Composition::k, head(0, 1), head(1, 2), 0.5);
+    put(Composition::v, head(0, 1), head(2, 3), 0.2);
+    put(Composition::q, head(1, 0), head(2, 0), 0.4);
+    put(Composition::q, head(0, 3), head(1, 3), 0.1);
+    return scores;
+}
+
+TEST(CompositionGraph, StrongestArcsInOrderByKindThresholdAndHead) {
+    const auto scores = some_scores();
+    const auto all = strongest_arcs(*scores, {});
+    ASSERT_EQ(all.size(), 4u) << "pairs with score 0 are no arcs";
+    EXPECT_EQ(all[0].kind, Composition::k);
+    EXPECT_EQ(all[0].from, head(0, 1));
+    EXPECT_EQ(all[0].to, head(1, 2));
+    EXPECT_EQ(all[3].score, 0.1);
+    EXPECT_EQ(strongest_arcs(*scores, {.threshold = 0.2}).size(), 3u);
+    EXPECT_EQ(strongest_arcs(*scores, {.most = 2}).size(), 2u);
+    EXPECT_EQ(strongest_arcs(*scores, {.kinds = {true, false, false}}).size(), 2u);
+    const auto own = strongest_arcs(*scores, {}, head(0, 1));
+    ASSERT_EQ(own.size(), 2u);
+    EXPECT_EQ(own[1].to, head(2, 3));
+}
+
+TEST(CompositionGraph, EveryNodeAndArcIsItsOwnHit) {
+    for (const auto& [layers, heads] : {std::pair<int, int>{1, 1}, {6, 8}, {12, 12}, {32, 32}})
+        for (const QSizeF size : {QSizeF(400, 300), QSizeF(1200, 800)}) {
+            const CompositionLayout at = composition_layout(layers, heads, size);
+            for (int l = 0; l < layers; ++l)
+                for (int h = 0; h < heads; ++h) {
+                    ASSERT_EQ(at.head_at(at.node(head(l, h))), head(l, h));
+                    ASSERT_LT(at.node(head(l, h)).x() + at.radius, at.width);
+                    ASSERT_LT(at.node(head(l, h)).y() + at.radius, at.height);
+                }
+            EXPECT_FALSE(at.head_at({1, 1}));
+        }
+    CompositionGraph graph(some_scores(), {});
+    const Style style;
+    graph.layout({800, 600}, style, {});
+    const CompositionLayout at = composition_layout(3, 4, {800, 600});
+    const Hit node = graph.hit_test(at.node(head(0, 1)), style, {});
+    EXPECT_EQ(node.head, head(0, 1));
+    EXPECT_TRUE(node.tip.contains(QStringLiteral("K → L1H2 0.500"))) << node.tip.toStdString();
+    // K lies straight between its ends.
+    const Hit arc = graph.hit_test((at.node(head(0, 1)) + at.node(head(1, 2))) / 2, style, {});
+    EXPECT_EQ(arc.head, head(1, 2));
+    EXPECT_EQ(arc.value, 0.5);
+    EXPECT_EQ(arc.tip, QStringLiteral("L0H1 → L1H2  K composition 0.5000"));
+    EXPECT_EQ(graph.hit_test({at.width - 2, at.top}, style, {}).kind, Hit::Kind::none);
+    EXPECT_EQ(graph.table().rows.size(), 4u);
+    EXPECT_EQ(graph.arrays()[1].values[1 * 12 + 6], 0.5F);
+}
+
+TEST(CompositionGraph, WidthSaysTheScore) {
+    CompositionGraph graph(some_scores(), {});
+    Style style;
+    style.exporting = true;
+    const QSizeF size = graph.layout({800, 600}, style, {});
+    QImage image(size.toSize(), QImage::Format_ARGB32_Premultiplied);
+    image.fill(style.theme->canvas);
+    QPainter painter(&image);
+    graph.paint(painter, image.rect(), style, {});
+    painter.end();
+    const CompositionLayout at = composition_layout(3, 4, {800, 600});
+    // Pixels across the middle of two arcs that run straight down; Q lies 7 px left of the middle.
+    const auto across = [&](HeadId from, HeadId to, double aside) {
+        const QPointF middle = (at.node(from) + at.node(to)) / 2 + QPointF(aside, 0);
+        int painted = 0;
+        for (int dx = -8; dx <= 8; ++dx)
+            painted += image.pixelColor(int(middle.x()) + dx, int(middle.y())) != style.theme->canvas;
+        return painted;
+    };
+    const int strong = across(head(1, 0), head(2, 0), -5.25), weak = across(head(0, 3), head(1, 3), -5.25);
+    EXPECT_GT(weak, 0);
+    EXPECT_GT(strong, weak + 1);
+}
+
+TableData some_table() {
+    using Kind = TableColumn::Kind;
+    TableSection section;
+    section.title = QStringLiteral("Numbers");
+    section.columns = {
+        {.kind = Kind::token, .id = "token", .title = QStringLiteral("token")},
+        {.kind = Kind::bar, .id = "bar", .title = QStringLiteral("bar")},
+        {.kind = Kind::tint, .id = "a", .title = QStringLiteral("0"), .group = 1, .over = QStringLiteral("layers")},
+        {.kind = Kind::tint, .id = "b", .title = QStringLiteral("1"), .group = 1, .over = QStringLiteral("layers")}};
+    for (std::int64_t i = 0; i < 1000; ++i) {
+        TableRow row;
+        row.key = Position(i);
+        row.cells = {TableCell::of(draw::Label{{}, QStringLiteral("word"), false}), TableCell::of(i % 2 ? -1.0 : 0.5),
+                     TableCell::of(i == 3 ? NAN : 0.25), TableCell::of(1.0)};
+        section.rows.push_back(std::move(row));
+    }
+    return {.view = "sample",
+            .title = QStringLiteral("Sample"),
+            .description = {},
+            .sections = {section},
+            .table = {},
+            .arrays = {}};
+}
+
+TEST(TableFigure, RowsAreHitsAndExportsAreWhatIsShown) {
+    const auto figure = table_figure(some_table());
+    const Style style;
+    const QSizeF size = figure->layout({700, 500}, style, {});
+    EXPECT_GT(size.height(), 20000) << "a thousand rows scroll";
+    EXPECT_LE(size.width(), 700.01);
+    std::set<std::int64_t> seen;
+    for (double y = 0; y < size.height(); y += 5) {
+        const Hit hit = figure->hit_test({60, y}, style, {});
+        if (hit.key) seen.insert(hit.key->value);
+    }
+    EXPECT_EQ(seen.size(), 1000u);
+    const auto row = figure->row_of_key(Position(700));
+    ASSERT_TRUE(row);
+    EXPECT_EQ(figure->hit_test({60, row->center().y()}, style, {}).key, Position(700));
+    EXPECT_FALSE(figure->row_of_query(Position(700))) << "the rows are about keys";
+    EXPECT_FALSE(figure->row_of_key(Position(1000)));
+    const Table table = figure->table();
+    EXPECT_EQ(table.columns, (std::vector<std::string>{"token", "bar", "a", "b"}));
+    EXPECT_EQ(std::get<double>(table.rows[1][1]), -1.0);
+    EXPECT_TRUE(std::isnan(std::get<double>(table.rows[3][2])));
+    EXPECT_EQ(figure->arrays().size(), 3u);
+}
+
+TEST(TableFigure, BarsGoToTheirSideAndTintsShareAScale) {
+    const auto figure = table_figure(some_table());
+    Style style;
+    style.exporting = true;
+    style.ramp = Ramp::viridis;  // none of whose colours is that of a bar
+    figure->layout({700, 500}, style, {});
+    QImage image(700, 200, QImage::Format_ARGB32_Premultiplied);
+    image.fill(style.theme->canvas);
+    QPainter painter(&image);
+    figure->paint(painter, image.rect(), style, {});
+    painter.end();
+    const QColor full = ramp_color(style.ramp, *style.theme, 1);
+    // Along the middles of the first two rows: where they are, the hits say.
+    const auto along = [&](std::int64_t row, const QColor& color) {
+        double y = 0;
+        while (figure->hit_test({60, y}, style, {}).key != Position(row)) y += 1;
+        int count = 0;
+        for (int x = 0; x < image.width(); ++x) count += image.pixelColor(x, int(y) + 11) == color;
+        return count;
+    };
+    const int positive = along(0, style.theme->positive), negative = along(1, style.theme->negative);
+    const int strong = along(0, full);
+    EXPECT_GT(positive, 10);
+    EXPECT_EQ(along(1, style.theme->positive), 0);
+    EXPECT_NEAR(negative, 2 * positive, 3) << "-1 is drawn twice as long as 0.5";
+    EXPECT_GT(strong, 10) << "1 is the strongest of the group";
+}
+
+TracePtr built_in(const char* text) {
+    static const auto model = model::Model::load(std::string(HEADLIGHT_SOURCE_DIR) + "/models/novella-7m");
+    static const auto tokenizer = text::Tokenizer::load(std::string(HEADLIGHT_SOURCE_DIR) + "/models/novella-7m");
+    return trace::run(model, tokenizer, {.text = text});
+}
+
+constexpr const char* doctor = "The old doctor asked the nurse to wait, because the old doctor was late.";
+
+TEST(CircuitViews, HeadCircuitShowsEigenvaluesAboveTokens) {
+    const TracePtr trace = built_in(doctor);
+    const auto figure = head_circuit_view(trace, head(5, 7), {}, {});
+    const Style style;
+    const QSizeF size = figure->layout({1000, 700}, style, {});
+    EXPECT_EQ(figure->table().rows.size(), 64u) << "OV and QK, one a dimension of the head";
+    EXPECT_EQ(figure->arrays()[0].shape, (std::vector<std::int64_t>{32, 2}));
+    std::set<std::int64_t> keys, queries;
+    for (double y = 400; y < size.height(); y += 6) {
+        const Hit hit = figure->hit_test({60, y}, style, {});
+        if (hit.key) keys.insert(hit.key->value);
+        if (hit.query) queries.insert(hit.query->value);
+        EXPECT_TRUE(hit.area.isEmpty() || hit.area.adjusted(-60, -1, 60, 1).contains(60, y)) << "moved with its part";
+    }
+    EXPECT_EQ(keys.size(), std::set<std::int64_t>(trace->encoding().ids.begin(), trace->encoding().ids.end()).size());
+    EXPECT_EQ(keys, queries);
+}
+
+TEST(CircuitViews, ImportanceShowsTheAnalysis) {
+    const TracePtr trace = built_in(doctor);
+    const auto figure = importance_view(trace, Position(10), {.target = "next", .permutations = 0}, {});
+    const analyze::Importance r =
+        analyze::importance(*trace->model(), *trace->tokenizer(), trace->encoding(), Position(10),
+                            {.target = trace->encoding().ids[11], .permutations = 0});
+    const Table table = figure->table();
+    ASSERT_EQ(table.rows.size(), 11u);
+    ASSERT_EQ(table.columns.size(), 5u + 6u);
+    for (std::size_t j = 0; j < table.rows.size(); ++j) {
+        EXPECT_EQ(std::get<double>(table.rows[j][1]), r.gradient_x_input[j]);
+        EXPECT_EQ(std::get<double>(table.rows[j][2]), r.blank_out[j]);
+        EXPECT_EQ(std::get<double>(table.rows[j][7]), r.attention(2, static_cast<Eigen::Index>(j)));
+    }
+    std::string long_text = doctor;
+    while (long_text.size() < 1200) long_text += " " + std::string(doctor);
+    const TracePtr longer = built_in(long_text.c_str());
+    const Position last(longer->tokens() - 1);
+    const auto shortened = importance_view(longer, last, {.permutations = 0}, {});
+    ASSERT_GT(last.value, 200);
+    EXPECT_EQ(shortened->table().rows.size(), static_cast<std::size_t>(longer->tokens())) << "files have every token";
+    EXPECT_EQ(shortened->table().columns.size(), 5u + 6u);
+    EXPECT_LT(shortened->layout({900, 600}, {}, {}).height(), 40 * 30 + 600) << "the listed ones can be read";
+    EXPECT_THROW(importance_view(trace, Position(16), {.target = "next"}, {}), Error);
+    EXPECT_THROW(importance_view(trace, Position(3), {.target = "two words"}, {}), Error);
+}
+
+TEST(CircuitViews, AreInTheListAndPaintEveryText) {
+    for (const char* text : {"a", doctor}) {
+        const TracePtr trace = built_in(text);
+        for (const char* id : {"head-circuit", "composition", "copy-suppression", "importance"}) {
+            const ViewSpec& spec = view_spec(id);
+            if (spec.missing) {
+                EXPECT_EQ(spec.missing(*trace), "");
+            }
+            ViewState state;
+            state.view = id;
+            state.layer = Layer(3);
+            state.heads = {Head(0)};
+            if (spec.option("shuffles")) state.values["shuffles"] = "2";
+            const auto figure = make_figure(trace, state);
+            for (const QSizeF room : {QSizeF(360, 260), QSizeF(1100, 800)}) {
+                Style style;
+                style.theme = &Theme::dark_theme();
+                const QSizeF size = figure->layout(room, style, selection_of(state));
+                QImage image(int(room.width()), int(room.height()), QImage::Format_ARGB32_Premultiplied);
+                image.fill(style.theme->canvas);
+                QPainter painter(&image);
+                figure->paint(painter, image.rect(), style, selection_of(state));
+                painter.end();
+                EXPECT_GE(size.width(), 320) << id;
+                bool painted = false;
+                for (int y = 0; y < image.height() && !painted; ++y)
+                    for (int x = 0; x < image.width() && !painted; ++x)
+                        painted = image.pixelColor(x, y) != style.theme->canvas;
+                EXPECT_TRUE(painted) << id;
+            }
+        }
+    }
+}
+
+TEST(CircuitViews, ModelsWithoutAnUnembeddingAreToldWhy) {
+    const std::string folder = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/bert";
+    const TracePtr trace =
+        trace::run(model::Model::load(folder), text::Tokenizer::load(folder), {.text = "The cats asked."});
+    EXPECT_NE(view_spec("importance").missing(*trace), "");
+    EXPECT_NE(view_spec("copy-suppression").missing(*trace), "");
+    ViewState state;
+    state.heads = {Head(0)};
+    for (const char* id : {"head-circuit", "composition"}) {
+        state.view = id;
+        EXPECT_GT(make_figure(trace, state)->layout({800, 600}, {}, selection_of(state)).height(), 100) << id;
+    }
+}
+
+}  // namespace
+}  // namespace headlight::figure

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Head and matrix view of the built-in model: what is drawn is what the analyses say.
+#include "headlight/figure/pattern/pattern_views.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace headlight::figure {
+namespace {
+
+class FromTrace : public testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
+        trace_ = trace::run(
+            model::Model::load(folder), text::Tokenizer::load(folder),
+            {.text = "The old doctor asked the nurse to wait, because the old doctor was late.", .pair = {}});
+    }
+    static void TearDownTestSuite() { trace_.reset(); }
+
+    /// Weight of a pair in a figure's table; NaN when it is not drawn.
+    static double weight(const Figure& figure, std::int64_t query, std::int64_t key) {
+        const Table table = figure.table();
+        for (const auto& row : table.rows)
+            if (std::get<std::int64_t>(row[2]) == query && std::get<std::int64_t>(row[4]) == key)
+                return std::get<double>(row[6]);
+        return std::numeric_limits<double>::quiet_NaN();
+    }
+
+    static inline TracePtr trace_;
+};
+
+TEST_F(FromTrace, HeadViewDrawsTheModelsWeights) {
+    // transformers, fp32: layer 4 head 5, the second "doctor" looks at "asked" with 0.8356
+    const auto figure = head_view(trace_, Layer(4), {Head(5)}, {});
+    EXPECT_NEAR(weight(*figure, 13, 4), 0.8356, 5e-4);
+    const auto rows = figure->table().rows;
+    EXPECT_EQ(std::get<std::string>(rows.back()[3]), ".");
+    EXPECT_EQ(figure->title(), QStringLiteral("Layer 4"));
+}
+
+TEST_F(FromTrace, BothViewsTakeHeadsInAnyOrderAndAgree) {
+    const auto lines = head_view(trace_, Layer(4), {Head(5), Head(1), Head(5)}, {});
+    EXPECT_EQ(lines->arrays()[0].shape, (std::vector<std::int64_t>{2, 17, 17}));
+    const auto map = matrix_view(trace_, {{Layer(4), Head(1)}, {Layer(4), Head(5)}}, {});
+    EXPECT_EQ(lines->arrays()[0].values, map->arrays()[0].values);
+}
+
+TEST_F(FromTrace, OptionsReachTheMapAndTheLegend) {
+    analyze::PatternOptions options;
+    options.hide_first = true;
+    const auto hidden = matrix_view(trace_, {{Layer(4), Head(5)}}, options);
+    EXPECT_EQ(hidden->arrays()[0].shape[2], 16);
+    const double plain = weight(*matrix_view(trace_, {{Layer(4), Head(5)}}, {}), 13, 4);
+    EXPECT_GT(weight(*hidden, 13, 4), plain) << "rows sum to 1 again";
+}
+
+}  // namespace
+}  // namespace headlight::figure

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The list of views: what every row has to keep to, and what is said about values that are wrong.
+#include "headlight/base/error.h"
+#include "headlight/figure/core/view_spec.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+namespace headlight::figure {
+namespace {
+
+using Kind = ViewOption::Kind;
+
+TEST(ViewSpecs, IdsAreUniqueAndTabsComeFirst) {
+    std::set<std::string> ids;
+    bool tabs_over = false;
+    for (const ViewSpec& spec : view_specs()) {
+        EXPECT_TRUE(ids.insert(spec.id).second) << spec.id;
+        EXPECT_FALSE(spec.title.empty()) << spec.id;
+        EXPECT_FALSE(spec.group.empty()) << spec.id;
+        EXPECT_TRUE(static_cast<bool>(spec.make)) << spec.id;
+        EXPECT_FALSE(spec.tab && tabs_over) << spec.id;
+        tabs_over |= !spec.tab;
+        EXPECT_EQ(find_view(spec.id), &spec);
+    }
+    EXPECT_EQ(find_view("no such view"), nullptr);
+}
+
+TEST(ViewSpecs, DefaultsOfOptionsAreValuesAndSameNamesAreTheSameOption) {
+    std::map<std::string, const ViewOption*> known;
+    for (const ViewSpec& spec : view_specs())
+        for (const ViewOption& option : spec.options) {
+            const std::string where = spec.id + " " + option.name;
+            EXPECT_LE(option.low, option.high) << where;
+            EXPECT_EQ(option.kind == Kind::choice, !option.choices.empty()) << where;
+            if (option.kind == Kind::flag)
+                EXPECT_TRUE(option.initial.empty()) << where;
+            else
+                EXPECT_NO_THROW(check_values(spec, {{option.name, option.initial}})) << where;
+            const auto [at, added] = known.emplace(option.name, &option);
+            if (added) continue;
+            // The command line knows an option by its name alone.
+            EXPECT_EQ(at->second->kind, option.kind) << where;
+            EXPECT_EQ(at->second->choices, option.choices) << where;
+        }
+}
+
+ViewOption option(const char* name, Kind kind, const char* initial, double low = 0, double high = 0) {
+    ViewOption made;
+    made.name = name;
+    made.kind = kind;
+    made.initial = initial;
+    made.low = low;
+    made.high = high;
+    return made;
+}
+
+ViewSpec sample() {
+    ViewSpec spec;
+    spec.id = "sample";
+    spec.options = {option("top", Kind::integer, "5", 1, 100), option("share", Kind::number, "0.5", 0, 10),
+                    option("word", Kind::choice, "a"), option("on", Kind::flag, ""), option("free", Kind::text, "")};
+    spec.options[2].choices = {{"a", "A"}, {"b", "B"}};
+    return spec;
+}
+
+std::string expected_of(const ViewValues& values) {
+    try {
+        check_values(sample(), values);
+    } catch (const Error& error) {
+        return error.facts().expected.empty() ? error.facts().problem : error.facts().expected;
+    }
+    return "fine";
+}
+
+TEST(ViewSpecs, WrongValuesNameTheWholeRange) {
+    EXPECT_EQ(expected_of({{"top", "100"}, {"share", "10"}, {"word", "b"}, {"on", "1"}, {"free", "any thing"}}), "fine");
+    EXPECT_EQ(expected_of({{"top", "0"}}), "1 to 100");
+    EXPECT_EQ(expected_of({{"top", "2.5"}}), "a whole number");
+    EXPECT_EQ(expected_of({{"share", "10.5"}}), "0 to 10");
+    EXPECT_EQ(expected_of({{"share", "nan"}}), "a number");
+    EXPECT_EQ(expected_of({{"share", "inf"}}), "a number");
+    EXPECT_EQ(expected_of({{"word", "c"}}), "one of a, b");
+    EXPECT_EQ(expected_of({{"unknown", "1"}}), "the view has no such option");
+}
+
+TEST(ViewSpecs, OnlyValuesThatDifferFromTheDefaultAreKept) {
+    EXPECT_EQ(tidy(sample(), {{"top", "5"}, {"word", "b"}, {"unknown", "1"}}), (ViewValues{{"word", "b"}}));
+}
+
+}  // namespace
+}  // namespace headlight::figure

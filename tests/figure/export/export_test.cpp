@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/figure/export/export.h"
+
+#include "figure/pattern/matrix/matrix_view.h"
+#include "figure/export/svg_tidy.h"
+#include "headlight/base/error.h"
+#include "tests/figure/synthetic.h"
+
+#include <gmock/gmock.h>
+
+#include <QImageReader>
+#include <QXmlStreamReader>
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace headlight::figure {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Export : public testing::Test {
+protected:
+    void SetUp() override {
+        folder_ = fs::temp_directory_path() / ("headlight-export-" + std::to_string(::getpid()));
+        fs::create_directories(folder_);
+        selection_.layer = Layer(4);
+        selection_.heads = {Head(1)};
+        selection_.pinned_queries = {Position(3)};
+        provenance_ = {.model = "tiny & <co>",
+                       .model_hash = "0123456789abcdef",
+                       .text = "a \"b\" %1\n##c",
+                       .pair = "",
+                       .dtype = "float32",
+                       .version = "0.1.0",
+                       .image = "",
+                       .options = {{"view", "head"}, {"layer", "4"}},
+                       .command = "headlight render tiny --view head"};
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    std::string exported(const std::string& name, const ExportOptions& options = {}) {
+        HeadViewData data = synthetic::heads(6, 2, [](int h, int i, int j) {
+            return j > i ? 0.F : h == 1 && j == 0 ? 0.5F : 0.5F / static_cast<float>(i + 1);
+        });
+        data.axes.queries[3].label = data.axes.keys[3].label = "·doctor";
+        const auto figure = head_figure(std::move(data));
+        export_figure(*figure, selection_, provenance_, options, folder_ / name);
+        std::ifstream in(folder_ / name, std::ios::binary);
+        std::ostringstream out;
+        out << in.rdbuf();
+        return out.str();
+    }
+
+    static ExportOptions wide(double mm) {
+        ExportOptions options;
+        options.width_mm = mm;
+        return options;
+    }
+
+    fs::path folder_;
+    Selection selection_;
+    Provenance provenance_;
+};
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST_F(Export, EveryFormatIsByteIdenticalTheSecondTime) {
+    for (const char* extension : {"png", "svg", "pdf", "csv", "json", "npz"}) {
+        const std::string first = exported(std::string("a.") + extension),
+                          second = exported(std::string("b.") + extension);
+        EXPECT_GT(first.size(), 100U) << extension;
+        EXPECT_TRUE(first == second) << extension;
+    }
+}
+
+TEST_F(Export, SvgHasTextAsTextOpacityAndProvenance) {
+    const std::string svg = exported("a.svg", wide(178));
+    EXPECT_THAT(svg, HasSubstr(">·doctor</text>"));
+    EXPECT_THAT(svg, HasSubstr("width=\"178mm\""));
+    EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"0.5000"));
+    EXPECT_THAT(svg, HasSubstr("tiny &amp; &lt;co&gt;"));
+    EXPECT_THAT(svg, Not(HasSubstr("<image"))) << "lines are lines";
+    // a number is one element, its digits placed one by one
+    EXPECT_THAT(svg, testing::ContainsRegex("<text x=\"[0-9.]+ [0-9.]+ [0-9.]+ [0-9.]+ [0-9.]+\" [^>]*>0.500</text>"));
+    QXmlStreamReader reader(QByteArray::fromStdString(svg));
+    QString metadata;
+    while (!reader.atEnd())
+        if (reader.readNext() == QXmlStreamReader::StartElement && reader.name() == QLatin1String("metadata"))
+            metadata = reader.readElementText();
+    EXPECT_FALSE(reader.hasError()) << reader.errorString().toStdString();
+    EXPECT_EQ(nlohmann::json::parse(metadata.toStdString())["text"], provenance_.text);
+}
+
+TEST_F(Export, PdfHasFontsAndNoClock) {
+    const std::string pdf = exported("a.pdf", wide(85));
+    for (const char* part :
+         {"/CreationDate (D:20000101000000", "/FontFile", "/ToUnicode", "/CA 0.5", "headlight render tiny"})
+        EXPECT_NE(pdf.find(part), std::string::npos) << part;
+    // Qt keeps pages to whole points
+    const auto box = pdf.find("/MediaBox [0 0 ");
+    ASSERT_NE(box, std::string::npos);
+    EXPECT_NEAR(std::stod(pdf.substr(box + 15)), 85 / 25.4 * 72, 0.5);
+}
+
+TEST_F(Export, PngHasSizeTextAndTransparency) {
+    ExportOptions options;
+    options.size_px = {700, 0};
+    options.scale = 3;
+    options.transparent = true;
+    exported("a.png", options);
+    QImageReader reader(QString::fromStdString((folder_ / "a.png").string()));
+    const QImage image = reader.read();
+    EXPECT_EQ(image.width(), 2100);
+    EXPECT_EQ(qAlpha(image.pixel(image.width() - 2, 2)), 0);
+    EXPECT_EQ(image.text(QStringLiteral("Software")), QStringLiteral("Headlight 0.1.0"));
+    const auto provenance = nlohmann::json::parse(image.text(QStringLiteral("Provenance")).toStdString());
+    EXPECT_EQ(provenance["model"], provenance_.model);
+    EXPECT_EQ(provenance["options"]["layer"], "4");
+}
+
+TEST_F(Export, TallPicturesArePaintedInBandsWithoutSeams) {
+    const auto figure =
+        head_figure(synthetic::heads(400, 1, [](int, int i, int j) { return j == 0 || i == j ? 0.5F : 0.F; }));
+    ExportOptions options;
+    options.footer = false;
+    options.scale = 1;
+    options.size_px = {600, 0};
+    const QImage banded = export_image(*figure, {}, provenance_, options);
+    ASSERT_GT(banded.height(), 4096 + 500);
+    // the same in one go
+    QImage whole(banded.size(), QImage::Format_RGB32);
+    whole.fill(Qt::white);
+    QPainter painter(&whole);
+    Style style;
+    style.exporting = true;
+    figure->paint(painter, QRectF(QPointF(0, 0), figure->layout({600, 0}, style, {})), style, {});
+    painter.end();
+    for (int y = 4000; y < 4200; ++y)
+        for (int x = 0; x < whole.width(); ++x) {
+            const QColor a = banded.pixelColor(x, y), b = whole.pixelColor(x, y);
+            ASSERT_LE(std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()), 4) << x << ' ' << y;
+        }
+}
+
+TEST_F(Export, CsvQuotesTokensAndCarriesProvenanceInOneLine) {
+    const std::string csv = exported("a.csv");
+    std::istringstream lines(csv);
+    std::string comment, header, row;
+    std::getline(lines, comment), std::getline(lines, header), std::getline(lines, row);
+    EXPECT_EQ(nlohmann::json::parse(comment.substr(2))["text"], provenance_.text);
+    EXPECT_EQ(header, "layer,head,query,query_token,key,key_token,weight,opacity");
+    EXPECT_EQ(row, "4,1,0,\"t0\",0,\"t0\",0.5,0.5");
+}
+
+TEST_F(Export, JsonHoldsTheTable) {
+    const auto json = nlohmann::json::parse(exported("a.json"));
+    EXPECT_EQ(json["view"], "head");
+    EXPECT_EQ(json["rows"].size(), 21U);
+    EXPECT_EQ(json["rows"][0][3], "t0");
+    EXPECT_EQ(json["provenance"]["generator"], "Headlight 0.1.0");
+}
+
+TEST_F(Export, NothingIsLeftWhenTheFolderIsMissing) {
+    const auto figure = head_figure(synthetic::heads(3, 1, [](int, int, int) { return 0.5F; }));
+    EXPECT_THROW(export_figure(*figure, {}, provenance_, {}, folder_ / "missing" / "a.svg"), Error);
+    EXPECT_FALSE(fs::exists(folder_ / "missing"));
+}
+
+TEST_F(Export, UnknownFormatsAndSizesAreRefusedByName) {
+    EXPECT_THROW(format_of("figure.bmp"), Error);
+    EXPECT_THROW(format_of("figure"), Error);
+    EXPECT_EQ(format_of("a/b.PDF"), Format::pdf);
+    const auto figure = head_figure(synthetic::heads(3, 1, [](int, int, int) { return 0.5F; }));
+    for (double width : {-5.0, 90'000.0}) {
+        ExportOptions options;
+        options.size_px = {width, 0};
+        EXPECT_THROW(export_image(*figure, {}, provenance_, options), Error) << width;
+    }
+}
+
+TEST_F(Export, MatrixBecomesRectanglesInVectorFiles) {
+    MatrixViewData data;
+    const HeadViewData source =
+        synthetic::heads(6, 1, [](int, int i, int j) { return j > i ? 0.F : 1.F / static_cast<float>(i + 1); });
+    data.heads = {{Layer(4), Head(0)}};
+    data.weights = source.weights;
+    data.axes = source.axes;
+    const auto figure = matrix_figure(std::move(data));
+    export_figure(*figure, {}, provenance_, {}, folder_ / "m.svg");
+    std::ifstream in(folder_ / "m.svg");
+    std::ostringstream out;
+    out << in.rdbuf();
+    EXPECT_THAT(out.str(), Not(HasSubstr("<image")));
+    EXPECT_THAT(out.str(), HasSubstr(">t5</text>"));
+}
+
+}  // namespace
+}  // namespace headlight::figure

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/heads/heads_mosaic.h"
+
+#include "headlight/base/error.h"
+
+#include <gtest/gtest.h>
+#include <QImage>
+
+#include <cmath>
+
+namespace headlight::figure {
+namespace {
+
+std::shared_ptr<analyze::HeadTable> head_values(std::int64_t layers, std::int64_t heads) {
+    auto table = std::make_shared<analyze::HeadTable>();
+    table->n_layers = layers;
+    table->n_heads = heads;
+    table->measures = {{"induction", "induction score", "weight on what followed the token last time", "share", 0, 1},
+                       {"distance", "mean distance", "mean of |i - j|", "tokens", 0, NAN}};
+    Eigen::MatrixXd values(layers, heads);
+    for (std::int64_t l = 0; l < layers; ++l)
+        for (std::int64_t h = 0; h < heads; ++h) values(l, h) = double(l * heads + h) / double(layers * heads);
+    table->values = {values, values * 30};
+    return table;
+}
+
+TEST(HeadsMosaic, EveryGridFitsItsDockAndEveryCellIsItsOwnHit) {
+    for (const auto& [layers, heads] : {std::pair<int, int>{1, 1}, {6, 8}, {12, 12}, {48, 64}, {64, 48}}) {
+        const MosaicLayout at = mosaic_layout(layers, heads, 228);
+        EXPECT_LE(at.width, 228.01) << heads;
+        for (int l = 0; l < layers; ++l)
+            for (int h = 0; h < heads; ++h) {
+                const HeadId id{Layer{l}, Head{h}};
+                ASSERT_EQ(at.head_at(at.cell(id).center()), id);
+                ASSERT_GE(at.cell(id).width(), heads <= 32 ? 4.9 : 2);
+            }
+        EXPECT_FALSE(at.head_at({at.left - 1, at.top + 1}));
+        EXPECT_FALSE(at.head_at({at.left + 1, at.top + double(layers) * at.pitch + 1}));
+    }
+}
+
+TEST(HeadsMosaic, OpenRangeEndsAreTheDatas) {
+    const auto table = head_values(2, 5);
+    EXPECT_EQ(mosaic_scale(table->measures[0], table->values[0]).high, 1);
+    EXPECT_NEAR(mosaic_scale(table->measures[1], table->values[1]).high, 27, 1e-12);
+    const MosaicScale flat{2, 2};
+    EXPECT_EQ(flat.strength(2), 0);
+    const Eigen::MatrixXd none = Eigen::MatrixXd::Constant(2, 2, NAN);
+    EXPECT_EQ(mosaic_scale(table->measures[1], none).strength(0.5), 0.5);
+}
+
+TEST(HeadsMosaic, TipsTellTheValueOrThatThereIsNone) {
+    auto table = head_values(2, 3);
+    table->values[0](1, 2) = NAN;
+    HeadsMosaic figure(table, "induction", {{Layer{0}, Head{1}}});
+    Style style;
+    figure.layout({228, 0}, style, {});
+    const MosaicLayout at = mosaic_layout(2, 3, 228);
+    const Hit hit = figure.hit_test(at.cell({Layer{0}, Head{1}}).center(), style, {});
+    EXPECT_EQ(hit.kind, Hit::Kind::head);
+    EXPECT_EQ(hit.tip, QStringLiteral("L0H1  induction score 0.1667  (not in the filter)"));
+    const Hit none = figure.hit_test(at.cell({Layer{1}, Head{2}}).center(), style, {});
+    EXPECT_FALSE(none.value);
+    EXPECT_TRUE(none.tip.contains(QStringLiteral("not defined")));
+    EXPECT_TRUE(std::holds_alternative<std::monostate>(figure.table().rows[5][2]));
+    EXPECT_TRUE(std::isnan(figure.arrays()[0].values[5]));
+}
+
+TEST(HeadsMosaic, TintIsTheRampOfTheMeasure) {
+    const auto table = head_values(6, 8);
+    HeadsMosaic figure(table, "induction", {});
+    Style style;
+    figure.layout({228, 0}, style, {});
+    QImage image(228, 240, QImage::Format_ARGB32_Premultiplied);
+    image.fill(style.theme->panel);
+    QPainter painter(&image);
+    figure.paint(painter, image.rect(), style, {});
+    painter.end();
+    const MosaicLayout at = mosaic_layout(6, 8, 228);
+    for (const HeadId id : {HeadId{Layer{1}, Head{0}}, HeadId{Layer{5}, Head{7}}}) {
+        const QColor wanted = ramp_color(style.ramp, *style.theme, table->values[0](id.layer.value, id.head.value));
+        const QColor got = image.pixelColor(at.cell(id).center().toPoint());
+        EXPECT_LE(std::abs(got.red() - wanted.red()) + std::abs(got.blue() - wanted.blue()), 2);
+    }
+}
+
+TEST(HeadsMosaic, UnknownMeasureIsNamedWithTheKnownOnes) {
+    try {
+        HeadsMosaic figure(head_values(1, 1), "inductoin", {});
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.facts().item, "inductoin");
+        EXPECT_EQ(error.facts().expected, "induction, distance");
+    }
+}
+
+}  // namespace
+}  // namespace headlight::figure

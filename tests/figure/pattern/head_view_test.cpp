@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/pattern/head/head_view.h"
+
+#include "figure/pattern/head/head_layout.h"
+#include "figure/pattern/head/head_lines.h"
+#include "headlight/base/error.h"
+#include "tests/figure/synthetic.h"
+
+#include <gmock/gmock.h>
+
+#include <QImage>
+
+#include <cmath>
+
+namespace headlight::figure {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr QSizeF canvas(884, 732);
+
+QImage painted(Figure& figure, const Style& style, const Selection& selection, double ratio = 1) {
+    const QSizeF size = figure.layout(canvas, style, selection);
+    QImage image((size * ratio).toSize(), QImage::Format_RGB32);
+    image.setDevicePixelRatio(ratio);
+    image.fill(style.theme->canvas);
+    QPainter painter(&image);
+    figure.paint(painter, QRectF(QPointF(0, 0), size), style, selection);
+    return image;
+}
+
+HeadLayout layout_of(const HeadViewData& data) {
+    // Widths do not matter for where the rows and the lines are: every label is narrower than the column.
+    const std::vector<double> widths(data.axes.queries.size(), 20);
+    const Style style;
+    const auto figure = head_figure(data);
+    return head_layout(widths, widths, data.n_heads, draw::text_width(figure->title(), ui_font(15, QFont::DemiBold)),
+                       canvas);
+}
+
+/// y (in px) of every coloured run in a column of pixels.
+std::vector<double> marks_at(const QImage& image, double x, const HeadLayout& l) {
+    std::vector<double> marks;
+    int begin = -1;
+    for (int y = static_cast<int>(l.header_height); y <= static_cast<int>(l.rows_bottom()); ++y) {
+        const bool marked = image.pixelColor(static_cast<int>(x), y) != QColor(Qt::white);
+        if (marked && begin < 0) begin = y;
+        if (!marked && begin >= 0) marks.push_back((begin + y) / 2.0), begin = -1;
+    }
+    return marks;
+}
+
+TEST(HeadView, BoxesOfThoseWhoLookAreAsStrongAsTheirLines) {
+    // Each query's largest weight is that on key 0: relative to the row's largest, both look at it with all strength.
+    const auto figure = head_figure(synthetic::heads(3, 1, [](int, int i, int j) { return j ? 0.F : i == 2 ? 0.2F : 0.9F; }));
+    Style style;
+    style.transfer.curve = Transfer::Curve::per_row;
+    Selection selection;
+    selection.layer = Layer(4);
+    selection.heads = {Head(0)};
+    selection.pinned_keys = {Position(0)};
+    const QImage image = painted(*figure, style, selection);
+    const QColor hue = head_color(*style.theme, style.palette, 0);
+    for (const std::int64_t query : {1, 2}) {
+        const auto box = figure->row_of_query(Position(query));
+        ASSERT_TRUE(box);
+        EXPECT_EQ(image.pixelColor((box->topLeft() + QPointF(box->width() / 2, 3)).toPoint()), hue) << query;
+    }
+}
+
+TEST(HeadLines, OpacityIsTheWeightOverTheActiveHeads) {
+    const HeadViewData data = synthetic::heads(3, 3, [](int, int i, int j) { return i == j ? 0.9F : 0.F; });
+    const auto three = head_lines(data.weights, {0, 1, 2}, data.axes, true, {});
+    ASSERT_EQ(three.lines.size(), 9U);
+    EXPECT_FLOAT_EQ(three.lines.front().opacity, 0.3F);
+    const auto sole = head_lines(data.weights, {1}, data.axes, true, {});
+    EXPECT_FLOAT_EQ(sole.lines.front().opacity, 0.9F);
+    EXPECT_EQ(sole.lines.front().head, 1);
+}
+
+TEST(HeadLines, CountWhatIsTooFaintAmongTheLegalPairs) {
+    const HeadViewData data = synthetic::heads(4, 2, [](int, int i, int j) {
+        return j > i ? 0.F : j == i ? 0.993F : 0.0039F;
+    });
+    const auto one = head_lines(data.weights, {0}, data.axes, true, {});
+    EXPECT_EQ(one.pairs, 10);
+    EXPECT_EQ(one.too_faint, 6) << "0.0039 is under 1/255";
+    const auto both = head_lines(data.weights, {0, 1}, data.axes, false, {});
+    EXPECT_EQ(both.pairs, 2 * 16);
+}
+
+TEST(HeadView, IdentityAttentionGivesOnlyHorizontalLines) {
+    const HeadViewData data = synthetic::heads(6, 1, [](int, int i, int j) { return i == j ? 1.F : 0.F; });
+    const HeadLayout l = layout_of(data);
+    const QImage image = painted(*head_figure(data), {}, {});
+    for (double u : {0.1, 0.37, 0.5, 0.9}) {
+        const auto marks = marks_at(image, l.line_x0 + u * (l.line_x1 - l.line_x0), l);
+        ASSERT_EQ(marks.size(), 6U) << u;
+        for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(marks[i], l.row_y(static_cast<int>(i)), 1) << u;
+    }
+}
+
+TEST(HeadView, ShiftedIdentityGivesParallelSlantedLines) {
+    const HeadViewData data = synthetic::heads(6, 1, [](int, int i, int j) { return i - 1 == j ? 1.F : 0.F; });
+    const HeadLayout l = layout_of(data);
+    const QImage image = painted(*head_figure(data), {}, {});
+    for (double u : {0.25, 0.5, 0.75}) {
+        const auto marks = marks_at(image, l.line_x0 + u * (l.line_x1 - l.line_x0), l);
+        ASSERT_EQ(marks.size(), 5U) << u;
+        for (std::size_t i = 0; i < 5; ++i)
+            EXPECT_NEAR(marks[i], l.row_y(static_cast<int>(i) + 1) - u * l.row_height, 1.5) << u;
+    }
+}
+
+TEST(HeadView, TheColourAtALineIsTheHeadsAtItsOpacity) {
+    const HeadViewData data = synthetic::heads(4, 2, [](int h, int i, int j) { return h == 1 && i == j ? 0.6F : 0.F; });
+    const HeadLayout l = layout_of(data);
+    const Style style;
+    Selection selection;
+    selection.layer = data.layer;
+    selection.heads = {Head(1)};
+    const QImage image = painted(*head_figure(data), style, selection, 2);
+    const auto x = static_cast<int>((l.line_x0 + l.line_x1)), y = static_cast<int>(2 * l.row_y(2));
+    const QColor expected = draw::blended(style.theme->canvas, head_color(*style.theme, style.palette, 1), 0.6);
+    const QColor found = image.pixelColor(x, y);
+    EXPECT_NEAR(found.red(), expected.red(), 2);
+    EXPECT_NEAR(found.green(), expected.green(), 2);
+    EXPECT_NEAR(found.blue(), expected.blue(), 2);
+}
+
+TEST(HeadView, OthersFadeToAQuarterBesideAPinnedQuery) {
+    const HeadViewData data = synthetic::heads(5, 1, [](int, int i, int j) { return i == j ? 1.F : 0.F; });
+    const HeadLayout l = layout_of(data);
+    const Style style;
+    Selection selection;
+    selection.layer = data.layer;
+    selection.heads = {Head(0)};
+    selection.pinned_queries = {Position(3)};
+    const QImage image = painted(*head_figure(data), style, selection, 2);
+    const QColor hue = head_color(*style.theme, style.palette, 0);
+    const auto x = static_cast<int>((l.line_x0 + l.line_x1));
+    EXPECT_NEAR(image.pixelColor(x, static_cast<int>(2 * l.row_y(3))).red(), hue.red(), 2);
+    EXPECT_NEAR(image.pixelColor(x, static_cast<int>(2 * l.row_y(1))).red(),
+                draw::blended(style.theme->canvas, hue, 0.28).red(), 3);
+}
+
+TEST(HeadView, HoverIsNotExported) {
+    const HeadViewData data = synthetic::heads(5, 1, [](int, int i, int j) { return i >= j ? 1.F / (i + 1) : 0.F; });
+    const auto figure = head_figure(data);
+    Selection hovering;
+    hovering.hover_query = Position(3);
+    Style style;
+    style.exporting = true;
+    EXPECT_EQ(painted(*figure, style, hovering), painted(*figure, style, {}));
+    style.exporting = false;
+    EXPECT_NE(painted(*figure, style, hovering), painted(*figure, style, {}));
+}
+
+TEST(HeadView, HitsWhatIsUnderThePointer) {
+    const HeadViewData data = synthetic::heads(6, 4, [](int h, int i, int j) {
+        return h == 2 && j == 0 ? 0.75F : i == j ? 0.25F : 0.F;
+    });
+    const HeadLayout l = layout_of(data);
+    const auto figure = head_figure(data);
+    const Style style;
+    Selection selection;
+    selection.layer = data.layer;
+    selection.heads = {Head(2)};
+    figure->layout(canvas, style, selection);
+
+    const Hit square = figure->hit_test(l.square(3).center(), style, selection);
+    EXPECT_EQ(square.kind, Hit::Kind::head_square);
+    EXPECT_EQ(square.head, (HeadId{data.layer, Head(3)}));
+
+    const Hit query = figure->hit_test(l.query_box(4).center(), style, selection);
+    EXPECT_EQ(query.kind, Hit::Kind::query);
+    EXPECT_EQ(query.query, Position(4));
+    EXPECT_EQ(query.tip, QStringLiteral("L4H2  t4 (4) → t0 (0)  weight 0.7500"));
+
+    const Hit key = figure->hit_test(l.key_box(0).center(), style, selection);
+    EXPECT_EQ(key.kind, Hit::Kind::key);
+    EXPECT_EQ(key.key, Position(0));
+
+    // a quarter of the way along the line from 4 to 0
+    const QPointF on_line(l.line_x0 + 0.25 * (l.line_x1 - l.line_x0), l.row_y(4) - 0.25 * 4 * l.row_height);
+    const Hit pair = figure->hit_test(on_line, style, selection);
+    EXPECT_EQ(pair.kind, Hit::Kind::pair);
+    EXPECT_EQ(pair.query, Position(4));
+    EXPECT_EQ(pair.key, Position(0));
+    EXPECT_FLOAT_EQ(static_cast<float>(*pair.value), 0.75F);
+
+    EXPECT_EQ(figure->hit_test({5, l.rows_bottom() + 3}, style, selection).kind, Hit::Kind::none);
+    EXPECT_EQ(figure->hit_test({300, 731}, style, selection).kind, Hit::Kind::legend);
+}
+
+TEST(HeadView, HeaderKeepsToTheVisiblePart) {
+    const HeadViewData data = synthetic::heads(200, 4, [](int, int i, int j) { return i == j ? 1.F : 0.F; });
+    const auto figure = head_figure(data);
+    const Style style;
+    const QSizeF size = figure->layout(canvas, style, {});
+    EXPECT_GT(size.height(), 200 * 20);
+    QImage image(canvas.toSize(), QImage::Format_RGB32);
+    QPainter painter(&image);
+    painter.translate(0, -1000);
+    figure->paint(painter, QRectF(QPointF(0, 1000), canvas), style, {});
+    const Hit hit = figure->hit_test(layout_of(data).square(1).center() + QPointF(0, 1000), style, {});
+    EXPECT_EQ(hit.kind, Hit::Kind::head_square);
+}
+
+TEST(HeadView, TableHoldsEveryLineAndArraysEveryWeight) {
+    const HeadViewData data =
+        synthetic::heads(5, 2, [](int h, int i, int j) { return j > i ? 0.F : (h + 1.F) / (2.F * (i + 1)); });
+    const auto figure = head_figure(data);
+    figure->layout(canvas, {}, {});
+    const Table table = figure->table();
+    ASSERT_EQ(table.rows.size(), 2U * 15);
+    EXPECT_THAT(table.columns,
+                ElementsAre("layer", "head", "query", "query_token", "key", "key_token", "weight", "opacity"));
+    for (const auto& row : table.rows) {
+        const auto h = std::get<std::int64_t>(row[1]), i = std::get<std::int64_t>(row[2]),
+                   j = std::get<std::int64_t>(row[4]);
+        const float weight = data.weights[static_cast<std::size_t>(h)](i, j);
+        EXPECT_FLOAT_EQ(static_cast<float>(std::get<double>(row[6])), weight);
+        EXPECT_FLOAT_EQ(static_cast<float>(std::get<double>(row[7])), weight / 2);
+    }
+    const auto arrays = figure->arrays();
+    EXPECT_THAT(arrays.front().shape, ElementsAre(2, 5, 5));
+    EXPECT_EQ(arrays.front().values[25 + 5 * 3 + 2], data.weights[1](3, 2));
+}
+
+TEST(HeadView, OneTokenIsAPicture) {
+    const HeadViewData data = synthetic::heads(1, 1, [](int, int, int) { return 1.F; });
+    Selection selection;
+    selection.pinned_queries = {Position(0)};
+    const QImage image = painted(*head_figure(data), {}, selection);
+    EXPECT_FALSE(image.isNull());
+}
+
+TEST(HeadView, MapsThatDoNotFitTheTokensAreRefused) {
+    HeadViewData data = synthetic::heads(4, 2, [](int, int, int) { return 0.F; });
+    data.weights[1].resize(4, 3);
+    EXPECT_THROW(head_figure(data), Error);
+}
+
+TEST(HeadLayout, RowsStayReadableAndColumnsApart) {
+    for (std::int64_t n : {1, 8, 60, 2000})
+        for (double width : {300.0, 884.0, 2400.0}) {
+            const std::vector<double> widths(static_cast<std::size_t>(n), 400);  // absurdly long tokens
+            const HeadLayout l = head_layout(widths, widths, 16, 50, {width, 700});
+            EXPECT_GE(l.row_height, 20);
+            EXPECT_LE(l.row_height, 33);
+            EXPECT_LT(l.box_height, l.row_height);
+            EXPECT_LT(l.query_box(0).right(), l.line_x0);
+            EXPECT_GE(l.line_x1 - l.line_x0, 115);
+            EXPECT_LT(l.line_x1, l.key_box(0).left());
+            EXPECT_GE(l.size.width(), l.number_right);
+            EXPECT_GE(l.size.height(), l.rows_bottom() + l.legend_height);
+            for (std::int64_t h = 1; h < 16; ++h) EXPECT_FALSE(l.square(h).intersects(l.square(h - 1)));
+        }
+}
+
+}  // namespace
+}  // namespace headlight::figure

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/pattern/model/model_view_figure.h"
+
+#include "tests/figure/pattern/model_sample.h"
+
+#include <gtest/gtest.h>
+#include <QImage>
+
+#include <atomic>
+#include <thread>
+
+namespace headlight::figure {
+namespace {
+
+std::shared_ptr<ModelViewStore> store(std::int64_t layers, std::int64_t heads, std::int64_t tokens) {
+    return std::make_shared<ModelViewStore>(sample::model(layers, heads, tokens));
+}
+
+QImage painted(const Figure& figure, QSizeF canvas, const QRectF& seen, const Style& style,
+               const Selection& selection) {
+    QImage image(canvas.toSize(), QImage::Format_ARGB32_Premultiplied);
+    image.fill(style.theme->canvas);
+    QPainter painter(&image);
+    painter.scale(style.zoom, style.zoom);
+    painter.translate(-seen.topLeft());
+    figure.paint(painter, seen, style, selection);
+    return image;
+}
+
+TEST(ModelView, GridsOfEverySizeFitTheirWidthAndHitTheirCells) {
+    for (const auto& [layers, heads] : {std::pair<int, int>{1, 1}, {6, 8}, {12, 12}, {24, 16}, {48, 64}, {64, 48}})
+        for (const bool lines : {true, false}) {
+            const ModelShape shape{layers, heads, heads, 30, 30, lines};
+            const ModelLayout at = model_layout(shape, {1200, 760});
+            EXPECT_LE(at.grid().right(), 1200) << layers << "x" << heads;
+            EXPECT_GT(at.cell.width(), 10);
+            EXPECT_GT(at.cell.height(), 10);
+            for (int l = 0; l < layers; ++l)
+                for (int h = 0; h < heads; ++h) {
+                    const HeadId id{Layer{l}, Head{h}};
+                    ASSERT_EQ(at.head_at(at.cell_rect(id).center()), id);
+                }
+            EXPECT_FALSE(at.head_at(at.grid().topLeft() - QPointF(1, 1)));
+            EXPECT_FALSE(at.head_at(at.grid().bottomRight() + QPointF(1, 1)));
+        }
+    EXPECT_LE(model_layout({12, 12, 12, 1024, 1024, false}, {900, 700}).height, 700);
+}
+
+TEST(ModelView, FilesMarkNoHeadButTheOneThatIsOpen) {
+    const auto shared = store(2, 3, 12);
+    Style style;
+    style.exporting = true;
+    const auto picture = [&](HeadId focus, std::optional<HeadId> open) {
+        ModelFigure figure(shared, {.detail = open, .together = {}});
+        Selection selection;
+        selection.focus = focus;
+        const QSizeF size = figure.layout({700, 500}, style, selection);
+        return painted(figure, size, QRectF(QPointF(0, 0), size), style, selection);
+    };
+    const HeadId first{Layer{0}, Head{0}}, other{Layer{1}, Head{2}};
+    EXPECT_EQ(picture(first, {}), picture(other, {})) << "the focus is no part of the command that makes the file again";
+    EXPECT_NE(picture(first, {}), picture(first, other));
+    EXPECT_EQ(picture(first, other), picture(other, other));
+}
+
+TEST(ModelView, OnlyCellsInSightAreAsked) {
+    const ModelLayout at = model_layout({12, 12, 12, 60, 60, false}, {900, 700});
+    const QRectF one = at.cell_rect({Layer{3}, Head{7}}).adjusted(1, 1, -1, -1);
+    const auto range = at.touching(one);
+    EXPECT_EQ(range.first_layer, 3);
+    EXPECT_EQ(range.last_layer, 3);
+    EXPECT_EQ(range.first_head, 7);
+    EXPECT_EQ(range.last_head, 7);
+    const auto none = at.touching({0, 0, 10, 10});
+    EXPECT_LT(none.last_layer, none.first_layer);
+}
+
+TEST(ModelView, DetailPaneStaysInsideTheCanvasAndOffItsCell) {
+    for (const bool lines : {true, false}) {
+        const ModelShape shape{12, 12, 12, 17, 17, lines};
+        const ModelLayout at = model_layout(shape, {900, 700});
+        const QRectF canvas(0, 0, 900, at.height - 40);
+        const QSizeF size = detail_size(shape, canvas.height());
+        for (const HeadId id : {HeadId{Layer{0}, Head{0}},
+                                {Layer{0}, Head{11}},
+                                {Layer{11}, Head{0}},
+                                {Layer{11}, Head{11}},
+                                {Layer{5}, Head{5}}}) {
+            const QRectF cell = at.cell_rect(id), pane = detail_rect(cell, size, canvas, 8);
+            EXPECT_TRUE(canvas.contains(pane)) << id.layer.value << " " << id.head.value;
+            EXPECT_FALSE(pane.intersects(cell));
+            EXPECT_EQ(pane.left() > cell.right(), id.head.value < 11 && cell.right() + 16 + size.width() <= 900);
+        }
+    }
+}
+
+TEST(ModelView, PaneStaysInTheVisiblePartWhenZoomedAndPanned) {
+    ModelViewOptions options;
+    options.detail = HeadId{Layer{4}, Head{5}};
+    ModelFigure figure(store(6, 8, 17), options);
+    Style style;
+    style.zoom = 3;
+    figure.layout({900, 700}, style, {});
+    const QRectF cell = figure.places().cell_rect(*options.detail);
+    for (const QPointF corner :
+         {cell.topLeft() - QPointF(10, 10), cell.center(), cell.bottomRight() - QPointF(250, 200)}) {
+        const QRectF seen(corner, QSizeF(300, 700 / 3.0));
+        painted(figure, {900, 700}, seen, style, {});
+        EXPECT_TRUE(seen.contains(figure.pane(3))) << corner.x() << " " << corner.y();
+        EXPECT_NEAR(figure.pane(3).width() * 3, 348, 1e-6);
+    }
+}
+
+TEST(ModelView, PaneAnswersOnBothSidesAndItsHeadingCloses) {
+    ModelViewOptions options;
+    options.detail = HeadId{Layer{0}, Head{0}};
+    ModelFigure figure(store(6, 8, 17), options);
+    const Style style;
+    figure.layout({900, 700}, style, {});
+    const QRectF pane = figure.pane(1);
+    const QRectF area = detail_area({6, 8, 8, 17, 17, true}, pane.size());
+    const double y = pane.top() + row_middle(area, 6, 17);
+    const Hit left = figure.hit_test({pane.left() + 30, y}, style, {});
+    EXPECT_EQ(left.kind, Hit::Kind::query);
+    EXPECT_EQ(left.query, Position{6});
+    const Hit right = figure.hit_test({pane.right() - 30, y}, style, {});
+    EXPECT_EQ(right.kind, Hit::Kind::key);
+    EXPECT_EQ(right.key, Position{6});
+    EXPECT_EQ(right.head, options.detail);
+    const Hit heading = figure.hit_test(pane.topLeft() + QPointF(20, 20), style, {});
+    EXPECT_EQ(heading.kind, Hit::Kind::head);
+    EXPECT_EQ(heading.head, options.detail);
+}
+
+TEST(ModelView, LinesAreAsOpaqueAsTheirStrengthAndGoWhereTheyPoint) {
+    analyze::Matrix strength = analyze::Matrix::Zero(4, 4);
+    strength(1, 1) = 0.5F;
+    strength(3, 0) = 1;
+    const QImage image = lines_image(strength, {80, 80}, 2, QColor(200, 100, 0));
+    EXPECT_NEAR(qAlpha(image.pixel(40, 30)), 128, 2);  // middle of row 1, all along it
+    EXPECT_NEAR(qAlpha(image.pixel(2, 30)), 128, 2);
+    EXPECT_EQ(qAlpha(image.pixel(40, 20)), 0);
+    // The slanted one starts at row 3 and ends at row 0.
+    EXPECT_GT(qAlpha(image.pixel(1, 69)), 150);
+    EXPECT_GT(qAlpha(image.pixel(78, 11)), 150);
+    EXPECT_EQ(qAlpha(image.pixel(1, 11)), 0);
+    strength.setConstant(1.0F / 300);
+    EXPECT_EQ(qAlpha(lines_image(strength, {80, 80}, 2, Qt::black).pixel(40, 30)), 0);
+}
+
+TEST(ModelView, PoolingKeepsTheLargestOrTheMeanAndMaskedCellsStayEmpty) {
+    analyze::Matrix m(3, 3);
+    m << 1, 0, 0, .5F, .5F, 0, .2F, .3F, .5F;
+    EXPECT_FLOAT_EQ(halved(m, false)(0, 0), 1);
+    EXPECT_FLOAT_EQ(halved(m, true)(0, 0), 0.5F);
+    EXPECT_FLOAT_EQ(halved(m, false)(1, 1), 0.5F);
+    EXPECT_FLOAT_EQ(halved(m, true)(1, 0), 0.25F);
+
+    analyze::PatternAxes axes;
+    axes.queries = axes.keys = sample::axis_items(8);
+    EXPECT_EQ(legal_columns(axes, true, 8, 8), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8}));
+    EXPECT_EQ(legal_columns(axes, true, 4, 4), (std::vector<std::int64_t>{1, 2, 3, 4}));
+    EXPECT_EQ(legal_columns(axes, false, 2, 4), (std::vector<std::int64_t>{4, 4}));
+    axes.queries.erase(axes.queries.begin());  // first row hidden: row 0 is query 1, which sees two keys
+    EXPECT_EQ(legal_columns(axes, true, 7, 8).front(), 2);
+    std::array<QRgb, 256> ramp{};
+    ramp.fill(0xff102030);
+    const QImage image = map_image(m, ramp, {1, 2, 3});
+    EXPECT_EQ(image.pixel(0, 0), 0xff102030);
+    EXPECT_EQ(qAlpha(image.pixel(1, 0)), 0);
+}
+
+TEST(ModelView, ZoomBringsTheRealPatternItsNumbersAndItsPairs) {
+    const auto shared = store(2, 2, 300);
+    ModelFigure figure(shared, {});
+    Style style;
+    const QSizeF canvas(900, 700);
+    figure.layout(canvas, style, {});
+    style.zoom = figure.max_zoom();
+    const HeadId head{Layer{1}, Head{1}};
+    const CellParts parts = cell_parts(shared->data().shape, figure.places().cell_rect(head), style.zoom);
+    ASSERT_TRUE(parts.labelled);
+    EXPECT_GT(parts.row_px, 60);
+    const QPointF spot(parts.area.left() + 100.5 / 300 * parts.area.width(), row_middle(parts.area, 200, 300));
+    const QRectF seen(spot - QPointF(450, 350) / style.zoom, canvas / style.zoom);
+    for (int i = 0; i < 500 && (i == 0 || figure.refining()); ++i) {
+        painted(figure, canvas, seen, style, {});
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_FALSE(figure.refining());
+    const Hit hit = figure.hit_test(spot, style, {});
+    EXPECT_EQ(hit.kind, Hit::Kind::pair);
+    EXPECT_EQ(hit.head, head);
+    EXPECT_EQ(hit.query, Position{200});
+    EXPECT_EQ(hit.key, Position{100});
+    EXPECT_FLOAT_EQ(float(*hit.value), sample::made_up_pattern(head, 300, true)(200, 100));
+}
+
+TEST(ModelView, ManyLargeMapsInSightSettle) {
+    // Twelve patterns of 3,000 tokens would not fit what is kept; the pooled maps stay, and nothing is fetched for
+    // ever.
+    auto data = sample::model(3, 4, 60);
+    const auto labels = sample::axis_items(3000);
+    data.axes.queries = data.axes.keys = labels;
+    data.shape.rows = data.shape.columns = 3000;
+    std::atomic<int> fetched = 0;
+    data.pattern = [&](HeadId) {
+        ++fetched;
+        return analyze::Matrix(analyze::Matrix::Constant(3000, 3000, 1.0F / 3000));
+    };
+    ModelFigure figure(std::make_shared<ModelViewStore>(std::move(data)), {});
+    Style style;
+    figure.layout({900, 700}, style, {});
+    style.zoom = 1.5;
+    painted(figure, {900, 700}, {0, 0, 600, 466}, style, {});
+    EXPECT_FALSE(figure.refining());
+    EXPECT_EQ(fetched, 0);
+}
+
+TEST(ModelView, ExportNeedsNoSecondFrameAndIsTheSameEveryTime) {
+    const Style style = [] {
+        Style s;
+        s.exporting = true;
+        return s;
+    }();
+    const auto once = [&] {
+        ModelFigure figure(store(3, 4, 150), {});
+        const QSizeF size = figure.layout({800, 600}, style, {});
+        const QImage image = painted(figure, {800, 600}, QRectF(QPointF(0, 0), size), style, {});
+        EXPECT_FALSE(figure.refining());
+        return image;
+    };
+    EXPECT_EQ(once(), once());
+}
+
+TEST(ModelView, TableAndArrayAreTheWeightsThatAreDrawn) {
+    ModelFigure lines(store(2, 3, 5), {});
+    const auto array = lines.arrays().front();
+    EXPECT_EQ(array.shape, (std::vector<std::int64_t>{2, 3, 5, 5}));
+    for (const auto& row : lines.table().rows) {
+        const auto at = [&](int i) { return std::get<std::int64_t>(row[static_cast<std::size_t>(i)]); };
+        const auto index = ((at(0) * 3 + at(1)) * 5 + at(2)) * 5 + at(3);
+        EXPECT_FLOAT_EQ(float(std::get<double>(row.back())), array.values[static_cast<std::size_t>(index)]);
+        EXPECT_GE(std::get<double>(row.back()), 1.0 / 255);
+    }
+    ModelViewOptions mean;
+    mean.mean = true;
+    ModelFigure maps(store(2, 2, 260), mean);
+    EXPECT_EQ(maps.arrays().front().shape, (std::vector<std::int64_t>{2, 2, 128, 128}));
+    EXPECT_EQ(maps.table().columns.back(), "mean_weight");
+}
+
+TEST(ModelView, OneTokenAndNoTokenArePainted) {
+    for (const std::int64_t tokens : {1, 0}) {
+        ModelFigure figure(store(2, 2, tokens), {});
+        const Style style;
+        figure.layout({600, 400}, style, {});
+        EXPECT_NO_THROW(painted(figure, {600, 400}, {0, 0, 600, 400}, style, {}));
+        const Hit hit = figure.hit_test(figure.places().cell_rect({Layer{1}, Head{1}}).center(), style, {});
+        EXPECT_EQ(hit.kind, tokens == 1 ? Hit::Kind::head : Hit::Kind::none);
+    }
+}
+
+}  // namespace
+}  // namespace headlight::figure

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Lens, MLP and attribution view: what is drawn and said is what the analyses say, and lies where it is looked for.
+#include "figure/prediction/attribution_view.h"
+#include "figure/prediction/lens_view.h"
+#include "figure/prediction/mlp_view.h"
+#include "headlight/figure/core/view_spec.h"
+
+#include <QImage>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+namespace headlight::figure {
+namespace {
+
+class PredictionViews : public testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
+        trace_ = trace::run(
+            model::Model::load(folder), text::Tokenizer::load(folder),
+            {.text = "The old doctor asked the nurse to wait, because the old doctor was late.", .pair = {}});
+    }
+    static void TearDownTestSuite() { trace_.reset(); }
+
+    static void paint(Figure& figure, const Theme& theme) {
+        Style style;
+        style.theme = &theme;
+        const QSizeF size = figure.layout({1180, 760}, style, {});
+        QImage image(size.toSize(), QImage::Format_ARGB32_Premultiplied);
+        image.fill(theme.canvas);
+        QPainter painter(&image);
+        figure.paint(painter, QRectF(QPointF(), size), style, {});
+    }
+
+    static inline TracePtr trace_;
+};
+
+TEST_F(PredictionViews, LensCellsSayWhatTheLensSays) {
+    const auto figure = lens_view(trace_, std::nullopt, Layer(0), {});
+    paint(*figure, Theme::light());
+    const auto* lens = dynamic_cast<const LensFigure*>(figure.get());
+    ASSERT_NE(lens, nullptr);
+    const LensLayout& at = lens->places();
+    const analyze::LogitLens expected = analyze::logit_lens(*trace_, {.top = 1});
+    const QPointF cell(at.cell_x(3) + 5, at.row_top(7) + 5), output(at.cell_x(6) + 5, at.row_top(7) + 5);
+    const Hit hit = figure->hit_test(cell, {}, {});
+    EXPECT_EQ(hit.kind, Hit::Kind::pair);
+    EXPECT_EQ(hit.query, Position(7));
+    EXPECT_EQ(hit.head->layer, Layer(3));
+    EXPECT_NEAR(*hit.value, static_cast<double>(expected.state(3, Position(7)).top[0].probability), 1e-6);
+    EXPECT_NEAR(*figure->hit_test(output, {}, {}).value,
+                static_cast<double>(expected.state(-1, Position(7)).top[0].probability), 1e-6);
+    EXPECT_EQ(figure->hit_test({at.width - 1, 10}, {}, {}).kind, Hit::Kind::none);
+    EXPECT_EQ(figure->table().rows.size(), static_cast<std::size_t>(7 * trace_->tokens()));
+}
+
+TEST_F(PredictionViews, OpenedRowListsTwentyCandidatesAndPushesTheRestDown) {
+    const auto closed = lens_view(trace_, std::nullopt, Layer(2), {}),
+               open = lens_view(trace_, Position(4), Layer(2), {});
+    for (Figure* figure : {closed.get(), open.get()}) paint(*figure, Theme::dark_theme());
+    const LensLayout &a = dynamic_cast<LensFigure&>(*closed).places(), &b = dynamic_cast<LensFigure&>(*open).places();
+    EXPECT_EQ(b.candidates, 20);
+    EXPECT_EQ(a.row_top(4), b.row_top(4));
+    EXPECT_GT(b.row_top(5), a.row_top(5) + 20 * LensLayout::candidate_height);
+    EXPECT_EQ(b.row_at(b.row_top(5) + 1), 5);
+    EXPECT_EQ(b.row_at(b.candidate_top(3) + 1), std::nullopt);
+    EXPECT_EQ(b.candidate_at(b.candidate_top(3) + 1), 3);
+    // In the layer that was clicked the candidates are ranked 0, 1, 2 …
+    const Hit hit = open->hit_test({b.cell_x(2) + 3, b.candidate_top(3) + 3}, {}, {});
+    EXPECT_TRUE(hit.tip.contains(QStringLiteral("rank 3 "))) << hit.tip.toStdString();
+}
+
+TEST_F(PredictionViews, LensColoursGrowWithWhatTheySay) {
+    const std::int64_t watched = trace_->encoding().ids[1];
+    const auto by_rank = lens_view(trace_, std::nullopt, Layer(0), {.color = LensColor::rank, .watched = watched});
+    const auto& figure = dynamic_cast<LensFigure&>(*by_rank);
+    analyze::LensState likely, unlikely, unknown;
+    likely.watched_rank = 0;
+    unlikely.watched_rank = 8000;
+    EXPECT_EQ(figure.strength(likely), 1);
+    EXPECT_LT(figure.strength(unlikely), 0.05);
+    EXPECT_TRUE(std::isnan(figure.strength(unknown))) << "a gap, not the lowest colour";
+}
+
+TEST_F(PredictionViews, AttributionBarsEndInTheLogit) {
+    const auto figure = attribution_view(trace_, {Layer(4), Head(5)}, Position(12), {});
+    paint(*figure, Theme::light());
+    const auto& view = dynamic_cast<AttributionFigure&>(*figure);
+    double sum = 0;
+    for (const NamedPart& part : view.bars()) sum += part.value;
+    const Table table = figure->table();
+    double total = 0, parts = 0, sources = 0, head = 0;
+    for (const auto& row : table.rows) {
+        const auto& component = std::get<std::string>(row[0]);
+        const double value = std::get<double>(row[4]);
+        if (component == "total")
+            total = value;
+        else if (component == "head_source")
+            sources += value;
+        else
+            parts += value;
+        if (component == "head" && row[1] == Table::Cell(std::int64_t{4}) && row[2] == Table::Cell(std::int64_t{5}))
+            head = value;
+    }
+    EXPECT_NEAR(sum, total, 1e-4 * std::abs(total));
+    EXPECT_NEAR(parts, total, 1e-4 * std::abs(total));
+    EXPECT_NEAR(sources, head, 1e-5 * std::abs(total));
+    const QRectF cell = view.places().head_cell(4, 5);
+    const Hit hit = figure->hit_test(cell.center(), {}, {});
+    EXPECT_EQ(hit.head, (HeadId{Layer(4), Head(5)}));
+    EXPECT_NEAR(*hit.value, head, 1e-9);
+}
+
+TEST_F(PredictionViews, MemoriesRaiseTheOtherEndWhenTheirCoefficientIsNegative) {
+    const auto figure = mlp_view(trace_, Layer(3), Position(5), {});
+    paint(*figure, Theme::dark_theme());
+    const Table table = figure->table();
+    ASSERT_EQ(table.rows.size(), 20U);
+    for (const auto& row : table.rows) {
+        const Neuron neuron(std::get<std::int64_t>(row[2]));
+        const analyze::Promoted value = analyze::promoted_tokens(*trace_->model(), Layer(3), {neuron}, {.top = 1})[0];
+        const bool turned = std::get<double>(row[3]) < 0;
+        const std::string raised =
+            text::token_label(*trace_->tokenizer(), turned ? value.bottom[0].id : value.top[0].id);
+        EXPECT_EQ(std::get<std::string>(row[8]).substr(0, raised.size()), raised);
+    }
+    const auto& view = dynamic_cast<MlpFigure&>(*figure);
+    const Hit hit = figure->hit_test(view.places().row(2).center(), {}, {});
+    EXPECT_EQ(Table::Cell(hit.dimension), table.rows[2][2]);
+}
+
+TEST_F(PredictionViews, AreInTheListAndSayWhatAModelLacks) {
+    const std::filesystem::path models = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models";
+    const auto bert = trace::run(model::Model::load(models / "bert"), text::Tokenizer::load(models / "bert"),
+                                 {.text = "the cat", .pair = {}});
+    for (const char* id : {"lens", "attribution"}) {
+        EXPECT_FALSE(view_spec(id).missing(*bert).empty()) << id;
+        EXPECT_TRUE(view_spec(id).missing(*trace_).empty()) << id;
+    }
+    ViewState state;
+    state.view = "mlp";
+    EXPECT_EQ(make_figure(bert, state)->table().rows.size(), 20U) << "coefficients need no unembedding";
+}
+
+}  // namespace
+}  // namespace headlight::figure

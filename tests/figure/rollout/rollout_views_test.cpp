@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/rollout/rollout_views.h"
+
+#include "figure/pattern/matrix/matrix_view.h"
+#include "figure/rollout/paths_view.h"
+#include "headlight/base/error.h"
+#include "tests/figure/synthetic.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <QImage>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+
+namespace headlight::figure {
+namespace {
+
+/// Three tokens, two layers, by hand: 1 = 0.75 + 0.2 + 0.05 from token 2.
+PathsData three_tokens() {
+    PathsData data;
+    data.tokens = synthetic::axes(3).keys;
+    data.paths.layer = Layer(1);
+    data.paths.query = Position(2);
+    data.paths.least = 0.1;
+    data.paths.mass.assign(3, Eigen::VectorXd::Zero(3));
+    data.paths.mass[2] << 0, 0, 1;
+    data.paths.mass[1] << 0.05, 0.2, 0.75;
+    data.paths.mass[0] << 0.15, 0.25, 0.6;
+    data.paths.ribbons = {{0, Position(1), Position(1), 0.2},
+                          {0, Position(2), Position(0), 0.1},
+                          {0, Position(2), Position(2), 0.6},
+                          {1, Position(2), Position(1), 0.2},
+                          {1, Position(2), Position(2), 0.75}};
+    data.paths.left_out = 3;
+    data.paths.left_out_mass = 0.1;
+    return data;
+}
+
+TEST(PathsLayout, WidthsAreToScaleAndNothingOverlaps) {
+    const PathsData data = three_tokens();
+    const PathsLayout l = paths_layout(data, 60, {800, 600});
+    ASSERT_EQ(l.columns.size(), 3U);
+    ASSERT_EQ(l.columns[1].size(), 3U) << "two tokens and one node for the thin one";
+    EXPECT_EQ(l.columns[1].back().token, -1);
+    EXPECT_EQ(l.columns[1].back().count, 1);
+    for (const auto& column : l.columns) {
+        double below = 0, height = 0;
+        for (const PathNode& node : column) {
+            EXPECT_NEAR(node.area.height(), node.mass * l.unit, 1e-9);
+            EXPECT_GE(node.area.top(), below);
+            below = node.area.bottom();
+            height += node.area.height();
+        }
+        EXPECT_NEAR(height, l.unit, 1e-9) << "every column holds the whole";
+        EXPECT_LE(below, l.size.height() - PathsLayout::legend);
+    }
+    ASSERT_EQ(l.bands.size(), data.paths.ribbons.size());
+    std::map<std::pair<std::int64_t, std::int64_t>, std::vector<QRectF>> ends;
+    for (const PathBand& band : l.bands) {
+        const analyze::Ribbon& r = data.paths.ribbons[band.ribbon];
+        EXPECT_NEAR(band.left.height(), r.mass * l.unit, 1e-9);
+        EXPECT_NEAR(band.right.height(), r.mass * l.unit, 1e-9);
+        const PathNode *from = l.node(r.layer + 1, r.from.value), *to = l.node(r.layer, r.to.value);
+        ASSERT_TRUE(from && to);
+        EXPECT_GE(band.right.top(), from->area.top() - 1e-9);
+        EXPECT_LE(band.right.bottom(), from->area.bottom() + 1e-9);
+        EXPECT_GE(band.left.top(), to->area.top() - 1e-9);
+        EXPECT_LE(band.left.bottom(), to->area.bottom() + 1e-9);
+        ends[{r.layer + 1, r.from.value}].push_back(band.right);
+    }
+    for (const auto& [node, bands] : ends)
+        for (std::size_t k = 1; k < bands.size(); ++k) EXPECT_GE(bands[k].top(), bands[k - 1].bottom() - 1e-9);
+}
+
+TEST(PathsFigure, HitsTellNodesRibbonsAndTheRest) {
+    const auto figure = paths_figure(three_tokens());
+    const QSizeF size = figure->layout({800, 600}, {}, {});
+    std::set<QString> tips;
+    for (double y = 0; y < size.height(); y += 2)
+        for (double x = 0; x < size.width(); x += 4) {
+            const Hit hit = figure->hit_test({x, y}, {}, {});
+            if (!hit.tip.isEmpty()) tips.insert(hit.tip);
+        }
+    EXPECT_TRUE(tips.count(QStringLiteral("after L1  t2 (2)  100.0 %")));
+    EXPECT_TRUE(tips.count(QStringLiteral("layer 1  t2 (2) → t1 (1)  20.0 %")));
+    EXPECT_TRUE(tips.count(QStringLiteral("after L0  1 other together  5.0 %")));
+    EXPECT_EQ(tips.size(), 12U) << "3 inputs, after L0 2 tokens and the other, after L1 1, 5 ribbons";
+    const Table table = figure->table();
+    EXPECT_EQ(table.columns, (std::vector<std::string>{"layer", "from", "from_token", "to", "to_token", "mass"}));
+    EXPECT_EQ(table.rows.size(), 5U);
+    EXPECT_EQ(figure->arrays()[0].shape, (std::vector<std::int64_t>{3, 3}));
+}
+
+TEST(MatrixSums, StandBesideTheMapAndSayTheirNumbers) {
+    MatrixViewData data;
+    data.axes = synthetic::axes(4);
+    data.names = {QStringLiteral("mean of 2 heads")};
+    data.weights = {analyze::Matrix::Zero(4, 4)};
+    for (int i = 0; i < 4; ++i) data.weights[0].row(i).head(i + 1).setConstant(1.0F / static_cast<float>(i + 1));
+    data.sums = true;
+    const auto figure = matrix_figure(data);
+    const QSizeF size = figure->layout({700, 600}, {}, {});
+    QImage image(size.toSize(), QImage::Format_RGB32);
+    QPainter painter(&image);
+    figure->paint(painter, QRectF(QPointF(0, 0), size), {}, {});
+    std::set<QString> tips;
+    for (double y = 0; y < size.height(); y += 3)
+        for (double x = 0; x < size.width(); x += 3) tips.insert(figure->hit_test({x, y}, {}, {}).tip);
+    EXPECT_TRUE(tips.count(QStringLiteral("t3 (3)  sum of the row 1.0000")));
+    EXPECT_TRUE(tips.count(QStringLiteral("t0 (0)  sum of the column 2.0833")));
+    EXPECT_TRUE(tips.count(QStringLiteral("mean of 2 heads  t1 (1) → t0 (0)  0.5000")));
+    EXPECT_EQ(figure->table().columns.front(), "map");
+    EXPECT_EQ(figure->arrays().size(), 3U);
+}
+
+class RolloutViews : public testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
+        trace_ = trace::run(model::Model::load(folder), text::Tokenizer::load(folder),
+                            {.text = "The old doctor asked the nurse to wait.", .pair = {}});
+    }
+    static void TearDownTestSuite() { trace_.reset(); }
+    static inline TracePtr trace_;
+};
+
+TEST_F(RolloutViews, DrawWhatTheAnalysesSay) {
+    const auto figure = rollout_view(trace_, Layer(5), {});
+    const analyze::Matrix expected = analyze::rollout(*trace_).maps.back();
+    const NamedArray weights = figure->arrays()[0];
+    ASSERT_EQ(weights.shape, (std::vector<std::int64_t>{1, expected.rows(), expected.cols()}));
+    EXPECT_TRUE(std::equal(weights.values.begin(), weights.values.end(), expected.data()));
+    EXPECT_EQ(figure->view(), "rollout");
+    EXPECT_EQ(figure->title(), QStringLiteral("Rollout after layer 5"));
+    EXPECT_EQ(rollout_view(trace_, Layer(2), {.all_layers = true})->arrays()[0].shape[0], 3);
+    EXPECT_EQ(rollout_view(trace_, Layer(2), {.flow = true})->view(), "flow");
+    EXPECT_THROW(rollout_view(trace_, Layer(6), {}), Error);
+
+    const auto paths = paths_view(trace_, Layer(5), Position(4), std::nullopt, {.least = 0.001});
+    const NamedArray mass = paths->arrays()[0];
+    for (std::int64_t j = 0; j < trace_->tokens(); ++j)
+        EXPECT_NEAR(mass.values[static_cast<std::size_t>(j)], expected(4, j), 1e-5);
+    EXPECT_THROW(paths_view(trace_, Layer(5), Position(400), std::nullopt, {}), Error);
+}
+
+TEST_F(RolloutViews, HeadsPutTogetherAreTheirMeanAndMaximum) {
+    const std::vector<HeadId> heads = {{Layer(1), Head(2)}, {Layer(4), Head(5)}, {Layer(4), Head(5)}};
+    for (const auto how : {analyze::Aggregate::mean, analyze::Aggregate::max}) {
+        const analyze::Matrix a = analyze::pattern(*trace_, heads[0], {}), b = analyze::pattern(*trace_, heads[1], {}),
+                              got = analyze::aggregate_pattern(*trace_, heads, how);
+        for (Eigen::Index i = 0; i < a.size(); ++i) {
+            const float x = a.data()[i], y = b.data()[i];
+            EXPECT_FLOAT_EQ(got.data()[i], how == analyze::Aggregate::mean ? (x + y) / 2 : std::max(x, y));
+        }
+        const auto figure = aggregate_matrix_view(trace_, heads, how, {}, true);
+        EXPECT_EQ(figure->arrays()[0].values[0], got(0, 0));
+    }
+    EXPECT_THROW(analyze::aggregate_pattern(*trace_, {}, analyze::Aggregate::mean), Error);
+    EXPECT_THROW(analyze::aggregate_pattern(*trace_, {{Layer(0), Head(8)}}, analyze::Aggregate::mean), Error);
+}
+
+}  // namespace
+}  // namespace headlight::figure

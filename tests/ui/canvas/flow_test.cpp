@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Contribution graph, followed neurons and the prediction strip in the window.
+#include "tests/ui/window_fixture.h"
+
+#include "headlight/analyze/prediction/mlp.h"
+#include "headlight/analyze/prediction/predictions.h"
+
+namespace headlight::ui {
+
+using figure::Hit;
+
+TEST_F(WindowTest, AClickOnALineOfTheGraphOpensItAndTheSliderMovesTheThreshold) {
+    window.show_view("contribution-graph");
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(window.tool_row().slider().isVisible());
+    const auto line = find(canvas(), [](const Hit& h) { return h.kind == Hit::Kind::option; });
+    ASSERT_TRUE(line);
+    move(*line);
+    click(*line);
+    ASSERT_TRUE(settle());
+    const auto values = [&]() -> figure::ViewValues {
+        const auto& all = window.document().options().values;
+        return all.contains("contribution-graph") ? all.at("contribution-graph") : figure::ViewValues();
+    };
+    ASSERT_TRUE(values().contains("edge"));
+    EXPECT_TRUE(window.command_for_shown().contains(QStringLiteral("--edge ") + QString::fromStdString(values().at("edge"))));
+    const std::int64_t layer = std::stoll(values().at("edge"));
+    EXPECT_EQ(selected().focus.layer, Layer(layer)) << "its strongest head is in focus everywhere";
+    const std::size_t before = canvas().shown()->table().rows.size();
+    window.tool_row().slider().setValue(30);
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(values().contains("least-share"));
+    EXPECT_NEAR(std::stod(values().at("least-share")), 0.002 * std::pow(250.0, 0.3), 1e-3);
+    EXPECT_GT(canvas().shown()->table().rows.size(), before) << "a lower threshold leaves more parts";
+    window.show_view("head");
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.tool_row().slider().isVisible());
+}
+
+TEST_F(WindowTest, ANeuronThatIsClickedIsFollowedByTheOtherViews) {
+    window.show_view("mlp");
+    ASSERT_TRUE(settle());
+    const auto row = find(canvas(), [](const Hit& h) { return h.kind == Hit::Kind::dimension && h.neuron; });
+    ASSERT_TRUE(row);
+    // Not the first row: that is the strongest one, shown without a click.
+    const auto second = find(canvas(), [&](const Hit& h) {
+        return h.neuron && h.neuron != canvas().shown()->hit_test(canvas().to_figure(*row), canvas().style_in_use(), selected()).neuron;
+    });
+    ASSERT_TRUE(second);
+    move(*second);
+    click(*second);
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(selected().neuron);
+    const analyze::NeuronId id = *selected().neuron;
+    EXPECT_EQ(id.layer, selected().layer);
+    const auto followed = canvas().shown()->arrays().back().values;
+    const auto expected = analyze::neuron_activations(*window.document().trace(), id.layer, id.neuron);
+    ASSERT_EQ(followed.size(), static_cast<std::size_t>(expected.size()));
+    EXPECT_NEAR(followed[4], expected[4], 1e-6);
+    window.show_view("drivers");
+    ASSERT_TRUE(settle());
+    const QString name = QStringLiteral("L%1 neuron %2").arg(id.layer.value).arg(id.neuron.value);
+    EXPECT_TRUE(canvas().shown()->title().endsWith(name)) << canvas().shown()->title().toStdString();
+    // A head of an earlier layer keeps it.
+    const auto head = find(canvas(), [](const Hit& h) { return h.kind == Hit::Kind::head && h.head->layer == Layer(0); });
+    ASSERT_TRUE(head);
+    move(*head);
+    click(*head);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(selected().neuron, id);
+    EXPECT_EQ(selected().focus.layer, Layer(0));
+    EXPECT_TRUE(canvas().shown()->title().endsWith(name));
+    EXPECT_TRUE(window.command_for_shown().contains(QStringLiteral("--neuron %1:%2").arg(id.layer.value).arg(id.neuron.value)));
+    window.action("undo")->trigger();
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(selected().neuron, id);
+}
+
+TEST_F(WindowTest, PredictionsStandUnderTheTokens) {
+    TokenStrip& strip = window.prompt_bar().tokens();
+    const int height = strip.height();
+    EXPECT_TRUE(strip.prediction_text(Position(3)).isEmpty());
+    window.action("predictions")->trigger();
+    ASSERT_TRUE(settle());
+    EXPECT_GT(strip.height(), height);
+    EXPECT_TRUE(window.prompt_bar().predictions().isChecked());
+    const auto expected = analyze::predictions(*window.document().trace(), 3);
+    EXPECT_TRUE(strip.prediction_text(Position(0)).isEmpty()) << "nothing stands before the first token";
+    EXPECT_TRUE(strip.prediction_text(Position(3)).endsWith(QStringLiteral("rank %1").arg(expected[3].rank)));
+    const std::string next = text::token_label(*window.document().trace()->tokenizer(), expected[3].next.front().id);
+    EXPECT_TRUE(strip.prediction_tip(Position(3)).contains(QString::fromStdString(next)));
+    type_text(QStringLiteral("The nurse was late."));
+    ASSERT_TRUE(settle());
+    const auto again = analyze::predictions(*window.document().trace(), 1);
+    EXPECT_TRUE(strip.prediction_text(Position(3)).endsWith(QStringLiteral("rank %1").arg(again[3].rank)));
+    window.prompt_bar().predictions().click();
+    EXPECT_EQ(strip.height(), height);
+    EXPECT_TRUE(strip.prediction_text(Position(3)).isEmpty());
+}
+
+TEST_F(WindowTest, AMaskedWordModelIsAskedAboutThePinnedToken) {
+    window.action("predictions")->trigger();
+    type_text(QStringLiteral("the nurse sat"));  // short enough for the model
+    ASSERT_TRUE(settle());
+    window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/bert-mlm"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().trace()->config().mlm_head && window.jobs().idle(); }));
+    ASSERT_TRUE(settle());
+    TokenStrip& strip = window.prompt_bar().tokens();
+    window.document().selection().pin_query(Position(2), false);
+    if (selected().pinned_queries.empty()) window.document().selection().pin_query(Position(2), false);
+    ASSERT_TRUE(settle());
+    const auto found = analyze::masked_candidates(*window.document().trace(), Position(2), 1);
+    EXPECT_TRUE(strip.prediction_tip(Position(2)).contains(QStringLiteral("rank %1").arg(found.rank)));
+    EXPECT_TRUE(strip.prediction_tip(Position(3)).isEmpty());
+}
+
+}  // namespace headlight::ui

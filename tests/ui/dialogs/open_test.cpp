@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What else than a model folder can be opened: attention computed elsewhere, and the list of models there are.
+#include "ui/dialogs/model_chooser.h"
+#include "ui/dialogs/tensor_list.h"
+#include "tests/ui/window_fixture.h"
+
+#include <QDir>
+#include <QFile>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+
+namespace headlight::ui {
+namespace {
+
+const QString fixtures = QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/");
+
+TEST_F(WindowTest, AttentionWithoutAModel) {
+    window.open(fixtures + QStringLiteral("attention/bert.npz"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().model().reference.endsWith(QStringLiteral("bert.npz")); }));
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.error_panel().isVisible()) << window.error_panel().message().toStdString();
+    EXPECT_EQ(window.document().trace()->tokens(), 20);
+    EXPECT_EQ(window.document().prompt().text, QStringLiteral("the doctor asked the nurse"));
+    EXPECT_TRUE(window.prompt_bar().text().isReadOnly());
+    for (const figure::ViewSpec& spec : figure::view_specs()) {
+        window.show_view(spec.id);
+        ASSERT_TRUE(settle());
+        EXPECT_FALSE(window.error_panel().isVisible()) << spec.id << ": " << window.error_panel().message().toStdString();
+        const bool of_patterns = spec.id == "head" || spec.id == "matrix" || spec.id == "model";
+        EXPECT_EQ(canvas().shown() != nullptr, of_patterns) << spec.id;
+    }
+    // A pair of tokens has its weight and nothing that needs the model.
+    window.show_view("matrix");
+    window.document().selection().pin_pair({Layer(1), Head(2)}, Position(3), Position(5));
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.error_panel().isVisible()) << window.error_panel().message().toStdString();
+    window.open(QStringLiteral("novella-7m"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().model().reference == QStringLiteral("novella-7m"); }));
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.prompt_bar().text().isReadOnly());
+    EXPECT_EQ(window.document().trace()->text_a(), "the doctor asked the nurse");
+}
+
+TEST_F(WindowTest, AStoredReferenceIsComparedWithAfterTheFirstPicture) {
+    type_text(QStringLiteral("a"));  // of which the small model takes many
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.document().reference().pending());
+    QTemporaryDir folder;
+    const auto copy = [&](const QString& from, const QString& name) { ASSERT_TRUE(QFile::copy(from, folder.filePath(name))) << name.toStdString(); };
+    for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"})
+        copy(fixtures + QStringLiteral("models/gpt2/") + QLatin1String(name), QLatin1String(name));
+    copy(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/golden/gpt2.f32.safetensors"), QStringLiteral("reference.safetensors"));
+    bool compared_before_run = false;
+    QObject::connect(&window.document(), &Document::changed, &window.document(), [&](Document::Change change) {
+        if (change == Document::Change::trace) compared_before_run |= window.document().reference().found().has_value();
+    });
+    window.open(folder.path());
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().reference().found().has_value(); }, 30'000));
+    EXPECT_FALSE(compared_before_run);
+    EXPECT_FALSE(window.document().reference().pending());
+    const model::ReferenceCheck& check = *window.document().reference().found();
+    EXPECT_EQ(check.problem, "");
+    ASSERT_TRUE(check.logits && check.patterns);
+    EXPECT_LT(*check.logits, 1e-4);
+    ASSERT_TRUE(settle());
+    const QString said = QString::fromStdString(model::text_of(check));
+    EXPECT_TRUE(window.status_strip().text().contains(said)) << window.status_strip().text().toStdString();
+    EXPECT_TRUE(window.status_strip().notes().join(' ').contains(said));
+    // Another model has no such line.
+    window.open(QStringLiteral("novella-7m"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().model().reference == QStringLiteral("novella-7m"); }));
+    EXPECT_FALSE(window.status_strip().text().contains(QStringLiteral("reference")));
+}
+
+TEST_F(WindowTest, AChosenTensorHasAHistogram) {
+    EXPECT_FALSE(window.tool_row().tensors().isVisible());
+    window.show_view("architecture");
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(window.tool_row().tensors().isVisible());
+    window.tool_row().tensors().click();
+    auto* dialog = window.findChild<TensorList*>(QStringLiteral("TensorList"));
+    ASSERT_TRUE(dialog);
+    EXPECT_FALSE(dialog->histogram().shown());
+    EXPECT_GT(dialog->table().rowCount(), 40);
+    dialog->filter().setText(QStringLiteral("word_embeddings.weight"));
+    int row = 0;
+    while (row < dialog->table().rowCount() && dialog->table().isRowHidden(row)) ++row;
+    ASSERT_LT(row, dialog->table().rowCount());
+    dialog->table().selectRow(row);
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(dialog->histogram().shown());
+    EXPECT_EQ(dialog->histogram().shown()->title(), dialog->table().item(row, 0)->text());
+    const figure::Table table = dialog->histogram().shown()->table();
+    std::int64_t sum = 0;
+    for (const auto& cells : table.rows) sum += std::get<std::int64_t>(cells.at(2));
+    const auto& c = window.document().model().model->config();
+    EXPECT_EQ(sum, c.vocab_size * c.d_model);
+    EXPECT_FALSE(dialog->histogram().grab().isNull());
+    dialog->close();
+}
+
+TEST(ModelChooser, ListsModelsAndSaysWhyOneCannotBeRead) {
+    Jobs jobs;
+    QTemporaryDir folder;
+    QDir(folder.path()).mkdir(QStringLiteral("broken"));
+    QFile config(folder.path() + QStringLiteral("/broken/config.json"));
+    ASSERT_TRUE(config.open(QIODevice::WriteOnly));
+    config.write(R"({"architectures": ["Mystery9ForCausalLM"]})");
+    config.close();
+    ModelChooser chooser(jobs, {fixtures + QStringLiteral("models/gpt2"), QStringLiteral("/no/such/folder")});
+    chooser.add_folder(folder.path());
+    const auto row_of = [&](const QString& name) {
+        for (int row = 0; row < chooser.table().rowCount(); ++row)
+            if (chooser.table().item(row, 0)->text() == name) return row;
+        return -1;
+    };
+    ASSERT_GE(row_of(QStringLiteral("novella-7m")), 0);
+    ASSERT_GE(row_of(QStringLiteral("gpt2")), 0);
+    ASSERT_GE(row_of(QStringLiteral("broken")), 0);
+    EXPECT_EQ(row_of(QStringLiteral("folder")), -1) << "what is gone is not listed";
+    const auto cell = [&](const QString& name, int column) { return chooser.table().item(row_of(name), column)->text(); };
+    ASSERT_TRUE(QTest::qWaitFor([&] { return cell(QStringLiteral("broken"), 5) != QStringLiteral("…"); }, 30'000));
+    EXPECT_EQ(cell(QStringLiteral("novella-7m"), 1), QStringLiteral("built-in"));
+    EXPECT_EQ(cell(QStringLiteral("novella-7m"), 2), QStringLiteral("bloom"));
+    EXPECT_EQ(cell(QStringLiteral("novella-7m"), 4), QStringLiteral("6 × 8"));
+    EXPECT_EQ(cell(QStringLiteral("gpt2"), 5), QStringLiteral("can be read"));
+    EXPECT_EQ(cell(QStringLiteral("broken"), 5), QStringLiteral("unknown architecture"));
+    QSignalSpy chosen(&chooser, &ModelChooser::chosen);
+    chooser.show();  // Return presses a button that can be seen
+    ASSERT_TRUE(QTest::qWaitForWindowExposed(&chooser));
+    chooser.filter().setText(QStringLiteral("gpt"));
+    EXPECT_TRUE(chooser.table().isRowHidden(row_of(QStringLiteral("broken"))));
+    QTest::keyClick(&chooser.filter(), Qt::Key_Return);
+    ASSERT_EQ(chosen.size(), 1);
+    EXPECT_EQ(chosen.front().front().toString(), fixtures + QStringLiteral("models/gpt2"));
+    QSettings().remove(QStringLiteral("models/folders"));
+}
+
+/// A chooser whose models come from `fetcher`.
+class FetchingChooser : public testing::Test {
+protected:
+    Jobs jobs;
+    void fetch(ModelChooser& chooser, const QString& what) {
+        chooser.show();
+        chooser.filter().setText(what);
+        chooser.fetch_button().click();
+    }
+};
+
+TEST_F(FetchingChooser, ListsWhatWasFetched) {
+    std::string asked;
+    ModelChooser chooser(jobs, {}, nullptr, [&](const std::string& reference, const CancelToken&, const Progress& progress) {
+        asked = reference;
+        progress({"Fetching model.safetensors", "kB", 500, 2000});
+        return fetch::Fetched{.folder = fixtures.toStdString() + "models/gpt2", .reference = "org/tiny", .version = "1", .files = 3, .bytes = 9};
+    });
+    fetch(chooser, QStringLiteral(" org/tiny "));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !chooser.fetch_row().busy(); }));
+    EXPECT_EQ(asked, "org/tiny");
+    EXPECT_EQ(chooser.fetch_row().bar().maximum(), 2000);
+    EXPECT_EQ(chooser.fetch_row().bar().value(), 500);
+    EXPECT_FALSE(chooser.fetch_row().isVisible());
+    EXPECT_EQ(chooser.table().item(chooser.table().currentRow(), 0)->text(), QStringLiteral("org/tiny"));
+    EXPECT_EQ(chooser.table().item(chooser.table().currentRow(), 1)->text(), QStringLiteral("cache"));
+    QSignalSpy chosen(&chooser, &ModelChooser::chosen);
+    QTest::keyClick(&chooser.filter(), Qt::Key_Return);
+    ASSERT_EQ(chosen.size(), 1);
+    EXPECT_EQ(chosen.front().front().toString(), QStringLiteral("org/tiny"));
+}
+
+TEST_F(FetchingChooser, SaysWhatWentWrongAndStops) {
+    ModelChooser chooser(jobs, {}, nullptr, [](const std::string& reference, const CancelToken& token, const Progress&) -> fetch::Fetched {
+        if (reference == "org/gated") throw Error("the model is gated");
+        while (true) {
+            token.throw_if_cancelled();
+            QThread::msleep(1);
+        }
+    });
+    chooser.fetch_button().click();
+    EXPECT_TRUE(chooser.note().contains(QStringLiteral("Type what to fetch")));
+    fetch(chooser, QStringLiteral("org/gated"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !chooser.fetch_row().busy(); }));
+    EXPECT_TRUE(chooser.note().contains(QStringLiteral("gated"))) << chooser.note().toStdString();
+    fetch(chooser, QStringLiteral("org/slow"));
+    EXPECT_TRUE(chooser.fetch_row().isVisible());
+    EXPECT_FALSE(chooser.fetch_button().isEnabled());
+    chooser.fetch_row().cancel_button().click();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !chooser.fetch_row().busy(); }));
+    EXPECT_TRUE(chooser.note().contains(QStringLiteral("Stopped")));
+    EXPECT_TRUE(chooser.fetch_button().isEnabled());
+    fetch(chooser, QStringLiteral("org/slow"));  // closing the dialog ends it too
+}
+
+TEST_F(WindowTest, TabsThatDoNotFitStandInTheMenuBehindThem) {
+    const auto folded = [&](const std::string& view) {
+        for (const QAction* action : window.tool_row().more().menu()->actions())
+            if (action->text() == view_title(view)) return action->isVisible();
+        return false;
+    };
+    window.resize(1440, 900);
+    for (const char* view : {"head", "neuron", "attribution"}) {
+        EXPECT_TRUE(window.tool_row().tab(view).isVisible()) << view;
+        EXPECT_FALSE(folded(view)) << view;
+    }
+    window.resize(960, 700);
+    window.show_view("attribution");
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(window.tool_row().tab("attribution").isVisible()) << "the open view keeps its tab";
+    int hidden = 0;
+    for (const figure::ViewSpec& spec : figure::view_specs()) {
+        if (!spec.tab || spec.id == "picture") continue;
+        QToolButton& tab = window.tool_row().tab(spec.id);
+        EXPECT_NE(tab.isVisible(), folded(spec.id)) << spec.id;
+        if (tab.isVisible()) {
+            EXPECT_GE(tab.width(), tab.sizeHint().width()) << spec.id << " is cut";
+        }
+        hidden += !tab.isVisible();
+    }
+    EXPECT_GT(hidden, 0);
+    for (QAction* action : window.tool_row().more().menu()->actions())
+        if (action->text() == view_title("lens")) action->trigger();
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.document().views().left, "lens");
+    EXPECT_TRUE(window.tool_row().tab("lens").isVisible());
+}
+
+}  // namespace
+}  // namespace headlight::ui

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Typing, undo, sessions, errors and exports in the real window.
+#include "ui/dialogs/export_dialog.h"
+#include "ui/window/command_palette.h"
+#include "tests/ui/window_fixture.h"
+
+#include <QDir>
+#include <QFile>
+#include <QImage>
+#include <QSignalSpy>
+
+namespace headlight::ui {
+namespace {
+
+TEST_F(WindowTest, TypingRunsAgainAndPinsFollowTheirTokens) {
+    const auto first = window.document().trace();
+    window.document().selection().pin_query(Position(6), false);
+    ASSERT_EQ(selected().pinned_queries, std::vector{Position(6)});
+    const std::string pinned = first->encoding().tokens[6];
+    QTextCursor cursor = window.prompt_bar().text().textCursor();
+    cursor.setPosition(3);
+    window.prompt_bar().text().setTextCursor(cursor);
+    QTest::keyClicks(&window.prompt_bar().text(), QStringLiteral(" very"));
+    ASSERT_TRUE(settle());
+    ASSERT_NE(window.document().trace(), first);
+    EXPECT_EQ(window.document().trace()->text_a(), "The very old doctor asked the nurse to wait, because the old doctor was late.");
+    ASSERT_EQ(selected().pinned_queries.size(), 1u);
+    const auto now = selected().pinned_queries[0];
+    EXPECT_GT(now, Position(6));
+    EXPECT_EQ(window.document().trace()->encoding().tokens[std::size_t(now.value)], pinned);
+    EXPECT_EQ(window.left_pane().shown()->trace, window.document().trace());
+}
+
+TEST_F(WindowTest, OnlyTheLastOfManyEditsArrives) {
+    QSignalSpy changes(&window.document(), &Document::changed);
+    PromptText prompt = window.document().prompt();
+    for (int i = 0; i < 12; ++i) {
+        prompt.text = QStringLiteral("number %1 of the texts").arg(i);
+        window.document().set_prompt(prompt);
+        window.document().run_now();
+    }
+    ASSERT_TRUE(settle());
+    int traces = 0;
+    for (const auto& arguments : changes) traces += arguments[0].value<Document::Change>() == Document::Change::trace;
+    EXPECT_EQ(traces, 1);
+    EXPECT_EQ(window.document().trace()->text_a(), "number 11 of the texts");
+}
+
+TEST_F(WindowTest, EmptyTextShowsNothingAndTheNextLetterWorks) {
+    type_text(QStringLiteral(" "));
+    window.prompt_bar().text().clear();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && !window.document().trace(); }));
+    EXPECT_FALSE(canvas().shown());
+    EXPECT_FALSE(window.error_panel().isVisible());
+    canvas().grab();
+    type_text(QStringLiteral("again"));
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(window.document().trace());
+    EXPECT_TRUE(canvas().shown());
+}
+
+TEST_F(WindowTest, OneTokenWorksInEveryView) {
+    type_text(QStringLiteral("a"));
+    ASSERT_TRUE(settle());
+    for (const figure::ViewSpec& spec : figure::view_specs()) {
+        const View view = spec.id;
+        if (!spec.missing(*window.document().trace()).empty()) continue;  // the pane says why
+        window.show_view(view);
+        ASSERT_TRUE(settle()) << view;
+        ASSERT_TRUE(canvas().shown()) << view;
+        EXPECT_EQ(canvas().shown()->view(), view);
+        EXPECT_FALSE(canvas().grab().isNull());
+        for (int x = 0; x < canvas().viewport()->width(); x += 40) move(QPoint(x, 200));
+    }
+}
+
+TEST_F(WindowTest, UndoAndRedoCoverTextOptionsAndSelection) {
+    const State before = window.document().state();
+    window.document().selection().focus_head({Layer(1), Head(2)});
+    window.tool_row().hide_sinks().click();
+    type_text(QStringLiteral("The nurse"));
+    ASSERT_TRUE(settle());
+    const State after = window.document().state();
+    QUndoStack& stack = window.history().stack();
+    ASSERT_EQ(stack.count(), 3) << "one step for the letters, however many: " << stack.text(0).toStdString() << ", "
+                                << stack.text(1).toStdString();
+    while (stack.canUndo()) stack.undo();
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.document().state(), before);
+    EXPECT_EQ(window.document().trace()->text_a(), before.prompt.text.toStdString());
+    while (stack.canRedo()) stack.redo();
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.document().state(), after);
+}
+
+TEST_F(WindowTest, UndoInTheTextFieldIsTheWindows) {
+    window.document().selection().focus_head({Layer(0), Head(0)});
+    window.prompt_bar().text().setFocus();
+    QTest::keyClick(&window.prompt_bar().text(), Qt::Key_Z, Qt::ControlModifier);
+    EXPECT_NE(selected().focus, (HeadId{Layer(0), Head(0)}));
+}
+
+TEST_F(WindowTest, SessionsComeBackAsTheyWere) {
+    QTemporaryDir folder;
+    const QString file = folder.filePath(QStringLiteral("a.headlight"));
+    window.prompt_bar().text().selectAll();
+    window.prompt_bar().text().insertPlainText(QStringLiteral("“Curly” – née ☃"));
+    ASSERT_TRUE(settle());
+    window.document().selection().focus_head({Layer(3), Head(4)});
+    window.document().selection().pin_query(Position(2), false);
+    ViewOptions options = window.document().options();
+    options.transfer.curve = figure::Transfer::Curve::log;
+    options.finder = QStringLiteral("entropy < 1");
+    options.filters = {{QStringLiteral("“first” & ☃"), QStringLiteral("share first > 0.5")}};
+    window.document().set_options(options);
+    window.document().set_views({"model", "neuron", true});
+    const Session saved = window.session();
+    ASSERT_TRUE(window.save_to(file));
+
+    MainWindow other;
+    other.show();
+    other.open(file);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return other.jobs().idle() && other.document().up_to_date(); }, 60'000));
+    EXPECT_EQ(other.session(), saved);
+    EXPECT_FALSE(other.document().modified());
+}
+
+TEST_F(WindowTest, BrokenSessionsAndFoldersAreExplainedAndChangeNothing) {
+    QTemporaryDir folder;
+    QFile broken(folder.filePath(QStringLiteral("b.headlight")));
+    ASSERT_TRUE(broken.open(QIODevice::WriteOnly));
+    broken.write("{\"format\": \"headlight-session\", \"version\": 1, \"options\": {\"curve\": \"bent\"}}");
+    broken.close();
+    const State before = window.document().state();
+    const auto trace = window.document().trace();
+    window.open(broken.fileName());
+    EXPECT_TRUE(window.error_panel().isVisible());
+    EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("bent"))) << window.error_panel().message().toStdString();
+    window.open(folder.path());
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle(); }));
+    EXPECT_TRUE(window.error_panel().message().contains(folder.path())) << window.error_panel().message().toStdString();
+    EXPECT_EQ(window.document().state(), before);
+    EXPECT_EQ(window.document().trace(), trace);
+    type_text(QStringLiteral("It still runs"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().up_to_date(); }, 60'000));
+    EXPECT_EQ(window.document().trace()->text_a(), "It still runs");
+}
+
+TEST_F(WindowTest, ExportWritesTheFileAndSaysWhatFails) {
+    QTemporaryDir folder;
+    ExportDialog dialog(window.document(), window.jobs(), *window.left_pane().shown(), QSize(800, 600));
+    const QString file = folder.filePath(QStringLiteral("figure.png"));
+    dialog.file().setText(file);
+    dialog.write();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle(); }, 60'000));
+    const QImage image(file);
+    EXPECT_EQ(image.width(), 1600) << "800 px at 2x";
+    dialog.file().setText(folder.filePath(QStringLiteral("no/such/folder/figure.png")));
+    QSignalSpy failures(&window.jobs(), &Jobs::failed);
+    dialog.write();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle(); }, 60'000));
+    EXPECT_EQ(failures.size(), 1);
+}
+
+TEST_F(WindowTest, EveryViewPaintsAndTheCommandNamesIt) {
+    for (const figure::ViewSpec& spec : figure::view_specs()) {
+        const View view = spec.id;
+        if (!spec.missing(*window.document().trace()).empty()) continue;
+        window.show_view(view);
+        ASSERT_TRUE(settle());
+        const QString command = window.command_for_shown();
+        EXPECT_TRUE(command.contains(QStringLiteral("--view ") + QString::fromStdString(view))) << command.toStdString();
+    }
+}
+
+TEST_F(WindowTest, LostSessionsAreFoundOnceAndOnlyThen) {
+    QTemporaryDir folder;
+    {
+        Autosave running(folder.path(), [&] { return window.session(); });
+        running.save_now();
+        Autosave second(folder.path(), [&] { return window.session(); });
+        EXPECT_FALSE(second.take_lost()) << "that window still runs";
+        QFile::copy(running.file(), folder.filePath(QStringLiteral("crashed.headlight")));
+        const auto lost = second.take_lost();
+        ASSERT_TRUE(lost);
+        EXPECT_EQ(*lost, window.session());
+        EXPECT_FALSE(second.take_lost());
+    }
+    EXPECT_TRUE(QDir(folder.path()).entryList({QStringLiteral("*.headlight")}).isEmpty()) << "a clean end leaves nothing";
+}
+
+TEST(CommandPaletteMatch, LettersInOrderAndWholeWordsFirst) {
+    EXPECT_EQ(match_score(QStringLiteral("xyz"), QStringLiteral("Export figure")), -1);
+    EXPECT_GE(match_score(QStringLiteral("efig"), QStringLiteral("Export figure")), 0);
+    EXPECT_LT(match_score(QStringLiteral("fig"), QStringLiteral("Export figure")), match_score(QStringLiteral("efg"), QStringLiteral("Export figure")));
+}
+
+}  // namespace
+}  // namespace headlight::ui

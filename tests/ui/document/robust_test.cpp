@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What must not end the window: options of another model or text, figures that throw, sessions of other versions.
+#include "ui/dialogs/export_dialog.h"
+#include "tests/ui/window_fixture.h"
+
+#include <QClipboard>
+#include <QFile>
+#include <QGuiApplication>
+#include <QSignalSpy>
+
+namespace headlight::ui {
+namespace {
+
+const QString fixtures = QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/");
+
+Session session_of(const std::string& options) {
+    return session_from_json("{\"format\": \"headlight-session\", \"version\": 1, \"options\": {" + options + "}}", "a.headlight");
+}
+
+/// A figure whose layout or painting fails.
+class Broken : public figure::Figure {
+public:
+    explicit Broken(bool in_layout) : in_layout_(in_layout) {}
+    std::string view() const override { return "broken"; }
+    QSizeF layout(QSizeF available, const figure::Style&, const figure::Selection&) override {
+        if (in_layout_) throw Error(ErrorFacts{.problem = "cannot be laid out"});
+        return available;
+    }
+    void paint(QPainter&, const QRectF&, const figure::Style&, const figure::Selection&) const override {
+        throw std::runtime_error("cannot be painted");
+    }
+    figure::Hit hit_test(QPointF, const figure::Style&, const figure::Selection&) const override { return {}; }
+    figure::Table table() const override { return {}; }
+    std::vector<figure::NamedArray> arrays() const override { return {}; }
+    QString title() const override { return {}; }
+    QString description() const override { return {}; }
+
+private:
+    bool in_layout_;
+};
+
+TEST_F(WindowTest, AFigureThatThrowsIsTakenAwayAndExplained) {
+    for (const bool in_layout : {true, false}) {
+        QSignalSpy failures(&canvas(), &FigureCanvas::failed);
+        canvas().set_figure(std::make_shared<Broken>(in_layout));
+        canvas().grab();
+        ASSERT_TRUE(QTest::qWaitFor([&] { return !failures.isEmpty(); }));
+        EXPECT_FALSE(canvas().shown());
+        EXPECT_TRUE(window.error_panel().isVisible());
+        EXPECT_TRUE(window.error_panel().message().contains(in_layout ? QStringLiteral("laid out") : QStringLiteral("painted")))
+            << window.error_panel().message().toStdString();
+        window.document().selection().focus_head({Layer(1), Head(in_layout ? 1 : 2)});
+        ASSERT_TRUE(QTest::qWaitFor([&] { return canvas().shown() != nullptr; })) << "the next change shows a picture again";
+    }
+}
+
+TEST_F(WindowTest, AnOpenDetailAndAPinnedPairOutliveTheModelTheyWereOf) {
+    window.show_view("model");
+    ViewOptions options = window.document().options();
+    options.detail = HeadId{Layer(5), Head(7)};
+    window.document().set_options(options);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.left_pane().shown()->state.detail, options.detail);
+    type_text(QStringLiteral("The cat"));  // the small model takes 40 tokens
+    ASSERT_TRUE(settle());
+    window.open(fixtures + QStringLiteral("gpt2"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().up_to_date() && window.document().trace()->config().n_layers == 2; }, 60'000));
+    ASSERT_TRUE(canvas().shown());
+    EXPECT_EQ(canvas().shown()->view(), "model");
+    EXPECT_FALSE(window.left_pane().shown()->state.detail) << "there is no such head here";
+    EXPECT_FALSE(window.error_panel().isVisible());
+}
+
+TEST_F(WindowTest, AFilterOfPairsComesBackWithTheirSentence) {
+    PromptText prompt = window.document().prompt();
+    prompt.has_pair = true;
+    prompt.pair = QStringLiteral("It rained.");
+    window.document().set_prompt(prompt);
+    ASSERT_TRUE(settle());
+    ViewOptions options = window.document().options();
+    options.pattern.filter = analyze::PairFilter::a_to_b;
+    window.document().set_options(options);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.left_pane().shown()->state.pattern.filter, analyze::PairFilter::a_to_b);
+    window.prompt_bar().toggle_pair();
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.left_pane().shown()->state.pattern.filter, analyze::PairFilter::all);
+    window.history().stack().undo();
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.error_panel().isVisible());
+    EXPECT_FALSE(window.document().trace()->text_b().empty());
+    EXPECT_EQ(window.left_pane().shown()->state.pattern.filter, analyze::PairFilter::a_to_b);
+}
+
+TEST_F(WindowTest, AMeasureThatTheModelHasNotIsTheFirstOne) {
+    ViewOptions options = window.document().options();
+    options.measure = "of another version";
+    window.document().set_options(options);
+    ASSERT_TRUE(window.heads_panel().mosaic().shown());
+    EXPECT_GT(window.heads_panel().model().rowCount(), 0);
+}
+
+TEST_F(WindowTest, ASessionOfAnotherModelKeepsItsSelectionOnTheSameText) {
+    type_text(QStringLiteral("The cat"));
+    ASSERT_TRUE(settle());
+    Session session = window.session();
+    session.model = fixtures + QStringLiteral("gpt2");
+    session.state.selection.layer = Layer(1);
+    session.state.selection.heads = {Head(1)};
+    session.state.selection.focus = {Layer(1), Head(1)};
+    session.state.selection.pinned_queries = {Position(3)};
+    session.state.selection.pinned_keys = {Position(2)};
+    window.apply_session(session);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().up_to_date() && window.document().trace()->config().n_layers == 2; }, 60'000));
+    EXPECT_EQ(selected(), session.state.selection);
+}
+
+TEST_F(WindowTest, TheOpenPictureIsCopied) {
+    QGuiApplication::clipboard()->clear();
+    window.action(QStringLiteral("copy-image"))->trigger();
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(QGuiApplication::clipboard()->image().isNull());
+}
+
+TEST_F(WindowTest, AClosedSideKeepsNoOldRun) {
+    window.document().set_views({"head", "matrix", true});
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(window.right_pane().shown());
+    window.document().set_views({"head", "matrix", false});
+    const std::weak_ptr<const trace::Trace> before = window.document().trace();
+    type_text(QStringLiteral("Another text"));
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.right_pane().shown());
+    window.history().clear();
+    EXPECT_TRUE(QTest::qWaitFor([&] { return before.expired(); }));
+}
+
+TEST_F(WindowTest, ThePreviewOfAnExportDoesNotStopTheOtherSide) {
+    window.document().set_views({"head", "model", true});
+    ASSERT_TRUE(settle());
+    type_text(QStringLiteral("A text that both sides draw anew, whatever a dialog draws meanwhile"));
+    ExportDialog dialog(window.document(), window.jobs(), *window.left_pane().shown(), QSize(800, 600));
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(window.right_pane().shown());
+    EXPECT_EQ(window.right_pane().shown()->trace, window.document().trace());
+}
+
+TEST_F(WindowTest, HoverAloneDoesNotOpenTheNumbers) {
+    window.show_view("neuron");
+    window.document().selection().clear_pins();
+    ASSERT_TRUE(settle());
+    const auto lines = canvas().shown();
+    window.document().selection().hover_position(Position(4));
+    EXPECT_EQ(canvas().shown(), lines);
+    window.document().selection().pin_query(Position(6), false);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.left_pane().shown()->state.query, Position(4)) << "the hovered one is looked at before the pinned one";
+    window.document().selection().clear_hover();
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.left_pane().shown()->state.query, Position(6));
+}
+
+TEST(Sessions, OptionsOfTheFirstVersionAreRead) {
+    const Session old = session_of(R"("cells": "maps", "pooled_by_mean": true, "sorted": true, "expanded": false)");
+    EXPECT_EQ(old.state.options.values, (std::map<View, figure::ViewValues>{{"model", {{"cells", "maps"}, {"mean", "1"}}},
+                                                                            {"neuron", {{"collapsed", "1"}, {"sorted", "1"}}}}));
+    EXPECT_TRUE(session_of(R"("cells": "automatic", "pooled_by_mean": false, "expanded": true)").state.options.values.empty());
+}
+
+TEST(Sessions, WhatIsWrongIsNamedWithItsFile) {
+    const auto message = [](const std::string& options) -> std::string {
+        try {
+            session_of(options);
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "read";
+    };
+    for (const auto& [options, word] : std::vector<std::pair<std::string, std::string>>{
+             {R"("gamma": -1)", "gamma"},
+             {R"("threshold": 7)", "threshold"},
+             {R"("keep_mass": "much")", "much"},
+             {R"("view_options": {"model": {"cells": "round"}})", "round"},
+             {R"("view_options": {"model": {"colour": "1"}})", "colour"},
+             {R"("view_options": {"modell": {}})", "modell"}}) {
+        EXPECT_NE(message(options).find(word), std::string::npos) << message(options);
+        EXPECT_NE(message(options).find("a.headlight"), std::string::npos) << message(options);
+    }
+}
+
+}  // namespace
+}  // namespace headlight::ui

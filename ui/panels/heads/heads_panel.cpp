@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/heads/heads_panel.h"
+
+#include "headlight/analyze/heads/measure_groups.h"
+#include "headlight/figure/pattern/pattern_views.h"
+#include "ui/panels/tools/attention_switch.h"
+#include "ui/panels/heads/head_row_delegate.h"
+#include "ui/style/appearance.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QMenu>
+#include <QRegularExpression>
+#include <QStyle>
+#include <QTimer>
+#include <QVBoxLayout>
+
+#include <set>
+
+namespace headlight::ui {
+
+HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
+    : QWidget(parent), document_(document), mosaic_(new FigureCanvas(document.selection())), measure_(new QToolButton),
+      finder_(new QLineEdit), title_(new QLabel), message_(new QLabel), count_(new QLabel), list_(new QTableView), model_(new HeadListModel(this)), filters_(new FilterMenu(document, this)) {
+    setObjectName(QStringLiteral("HeadsPanel"));
+    setAttribute(Qt::WA_StyledBackground);
+    mosaic_->setAccessibleName(tr("All heads"));
+    mosaic_->set_margins(0, 0);
+    mosaic_->set_fitted(360);
+    measure_->setProperty("kind", "quiet");
+    measure_->setPopupMode(QToolButton::InstantPopup);
+    measure_->setAccessibleName(tr("Measure that tints the heads"));
+    measure_->setMenu(new QMenu(measure_));
+    connect(measure_->menu(), &QMenu::aboutToShow, this, &HeadsPanel::fill_menu);
+    finder_->setObjectName(QStringLiteral("Finder"));
+    finder_->setAccessibleName(tr("Find heads"));
+    finder_->setPlaceholderText(tr("induction > 0.3 and entropy < 1"));
+    finder_->setClearButtonEnabled(true);
+    message_->setProperty("role", "error");
+    message_->setWordWrap(true);
+    message_->hide();
+    count_->setProperty("role", "note");
+    list_->setModel(model_);
+    list_->setAccessibleName(tr("Heads found"));
+    list_->setItemDelegate(new HeadRowDelegate(document_, list_));
+    list_->setShowGrid(false);
+    list_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    list_->setSelectionMode(QAbstractItemView::SingleSelection);
+    list_->setSortingEnabled(true);
+    list_->sortByColumn(1, Qt::DescendingOrder);
+    list_->verticalHeader()->hide();
+    list_->verticalHeader()->setDefaultSectionSize(25);
+    list_->horizontalHeader()->setHighlightSections(false);
+    list_->horizontalHeader()->setSortIndicatorShown(false);
+    list_->horizontalHeader()->setTextElideMode(Qt::ElideRight);
+    list_->horizontalHeader()->setMinimumSectionSize(40);
+    list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    list_->setMouseTracking(true);
+    list_->setTabKeyNavigation(false);
+    build_layout();
+
+    connect(&document_, &Document::changed, this, [this](Document::Change change) {
+        using Change = Document::Change;
+        if (change == Change::trace || change == Change::options || change == Change::filter) refresh();
+    });
+    connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
+        if (!hover_only) show_current();
+    });
+    connect(&Appearance::instance(), &Appearance::changed, this, &HeadsPanel::refresh);
+    connect(mosaic_, &FigureCanvas::clicked, this, [this](const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
+        if (hit.head) document_.selection().focus_head(*hit.head, modifiers & Qt::ControlModifier);
+    });
+    connect(finder_, &QLineEdit::textEdited, this, [this](const QString& text) {
+        ViewOptions options = document_.options();
+        options.finder = text;
+        document_.set_options(options);
+    });
+    finder_->installEventFilter(this);
+    connect(list_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
+        if (!following_ && now.isValid()) document_.selection().focus_head(model_->heads()[std::size_t(now.row())]);
+    });
+    connect(list_, &QTableView::entered, this, [this](const QModelIndex& index) {
+        document_.selection().hover_head(model_->heads()[std::size_t(index.row())]);
+    });
+    list_->viewport()->installEventFilter(new LeaveFilter([this] { document_.selection().clear_hover(); }, list_));
+    refresh();
+}
+
+void HeadsPanel::build_layout() {
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(16, 10, 0, 8);
+    column->setSpacing(4);
+    const auto inset = [](QLayout* row) {
+        row->setContentsMargins(0, 0, 16, 0);
+        return row;
+    };
+    const auto title = [](const QString& text) {
+        auto* label = new QLabel(text);
+        label->setProperty("role", "title");
+        return label;
+    };
+    auto* heads = new QHBoxLayout;
+    title_->setProperty("role", "title");
+    heads->addWidget(title_);
+    heads->addStretch();
+    heads->addWidget(measure_);
+    column->addLayout(inset(heads));
+    heads->setContentsMargins(0, 0, 12, 0);
+    auto* mosaic = new QHBoxLayout;
+    mosaic->addWidget(mosaic_);
+    column->addLayout(inset(mosaic));
+    column->addSpacing(12);
+    auto* line = new QHBoxLayout;
+    auto* rule = new QFrame;
+    rule->setProperty("role", "rule");
+    line->addWidget(rule);
+    column->addLayout(inset(line));
+    column->addSpacing(6);
+    auto* find = new QHBoxLayout;
+    find->addWidget(title(tr("Find heads")));
+    find->addStretch();
+    find->addWidget(count_);
+    find->addWidget(filters_);
+    column->addLayout(inset(find));
+    find->setContentsMargins(0, 0, 12, 0);
+    column->addSpacing(2);
+    auto* field = new QVBoxLayout;
+    field->setSpacing(2);
+    field->addWidget(finder_);
+    field->addWidget(message_);
+    field->addWidget(&filters_->name());
+    column->addLayout(inset(field));
+    column->addSpacing(4);
+    column->addWidget(list_, 1);
+}
+
+/// Some head has it. What asks where a token stood before, or which one is before it, is not there between two texts
+/// or in a picture.
+bool HeadsPanel::exists(const std::string& measure) const {
+    if (!document_.trace()->across_texts() && !reads_pictures(document_.model())) return true;
+    const auto* values = document_.head_table()->find(measure);
+    return values && !values->array().isNaN().all();
+}
+
+/// The one chosen, or the first where this model has none of that name (a session of another version).
+std::string HeadsPanel::measure() const {
+    const auto& table = *document_.head_table();
+    const std::string& chosen = document_.options().measure;
+    if (!exists(chosen)) return "entropy";
+    return table.find(chosen) || table.measures.empty() ? chosen : table.measures.front().id;
+}
+
+std::vector<std::string> HeadsPanel::columns() const {
+    // The measure of the mosaic with its bar, then what the expression speaks of.
+    std::vector<std::string> shown{measure()};
+    const auto add = [&](const std::string& id) {
+        if (shown.size() < 3 && std::find(shown.begin(), shown.end(), id) == shown.end()) shown.push_back(id);
+    };
+    for (const std::string& id : document_.finder().query().measures()) add(id);
+    if (shown.size() == 1) add(shown[0] != "entropy" ? "entropy" : exists("induction") ? "induction" : "max_weight");
+    return shown;
+}
+
+/// Esc empties the field before it is anything else's; Ctrl+E is the window's, not the field's end of line.
+bool HeadsPanel::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == finder_ && event->type() == QEvent::ShortcutOverride && static_cast<QKeyEvent*>(event)->keyCombination() == (Qt::CTRL | Qt::Key_E)) {
+        event->ignore();
+        return true;
+    }
+    if (watched == finder_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape && !finder_->text().isEmpty()) {
+        ViewOptions options = document_.options();
+        options.finder.clear();
+        document_.set_options(options);
+        return true;
+    }
+    return QWidget::eventFilter(watched, event);
+}
+
+void HeadsPanel::refresh() {
+    const HeadFinder& found = document_.finder();
+    const auto& table = found.table();
+    if (finder_->text() != document_.options().finder) finder_->setText(document_.options().finder);
+    show_message();
+    mosaic_->set_style(style_for_mosaic());
+    title_->setText(document_.has_parts() ? tr("%1 heads").arg(AttentionSwitch::title(document_.attention())) : tr("Heads"));
+    if (!table) {
+        mosaic_->set_figure(nullptr);
+        model_->show(nullptr, {}, {});
+        count_->clear();
+        return;
+    }
+    measure_->setText(QString::fromStdString(measure()).replace('_', ' '));
+    following_ = true;
+    model_->show(table, columns(), found.query());
+    following_ = false;
+    count_->setText(found.working()                      ? tr("measuring …")
+                    : found.matching() == found.all() ? tr("%1 heads").arg(found.all())
+                      : found.mistake()               ? tr("%1 of %2, as before").arg(found.matching()).arg(found.all())
+                                                      : tr("%1 of %2").arg(found.matching()).arg(found.all()));
+    auto* header = list_->horizontalHeader();
+    header->setSectionResizeMode(0, QHeaderView::Fixed);
+    const HeadId last{Layer(table->n_layers - 1), Head(table->n_heads - 1)};
+    list_->setColumnWidth(0, QFontMetrics(figure::ui_font(12.5, QFont::DemiBold)).horizontalAdvance(head_name(last)) + 12);
+    for (int c = 1; c < model_->columnCount(); ++c) header->setSectionResizeMode(c, QHeaderView::Stretch);
+
+    mosaic_->set_figure(figure::heads_mosaic(table, measure(),
+                                             found.filter() ? found.filter()->dimmed : std::vector<HeadId>()));
+    show_current();
+}
+
+figure::Style HeadsPanel::style_for_mosaic() const {
+    figure::Style style;
+    style.theme = &Appearance::instance().theme();
+    style.palette = document_.options().palette;
+    style.ramp = document_.options().ramp;
+    return style;
+}
+
+void HeadsPanel::show_message() {
+    const HeadFinder& found = document_.finder();
+    const auto mark = [this](const char* role, bool invalid) {
+        if (message_->property("role") == QLatin1String(role) && finder_->property("invalid").toBool() == invalid) return;
+        message_->setProperty("role", role);
+        finder_->setProperty("invalid", invalid);
+        for (QWidget* widget : std::initializer_list<QWidget*>{message_, finder_}) {  // the style sheet reads properties once
+            widget->style()->unpolish(widget);
+            widget->style()->polish(widget);
+        }
+    };
+    if (found.mistake()) {
+        mark("error", true);
+        show_mistake(*found.mistake());
+    } else if (found.table() && !found.working() && found.matching() == 0) {
+        mark("note", false);
+        message_->setText(tr("No head matches. The views stay as they are."));
+        message_->show();
+    } else {
+        mark("note", false);
+        message_->hide();
+    }
+}
+
+/// The part of the expression around the mistake, which is underlined, and what is wrong there.
+void HeadsPanel::show_mistake(const ErrorFacts& facts) {
+    QString text = QString::fromStdString(facts.problem);
+    if (!facts.expected.empty()) text += tr(": expected %1").arg(QString::fromStdString(facts.expected));
+    if (!facts.found.empty()) text += tr(", found %1").arg(QString::fromStdString(facts.found));
+    if (!facts.hint.empty()) text += QStringLiteral(". ") + QString::fromStdString(facts.hint);
+    text = text.toHtmlEscaped();
+    const auto column = QRegularExpression(QStringLiteral("column (\\d+)")).match(QString::fromStdString(facts.item));
+    if (column.hasMatch()) {
+        // Columns count characters; QString counts UTF-16 units.
+        const auto characters = finder_->text().toUcs4();
+        const auto part = [&](qsizetype begin, qsizetype end) {
+            begin = std::clamp<qsizetype>(begin, 0, characters.size());
+            end = std::clamp<qsizetype>(end, begin, characters.size());
+            return QString::fromUcs4(reinterpret_cast<const char32_t*>(characters.data() + begin), end - begin).toHtmlEscaped();
+        };
+        const qsizetype at = column.captured(1).toInt() - 1;
+        QString found = QString::fromStdString(facts.found);
+        if (found.startsWith('"') && found.endsWith('"')) found = found.mid(1, found.size() - 2);
+        const qsizetype end = at + std::max<qsizetype>(1, found.toUcs4().size());
+        const QString wrong = at < characters.size() ? part(at, end) : QStringLiteral("&nbsp;&nbsp;");
+        text = QStringLiteral("%1%2<u><b>%3</b></u>%4<br>%5 %6: %7")
+                   .arg(at > 14 ? QStringLiteral("…") : QString(), part(at - 14, at), wrong, part(end, end + 8) + (end + 8 < characters.size() ? QStringLiteral("…") : QString()), tr("Column"),
+                        column.captured(1), text);
+    }
+    message_->setTextFormat(Qt::RichText);
+    message_->setText(text);
+    message_->show();
+}
+
+/// Thirty measures in one list are no menu: one for each kind of question, made when it is opened.
+void HeadsPanel::fill_menu() {
+    QMenu* menu = measure_->menu();
+    qDeleteAll(menu->findChildren<QMenu*>(QString(), Qt::FindDirectChildrenOnly));
+    menu->clear();
+    if (!document_.head_table()) return;
+    std::set<std::string> grouped;
+    const auto add = [&](QMenu& into, const analyze::MeasureInfo& measure) {
+        QAction* action = into.addAction(QString::fromStdString(measure.title));
+        action->setCheckable(true);
+        action->setChecked(measure.id == this->measure());
+        action->setToolTip(QString::fromStdString(measure.definition));
+        action->setEnabled(exists(measure.id));
+        grouped.insert(measure.id);
+        if (action->isChecked()) {  // says where it is
+            into.menuAction()->setCheckable(true);
+            into.menuAction()->setChecked(true);
+        }
+        connect(action, &QAction::triggered, this, [this, id = measure.id] {
+            ViewOptions options = document_.options();
+            options.measure = id;
+            document_.set_options(options);
+        });
+    };
+    for (const analyze::MeasureGroup& group : analyze::measure_groups()) {
+        auto* into = new QMenu(QString::fromStdString(group.title), menu);
+        into->setToolTipsVisible(true);
+        for (const std::string& id : group.ids)
+            for (const analyze::MeasureInfo& measure : document_.head_table()->measures)
+                if (measure.id == id) add(*into, measure);
+        if (!into->isEmpty()) menu->addMenu(into);
+    }
+    for (const analyze::MeasureInfo& measure : document_.head_table()->measures)
+        if (!grouped.contains(measure.id)) add(*menu, measure);
+}
+
+void HeadsPanel::show_current() {
+    const int row = model_->row_of(document_.selection().get().focus);
+    following_ = true;
+    if (row < 0) {
+        list_->clearSelection();
+        list_->setCurrentIndex({});
+    } else if (list_->currentIndex().row() != row || !list_->selectionModel()->hasSelection()) {
+        list_->setCurrentIndex(model_->index(row, 0));
+        // Once more when the rows have their places.
+        QTimer::singleShot(0, list_, [this] { list_->scrollTo(list_->currentIndex()); });
+    }
+    following_ = false;
+    list_->viewport()->update();
+}
+
+}  // namespace headlight::ui

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/canvas/figure_canvas.h"
+#include "ui/document/document.h"
+#include "ui/panels/heads/filter_menu.h"
+#include "ui/panels/heads/head_list_model.h"
+
+#include <QLabel>
+#include <QLineEdit>
+#include <QTableView>
+#include <QToolButton>
+
+namespace headlight::ui {
+
+/// The left dock: all heads at once, tinted by a measure, and the finder below.
+class HeadsPanel : public QWidget {
+    Q_OBJECT
+public:
+    HeadsPanel(Document&, QWidget* parent = nullptr);
+
+    FigureCanvas& mosaic() { return *mosaic_; }
+    /// Filled when it is about to be shown.
+    QMenu& measure_menu() { return *measure_->menu(); }
+    QLineEdit& finder() { return *finder_; }
+    QTableView& list() { return *list_; }
+    QLabel& finder_message() { return *message_; }
+    FilterMenu& filters() { return *filters_; }
+    HeadListModel& model() { return *model_; }
+
+protected:
+    bool eventFilter(QObject*, QEvent*) override;
+
+private:
+    void build_layout();
+    void refresh();
+    void fill_menu();
+    void show_message();
+    void show_mistake(const ErrorFacts&);
+    void show_current();
+    std::string measure() const;
+    bool exists(const std::string& measure) const;
+    std::vector<std::string> columns() const;
+    figure::Style style_for_mosaic() const;
+
+    Document& document_;
+    FigureCanvas* mosaic_;
+    QToolButton* measure_;
+    QLineEdit* finder_;
+    QLabel *title_, *message_, *count_;
+    QTableView* list_;
+    HeadListModel* model_;
+    FilterMenu* filters_;
+    bool following_ = false;
+};
+
+}  // namespace headlight::ui

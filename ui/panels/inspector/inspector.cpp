@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/inspector/inspector.h"
+
+#include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/model/outline.h"
+#include "ui/panels/tools/attention_switch.h"
+#include "ui/panels/heads/head_list_model.h"
+#include "ui/panels/heads/head_story.h"
+#include "ui/style/appearance.h"
+
+#include <QHBoxLayout>
+#include <QScrollArea>
+#include <QVBoxLayout>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace headlight::ui {
+
+namespace {
+
+QLabel* label(const char* role, double size, int weight = QFont::Normal) {
+    auto* made = new QLabel;
+    made->setFont(figure::ui_font(size, weight));
+    made->setProperty("role", role);
+    made->setTextFormat(Qt::PlainText);
+    return made;
+}
+
+constexpr std::size_t most_keys = 8;
+
+}  // namespace
+
+Inspector::Inspector(Document& document, Jobs& jobs, QWidget* parent) : QWidget(parent), document_(document), jobs_(jobs) {
+    setObjectName(QStringLiteral("Inspector"));
+    setAccessibleName(tr("Inspector"));
+    setAttribute(Qt::WA_StyledBackground);
+    build();
+    connect(&document_, &Document::changed, this, [this](Document::Change change) {
+        if (change == Document::Change::trace || change == Document::Change::options) refresh();
+    });
+    connect(&document_.selection(), &SelectionModel::changed, this, [this] {
+        if (!document_.adapting()) refresh();
+    });
+    connect(&Appearance::instance(), &Appearance::changed, this, [this] { show_card(); });
+    connect(pinned_, &QToolButton::clicked, &document_.selection(), &SelectionModel::clear_pins);
+    refresh();
+}
+
+void Inspector::build() {
+    auto* outer = new QVBoxLayout(this);
+    outer->setContentsMargins(0, 0, 0, 0);
+    auto* area = new QScrollArea;
+    area->setWidgetResizable(true);
+    area->setFrameShape(QFrame::NoFrame);
+    area->setFocusPolicy(Qt::NoFocus);
+    area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    auto* content = new QWidget;
+    content->setProperty("role", "clear");
+    area->setWidget(content);
+    outer->addWidget(area);
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(16, 10, 16, 16);
+    column->setSpacing(8);
+
+    auto* top = new QHBoxLayout;
+    title_ = label("title", 13, QFont::DemiBold);
+    pinned_ = new QToolButton;
+    pinned_->setProperty("kind", "quiet");
+    pinned_->setProperty("plain", true);
+    pinned_->setAccessibleName(tr("Clear pins"));
+    top->addWidget(title_);
+    top->addStretch();
+    top->addWidget(pinned_);
+    column->addLayout(top);
+
+    card_ = new QFrame;
+    card_->setProperty("role", "card");
+    auto* pair = new QHBoxLayout(card_);
+    pair->setContentsMargins(12, 8, 12, 8);
+    auto* left = new QVBoxLayout;
+    auto* right = new QVBoxLayout;
+    left->setSpacing(1);
+    right->setSpacing(1);
+    query_ = label("", 15, QFont::DemiBold);
+    key_ = label("", 15, QFont::DemiBold);
+    query_note_ = label("muted", 11.5);
+    key_note_ = label("muted", 11.5);
+    key_->setAlignment(Qt::AlignRight);
+    key_note_->setAlignment(Qt::AlignRight);
+    left->addWidget(query_);
+    left->addWidget(query_note_);
+    right->addWidget(key_);
+    right->addWidget(key_note_);
+    auto* arrow = label("muted", 18);
+    arrow->setText(QStringLiteral("→"));
+    pair->addLayout(left);
+    pair->addStretch();
+    pair->addWidget(arrow);
+    pair->addStretch();
+    pair->addLayout(right);
+    column->addWidget(card_);
+
+    rows_ = new QWidget;
+    rows_->setProperty("role", "clear");
+    rows_layout_ = new QVBoxLayout(rows_);
+    rows_layout_->setContentsMargins(0, 0, 0, 0);
+    rows_layout_->setSpacing(0);
+    column->addWidget(rows_);
+
+    story_title_ = label("title", 12.5, QFont::DemiBold);
+    story_title_->setText(tr("What am I seeing?"));
+    story_ = label("note", 12);
+    story_->setWordWrap(true);
+    story_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    column->addWidget(story_title_);
+    column->addWidget(story_);
+    column->addStretch(1);
+}
+
+void Inspector::set_view_description(const QString& text) {
+    view_description_ = text;
+    show_story();
+}
+
+void Inspector::show_story() {
+    QString text;
+    if (document_.head_table()) text = head_story(*document_.head_table(), document_.selection().get().focus);
+    if (!text.isEmpty() && !view_description_.isEmpty()) text += QStringLiteral("\n\n");
+    story_->setText(text + view_description_);
+    story_title_->setVisible(!story_->text().isEmpty());
+}
+
+namespace {
+
+QString token_of(const std::vector<text::TokenLabel>& labels, Position p) {
+    const auto i = static_cast<std::size_t>(p.value);
+    return i < labels.size() ? QString::fromStdString(labels[i].continuation + labels[i].text) : QString();
+}
+
+}  // namespace
+
+QString Inspector::query_token(Position p) const { return token_of(document_.trace()->labels(), p); }
+QString Inspector::key_token(Position p) const { return token_of(document_.trace()->key_labels(), p); }
+
+void Inspector::refresh() {
+    const auto& trace = document_.trace();
+    if (!trace) {
+        jobs_.cancel(Jobs::Lane::inspector);
+        asked_.reset();
+        chain_.reset();
+        clear_rows();
+        show_card();
+        show_story();
+        Q_EMIT shown();
+        return;
+    }
+    const figure::Selection& s = document_.selection().get();
+    const HeadId head = s.hover_head.value_or(s.focus);
+    const Asked asked{trace, head, s.query(), s.key()};
+    if (asked_ == asked) return;
+    asked_ = asked;
+    show_card();
+    show_story();
+    if (!asked.query) {
+        jobs_.cancel(Jobs::Lane::inspector);
+        chain_.reset();
+        show_head();
+        return;
+    }
+    jobs_.start(Jobs::Lane::inspector, tr("Looking closer"), [this, asked](const CancelToken&, const Progress&) -> Jobs::Deliver {
+        // A saved trace has the weight of a pair, not what it is made of.
+        if (asked.key && model::has_weights(*asked.trace->model())) {
+            const auto chain = analyze::pair_chain(*asked.trace, asked.head, *asked.query, *asked.key);
+            return [this, chain] { show_chain(chain); };
+        }
+        const analyze::Matrix row = analyze::pattern_row(*asked.trace, {asked.head}, asked.query->value, {});
+        std::vector<LooksAt> keys;
+        for (Eigen::Index j = 0; j < row.cols(); ++j) keys.push_back({Position(j), row(0, j)});
+        std::stable_sort(keys.begin(), keys.end(), [](const LooksAt& a, const LooksAt& b) { return a.weight > b.weight; });
+        if (keys.size() > most_keys) keys.resize(most_keys);
+        return [this, keys] { show_keys(keys); };
+    });
+}
+
+void Inspector::show_card() {
+    const figure::Selection& s = document_.selection().get();
+    const bool pinned = !s.pinned_queries.empty() || !s.pinned_keys.empty();
+    const bool passing = s.hover_query || s.hover_key;  // the pair under the pointer is shown, the pins wait
+    pinned_->setText(passing ? tr("clear pins ✕") : tr("pinned ✕"));
+    pinned_->setVisible(pinned && document_.trace());
+    const auto query = s.query(), key = s.key();
+    card_->setVisible(document_.trace() && query);
+    if (!document_.trace()) {
+        title_->clear();
+        return;
+    }
+    const HeadId head = s.hover_head.value_or(s.focus);
+    title_->setText(QStringLiteral("L%1 H%2").arg(head.layer.value).arg(head.head.value) +
+                    (document_.has_parts() ? QStringLiteral(" · ") + AttentionSwitch::title(document_.attention()).toLower() : QString()));
+    if (!query) return;
+    const QFontMetrics metrics(query_->font());
+    query_->setText(metrics.elidedText(query_token(*query), Qt::ElideRight, 104));
+    const bool across = document_.trace()->across_texts();
+    query_note_->setText((across ? tr("target %1") : tr("query %1")).arg(query->value));
+    key_->setText(key ? metrics.elidedText(key_token(*key), Qt::ElideRight, 104) : QStringLiteral("…"));
+    key_note_->setText(across ? (key ? tr("source %1").arg(key->value) : tr("any of the source")) : key ? tr("key %1").arg(key->value) : tr("any key"));
+    const figure::Theme& theme = Appearance::instance().theme();
+    QPalette palette = key_->palette();
+    palette.setColor(QPalette::WindowText, figure::head_color(theme, document_.options().palette, head.head.value));
+    key_->setPalette(palette);
+}
+
+void Inspector::clear_rows() {
+    while (QLayoutItem* item = rows_layout_->takeAt(0)) {
+        if (item->widget()) {
+            item->widget()->hide();
+            item->widget()->deleteLater();
+        }
+        delete item;
+    }
+}
+
+NumberRow* Inspector::add_row(const QString& name, const QString& shown, const QString& exact) {
+    auto* row = new NumberRow(name);
+    row->set_value(shown, exact);
+    rows_layout_->addWidget(row);
+    return row;
+}
+
+void Inspector::add_value(const QString& name, double value, int digits) {
+    add_row(name, number_text(value, digits), exact_text(value));
+}
+
+void Inspector::add_rule() {
+    auto* holder = new QWidget;
+    auto* layout = new QVBoxLayout(holder);
+    layout->setContentsMargins(0, 3, 0, 3);
+    auto* rule = new QFrame;
+    rule->setProperty("role", "rule");
+    layout->addWidget(rule);
+    rows_layout_->addWidget(holder);
+}
+
+void Inspector::add_note(const QString& text) {
+    auto* note = label("note", 12);
+    note->setText(text);
+    note->setWordWrap(true);
+    note->setContentsMargins(0, 4, 0, 4);
+    rows_layout_->addWidget(note);
+}
+
+NumberRow* Inspector::row(const QString& name) const {
+    for (int i = 0; i < rows_layout_->count(); ++i) {
+        auto* row = qobject_cast<NumberRow*>(rows_layout_->itemAt(i)->widget());
+        if (row && row->text() == name) return row;
+    }
+    return nullptr;
+}
+
+void Inspector::show_head() {
+    clear_rows();
+    if (!document_.head_table()) return;
+    const auto& table = *document_.head_table();
+    const HeadId head = asked_->head;
+    for (std::size_t m = 0; m < table.measures.size(); ++m) {
+        const double value = table.values[m](head.layer.value, head.head.value);
+        auto* row = add_row(QString::fromStdString(table.measures[m].title), number_text(value, 3), exact_text(value));
+        row->setToolTip(QString::fromStdString(table.measures[m].definition) + tr(" Click to copy."));
+    }
+    add_rule();
+    Q_EMIT shown();
+}
+
+void Inspector::show_keys(const std::vector<LooksAt>& keys) {
+    chain_.reset();
+    clear_rows();
+    add_note(document_.trace()->across_texts() ? tr("looks at, in the source (softmax weight)") : tr("looks at (softmax weight)"));
+    const figure::Theme& theme = Appearance::instance().theme();
+    for (const LooksAt& key : keys) {
+        auto* row = add_row(key_token(key.key), number_text(key.weight, 4), exact_text(key.weight));
+        row->set_wide_bar(true);
+        row->set_bar(key.weight, false);
+        row->set_bar_color(figure::head_color(theme, document_.options().palette, asked_->head.head.value));
+    }
+    add_rule();
+    Q_EMIT shown();
+}
+
+void Inspector::show_chain(const analyze::PairChain& c) {
+    chain_ = c;
+    clear_rows();
+    if (!c.legal) {
+        add_row(tr("weight (softmax)"), QStringLiteral("0"), QStringLiteral("0"));
+        add_note(tr("This key comes after the query. The model is causal: a token cannot look ahead, so there is no score."));
+        add_rule();
+        Q_EMIT shown();
+        return;
+    }
+    add_value(tr("weight (softmax)"), c.weight, 4);
+    add_row(tr("rank"), tr("%1 of %2").arg(c.rank).arg(c.of), QString::number(c.rank));
+    add_rule();
+    add_value(tr("score"), c.score, 2);
+    const double position = c.position.value_or(0);
+    const double largest = std::max({std::abs(c.content), std::abs(position), 1e-9}) * 1.05;
+    const double root = 1 / (c.scale * c.scale);
+    const QString scale = c.scale == 1                                  ? QString()
+                          : std::abs(root - std::round(root)) < 1e-4    ? QStringLiteral(" / √%1").arg(std::lround(root))
+                                                                        : QStringLiteral(" · %1").arg(c.scale, 0, 'g', 4);
+    // The neuron view's q·k is after the rotation; here what the rotation adds stands for itself.
+    const bool rotary = c.position && c.position_kind == "rotary";
+    auto* content = add_row(rotary ? tr("q·k%1, unrotated").arg(scale) : tr("q·k%1").arg(scale), number_text(c.content), exact_text(c.content));
+    content->set_indent(true);
+    content->set_bar(c.content / largest);
+    if (c.position) {
+        auto* term = add_row(rotary ? tr("by the rotation") : tr("position (%1)").arg(QString::fromStdString(c.position_kind)), number_text(position), exact_text(position));
+        term->set_indent(true);
+        term->set_bar(position / largest);
+    } else if (!c.position_kind.empty()) {
+        auto* term = add_row(tr("position"), QString::fromStdString(c.position_kind), {});
+        term->set_indent(true);
+    }
+    add_rule();
+    add_value(tr("|value|"), c.value_norm, 2);
+    add_value(tr("weight · |value|"), c.weighted_value_norm, 2);
+    auto* ratio = add_row(tr("update / stream"), number_text(c.update_ratio, 3), exact_text(c.update_ratio));
+    ratio->set_bar(c.update_ratio);
+    auto* cosine = add_row(tr("cos(update, stream)"), number_text(c.update_cosine, 3), exact_text(c.update_cosine));
+    cosine->set_bar(c.update_cosine);
+    add_rule();
+    if (!c.promoted.empty()) {
+        add_note(tr("the head writes towards (logit of the next token)"));
+        double most = 1e-9;
+        for (const auto& effect : c.promoted) most = std::max(most, std::abs(effect.logit));
+        for (const auto& effect : c.promoted) {
+            auto* row = add_row(QString::fromStdString(effect.label), (effect.logit > 0 ? QStringLiteral("+") : QString()) + number_text(effect.logit),
+                                exact_text(effect.logit));
+            row->set_wide_bar(true);
+            row->set_bar(effect.logit / most * 0.9, false);
+        }
+        add_rule();
+    }
+    Q_EMIT shown();
+}
+
+}  // namespace headlight::ui

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/analyze/pattern/pair_chain.h"
+#include "ui/document/document.h"
+#include "ui/panels/inspector/number_row.h"
+
+#include <QFrame>
+#include <QLabel>
+#include <QToolButton>
+
+class QVBoxLayout;
+
+namespace headlight::ui {
+
+/// The right dock: why the pair that is pinned or pointed at has its weight, number by number; without a key the keys the
+/// query looks at most; without a query the head's own measures.
+class Inspector : public QWidget {
+    Q_OBJECT
+public:
+    Inspector(Document&, Jobs&, QWidget* parent = nullptr);
+
+    /// The paragraph of the view in front.
+    void set_view_description(const QString&);
+    const std::optional<analyze::PairChain>& chain() const { return chain_; }
+    NumberRow* row(const QString& name) const;
+
+Q_SIGNALS:
+    void shown();
+
+private:
+    struct Asked {
+        std::shared_ptr<const trace::Trace> trace;
+        HeadId head;
+        std::optional<Position> query, key;
+        bool operator==(const Asked&) const = default;
+    };
+    struct LooksAt {
+        Position key;
+        double weight = 0;
+    };
+    void build();
+    void refresh();
+    void show_head();
+    void show_chain(const analyze::PairChain&);
+    void show_keys(const std::vector<LooksAt>&);
+    void show_card();
+    void show_story();
+    void clear_rows();
+    NumberRow* add_row(const QString& name, const QString& shown, const QString& exact);
+    void add_value(const QString& name, double value, int digits);
+    void add_rule();
+    void add_note(const QString& text);
+    QString query_token(Position) const;
+    QString key_token(Position) const;
+
+    Document& document_;
+    Jobs& jobs_;
+    QLabel *title_, *query_, *query_note_, *key_, *key_note_, *story_title_, *story_;
+    QToolButton* pinned_;
+    QFrame* card_;
+    QWidget* rows_;
+    QVBoxLayout* rows_layout_;
+    QString view_description_;
+    std::optional<Asked> asked_;
+    std::optional<analyze::PairChain> chain_;
+};
+
+}  // namespace headlight::ui

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/prompt/generate_popover.h"
+
+#include <QFormLayout>
+#include <QScreen>
+
+#include <algorithm>
+
+namespace headlight::ui {
+
+GeneratePopover::GeneratePopover(QWidget* parent)
+    : QFrame(parent, Qt::Popup | Qt::FramelessWindowHint), tokens_(new QSpinBox), top_k_(new QSpinBox), seed_(new QSpinBox),
+      temperature_(new QDoubleSpinBox), top_p_(new QDoubleSpinBox), stop_at_end_(new QCheckBox(tr("Stop where the model ends the text"))) {
+    setProperty("role", "popover");
+    setAccessibleName(tr("How the text is continued"));
+    auto* form = new QFormLayout(this);
+    form->setContentsMargins(16, 14, 16, 14);
+    form->setHorizontalSpacing(16);
+    form->setVerticalSpacing(8);
+    const auto row = [&](const QString& text, QAbstractSpinBox* field, const QString& tip) {
+        field->setFixedWidth(110);
+        field->setToolTip(tip);
+        field->setAccessibleName(text);
+        form->addRow(text, field);
+    };
+    tokens_->setRange(1, ContinueSettings::most_tokens);
+    temperature_->setRange(0, 10);
+    temperature_->setSingleStep(0.1);
+    temperature_->setSpecialValueText(tr("0: greedy"));
+    top_k_->setRange(0, 1'000'000);
+    top_k_->setSpecialValueText(tr("all"));
+    top_p_->setRange(0.01, 1);
+    top_p_->setSingleStep(0.05);
+    seed_->setRange(0, 2'000'000'000);
+    row(tr("Tokens"), tokens_, tr("At most so many are added"));
+    row(tr("Temperature"), temperature_, tr("How freely tokens are drawn; 0: always the likeliest"));
+    row(tr("Top k"), top_k_, tr("Draw from the k likeliest tokens only"));
+    row(tr("Top p"), top_p_, tr("Draw from the likeliest tokens that together reach this probability; 1: from all"));
+    row(tr("Seed"), seed_, tr("Equal seeds draw equal tokens"));
+    form->addRow(stop_at_end_);
+
+    const ContinueSettings stored = ContinueSettings::stored();
+    tokens_->setValue(int(stored.draw.tokens));
+    temperature_->setValue(stored.draw.temperature);
+    top_k_->setValue(int(stored.draw.top_k));
+    top_p_->setValue(stored.draw.top_p);
+    seed_->setValue(int(stored.draw.seed));
+    stop_at_end_->setChecked(stored.stop_at_end);
+    for (QSpinBox* box : {tokens_, top_k_, seed_}) connect(box, &QSpinBox::valueChanged, this, &GeneratePopover::take);
+    for (QDoubleSpinBox* box : {temperature_, top_p_}) connect(box, &QDoubleSpinBox::valueChanged, this, &GeneratePopover::take);
+    connect(stop_at_end_, &QCheckBox::toggled, this, &GeneratePopover::take);
+    take();
+}
+
+ContinueSettings GeneratePopover::settings() const {
+    ContinueSettings s;
+    s.draw.tokens = tokens_->value();
+    s.draw.temperature = temperature_->value();
+    s.draw.top_k = top_k_->value();
+    s.draw.top_p = top_p_->value();
+    s.draw.seed = std::uint64_t(seed_->value());
+    s.stop_at_end = stop_at_end_->isChecked();
+    return s;
+}
+
+void GeneratePopover::open_below(QWidget* button) {
+    adjustSize();
+    QPoint at = button->mapToGlobal(QPoint(button->width() - sizeHint().width(), button->height() + 4));
+    if (const QScreen* screen = button->screen())
+        at.setX(std::clamp(at.x(), screen->availableGeometry().left(), screen->availableGeometry().right() - sizeHint().width()));
+    move(at);
+    show();
+    tokens_->setFocus();
+    tokens_->selectAll();
+}
+
+void GeneratePopover::take() {
+    // Nothing is drawn at temperature 0.
+    for (QWidget* part : std::initializer_list<QWidget*>{top_k_, top_p_, seed_}) part->setEnabled(temperature_->value() > 0);
+    settings().store();
+}
+
+}  // namespace headlight::ui

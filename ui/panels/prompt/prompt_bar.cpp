@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/prompt/prompt_bar.h"
+
+#include "headlight/model/outline.h"
+#include "ui/style/appearance.h"
+
+#include <QFileInfo>
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QLocale>
+#include <QStyleOptionButton>
+#include <QStylePainter>
+#include <QVBoxLayout>
+
+namespace headlight::ui {
+
+QString bytes_text(std::int64_t bytes) {
+    const char* units[] = {"B", "kB", "MB", "GB", "TB"};
+    double value = static_cast<double>(bytes);
+    int unit = 0;
+    while (value >= 1000 && unit < 4) value /= 1000, ++unit;
+    return QStringLiteral("%1 %2").arg(value, 0, 'f', unit > 1 && value < 100 ? 1 : 0).arg(QLatin1String(units[unit]));
+}
+
+QString seconds_text(double seconds) {
+    if (seconds < 0.0995) return QStringLiteral("%1 ms").arg(seconds * 1e3, 0, 'f', seconds < 0.00995 ? 1 : 0);
+    if (seconds < 1) return QStringLiteral("%1 ms").arg(seconds * 1e3, 0, 'f', 0);
+    return QStringLiteral("%1 s").arg(seconds, 0, 'f', seconds < 9.95 ? 2 : 1);
+}
+
+namespace {
+
+QToolButton* square_button(const QString& icon_name, const QString& name, const QString& tip) {
+    auto* button = new QToolButton;
+    button->setProperty("kind", "button");
+    button->setProperty("square", true);
+    button->setIcon(icon(icon_name));
+    button->setIconSize({16, 16});
+    button->setAccessibleName(name);
+    button->setToolTip(tip);
+    button->setFixedSize(32, 32);
+    return button;
+}
+
+/// Style sheets ignore the left padding of a button with a menu: the name is painted here.
+class ModelButton : public QPushButton {
+protected:
+    void paintEvent(QPaintEvent*) override {
+        QStylePainter painter(this);
+        QStyleOptionButton option;
+        initStyleOption(&option);
+        const QString name = std::exchange(option.text, QString());
+        painter.drawControl(QStyle::CE_PushButton, option);
+        painter.setFont(figure::ui_font(13, QFont::DemiBold));
+        painter.setPen(palette().color(QPalette::ButtonText));
+        const QRect room = rect().adjusted(12, 0, -28, 0);
+        painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(name, Qt::ElideMiddle, room.width()));
+    }
+};
+
+}  // namespace
+
+PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
+    : QWidget(parent), document_(document), jobs_(jobs), model_(new ModelButton), text_(new PromptEdit), pair_(new PromptEdit), image_(new QPushButton),
+      run_(new QPushButton(tr("Run"))), generate_(new QPushButton(tr("Generate"))), generate_settings_(new GeneratePopover(this)), tokens_(new TokenStrip(document)), facts_(new QLabel),
+      predictions_(new RingToggle(tr("predictions"), tr("Log-probability and rank of every token under it, what comes next in its tip (P). "
+                                                        "Masked-word models: the candidates of the pinned token"))) {
+    setObjectName(QStringLiteral("PromptBar"));
+    setAttribute(Qt::WA_StyledBackground);
+    model_->setObjectName(QStringLiteral("ModelButton"));
+    model_->setProperty("kind", "button");
+    model_->setAccessibleName(tr("Model"));
+    model_->setMinimumWidth(138);
+    model_->setMaximumWidth(240);
+    model_->setFixedHeight(32);
+    text_->setObjectName(QStringLiteral("Prompt"));
+    text_->setAccessibleName(tr("Text"));
+    text_->setPlaceholderText(tr("Type a sentence"));
+    pair_->setObjectName(QStringLiteral("PairPrompt"));
+    pair_->setAccessibleName(tr("Sentence B"));
+    pair_->setPlaceholderText(tr("Sentence B"));
+    image_->setObjectName(QStringLiteral("ImageButton"));
+    image_->setProperty("kind", "button");
+    image_->setAccessibleName(tr("Picture"));
+    image_->setFixedHeight(32);
+    run_->setProperty("kind", "primary");
+    run_->setFixedSize(70, 32);
+    run_->setToolTip(tr("Run now (Ctrl+Return)"));
+    generate_->setObjectName(QStringLiteral("Generate"));
+    generate_->setFixedSize(82, 32);
+    generate_->setAccessibleDescription(tr("Lets the model continue the text"));
+    generate_more_ = square_button(QStringLiteral("chevron-down"), tr("How the text is continued"), tr("How many tokens, and how they are drawn"));
+    generate_more_->setObjectName(QStringLiteral("GenerateMore"));
+    generate_more_->setFixedSize(22, 32);
+    swap_ = square_button(QStringLiteral("swap"), tr("Sentence pair"), tr("Show or hide the line for sentence B"));
+    swap_->setCheckable(true);
+    more_ = square_button(QStringLiteral("more"), tr("Menu"), tr("Everything else"));
+    more_->setPopupMode(QToolButton::InstantPopup);
+    facts_->setProperty("role", "note");
+    facts_->setFont(figure::ui_font(12));
+    facts_->setObjectName(QStringLiteral("RunFacts"));
+    facts_->setFixedHeight(28);
+    predictions_->setFixedHeight(28);
+    connect(predictions_, &RingToggle::clicked, this, [this](bool on) {
+        ViewOptions options = document_.options();
+        options.predictions = on;
+        document_.set_options(options);
+    });
+    connect(&document_, &Document::changed, this, [this](Document::Change change) {
+        if (change == Document::Change::options) predictions_->setChecked(document_.options().predictions);
+    });
+
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(16, 14, 16, 7);
+    column->setSpacing(9);
+    auto* row = new QHBoxLayout;
+    row->setSpacing(12);
+    auto* texts = new QVBoxLayout;
+    texts->setSpacing(6);
+    texts->addWidget(text_);
+    texts->addWidget(pair_);
+    texts->addWidget(image_, 0, Qt::AlignLeft);
+    row->addWidget(model_, 0, Qt::AlignTop);
+    row->addLayout(texts, 1);
+    auto* buttons = new QHBoxLayout;
+    buttons->setSpacing(8);
+    buttons->addWidget(run_, 0, Qt::AlignTop);
+    auto* generate = new QHBoxLayout;
+    generate->setSpacing(1);
+    generate->addWidget(generate_, 0, Qt::AlignTop);
+    generate->addWidget(generate_more_, 0, Qt::AlignTop);
+    buttons->addLayout(generate);
+    buttons->addWidget(swap_, 0, Qt::AlignTop);
+    buttons->addWidget(more_, 0, Qt::AlignTop);
+    row->addLayout(buttons);
+    column->addLayout(row);
+    auto* strip = new QHBoxLayout;
+    strip->setSpacing(16);
+    strip->addWidget(tokens_, 1);
+    strip->addWidget(predictions_, 0, Qt::AlignTop);
+    strip->addWidget(facts_, 0, Qt::AlignTop);
+    column->addLayout(strip);
+
+    connect(text_, &PromptEdit::edited, this, &PromptBar::edited);
+    connect(pair_, &PromptEdit::edited, this, &PromptBar::edited);
+    connect(text_, &PromptEdit::run_asked, &document_, &Document::run_now);
+    connect(pair_, &PromptEdit::run_asked, &document_, &Document::run_now);
+    connect(swap_, &QToolButton::clicked, this, &PromptBar::toggle_pair);
+    connect(run_, &QPushButton::clicked, this, [this] {
+        if (stop_shown_) {
+            document_.stop();
+        } else {
+            document_.run_now();
+        }
+    });
+    connect(generate_, &QPushButton::clicked, this, &PromptBar::generate_asked);
+    connect(generate_more_, &QToolButton::clicked, this, &PromptBar::open_generate_settings);
+    connect(&document_, &Document::changed, this, &PromptBar::show_document);
+    // Stop appears only for work that lasts: a button that flickers at every key helps nobody.
+    show_stop_.setSingleShot(true);
+    show_stop_.setInterval(250);
+    connect(&show_stop_, &QTimer::timeout, this, [this] {
+        stop_shown_ = true;
+        show_running();
+    });
+    const auto lane_changed = [this](Jobs::Lane lane) {
+        if (lane != Jobs::Lane::model) return;
+        if (jobs_.busy(lane)) {
+            if (!stop_shown_) show_stop_.start();
+        } else {
+            show_stop_.stop();
+            stop_shown_ = false;
+            show_running();
+        }
+    };
+    connect(&jobs_, &Jobs::started, this, lane_changed);
+    connect(&jobs_, &Jobs::finished, this, lane_changed);
+    show_document();
+}
+
+void PromptBar::open_generate_settings() { generate_settings_->open_below(generate_more_); }
+
+void PromptBar::toggle_pair() {
+    if (document_.model().model && document_.model().model->part(model::Stack::encoder)) return pair_->setFocus();  // always there
+    PromptText prompt = document_.prompt();
+    prompt.has_pair = !prompt.has_pair;
+    document_.set_prompt(prompt);
+    (prompt.has_pair ? pair_ : text_)->setFocus();
+}
+
+void PromptBar::edited() {
+    PromptText prompt = document_.prompt();
+    prompt.text = text_->toPlainText();
+    prompt.pair = pair_->toPlainText();
+    document_.set_prompt(prompt);
+}
+
+void PromptBar::show_running() {
+    run_->setText(stop_shown_ ? tr("Stop") : tr("Run"));
+    run_->setToolTip(stop_shown_ ? tr("Stop") : tr("Run now (Ctrl+Return)"));
+}
+
+void PromptBar::show_document() {
+    const PromptText& prompt = document_.prompt();
+    text_->show_text(prompt.text);
+    pair_->show_text(prompt.pair);
+    const bool pictures = reads_pictures(document_.model());
+    text_->setVisible(!pictures);
+    image_->setVisible(pictures);
+    image_->setText(prompt.image.isEmpty() ? tr("Open picture …") : image_->fontMetrics().elidedText(QFileInfo(prompt.image).fileName(), Qt::ElideMiddle, 360));
+    image_->setToolTip(prompt.image.isEmpty() ? tr("The picture that the model is shown") : tr("%1\nClick for another picture").arg(prompt.image));
+    const bool fixed = document_.model().model && !model::has_weights(*document_.model().model);
+    for (PromptEdit* edit : {text_, pair_}) edit->setReadOnly(fixed);
+    text_->setToolTip(fixed ? tr("The text of the saved trace. Open the model to run another") : QString());
+    run_->setEnabled(!fixed);
+    swap_->setEnabled(!fixed && !pictures);
+    // A button that cannot do its work says why when it is pressed; the tip says it before.
+    const auto why = document_.model().model ? document_.why_no_continuation() : std::nullopt;
+    generate_->setToolTip(why ? QString::fromStdString(why->problem + (why->found.empty() ? "" : ": " + why->found)) : tr("Let the model continue the text (Ctrl+G)"));
+    swap_->setChecked(prompt.has_pair);
+    const auto& model = document_.model().model;
+    const bool encodes = model && model->part(model::Stack::encoder);
+    pair_->setVisible((prompt.has_pair || encodes) && !pictures);  // a decoder always has a target, if an empty one
+    swap_->setVisible(!encodes);
+    text_->setAccessibleName(encodes ? tr("Source") : tr("Text"));
+    text_->setPlaceholderText(encodes ? tr("Source: what the encoder reads") : tr("Type a sentence"));
+    pair_->setAccessibleName(encodes ? tr("Target") : tr("Sentence B"));
+    pair_->setPlaceholderText(encodes ? tr("Target: what the decoder has written so far; empty: its first token is predicted") : tr("Sentence B"));
+    const QString name = model ? QString::fromStdString(model->config().name) : tr("Open a model");
+    model_->setText(fontMetrics().elidedText(name, Qt::ElideMiddle, 180));
+    const auto& trace = document_.run_trace();
+    const auto number = [](std::int64_t count) { return QLocale(QLocale::English).toString(qlonglong(count)); };
+    QString tokens = trace ? number(trace->tokens()) : QString();
+    if (document_.has_parts()) tokens = tr("%1 + %2").arg(number(trace->part(model::Stack::encoder)->tokens()), tokens);
+    if (trace && fixed) {
+        facts_->setText(tr("%1 tokens · saved trace · %2").arg(tokens, bytes_text(trace->bytes())));
+        facts_->setToolTip(QString::fromStdString(trace->model()->folder().string()));
+    } else if (trace) {
+        facts_->setText(tr("%1 tokens · %2 · %3").arg(tokens, seconds_text(trace->info().seconds), bytes_text(trace->bytes())));
+        facts_->setToolTip(document_.has_parts() ? tr("Length of source and target, time of the run, memory of what was kept")
+                                                 : tr("Length of the input, time of the run, memory of what was kept"));
+    } else {
+        facts_->clear();
+    }
+}
+
+}  // namespace headlight::ui

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/document/document.h"
+#include "ui/panels/prompt/generate_popover.h"
+#include "ui/panels/prompt/prompt_edit.h"
+#include "ui/panels/tools/ring_toggle.h"
+#include "ui/panels/prompt/token_strip.h"
+
+#include <QLabel>
+#include <QPushButton>
+#include <QToolButton>
+
+namespace headlight::ui {
+
+/// The top of the window: model, text (and sentence B), Run or Stop, menus; below it the tokens.
+class PromptBar : public QWidget {
+    Q_OBJECT
+public:
+    PromptBar(Document&, Jobs&, QWidget* parent = nullptr);
+
+    PromptEdit& text() { return *text_; }
+    PromptEdit& pair() { return *pair_; }
+    TokenStrip& tokens() { return *tokens_; }
+    RingToggle& predictions() { return *predictions_; }
+    QPushButton& image_button() { return *image_; }
+    QPushButton& model_button() { return *model_; }
+    QToolButton& more_button() { return *more_; }
+    QPushButton& generate_button() { return *generate_; }
+    GeneratePopover& generate_settings() { return *generate_settings_; }
+    void toggle_pair();
+    void open_generate_settings();
+
+Q_SIGNALS:
+    void generate_asked();
+
+private:
+    void edited();
+    void show_document();
+    void show_running();
+
+    Document& document_;
+    Jobs& jobs_;
+    QPushButton* model_;
+    QToolButton *swap_, *more_;
+    PromptEdit *text_, *pair_;
+    QPushButton* image_;  ///< in place of the text where the model reads pictures
+    QPushButton *run_, *generate_;
+    QToolButton* generate_more_;
+    GeneratePopover* generate_settings_;
+    TokenStrip* tokens_;
+    QLabel* facts_;
+    RingToggle* predictions_;
+    QTimer show_stop_;
+    bool stop_shown_ = false;
+};
+
+/// "1.9 MB"
+QString bytes_text(std::int64_t);
+/// "14 ms"
+QString seconds_text(double);
+
+}  // namespace headlight::ui

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/prompt/prompt_edit.h"
+
+#include "headlight/figure/core/theme.h"
+
+#include <QKeyEvent>
+#include <QMimeData>
+#include <QScrollBar>
+#include <QSignalBlocker>
+#include <QTextBlock>
+
+#include <cmath>
+
+namespace headlight::ui {
+
+namespace {
+
+constexpr int one_line = 32, most_lines = 5;
+
+}  // namespace
+
+PromptEdit::PromptEdit(QWidget* parent) : QPlainTextEdit(parent) {
+    setTabChangesFocus(true);
+    setUndoRedoEnabled(false);
+    setWordWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setFont(figure::ui_font(14));
+    document()->setDocumentMargin(0);  // the style sheet pads: a margin of the document would show a part of a line more
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    connect(this, &QPlainTextEdit::textChanged, this, [this] {
+        fit();
+        Q_EMIT edited(toPlainText());
+    });
+    fit();
+}
+
+void PromptEdit::show_text(const QString& text) {
+    if (toPlainText() == text) return;
+    const int caret = textCursor().position();
+    bool grown = false;
+    {
+        const QSignalBlocker quiet(this);
+        const QString now = toPlainText();
+        if (!now.isEmpty() && text.startsWith(now)) {  // as a model writes
+            QTextCursor end(document());
+            end.movePosition(QTextCursor::End);
+            end.insertText(text.mid(now.size()));
+            if (caret < now.size()) end.setPosition(caret);
+            setTextCursor(end);
+            grown = true;
+        } else {
+            setPlainText(text);
+            QTextCursor cursor = textCursor();
+            cursor.setPosition(std::min<int>(caret, document()->characterCount() - 1));
+            setTextCursor(cursor);
+        }
+    }
+    fit();
+    if (grown) verticalScrollBar()->setValue(verticalScrollBar()->maximum());
+}
+
+QSize PromptEdit::sizeHint() const {
+    const double step = QFontMetricsF(font()).lineSpacing();
+    return {400, one_line + int(std::ceil((lines_ - 1) * step))};
+}
+
+void PromptEdit::fit() {
+    int lines = 0;
+    for (QTextBlock block = document()->begin(); block.isValid() && lines < most_lines; block = block.next()) {
+        lines += std::max(1, block.layout() ? block.layout()->lineCount() : 1);
+    }
+    lines_ = std::clamp(lines, 1, most_lines);
+    setVerticalScrollBarPolicy(lines > most_lines - 1 ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
+    if (height() != sizeHint().height() || minimumHeight() != sizeHint().height()) setFixedHeight(sizeHint().height());
+}
+
+void PromptEdit::resizeEvent(QResizeEvent* event) {
+    QPlainTextEdit::resizeEvent(event);
+    fit();
+}
+
+bool PromptEdit::event(QEvent* event) {
+    if (event->type() == QEvent::ShortcutOverride) {
+        auto* key = static_cast<QKeyEvent*>(event);
+        if (key->matches(QKeySequence::Undo) || key->matches(QKeySequence::Redo)) {
+            event->ignore();
+            return false;
+        }
+    }
+    return QPlainTextEdit::event(event);
+}
+
+void PromptEdit::keyPressEvent(QKeyEvent* event) {
+    const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
+    if (enter && !(event->modifiers() & Qt::ShiftModifier)) {
+        Q_EMIT run_asked();
+        return;
+    }
+    if (event->key() == Qt::Key_Escape) return event->ignore();
+    QPlainTextEdit::keyPressEvent(event);
+}
+
+/// A folder or session dropped on the text is for the window.
+bool PromptEdit::canInsertFromMimeData(const QMimeData* mime) const { return mime->hasText() && !mime->hasUrls(); }
+void PromptEdit::insertFromMimeData(const QMimeData* mime) { insertPlainText(mime->text()); }
+
+}  // namespace headlight::ui

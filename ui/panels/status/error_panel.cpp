@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/status/error_panel.h"
+
+#include "ui/style/appearance.h"
+
+#include <QClipboard>
+#include <QGuiApplication>
+#include <QHBoxLayout>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace headlight::ui {
+
+ErrorPanel::ErrorPanel(QWidget* parent) : QFrame(parent), title_(new QLabel), body_(new QLabel) {
+    setObjectName(QStringLiteral("ErrorPanel"));
+    setAccessibleName(tr("Error"));
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(14, 10, 8, 10);
+    auto* texts = new QVBoxLayout;
+    texts->setSpacing(3);
+    title_->setFont(figure::ui_font(13, QFont::DemiBold));
+    title_->setTextFormat(Qt::PlainText);
+    title_->setWordWrap(true);
+    body_->setFont(figure::ui_font(12));
+    body_->setTextFormat(Qt::PlainText);
+    body_->setWordWrap(true);
+    body_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+    texts->addWidget(title_);
+    texts->addWidget(body_);
+    row->addLayout(texts, 1);
+    const auto button = [&](const QString& icon_name, const QString& name) {
+        auto* made = new QToolButton;
+        made->setProperty("kind", "quiet");
+        made->setProperty("plain", true);
+        made->setIcon(icon(icon_name));
+        made->setAccessibleName(name);
+        made->setToolTip(name);
+        made->setFocusPolicy(Qt::TabFocus);
+        row->addWidget(made, 0, Qt::AlignTop);
+        return made;
+    };
+    connect(button(QStringLiteral("copy"), tr("Copy the message")), &QToolButton::clicked, this,
+            [this] { QGuiApplication::clipboard()->setText(copied_); });
+    connect(button(QStringLiteral("close"), tr("Close")), &QToolButton::clicked, this, &QWidget::hide);
+    hide();
+}
+
+void ErrorPanel::show_failure(const Failure& failure) {
+    const ErrorFacts& facts = failure.facts;
+    const auto text = [](const std::string& s) { return QString::fromStdString(s); };
+    title_->setText(failure.doing.isEmpty() ? text(facts.problem) : tr("%1: %2").arg(failure.doing, text(facts.problem)));
+    QStringList lines;
+    if (!facts.file.empty() || !facts.item.empty()) {
+        QStringList where;
+        if (!facts.item.empty()) where << text(facts.item);
+        if (!facts.file.empty()) where << text(facts.file);
+        lines << tr("Where: %1").arg(where.join(tr(" in ")));
+    }
+    if (!facts.expected.empty()) lines << tr("Expected: %1").arg(text(facts.expected));
+    if (!facts.found.empty()) lines << tr("Found: %1").arg(text(facts.found));
+    if (!facts.hint.empty()) lines << tr("What to do: %1").arg(text(facts.hint));
+    body_->setText(lines.join('\n'));
+    body_->setVisible(!lines.isEmpty());
+    copied_ = title_->text() + '\n' + body_->text();
+    show();
+}
+
+}  // namespace headlight::ui

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/status/status_strip.h"
+
+#include "ui/style/appearance.h"
+
+#include <QHBoxLayout>
+#include <QMenu>
+
+namespace headlight::ui {
+
+namespace {
+
+QString dtype_name(model::ComputeType type) {
+    switch (type) {
+        case model::ComputeType::float32: return QStringLiteral("fp32");
+        case model::ComputeType::bfloat16: return QStringLiteral("bf16");
+        case model::ComputeType::float64: return QStringLiteral("fp64");
+    }
+    return {};
+}
+
+}  // namespace
+
+StatusStrip::StatusStrip(Document& document, Jobs& jobs, QWidget* parent)
+    : QWidget(parent), document_(document), jobs_(jobs), bar_(new QProgressBar), text_(new QLabel), machine_(new QLabel),
+      cancel_(new QToolButton), notes_button_(new QToolButton) {
+    setObjectName(QStringLiteral("StatusStrip"));
+    setAttribute(Qt::WA_StyledBackground);
+    setFixedHeight(28);
+    bar_->setFixedWidth(96);
+    bar_->setTextVisible(false);
+    bar_->setAccessibleName(tr("Progress"));
+    bar_->hide();
+    text_->setFont(figure::ui_font(12));
+    text_->setTextFormat(Qt::PlainText);
+    text_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    machine_->setFont(figure::ui_font(12));
+    for (QToolButton* button : {cancel_, notes_button_}) {
+        button->setProperty("kind", "quiet");
+        button->setProperty("plain", true);
+        button->setFocusPolicy(Qt::TabFocus);
+        button->hide();
+    }
+    cancel_->setText(tr("cancel"));
+    cancel_->setAccessibleName(tr("Cancel"));
+    notes_button_->setPopupMode(QToolButton::InstantPopup);
+    notes_button_->setMenu(new QMenu(notes_button_));
+    notes_button_->setAccessibleName(tr("Notes"));
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(16, 1, 16, 0);
+    row->setSpacing(10);
+    row->addWidget(bar_, 0, Qt::AlignVCenter);
+    row->addWidget(text_, 1);
+    row->addWidget(cancel_);
+    row->addWidget(notes_button_);
+    row->addWidget(machine_);
+
+    connect(&jobs_, &Jobs::started, this, &StatusStrip::job_started);
+    connect(&jobs_, &Jobs::progressed, this, &StatusStrip::job_progressed);
+    connect(&jobs_, &Jobs::finished, this, &StatusStrip::job_finished);
+    connect(cancel_, &QToolButton::clicked, this, [this] {
+        if (!lane_) return;
+        if (*lane_ == Jobs::Lane::model) {
+            document_.stop();
+        } else {
+            jobs_.cancel(*lane_);
+        }
+    });
+    connect(&document_, &Document::changed, this, &StatusStrip::show_document);
+    connect(&document_, &Document::reference_changed, this, [this] { show_document(Document::Change::model); });
+    appear_.setSingleShot(true);
+    appear_.setInterval(150);  // work that is over sooner needs no bar
+    connect(&appear_, &QTimer::timeout, this, [this] {
+        bar_->show();
+        cancel_->show();
+        show_text();
+    });
+    said_timer_.setSingleShot(true);
+    connect(&said_timer_, &QTimer::timeout, this, [this] {
+        said_.clear();
+        show_text();
+    });
+    show_text();
+}
+
+void StatusStrip::job_started(Jobs::Lane lane) {
+    // What is shown somewhere else, or nobody waits for.
+    using Lane = Jobs::Lane;
+    if (lane == Lane::inspector || lane == Lane::preview || lane == Lane::strip || lane == Lane::tensor || lane == Lane::reference) return;
+    lane_ = lane;
+    doing_ = jobs_.doing(lane) + QStringLiteral(" …");
+    bar_->setRange(0, 0);
+    if (!bar_->isVisible()) appear_.start();
+}
+
+void StatusStrip::job_progressed(Jobs::Lane lane, const QString& what, int done, int total) {
+    if (lane_ != lane) return;
+    doing_ = total > 0 ? QStringLiteral("%1 %2/%3").arg(what).arg(done).arg(total) : QStringLiteral("%1 %2").arg(what).arg(done);
+    bar_->setRange(0, std::max(total, 0));
+    bar_->setValue(done);
+    if (bar_->isVisible()) show_text();
+}
+
+void StatusStrip::job_finished(Jobs::Lane lane) {
+    if (lane_ != lane) return;
+    lane_.reset();
+    appear_.stop();
+    bar_->hide();
+    cancel_->hide();
+    doing_.clear();
+    show_text();
+}
+
+void StatusStrip::show_text() {
+    if (bar_->isVisible() && lane_) {
+        text_->setText(doing_);
+    } else if (!said_.isEmpty()) {
+        text_->setText(said_);
+    } else if (!tip_.isEmpty()) {
+        text_->setText(tip_);
+    } else {
+        QString text = document_.trace()                        ? tr("Ready")
+                       : !document_.model().model               ? QString()
+                       : reads_pictures(document_.model())      ? tr("Open a picture")
+                       : document_.prompt().text.isEmpty()      ? tr("Type a sentence")
+                                                                : tr("Not run yet");
+        if (const QString reference = reference_text(); !reference.isEmpty()) text += QStringLiteral("   ·   ") + reference;
+        text_->setText(text);
+    }
+}
+
+QString StatusStrip::reference_text() const {
+    const ReferenceCheck& reference = document_.reference();
+    if (reference.pending()) return tr("comparing with the stored reference …");
+    if (!reference.found()) return {};
+    return tr("against the stored reference, %1").arg(QString::fromStdString(model::text_of(*reference.found())));
+}
+
+void StatusStrip::point_at(const QString& tip) {
+    tip_ = QString(tip).replace('\n', QStringLiteral("   "));
+    show_text();
+}
+
+void StatusStrip::say(const QString& text) {
+    said_ = text;
+    said_timer_.start(4000);
+    show_text();
+}
+
+void StatusStrip::add_note(const QString& note) {
+    own_notes_ << note;
+    show_document(Document::Change::trace);
+}
+
+void StatusStrip::show_document(Document::Change) {
+    const auto& trace = document_.run_trace();
+    notes_ = own_notes_;
+    if (const auto& model = document_.model().model) {
+        for (const auto& tensor : model->report().unused) notes_ << tr("Not used: tensor %1").arg(QString::fromStdString(tensor));
+        for (const auto& part : model->report().optional_missing) notes_ << tr("Not in the files: %1").arg(QString::fromStdString(part));
+        QStringList facts{dtype_name(model->dtype()), QString::fromStdString(model->device_name())};
+        if (trace) facts << tr("%n thread(s)", nullptr, trace->info().threads).replace(QStringLiteral("(s)"), trace->info().threads == 1 ? QString() : QStringLiteral("s"));
+        machine_->setText(facts.join(QStringLiteral(" · ")));
+    }
+    if (document_.reference().found()) notes_ << reference_text().replace(0, 1, QStringLiteral("A"));
+    if (trace) {
+        for (const auto& warning : trace->info().warnings) notes_ << QString::fromStdString(warning);
+    }
+    notes_button_->setVisible(!notes_.isEmpty());
+    notes_button_->setText(notes_.size() == 1 ? tr("1 note ▸") : tr("%1 notes ▸").arg(notes_.size()));
+    notes_button_->menu()->clear();
+    for (const QString& note : notes_.mid(0, 40)) notes_button_->menu()->addAction(note)->setEnabled(false);
+    if (notes_.size() > 40) notes_button_->menu()->addAction(tr("and %1 more").arg(notes_.size() - 40))->setEnabled(false);
+    show_text();
+}
+
+}  // namespace headlight::ui

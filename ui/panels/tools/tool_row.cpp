@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/tools/tool_row.h"
+
+#include "headlight/analyze/contribution/value_mix.h"
+#include "headlight/model/outline.h"
+#include "ui/document/examples.h"
+#include "ui/style/appearance.h"
+
+#include <QDoubleSpinBox>
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QMenu>
+#include <QSpinBox>
+#include <QWidgetAction>
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::ui {
+
+namespace {
+
+using analyze::PairFilter;
+using analyze::Weighting;
+using figure::ViewOption;
+using figure::ViewSpec;
+
+QString shown(const std::string& text) { return QString::fromStdString(text); }
+
+constexpr int slider_steps = 100, tab_gap = 4;
+
+QString weighting_name(Weighting weighting) {
+    switch (weighting) {
+        case Weighting::attention: return ToolRow::tr("Attention weight");
+        case Weighting::value_norm: return ToolRow::tr("Weight · |value|");
+        case Weighting::output_norm: return ToolRow::tr("Weight · |value W_O|");
+        case Weighting::output_length: return ToolRow::tr("Length of weight · value W_O");
+        case Weighting::layer_mix: return ToolRow::tr("Length of the heads' sum");
+        case Weighting::layer_mix_residual: return ToolRow::tr("… with the token's stream");
+        case Weighting::layer_mix_norm: return ToolRow::tr("… with stream and norm");
+    }
+    return {};
+}
+
+/// A heading inside a menu: with a style sheet QMenu::addSection() draws only its line.
+void add_heading(QMenu& menu, const QString& text) {
+    if (!menu.isEmpty()) menu.addSeparator();
+    menu.addAction(text)->setEnabled(false);
+}
+
+}  // namespace
+
+QString filter_name(PairFilter filter) {
+    switch (filter) {
+        case PairFilter::all: return ToolRow::tr("all pairs");
+        case PairFilter::a_to_a: return ToolRow::tr("A → A");
+        case PairFilter::b_to_b: return ToolRow::tr("B → B");
+        case PairFilter::a_to_b: return ToolRow::tr("A → B");
+        case PairFilter::b_to_a: return ToolRow::tr("B → A");
+    }
+    return {};
+}
+
+ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), document_(document), popover_(new TransferPopover(document, this)) {
+    setObjectName(QStringLiteral("ToolRow"));
+    setAttribute(Qt::WA_StyledBackground);
+    auto* lines = new QVBoxLayout(this);
+    lines->setContentsMargins(16, 6, 12, 5);
+    lines->setSpacing(4);
+    auto* row = new QHBoxLayout;
+    row->setSpacing(tab_gap);
+    lines->addLayout(row);
+    for (const ViewSpec& spec : figure::view_specs()) {
+        if (!spec.tab) continue;
+        const View view = spec.id;
+        auto* tab = new QToolButton;
+        tab->setProperty("kind", "tab");
+        tab->setText(view_title(view));
+        tab->setCheckable(true);
+        tab->setFocusPolicy(Qt::TabFocus);
+        tab->setAccessibleName(tr("%1 view").arg(view_title(view)));
+        tab->setToolTip(tr("%1 view (%2)").arg(view_title(view)).arg(int(tabs_.size()) + 1));
+        connect(tab, &QToolButton::clicked, this, [this, view] {
+            Q_EMIT view_asked(view);
+            show_document();  // a click on the open view leaves it open
+        });
+        tabs_[view] = tab;
+        row->addWidget(tab);
+    }
+    more_ = menu_button(tr("More views"));
+    more_->setProperty("kind", "tab");
+    more_->setProperty("menu", true);
+    more_->setCheckable(true);
+    row->addWidget(more_);
+    row->addStretch();
+    drawing_ = menu_button(tr("What is drawn"));
+    transfer_ = menu_button(tr("How weights are drawn"));
+    filter_ = menu_button(tr("Sentence pairs"));
+    pool_ = menu_button(tr("Which texts"));
+    examples_ = menu_button(tr("Sentences to start with"));
+    examples_->setText(tr("examples"));
+    tensors_ = new QToolButton;
+    tensors_->setProperty("kind", "quiet");
+    tensors_->setProperty("plain", true);
+    tensors_->setFocusPolicy(Qt::TabFocus);
+    tensors_->setText(tr("tensors …"));
+    tensors_->setAccessibleName(tr("Tensors of the model"));
+    tensors_->setToolTip(tr("Every tensor of the files: name, shape, type, and how its numbers are spread"));
+    connect(tensors_, &QToolButton::clicked, this, &ToolRow::tensors_asked);
+    sinks_ = new RingToggle(tr("hide sinks"), tr("Leave out the first token's column; rows add up to 1 again"));
+    special_ = new RingToggle(tr("hide special"), tr("Leave out special tokens; rows add up to 1 again"));
+    words_ = new RingToggle(tr("words"), tr("Sub-words as one word: columns added, rows averaged (Clark 2019)"));
+    split_ = new QToolButton;
+    split_->setProperty("kind", "quiet");
+    split_->setProperty("plain", true);
+    split_->setIcon(icon(QStringLiteral("split")));
+    split_->setCheckable(true);
+    split_->setFocusPolicy(Qt::TabFocus);
+    split_->setAccessibleName(tr("Split"));
+    split_->setToolTip(tr("Two views side by side"));
+    row->addWidget(split_);
+    // The view's options stand under the tabs: together they are wider than the canvas of a laptop.
+    tools_ = new QWidget;
+    auto* tools = new QHBoxLayout(tools_);
+    tools->setContentsMargins(0, 0, 0, 0);
+    tools->setSpacing(6);
+    make_slider();
+    for (QWidget* tool : std::initializer_list<QWidget*>{drawing_, pool_, examples_, tensors_, slider_name_, slider_, slider_value_, transfer_,
+                                                         filter_, sinks_, special_, words_})
+        tools->addWidget(tool);
+    tools->addStretch();
+    attention_ = new AttentionSwitch(document_);
+    auto* second = new QHBoxLayout;
+    second->setSpacing(10);
+    second->addWidget(attention_, 0, Qt::AlignLeft);
+    second->addWidget(tools_, 1);
+    lines->addLayout(second);
+
+    transfer_->setIcon(icon(QStringLiteral("chevron-down")));  // opens a popover: the arrow that menus have by themselves
+    transfer_->setIconSize({12, 12});
+    transfer_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    transfer_->setLayoutDirection(Qt::RightToLeft);
+    transfer_->setProperty("plain", true);
+    connect(transfer_, &QToolButton::clicked, this, &ToolRow::open_transfer);
+    connect(sinks_, &RingToggle::clicked, this, [this](bool on) { edit([on](ViewOptions& o) { o.pattern.hide_first = on; }); });
+    connect(special_, &RingToggle::clicked, this, [this](bool on) { edit([on](ViewOptions& o) { o.pattern.hide_special = on; }); });
+    connect(words_, &RingToggle::clicked, this, [this](bool on) { edit([on](ViewOptions& o) { o.pattern.merge_words = on; }); });
+    connect(split_, &QToolButton::clicked, this, [this](bool on) {
+        OpenViews views = document_.views();
+        views.split = on;
+        document_.set_views(views);
+    });
+    connect(&document_, &Document::changed, this, &ToolRow::show_document);
+    build_menus();
+    show_document();
+}
+
+const ViewOption* ToolRow::slider_option() const {
+    for (const ViewOption& option : figure::view_spec(view_).options)
+        if (option.slider) return &option;
+    return nullptr;
+}
+
+/// Steps are equal ratios: what is small matters as much as what is large.
+void ToolRow::make_slider() {
+    slider_name_ = new QLabel;
+    slider_value_ = new QLabel;
+    slider_value_->setFont(figure::ui_font(12));
+    slider_value_->setMinimumWidth(52);
+    slider_ = new QSlider(Qt::Horizontal);
+    slider_->setRange(0, slider_steps);
+    slider_->setFixedWidth(170);
+    slider_name_->setBuddy(slider_);
+    connect(slider_, &QSlider::valueChanged, this, [this](int step) {
+        const ViewOption* option = slider_option();
+        if (!option) return;
+        const double value = option->low * std::pow(option->high / option->low, double(step) / slider_steps);
+        set_value(option->name, QString::number(value, 'g', 3).toStdString());
+    });
+}
+
+void ToolRow::show_slider() {
+    const ViewOption* option = slider_option();
+    for (QWidget* part : std::initializer_list<QWidget*>{slider_name_, slider_, slider_value_}) part->setVisible(option != nullptr);
+    if (!option) return;
+    const double value = std::clamp(QString::fromStdString(value_of(*option)).toDouble(), option->low, option->high);
+    slider_name_->setText(shown(option->title));
+    slider_->setAccessibleName(shown(option->title));
+    slider_->setToolTip(shown(option->help));
+    const QSignalBlocker quiet(slider_);
+    if (!slider_->isSliderDown()) slider_->setValue(int(std::lround(slider_steps * std::log(value / option->low) / std::log(option->high / option->low))));
+    slider_value_->setText(QStringLiteral("%1").arg(value, 0, 'g', 3));
+}
+
+bool ToolRow::open_transfer() {
+    if (!figure::view_spec(view_).needs.pattern) return false;
+    popover_->open_below(transfer_);
+    return true;
+}
+
+QToolButton* ToolRow::menu_button(const QString& name) {
+    auto* button = new QToolButton;
+    button->setProperty("kind", "quiet");
+    button->setPopupMode(QToolButton::InstantPopup);
+    button->setFocusPolicy(Qt::TabFocus);
+    button->setAccessibleName(name);
+    button->setToolTip(name);
+    return button;
+}
+
+void ToolRow::edit(const std::function<void(ViewOptions&)>& change) {
+    ViewOptions options = document_.options();
+    change(options);
+    document_.set_options(options);
+}
+
+void ToolRow::build_menus() {
+    auto* filters = new QMenu(filter_);
+    for (const PairFilter f : {PairFilter::all, PairFilter::a_to_a, PairFilter::b_to_b, PairFilter::a_to_b, PairFilter::b_to_a}) {
+        connect(filters->addAction(filter_name(f)), &QAction::triggered, this, [this, f] { edit([f](ViewOptions& o) { o.pattern.filter = f; }); });
+    }
+    filter_->setMenu(filters);
+    auto* pool = new QMenu(pool_);
+    connect(pool->addAction(tr("Pool texts …")), &QAction::triggered, this, &ToolRow::pool_asked);
+    connect(pool->addAction(tr("This text alone")), &QAction::triggered, this, [this] { edit([](ViewOptions& o) { o.pool_file.clear(); }); });
+    pool->setToolTip(tr("A text file with one text a line, taken together with the text above"));
+    pool_->setMenu(pool);
+    auto* examples = new QMenu(examples_);
+    for (int i = 0; i < int(example_sentences().size()); ++i)
+        connect(examples->addAction(example_sentences()[i]), &QAction::triggered, this, [this, i] { Q_EMIT example_asked(i); });
+    examples_->setMenu(examples);
+    auto* more = new QMenu(more_);
+    for (const ViewSpec& spec : figure::view_specs())
+        if (spec.tab) {
+            folded_[spec.id] = more->addAction(view_title(spec.id));
+            connect(folded_[spec.id], &QAction::triggered, this, [this, view = View(spec.id)] { Q_EMIT view_asked(view); });
+        }
+    // A group of many views is a menu of its own, so that the whole fits a laptop's screen.
+    constexpr std::ptrdiff_t most_in_line = 4;
+    std::string group;
+    QMenu* into = more;
+    for (const ViewSpec& spec : figure::view_specs()) {
+        if (spec.tab) continue;
+        if (spec.group != group) {
+            group = spec.group;
+            const auto specs = figure::view_specs();
+            const auto members = std::count_if(specs.begin(), specs.end(), [&](const ViewSpec& s) { return !s.tab && s.group == group; });
+            into = members > most_in_line ? more->addMenu(shown(group)) : more;
+            if (into == more) add_heading(*more, shown(group));
+        }
+        connect(into->addAction(shown(spec.title)), &QAction::triggered, this, [this, view = spec.id] { Q_EMIT view_asked(view); });
+    }
+    more_->setMenu(more);
+    connect(more, &QMenu::aboutToHide, this, &ToolRow::show_document);
+    auto* drawing = new QMenu(drawing_);
+    drawing_->setMenu(drawing);
+    connect(drawing, &QMenu::aboutToShow, this, [this, drawing] {
+        drawing->clear();
+        fill_options(*drawing);
+    });
+}
+
+/// Sets one of the view's own options.
+void ToolRow::set_value(const std::string& name, const std::string& value) {
+    edit([this, &name, &value](ViewOptions& o) {
+        figure::ViewValues& values = o.values[view_];
+        values[name] = value;
+        values = figure::tidy(figure::view_spec(view_), values);
+        if (values.empty()) o.values.erase(view_);
+    });
+}
+
+std::string ToolRow::value_of(const ViewOption& option) const {
+    const auto view = document_.options().values.find(view_);
+    if (view == document_.options().values.end()) return option.initial;
+    const auto value = view->second.find(option.name);
+    return value == view->second.end() ? option.initial : value->second;
+}
+
+/// A number or a text as a field inside the menu.
+void ToolRow::add_field(QMenu& menu, const ViewOption& option) {
+    auto* action = new QWidgetAction(&menu);
+    auto* box = new QWidget;
+    auto* form = new QFormLayout(box);
+    form->setContentsMargins(12, 4, 12, 4);
+    const QString title = shown(option.title), value = shown(value_of(option));
+    const auto bounded = [&](auto* spin) {
+        if (option.low != 0 || option.high != 0)
+            spin->setRange(static_cast<decltype(spin->value())>(option.low), static_cast<decltype(spin->value())>(option.high));
+        spin->setKeyboardTracking(false);
+        spin->setToolTip(shown(option.help));
+    };
+    if (option.kind == ViewOption::Kind::integer) {
+        auto* spin = new QSpinBox;
+        spin->setRange(-1'000'000, 1'000'000);
+        bounded(spin);
+        spin->setValue(value.toInt());
+        connect(spin, &QSpinBox::valueChanged, this, [this, name = option.name](int v) { set_value(name, std::to_string(v)); });
+        form->addRow(title, spin);
+    } else if (option.kind == ViewOption::Kind::number) {
+        auto* spin = new QDoubleSpinBox;
+        spin->setDecimals(6);
+        spin->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+        spin->setRange(-1e6, 1e6);
+        bounded(spin);
+        spin->setValue(value.toDouble());
+        connect(spin, &QDoubleSpinBox::valueChanged, this,
+                [this, name = option.name](double v) { set_value(name, QString::number(v, 'g', 6).toStdString()); });
+        form->addRow(title, spin);
+    } else {
+        auto* line = new QLineEdit(value);
+        line->setToolTip(shown(option.help));
+        connect(line, &QLineEdit::editingFinished, this, [this, line, name = option.name] { set_value(name, line->text().toStdString()); });
+        form->addRow(title, line);
+    }
+    action->setDefaultWidget(box);
+    menu.addAction(action);
+}
+
+void ToolRow::fill_options(QMenu& menu) {
+    const auto add = [&](const QString& text, bool checked, std::function<void()> run) {
+        QAction* action = menu.addAction(text);
+        action->setCheckable(true);
+        action->setChecked(checked);
+        connect(action, &QAction::triggered, this, std::move(run));
+    };
+    const auto add_shared = [&](const QString& text, bool checked, std::function<void(ViewOptions&)> change) {
+        add(text, checked, [this, change] { edit(change); });
+    };
+    const ViewSpec& spec = figure::view_spec(view_);
+    for (const ViewOption& option : spec.options) {
+        const std::string value = value_of(option);
+        switch (option.kind) {
+            case ViewOption::Kind::flag:
+                add(shown(option.title), !value.empty(), [this, name = option.name, value] { set_value(name, value.empty() ? "1" : ""); });
+                break;
+            case ViewOption::Kind::choice:
+                add_heading(menu, shown(option.title));
+                for (const auto& [word, title] : option.choices)
+                    add(shown(title), word == value, [this, name = option.name, word = word] { set_value(name, word); });
+                break;
+            case ViewOption::Kind::integer:
+            case ViewOption::Kind::number:
+            case ViewOption::Kind::text: add_field(menu, option); break;
+        }
+    }
+    if (!spec.needs.pattern) return;
+    if (!spec.options.empty()) menu.addSeparator();
+    const ViewOptions& o = document_.options();
+    for (const Weighting weighting : figure::every_weighting) {
+        if (document_.trace() && document_.trace()->across_texts() && analyze::of_whole_layer(weighting)) continue;
+        if (weighting == Weighting::layer_mix_norm && document_.trace() && !document_.trace()->config().post_norm) continue;
+        if (weighting == Weighting::layer_mix) add_heading(menu, tr("Of the whole layer"));
+        add_shared(weighting_name(weighting), o.pattern.weighting == weighting, [weighting](ViewOptions& v) { v.pattern.weighting = weighting; });
+    }
+    menu.addSeparator();
+    add_shared(tr("Rows add up to 1 after hiding"), o.pattern.renormalise, [](ViewOptions& v) { v.pattern.renormalise = !v.pattern.renormalise; });
+}
+
+/// What the button of the view's options says: the first choice as it stands, or the weighting.
+QString ToolRow::options_text() const {
+    const ViewSpec& spec = figure::view_spec(view_);
+    const analyze::PatternOptions& pattern = document_.options().pattern;
+    if (spec.needs.pattern && pattern.weighting != Weighting::attention) {
+        const QString name = weighting_name(pattern.weighting);
+        return name.left(1).toLower() + name.mid(1);
+    }
+    for (const ViewOption& option : spec.options) {
+        if (option.kind != ViewOption::Kind::choice) continue;
+        const std::string value = value_of(option);
+        if (option.name == "aggregate" && value == option.initial) continue;  // heads by themselves go without saying
+        for (const auto& [word, title] : option.choices)
+            if (word == value) return shown(title).toLower();
+    }
+    return spec.needs.pattern ? tr("attention") : tr("options");
+}
+
+QString ToolRow::pool_text() const {
+    if (const auto& pool = document_.pool()) return tr("this text and %1 more").arg(pool->traces.size());
+    return document_.options().pool_file.isEmpty() ? tr("this text") : tr("running texts …");
+}
+
+void ToolRow::set_view(const View& view) {
+    view_ = view;
+    show_document();
+}
+
+/// Tabs that a narrow window has no room for stand in the menu behind them, but for that of the open view.
+void ToolRow::fit_tabs() {
+    const bool pictures = reads_pictures(document_.model());
+    const QMargins margins = layout()->contentsMargins();
+    const auto wide = [this](const QWidget* of) { return of->sizeHint().width() + tab_gap; };
+    int room = width() - margins.left() - margins.right() - wide(more_) - wide(split_);
+    if (const auto open = tabs_.find(view_); open != tabs_.end()) room -= wide(open->second);
+    bool full = false;
+    for (const ViewSpec& spec : figure::view_specs()) {
+        if (!spec.tab) continue;
+        QToolButton* tab = tabs_.at(spec.id);
+        const bool has = spec.id != "picture" || pictures;
+        if (has && spec.id != view_) {
+            full = full || wide(tab) > room;
+            if (!full) room -= wide(tab);
+        }
+        const bool folds = has && full && spec.id != view_;
+        tab->setVisible(has && !folds);
+        folded_.at(spec.id)->setVisible(folds);
+    }
+}
+
+void ToolRow::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    fit_tabs();
+}
+
+void ToolRow::show_document() {
+    for (const auto& [view, tab] : tabs_) tab->setChecked(view == view_);
+    const bool pictures = reads_pictures(document_.model());
+    const ViewOptions& o = document_.options();
+    const ViewSpec& spec = figure::view_spec(view_);
+    more_->setText(spec.tab ? tr("More") : shown(spec.title));
+    more_->setChecked(!spec.tab);
+    fit_tabs();
+    drawing_->setText(options_text());
+    drawing_->setVisible(spec.needs.pattern || !spec.options.empty());
+    const bool of_model = view_ == "architecture" && document_.model().model && model::has_weights(*document_.model().model);
+    tools_->setVisible(spec.needs.pattern || spec.needs.texts || !spec.options.empty() || of_model);
+    tensors_->setVisible(of_model);
+    pool_->setVisible(spec.needs.texts && !pictures);
+    pool_->setText(pool_text());
+    examples_->setVisible(spec.group == "Focus" && !pictures);
+    QString transfer = curve_name(o.transfer);
+    if (o.transfer.threshold > 0) transfer += QStringLiteral(" ≥ %1").arg(o.transfer.threshold, 0, 'g', 2);
+    if (o.transfer.keep_mass < 1) transfer += QStringLiteral(" %1 %").arg(std::lround(o.transfer.keep_mass * 100));
+    transfer_->setText(transfer);
+    sinks_->setChecked(o.pattern.hide_first);
+    special_->setChecked(o.pattern.hide_special);
+    words_->setChecked(o.pattern.merge_words);
+    filter_->setText(filter_name(o.pattern.filter));
+    filter_->setVisible(spec.needs.pattern && document_.trace() && document_.trace()->has_sentence_pair());
+    for (QWidget* tool : std::initializer_list<QWidget*>{transfer_, sinks_, special_}) tool->setVisible(spec.needs.pattern);
+    words_->setVisible(spec.needs.pattern && !pictures);
+    show_slider();
+    split_->setChecked(document_.views().split);
+}
+
+}  // namespace headlight::ui

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/tools/transfer_popover.h"
+
+#include "ui/style/appearance.h"
+
+#include <QGridLayout>
+#include <QLabel>
+#include <QScreen>
+#include <QVBoxLayout>
+
+#include <cmath>
+
+namespace headlight::ui {
+
+namespace {
+
+using Curve = figure::Transfer::Curve;
+constexpr Curve all_curves[] = {Curve::linear, Curve::log, Curve::gamma, Curve::per_row, Curve::rank};
+
+// The threshold's slider runs over 0 and then 0.001 … 0.5 in equal ratios.
+constexpr int threshold_steps = 100;
+double threshold_at(int step) { return step == 0 ? 0 : 0.001 * std::pow(500.0, (step - 1) / double(threshold_steps - 1)); }
+int threshold_step(double value) {
+    if (value <= 0) return 0;
+    return std::clamp(int(std::lround(1 + std::log(value / 0.001) / std::log(500.0) * (threshold_steps - 1))), 1, threshold_steps);
+}
+
+}  // namespace
+
+QString curve_name(const figure::Transfer& t) {
+    switch (t.curve) {
+        case Curve::linear: return TransferPopover::tr("linear");
+        case Curve::log: return TransferPopover::tr("log");
+        case Curve::gamma: return TransferPopover::tr("γ %1").arg(t.gamma, 0, 'f', 2);
+        case Curve::per_row: return TransferPopover::tr("per row");
+        case Curve::rank: return TransferPopover::tr("rank");
+    }
+    return {};
+}
+
+TransferPopover::TransferPopover(Document& document, QWidget* parent)
+    : QFrame(parent, Qt::Popup | Qt::FramelessWindowHint), document_(document) {
+    setProperty("role", "popover");
+    setAccessibleName(tr("How weights are drawn"));
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(16, 12, 16, 16);
+    column->setSpacing(4);
+    const std::pair<QString, QString> texts[] = {
+        {tr("Linear"), tr("Strength = weight")},
+        {tr("Log"), tr("0.0001 … 1 on a logarithmic scale: shows what is faint")},
+        {tr("γ"), tr("Strength = weight to the power γ")},
+        {tr("Per row"), tr("Divided by the largest weight of each query")},
+        {tr("Rank"), tr("By rank within each query: only the order counts")},
+    };
+    for (const auto& [text, tip] : texts) {
+        auto* radio = new QRadioButton(text);
+        radio->setToolTip(tip);
+        connect(radio, &QRadioButton::clicked, this, &TransferPopover::take);
+        curves_.push_back(radio);
+        column->addWidget(radio);
+    }
+    auto* grid = new QGridLayout;
+    grid->setHorizontalSpacing(12);
+    grid->setVerticalSpacing(10);
+    grid->setContentsMargins(0, 8, 0, 0);
+    int row = 0;
+    const auto slider = [&](const QString& text, const QString& tip, int low, int high, QLabel*& value) {
+        auto* made = new QSlider(Qt::Horizontal);
+        made->setRange(low, high);
+        made->setFixedWidth(150);
+        made->setAccessibleName(text);
+        made->setToolTip(tip);
+        auto* name = new QLabel(text);
+        name->setBuddy(made);
+        value = new QLabel;
+        value->setFont(figure::ui_font(12));
+        value->setMinimumWidth(52);
+        value->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+        grid->addWidget(name, row, 0);
+        grid->addWidget(made, row, 1);
+        grid->addWidget(value, row++, 2);
+        connect(made, &QSlider::valueChanged, this, &TransferPopover::take);
+        return made;
+    };
+    gamma_ = slider(tr("γ"), tr("Below 1 shows what is faint"), 10, 200, gamma_value_);
+    threshold_ = slider(tr("Threshold"), tr("Weights below this are not drawn"), 0, threshold_steps, threshold_value_);
+    keep_mass_ = slider(tr("Keep mass"), tr("Of each query only the largest weights that together make up this share"), 10, 100, keep_mass_value_);
+    column->addLayout(grid);
+    connect(&document_, &Document::changed, this, [this](Document::Change change) {
+        if (change == Document::Change::options) show_document();
+    });
+    show_document();
+}
+
+void TransferPopover::open_below(QWidget* button) {
+    adjustSize();
+    QPoint at = button->mapToGlobal(QPoint(button->width() - sizeHint().width(), button->height() + 4));
+    if (const QScreen* screen = button->screen()) {
+        at.setX(std::clamp(at.x(), screen->availableGeometry().left(), screen->availableGeometry().right() - sizeHint().width()));
+    }
+    move(at);
+    show();
+    curve(document_.options().transfer.curve).setFocus();
+}
+
+void TransferPopover::show_document() {
+    const figure::Transfer& t = document_.options().transfer;
+    showing_ = true;
+    curve(t.curve).setChecked(true);
+    for (QWidget* part : std::initializer_list<QWidget*>{gamma_, gamma_value_}) part->setEnabled(t.curve == Curve::gamma);
+    gamma_->setValue(int(std::lround(t.gamma * 100)));
+    gamma_value_->setText(QString::number(t.gamma, 'f', 2));
+    threshold_->setValue(threshold_step(t.threshold));
+    threshold_value_->setText(t.threshold > 0 ? QStringLiteral("≥ ") + QString::number(t.threshold, 'g', 2) : tr("off"));
+    keep_mass_->setValue(int(std::lround(t.keep_mass * 100)));
+    keep_mass_value_->setText(t.keep_mass < 1 ? QStringLiteral("%1 %").arg(std::lround(t.keep_mass * 100)) : tr("all"));
+    showing_ = false;
+}
+
+void TransferPopover::take() {
+    if (showing_) return;
+    ViewOptions options = document_.options();
+    for (const Curve c : all_curves) {
+        if (curve(c).isChecked()) options.transfer.curve = c;
+    }
+    options.transfer.gamma = gamma_->value() / 100.0;
+    if (threshold_->value() != threshold_step(options.transfer.threshold)) options.transfer.threshold = threshold_at(threshold_->value());
+    options.transfer.keep_mass = keep_mass_->value() / 100.0;
+    document_.set_options(options);
+}
+
+}  // namespace headlight::ui
