@@ -53,8 +53,8 @@ int speed(int argc, char** argv) {
     std::size_t at_once = 0;
     const double lines = best_speed(*t, lines_of(text), seconds, by_line);
     const double whole = best_speed(*t, {text}, seconds, at_once);
-    std::printf("{\"lines_mb_s\": %.2f, \"whole_mb_s\": %.2f, \"lines_tokens\": %zu, \"whole_tokens\": %zu}\n", lines,
-                whole, by_line, at_once);
+    std::printf("{\"lines_mb_s\": %.2f, \"whole_mb_s\": %.2f, \"lines_tokens\": %zu, \"whole_tokens\": %zu}\n", lines, whole,
+                by_line, at_once);
     return 0;
 }
 
@@ -107,7 +107,6 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "tokenizer_bench: %s\n", error.what());
         return 1;
     }
-    std::fputs("usage: tokenizer_bench speed TOKENIZER.json FILE [SECONDS]\n       tokenizer_bench dump MODEL_FOLDER\n",
-               stderr);
+    std::fputs("usage: tokenizer_bench speed TOKENIZER.json FILE [SECONDS]\n       tokenizer_bench dump MODEL_FOLDER\n", stderr);
     return 2;
 }

@@ -72,13 +72,15 @@ Picture write_view(MainWindow& window, const std::filesystem::path& folder, cons
 }
 
 std::string index_page(const std::vector<Picture>& pictures) {
-    std::string page = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Headlight: the views</title>\n"
-                       "<style>body{font:15px Inter,sans-serif;margin:32px;background:#f6f6f4;color:#1d2127}"
-                       "figure{margin:0 0 40px}img{max-width:100%;border:1px solid #e3e2de;border-radius:6px}"
-                       "figcaption{margin:0 0 8px;color:#6a7079}</style>\n<h1>Headlight</h1>\n<p>The views of the sentence “" +
-                       std::string(example_sentence) + "”, made by the program itself.</p>\n";
+    std::string page =
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Headlight: the views</title>\n"
+        "<style>body{font:15px Inter,sans-serif;margin:32px;background:#f6f6f4;color:#1d2127}"
+        "figure{margin:0 0 40px}img{max-width:100%;border:1px solid #e3e2de;border-radius:6px}"
+        "figcaption{margin:0 0 8px;color:#6a7079}</style>\n<h1>Headlight</h1>\n<p>The views of the sentence “" +
+        std::string(example_sentence) + "”, made by the program itself.</p>\n";
     for (const Picture& p : pictures) {
-        page += "<figure><figcaption>" + p.caption + "</figcaption><img src=\"" + p.file + "\" alt=\"" + p.caption + "\"></figure>\n";
+        page +=
+            "<figure><figcaption>" + p.caption + "</figcaption><img src=\"" + p.file + "\" alt=\"" + p.caption + "\"></figure>\n";
     }
     return page + "</html>\n";
 }
@@ -105,7 +107,9 @@ int write_gallery(int& argc, char** argv, const std::string& folder) {
     for (const auto mode : {Appearance::Mode::light, Appearance::Mode::dark}) {
         Appearance::instance().set_mode(mode);
         const std::string theme = mode == Appearance::Mode::light ? "light" : "dark";
-        const auto has = [&](const figure::ViewSpec& spec) { return !spec.missing || spec.missing(*window.document().trace()).empty(); };
+        const auto has = [&](const figure::ViewSpec& spec) {
+            return !spec.missing || spec.missing(*window.document().trace()).empty();
+        };
         for (const figure::ViewSpec& spec : figure::view_specs())
             if (spec.tab && has(spec)) pictures.push_back(grab_window(window, folder, theme, spec.id));
         for (const figure::ViewSpec& spec : figure::view_specs())

@@ -59,8 +59,8 @@ nlohmann::ordered_json machine() {
             {"cuda", facts.cuda}};
 }
 
-std::vector<trace::Measured> measure(const std::string& name, const trace::BenchmarkOptions& options,
-                                     const CancelToken& cancel, const Progress& progress) {
+std::vector<trace::Measured> measure(const std::string& name, const trace::BenchmarkOptions& options, const CancelToken& cancel,
+                                     const Progress& progress) {
     if (name == "measures") return measure_heads(options, cancel);
     if (name == "ui") return measure_figures(options, cancel);
     if (name == "prediction") return measure_prediction(options, cancel);
@@ -107,11 +107,8 @@ int bench(const Options& o, const Console& console) {
         console.clear_progress();
         for (const trace::Measured& m : found) {
             if (!o.json) console.result(line_of(m) + "\n");
-            results.push_back({{"benchmark", m.benchmark},
-                               {"tokens", m.tokens},
-                               {"what", m.what},
-                               {"value", m.value},
-                               {"unit", m.unit}});
+            results.push_back(
+                {{"benchmark", m.benchmark}, {"tokens", m.tokens}, {"what", m.what}, {"value", m.value}, {"unit", m.unit}});
         }
     }
     const nlohmann::ordered_json facts = machine();
@@ -133,14 +130,12 @@ Action define_bench(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     CLI::Option* names = definition.app->add_option("NAME", options->names, "what to measure (default: everything)");
     definition.restrict_to(names, known_names());
-    CLI::Option* model =
-        definition.app->add_option("--model", options->model,
-                                   "the model to measure with (default: random weights of GPT-2 small's "
-                                   "size, in a temporary folder of 500 MB)");
+    CLI::Option* model = definition.app->add_option("--model", options->model,
+                                                    "the model to measure with (default: random weights of GPT-2 small's "
+                                                    "size, in a temporary folder of 500 MB)");
     model->type_name("MODEL");
     definition.kinds[model] = ValueKind::model;
-    definition.app->add_option("--tokens", options->tokens, "lengths of text (default: by benchmark)")
-        ->type_name("LIST");
+    definition.app->add_option("--tokens", options->tokens, "lengths of text (default: by benchmark)")->type_name("LIST");
     definition.app->add_option("--repeats", options->repeats, "rounds; the median is told")
         ->type_name("N")
         ->check(CLI::Range(1, 1000))

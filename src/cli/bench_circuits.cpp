@@ -40,9 +40,7 @@ std::vector<trace::Measured> measure_circuits(const trace::BenchmarkOptions& opt
             {[&] { analyze::circuit_spectrum(model, analyze::Circuit::ov, head, {}, cancel); },
              [&] { analyze::composition_scores(model, false, cancel); }, product, [&] { ranks(analyze::Circuit::ov); },
              [&] { ranks(analyze::Circuit::qk); },
-             [&] {
-                 analyze::importance(model, *run->tokenizer(), run->encoding(), Position(tokens - 1), asked, cancel);
-             }},
+             [&] { analyze::importance(model, *run->tokenizer(), run->encoding(), Position(tokens - 1), asked, cancel); }},
             cancel);
         const auto add = [&](const char* what, double value, const char* unit) {
             out.push_back({"circuits", tokens, what, value, unit});

@@ -35,9 +35,7 @@ double memory_mb(const std::string& name) {
     return 0;
 }
 
-void reset_peak() {
-    std::ofstream("/proc/self/clear_refs") << "5";
-}
+void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 }  // namespace
 
@@ -84,8 +82,7 @@ std::vector<Measured> measure_heads(const trace::BenchmarkOptions& options, cons
         for (std::size_t i = 0; i < with.size(); ++i) added.push_back(with[i] / without[i] - 1);
         for (std::vector<double>* values : {&without, &with, &added}) std::sort(values->begin(), values->end());
         const std::size_t middle = with.size() / 2;
-        const double t = static_cast<double>(tokens),
-                     patterns = static_cast<double>(c.n_layers * c.n_heads) * t * t * 4;
+        const double t = static_cast<double>(tokens), patterns = static_cast<double>(c.n_layers * c.n_heads) * t * t * 4;
         out.push_back({"measures", tokens, "traced pass without measures", without[middle], "ms"});
         out.push_back({"measures", tokens, "traced pass and every measure", with[middle], "ms"});
         out.push_back({"measures", tokens, "every measure of every head", added[middle], "share added"});

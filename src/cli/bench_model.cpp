@@ -99,9 +99,8 @@ nlohmann::json tokenizer() {
 RandomGpt2::RandomGpt2() {
     std::string name = (std::filesystem::temp_directory_path() / "headlight-bench-XXXXXX").string();
     if (!::mkdtemp(name.data()))
-        throw Error(ErrorFacts{.problem = "cannot make a temporary folder",
-                               .file = name,
-                               .found = std::generic_category().message(errno)});
+        throw Error(ErrorFacts{
+            .problem = "cannot make a temporary folder", .file = name, .found = std::generic_category().message(errno)});
     folder_ = name;
     try {
         write_weights(folder_ / "model.safetensors");

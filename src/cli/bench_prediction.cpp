@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // "prediction": the analyses from the logit to the memories, beside the matrix products that they cannot do without.
 #include "cli/bench_measures.h"
-#include "headlight/analyze/prediction/attribution.h"
 #include "headlight/analyze/contribution/contributions.h"
+#include "headlight/analyze/prediction/attribution.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/prediction/mlp.h"
 #include "headlight/model/blas_kernels.h"
@@ -46,21 +46,21 @@ std::vector<trace::Measured> measure_prediction(const trace::BenchmarkOptions& o
         const at::Tensor w_u = trace::unembed(*run->model()), values = trace::mlp_weights(*run->model(), middle).w_out;
         const at::Tensor stream = trace::tensor(*run, {model::Hook::resid_post, middle}).to(w_u.device());
         constexpr std::int64_t block = 256;
-        const std::vector<double> ms = in_turns(
-            options.repeats,
-            {[&] {
-                 for (std::int64_t l = 0; l < c.n_layers; ++l) model::matrix_product(stream, w_u);
-             },
-             [&] { analyze::logit_lens(*run, {.top = 20}, cancel); },
-             [&] {
-                 for (std::int64_t i = 0; i < values.size(0); i += block)
-                     model::matrix_product(values.narrow(0, i, std::min(block, values.size(0) - i)), w_u);
-             },
-             [&] { analyze::promoted_tokens(*run->model(), middle, {}, {.top = 10}, cancel); },
-             [&] { analyze::attribution(*run, Position(tokens - 1), {.token = 1, .minus = {}, .neurons = true}); },
-             [&] { analyze::contribution_graph(*run, Position(tokens - 1), {}, cancel); },
-             [&] { analyze::contribution_graph(*run, Position(tokens - 1), {.threshold = 0}, cancel); }},
-            cancel);
+        const std::vector<double> ms =
+            in_turns(options.repeats,
+                     {[&] {
+                          for (std::int64_t l = 0; l < c.n_layers; ++l) model::matrix_product(stream, w_u);
+                      },
+                      [&] { analyze::logit_lens(*run, {.top = 20}, cancel); },
+                      [&] {
+                          for (std::int64_t i = 0; i < values.size(0); i += block)
+                              model::matrix_product(values.narrow(0, i, std::min(block, values.size(0) - i)), w_u);
+                      },
+                      [&] { analyze::promoted_tokens(*run->model(), middle, {}, {.top = 10}, cancel); },
+                      [&] { analyze::attribution(*run, Position(tokens - 1), {.token = 1, .minus = {}, .neurons = true}); },
+                      [&] { analyze::contribution_graph(*run, Position(tokens - 1), {}, cancel); },
+                      [&] { analyze::contribution_graph(*run, Position(tokens - 1), {.threshold = 0}, cancel); }},
+                     cancel);
         const auto add = [&](const char* what, double value, const char* unit) {
             out.push_back({"prediction", tokens, what, value, unit});
         };

@@ -38,8 +38,7 @@ public:
     std::map<const CLI::Option*, ValueKind> kinds;
 
     /// An option that takes one of a few words; a wrong one is answered with the nearest.
-    CLI::Option* add_choice(const std::string& flag, std::string& value, std::vector<std::string> words,
-                            const std::string& help);
+    CLI::Option* add_choice(const std::string& flag, std::string& value, std::vector<std::string> words, const std::string& help);
     /// The same for an option that is there already.
     void restrict_to(CLI::Option*, std::vector<std::string> words);
 };

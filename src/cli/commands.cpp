@@ -5,11 +5,10 @@
 namespace headlight::cli {
 namespace {
 
-constexpr Command kWindow{
-    "",
-    "See what every head, neuron and layer of a transformer language model did with a text.",
-    {"headlight", "headlight novella-7m --text \"The doctor asked the nurse because she was late.\""},
-    define_window};
+constexpr Command kWindow{"",
+                          "See what every head, neuron and layer of a transformer language model did with a text.",
+                          {"headlight", "headlight novella-7m --text \"The doctor asked the nurse because she was late.\""},
+                          define_window};
 
 constexpr Command kCommands[] = {
     {"open",
@@ -47,8 +46,7 @@ constexpr Command kCommands[] = {
      define_render},
     {"analyze",
      "Numbers about heads, neurons and layers as CSV, JSON or NPZ. Needs no display.",
-     {"headlight analyze heads novella-7m --text \"The doctor asked the nurse.\" --out heads.csv",
-      "headlight analyze --help"},
+     {"headlight analyze heads novella-7m --text \"The doctor asked the nurse.\" --out heads.csv", "headlight analyze --help"},
      define_analyze},
     {"bench",
      "Measure the speed of Headlight on this machine.",
@@ -96,13 +94,9 @@ std::string footer_of(const Command& command) {
 
 }  // namespace
 
-std::span<const Command> commands() {
-    return kCommands;
-}
+std::span<const Command> commands() { return kCommands; }
 
-const Command& window_command() {
-    return kWindow;
-}
+const Command& window_command() { return kWindow; }
 
 Built build(const Command& command, const Frontend& frontend) {
     Built built{Definition(std::string(command.name)), {}};

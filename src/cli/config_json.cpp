@@ -14,72 +14,48 @@ using model::RopeScaling;
 
 const char* word(Positions p) {
     switch (p) {
-        case Positions::learned:
-            return "learned";
-        case Positions::alibi:
-            return "alibi";
-        case Positions::rotary:
-            return "rotary";
-        case Positions::relative:
-            return "relative";
-        case Positions::none:
-            return "none";
+        case Positions::learned: return "learned";
+        case Positions::alibi: return "alibi";
+        case Positions::rotary: return "rotary";
+        case Positions::relative: return "relative";
+        case Positions::none: return "none";
     }
     return "";
 }
 
-const char* word(Norm n) {
-    return n == Norm::rms_norm ? "rms_norm" : "layer_norm";
-}
+const char* word(Norm n) { return n == Norm::rms_norm ? "rms_norm" : "layer_norm"; }
 
 const char* word(Activation a) {
     switch (a) {
-        case Activation::gelu:
-            return "gelu";
-        case Activation::gelu_tanh:
-            return "gelu_tanh";
-        case Activation::gelu_bloom:
-            return "gelu_bloom";
-        case Activation::relu:
-            return "relu";
-        case Activation::silu:
-            return "silu";
-        case Activation::quick_gelu:
-            return "quick_gelu";
-        case Activation::tanh:
-            return "tanh";
+        case Activation::gelu: return "gelu";
+        case Activation::gelu_tanh: return "gelu_tanh";
+        case Activation::gelu_bloom: return "gelu_bloom";
+        case Activation::relu: return "relu";
+        case Activation::silu: return "silu";
+        case Activation::quick_gelu: return "quick_gelu";
+        case Activation::tanh: return "tanh";
     }
     return "";
 }
 
 const char* word(RopeScaling s) {
     switch (s) {
-        case RopeScaling::none:
-            return "none";
-        case RopeScaling::linear:
-            return "linear";
-        case RopeScaling::llama3:
-            return "llama3";
-        case RopeScaling::dynamic:
-            return "dynamic";
-        case RopeScaling::yarn:
-            return "yarn";
-        case RopeScaling::longrope:
-            return "longrope";
+        case RopeScaling::none: return "none";
+        case RopeScaling::linear: return "linear";
+        case RopeScaling::llama3: return "llama3";
+        case RopeScaling::dynamic: return "dynamic";
+        case RopeScaling::yarn: return "yarn";
+        case RopeScaling::longrope: return "longrope";
     }
     return "";
 }
 
 const char* word(model::QkNorm n) {
     switch (n) {
-        case model::QkNorm::head:
-            return "head";
-        case model::QkNorm::each_head:
-            return "each_head";
-        case model::QkNorm::whole:
-            return "whole";
-        case model::QkNorm::none:
-            break;
+        case model::QkNorm::head: return "head";
+        case model::QkNorm::each_head: return "each_head";
+        case model::QkNorm::whole: return "whole";
+        case model::QkNorm::none: break;
     }
     return "none";
 }
@@ -129,12 +105,9 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
         std::vector<std::string> terms;
         if (d.content_to_position) terms.emplace_back("c2p");
         if (d.position_to_content) terms.emplace_back("p2c");
-        json["disentangled"] = {{"terms", terms},
-                                {"shared_projections", d.shared_projections},
-                                {"normed", d.normed},
-                                {"rows", 2 * d.span},
-                                {"buckets", d.buckets},
-                                {"max_distance", d.max_distance}};
+        json["disentangled"] = {{"terms", terms},       {"shared_projections", d.shared_projections},
+                                {"normed", d.normed},   {"rows", 2 * d.span},
+                                {"buckets", d.buckets}, {"max_distance", d.max_distance}};
     }
     if (const model::Convolution& conv = c.convolution; conv.any())
         json["convolution"] = {{"width", conv.width}, {"groups", conv.groups}, {"activation", word(conv.activation)}};
@@ -150,8 +123,11 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
     }
     if (!c.windows.empty()) json["windows"] = c.windows;
     if (c.experts.count > 0) {
-        json["experts"] = {{"count", c.experts.count}, {"chosen", c.experts.chosen}, {"width", c.experts.width},
-                           {"shared_width", c.experts.shared_width}, {"normalized", c.experts.normalized}};
+        json["experts"] = {{"count", c.experts.count},
+                           {"chosen", c.experts.chosen},
+                           {"width", c.experts.width},
+                           {"shared_width", c.experts.shared_width},
+                           {"normalized", c.experts.normalized}};
         if (!c.experts.layers.empty()) json["experts"]["dense_width"] = c.experts.dense_width;
         if (c.experts.sigmoid) json["experts"]["sigmoid"] = true;
         if (c.experts.scale != 1.0) json["experts"]["scale"] = c.experts.scale;

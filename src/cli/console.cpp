@@ -46,15 +46,13 @@ void Console::result(std::string_view text) const {
         const ssize_t put = ::write(STDOUT_FILENO, text.data(), text.size());
         if (put < 0 && errno == EINTR) continue;
         if (put < 0)
-            throw Error(ErrorFacts{.problem = "cannot write to standard output",
-                                   .found = std::generic_category().message(errno)});
+            throw Error(
+                ErrorFacts{.problem = "cannot write to standard output", .found = std::generic_category().message(errno)});
         text.remove_prefix(static_cast<std::size_t>(put));
     }
 }
 
-bool Console::shows_progress() const {
-    return !quiet && ::isatty(STDERR_FILENO) == 1;
-}
+bool Console::shows_progress() const { return !quiet && ::isatty(STDERR_FILENO) == 1; }
 
 Progress Console::progress() const {
     if (!shows_progress()) return {};

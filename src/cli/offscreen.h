@@ -7,7 +7,8 @@ class QApplication;
 
 namespace headlight::cli {
 
-/// What fonts, painters and plots (QCustomPlot is a widget) need of Qt, without a display: no window system is asked for, whatever the session has.
+/// What fonts, painters and plots (QCustomPlot is a widget) need of Qt, without a display: no window system is asked for,
+/// whatever the session has.
 class Offscreen {
 public:
     Offscreen();

@@ -26,7 +26,9 @@ void AttentionArgument::add(Definition& definition) {
 }
 
 std::shared_ptr<const trace::Trace> AttentionArgument::of(const std::shared_ptr<const trace::Trace>& run) const {
-    const model::Stack stack = word == "encoder" ? model::Stack::encoder : word == "cross" ? model::Stack::cross : model::Stack::whole;
+    const model::Stack stack = word == "encoder" ? model::Stack::encoder
+                               : word == "cross" ? model::Stack::cross
+                                                 : model::Stack::whole;
     return trace::part_of(run, stack);
 }
 

@@ -30,8 +30,7 @@ std::string read_standard_input() {
         if (got == 0) return text;
         if (got < 0 && errno == EINTR) continue;
         if (got < 0)
-            throw Error(
-                ErrorFacts{.problem = "cannot read standard input", .found = std::generic_category().message(errno)});
+            throw Error(ErrorFacts{.problem = "cannot read standard input", .found = std::generic_category().message(errno)});
         text.append(buffer, static_cast<std::size_t>(got));
         if (text.size() > kLongestText)
             throw Error(ErrorFacts{.problem = "the text on standard input is too long",
@@ -64,13 +63,15 @@ void Definition::restrict_to(CLI::Option* option, std::vector<std::string> words
 }
 
 void ModelArgument::add(Definition& definition) {
-    CLI::Option* option = definition.app->add_option("MODEL", typed,
-                                                     "a model folder, a .gguf file, a built-in name (novella-7m), or an id in the "
-                                                     "local Hugging Face cache (gpt2, org/name)");
+    CLI::Option* option =
+        definition.app->add_option("MODEL", typed,
+                                   "a model folder, a .gguf file, a built-in name (novella-7m), or an id in the "
+                                   "local Hugging Face cache (gpt2, org/name)");
     option->required();
     option->type_name(" ");
     definition.kinds[option] = ValueKind::model;
-    CLI::Option* which = definition.app->add_option("--tower", tower, "of a CLIP folder: which of its two models (default: text)");
+    CLI::Option* which =
+        definition.app->add_option("--tower", tower, "of a CLIP folder: which of its two models (default: text)");
     definition.restrict_to(which, {std::string(model::kTextTower), std::string(model::kVisionTower)});
 }
 
@@ -78,16 +79,17 @@ std::string ModelArgument::reference() const { return tower.empty() ? typed : mo
 
 std::filesystem::path ModelArgument::folder() const {
     if (trace::is_saved(typed))
-        throw Error(ErrorFacts{.problem = "a saved trace without its model, which this command needs",
-                               .file = typed,
-                               .expected = "a model",
-                               .hint = "headlight info, headlight render, headlight analyze heads, headlight analyze detect and the window read a saved trace"});
+        throw Error(ErrorFacts{
+            .problem = "a saved trace without its model, which this command needs",
+            .file = typed,
+            .expected = "a model",
+            .hint =
+                "headlight info, headlight render, headlight analyze heads, headlight analyze detect and the window read a saved trace"});
     return model::locate_model(reference());
 }
 
 void TextArguments::add(Definition& definition) {
-    text_option =
-        definition.app->add_option("--text", typed_text, "the text; - reads standard input")->type_name("TEXT");
+    text_option = definition.app->add_option("--text", typed_text, "the text; - reads standard input")->type_name("TEXT");
     file_option = definition.app->add_option("--text-file", text_file, "the text is what this file holds")
                       ->type_name("FILE")
                       ->excludes(text_option);
@@ -106,7 +108,8 @@ void TextArguments::add_image(Definition& definition) {
 
 void TextArguments::add_chat(Definition& definition) {
     CLI::Option* option = definition.app->add_option(
-        "--chat", chat, "the text is a chat: lines \"user: …\", or a JSON list of role and content; as a model of this kind has it");
+        "--chat", chat,
+        "the text is a chat: lines \"user: …\", or a JSON list of role and content; as a model of this kind has it");
     definition.restrict_to(option, headlight::text::chat_presets());
     option->excludes(pair_option);
 }
@@ -119,16 +122,15 @@ void TextArguments::require() const {
     if (has_image() && image.empty())
         throw Error(ErrorFacts{.problem = "no picture is named", .item = "--image", .hint = "Give the path of a .png or .jpg"});
     if (given()) return;
-    throw UsageError(image_option ? "a text is needed: --text TEXT, --text - or --text-file FILE; for models that read pictures --image FILE"
-                                  : "a text is needed: --text TEXT, --text - or --text-file FILE");
+    throw UsageError(
+        image_option ? "a text is needed: --text TEXT, --text - or --text-file FILE; for models that read pictures --image FILE"
+                     : "a text is needed: --text TEXT, --text - or --text-file FILE");
 }
 
 std::string TextArguments::text() const {
     const bool from_file = file_option->count() > 0;
     const bool from_input = !from_file && typed_text == "-";
-    std::string text = from_file    ? io::read_text(text_file, kLongestText)
-                       : from_input ? read_standard_input()
-                                    : typed_text;
+    std::string text = from_file ? io::read_text(text_file, kLongestText) : from_input ? read_standard_input() : typed_text;
     if (text.empty())
         throw Error(ErrorFacts{.problem = "there is nothing in the text",
                                .file = from_file ? text_file : "",
@@ -161,8 +163,7 @@ std::vector<std::int64_t> parse_index_list(const std::string& text, const std::s
     const auto number = [&](std::string_view digits, std::string_view part) {
         std::int64_t value = 0;
         const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        if (code != std::errc{} || end != digits.data() + digits.size() || value < 0 || value > 1'000'000)
-            throw wrong(part);
+        if (code != std::errc{} || end != digits.data() + digits.size() || value < 0 || value > 1'000'000) throw wrong(part);
         return value;
     };
     std::set<std::int64_t> values;

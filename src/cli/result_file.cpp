@@ -51,8 +51,7 @@ void write_npz(const Result& result, const std::filesystem::path& path) {
             columns.emplace_back(result.table.columns[c], std::move(values));
     std::vector<io::ArrayRef> refs;
     for (const auto& [name, values] : columns)
-        refs.push_back(
-            {name, io::DType::F64, {static_cast<std::int64_t>(values.size())}, std::as_bytes(std::span(values))});
+        refs.push_back({name, io::DType::F64, {static_cast<std::int64_t>(values.size())}, std::as_bytes(std::span(values))});
     for (const figure::NamedArray& a : result.arrays)
         refs.push_back({a.name, io::DType::F32, a.shape, std::as_bytes(std::span(a.values))});
     io::write_npz(path, refs, {{"facts", members(result.facts)}, {"definitions", members(result.definitions)}});

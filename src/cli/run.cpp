@@ -41,9 +41,7 @@ std::string printable(std::string_view text) {
     return safe;
 }
 
-void say(const std::string& line) {
-    std::fprintf(stderr, "%s\n", line.c_str());
-}
+void say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
 
 int say_could_not(const Console& console, std::string_view message) {
     console.clear_progress();

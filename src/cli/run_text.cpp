@@ -44,10 +44,11 @@ void check_kind(const std::filesystem::path& folder, const TextArguments& text) 
                      .hint = towers ? "--tower vision opens the half of the model that reads pictures"
                                     : "Give --text, or a model that reads pictures"});
     const std::string other = towers ? ", or leave --tower vision out" : ", or a model that reads text";
-    throw Error({.problem = config.name + " reads pictures",
-                 .file = text.text_file,
-                 .item = text.file_option->count() > 0 ? "--text-file" : "--text",
-                 .hint = text.image_option ? "Give --image FILE" + other : "This command is about texts" + (towers ? other : "")});
+    throw Error(
+        {.problem = config.name + " reads pictures",
+         .file = text.text_file,
+         .item = text.file_option->count() > 0 ? "--text-file" : "--text",
+         .hint = text.image_option ? "Give --image FILE" + other : "This command is about texts" + (towers ? other : "")});
 }
 
 }  // namespace
@@ -87,10 +88,8 @@ Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& te
     return loaded;
 }
 
-std::shared_ptr<const trace::Trace> run_loaded(const Loaded& loaded, const trace::CapturePlan& plan,
-                                               const Console& console) {
-    const auto trace =
-        trace::run(loaded.model, loaded.tokenizer, loaded.prompt, plan, loaded.cancel, console.progress());
+std::shared_ptr<const trace::Trace> run_loaded(const Loaded& loaded, const trace::CapturePlan& plan, const Console& console) {
+    const auto trace = trace::run(loaded.model, loaded.tokenizer, loaded.prompt, plan, loaded.cancel, console.progress());
     console.clear_progress();
     for (const std::string& warning : trace->info().warnings) console.note(warning);
     return trace;

@@ -18,8 +18,8 @@ struct Loaded {
 
 /// Model and tokenizer alone; the prompt stays empty.
 Loaded load_model(const ModelArgument&, const ComputeOptions&, const Console&);
-std::shared_ptr<const model::Model> load_model(const std::filesystem::path& folder, const ComputeOptions&,
-                                               const CancelToken&, const Console&);
+std::shared_ptr<const model::Model> load_model(const std::filesystem::path& folder, const ComputeOptions&, const CancelToken&,
+                                               const Console&);
 Loaded load_for_run(const ModelArgument&, const TextArguments&, const ComputeOptions&, const Console&);
 /// Warnings of the run become notes.
 std::shared_ptr<const trace::Trace> run_loaded(const Loaded&, const trace::CapturePlan&, const Console&);

@@ -15,8 +15,7 @@ void TextList::add(Definition& definition, const TextArguments& single) {
 }
 
 void TextList::add_beside(Definition& definition, const TextArguments& single, const std::string& help) {
-    option =
-        definition.app->add_option("--texts", path, help)->type_name("FILE")->excludes(single.pair_option);
+    option = definition.app->add_option("--texts", path, help)->type_name("FILE")->excludes(single.pair_option);
     definition.kinds[option] = ValueKind::file;
 }
 

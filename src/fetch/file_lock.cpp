@@ -27,8 +27,8 @@ bool still_named(int fd, const std::filesystem::path& file) {
 
 }  // namespace
 
-FileLock::FileLock(const std::filesystem::path& hub, const std::string& entry, const std::string& name,
-                   const CancelToken& cancel, const std::function<void()>& waiting) {
+FileLock::FileLock(const std::filesystem::path& hub, const std::string& entry, const std::string& name, const CancelToken& cancel,
+                   const std::function<void()>& waiting) {
     const std::filesystem::path folder = hub / ".locks" / entry, file = folder / (name + ".lock");
     std::filesystem::create_directories(folder);
     while (true) {

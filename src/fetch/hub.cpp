@@ -62,8 +62,7 @@ struct RemoteFile {
 
 class Hub {
 public:
-    Hub(const HubOptions& o, const CancelToken& cancel, const Progress& progress)
-        : o_(o), cancel_(cancel), progress_(progress) {
+    Hub(const HubOptions& o, const CancelToken& cancel, const Progress& progress) : o_(o), cancel_(cancel), progress_(progress) {
         if (!is_id(o_.id))
             throw Error(ErrorFacts{.problem = "not the id of a model", .item = o_.id, .expected = "NAME or ORG/NAME"});
         if (!is_plain(o_.revision)) throw Error(ErrorFacts{.problem = "not a revision", .item = o_.revision});
@@ -95,9 +94,8 @@ public:
 
 private:
     static bool is_plain(const std::string& name) {
-        return !name.empty() && name != "." && name != ".." && std::ranges::all_of(name, [](unsigned char c) {
-            return std::isalnum(c) || c == '-' || c == '_' || c == '.';
-        });
+        return !name.empty() && name != "." && name != ".." &&
+               std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
     }
     static bool is_id(const std::string& id) {
         const std::size_t slash = id.find('/');
@@ -108,8 +106,8 @@ private:
         return text.size() == length && std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c); });
     }
 
-    [[noreturn]] void fail(std::string problem, std::string item = {}, std::string expected = {},
-                           std::string found = {}, std::string hint = {}) const {
+    [[noreturn]] void fail(std::string problem, std::string item = {}, std::string expected = {}, std::string found = {},
+                           std::string hint = {}) const {
         throw Error(ErrorFacts{.problem = std::move(problem),
                                .file = o_.endpoint + "/" + o_.id,
                                .item = std::move(item),
@@ -137,11 +135,10 @@ private:
                 fail("there is no such model or revision", item, {}, status,
                      "Check the spelling of " + o_.id + " and " + o_.revision);
             case 429:
-                fail("the hub has had too many requests", item, {}, status,
-                     answer.retry_after.isEmpty() ? "Try again later"
-                                                  : "Try again in " + answer.retry_after.toStdString() + " s");
-            default:
-                break;
+                fail(
+                    "the hub has had too many requests", item, {}, status,
+                    answer.retry_after.isEmpty() ? "Try again later" : "Try again in " + answer.retry_after.toStdString() + " s");
+            default: break;
         }
         if (answer.status >= 400) fail("the hub could not answer", item, {}, status, "Try again later");
         fail("the hub cannot be reached, or broke off", item, {}, answer.problem.toStdString(),
@@ -160,10 +157,8 @@ private:
     }
 
     std::vector<RemoteFile> list() {
-        const QUrl url(
-            QString::fromStdString(o_.endpoint + "/api/models/" + o_.id + "/revision/" + o_.revision + "?blobs=true"));
-        if (!url.isValid() || url.host().isEmpty())
-            fail("not an address of a hub", "HF_ENDPOINT", "https://…", o_.endpoint);
+        const QUrl url(QString::fromStdString(o_.endpoint + "/api/models/" + o_.id + "/revision/" + o_.revision + "?blobs=true"));
+        if (!url.isValid() || url.host().isEmpty()) fail("not an address of a hub", "HF_ENDPOINT", "https://…", o_.endpoint);
         Answer answer;
         for (int attempt = 1;; ++attempt) {
             answer = get(url, transfer(), {}, {}, cancel_);
@@ -176,8 +171,7 @@ private:
             !root["siblings"].is_array())
             fail("the hub's list of files cannot be read", "sha, siblings");
         commit_ = root["sha"].get<std::string>();
-        if (!is_hash(commit_, 40))
-            fail("the hub's list of files cannot be read", "sha", "a commit", commit_.substr(0, 80));
+        if (!is_hash(commit_, 40)) fail("the hub's list of files cannot be read", "sha", "a commit", commit_.substr(0, 80));
         std::vector<RemoteFile> files;
         for (const json& each : root["siblings"])
             if (auto file = remote_file(each)) files.push_back(std::move(*file));
@@ -214,11 +208,11 @@ private:
         std::vector<std::string> weights;
         for (const RemoteFile& file : all) {
             const bool small = std::ranges::find(kSmallFiles, file.name) != kSmallFiles.end();
-            const bool by_kind =
-                safetensors ? file.name.ends_with(".safetensors") || file.name.ends_with(".safetensors.index.json")
-                : torch     ? file.name.starts_with("pytorch_model") &&
-                              (file.name.ends_with(".bin") || file.name.ends_with(".bin.index.json"))
-                            : file.name.ends_with(".gguf");
+            const bool by_kind = safetensors
+                                     ? file.name.ends_with(".safetensors") || file.name.ends_with(".safetensors.index.json")
+                                 : torch ? file.name.starts_with("pytorch_model") &&
+                                               (file.name.ends_with(".bin") || file.name.ends_with(".bin.index.json"))
+                                         : file.name.ends_with(".gguf");
             const bool weight = o_.files.empty() ? by_kind : named(file);
             if (small || weight) chosen.push_back(file);
             if (weight && !small) weights.push_back(file.name);
@@ -260,7 +254,8 @@ private:
     /// Two programs that want the same file wait for each other; the later one finds it whole, or goes on with it.
     std::int64_t fetch_alone(const RemoteFile& file) {
         const FileLock lock(o_.cache, entry_name_, file.hash, cancel_, [&] {
-            if (progress_) progress_({"Waiting for another program that fetches " + file.name, "kB", before_ / 1000, total_ / 1000});
+            if (progress_)
+                progress_({"Waiting for another program that fetches " + file.name, "kB", before_ / 1000, total_ / 1000});
         });
         return fs::exists(entry_ / "blobs" / file.hash) ? 0 : fetch(file);
     }
@@ -279,8 +274,7 @@ private:
                 const bool whole = answer.problem.isEmpty() && (answer.status == 200 || answer.status == 206);
                 if (!whole && !answer.cut && answer.status != 416) fail_answer(answer, file.name);
                 if (answer.status == 416) fs::remove(partial, none);  // what is there is of another file
-                const std::int64_t now =
-                    fs::exists(partial, none) ? static_cast<std::int64_t>(fs::file_size(partial, none)) : 0;
+                const std::int64_t now = fs::exists(partial, none) ? static_cast<std::int64_t>(fs::file_size(partial, none)) : 0;
                 if (!whole || (file.size >= 0 && now < file.size)) {
                     if (attempt >= o_.attempts) {
                         if (!whole) fail_answer(answer, file.name);
@@ -297,15 +291,13 @@ private:
         }
     }
 
-    Answer fetch_part(const RemoteFile& file, const QUrl& url, const fs::path& partial, std::int64_t have,
-                      std::int64_t& came) {
+    Answer fetch_part(const RemoteFile& file, const QUrl& url, const fs::path& partial, std::int64_t have, std::int64_t& came) {
         QFile out(QString::fromStdString(partial.string()));
         std::int64_t at = have;
         bool too_long = false, disk = false;
         const auto begin = [&](int status, std::int64_t) {
             if (status == 200) at = 0;  // the server begins anew, whatever was asked for
-            return out.open(at > 0 ? QIODevice::WriteOnly | QIODevice::Append
-                                   : QIODevice::WriteOnly | QIODevice::Truncate) ||
+            return out.open(at > 0 ? QIODevice::WriteOnly | QIODevice::Append : QIODevice::WriteOnly | QIODevice::Truncate) ||
                    !(disk = true);
         };
         const auto sink = [&](const QByteArray& bytes) {
@@ -344,8 +336,7 @@ private:
     void check(const RemoteFile& file, const fs::path& partial) const {
         QFile in(QString::fromStdString(partial.string()));
         QCryptographicHash hash(file.sha256 ? QCryptographicHash::Sha256 : QCryptographicHash::Sha1);
-        if (!in.open(QIODevice::ReadOnly))
-            throw Error(ErrorFacts{.problem = "cannot read the file", .file = partial.string()});
+        if (!in.open(QIODevice::ReadOnly)) throw Error(ErrorFacts{.problem = "cannot read the file", .file = partial.string()});
         if (!file.sha256)
             hash.addData("blob " + QByteArray::number(in.size()) + QByteArray(1, '\0'));  // as git names what it keeps
         for (QByteArray bytes = in.read(4 << 20); !bytes.isEmpty(); bytes = in.read(4 << 20)) {

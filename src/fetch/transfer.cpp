@@ -23,9 +23,7 @@ public:
     QList<QNetworkProxy> queryProxy(const QNetworkProxyQuery& query) override { return systemProxyForQuery(query); }
 };
 
-bool is_redirect(int status) {
-    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
-}
+bool is_redirect(int status) { return status == 301 || status == 302 || status == 303 || status == 307 || status == 308; }
 
 /// One request without redirects.
 Answer get_once(QNetworkAccessManager& network, const QUrl& url, const TransferOptions& o,

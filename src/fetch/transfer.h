@@ -19,7 +19,7 @@ struct Answer {
     QByteArray body;           ///< where no sink was given, or of an error
     std::int64_t length = -1;  ///< Content-Length, -1: not said
     QString retry_after;
-    QString reason;  ///< the hub's own word for an error: "GatedRepo"
+    QString reason;    ///< the hub's own word for an error: "GatedRepo"
     bool cut = false;  ///< broke off: worth another attempt
 };
 

@@ -61,9 +61,8 @@ fs::path inside(const std::string& member, std::size_t from, const fs::path& whe
                            member.find('\0') != std::string::npos ||
                            std::ranges::any_of(path, [](const fs::path& part) { return part == ".." || part == "."; });
     if (leads_out)
-        throw Error(ErrorFacts{.problem = "a member of the wheel would lie outside its folder",
-                               .file = wheel.filename().string(),
-                               .item = member});
+        throw Error(ErrorFacts{
+            .problem = "a member of the wheel would lie outside its folder", .file = wheel.filename().string(), .item = member});
     return member.ends_with('/') ? fs::path() : path;
 }
 
@@ -74,9 +73,8 @@ Fetched unpack_wheel(const fs::path& wheel, const fs::path& cache, const CancelT
     const std::size_t first = stem.find('-'), second = stem.find('-', first + 1);
     const std::string version = first == std::string::npos ? "" : stem.substr(first + 1, second - first - 1);
     if (first == 0 || second == std::string::npos || version.empty() || version.front() == '.')
-        throw Error(ErrorFacts{.problem = "not the name of a wheel",
-                               .file = wheel.string(),
-                               .expected = "NAME-VERSION-PYTHON-ABI-PLATFORM.whl"});
+        throw Error(ErrorFacts{
+            .problem = "not the name of a wheel", .file = wheel.string(), .expected = "NAME-VERSION-PYTHON-ABI-PLATFORM.whl"});
     Fetched out;
     out.version = version;
     out.reference = model::package_id(stem.substr(0, first));

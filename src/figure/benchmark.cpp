@@ -226,8 +226,6 @@ private:
 
 }  // namespace
 
-std::vector<PaintTiming> benchmark_views(TracePtr trace, QSize canvas) {
-    return Bench(std::move(trace), canvas).run();
-}
+std::vector<PaintTiming> benchmark_views(TracePtr trace, QSize canvas) { return Bench(std::move(trace), canvas).run(); }
 
 }  // namespace headlight::figure

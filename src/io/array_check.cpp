@@ -9,8 +9,7 @@
 
 namespace headlight::io {
 
-void check_arrays(const std::filesystem::path& file, const std::vector<ArrayRef>& arrays,
-                  const std::string& reserved_name) {
+void check_arrays(const std::filesystem::path& file, const std::vector<ArrayRef>& arrays, const std::string& reserved_name) {
     std::set<std::string_view> names;
     for (const ArrayRef& array : arrays) {
         ErrorFacts facts{.file = file.string(), .item = "tensor " + array.name};
@@ -24,8 +23,8 @@ void check_arrays(const std::filesystem::path& file, const std::vector<ArrayRef>
             facts.found = shape_text(array.shape);
         } else if (array.bytes.size() != static_cast<std::size_t>(bytes)) {
             facts.problem = "shape and bytes do not fit";
-            facts.expected = std::to_string(bytes) + " bytes for " + std::string(name_of(array.dtype)) + " " +
-                             shape_text(array.shape);
+            facts.expected =
+                std::to_string(bytes) + " bytes for " + std::string(name_of(array.dtype)) + " " + shape_text(array.shape);
             facts.found = std::to_string(array.bytes.size());
         } else {
             continue;

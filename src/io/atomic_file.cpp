@@ -30,9 +30,7 @@ namespace fs = std::filesystem;
 /// Buffered writes to a descriptor; remembers the first errno.
 class DescriptorBuffer : public std::streambuf {
 public:
-    explicit DescriptorBuffer(int fd) : fd_(fd), buffer_(1u << 18) {
-        setp(buffer_.data(), buffer_.data() + buffer_.size());
-    }
+    explicit DescriptorBuffer(int fd) : fd_(fd), buffer_(1u << 18) { setp(buffer_.data(), buffer_.data() + buffer_.size()); }
     int error() const noexcept { return error_; }
 
 protected:
@@ -188,8 +186,7 @@ void write_atomically(const fs::path& path, const std::function<void(std::ostrea
 }
 
 void write_atomically(const fs::path& target, std::string_view content) {
-    write_atomically(
-        target, [&](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); });
+    write_atomically(target, [&](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); });
 }
 
 void write_atomically_at(const fs::path& path, const std::function<void(const fs::path&)>& write) {

@@ -24,19 +24,13 @@ constexpr std::array<Row, 11> kRows{{{DType::F64, "F64", 8},
                                      {DType::Bool, "BOOL", 1},
                                      {DType::F8_E4M3, "F8_E4M3", 1}}};
 
-const Row& row_of(DType dtype) noexcept {
-    return kRows[static_cast<std::size_t>(dtype)];
-}
+const Row& row_of(DType dtype) noexcept { return kRows[static_cast<std::size_t>(dtype)]; }
 
 }  // namespace
 
-std::int64_t size_of(DType dtype) noexcept {
-    return row_of(dtype).size;
-}
+std::int64_t size_of(DType dtype) noexcept { return row_of(dtype).size; }
 
-std::string_view name_of(DType dtype) noexcept {
-    return row_of(dtype).name;
-}
+std::string_view name_of(DType dtype) noexcept { return row_of(dtype).name; }
 
 bool parse_dtype(std::string_view name, DType& out) noexcept {
     for (const Row& row : kRows) {

@@ -15,9 +15,9 @@ static_assert(std::endian::native == std::endian::little, "GGUF is read in place
 
 namespace {
 
-constexpr std::uint32_t kMagic = 0x46554747;  // "GGUF"
-constexpr std::uint64_t kMaxString = 64u << 20;     // a chat template or a licence; a token has a few bytes
-constexpr std::uint64_t kMaxElements = 1u << 25;    // of all arrays together: each costs memory for its value
+constexpr std::uint32_t kMagic = 0x46554747;      // "GGUF"
+constexpr std::uint64_t kMaxString = 64u << 20;   // a chat template or a licence; a token has a few bytes
+constexpr std::uint64_t kMaxElements = 1u << 25;  // of all arrays together: each costs memory for its value
 constexpr int kMaxDepth = 8;
 constexpr std::uint32_t kMaxDimensions = 4;
 constexpr std::uint64_t kMaxAlignment = 1u << 20;
@@ -99,12 +99,12 @@ private:
 
     void read_version() {
         if (bytes_.size() < 8 || number<std::uint32_t>("magic") != kMagic)
-            fail("not a GGUF file", "the first bytes", "GGUF", quoted({reinterpret_cast<const char*>(bytes_.data()),
-                                                                       std::min<std::size_t>(4, bytes_.size())}));
+            fail("not a GGUF file", "the first bytes", "GGUF",
+                 quoted({reinterpret_cast<const char*>(bytes_.data()), std::min<std::size_t>(4, bytes_.size())}));
         const auto version = number<std::uint32_t>("version");
         if (version != 0 && (version & 0xffffu) == 0)
-            fail("the file was written for machines with the other byte order", "version", "2 or 3, little-endian",
-                 "big-endian", "Convert it with the gguf package's gguf_convert_endian.py");
+            fail("the file was written for machines with the other byte order", "version", "2 or 3, little-endian", "big-endian",
+                 "Convert it with the gguf package's gguf_convert_endian.py");
         if (version != 2 && version != 3)
             fail("this version of GGUF cannot be read", "version", "2 or 3", std::to_string(version),
                  version == 1 ? "Convert the model again with a present llama.cpp" : "");
@@ -114,16 +114,14 @@ private:
     std::uint64_t read_count(const std::string& item, std::uint64_t least) {
         const auto n = number<std::uint64_t>(item);
         if (n > rest() / least)
-            fail("the file has no room for what it counts", item, "at most " + std::to_string(rest() / least),
-                 std::to_string(n));
+            fail("the file has no room for what it counts", item, "at most " + std::to_string(rest() / least), std::to_string(n));
         return n;
     }
 
     std::string_view read_string(const std::string& item) {
         const auto size = number<std::uint64_t>(item);
         if (size > rest())
-            fail("a string is longer than the file", item, "at most " + std::to_string(rest()) + " bytes",
-                 std::to_string(size));
+            fail("a string is longer than the file", item, "at most " + std::to_string(rest()) + " bytes", std::to_string(size));
         if (size > kMaxString)
             fail("a string is too long", item, "at most " + std::to_string(kMaxString) + " bytes", std::to_string(size));
         const auto bytes = take(size, item);
@@ -158,8 +156,7 @@ private:
             }
             case array: return read_array(item, depth);
             default:
-                fail("unknown type of a value in the metadata", item, "0 to " + std::to_string(count - 1),
-                     std::to_string(type));
+                fail("unknown type of a value in the metadata", item, "0 to " + std::to_string(count - 1), std::to_string(type));
         }
     }
 
@@ -171,12 +168,12 @@ private:
             fail("unknown type of a value in the metadata", item, "0 to " + std::to_string(count - 1), std::to_string(type));
         const auto n = number<std::uint64_t>(item);
         if (n > rest() / least_bytes(type))
-            fail("an array is longer than the file", item,
-                 "at most " + std::to_string(rest() / least_bytes(type)) + " elements", std::to_string(n));
+            fail("an array is longer than the file", item, "at most " + std::to_string(rest() / least_bytes(type)) + " elements",
+                 std::to_string(n));
         elements_ += n;
         if (elements_ > kMaxElements)
-            fail("the arrays of the metadata are too long", item,
-                 "at most " + std::to_string(kMaxElements) + " elements in all", std::to_string(elements_));
+            fail("the arrays of the metadata are too long", item, "at most " + std::to_string(kMaxElements) + " elements in all",
+                 std::to_string(elements_));
         nlohmann::json values = nlohmann::json::array();
         auto& list = values.get_ref<nlohmann::json::array_t&>();
         list.reserve(n);
@@ -215,13 +212,12 @@ private:
     std::uint64_t size_of_tensor(const GgufTensor& t, const std::string& item) const {
         const GgmlLayout* layout = layout_of(t.type);
         if (!layout)
-            fail("unknown type of a tensor", item, "a type that ggml has",
-                 std::to_string(static_cast<std::uint32_t>(t.type)), "The file may be newer than this program");
+            fail("unknown type of a tensor", item, "a type that ggml has", std::to_string(static_cast<std::uint32_t>(t.type)),
+                 "The file may be newer than this program");
         const std::int64_t row = t.shape.empty() ? 1 : t.shape.back();
         if (row % layout->elements != 0)
             fail("the rows of a tensor are no whole blocks", item,
-                 "a multiple of " + std::to_string(layout->elements) + " for " + std::string(layout->name),
-                 shape_text(t.shape));
+                 "a multiple of " + std::to_string(layout->elements) + " for " + std::string(layout->name), shape_text(t.shape));
         std::vector<std::int64_t> blocks = t.shape;
         if (!blocks.empty()) blocks.back() /= layout->elements;
         std::int64_t bytes = 0, numbers = 0;
@@ -246,8 +242,7 @@ private:
         const std::uint64_t alignment = read_alignment();
         if (placed_.empty()) return;
         const std::uint64_t start = (at_ + alignment - 1) / alignment * alignment;
-        const std::span<const std::byte> data =
-            start < bytes_.size() ? bytes_.subspan(start) : std::span<const std::byte>{};
+        const std::span<const std::byte> data = start < bytes_.size() ? bytes_.subspan(start) : std::span<const std::byte>{};
         std::ranges::sort(placed_, {}, [](const Placed& p) { return std::pair(p.offset, p.size); });
         std::uint64_t end = 0;
         std::string before;

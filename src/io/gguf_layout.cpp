@@ -94,8 +94,8 @@ std::optional<std::filesystem::path> gguf_file_of(const std::filesystem::path& m
     namespace fs = std::filesystem;
     std::error_code ec;
     if (!fs::is_directory(model, ec)) return is_gguf_name(model) ? std::optional(first_part(model)) : std::nullopt;
-    for (const char* other : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
-                              "pytorch_model.bin.index.json"})
+    for (const char* other :
+         {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"})
         if (fs::exists(model / other, ec)) return std::nullopt;
     std::vector<fs::path> found;
     for (fs::directory_iterator it(model, ec), end; !ec && it != end; it.increment(ec))

@@ -30,8 +30,8 @@ std::int64_t whole(const GgufFile& file, const char* key) {
     return value != file.metadata().end() && value->is_number_integer() ? value->get<std::int64_t>() : -1;
 }
 
-[[noreturn]] void fail(std::string problem, const fs::path& file, std::string item, std::string expected,
-                       std::string found, std::string hint = {}) {
+[[noreturn]] void fail(std::string problem, const fs::path& file, std::string item, std::string expected, std::string found,
+                       std::string hint = {}) {
     throw Error(ErrorFacts{.problem = std::move(problem),
                            .file = file.string(),
                            .item = std::move(item),
@@ -84,9 +84,11 @@ std::shared_ptr<const GgufFile> GgufFile::open_parts(const fs::path& folder, con
         const fs::path path = folder / part.name(i);
         std::shared_ptr<GgufFile> file = open_one(path);
         if (const std::int64_t count = whole(*file, "split.count"); count != part.count)
-            fail("a part of another model", path, "split.count", std::to_string(part.count), count < 0 ? "none" : std::to_string(count));
+            fail("a part of another model", path, "split.count", std::to_string(part.count),
+                 count < 0 ? "none" : std::to_string(count));
         if (const std::int64_t number = whole(*file, "split.no"); number != i - 1)
-            fail("a part is not the one that its name says", path, "split.no", std::to_string(i - 1), number < 0 ? "none" : std::to_string(number));
+            fail("a part is not the one that its name says", path, "split.no", std::to_string(i - 1),
+                 number < 0 ? "none" : std::to_string(number));
         if (!whole_model) {
             whole_model = std::move(file);
             continue;
@@ -94,7 +96,8 @@ std::shared_ptr<const GgufFile> GgufFile::open_parts(const fs::path& folder, con
         for (auto& [name, tensor] : file->tensors_) {
             const auto [place, fresh] = whole_model->tensors_.emplace(name, std::move(tensor));
             if (!fresh)
-                fail("the same tensor in two parts", path, "tensor " + name, "once", "already in " + place->second.file.filename().string());
+                fail("the same tensor in two parts", path, "tensor " + name, "once",
+                     "already in " + place->second.file.filename().string());
         }
         whole_model->files_.push_back(path);
     }

@@ -113,8 +113,7 @@ struct ScaleMin {
 /// Scale and offset of group j of a Q4_K or Q5_K block: six bits each, packed into twelve bytes.
 ScaleMin scale_min(Bytes p, int j) {
     if (j < 4) return {static_cast<float>(p[j] & 63), static_cast<float>(p[j + 4] & 63)};
-    return {static_cast<float>((p[j + 4] & 15) | (p[j - 4] >> 6) << 4),
-            static_cast<float>((p[j + 4] >> 4) | (p[j] >> 6) << 4)};
+    return {static_cast<float>((p[j + 4] & 15) | (p[j - 4] >> 6) << 4), static_cast<float>((p[j + 4] >> 4) | (p[j] >> 6) << 4)};
 }
 
 void q4_k(Bytes b, float* y) {
@@ -154,8 +153,7 @@ void q6_k(Bytes b, float* y) {
     }
 }
 
-constexpr std::array<std::int8_t, 16> kNonLinear = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                                    1,    13,   25,  38,  53,  69,  89,  113};
+constexpr std::array<std::int8_t, 16> kNonLinear = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
 void iq4_nl(Bytes b, float* y) {
     const float d = half(b);

@@ -142,9 +142,8 @@ std::string read_text(const std::filesystem::path& path, std::uintmax_t limit) {
         const ssize_t got = ::read(file.fd.get(), text.data() + done, text.size() - done);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0)
-            throw Error(ErrorFacts{.problem = "cannot read the file",
-                                   .file = path.string(),
-                                   .found = std::generic_category().message(errno)});
+            throw Error(ErrorFacts{
+                .problem = "cannot read the file", .file = path.string(), .found = std::generic_category().message(errno)});
         if (got == 0) break;  // it shrank while we read
         done += static_cast<std::size_t>(got);
     }
@@ -167,8 +166,6 @@ json parse_json(std::string_view text, const std::filesystem::path& file) {
     return builder.take();
 }
 
-json read_json(const std::filesystem::path& path) {
-    return parse_json(read_text(path), path);
-}
+json read_json(const std::filesystem::path& path) { return parse_json(read_text(path), path); }
 
 }  // namespace headlight::io

@@ -28,14 +28,11 @@ Open& open_mappings() {
     static auto* open = new Open;  // never destroyed: files may close after main()
     return *open;
 }
-std::uintptr_t address(const std::byte* at) {
-    return reinterpret_cast<std::uintptr_t>(at);
-}
+std::uintptr_t address(const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); }
 
 }  // namespace
 
-MappedFile::MappedFile(std::filesystem::path path, std::span<const std::byte> bytes)
-    : path_(std::move(path)), bytes_(bytes) {
+MappedFile::MappedFile(std::filesystem::path path, std::span<const std::byte> bytes) : path_(std::move(path)), bytes_(bytes) {
     Open& open = open_mappings();
     const std::lock_guard lock(open.mutex);
     open.parts[address(bytes_.data())] = address(bytes_.data()) + bytes_.size();

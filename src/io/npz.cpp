@@ -32,28 +32,17 @@ struct NpyType {
 
 NpyType npy_type(DType dtype) {
     switch (dtype) {
-        case DType::F64:
-            return {"<f8", 8};
-        case DType::F32:
-            return {"<f4", 4};
-        case DType::BF16:
-            return {"<f4", 4};  // NumPy has no bfloat16
-        case DType::F16:
-            return {"<f2", 2};
-        case DType::I64:
-            return {"<i8", 8};
-        case DType::I32:
-            return {"<i4", 4};
-        case DType::I16:
-            return {"<i2", 2};
-        case DType::I8:
-            return {"|i1", 1};
-        case DType::U8:
-            return {"|u1", 1};
-        case DType::Bool:
-            return {"|b1", 1};
-        case DType::F8_E4M3:
-            break;  // NumPy has no such numbers, and nothing that is computed here has them
+        case DType::F64: return {"<f8", 8};
+        case DType::F32: return {"<f4", 4};
+        case DType::BF16: return {"<f4", 4};  // NumPy has no bfloat16
+        case DType::F16: return {"<f2", 2};
+        case DType::I64: return {"<i8", 8};
+        case DType::I32: return {"<i4", 4};
+        case DType::I16: return {"<i2", 2};
+        case DType::I8: return {"|i1", 1};
+        case DType::U8: return {"|u1", 1};
+        case DType::Bool: return {"|b1", 1};
+        case DType::F8_E4M3: break;  // NumPy has no such numbers, and nothing that is computed here has them
     }
     throw Error("unknown element type");
 }
@@ -99,8 +88,7 @@ Member array_member(const ArrayRef& array) {
     Member member;
     member.name = array.name + ".npy";
     member.header = npy_header(type.descr, array.shape);
-    member.data_size =
-        array.bytes.size() / static_cast<std::size_t>(size_of(array.dtype)) * static_cast<std::size_t>(type.size);
+    member.data_size = array.bytes.size() / static_cast<std::size_t>(size_of(array.dtype)) * static_cast<std::size_t>(type.size);
     const std::span<const std::byte> bytes = array.bytes;
     if (array.dtype == DType::BF16)
         member.feed = [bytes](const Sink& sink) { feed_bf16_as_f32(bytes, sink); };
@@ -132,8 +120,7 @@ Member text_member(const std::string& name, const std::string& utf8) {
 std::uint32_t checksum(const Member& member) {
     uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(member.header.data()), member.header.size());
     member.feed([&](const char* data, std::size_t size) {
-        if (size > 0)
-            crc = crc32_z(crc, reinterpret_cast<const Bytef*>(data), size);  // no data means "start anew" to zlib
+        if (size > 0) crc = crc32_z(crc, reinterpret_cast<const Bytef*>(data), size);  // no data means "start anew" to zlib
     });
     return static_cast<std::uint32_t>(crc);
 }
@@ -236,8 +223,7 @@ void write_npz(const std::filesystem::path& file, const std::vector<ArrayRef>& a
         try {
             members.push_back(text_member("metadata", nlohmann::json(metadata).dump()));
         } catch (const nlohmann::json::exception&) {
-            throw Error(
-                ErrorFacts{.problem = "cannot write the metadata", .file = file.string(), .expected = "text in UTF-8"});
+            throw Error(ErrorFacts{.problem = "cannot write the metadata", .file = file.string(), .expected = "text in UTF-8"});
         }
     }
     std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.name < b.name; });

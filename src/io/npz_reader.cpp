@@ -71,8 +71,7 @@ public:
             if (type_ == text) view.dtype = dtype, known = true;
         if (!known) fail_type();
         std::int64_t bytes = 0;
-        if (!checked_byte_size(shape_, size_of(view.dtype), bytes))
-            fail("the shape overflows 64 bits", {}, shape_text(shape_));
+        if (!checked_byte_size(shape_, size_of(view.dtype), bytes)) fail("the shape overflows 64 bits", {}, shape_text(shape_));
         check_size(bytes);
         view.bytes = bytes_.subspan(data_, static_cast<std::size_t>(bytes));
         view.owner = std::move(owner);
@@ -84,8 +83,7 @@ public:
         const bool wide = type_[1] == 'U';
         std::int64_t length = 0;
         const auto [end, code] = std::from_chars(type_.data() + 2, type_.data() + type_.size(), length);
-        if (code != std::errc{} || end != type_.data() + type_.size() || length < 0 || (wide && type_[0] == '>'))
-            fail_type();
+        if (code != std::errc{} || end != type_.data() + type_.size() || length < 0 || (wide && type_[0] == '>')) fail_type();
         std::int64_t count = 0, bytes = 0;
         if (!checked_byte_size(shape_, 1, count) || __builtin_mul_overflow(count, length * (wide ? 4 : 1), &bytes) ||
             length > kMaxTextBytes || count > kMaxTextBytes)
@@ -107,8 +105,7 @@ public:
     }
 
 private:
-    [[noreturn]] void fail(std::string problem, std::string expected = {}, std::string found = {},
-                           std::string hint = {}) const {
+    [[noreturn]] void fail(std::string problem, std::string expected = {}, std::string found = {}, std::string hint = {}) const {
         throw Error(ErrorFacts{.problem = std::move(problem),
                                .file = file_.string(),
                                .item = "array " + name_,
@@ -166,8 +163,7 @@ private:
             std::int64_t size = 0;
             const auto [past, code] = std::from_chars(text.data() + at, text.data() + end, size);
             if (code != std::errc{} || size < 0)
-                fail("wrong shape", "whole numbers from 0",
-                     std::string(text.substr(0, std::min<std::size_t>(end + 1, 80))));
+                fail("wrong shape", "whole numbers from 0", std::string(text.substr(0, std::min<std::size_t>(end + 1, 80))));
             shape_.push_back(size);
             if (shape_.size() > 32) fail("wrong shape", "at most 32 axes");
             at = static_cast<std::size_t>(past - text.data());
@@ -223,8 +219,8 @@ NpzContent read_npz(const std::filesystem::path& path) {
             continue;
         }
         const bool mapped = room->empty();
-        content.arrays.emplace(
-            name, reader.array(mapped ? std::shared_ptr<const void>(file) : std::shared_ptr<const void>(room)));
+        content.arrays.emplace(name,
+                               reader.array(mapped ? std::shared_ptr<const void>(file) : std::shared_ptr<const void>(room)));
     }
     return content;
 }

@@ -43,10 +43,8 @@ OpenFile open_regular(const std::filesystem::path& path) {
         throw Error(ErrorFacts{
             .problem = "cannot read the file", .file = path.string(), .found = std::generic_category().message(errno)});
     if (!S_ISREG(info.st_mode))
-        throw Error(ErrorFacts{.problem = "not a file",
-                               .file = path.string(),
-                               .expected = "a regular file",
-                               .found = kind_of(info.st_mode)});
+        throw Error(ErrorFacts{
+            .problem = "not a file", .file = path.string(), .expected = "a regular file", .found = kind_of(info.st_mode)});
     return {std::move(fd), static_cast<std::uint64_t>(info.st_size)};
 }
 

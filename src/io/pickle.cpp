@@ -24,21 +24,18 @@ constexpr std::string_view kOrderedDict = "collections.OrderedDict";
 
 class Machine {
 public:
-    Machine(std::span<const std::byte> bytes, const std::filesystem::path& file,
-            std::span<const std::string_view> allowed)
+    Machine(std::span<const std::byte> bytes, const std::filesystem::path& file, std::span<const std::string_view> allowed)
         : bytes_(bytes), file_(file), allowed_(allowed) {}
 
     Pickle run() {
         if (bytes_.size() > kMaxBytes)
-            fail("the pickle is too long", "at most " + std::to_string(kMaxBytes) + " bytes",
-                 std::to_string(bytes_.size()));
+            fail("the pickle is too long", "at most " + std::to_string(kMaxBytes) + " bytes", std::to_string(bytes_.size()));
         while (!pickle_.root) step();
         return std::move(pickle_);
     }
 
 private:
-    [[noreturn]] void fail(std::string problem, std::string expected = {}, std::string found = {},
-                           std::string hint = {}) const {
+    [[noreturn]] void fail(std::string problem, std::string expected = {}, std::string found = {}, std::string hint = {}) const {
         throw Error(ErrorFacts{.problem = std::move(problem),
                                .file = file_.string(),
                                .item = "pickle, byte " + std::to_string(start_),
@@ -64,8 +61,7 @@ private:
     std::string_view sized(int size_bytes) {
         const std::uint64_t size = number(size_bytes);
         if (size > kMaxText)
-            fail("a text in the pickle is too long", "at most " + std::to_string(kMaxText) + " bytes",
-                 std::to_string(size));
+            fail("a text in the pickle is too long", "at most " + std::to_string(kMaxText) + " bytes", std::to_string(size));
         return take(static_cast<std::size_t>(size));
     }
     std::string_view line() {
@@ -78,8 +74,7 @@ private:
 
     // Values and the stack. A mark is a null pointer on it.
     PickleValue& make(Kind kind) {
-        if (pickle_.values.size() >= kMaxValues)
-            fail("too many values in the pickle", "at most " + std::to_string(kMaxValues));
+        if (pickle_.values.size() >= kMaxValues) fail("too many values in the pickle", "at most " + std::to_string(kMaxValues));
         PickleValue& value = pickle_.values.emplace_back();
         value.kind = kind;
         return value;
@@ -168,8 +163,7 @@ private:
     }
     void recall(std::uint64_t index) {
         const auto found = memo_.find(index);
-        if (found == memo_.end())
-            fail("the pickle takes a value that is not there", {}, "memo " + std::to_string(index));
+        if (found == memo_.end()) fail("the pickle takes a value that is not there", {}, "memo " + std::to_string(index));
         stack_.push_back(found->second);
     }
     std::uint64_t line_number() {
@@ -208,78 +202,41 @@ private:
                 if (const auto version = number(1); version > 5)
                     fail("a pickle of a protocol that is not known", "at most 5", std::to_string(version));
                 return;
-            case '\x95':
-                number(8);
-                return;  // FRAME
-            case '.':
-                pickle_.root = pop();
-                return;
-            case '(':
-                stack_.push_back(nullptr);
-                return;
+            case '\x95': number(8); return;  // FRAME
+            case '.': pickle_.root = pop(); return;
+            case '(': stack_.push_back(nullptr); return;
             case '0':  // POP
                 if (stack_.empty()) fail("the pickle takes a value that is not there");
                 stack_.pop_back();
                 return;
-            case '1':
-                pop_to_mark();
-                return;
-            case '2':
-                stack_.push_back(&top());
-                return;
-            case 'N':
-                push(Kind::none);
-                return;
-            case '\x88':
-                return push_integer(1, Kind::boolean);
-            case '\x89':
-                return push_integer(0, Kind::boolean);
+            case '1': pop_to_mark(); return;
+            case '2': stack_.push_back(&top()); return;
+            case 'N': push(Kind::none); return;
+            case '\x88': return push_integer(1, Kind::boolean);
+            case '\x89': return push_integer(0, Kind::boolean);
             case 'I':
-            case 'L':
-                return text_integer();
-            case 'J':
-                return push_integer(static_cast<std::int32_t>(number(4)));
-            case 'K':
-                return push_integer(static_cast<std::int64_t>(number(1)));
-            case 'M':
-                return push_integer(static_cast<std::int64_t>(number(2)));
-            case '\x8a':
-                return long_integer(number(1));
-            case '\x8b':
-                return long_integer(number(4));
-            case 'G':
-                return big_endian_real();
-            case 'X':
-                return push_text(Kind::text, sized(4));
-            case '\x8c':
-                return push_text(Kind::text, sized(1));
-            case '\x8d':
-                return push_text(Kind::text, sized(8));
-            case 'U':
-                return push_text(Kind::text, sized(1));
-            case 'T':
-                return push_text(Kind::text, sized(4));
-            case 'V':
-                return push_text(Kind::text, line());
-            case 'C':
-                return push_text(Kind::bytes, sized(1));
-            case 'B':
-                return push_text(Kind::bytes, sized(4));
-            case '\x8e':
-                return push_text(Kind::bytes, sized(8));
-            case ')':
-                return push_tuple({});
-            case '\x85':
-                return push_last(1);
-            case '\x86':
-                return push_last(2);
-            case '\x87':
-                return push_last(3);
-            case 't':
-                return push_tuple(pop_to_mark());
-            case ']':
-                push(Kind::list);
-                return;
+            case 'L': return text_integer();
+            case 'J': return push_integer(static_cast<std::int32_t>(number(4)));
+            case 'K': return push_integer(static_cast<std::int64_t>(number(1)));
+            case 'M': return push_integer(static_cast<std::int64_t>(number(2)));
+            case '\x8a': return long_integer(number(1));
+            case '\x8b': return long_integer(number(4));
+            case 'G': return big_endian_real();
+            case 'X': return push_text(Kind::text, sized(4));
+            case '\x8c': return push_text(Kind::text, sized(1));
+            case '\x8d': return push_text(Kind::text, sized(8));
+            case 'U': return push_text(Kind::text, sized(1));
+            case 'T': return push_text(Kind::text, sized(4));
+            case 'V': return push_text(Kind::text, line());
+            case 'C': return push_text(Kind::bytes, sized(1));
+            case 'B': return push_text(Kind::bytes, sized(4));
+            case '\x8e': return push_text(Kind::bytes, sized(8));
+            case ')': return push_tuple({});
+            case '\x85': return push_last(1);
+            case '\x86': return push_last(2);
+            case '\x87': return push_last(3);
+            case 't': return push_tuple(pop_to_mark());
+            case ']': push(Kind::list); return;
             case 'l': {
                 auto items = pop_to_mark();
                 push(Kind::list).items = std::move(items);
@@ -293,9 +250,7 @@ private:
                 const auto items = pop_to_mark();
                 return append(items, Kind::list, "list");
             }
-            case '}':
-                push(Kind::dict);
-                return;
+            case '}': push(Kind::dict); return;
             case 'd': {
                 const auto items = pop_to_mark();
                 push(Kind::dict);
@@ -310,46 +265,33 @@ private:
                 const auto items = pop_to_mark();
                 return append(items, Kind::dict, "dict");
             }
-            case 'q':
-                return remember(number(1));
-            case 'r':
-                return remember(number(4));
-            case 'p':
-                return remember(line_number());
-            case '\x94':
-                return remember(memo_.size());
-            case 'h':
-                return recall(number(1));
-            case 'j':
-                return recall(number(4));
-            case 'g':
-                return recall(line_number());
+            case 'q': return remember(number(1));
+            case 'r': return remember(number(4));
+            case 'p': return remember(line_number());
+            case '\x94': return remember(memo_.size());
+            case 'h': return recall(number(1));
+            case 'j': return recall(number(4));
+            case 'g': return recall(line_number());
             case 'c': {
                 const std::string_view module = line();
                 return global(module, line());
             }
-            case '\x93':
-                return global_from_stack();
+            case '\x93': return global_from_stack();
             case 'Q': {
                 const PickleValue* id = pop();
                 push(Kind::persistent).items = {id};
                 return;
             }
-            case 'R':
-                return call();
-            case 'b':
-                return build();
-            default:
-                return refuse(op);
+            case 'R': return call();
+            case 'b': return build();
+            default: return refuse(op);
         }
     }
 
     [[noreturn]] void refuse(char op) const {
-        static constexpr std::pair<char, const char*> kNames[] = {{'i', "INST"},           {'o', "OBJ"},
-                                                                  {'\x81', "NEWOBJ"},      {'\x92', "NEWOBJ_EX"},
-                                                                  {'\x82', "EXT1"},        {'\x83', "EXT2"},
-                                                                  {'\x84', "EXT4"},        {'P', "PERSID"},
-                                                                  {'\x97', "NEXT_BUFFER"}, {'\x98', "READONLY_BUFFER"}};
+        static constexpr std::pair<char, const char*> kNames[] = {
+            {'i', "INST"},    {'o', "OBJ"},     {'\x81', "NEWOBJ"}, {'\x92', "NEWOBJ_EX"},   {'\x82', "EXT1"},
+            {'\x83', "EXT2"}, {'\x84', "EXT4"}, {'P', "PERSID"},    {'\x97', "NEXT_BUFFER"}, {'\x98', "READONLY_BUFFER"}};
         char code[8];
         std::snprintf(code, sizeof code, "0x%02x", static_cast<unsigned char>(op));
         for (const auto& [known, name] : kNames)

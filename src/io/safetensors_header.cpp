@@ -17,9 +17,7 @@ using nlohmann::json;
 constexpr std::uint64_t kLengthField = 8;
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // the limit of the format's own reader
 
-std::string bytes_text(std::uint64_t n) {
-    return std::to_string(n) + (n == 1 ? " byte" : " bytes");
-}
+std::string bytes_text(std::uint64_t n) { return std::to_string(n) + (n == 1 ? " byte" : " bytes"); }
 
 std::string short_text(const json& value) {
     std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -125,8 +123,8 @@ private:
         const json& dtype = field(name, entry, "dtype", json::value_t::string, "the name of a type");
         const std::string& type = dtype.get_ref<const std::string&>();
         if ((type.starts_with("F8_") && type != "F8_E4M3") || type.starts_with("F4") || type.starts_with("F6_"))
-            throw Error(ErrorFacts{.problem = "a tensor is quantised to " + type.substr(1, 1) +
-                                              "-bit floating point (fp" + type.substr(1, 1) + "), which is not read",
+            throw Error(ErrorFacts{.problem = "a tensor is quantised to " + type.substr(1, 1) + "-bit floating point (fp" +
+                                              type.substr(1, 1) + "), which is not read",
                                    .file = file_.string(),
                                    .item = tensor_item(name),
                                    .found = type,

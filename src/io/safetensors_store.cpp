@@ -47,8 +47,8 @@ struct Names {
     const char* single;
     const char* index;
 };
-constexpr std::array<Names, 2> kNames{{{"model.safetensors", "model.safetensors.index.json"},
-                                       {"pytorch_model.bin", "pytorch_model.bin.index.json"}}};
+constexpr std::array<Names, 2> kNames{
+    {{"model.safetensors", "model.safetensors.index.json"}, {"pytorch_model.bin", "pytorch_model.bin.index.json"}}};
 
 [[noreturn]] void fail_no_weights(const fs::path& folder) {
     std::string list;
@@ -109,9 +109,8 @@ TensorStore TensorStore::open_folder(const fs::path& folder) {
     std::error_code ignored;
     if (!fs::exists(folder, ignored)) throw Error(ErrorFacts{.problem = "no such folder", .file = folder.string()});
     if (!fs::is_directory(folder, ignored))
-        throw Error(ErrorFacts{.problem = "not a folder",
-                               .file = folder.string(),
-                               .expected = "a model folder with model.safetensors"});
+        throw Error(
+            ErrorFacts{.problem = "not a folder", .file = folder.string(), .expected = "a model folder with model.safetensors"});
     for (const Names& names : kNames) {
         if (fs::exists(folder / names.single, ignored)) return open_file(folder / names.single);
         if (fs::exists(folder / names.index, ignored)) return open_shards(folder / names.index);

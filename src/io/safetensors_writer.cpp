@@ -26,17 +26,16 @@ void write_safetensors(const std::filesystem::path& file, const std::vector<Arra
     if (!metadata.empty()) header["__metadata__"] = metadata;
     std::size_t at = 0;
     for (const ArrayRef* array : order) {
-        header[array->name] = {{"dtype", name_of(array->dtype)},
-                               {"shape", array->shape},
-                               {"data_offsets", {at, at + array->bytes.size()}}};
+        header[array->name] = {
+            {"dtype", name_of(array->dtype)}, {"shape", array->shape}, {"data_offsets", {at, at + array->bytes.size()}}};
         at += array->bytes.size();
     }
     std::string text;
     try {
         text = header.dump();
     } catch (const nlohmann::json::exception&) {
-        throw Error(ErrorFacts{
-            .problem = "cannot write the header", .file = file.string(), .expected = "names and metadata in UTF-8"});
+        throw Error(
+            ErrorFacts{.problem = "cannot write the header", .file = file.string(), .expected = "names and metadata in UTF-8"});
     }
     text.resize((text.size() + 7) / 8 * 8, ' ');
 
@@ -46,8 +45,7 @@ void write_safetensors(const std::filesystem::path& file, const std::vector<Arra
         out.write(length, sizeof length);
         out.write(text.data(), static_cast<std::streamsize>(text.size()));
         for (const ArrayRef* array : order)
-            out.write(reinterpret_cast<const char*>(array->bytes.data()),
-                      static_cast<std::streamsize>(array->bytes.size()));
+            out.write(reinterpret_cast<const char*>(array->bytes.data()), static_cast<std::streamsize>(array->bytes.size()));
     });
 }
 

@@ -43,9 +43,8 @@ constexpr std::array<std::string_view, 25> kAllowed{
     "torch.DoubleStorage", "torch.HalfStorage", "torch.BFloat16Storage", "torch.LongStorage", "torch.IntStorage",
     "torch.ShortStorage", "torch.CharStorage", "torch.ByteStorage", "torch.BoolStorage",
     // Refused later, with the tensor that has them.
-    "torch.QInt8Storage", "torch.QUInt8Storage", "torch.QInt32Storage", "torch.ComplexFloatStorage",
-    "torch.ComplexDoubleStorage", "torch.storage.UntypedStorage", "torch.float8_e4m3fn", "torch.float8_e5m2",
-    "torch.float8_e4m3fnuz", "torch.float8_e5m2fnuz"};
+    "torch.QInt8Storage", "torch.QUInt8Storage", "torch.QInt32Storage", "torch.ComplexFloatStorage", "torch.ComplexDoubleStorage",
+    "torch.storage.UntypedStorage", "torch.float8_e4m3fn", "torch.float8_e5m2", "torch.float8_e4m3fnuz", "torch.float8_e5m2fnuz"};
 
 class Reader {
 public:
@@ -63,8 +62,8 @@ public:
     }
 
 private:
-    [[noreturn]] void fail(std::string problem, std::string item = {}, std::string expected = {},
-                           std::string found = {}, std::string hint = {}) const {
+    [[noreturn]] void fail(std::string problem, std::string item = {}, std::string expected = {}, std::string found = {},
+                           std::string hint = {}) const {
         throw Error(ErrorFacts{.problem = std::move(problem),
                                .file = file_.string(),
                                .item = std::move(item),
@@ -83,13 +82,12 @@ private:
         // The magic number of torch.save before 1.6, as the pickle it is written as.
         static constexpr std::array<unsigned char, 14> kLegacy{0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c,
                                                                0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
-        const bool legacy =
-            bytes.size() >= kLegacy.size() && std::memcmp(bytes.data(), kLegacy.data(), kLegacy.size()) == 0;
+        const bool legacy = bytes.size() >= kLegacy.size() && std::memcmp(bytes.data(), kLegacy.data(), kLegacy.size()) == 0;
         const std::string name = file_.filename().string();
         if (legacy)
             fail("a file in the format that PyTorch wrote before version 1.6", {}, "a zip archive", {},
-                 "Write it anew: python -c \"import torch; torch.save(torch.load('" + name +
-                     "', weights_only=True), '" + name + "')\"");
+                 "Write it anew: python -c \"import torch; torch.save(torch.load('" + name + "', weights_only=True), '" + name +
+                     "')\"");
         fail("not a file of PyTorch", {}, "a zip archive", {},
              bytes.size() < 1024 ? "A file this small may be a Git LFS pointer: fetch the file itself" : "");
     }
@@ -112,8 +110,7 @@ private:
             std::vector<std::byte> room;
             const auto text = unpack(order->second, file_, 16, room);
             const std::string_view word(reinterpret_cast<const char*>(text.data()), text.size());
-            if (word != "little")
-                fail("numbers in another byte order", "member byteorder", "little", std::string(word));
+            if (word != "little") fail("numbers in another byte order", "member byteorder", "little", std::string(word));
         }
     }
 
@@ -128,12 +125,11 @@ private:
     const PickleValue& state_dict() const {
         const PickleValue& root = *pickle_.root;
         if (root.kind != Kind::dict)
-            fail("not a state dict", "data.pkl", "a dict: name -> tensor",
-                 is_call(root) ? "a single tensor" : "something else", "Save model.state_dict()");
+            fail("not a state dict", "data.pkl", "a dict: name -> tensor", is_call(root) ? "a single tensor" : "something else",
+                 "Save model.state_dict()");
         for (const std::string_view key : {"state_dict", "model_state_dict", "model", "module"})
             for (std::size_t i = 0; i + 1 < root.items.size(); i += 2)
-                if (root.items[i]->text == key && root.items[i + 1]->kind == Kind::dict &&
-                    holds_tensors(*root.items[i + 1]))
+                if (root.items[i]->text == key && root.items[i + 1]->kind == Kind::dict && holds_tensors(*root.items[i + 1]))
                     return *root.items[i + 1];
         if (holds_tensors(root)) return root;
         fail("no tensors in the file", "data.pkl", "a state dict: name -> tensor",
@@ -180,8 +176,7 @@ private:
             list = value.items[1]->items[0];
         if ((list->kind != Kind::tuple && list->kind != Kind::list) ||
             static_cast<std::int64_t>(list->items.size()) > kMaxDimensions)
-            fail_tensor(std::string("wrong ") + what,
-                        "a tuple of at most " + std::to_string(kMaxDimensions) + " numbers");
+            fail_tensor(std::string("wrong ") + what, "a tuple of at most " + std::to_string(kMaxDimensions) + " numbers");
         std::vector<std::int64_t> numbers;
         for (const PickleValue* item : list->items) numbers.push_back(size_of_argument(*item, what));
         return numbers;
@@ -199,8 +194,7 @@ private:
         const auto& id = value.items[0]->items;
         if (id[0]->text != "storage" || id[1]->kind != Kind::global || id[2]->kind != Kind::text)
             fail_tensor("a tensor without a storage");
-        const auto row =
-            std::ranges::find(kStorages, std::string_view(id[1]->text), &std::pair<std::string_view, DType>::first);
+        const auto row = std::ranges::find(kStorages, std::string_view(id[1]->text), &std::pair<std::string_view, DType>::first);
         if (row == kStorages.end()) fail_type(id[1]->text);
         const std::int64_t count = size_of_argument(*id[4], "storage size");
         const auto member = members_.find(prefix_ + "data/" + id[2]->text);
@@ -209,11 +203,9 @@ private:
         if (!checked_byte_size({count}, size_of(row->second), bytes)) fail_tensor("the storage overflows 64 bits");
         if (!member->second.is_stored())
             fail_tensor("the archive was packed again", "members that are stored",
-                        "member data/" + id[2]->text + " is compressed",
-                        "Unpack it and zip it without compression (zip -0)");
+                        "member data/" + id[2]->text + " is compressed", "Unpack it and zip it without compression (zip -0)");
         if (member->second.bytes.size() != static_cast<std::size_t>(bytes))
-            fail_tensor("a storage has the wrong size (cut short?)",
-                        std::to_string(bytes) + " bytes in data/" + id[2]->text,
+            fail_tensor("a storage has the wrong size (cut short?)", std::to_string(bytes) + " bytes in data/" + id[2]->text,
                         std::to_string(member->second.bytes.size()));
         return {row->second, member->second.bytes};
     }
@@ -230,16 +222,15 @@ private:
         const std::vector<std::int64_t> strides = sizes(*arguments[3], "stride");
         if (strides.size() != view.shape.size())
             fail_tensor("size and stride do not fit", shape_text(view.shape), shape_text(strides));
-        const std::int64_t element = size_of(storage.dtype),
-                           have = static_cast<std::int64_t>(storage.bytes.size()) / element;
+        const std::int64_t element = size_of(storage.dtype), have = static_cast<std::int64_t>(storage.bytes.size()) / element;
         std::int64_t bytes = 0;
         if (!checked_byte_size(view.shape, element, bytes))
             fail_tensor("the shape overflows 64 bits", {}, shape_text(view.shape));
         check_reach(view.shape, strides, offset, have);
         if (row_major(view.shape, strides)) {
-            view.bytes = bytes == 0 ? storage.bytes.first(0)
-                                    : storage.bytes.subspan(static_cast<std::size_t>(offset * element),
-                                                            static_cast<std::size_t>(bytes));
+            view.bytes = bytes == 0
+                             ? storage.bytes.first(0)
+                             : storage.bytes.subspan(static_cast<std::size_t>(offset * element), static_cast<std::size_t>(bytes));
             view.owner = mapped_;
         } else {
             copy(view, strides, storage.bytes.data() + offset * element, element, bytes);
@@ -248,8 +239,8 @@ private:
     }
 
     /// The farthest element must lie in the storage.
-    void check_reach(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides,
-                     std::int64_t offset, std::int64_t have) const {
+    void check_reach(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides, std::int64_t offset,
+                     std::int64_t have) const {
         std::int64_t last = offset;
         for (std::size_t d = 0; d < shape.size(); ++d) {
             if (shape[d] == 0) return;
@@ -278,8 +269,8 @@ private:
         copied_ += static_cast<std::uint64_t>(bytes);
         const std::uint64_t limit = mapped_->bytes().size() + (64u << 20);
         if (copied_ > limit)
-            fail_tensor("the tensors repeat more numbers than the file holds",
-                        "at most " + std::to_string(limit) + " bytes", std::to_string(copied_));
+            fail_tensor("the tensors repeat more numbers than the file holds", "at most " + std::to_string(limit) + " bytes",
+                        std::to_string(copied_));
         auto room = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
         std::vector<std::int64_t> at(view.shape.size(), 0);
         std::int64_t source = 0;
@@ -316,8 +307,6 @@ bool is_torch_file(const MappedFile& file) {
            looks_like_zip(file.bytes());
 }
 
-std::vector<TensorView> read_torch_file(const std::shared_ptr<const MappedFile>& file) {
-    return Reader(file).read();
-}
+std::vector<TensorView> read_torch_file(const std::shared_ptr<const MappedFile>& file) { return Reader(file).read(); }
 
 }  // namespace headlight::io

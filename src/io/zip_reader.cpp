@@ -33,8 +33,7 @@ public:
     }
 
 private:
-    [[noreturn]] void fail(std::string problem, std::string item = {}, std::string expected = {},
-                           std::string found = {}) const {
+    [[noreturn]] void fail(std::string problem, std::string item = {}, std::string expected = {}, std::string found = {}) const {
         throw Error(ErrorFacts{.problem = std::move(problem),
                                .file = file_.string(),
                                .item = item.empty() ? "zip directory" : "member " + item,
@@ -51,9 +50,7 @@ private:
         return at <= bytes_.size() && size <= bytes_.size() - at && number(at, 4) == signature;
     }
     /// [at, at + size) lies before `end`.
-    static bool inside(std::uint64_t at, std::uint64_t size, std::uint64_t end) {
-        return at <= end && size <= end - at;
-    }
+    static bool inside(std::uint64_t at, std::uint64_t size, std::uint64_t end) { return at <= end && size <= end - at; }
 
     void find_directory() {
         if (bytes_.size() < kEndSize) fail("not a zip archive, or cut short");
@@ -82,8 +79,7 @@ private:
             fail("the directory reaches past the end of the file", {}, {},
                  std::to_string(size) + " bytes at " + std::to_string(directory_));
         if (count_ > size / kCentralSize)
-            fail("the directory is too short", {}, std::to_string(count_) + " members",
-                 std::to_string(size) + " bytes");
+            fail("the directory is too short", {}, std::to_string(count_) + " members", std::to_string(size) + " bytes");
         directory_end_ = directory_ + size;
     }
 
@@ -144,11 +140,8 @@ private:
 
 [[noreturn]] void fail_member(const ZipEntry& entry, const std::filesystem::path& file, const std::string& problem,
                               const std::string& expected = {}, const std::string& found = {}) {
-    throw Error(ErrorFacts{.problem = problem,
-                           .file = file.string(),
-                           .item = "member " + entry.name,
-                           .expected = expected,
-                           .found = found});
+    throw Error(ErrorFacts{
+        .problem = problem, .file = file.string(), .item = "member " + entry.name, .expected = expected, .found = found});
 }
 
 void inflate_member(const ZipEntry& entry, const std::filesystem::path& file, std::vector<std::byte>& room) {
@@ -162,8 +155,7 @@ void inflate_member(const ZipEntry& entry, const std::filesystem::path& file, st
     int state = Z_OK;
     while (state == Z_OK) {
         constexpr std::uint64_t kStep = 1u << 30;  // zlib counts in 32 bits
-        const auto give = static_cast<uInt>(std::min(left_in, kStep)),
-                   take = static_cast<uInt>(std::min(left_out, kStep));
+        const auto give = static_cast<uInt>(std::min(left_in, kStep)), take = static_cast<uInt>(std::min(left_out, kStep));
         stream.next_in = reinterpret_cast<Bytef*>(in);
         stream.avail_in = give;
         stream.next_out = reinterpret_cast<Bytef*>(take ? out : &nothing);
@@ -176,8 +168,8 @@ void inflate_member(const ZipEntry& entry, const std::filesystem::path& file, st
     }
     inflateEnd(&stream);
     if (state != Z_STREAM_END || left_out != 0)
-        fail_member(entry, file, "a member cannot be unpacked (damaged, or cut short)",
-                    std::to_string(entry.size) + " bytes", std::to_string(entry.size - left_out));
+        fail_member(entry, file, "a member cannot be unpacked (damaged, or cut short)", std::to_string(entry.size) + " bytes",
+                    std::to_string(entry.size - left_out));
 }
 
 }  // namespace

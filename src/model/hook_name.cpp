@@ -163,9 +163,9 @@ std::vector<Hook> layer_hooks(const ModelConfig& c, std::int64_t layer) {
     std::vector<Hook> hooks;
     for (const HookRow& row : kHooks) {
         if (!row.layered || !visited(row.hook, c, layer)) continue;
-        const bool norm = row.hook == Hook::ln1_scale || row.hook == Hook::ln1_normalized ||
-                          row.hook == Hook::ln2_scale || row.hook == Hook::ln2_normalized ||
-                          row.hook == Hook::ln_cross_scale || row.hook == Hook::ln_cross_normalized;
+        const bool norm = row.hook == Hook::ln1_scale || row.hook == Hook::ln1_normalized || row.hook == Hook::ln2_scale ||
+                          row.hook == Hook::ln2_normalized || row.hook == Hook::ln_cross_scale ||
+                          row.hook == Hook::ln_cross_normalized;
         if (c.post_norm && norm) continue;
         if (c.post_norm && row.hook == Hook::resid_mid) {
             hooks.push_back(Hook::ln1_scale);
@@ -188,9 +188,7 @@ std::vector<Hook> layer_hooks(const ModelConfig& c, std::int64_t layer) {
 
 bool has_layer(Hook hook) noexcept { return row_of(hook).layered; }
 
-bool is_score_term(Hook hook) noexcept {
-    return std::ranges::find(kScoreTerms, hook) != std::end(kScoreTerms);
-}
+bool is_score_term(Hook hook) noexcept { return std::ranges::find(kScoreTerms, hook) != std::end(kScoreTerms); }
 
 std::string name_of(HookPoint point) {
     const HookRow& row = row_of(point.hook);

@@ -31,20 +31,20 @@ struct LayerWeights {
     NormWeights ln1, ln2;
     NormWeights ln1_post, ln2_post;  ///< behind attention and MLP, before their outputs are added
     NormWeights q_norm, k_norm;
-    Linear q, k, v;  ///< [d_model, heads * d_head]; undefined where qkv is there
-    Linear qkv;      ///< the three in one matrix, columns as qkv_layout says; qkv_part() takes them apart
-    Linear o;        ///< W_O of head h: rows [h * d_value, (h + 1) * d_value)
-    Linear q_down, kv_down, kv_up;  ///< latent attention (Slot); q is then of the latent where q_down is there
+    Linear q, k, v;                         ///< [d_model, heads * d_head]; undefined where qkv is there
+    Linear qkv;                             ///< the three in one matrix, columns as qkv_layout says; qkv_part() takes them apart
+    Linear o;                               ///< W_O of head h: rows [h * d_value, (h + 1) * d_value)
+    Linear q_down, kv_down, kv_up;          ///< latent attention (Slot); q is then of the latent where q_down is there
     at::Tensor q_latent_gain, latent_gain;  ///< of the latents' norms
     at::Tensor sinks;  ///< [head] float64 on the CPU, the score of each head's sink; undefined: there are none
-    Linear mlp_in;   ///< the gate of a gated MLP
-    Linear mlp_up;   ///< the linear branch of a gated MLP
+    Linear mlp_in;     ///< the gate of a gated MLP
+    Linear mlp_up;     ///< the linear branch of a gated MLP
     Linear mlp_out;
     NormWeights ln_cross;  ///< of the attention to an encoder's output
     Linear cross_q, cross_k, cross_v, cross_o;
-    Linear router, shared_gate;  ///< [d_model, experts], [d_model, 1]; the three above then hold all experts' hidden units
-    at::Tensor router_correction;  ///< [expert]; undefined: none
-    at::Tensor expert_bias;      ///< [expert, d_model] what each adds to the stream, times its weight; undefined: nothing
+    Linear router, shared_gate;     ///< [d_model, experts], [d_model, 1]; the three above then hold all experts' hidden units
+    at::Tensor router_correction;   ///< [expert]; undefined: none
+    at::Tensor expert_bias;         ///< [expert, d_model] what each adds to the stream, times its weight; undefined: nothing
     Linear relative_q, relative_k;  ///< of relative positions (DeBERTa); undefined where q and k serve for them too
 };
 
@@ -67,16 +67,16 @@ struct Model::Internals {
     at::Tensor token_type_embed;  ///< [types, d_model]
     NormWeights embed_norm, final_norm, mlm_norm;
     Linear embed_projection;
-    Linear patch;                 ///< [colour * patch_size^2, d_model]: the convolution as a product
+    Linear patch;                           ///< [colour * patch_size^2, d_model]: the convolution as a product
     at::Tensor class_embed, distill_embed;  ///< [d_model]; undefined: no such token
-    Linear projection;            ///< [d_model, d_projection]; undefined: none
+    Linear projection;                      ///< [d_model, d_projection]; undefined: none
     Linear mlm;
-    Linear unembed;               ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
-    at::Tensor alibi_slopes;      ///< [head] float64 on the device; undefined: no ALiBi
-    at::Tensor relative_bias;     ///< [buckets, head]; undefined: none
-    at::Tensor relative_embed;    ///< [2 span, d_model], behind its norm; undefined: no relative positions
+    Linear unembed;             ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
+    at::Tensor alibi_slopes;    ///< [head] float64 on the device; undefined: no ALiBi
+    at::Tensor relative_bias;   ///< [buckets, head]; undefined: none
+    at::Tensor relative_embed;  ///< [2 span, d_model], behind its norm; undefined: no relative positions
     NormWeights relative_norm;
-    Linear conv;                  ///< [d_model / groups * width, d_model]: the convolution beside layer 0 as a product
+    Linear conv;  ///< [d_model / groups * width, d_model]: the convolution beside layer 0 as a product
     NormWeights conv_norm;
     std::vector<LayerWeights> layers;
     std::shared_ptr<const Model> encoder, cross;  ///< of an encoder-decoder model, which itself is the decoder
@@ -97,7 +97,8 @@ enum class QkvPart { q, k, v };
 /// W_Q, W_K or W_V with its bias, whatever the layout: [d_model, heads * d_head]. A copy for BLOOM's interleaved matrix.
 Linear qkv_part(const Model::Internals&, Layer, QkvPart);
 
-/// ALiBi's slope of every head (Press et al. 2022, section 3; heads that are not a power of two as in BLOOM or MPT): [head] float64.
+/// ALiBi's slope of every head (Press et al. 2022, section 3; heads that are not a power of two as in BLOOM or MPT): [head]
+/// float64.
 at::Tensor alibi_slopes(const ModelConfig&);
 at::Tensor alibi_slopes(std::int64_t n_heads);  ///< BLOOM's
 

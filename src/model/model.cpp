@@ -45,10 +45,11 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     const auto linear = [&](const Linear& l) { return n(l.weight) + n(l.bias); };
     const auto norm = [&](const NormWeights& w) { return n(w.gain) + n(w.bias); };
     std::map<std::string, std::int64_t> counts;
-    counts["embedding"] = n(m.embed) + n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) + n(m.class_embed) +
-                          n(m.distill_embed);
+    counts["embedding"] =
+        n(m.embed) + n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) + n(m.class_embed) + n(m.distill_embed);
     counts["positions"] = (m.config.sinusoidal ? 0 : n(m.pos_embed)) + n(m.relative_bias) + n(m.relative_embed);
-    std::int64_t attention = 0, cross = 0, mlp = 0, norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm) + norm(m.relative_norm) + norm(m.conv_norm);
+    std::int64_t attention = 0, cross = 0, mlp = 0,
+                 norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm) + norm(m.relative_norm) + norm(m.conv_norm);
     if (!m.config.norm_gain) norms = 0;  // the ones in their place are no parameters
     // Layers that share their weights (ALBERT) count once.
     const bool shared = m.layers.size() > 1 && m.layers[0].o.weight.is_alias_of(m.layers[1].o.weight);
@@ -56,10 +57,12 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
         if (shared && &l != &m.layers.front()) break;
         attention += n(l.sinks) + linear(l.qkv) + linear(l.q) + linear(l.k) + linear(l.v) + linear(l.o) + linear(l.relative_q) +
                      linear(l.relative_k) + linear(l.q_down) + linear(l.kv_down) + linear(l.kv_up);
-        mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out) + linear(l.router) + linear(l.shared_gate) + n(l.expert_bias) + n(l.router_correction);
+        mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out) + linear(l.router) + linear(l.shared_gate) +
+               n(l.expert_bias) + n(l.router_correction);
         if (m.config.norm_gain) norms += norm(l.ln1) + norm(l.ln2);
         cross += linear(l.cross_q) + linear(l.cross_k) + linear(l.cross_v) + linear(l.cross_o);
-        norms += norm(l.ln_cross) + norm(l.ln1_post) + norm(l.ln2_post) + norm(l.q_norm) + norm(l.k_norm) + n(l.q_latent_gain) + n(l.latent_gain);
+        norms += norm(l.ln_cross) + norm(l.ln1_post) + norm(l.ln2_post) + norm(l.q_norm) + norm(l.k_norm) + n(l.q_latent_gain) +
+                 n(l.latent_gain);
     }
     counts["attention"] = attention;
     if (cross > 0) counts["cross_attention"] = cross;
@@ -72,7 +75,8 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     if (m.config.convolution.any()) counts["convolution"] = linear(m.conv);
     counts["mlp"] = mlp;
     counts["norms"] = norms;
-    counts["unembedding"] = (m.config.tied_unembedding ? 0 : n(m.unembed.weight)) + n(m.unembed.bias) + linear(m.mlm) + linear(m.projection);
+    counts["unembedding"] =
+        (m.config.tied_unembedding ? 0 : n(m.unembed.weight)) + n(m.unembed.bias) + linear(m.mlm) + linear(m.projection);
     return counts;
 }
 
@@ -98,7 +102,8 @@ at::Tensor mpt_slopes(std::int64_t n_heads, double max) {
     std::int64_t power = 1;
     while (power < n_heads) power *= 2;
     const at::Tensor all = at::exp2(at::arange(1, power + 1, at::kDouble) * (-max / static_cast<double>(power)));
-    return power == n_heads ? all : at::cat({all.slice(0, 1, power, 2), all.slice(0, 0, power, 2)}).narrow(0, 0, n_heads).contiguous();
+    return power == n_heads ? all
+                            : at::cat({all.slice(0, 1, power, 2), all.slice(0, 0, power, 2)}).narrow(0, 0, n_heads).contiguous();
 }
 
 }  // namespace
@@ -120,7 +125,9 @@ at::Tensor alibi_slopes(std::int64_t n_heads) {
 }
 
 std::string layer_label(const ModelConfig& c, std::int64_t layer) {
-    const auto differs = [&](const auto& each) { return std::ranges::any_of(each, [&](const auto& x) { return x != each.front(); }); };
+    const auto differs = [&](const auto& each) {
+        return std::ranges::any_of(each, [&](const auto& x) { return x != each.front(); });
+    };
     std::string label;
     if (differs(c.windows)) {
         const std::int64_t window = window_of(c, layer);

@@ -117,9 +117,7 @@ bool word_before(std::string_view text, std::size_t at) {
     return unicode::is_word(utf8::next(text, i));
 }
 
-bool word_behind(std::string_view text, std::size_t at) {
-    return at < text.size() && unicode::is_word(utf8::next(text, at));
-}
+bool word_behind(std::string_view text, std::size_t at) { return at < text.size() && unicode::is_word(utf8::next(text, at)); }
 
 std::size_t spaces_before(std::string_view text, std::size_t at) {
     while (at > 0) {

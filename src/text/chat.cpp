@@ -37,9 +37,7 @@ std::string trimmed(std::string_view text) {
     return std::string(text.substr(first, text.find_last_not_of(kWhite) - first + 1));
 }
 
-bool is_role(std::string_view word) {
-    return std::ranges::find(kRoles, word) != kRoles.end();
-}
+bool is_role(std::string_view word) { return std::ranges::find(kRoles, word) != kRoles.end(); }
 
 [[noreturn]] void fail(std::string problem, std::string item, std::string expected, std::string found, std::string hint = {}) {
     throw Error(ErrorFacts{.problem = std::move(problem),
@@ -132,7 +130,8 @@ std::vector<ChatMessage> parse_chat(std::string_view text) {
             const std::size_t colon = one.find(':');
             if (colon != one.npos && is_role(one.substr(0, colon))) {
                 const std::size_t content = one.find_first_not_of(' ', colon + 1);
-                messages.push_back({std::string(one.substr(0, colon)), content == one.npos ? "" : std::string(one.substr(content))});
+                messages.push_back(
+                    {std::string(one.substr(0, colon)), content == one.npos ? "" : std::string(one.substr(content))});
             } else if (!messages.empty()) {
                 messages.back().content += "\n" + std::string(one);
             } else if (!trimmed(one).empty()) {
@@ -142,7 +141,8 @@ std::vector<ChatMessage> parse_chat(std::string_view text) {
             at = end + 1;
         }
     }
-    if (messages.empty()) fail("there is nothing in the chat", "", "lines like \"user: …\", or a JSON list of role and content", "nothing");
+    if (messages.empty())
+        fail("there is nothing in the chat", "", "lines like \"user: …\", or a JSON list of role and content", "nothing");
     for (std::size_t i = 0; i < messages.size(); ++i)
         if (!is_role(messages[i].role))
             fail("an unknown role", "message " + std::to_string(i), "system, user or assistant", messages[i].role);

@@ -20,16 +20,11 @@ std::string hex_label(const char* format, unsigned value) {
 
 std::string label_of(char32_t c) {
     switch (c) {
-        case ' ':
-            return "·";
-        case '\n':
-            return "⏎";
-        case '\t':
-            return "⇥";
-        case '\r':
-            return "␍";
-        default:
-            break;
+        case ' ': return "·";
+        case '\n': return "⏎";
+        case '\t': return "⇥";
+        case '\r': return "␍";
+        default: break;
     }
     if (c < 0x20) return utf8::encode(0x2400 + c);
     if (c == 0x7F) return "␡";

@@ -4,8 +4,8 @@
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/json_file.h"
-#include "text/unicode/byte_alphabet.h"
 #include "text/tokenizer_impl.h"
+#include "text/unicode/byte_alphabet.h"
 #include "text/unicode/utf8.h"
 
 #include <algorithm>
@@ -77,8 +77,7 @@ void Tokenizer::Impl::encode_section(Section&& s, WordCache& words_seen, std::in
             std::uint32_t begin = span.begin + t.begin;
             std::uint32_t end = span.begin + t.end;
             if (plain) {
-                if (utf8::is_continuation(s.text[begin]))
-                    begin = static_cast<std::uint32_t>(utf8::floor(s.text, begin));
+                if (utf8::is_continuation(s.text[begin])) begin = static_cast<std::uint32_t>(utf8::floor(s.text, begin));
                 if (end < s.text.size() && utf8::is_continuation(s.text[end])) {
                     end = static_cast<std::uint32_t>(utf8::ceil(s.text, end));
                 }
@@ -102,8 +101,7 @@ Segment Tokenizer::Impl::encode_sentence(std::string_view typed, std::int64_t se
         const ByteRange range = s.typed(p.begin, p.end);
         const std::string_view text = std::string_view(s.text).substr(p.begin, p.end - p.begin);
         if (text != token_of(p.id)) out.spellings.emplace_back(out.tokens.size(), text);
-        out.tokens.push_back(
-            {p.id, static_cast<std::uint32_t>(range.begin), static_cast<std::uint32_t>(range.end), word++});
+        out.tokens.push_back({p.id, static_cast<std::uint32_t>(range.begin), static_cast<std::uint32_t>(range.end), word++});
     };
     const Section all = Section::whole(typed, 0, typed.size());
     for (const AddedTokens::Piece& piece : added->cut(typed, false)) {
@@ -246,9 +244,7 @@ Encoding Tokenizer::encode_ids(const std::vector<std::int64_t>& ids, bool add_sp
     return impl_->assemble(std::move(segments), add_special_tokens);
 }
 
-std::int64_t Tokenizer::vocab_size() const noexcept {
-    return impl_->vocab_size;
-}
+std::int64_t Tokenizer::vocab_size() const noexcept { return impl_->vocab_size; }
 
 std::optional<std::int64_t> Tokenizer::id_of(std::string_view token) const {
     if (const AddedToken* t = impl_->added->find(token)) return t->id;
@@ -256,9 +252,7 @@ std::optional<std::int64_t> Tokenizer::id_of(std::string_view token) const {
     return std::nullopt;
 }
 
-const std::string& Tokenizer::token_of(std::int64_t id) const {
-    return impl_->token_of(id);
-}
+const std::string& Tokenizer::token_of(std::int64_t id) const { return impl_->token_of(id); }
 
 bool Tokenizer::is_special(std::int64_t id) const {
     if (id < 0 || id >= impl_->vocab_size) return false;

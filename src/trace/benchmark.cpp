@@ -39,8 +39,7 @@ double median(std::vector<double> values) {
 }
 
 /// Times each piece of work once a round, in turns, so that a slow moment of the machine hits all of them.
-std::vector<double> medians_in_turns(const std::vector<std::function<void()>>& works, int repeats,
-                                     const CancelToken& cancel) {
+std::vector<double> medians_in_turns(const std::vector<std::function<void()>>& works, int repeats, const CancelToken& cancel) {
     std::vector<std::vector<double>> times(works.size());
     for (const auto& work : works) work();  // memory is touched, weights are in memory
     for (int round = 0; round < std::max(1, repeats); ++round) {
@@ -76,11 +75,10 @@ std::vector<Measured> bench_forward(const BenchmarkOptions& options, const Cance
         const Prompt prompt = benchmark_prompt(*subject.tokenizer, tokens);
         CapturePlan hooks = CapturePlan::everything();  // what other programs hand out
         hooks.overview = false;
-        const std::vector<double> t =
-            medians_in_turns({[&] { run(subject.model, subject.tokenizer, prompt, CapturePlan::everything(), cancel); },
-                              [&] { model::matrix_product(a, b); },
-                              [&] { run(subject.model, subject.tokenizer, prompt, hooks, cancel); }},
-                             options.repeats, cancel);
+        const std::vector<double> t = medians_in_turns(
+            {[&] { run(subject.model, subject.tokenizer, prompt, CapturePlan::everything(), cancel); },
+             [&] { model::matrix_product(a, b); }, [&] { run(subject.model, subject.tokenizer, prompt, hooks, cancel); }},
+            options.repeats, cancel);
         const double pass = forward_flops(subject.model->config(), tokens) / t[0] / 1e9;
         const double matrix = product_flops / t[1] / 1e9;
         found.push_back({"forward", tokens, "traced pass", t[0] * 1e3, "ms"});
@@ -105,8 +103,8 @@ std::vector<Measured> bench_capture(const BenchmarkOptions& options, const Cance
         const auto pass = [&](const CapturePlan& plan) {
             return [&subject, &prompt, &cancel, plan] { run(subject.model, subject.tokenizer, prompt, plan, cancel); };
         };
-        const std::vector<double> t = medians_in_turns(
-            {pass(last_only), pass(no_overview), pass(CapturePlan::everything())}, options.repeats, cancel);
+        const std::vector<double> t =
+            medians_in_turns({pass(last_only), pass(no_overview), pass(CapturePlan::everything())}, options.repeats, cancel);
         found.push_back({"capture", tokens, "plain pass", t[0] * 1e3, "ms"});
         found.push_back({"capture", tokens, "every hook kept", t[1] / t[0] - 1, "share added"});
         found.push_back({"capture", tokens, "every hook kept and overview", t[2] / t[0] - 1, "share added"});
@@ -126,9 +124,9 @@ std::vector<Measured> bench_memory(const BenchmarkOptions& options, const Cancel
 }
 
 std::vector<Measured> bench_load(const BenchmarkOptions& options, const CancelToken& cancel) {
-    const std::vector<double> t = medians_in_turns({[&] { model::Model::load(options.model_folder, {}, cancel); },
-                                                    [&] { text::Tokenizer::load(options.model_folder); }},
-                                                   options.repeats, cancel);
+    const std::vector<double> t = medians_in_turns(
+        {[&] { model::Model::load(options.model_folder, {}, cancel); }, [&] { text::Tokenizer::load(options.model_folder); }},
+        options.repeats, cancel);
     return {{"load", 0, "model folder", t[0] * 1e3, "ms"}, {"load", 0, "tokenizer", t[1] * 1e3, "ms"}};
 }
 
@@ -146,17 +144,18 @@ std::vector<Measured> bench_generate(const BenchmarkOptions& options, const Canc
     for (const std::int64_t tokens : lengths(options, c, {512})) {
         const auto ids = subject.tokenizer->encode(benchmark_prompt(*subject.tokenizer, tokens).text, std::nullopt, false).ids;
         std::vector<double> prompt, token;
-        const std::vector<double> t = medians_in_turns(
-            {[&] {
-                 const auto made = model::generate(*subject.model, ids, {.tokens = 1 + kNew}, {}, cancel);
-                 prompt.push_back(made.prompt_seconds);
-                 token.push_back(made.seconds / kNew);
-             },
-             [&] { weights.sum(); }, [&] { model::matrix_product(a, b); }},
-            options.repeats, cancel);
+        const std::vector<double> t =
+            medians_in_turns({[&] {
+                                  const auto made = model::generate(*subject.model, ids, {.tokens = 1 + kNew}, {}, cancel);
+                                  prompt.push_back(made.prompt_seconds);
+                                  token.push_back(made.seconds / kNew);
+                              },
+                              [&] { weights.sum(); }, [&] { model::matrix_product(a, b); }},
+                             options.repeats, cancel);
         // Logits of the last token only.
         const double head = 2.0 * static_cast<double>((tokens - 1) * c.d_model * c.vocab_size);
-        const double rate = (forward_flops(c, tokens) - head) / median(prompt) / 1e9, matrix = 2.0 * std::pow(2048.0, 3) / t[2] / 1e9;
+        const double rate = (forward_flops(c, tokens) - head) / median(prompt) / 1e9,
+                     matrix = 2.0 * std::pow(2048.0, 3) / t[2] / 1e9;
         found.push_back({"generate", tokens, "prompt", median(prompt) * 1e3, "ms"});
         found.push_back({"generate", tokens, "share of matrix product", rate / matrix, ""});
         found.push_back({"generate", tokens, "new token", median(token) * 1e3, "ms"});
@@ -166,9 +165,11 @@ std::vector<Measured> bench_generate(const BenchmarkOptions& options, const Canc
 }
 
 using Benchmark = std::vector<Measured> (*)(const BenchmarkOptions&, const CancelToken&);
-constexpr std::pair<const char*, Benchmark> kBenchmarks[] = {
-    {"forward", bench_forward}, {"capture", bench_capture}, {"memory", bench_memory}, {"load", bench_load},
-    {"generate", bench_generate}};
+constexpr std::pair<const char*, Benchmark> kBenchmarks[] = {{"forward", bench_forward},
+                                                             {"capture", bench_capture},
+                                                             {"memory", bench_memory},
+                                                             {"load", bench_load},
+                                                             {"generate", bench_generate}};
 
 }  // namespace
 
@@ -250,8 +251,7 @@ double forward_flops(const model::ModelConfig& c, std::int64_t tokens) {
         const std::int64_t width = model::has_experts(c, l) ? e.chosen * e.width + e.shared_width : model::mlp_width(c, l);
         mlp += t * d * static_cast<double>(width * (c.gated_mlp ? 3 : 2) + (model::has_experts(c, l) ? e.count : 0));
     }
-    const double head =
-        (c.has_unembedding ? t * d * static_cast<double>(c.vocab_size) : 0) + (c.mlm_head ? t * d * d : 0);
+    const double head = (c.has_unembedding ? t * d * static_cast<double>(c.vocab_size) : 0) + (c.mlm_head ? t * d * d : 0);
     return 2 * (static_cast<double>(c.n_layers) * (projections + attention) + mlp + head);
 }
 

@@ -88,9 +88,8 @@ std::string nearest_names(const std::string& glob, const std::vector<HookPoint>&
 [[noreturn]] void throw_no_match(const std::string& glob, const std::vector<HookPoint>& points, const ModelConfig& c) {
     std::string hint = "Nearest names: " + nearest_names(glob, points, c);
     const std::string every_layer = without_numbers(glob);
-    if (every_layer != glob && std::any_of(points.begin(), points.end(), [&](const HookPoint& p) {
-            return model::glob_match(every_layer, name_of(p, c));
-        })) {
+    if (every_layer != glob && std::any_of(points.begin(), points.end(),
+                                           [&](const HookPoint& p) { return model::glob_match(every_layer, name_of(p, c)); })) {
         hint = "Layers of this model are 0 to " + std::to_string(c.n_layers - 1);
     }
     throw Error({.problem = "No hook of this model has that name", .item = "'" + glob + "'", .hint = hint});
@@ -109,22 +108,19 @@ std::vector<HookPoint> stored_for(const ModelConfig& c, HookPoint wanted) {
         case Hook::sink:
         case Hook::pattern:
             return {{rotary ? Hook::rot_q : Hook::q, wanted.layer}, {rotary ? Hook::rot_k : Hook::k, wanted.layer}};
-        case Hook::result:
-            return {{Hook::z, wanted.layer}};
+        case Hook::result: return {{Hook::z, wanted.layer}};
         case Hook::cross_scores:
-        case Hook::cross_pattern:
-            return {{Hook::cross_q, wanted.layer}, {Hook::cross_k, wanted.layer}};
-        case Hook::cross_result:
-            return {{Hook::cross_z, wanted.layer}};
+        case Hook::cross_pattern: return {{Hook::cross_q, wanted.layer}, {Hook::cross_k, wanted.layer}};
+        case Hook::cross_result: return {{Hook::cross_z, wanted.layer}};
         case Hook::mlp_post: {
             std::vector<HookPoint> sources = {{Hook::mlp_pre, wanted.layer}};
             if (c.gated_mlp) sources.push_back({Hook::mlp_pre_linear, wanted.layer});
             if (model::has_experts(c, wanted.layer.value)) sources.push_back({Hook::experts, wanted.layer});
-            if (model::has_experts(c, wanted.layer.value) && c.experts.shared_gate) sources.push_back({Hook::shared_gate, wanted.layer});
+            if (model::has_experts(c, wanted.layer.value) && c.experts.shared_gate)
+                sources.push_back({Hook::shared_gate, wanted.layer});
             return sources;
         }
-        default:
-            return {wanted};
+        default: return {wanted};
     }
 }
 

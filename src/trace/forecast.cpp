@@ -52,8 +52,8 @@ bool shares_storage(const model::ModelConfig& c, HookPoint p, const std::set<Hoo
 
 }  // namespace
 
-Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const CapturePlan& plan,
-                  std::int64_t element_bytes, std::int64_t source) {
+Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const CapturePlan& plan, std::int64_t element_bytes,
+                  std::int64_t source) {
     const bool part = c.stack != model::Stack::whole;
     return forecast(c, tokens, stored_for(c, plan.resolve(c, part)), plan.overview, false, element_bytes, source);
 }
@@ -74,8 +74,7 @@ Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::s
         result.parts.emplace_back(name, bytes);
         result.kept += bytes;
     }
-    std::stable_sort(result.parts.begin(), result.parts.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::stable_sort(result.parts.begin(), result.parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
 
     // One layer's own tensors: the stream, q k v twice (as projected and by heads), the MLP's hidden layer twice;
     // and pattern tiles of 256 rows. The unembedding comes after the layers.
@@ -95,8 +94,8 @@ Forecast forecast(const model::ModelConfig& c, std::int64_t tokens, const std::s
 }
 
 std::string Forecast::text() const {
-    std::string text = "needs " + size_text(kept + working) + " (kept " + size_text(kept) + ", working " +
-                       size_text(working) + "), " + size_text(available) + " free";
+    std::string text = "needs " + size_text(kept + working) + " (kept " + size_text(kept) + ", working " + size_text(working) +
+                       "), " + size_text(available) + " free";
     for (std::size_t i = 0; i < std::min<std::size_t>(3, parts.size()); ++i) {
         text += (i == 0 ? "; leave out: " : ", ") + parts[i].first + " " + size_text(parts[i].second);
     }

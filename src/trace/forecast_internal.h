@@ -8,7 +8,7 @@
 namespace headlight::trace {
 
 /// forecast() for a set of stored hooks; whole_patterns: an intervention asks for [head, query, key] tensors.
-Forecast forecast(const model::ModelConfig&, std::int64_t tokens, const std::set<model::HookPoint>& stored,
-                  bool overview, bool whole_patterns, std::int64_t element_bytes, std::int64_t source = 0);
+Forecast forecast(const model::ModelConfig&, std::int64_t tokens, const std::set<model::HookPoint>& stored, bool overview,
+                  bool whole_patterns, std::int64_t element_bytes, std::int64_t source = 0);
 
 }  // namespace headlight::trace

@@ -24,9 +24,7 @@ std::int64_t legal_pairs(const TextFacts& facts, std::int64_t i0, std::int64_t i
 
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
-constexpr std::size_t index(std::int64_t i) {
-    return static_cast<std::size_t>(i);
-}
+constexpr std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::vector<std::int64_t> positions_of(const std::vector<bool>& flags) {
     std::vector<std::int64_t> positions;
@@ -44,10 +42,10 @@ std::vector<std::int64_t> cells_of(std::int64_t positions) {
 
 /// What compares the position or the token that looks with the one that is looked at means nothing across two texts.
 constexpr double HeadSummary::*kOfOneText[] = {
-    &HeadSummary::mean_distance,  &HeadSummary::share_self,  &HeadSummary::share_previous,  &HeadSummary::share_next,
-    &HeadSummary::share_same_token, &HeadSummary::argmax_self, &HeadSummary::vw_share_self, &HeadSummary::induction,
-    &HeadSummary::previous_token, &HeadSummary::duplicate_token, &HeadSummary::share_cls,   &HeadSummary::share_sep,
-    &HeadSummary::sep_to_sep,     &HeadSummary::other_to_sep, &HeadSummary::entropy_cls};
+    &HeadSummary::mean_distance,    &HeadSummary::share_self,      &HeadSummary::share_previous, &HeadSummary::share_next,
+    &HeadSummary::share_same_token, &HeadSummary::argmax_self,     &HeadSummary::vw_share_self,  &HeadSummary::induction,
+    &HeadSummary::previous_token,   &HeadSummary::duplicate_token, &HeadSummary::share_cls,      &HeadSummary::share_sep,
+    &HeadSummary::sep_to_sep,       &HeadSummary::other_to_sep,    &HeadSummary::entropy_cls};
 
 /// Numbers that are sums over rows, and become means over all of them.
 constexpr double HeadSummary::*kAdded[] = {&HeadSummary::entropy,
@@ -195,8 +193,8 @@ void HeadAccumulator::add_row(const float* row, std::int64_t i, model::KeyRange 
              numbers);
     numbers.index += static_cast<double>(start) * numbers.sum;
     if (keys > i + 1) {
-        row_pass({row + i + 1, keys - i - 1, readable - i - 1, factor + i + 1, floor},
-                 {columns.max + i + 1, columns.sum + i + 1}, later);
+        row_pass({row + i + 1, keys - i - 1, readable - i - 1, factor + i + 1, floor}, {columns.max + i + 1, columns.sum + i + 1},
+                 later);
     }
     // Row 0 of a causal model can only look at itself: kept apart.
     Sums& sums = facts_.causal && i == 0 ? first_row_ : block.sums;
@@ -263,8 +261,7 @@ void HeadAccumulator::add_row_across(const float* row, std::int64_t readable, co
     of.vw_share_special += scaled_special / numbers.scaled;
 }
 
-void HeadAccumulator::add_shares(const float* row, std::int64_t i, std::int64_t keys, double scaled_sum,
-                                 Sums& sums) const {
+void HeadAccumulator::add_shares(const float* row, std::int64_t i, std::int64_t keys, double scaled_sum, Sums& sums) const {
     const auto at = [row](std::int64_t j) { return static_cast<double>(row[j]); };
     HeadSummary& of = sums.of;
     of.share_self += at(i);
@@ -391,14 +388,10 @@ void HeadAccumulator::finish() {
 }
 
 HeadSummary HeadAccumulator::means(const Sums& sums, double uniform) const {
-    const auto mean = [](double sum, std::int64_t count) {
-        return count > 0 ? sum / static_cast<double>(count) : kUndefined;
-    };
+    const auto mean = [](double sum, std::int64_t count) { return count > 0 ? sum / static_cast<double>(count) : kUndefined; };
     HeadSummary out;
     for (const auto member : kAdded) out.*member = mean(sums.of.*member, sums.rows);
-    const auto over = [&](double HeadSummary::*member, std::int64_t count) {
-        out.*member = mean(sums.of.*member, count);
-    };
+    const auto over = [&](double HeadSummary::*member, std::int64_t count) { out.*member = mean(sums.of.*member, count); };
     over(&HeadSummary::previous_token, sums.with_previous);
     over(&HeadSummary::top1_minus_top2, sums.with_two);
     over(&HeadSummary::induction, sums.repeats);
@@ -418,8 +411,7 @@ HeadSummary HeadAccumulator::means(const Sums& sums, double uniform) const {
     out.entropy_cls = !facts_.causal && facts_.starts_special ? sums.entropy_cls : kUndefined;
     out.share_sep = separated ? out.share_sep : kUndefined;
     out.sep_to_sep = separated ? mean(sums.of.sep_to_sep, sums.separator_rows) : kUndefined;
-    out.other_to_sep =
-        separated ? mean(sums.of.share_sep - sums.of.sep_to_sep, sums.rows - sums.separator_rows) : kUndefined;
+    out.other_to_sep = separated ? mean(sums.of.share_sep - sums.of.sep_to_sep, sums.rows - sums.separator_rows) : kUndefined;
     if (facts_.across)
         for (const auto member : kOfOneText) out.*member = kUndefined;
     return out;

@@ -16,18 +16,18 @@ namespace headlight::trace {
 /// What the kernels need to know of the text; one for a whole run.
 struct TextFacts {
     std::int64_t tokens = 0;
-    std::int64_t keys = 0;                    ///< as many as tokens, unless another text is looked at
-    bool across = false;                      ///< rows look at another text; what follows is of that text
+    std::int64_t keys = 0;  ///< as many as tokens, unless another text is looked at
+    bool across = false;    ///< rows look at another text; what follows is of that text
     bool causal = true;
-    std::int64_t window = 0;                  ///< keys at this distance or farther are illegal; 0: no limit
-    std::vector<std::int64_t> special;        ///< positions of special tokens
-    bool starts_special = false;              ///< position 0 is one: [CLS], <s>
-    std::vector<std::int64_t> separators;     ///< special tokens behind the first position: [SEP], </s>
-    std::vector<bool> is_separator;           ///< [position]
+    std::int64_t window = 0;                                     ///< keys at this distance or farther are illegal; 0: no limit
+    std::vector<std::int64_t> special;                           ///< positions of special tokens
+    bool starts_special = false;                                 ///< position 0 is one: [CLS], <s>
+    std::vector<std::int64_t> separators;                        ///< special tokens behind the first position: [SEP], </s>
+    std::vector<bool> is_separator;                              ///< [position]
     std::vector<std::int64_t> period_or_comma, any_punctuation;  ///< positions
-    std::vector<std::int64_t> previous_same;  ///< nearest earlier position with the same token id, -1: none
-    std::vector<std::int64_t> cell_begin;     ///< first row of each pooled cell, and the end
-    std::vector<std::int64_t> column_begin;   ///< the same of keys
+    std::vector<std::int64_t> previous_same;                     ///< nearest earlier position with the same token id, -1: none
+    std::vector<std::int64_t> cell_begin;                        ///< first row of each pooled cell, and the end
+    std::vector<std::int64_t> column_begin;                      ///< the same of keys
 
     double uniform = 0, uniform_with_first = 0;  ///< entropy of uniform attention without and with row 0; NaN: no rows
 
@@ -76,15 +76,13 @@ private:
         Sums sums;
         std::vector<CellRow> edges;
     };
-    void add_row(const float* row, std::int64_t i, model::KeyRange legal, std::int64_t readable, const RowColumns&,
-                 Block& block);
+    void add_row(const float* row, std::int64_t i, model::KeyRange legal, std::int64_t readable, const RowColumns&, Block& block);
     void add_row_across(const float* row, std::int64_t readable, const RowColumns&, Block& block);
     void add_shares(const float* row, std::int64_t i, std::int64_t keys, double scaled_sum, Sums&) const;
     void add_repeats(const float* row, std::int64_t i, Sums&) const;
     void add_column_sums(const float* column_sum, std::int64_t reached, Sums&) const;
     HeadSummary means(const Sums&, double uniform) const;
-    CellRow pool_columns(std::int64_t cell, std::int64_t reached, const float* column_max,
-                         const float* column_sum) const;
+    CellRow pool_columns(std::int64_t cell, std::int64_t reached, const float* column_max, const float* column_sum) const;
     void write_cells(const CellRow&);
     void finish();
 

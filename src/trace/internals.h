@@ -28,8 +28,8 @@ struct Trace::Internals {
 
     /// Of an encoder-decoder run, which is the decoder's.
     std::shared_ptr<const Trace> encoder, cross;
-    mutable std::weak_ptr<const Trace> whole;     ///< of these two: the run that owns them
-    std::optional<text::Encoding> source;         ///< cross: what the columns of its patterns are; else the text itself
+    mutable std::weak_ptr<const Trace> whole;  ///< of these two: the run that owns them
+    std::optional<text::Encoding> source;      ///< cross: what the columns of its patterns are; else the text itself
     std::vector<text::TokenLabel> source_labels;
 
     std::vector<PooledPattern> pooled;  ///< [layer * head]; empty without an overview

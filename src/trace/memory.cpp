@@ -35,8 +35,7 @@ std::int64_t field_in(const fs::path& file, const std::string& key) {
 }
 
 /// What one control group leaves: its limit less what is in use and cannot be dropped.
-std::int64_t left_in_group(const fs::path& folder, const char* limit_name, const char* usage_name,
-                           const char* cache_field) {
+std::int64_t left_in_group(const fs::path& folder, const char* limit_name, const char* usage_name, const char* cache_field) {
     const auto limit = number_in(folder / limit_name);
     const auto usage = number_in(folder / usage_name);
     if (!limit || !usage) return kUnlimited;
@@ -49,9 +48,9 @@ std::int64_t left_in_groups(const fs::path& mount, const std::string& group, boo
     std::int64_t left = kUnlimited;
     fs::path folder = mount / fs::path(group).relative_path();
     for (int depth = 0; depth < 64; ++depth) {
-        left = std::min(
-            left, v2 ? left_in_group(folder, "memory.max", "memory.current", "inactive_file")
-                     : left_in_group(folder, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"));
+        left =
+            std::min(left, v2 ? left_in_group(folder, "memory.max", "memory.current", "inactive_file")
+                              : left_in_group(folder, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"));
         if (folder == mount || !folder.has_relative_path()) break;
         folder = folder.parent_path();
     }

@@ -39,8 +39,8 @@ void Overview::weigh_values(Layer layer, const at::Tensor& v, const at::Tensor& 
     at::parallel_for(0, n_heads_, 1, [&](std::int64_t begin, std::int64_t end) {
         std::vector<float> along(static_cast<std::size_t>(tokens * d));
         for (std::int64_t h = begin; h < end; ++h) {
-            model::kernels::gemm(values.data_ptr<float>() + h / group * d, n_kv * d, factors.data_ptr<float>() + h * d * d,
-                                 d, false, along.data(), d, tokens, d, d);
+            model::kernels::gemm(values.data_ptr<float>() + h / group * d, n_kv * d, factors.data_ptr<float>() + h * d * d, d,
+                                 false, along.data(), d, tokens, d, d);
             std::vector<float> norms(static_cast<std::size_t>(tokens));
             for (std::int64_t t = 0; t < tokens; ++t) {
                 const float* x = along.data() + t * d;
@@ -59,8 +59,8 @@ void Overview::add_tile(Layer layer, std::int64_t head0, std::int64_t row0, cons
     const float* data = rows.data_ptr<float>();
 #pragma omp parallel for schedule(static) if (heads > 1 && !omp_in_parallel())
     for (std::int64_t h = 0; h < heads; ++h) {
-        heads_[static_cast<std::size_t>(first + h)]->add_rows(data + h * rows.stride(0), row0, rows.size(1),
-                                                              rows.size(2), rows.stride(1));
+        heads_[static_cast<std::size_t>(first + h)]->add_rows(data + h * rows.stride(0), row0, rows.size(1), rows.size(2),
+                                                              rows.stride(1));
     }
 }
 

@@ -69,7 +69,8 @@ std::int64_t total_bytes(const Trace::Internals& in) {
 
 }  // namespace
 
-Hooked resolve_interventions(const model::ModelConfig& config, const std::vector<Intervention>& interventions, bool may_be_elsewhere) {
+Hooked resolve_interventions(const model::ModelConfig& config, const std::vector<Intervention>& interventions,
+                             bool may_be_elsewhere) {
     Hooked hooked;
     for (const Intervention& intervention : interventions) {
         CapturePlan plan;

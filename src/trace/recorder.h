@@ -2,8 +2,8 @@
 #pragma once
 
 #include "headlight/trace/tensors.h"
-#include "model/run/forward.h"
 #include "model/internals.h"
+#include "model/run/forward.h"
 #include "trace/internals.h"
 #include "trace/overview.h"
 
@@ -19,11 +19,12 @@ using Hooked = std::map<model::HookPoint, std::vector<const HookFn*>>;
 /// Error when a glob matches no hook of this model, unless it may be one of another part.
 Hooked resolve_interventions(const model::ModelConfig&, const std::vector<Intervention>&, bool may_be_elsewhere = false);
 
-/// The observer of one run (`source`: the text that a decoder's cross attention reads): calls the interventions, stores what the plan asked for, gathers the overview.
+/// The observer of one run (`source`: the text that a decoder's cross attention reads): calls the interventions, stores what the
+/// plan asked for, gathers the overview.
 class Recorder final : public model::Observer {
 public:
-    Recorder(const model::Model&, const text::Tokenizer&, const text::Encoding&, std::set<model::HookPoint> stored,
-             Hooked hooked, bool overview, const text::Encoding* source = nullptr);
+    Recorder(const model::Model&, const text::Tokenizer&, const text::Encoding&, std::set<model::HookPoint> stored, Hooked hooked,
+             bool overview, const text::Encoding* source = nullptr);
 
     bool wants(model::HookPoint) const override;
     at::Tensor visit(model::HookPoint, at::Tensor) override;

@@ -47,9 +47,7 @@ private:
 class Differentiator final : public model::Observer {
 public:
     explicit Differentiator(const std::vector<HookPoint>& of) : of_(of.begin(), of.end()) {}
-    bool wants(HookPoint point) const override {
-        return is_start(point) || point.hook == Hook::logits || of_.contains(point);
-    }
+    bool wants(HookPoint point) const override { return is_start(point) || point.hook == Hook::logits || of_.contains(point); }
     at::Tensor visit(HookPoint point, at::Tensor t) override {
         if (is_start(point) || of_.contains(point)) {
             // The pass starts with a tensor that needs a gradient, and so every later one does.
@@ -74,8 +72,7 @@ void check_memory(const model::Model& model, std::int64_t tokens) {
     const double bytes = model.dtype() == model::ComputeType::float64 ? 8 : 4;
     const double layer = 6.0 * static_cast<double>(c.n_heads * tokens * tokens) +
                          static_cast<double>(tokens) * static_cast<double>(20 * c.d_model + 6 * c.d_mlp);
-    const double needed =
-        bytes * (static_cast<double>(c.n_layers) * layer + 3.0 * static_cast<double>(tokens * c.vocab_size));
+    const double needed = bytes * (static_cast<double>(c.n_layers) * layer + 3.0 * static_cast<double>(tokens * c.vocab_size));
     const auto available = static_cast<double>(available_memory());
     if (needed <= available) return;
     const auto gigabytes = [](double n) {
@@ -98,9 +95,7 @@ at::Tensor states_of(const model::Model& model, const TokenIds& tokens, model::O
 
 }  // namespace
 
-TokenIds ids_of(const text::Encoding& encoding) {
-    return {encoding.ids, encoding.type_ids, encoding.pixels};
-}
+TokenIds ids_of(const text::Encoding& encoding) { return {encoding.ids, encoding.type_ids, encoding.pixels}; }
 
 at::Tensor replay(const model::Model& model, const TokenIds& tokens, const std::vector<Intervention>& interventions,
                   const CancelToken& cancel) {

@@ -11,8 +11,8 @@
 #include "trace/picture_tokens.h"
 #include "trace/recorder.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <chrono>
@@ -48,11 +48,11 @@ void check_prompt(const model::ModelConfig& c, const Prompt& prompt) {
         if (text || !prompt.ids.empty())
             throw Error({.problem = name + " reads pictures", .found = "a text", .hint = "Give a picture in its place"});
         if (!prompt.picture)
-            throw Error({.problem = "There is nothing to run", .found = "no picture", .hint = name + " reads pictures: open one"});
+            throw Error(
+                {.problem = "There is nothing to run", .found = "no picture", .hint = name + " reads pictures: open one"});
         return;
     }
-    if (prompt.picture)
-        throw Error({.problem = name + " reads text", .found = "a picture", .hint = "Give a text in its place"});
+    if (prompt.picture) throw Error({.problem = name + " reads text", .found = "a picture", .hint = "Give a text in its place"});
     if (!text && prompt.ids.empty())
         throw Error({.problem = "There is nothing to run", .found = "an empty text", .hint = "Type some text"});
 }
@@ -74,30 +74,24 @@ void show_picture(const model::Model& model, const text::Tokenizer& tokenizer, c
 
 std::int64_t element_bytes(model::ComputeType type) {
     switch (type) {
-        case model::ComputeType::bfloat16:
-            return 2;
-        case model::ComputeType::float64:
-            return 8;
-        case model::ComputeType::float32:
-            break;
+        case model::ComputeType::bfloat16: return 2;
+        case model::ComputeType::float64: return 8;
+        case model::ComputeType::float32: break;
     }
     return 4;
 }
 
 const char* dtype_name(model::ComputeType type) {
     switch (type) {
-        case model::ComputeType::bfloat16:
-            return "bfloat16";
-        case model::ComputeType::float64:
-            return "float64";
-        case model::ComputeType::float32:
-            break;
+        case model::ComputeType::bfloat16: return "bfloat16";
+        case model::ComputeType::float64: return "float64";
+        case model::ComputeType::float32: break;
     }
     return "float32";
 }
 
-void check_memory(const model::Model& model, std::int64_t tokens, const std::set<model::HookPoint>& stored,
-                  const Hooked& hooked, bool overview, std::int64_t source) {
+void check_memory(const model::Model& model, std::int64_t tokens, const std::set<model::HookPoint>& stored, const Hooked& hooked,
+                  bool overview, std::int64_t source) {
     std::set<model::HookPoint> all = stored;
     bool whole_patterns = false;
     for (const auto& [point, functions] : hooked) {
@@ -130,8 +124,8 @@ struct Pass {
 };
 
 /// Runs it. `output`: an encoder's; `overview`: where the attention to a source leaves its own.
-std::unique_ptr<Trace::Internals> run_pass(Pass pass, at::Tensor* output, Trace::Internals* overview,
-                                           const CancelToken& cancel, const Progress& progress) {
+std::unique_ptr<Trace::Internals> run_pass(Pass pass, at::Tensor* output, Trace::Internals* overview, const CancelToken& cancel,
+                                           const Progress& progress) {
     const model::ModelConfig& config = pass.model->config();
     const bool part = config.stack != model::Stack::whole;
     auto internals = std::make_unique<Trace::Internals>();
@@ -144,11 +138,13 @@ std::unique_ptr<Trace::Internals> run_pass(Pass pass, at::Tensor* output, Trace:
     internals->kept = pass.plan.resolve(config, part);
     const std::set<model::HookPoint> stored = stored_for(config, internals->kept);
     Hooked hooked = resolve_interventions(config, pass.interventions, part);
-    check_memory(*pass.model, internals->encoding.size(), stored, hooked, pass.plan.overview, pass.source ? pass.source->size() : 0);
+    check_memory(*pass.model, internals->encoding.size(), stored, hooked, pass.plan.overview,
+                 pass.source ? pass.source->size() : 0);
     internals->labels = text::token_labels(*pass.tokenizer, internals->encoding);
 
     const at::NoGradGuard no_grad;
-    Recorder recorder(*pass.model, *pass.tokenizer, internals->encoding, stored, std::move(hooked), pass.plan.overview, pass.source);
+    Recorder recorder(*pass.model, *pass.tokenizer, internals->encoding, stored, std::move(hooked), pass.plan.overview,
+                      pass.source);
     const model::ForwardInput input{internals->encoding.ids, internals->encoding.type_ids, pass.states,
                                     internals->encoding.pixels};
     if (output)
@@ -177,7 +173,8 @@ void check_globs(const std::vector<std::string>& globs, const model::ModelConfig
 }
 
 /// The decoder's attention to the source as a trace of its own, from what the decoder's kept.
-void fill_cross(Trace::Internals& cross, const Trace::Internals& decoder, const Trace& encoder, std::shared_ptr<const model::Model> model) {
+void fill_cross(Trace::Internals& cross, const Trace::Internals& decoder, const Trace& encoder,
+                std::shared_ptr<const model::Model> model) {
     for (const model::HookPoint& own : model::hooks_of(model->config())) {
         const model::HookPoint there{*model::in_decoder(own.hook), own.layer};
         if (const auto found = decoder.stored.find(there); found != decoder.stored.end()) cross.stored[own] = found->second;
@@ -198,7 +195,8 @@ void fill_cross(Trace::Internals& cross, const Trace::Internals& decoder, const 
 std::unique_ptr<Trace::Internals> run_encoder_decoder(Pass pass, const CancelToken& cancel, const Progress& progress) {
     if (!pass.prompt.ids.empty())
         throw Error({.problem = "Token ids alone are no input of an encoder-decoder model",
-                     .expected = "a source and a target", .hint = "This needs a model of one stack"});
+                     .expected = "a source and a target",
+                     .hint = "This needs a model of one stack"});
     const std::shared_ptr<const model::Model> encoder = pass.model->part(model::Stack::encoder);
     check_globs(pass.plan.globs, pass.model->config(), encoder->config());
     for (const Intervention& each : pass.interventions) check_globs({each.glob}, pass.model->config(), encoder->config());
@@ -206,7 +204,8 @@ std::unique_ptr<Trace::Internals> run_encoder_decoder(Pass pass, const CancelTok
     Pass first = pass;
     first.model = encoder;
     first.encoding = pass.tokenizer->encode(pass.prompt.text, std::nullopt, pass.prompt.add_special_tokens);
-    const std::shared_ptr<const Trace> encoded = std::make_shared<const Trace>(run_pass(first, &pass.states, nullptr, cancel, progress));
+    const std::shared_ptr<const Trace> encoded =
+        std::make_shared<const Trace>(run_pass(first, &pass.states, nullptr, cancel, progress));
 
     auto cross = std::make_unique<Trace::Internals>();
     pass.source = &encoded->encoding();
@@ -214,8 +213,8 @@ std::unique_ptr<Trace::Internals> run_encoder_decoder(Pass pass, const CancelTok
     const std::shared_ptr<const model::Model> cross_model = pass.model->part(model::Stack::cross);
     auto decoder = run_pass(std::move(pass), nullptr, cross.get(), cancel, progress);
     if (decoder->prompt.pair.empty())
-        decoder->info.warnings.push_back("no target: the decoder has only what stands before one (" + decoder->labels.front().text +
-                                         "), and says which token comes first");
+        decoder->info.warnings.push_back("no target: the decoder has only what stands before one (" +
+                                         decoder->labels.front().text + "), and says which token comes first");
     for (const std::string& warning : encoded->info().warnings) decoder->info.warnings.push_back("source: " + warning);
     fill_cross(*cross, *decoder, *encoded, cross_model);
     decoder->bytes += encoded->bytes() + cross->bytes;
@@ -252,7 +251,12 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
     if (encodes && prompt.text.empty() && prompt.ids.empty())
         throw Error({.problem = "There is nothing to run", .found = "an empty text", .hint = "Type a source"});
     cancel.throw_if_cancelled();
-    Pass pass{.model = std::move(model), .tokenizer = std::move(tokenizer), .prompt = prompt, .encoding = {}, .plan = plan, .interventions = interventions};
+    Pass pass{.model = std::move(model),
+              .tokenizer = std::move(tokenizer),
+              .prompt = prompt,
+              .encoding = {},
+              .plan = plan,
+              .interventions = interventions};
     std::unique_ptr<Trace::Internals> internals;
     if (encodes) {
         internals = run_encoder_decoder(std::move(pass), cancel, progress);
@@ -265,9 +269,9 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
     return own_parts(std::make_shared<const Trace>(std::move(internals)));
 }
 
-std::shared_ptr<const Trace> run(std::shared_ptr<const model::Model> model,
-                                 std::shared_ptr<const text::Tokenizer> tokenizer, const Prompt& prompt,
-                                 const CapturePlan& plan, const CancelToken& cancel, const Progress& progress) {
+std::shared_ptr<const Trace> run(std::shared_ptr<const model::Model> model, std::shared_ptr<const text::Tokenizer> tokenizer,
+                                 const Prompt& prompt, const CapturePlan& plan, const CancelToken& cancel,
+                                 const Progress& progress) {
     return run_with_hooks(std::move(model), std::move(tokenizer), prompt, plan, {}, cancel, progress);
 }
 

@@ -44,15 +44,13 @@ std::int64_t whole_number(const io::TensorView& view, std::int64_t index) {
     return value;
 }
 
-const io::TensorView* whole_numbers(const io::NpzContent& npz, const char* name, std::int64_t size,
-                                    const fs::path& file) {
+const io::TensorView* whole_numbers(const io::NpzContent& npz, const char* name, std::int64_t size, const fs::path& file) {
     const auto found = npz.arrays.find(name);
     if (found == npz.arrays.end()) return nullptr;
     const io::TensorView& view = found->second;
     if (view.dtype == io::DType::F64 || view.dtype == io::DType::F32 || view.dtype == io::DType::F16)
         fail_saved(file, "an array of the wrong type", name, "whole numbers", std::string(io::name_of(view.dtype)));
-    if (view.numel() != size)
-        fail_saved(file, "an array of the wrong size", name, std::to_string(size), shape_text(view.shape));
+    if (view.numel() != size) fail_saved(file, "an array of the wrong size", name, std::to_string(size), shape_text(view.shape));
     return &view;
 }
 
@@ -66,18 +64,18 @@ std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzC
     const auto found = npz.arrays.find("attention");
     if (found == npz.arrays.end())
         fail_saved(file, "the file holds no attention", "attention", "an array [layer, head, query, key]",
-             npz.arrays.empty() ? "no arrays" : "no such array; there is " + npz.arrays.begin()->first,
-             "docs/attention-elsewhere.md has five lines of Python that write it");
+                   npz.arrays.empty() ? "no arrays" : "no such array; there is " + npz.arrays.begin()->first,
+                   "docs/attention-elsewhere.md has five lines of Python that write it");
     const io::TensorView& view = found->second;
     if (view.shape.size() != 4)
         fail_saved(file, "attention has the wrong number of axes", "attention", "[layer, head, query, key]",
-             shape_text(view.shape), view.shape.size() == 5 ? "Choose one text of the batch: attention[:, 0]" : "");
+                   shape_text(view.shape), view.shape.size() == 5 ? "Choose one text of the batch: attention[:, 0]" : "");
     const std::int64_t layers = view.shape[0], heads = view.shape[1], tokens = view.shape[2];
     if (layers < 1 || heads < 1 || tokens < 1)
         fail_saved(file, "attention is empty", "attention", "at least one layer, head and token", shape_text(view.shape));
     if (view.shape[3] != tokens)
         fail_saved(file, "attention is not square: attention from one text to another is not shown", "attention",
-             "as many keys as queries", shape_text(view.shape));
+                   "as many keys as queries", shape_text(view.shape));
 
     TokenStrings strings;
     const auto texts = npz.texts.find("tokens");
@@ -85,8 +83,8 @@ std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzC
     strings.tokens = texts->second;
     if (static_cast<std::int64_t>(strings.tokens.size()) != tokens)
         fail_saved(file, "tokens and attention do not fit", "tokens",
-             std::to_string(tokens) + ", as attention " + shape_text(view.shape) + " has",
-             std::to_string(strings.tokens.size()));
+                   std::to_string(tokens) + ", as attention " + shape_text(view.shape) + " has",
+                   std::to_string(strings.tokens.size()));
     for (std::string& token : strings.tokens)
         if (token.empty()) token = "∅";
     if (const io::TensorView* ids = whole_numbers(npz, "ids", tokens, file)) {
@@ -94,8 +92,7 @@ std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzC
         for (std::int64_t i = 0; i < tokens; ++i) {
             const std::int64_t id = whole_number(*ids, i);
             if (id < 0 || id > 1 << 26)
-                fail_saved(file, "an id out of range", "ids, token " + std::to_string(i), "0 to 67108864",
-                     std::to_string(id));
+                fail_saved(file, "an id out of range", "ids, token " + std::to_string(i), "0 to 67108864", std::to_string(id));
             strings.ids->push_back(id);
         }
     }
@@ -107,7 +104,7 @@ std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzC
         strings.sentence_b_start = whole_number(*start, 0);
         if (strings.sentence_b_start <= 0 || strings.sentence_b_start >= tokens)
             fail_saved(file, "the second sentence begins outside the text", "sentence_b_start",
-                 "1 to " + std::to_string(tokens - 1), std::to_string(strings.sentence_b_start));
+                       "1 to " + std::to_string(tokens - 1), std::to_string(strings.sentence_b_start));
     }
     strings.text = text_of(npz, "text");
 
@@ -156,15 +153,15 @@ struct Stack {
 void check_patterns(const fs::path& file, const Stack& stack, Hook hook, const std::string& prefix) {
     for (std::int64_t layer = 0; layer < std::max<std::int64_t>(stack.layers, 1); ++layer)
         if (!stack.tensors.contains({hook, Layer(layer)}))
-            fail_saved(file, "the trace does not hold the pattern of every layer",
-                 prefix + model::name_of({hook, Layer(layer)}), "a tensor [head, query, key]", "none",
-                 "Write it with: headlight trace MODEL --text TEXT --capture '*hook_pattern' --out FILE, or without "
-                 "--capture");
+            fail_saved(file, "the trace does not hold the pattern of every layer", prefix + model::name_of({hook, Layer(layer)}),
+                       "a tensor [head, query, key]", "none",
+                       "Write it with: headlight trace MODEL --text TEXT --capture '*hook_pattern' --out FILE, or without "
+                       "--capture");
 }
 
 /// `prefix`: of the names, "encoder." where the file has several stacks; `source`: keys of the cross attention.
-Stack read_stack(const fs::path& file, const Content& content, const std::string& prefix, std::int64_t tokens, std::int64_t source,
-                 RowCheck& rows) {
+Stack read_stack(const fs::path& file, const Content& content, const std::string& prefix, std::int64_t tokens,
+                 std::int64_t source, RowCheck& rows) {
     Stack stack;
     stack.causal = tokens > 1;
     for (const auto& [name, view] : content.arrays) {
@@ -179,9 +176,9 @@ Stack read_stack(const fs::path& file, const Content& content, const std::string
         if (view.shape.size() != 3 || view.shape[1] != tokens || view.shape[2] != keys || view.shape[0] < 1 ||
             (stack.heads > 0 && view.shape[0] != stack.heads))
             fail_saved(file, "a pattern of the wrong shape", name,
-                 "[" + (stack.heads > 0 ? std::to_string(stack.heads) : "heads") + ", " + std::to_string(tokens) + ", " +
-                     std::to_string(keys) + "]",
-                 shape_text(view.shape));
+                       "[" + (stack.heads > 0 ? std::to_string(stack.heads) : "heads") + ", " + std::to_string(tokens) + ", " +
+                           std::to_string(keys) + "]",
+                       shape_text(view.shape));
         stack.heads = view.shape[0];
         check_pattern(file, name, point->layer.value, tensor, rows);
         if (point->hook == Hook::pattern) stack.causal = stack.causal && !looks_ahead(tensor);
@@ -192,7 +189,8 @@ Stack read_stack(const fs::path& file, const Content& content, const std::string
 }
 
 /// What the file says of the model whose configuration is `key`, beside what its patterns say.
-model::ModelConfig config_of(const fs::path& file, const Content& content, const char* key, const Stack& stack, std::int64_t tokens) {
+model::ModelConfig config_of(const fs::path& file, const Content& content, const char* key, const Stack& stack,
+                             std::int64_t tokens) {
     model::ModelConfig config = plain_config(stack.layers, stack.heads, tokens);
     config.causal = stack.causal;
     config.family = value(content, "family");
@@ -240,7 +238,8 @@ std::shared_ptr<const Trace> open_encoder_decoder(const fs::path& file, const Co
     model::ModelConfig cross_config = config;
     cross_config.stack = model::Stack::cross;
     cross_config.causal = cross_config.final_norm = false;
-    const auto model = model::outline(std::move(config), std::move(encoder_config), std::move(cross_config), file, value(content, "model_hash"));
+    const auto model =
+        model::outline(std::move(config), std::move(encoder_config), std::move(cross_config), file, value(content, "model_hash"));
 
     Prompt prompt;
     prompt.text = text;

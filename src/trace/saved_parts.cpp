@@ -48,8 +48,7 @@ at::Tensor tensor_of(const io::TensorView& view) {
     return model::to_tensor(view, type, at::kCPU, mapped);
 }
 
-void check_pattern(const fs::path& file, const std::string& name, std::int64_t layer, const at::Tensor& pattern,
-                   RowCheck& rows) {
+void check_pattern(const fs::path& file, const std::string& name, std::int64_t layer, const at::Tensor& pattern, RowCheck& rows) {
     const at::Tensor wide = pattern.to(at::kFloat).contiguous();
     const std::int64_t heads = wide.size(0), tokens = wide.size(1), keys = wide.size(2);
     const float* at = wide.data_ptr<float>();
@@ -60,22 +59,20 @@ void check_pattern(const fs::path& file, const std::string& name, std::int64_t l
                 const float p = at[k];
                 if (!(p >= -1e-6F && p <= 1.0F + 1e-2F))
                     fail_saved(file, "a number that is no attention weight",
-                         name + ", layer " + std::to_string(layer) + ", head " + std::to_string(h) + ", query " +
-                             std::to_string(q) + ", key " + std::to_string(k),
-                         "0 to 1", std::to_string(p), "Save what the softmax gives, not the scores before it");
+                               name + ", layer " + std::to_string(layer) + ", head " + std::to_string(h) + ", query " +
+                                   std::to_string(q) + ", key " + std::to_string(k),
+                               "0 to 1", std::to_string(p), "Save what the softmax gives, not the scores before it");
                 sum += p;
             }
             ++rows.rows;
             if (std::abs(sum - 1) <= kRowTolerance) continue;
             if (rows.wrong_rows++ == 0)
-                rows.first = "layer " + std::to_string(layer) + ", head " + std::to_string(h) + ", query " +
-                             std::to_string(q) + ": " + std::to_string(sum);
+                rows.first = "layer " + std::to_string(layer) + ", head " + std::to_string(h) + ", query " + std::to_string(q) +
+                             ": " + std::to_string(sum);
         }
 }
 
-bool looks_ahead(const at::Tensor& pattern) {
-    return pattern.triu(1).ne(0).any().item<bool>();
-}
+bool looks_ahead(const at::Tensor& pattern) { return pattern.triu(1).ne(0).any().item<bool>(); }
 
 namespace {
 
@@ -97,7 +94,8 @@ void add_overview(Trace::Internals& t, const CancelToken& cancel, const Progress
         at::parallel_for(0, c.n_heads, 1, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t h = begin; h < end; ++h) {
                 const auto index = static_cast<std::size_t>(layer * c.n_heads + h);
-                HeadAccumulator(facts, t.pooled[index], t.summaries[index]).add_rows(data + h * rows * columns, 0, rows, columns, columns);
+                HeadAccumulator(facts, t.pooled[index], t.summaries[index])
+                    .add_rows(data + h * rows * columns, 0, rows, columns, columns);
             }
         });
     }
@@ -108,8 +106,7 @@ void add_overview(Trace::Internals& t, const CancelToken& cancel, const Progress
 void add_row_warning(const RowCheck& rows, RunInfo& info) {
     if (rows.wrong_rows == 0) return;
     info.warnings.push_back(std::to_string(rows.wrong_rows) + " of " + std::to_string(rows.rows) +
-                            " rows do not sum to one (the first: " + rows.first +
-                            "): shares and entropies are of what is there");
+                            " rows do not sum to one (the first: " + rows.first + "): shares and entropies are of what is there");
 }
 
 model::ModelConfig plain_config(std::int64_t layers, std::int64_t heads, std::int64_t tokens) {
@@ -122,7 +119,8 @@ model::ModelConfig plain_config(std::int64_t layers, std::int64_t heads, std::in
     return c;
 }
 
-std::shared_ptr<const Trace> finish_saved(std::unique_ptr<Trace::Internals> t, const CancelToken& cancel, const Progress& progress) {
+std::shared_ptr<const Trace> finish_saved(std::unique_ptr<Trace::Internals> t, const CancelToken& cancel,
+                                          const Progress& progress) {
     t->labels = text::token_labels(*t->tokenizer, t->encoding);
     if (t->source) t->source_labels = text::token_labels(*t->tokenizer, *t->source);
     add_overview(*t, cancel, progress);

@@ -36,9 +36,9 @@ Style style_of(const std::vector<std::string>& tokens) {
 bool looks_special(const std::string& token) {
     if (token.size() < 3 || token.starts_with("<0x")) return false;
     const bool angles = token.front() == '<' && token.back() == '>';
-    const bool brackets = token.front() == '[' && token.back() == ']' &&
-                          std::ranges::all_of(token.substr(1, token.size() - 2),
-                                              [](unsigned char c) { return std::isupper(c) || c == '_'; });
+    const bool brackets =
+        token.front() == '[' && token.back() == ']' &&
+        std::ranges::all_of(token.substr(1, token.size() - 2), [](unsigned char c) { return std::isupper(c) || c == '_'; });
     return angles || brackets;
 }
 
@@ -48,14 +48,10 @@ bool opens_word(const std::string& token, const std::string& before, Style style
         return !t.empty() && std::ispunct(static_cast<unsigned char>(t.front()));
     };
     switch (style) {
-        case Style::byte_level:
-            return token.starts_with(kByteSpace) || punctuation(token) || punctuation(before);
-        case Style::metaspace:
-            return token.starts_with(kMetaspace) || punctuation(token) || punctuation(before);
-        case Style::pieces:
-            return !token.starts_with(kPiece);
-        case Style::plain:
-            break;
+        case Style::byte_level: return token.starts_with(kByteSpace) || punctuation(token) || punctuation(before);
+        case Style::metaspace: return token.starts_with(kMetaspace) || punctuation(token) || punctuation(before);
+        case Style::pieces: return !token.starts_with(kPiece);
+        case Style::plain: break;
     }
     return true;
 }
@@ -82,12 +78,10 @@ void find_offsets(text::Encoding& e, const text::Tokenizer& tokenizer, const std
 }
 
 template <class T>
-std::vector<T> list(const json& root, const char* field, std::size_t size, const std::filesystem::path& file,
-                    T missing) {
+std::vector<T> list(const json& root, const char* field, std::size_t size, const std::filesystem::path& file, T missing) {
     if (!root.contains(field)) return std::vector<T>(size, missing);
     const json& values = root.at(field);
-    if (!values.is_array() || (size > 0 && values.size() != size))
-        fail_field(file, field, "a list of " + std::to_string(size));
+    if (!values.is_array() || (size > 0 && values.size() != size)) fail_field(file, field, "a list of " + std::to_string(size));
     std::vector<T> out;
     for (const json& value : values) {
         try {
@@ -102,8 +96,7 @@ std::vector<T> list(const json& root, const char* field, std::size_t size, const
 /// A tokenizer is read from a file; this one lies in memory and is gone at the end of the scope.
 class MemoryFile {
 public:
-    MemoryFile(const std::string& content, const std::filesystem::path& named)
-        : fd_(::memfd_create("tokens", MFD_CLOEXEC)) {
+    MemoryFile(const std::string& content, const std::filesystem::path& named) : fd_(::memfd_create("tokens", MFD_CLOEXEC)) {
         const ssize_t put = fd_ < 0 ? -1 : ::write(fd_, content.data(), content.size());
         if (put == static_cast<ssize_t>(content.size())) return;
         if (fd_ >= 0) ::close(fd_);
@@ -136,8 +129,7 @@ SavedText text_of(const TokenStrings& in) {
         e.special.push_back(special);
         e.type_ids.push_back(second);
         e.sequence.push_back(special ? -1 : second);
-        const bool first =
-            i == 0 || e.special[i - 1] || (second && static_cast<std::int64_t>(i) == in.sentence_b_start);
+        const bool first = i == 0 || e.special[i - 1] || (second && static_cast<std::int64_t>(i) == in.sentence_b_start);
         if (!special && (first || opens_word(token, in.tokens[i - 1], style))) ++word;
         e.words.push_back(special ? -1 : word);
         e.offsets.emplace_back();
@@ -146,8 +138,7 @@ SavedText text_of(const TokenStrings& in) {
     for (std::size_t i = 0; i < e.tokens.size(); ++i) {
         if (e.special[i]) continue;
         std::string& to = e.sequence[i] == 1 ? out.pair : out.text;
-        const bool gap =
-            !to.empty() && (style == Style::plain || style == Style::pieces) && opens_word(e.tokens[i], "", style);
+        const bool gap = !to.empty() && (style == Style::plain || style == Style::pieces) && opens_word(e.tokens[i], "", style);
         if (gap) to += ' ';
         to += tokenizer->bytes_of(e.ids[i]);
     }
@@ -156,8 +147,7 @@ SavedText text_of(const TokenStrings& in) {
     return out;
 }
 
-SavedText text_of_trace(const std::string& tokens_json, std::string text, std::string pair,
-                        const std::filesystem::path& file) {
+SavedText text_of_trace(const std::string& tokens_json, std::string text, std::string pair, const std::filesystem::path& file) {
     const json root = io::parse_json(tokens_json, file);
     if (!root.is_object() || !root.contains("ids")) fail_field(file, "ids", "a list of numbers");
     SavedText out{.encoding = {}, .text = std::move(text), .pair = std::move(pair)};
@@ -217,8 +207,7 @@ std::shared_ptr<const text::Tokenizer> tokenizer_of(const text::Encoding& e, con
         root["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}};
     if (style == Style::metaspace)
         root["decoder"] = {{"type", "Metaspace"}, {"replacement", kMetaspace}, {"add_prefix_space", true}};
-    return text::Tokenizer::from_json_file(
-        MemoryFile(root.dump(-1, ' ', false, json::error_handler_t::replace), file).path());
+    return text::Tokenizer::from_json_file(MemoryFile(root.dump(-1, ' ', false, json::error_handler_t::replace), file).path());
 }
 
 }  // namespace headlight::trace

@@ -31,8 +31,7 @@ struct TokenStrings {
 SavedText text_of(const TokenStrings&);
 
 /// From the JSON that `headlight trace` writes beside its tensors. Error names the field.
-SavedText text_of_trace(const std::string& tokens_json, std::string text, std::string pair,
-                        const std::filesystem::path& file);
+SavedText text_of_trace(const std::string& tokens_json, std::string text, std::string pair, const std::filesystem::path& file);
 
 /// A tokenizer that knows the strings of these tokens and no others: for labels and for searching, not for encoding.
 /// What it does not know is `unknown`; empty: its first entry. Error when an id stands for two strings.

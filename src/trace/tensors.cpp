@@ -24,9 +24,8 @@ const at::Tensor& stored(const Trace& trace, HookPoint point) {
     const auto& all = trace.internals().stored;
     const auto found = all.find(point);
     if (found != all.end()) return found->second;
-    throw Error({.problem = "This trace did not keep a tensor",
-                 .item = name_of(point),
-                 .hint = "Run again with it in the capture list"});
+    throw Error(
+        {.problem = "This trace did not keep a tensor", .item = name_of(point), .hint = "Run again with it in the capture list"});
 }
 
 const at::Tensor* find_stored(const Trace& trace, HookPoint point) {
@@ -84,7 +83,8 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
     queries = queries.transpose(0, 1).contiguous();
     keys = keys.transpose(0, 1).contiguous();
     model::RelativeTables relative;
-    if (with_relative) relative = model::relative_tables(trace.model()->internals(), layer, std::max<std::int64_t>(head, 0), queries, keys);
+    if (with_relative)
+        relative = model::relative_tables(trace.model()->internals(), layer, std::max<std::int64_t>(head, 0), queries, keys);
     return {.q = queries,
             .k = keys,
             .alibi_slopes = slopes,
@@ -105,8 +105,7 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
 }
 
 at::Tensor head_results(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
-    const at::Tensor by_head =
-        stored(trace, {Hook::z, layer}).narrow(0, first, count).transpose(0, 1);  // [head, pos, d_head]
+    const at::Tensor by_head = stored(trace, {Hook::z, layer}).narrow(0, first, count).transpose(0, 1);  // [head, pos, d_head]
     return at::matmul(by_head, attention_output(*trace.model(), layer).w_o.to(at::kCPU)).transpose(0, 1);
 }
 
@@ -165,24 +164,16 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
         case Hook::content_scores:
         case Hook::rotary_scores:
             return model::score_part(attention_of(trace, point.layer), point.hook, 0, c.n_heads, 0, trace.tokens());
-        case Hook::pattern:
-            return model::pattern_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
-        case Hook::attn_scores:
-            return model::score_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
-        case Hook::sink:
-            return model::sink_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
-        case Hook::result:
-            return head_results(trace, point.layer, 0, trace.tokens());
-        case Hook::mlp_post:
-            return mlp_post(trace, point.layer, 0, trace.tokens());
+        case Hook::pattern: return model::pattern_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
+        case Hook::attn_scores: return model::score_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
+        case Hook::sink: return model::sink_tile(attention_of(trace, point.layer), 0, c.n_heads, 0, trace.tokens());
+        case Hook::result: return head_results(trace, point.layer, 0, trace.tokens());
+        case Hook::mlp_post: return mlp_post(trace, point.layer, 0, trace.tokens());
         case Hook::ln1_normalized:
             return normalized(trace, point, c.post_norm ? Hook::attn_out : Hook::resid_pre, Hook::ln1_scale);
-        case Hook::ln2_normalized:
-            return normalized(trace, point, c.post_norm ? Hook::mlp_out : mlp_input(c), Hook::ln2_scale);
-        case Hook::ln_final_normalized:
-            return normalized(trace, point, Hook::resid_post, Hook::ln_final_scale);
-        default:
-            return stored(trace, point);
+        case Hook::ln2_normalized: return normalized(trace, point, c.post_norm ? Hook::mlp_out : mlp_input(c), Hook::ln2_scale);
+        case Hook::ln_final_normalized: return normalized(trace, point, Hook::resid_post, Hook::ln_final_scale);
+        default: return stored(trace, point);
     }
 }
 
@@ -223,7 +214,8 @@ RelativeTerms relative_rows(const Trace& trace, Layer layer, Head head, std::int
     const model::Disentangled& d = trace.config().disentangled;
     const at::NoGradGuard no_grad;
     const auto rows = [&](Hook hook) {
-        if (const at::Tensor* kept = find_stored(trace, {hook, layer})) return kept->select(0, head.value).narrow(0, first, count);
+        if (const at::Tensor* kept = find_stored(trace, {hook, layer}))
+            return kept->select(0, head.value).narrow(0, first, count);
         return model::relative_term(attention_of(trace, layer, head.value), hook, 0, 1, first, count).squeeze(0);
     };
     return {.c2p = d.content_to_position ? rows(Hook::c2p) : at::Tensor{},
@@ -235,7 +227,8 @@ ScoreParts score_part_rows(const Trace& trace, Layer layer, Head head, std::int6
     if (!trace.config().latent.any()) return {};
     const at::NoGradGuard no_grad;
     const auto rows = [&](Hook hook) {
-        if (const at::Tensor* kept = find_stored(trace, {hook, layer})) return kept->select(0, head.value).narrow(0, first, count);
+        if (const at::Tensor* kept = find_stored(trace, {hook, layer}))
+            return kept->select(0, head.value).narrow(0, first, count);
         return model::score_part(attention_of(trace, layer, head.value), hook, 0, 1, first, count).squeeze(0);
     };
     return {.content = rows(Hook::content_scores), .rotary = rows(Hook::rotary_scores)};
@@ -277,8 +270,8 @@ at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_
         term = bias.index_select(0, (keys - queries + static_cast<double>(trace.tokens() - 1)).to(at::kLong).flatten())
                    .view({count, trace.keys()});
     } else if (c.positions == model::Positions::rotary) {
-        model::AttentionInput plain =
-            attention_of(trace, layer, head.value, before_rotation(trace, layer, Hook::q), before_rotation(trace, layer, Hook::k));
+        model::AttentionInput plain = attention_of(trace, layer, head.value, before_rotation(trace, layer, Hook::q),
+                                                   before_rotation(trace, layer, Hook::k));
         at::Tensor whole;
         if (c.score_softcap > 0) {  // the cap is no sum: the term is part of the score before it
             model::AttentionInput rotated = attention_of(trace, layer, head.value);

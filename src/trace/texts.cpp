@@ -7,9 +7,8 @@ namespace headlight::trace {
 
 std::vector<std::shared_ptr<const Trace>> run_texts(std::shared_ptr<const model::Model> model,
                                                     std::shared_ptr<const text::Tokenizer> tokenizer,
-                                                    const std::vector<io::TextLine>& lines,
-                                                    const std::filesystem::path& file, const CancelToken& cancel,
-                                                    const Progress& progress) {
+                                                    const std::vector<io::TextLine>& lines, const std::filesystem::path& file,
+                                                    const CancelToken& cancel, const Progress& progress) {
     std::vector<std::shared_ptr<const Trace>> traces;
     for (const io::TextLine& line : lines) {
         cancel.throw_if_cancelled();

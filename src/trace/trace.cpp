@@ -26,51 +26,23 @@ std::size_t head_index(const Trace& trace, Layer layer, Head head) {
 Trace::Trace(std::unique_ptr<Internals> internals) : internals_(std::move(internals)) {}
 Trace::~Trace() = default;
 
-const model::ModelConfig& Trace::config() const noexcept {
-    return internals_->model->config();
-}
-const std::shared_ptr<const model::Model>& Trace::model() const noexcept {
-    return internals_->model;
-}
-const std::shared_ptr<const text::Tokenizer>& Trace::tokenizer() const noexcept {
-    return internals_->tokenizer;
-}
-const text::Encoding& Trace::encoding() const noexcept {
-    return internals_->encoding;
-}
-const std::vector<text::TokenLabel>& Trace::labels() const noexcept {
-    return internals_->labels;
-}
-const std::string& Trace::text_a() const noexcept {
-    return internals_->prompt.text;
-}
-const std::string& Trace::text_b() const noexcept {
-    return internals_->prompt.pair;
-}
-const PictureShown& Trace::picture() const noexcept {
-    return internals_->picture;
-}
-const RunInfo& Trace::info() const noexcept {
-    return internals_->info;
-}
-std::int64_t Trace::tokens() const noexcept {
-    return internals_->encoding.size();
-}
-bool Trace::has_sentence_pair() const noexcept {
-    return !text_b().empty() && config().stack == model::Stack::whole;
-}
-bool Trace::across_texts() const noexcept {
-    return internals_->source.has_value();
-}
-const text::Encoding& Trace::key_encoding() const noexcept {
-    return across_texts() ? *internals_->source : internals_->encoding;
-}
+const model::ModelConfig& Trace::config() const noexcept { return internals_->model->config(); }
+const std::shared_ptr<const model::Model>& Trace::model() const noexcept { return internals_->model; }
+const std::shared_ptr<const text::Tokenizer>& Trace::tokenizer() const noexcept { return internals_->tokenizer; }
+const text::Encoding& Trace::encoding() const noexcept { return internals_->encoding; }
+const std::vector<text::TokenLabel>& Trace::labels() const noexcept { return internals_->labels; }
+const std::string& Trace::text_a() const noexcept { return internals_->prompt.text; }
+const std::string& Trace::text_b() const noexcept { return internals_->prompt.pair; }
+const PictureShown& Trace::picture() const noexcept { return internals_->picture; }
+const RunInfo& Trace::info() const noexcept { return internals_->info; }
+std::int64_t Trace::tokens() const noexcept { return internals_->encoding.size(); }
+bool Trace::has_sentence_pair() const noexcept { return !text_b().empty() && config().stack == model::Stack::whole; }
+bool Trace::across_texts() const noexcept { return internals_->source.has_value(); }
+const text::Encoding& Trace::key_encoding() const noexcept { return across_texts() ? *internals_->source : internals_->encoding; }
 const std::vector<text::TokenLabel>& Trace::key_labels() const noexcept {
     return across_texts() ? internals_->source_labels : internals_->labels;
 }
-std::int64_t Trace::keys() const noexcept {
-    return key_encoding().size();
-}
+std::int64_t Trace::keys() const noexcept { return key_encoding().size(); }
 const std::shared_ptr<const Trace>& Trace::part(model::Stack stack) const noexcept {
     static const std::shared_ptr<const Trace> none;
     return stack == model::Stack::encoder ? internals_->encoder : stack == model::Stack::cross ? internals_->cross : none;
@@ -85,12 +57,8 @@ std::shared_ptr<const Trace> part_of(const std::shared_ptr<const Trace>& trace, 
                  .hint = "Leave the choice of an attention out"});
 }
 
-std::int64_t Trace::bytes() const noexcept {
-    return internals_->bytes;
-}
-std::vector<model::HookPoint> Trace::kept() const {
-    return internals_->kept;
-}
+std::int64_t Trace::bytes() const noexcept { return internals_->bytes; }
+std::vector<model::HookPoint> Trace::kept() const { return internals_->kept; }
 
 bool Trace::has(model::HookPoint point) const noexcept {
     const auto& stored = internals_->stored;
@@ -99,12 +67,8 @@ bool Trace::has(model::HookPoint point) const noexcept {
     return std::all_of(sources.begin(), sources.end(), [&](const auto& source) { return stored.count(source) > 0; });
 }
 
-bool Trace::has_overview() const noexcept {
-    return !internals_->pooled.empty();
-}
-const PooledPattern& Trace::pooled(Layer layer, Head head) const {
-    return internals_->pooled[head_index(*this, layer, head)];
-}
+bool Trace::has_overview() const noexcept { return !internals_->pooled.empty(); }
+const PooledPattern& Trace::pooled(Layer layer, Head head) const { return internals_->pooled[head_index(*this, layer, head)]; }
 const HeadSummary& Trace::summary(Layer layer, Head head, bool with_first_row) const {
     const HeadSummaries& both = internals_->summaries[head_index(*this, layer, head)];
     return with_first_row ? both.with_first_row : both.usual;

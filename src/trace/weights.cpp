@@ -172,7 +172,15 @@ at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int
     const model::Model::Internals& m = model.internals();
     const model::ForwardInput input;
     Nobody nobody;
-    model::Pass pass{.model = m, .input = input, .observer = nobody, .ids = {}, .type_ids = {}, .rope = {}, .local_rope = {}, .resid_pre = {}, .shared_norm = {}};
+    model::Pass pass{.model = m,
+                     .input = input,
+                     .observer = nobody,
+                     .ids = {},
+                     .type_ids = {},
+                     .rope = {},
+                     .local_rope = {},
+                     .resid_pre = {},
+                     .shared_norm = {}};
     at::Tensor x = m.embed.narrow(0, first, count);
     if (m.config.embed_scale != 1.0) x = x * m.config.embed_scale;
     if (m.token_type_embed.defined()) x = x + m.token_type_embed.select(0, 0);
@@ -180,9 +188,11 @@ at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int
     if (m.config.d_embed > 0) x = model::embedding(pass, model::Block::embedding_projection, x);
     if (!after_block_0) return x;
     if (m.config.convolution.any())
-        throw Error({.problem = "What block 0 makes of a token by itself is not defined in this model: a convolution beside it reads the neighbours",
-                     .item = m.config.name,
-                     .hint = "Take the embedding as it is"});
+        throw Error(
+            {.problem =
+                 "What block 0 makes of a token by itself is not defined in this model: a convolution beside it reads the neighbours",
+             .item = m.config.name,
+             .hint = "Take the embedding as it is"});
     const model::LayerWeights& w = m.layers.front();
     if (m.config.parallel) pass.resid_pre = x;
     if (m.config.shared_norm) pass.shared_norm = model::norm(pass, w.ln1, x, model::Hook::ln1_scale, model::Hook::ln1_normalized);
@@ -198,7 +208,15 @@ at::Tensor logits_of(const model::Model& model, const at::Tensor& stream) {
     const model::Model::Internals& m = model.internals();
     const model::ForwardInput input;
     Nobody nobody;
-    model::Pass pass{.model = m, .input = input, .observer = nobody, .ids = {}, .type_ids = {}, .rope = {}, .local_rope = {}, .resid_pre = {}, .shared_norm = {}};
+    model::Pass pass{.model = m,
+                     .input = input,
+                     .observer = nobody,
+                     .ids = {},
+                     .type_ids = {},
+                     .rope = {},
+                     .local_rope = {},
+                     .resid_pre = {},
+                     .shared_norm = {}};
     std::vector<std::int64_t> shape = stream.sizes().vec();
     at::Tensor x = stream.to(m.device, m.dtype).reshape({-1, stream.size(-1)});
     for (const model::Block block : m.spec.after) x = model::output(pass, block, x);

@@ -10,7 +10,9 @@ std::shared_ptr<const Trace> whole_of(const std::shared_ptr<const Trace>& trace)
     const model::Stack stack = trace->config().stack;
     if (stack != model::Stack::encoder && stack != model::Stack::cross) return trace;
     if (auto whole = trace->internals().whole.lock()) return whole;
-    throw Error({.problem = "The run that this attention is a part of is gone", .item = trace->config().name, .hint = "Run the text again"});
+    throw Error({.problem = "The run that this attention is a part of is gone",
+                 .item = trace->config().name,
+                 .hint = "Run the text again"});
 }
 
 std::shared_ptr<const Trace> own_parts(std::shared_ptr<const Trace> run) {

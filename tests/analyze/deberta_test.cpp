@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Disentangled attention in the views: each term of the score has a column, and the columns sum to the score.
-#include "tests/analyze/traces.h"
 #include "headlight/analyze/contribution/drivers.h"
 #include "headlight/analyze/pattern/neuron_view.h"
 #include "headlight/analyze/pattern/pair_chain.h"
@@ -8,6 +7,7 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
+#include "tests/analyze/traces.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -57,9 +57,9 @@ TEST(DebertaTerms, ScoreIsContentAndTheTermsOfTheModel) {
 /// A replaced term goes into the scores, the pattern and everything that is read from the trace later.
 TEST(DebertaTerms, AReplacedTermIsPartOfTheScore) {
     const TracePtr plain = run_model(folder_of("deberta"), sentence);
-    const auto changed = trace::run_with_hooks(
-        plain->model(), plain->tokenizer(), {.text = sentence}, {},
-        {{"blocks.1.attn.hook_c2p", [](HookPoint, const at::Tensor& t) { return at::zeros_like(t); }}});
+    const auto changed =
+        trace::run_with_hooks(plain->model(), plain->tokenizer(), {.text = sentence}, {},
+                              {{"blocks.1.attn.hook_c2p", [](HookPoint, const at::Tensor& t) { return at::zeros_like(t); }}});
     const at::Tensor without =
         trace::tensor(*plain, {Hook::attn_scores, Layer(1)}) - trace::tensor(*plain, {Hook::c2p, Layer(1)});
     const at::Tensor scores = trace::tensor(*changed, {Hook::attn_scores, Layer(1)});
@@ -85,7 +85,8 @@ TEST(DebertaConvolution, IsAPartOfWhatIsReadBehindIt) {
             const Split behind = neuron_drivers(*trace, {Layer(1), Neuron(2)}, Position(p));
             EXPECT_EQ(of_convolution(behind), 1);
             EXPECT_EQ(of_convolution(neuron_drivers(*trace, {Layer(0), Neuron(2)}, Position(p))), 0);
-            largest = std::max(largest, std::abs(std::ranges::find(behind.parts, Component::conv, &Contribution::component)->value));
+            largest =
+                std::max(largest, std::abs(std::ranges::find(behind.parts, Component::conv, &Contribution::component)->value));
         }
         EXPECT_GT(largest, 0.01) << "nothing there: proves nothing";
         EXPECT_STREQ(name_of(Component::conv), "conv");

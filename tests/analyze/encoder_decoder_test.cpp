@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Rectangular maps of the attention from a target to its source, and what a decoder behind an encoder has or refuses.
-#include "headlight/analyze/prediction/attribution.h"
+#include "headlight/analyze/circuit/importance.h"
 #include "headlight/analyze/contribution/contributions.h"
 #include "headlight/analyze/contribution/drivers.h"
+#include "headlight/analyze/contribution/value_mix.h"
 #include "headlight/analyze/focus/focus.h"
 #include "headlight/analyze/heads/head_table.h"
-#include "headlight/analyze/circuit/importance.h"
 #include "headlight/analyze/pattern/neuron_view.h"
 #include "headlight/analyze/pattern/pair_chain.h"
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/analyze/prediction/attribution.h"
 #include "headlight/analyze/prediction/refinement.h"
 #include "headlight/analyze/rollout/rollout.h"
-#include "headlight/analyze/contribution/value_mix.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
@@ -136,7 +136,8 @@ TEST(DecoderAttribution, SumsToTheLogitWithTheCrossHeads) {
     for (const char* name : kAll) {
         const TracePtr decoder = run_pair(name);
         for (const bool neurons : {false, true})
-            for (const AttributionOptions& o : {AttributionOptions{.token = 7, .neurons = neurons}, {.token = 7, .minus = 9, .neurons = neurons}}) {
+            for (const AttributionOptions& o :
+                 {AttributionOptions{.token = 7, .neurons = neurons}, {.token = 7, .minus = 9, .neurons = neurons}}) {
                 const Split split = attribution(*decoder, Position(3), o);
                 EXPECT_NEAR(split.sum, split.total, 1e-4 * std::max(1.0, std::abs(split.total))) << name;
                 EXPECT_GT(std::abs(cross_part(split)), 1e-4) << name << ": proves nothing";
@@ -179,13 +180,15 @@ TEST(DecoderAttribution, CrossHeadsArePartsOfTheirOwn) {
 /// their change, by hand from the tensors of the last layer (T5: one RMSNorm between its output and the logits).
 TEST(DecoderAttribution, ACrossHeadOfTheLastLayerByHand) {
     const auto folder = source_folder() / "tests/fixtures/encoder_decoders/t5-v1_1";
-    const TracePtr decoder = trace::run(model::Model::load(folder, {.dtype = model::ComputeType::float64}), text::Tokenizer::load(folder),
-                                        {.text = "the cat, the hat: the cat", .pair = "die Katze, die"}, {});
+    const TracePtr decoder =
+        trace::run(model::Model::load(folder, {.dtype = model::ComputeType::float64}), text::Tokenizer::load(folder),
+                   {.text = "the cat, the hat: the cat", .pair = "die Katze, die"}, {});
     const auto& cross = decoder->part(Stack::cross);
     const Layer last(decoder->config().n_layers - 1);
     const Eigen::MatrixXd map = attribution(*decoder, Position(3), {.token = 7}).cross_heads(decoder->config());
     const at::Tensor z = trace::tensor(*cross, {Hook::z, last})[3];
-    const at::Tensor written = at::bmm(z.unsqueeze(1), trace::attention_output(*cross->model(), last).w_o).squeeze(1);  // [head, d_model]
+    const at::Tensor written =
+        at::bmm(z.unsqueeze(1), trace::attention_output(*cross->model(), last).w_o).squeeze(1);  // [head, d_model]
     const double scale = trace::tensor(*decoder, {Hook::ln_final_scale, Layer(0)})[3][0].item<double>();
     const at::Tensor gain = trace::final_norm(*decoder->model()).gain;
     const at::Tensor column = trace::unembed(*decoder->model()).select(1, 7);
@@ -193,15 +196,16 @@ TEST(DecoderAttribution, ACrossHeadOfTheLastLayerByHand) {
     for (std::int64_t h = 0; h < map.cols(); ++h) EXPECT_NEAR(map(last.value, h), parts[h].item<double>(), 1e-9);
 }
 
-/// Source and target as one text of many tokens: an encoder's layer mixes the source's rows, a decoder's own attention the target's,
-/// its cross attention takes half of each target's row from the source's. The product of all layers is the rollout.
+/// Source and target as one text of many tokens: an encoder's layer mixes the source's rows, a decoder's own attention the
+/// target's, its cross attention takes half of each target's row from the source's. The product of all layers is the rollout.
 TEST(DecoderRollout, IsTheProductOverBothTexts) {
     for (const char* name : kAll) {
         const TracePtr decoder = run_pair(name), encoder = decoder->part(Stack::encoder), cross = decoder->part(Stack::cross);
         const std::int64_t s = encoder->tokens(), t = decoder->tokens();
         const auto mean = [](const trace::Trace& trace, std::int64_t layer) {
             const at::Tensor p = trace::tensor(trace, {Hook::pattern, Layer(layer)}).mean(0).to(at::kDouble).contiguous();
-            return Eigen::MatrixXd(Eigen::Map<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(p.data_ptr<double>(), p.size(0), p.size(1)));
+            return Eigen::MatrixXd(Eigen::Map<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(
+                p.data_ptr<double>(), p.size(0), p.size(1)));
         };
         Eigen::MatrixXd all = Eigen::MatrixXd::Identity(s + t, s + t);
         for (std::int64_t l = 0; l < encoder->config().n_layers; ++l) {
@@ -236,14 +240,15 @@ struct Asked {
 };
 Asked asked(const std::string& name) {
     const auto folder = source_folder() / "tests/fixtures/encoder_decoders" / name;
-    Asked out{model::Model::load(folder, {.dtype = model::ComputeType::float64, .device = "cpu"}), text::Tokenizer::load(folder), {}};
+    Asked out{
+        model::Model::load(folder, {.dtype = model::ComputeType::float64, .device = "cpu"}), text::Tokenizer::load(folder), {}};
     out.run = trace::run(out.model, out.tokenizer, {.text = "the cat, the hat: the cat", .pair = "die Katze, die"});
     return out;
 }
 
 /// Probability of the target with one row of what enters a stack changed, by an intervention of the run.
-double probability_with(const Asked& a, const std::string& hook, std::int64_t row, const std::function<at::Tensor(const at::Tensor&)>& change,
-                        std::int64_t position, std::int64_t target) {
+double probability_with(const Asked& a, const std::string& hook, std::int64_t row,
+                        const std::function<at::Tensor(const at::Tensor&)>& change, std::int64_t position, std::int64_t target) {
     const trace::Intervention other{hook, [&](model::HookPoint, const at::Tensor& t) {
                                         const at::Tensor out = t.clone();
                                         out[row].copy_(change(t[row]));
@@ -277,17 +282,20 @@ TEST(DecoderImportance, AsksBothTexts) {
             const std::int64_t row = of_source ? j : j - r.source;
             constexpr double step = 1e-4;
             const auto scaled = [&](double by) {
-                return probability_with(a, hook(of_source), row, [by](const at::Tensor& x) { return x * by; }, position, r.target);
+                return probability_with(
+                    a, hook(of_source), row, [by](const at::Tensor& x) { return x * by; }, position, r.target);
             };
             const double slope = (scaled(1 + step) - scaled(1 - step)) / (2 * step);
-            EXPECT_NEAR(r.gradient_x_input[static_cast<std::size_t>(j)], slope, 1e-6 + 1e-4 * std::abs(slope)) << name << " " << j;
+            EXPECT_NEAR(r.gradient_x_input[static_cast<std::size_t>(j)], slope, 1e-6 + 1e-4 * std::abs(slope))
+                << name << " " << j;
             largest = std::max(largest, std::abs(slope));
         }
         EXPECT_GT(largest, 1e-6) << name << ": proves nothing";
         // Attention is that of the run, mean over heads; each attention sums to one by itself.
         const auto& cross = a.run->part(Stack::cross);
         for (std::int64_t l = 0; l < a.run->config().n_layers; ++l) {
-            const at::Tensor own = trace::tensor(*a.run, {Hook::pattern, Layer(l)}).mean(0)[position], other = trace::tensor(*cross, {Hook::pattern, Layer(l)}).mean(0)[position];
+            const at::Tensor own = trace::tensor(*a.run, {Hook::pattern, Layer(l)}).mean(0)[position],
+                             other = trace::tensor(*cross, {Hook::pattern, Layer(l)}).mean(0)[position];
             for (std::int64_t j = 0; j < r.tokens; ++j)
                 EXPECT_NEAR(r.attention(l, j), (j < r.source ? other[j] : own[j - r.source]).item<double>(), 1e-9);
             EXPECT_NEAR(r.attention.row(l).head(r.source).sum(), 1, 1e-9);
@@ -299,19 +307,23 @@ TEST(DecoderImportance, AsksBothTexts) {
         EXPECT_THROW(importance(*a.model, *a.tokenizer, a.run->encoding(), Position(position)), Error);
     }
     const auto novella = built_in("the cat");
-    EXPECT_THROW(importance(*novella->model(), *novella->tokenizer(), novella->encoding(), Position(1), {.source = novella->encoding()}), Error);
+    EXPECT_THROW(
+        importance(*novella->model(), *novella->tokenizer(), novella->encoding(), Position(1), {.source = novella->encoding()}),
+        Error);
 }
 
 /// A token that is blanked out is another row of the embedding: the same by an intervention on the run.
 TEST(DecoderImportance, BlankOutPutsAnotherTokenInItsPlace) {
     const Asked a = asked("t5");
     const trace::Trace& encoder = *a.run->part(Stack::encoder);
-    const Importance r = importance(*a.model, *a.tokenizer, a.run->encoding(), Position(2), {.source = encoder.encoding(), .permutations = 0});
+    const Importance r =
+        importance(*a.model, *a.tokenizer, a.run->encoding(), Position(2), {.source = encoder.encoding(), .permutations = 0});
     const at::Tensor blank = trace::embedding(*a.model)[r.neutral];
     for (const std::int64_t j : {std::int64_t{1}, r.source + 1}) {
         const bool of_source = j < r.source;
-        const double without = probability_with(a, of_source ? "encoder.hook_embed" : "decoder.hook_embed", of_source ? j : j - r.source,
-                                                [&](const at::Tensor&) { return blank; }, 2, r.target);
+        const double without = probability_with(
+            a, of_source ? "encoder.hook_embed" : "decoder.hook_embed", of_source ? j : j - r.source,
+            [&](const at::Tensor&) { return blank; }, 2, r.target);
         EXPECT_NEAR(r.blank_out[static_cast<std::size_t>(j)], r.probability - without, 1e-9) << j;
     }
 }
@@ -356,7 +368,9 @@ TEST(DecoderRefinement, ReadsTheSumAndItsPartsByTheNormBehindIt) {
             const auto logits = [&](const at::Tensor& x, std::int64_t l) {
                 if (how == ReadOut::unembedding) return at::mm(x, w_u);
                 const trace::NormTensors norm = trace::mlp_weights(*decoder->model(), Layer(l)).norm;
-                at::Tensor out = at::mm(at::layer_norm(x, {x.size(1)}, norm.gain.to(at::kDouble), norm.bias.to(at::kDouble), decoder->config().norm_epsilon), w_u);
+                at::Tensor out = at::mm(at::layer_norm(x, {x.size(1)}, norm.gain.to(at::kDouble), norm.bias.to(at::kDouble),
+                                                       decoder->config().norm_epsilon),
+                                        w_u);
                 if (b_u.defined()) out = out + b_u.to(at::kDouble);
                 return out;
             };
@@ -386,7 +400,8 @@ TEST(DecoderRefinement, ReadsTheSumAndItsPartsByTheNormBehindIt) {
 TEST(DecoderRefinement, AnMlpThatAddsNothingDecidesNothing) {
     for (const char* name : {"t5", "bart", "mbart", "marian"}) {
         const TracePtr usual = run_pair(name);
-        const trace::Intervention silent{"decoder.blocks.*.hook_mlp_out", [](model::HookPoint, const at::Tensor& t) { return at::zeros_like(t); }};
+        const trace::Intervention silent{"decoder.blocks.*.hook_mlp_out",
+                                         [](model::HookPoint, const at::Tensor& t) { return at::zeros_like(t); }};
         const TracePtr run = trace::run_with_hooks(usual->model(), usual->tokenizer(),
                                                    {.text = "the cat, the hat: the cat", .pair = "die Katze, die"}, {}, {silent});
         for (const LayerRefinement& layer : refinement({run}, {.values = false, .skip_first = false}).layers)
@@ -409,11 +424,13 @@ TEST(DecoderAttentionGradient, IsTheSlopeOfTheLossByEachAttention) {
                                                 out[head][i][j].add_(step);
                                                 return out;
                                             }};
-            const auto run = trace::run_with_hooks(a.model, a.tokenizer, {.text = "the cat, the hat: the cat", .pair = "die Katze, die"},
-                                                   {.globs = {"logits"}, .overview = false}, {other});
+            const auto run =
+                trace::run_with_hooks(a.model, a.tokenizer, {.text = "the cat, the hat: the cat", .pair = "die Katze, die"},
+                                      {.globs = {"logits"}, .overview = false}, {other});
             const at::Tensor p = at::log_softmax(trace::tensor(*run, {Hook::logits, Layer(0)}).to(at::kDouble), 1);
             double loss = 0;
-            for (std::int64_t t = 0; t + 1 < target.size(); ++t) loss -= p[t][target.ids[static_cast<std::size_t>(t) + 1]].item<double>();
+            for (std::int64_t t = 0; t + 1 < target.size(); ++t)
+                loss -= p[t][target.ids[static_cast<std::size_t>(t) + 1]].item<double>();
             return loss / static_cast<double>(target.size() - 1);
         };
         EXPECT_NEAR(g.loss, loss_with("decoder.blocks.0.attn.hook_pattern", 0, 0, 0, 0.0), 1e-6);
@@ -437,10 +454,13 @@ TEST(DecoderAttentionGradient, IsTheSlopeOfTheLossByEachAttention) {
             EXPECT_NEAR(each.found.gradient[0](0, 1), mean, 1e-4 * mean + 1e-9) << name << " " << each.hook;
             EXPECT_EQ(each.found.group_tokens[0], 1);
         }
-        EXPECT_THROW(attention_gradient(*built_in("the cat")->model(), *built_in("the cat")->tokenizer(), target, 0, {}, {}, source), Error);
+        EXPECT_THROW(
+            attention_gradient(*built_in("the cat")->model(), *built_in("the cat")->tokenizer(), target, 0, {}, {}, source),
+            Error);
         // The weights themselves, mean over the pairs of a group.
         const auto& cross = a.run->part(Stack::cross);
-        EXPECT_NEAR(g.cross->weight[0](1, 0), trace::tensor(*cross, {Hook::pattern, Layer(1)})[0].select(1, 0).mean().item<double>(), 1e-9);
+        EXPECT_NEAR(g.cross->weight[0](1, 0),
+                    trace::tensor(*cross, {Hook::pattern, Layer(1)})[0].select(1, 0).mean().item<double>(), 1e-9);
     }
 }
 

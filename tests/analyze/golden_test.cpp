@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Against tests/golden/analyze/*.json: Hugging Face transformers and NumPy in float64 (make_analyze_golden.py).
-#include "tests/analyze/traces.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/analyze/heads/induction_probe.h"
 #include "headlight/analyze/pattern/neuron_view.h"
 #include "headlight/analyze/pattern/pair_chain.h"
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/base/error.h"
+#include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -33,8 +33,7 @@ void expect_map(const Matrix& found, const json& expected, const std::string& wh
     for (Eigen::Index i = 0; i < found.rows(); ++i) {
         ASSERT_EQ(static_cast<std::size_t>(found.cols()), expected[static_cast<std::size_t>(i)].size()) << what;
         for (Eigen::Index j = 0; j < found.cols(); ++j)
-            EXPECT_NEAR(found(i, j), expected[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)].get<double>(),
-                        1e-4)
+            EXPECT_NEAR(found(i, j), expected[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)].get<double>(), 1e-4)
                 << what << " at " << i << ", " << j;
     }
 }

@@ -18,7 +18,7 @@ struct HandModel {
     std::int64_t size = 12;  ///< tokens, width and d_head
     using Entry = std::function<float(std::int64_t row, std::int64_t column)>;
     static float identity(std::int64_t r, std::int64_t c) { return r == c ? 1.0F : 0.0F; }
-    Entry embed = identity, unembed = identity;  ///< rows are tokens
+    Entry embed = identity, unembed = identity;                    ///< rows are tokens
     Entry q = identity, k = identity, v = identity, o = identity;  ///< math orientation x W
     Entry mlp = [](std::int64_t, std::int64_t) { return 0.0F; };
 
@@ -50,7 +50,8 @@ struct HandModel {
         io::write_safetensors(folder / "model.safetensors", arrays, {});
         const std::string n = std::to_string(size);
         folder.write("config.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
-            "hidden_size": )" + n + R"(, "head_dim": )" + n + R"(, "intermediate_size": )" + n + R"(, "vocab_size": )" + n +
+            "hidden_size": )" + n + R"(, "head_dim": )" +
+                                        n + R"(, "intermediate_size": )" + n + R"(, "vocab_size": )" + n +
                                         R"(, "num_attention_heads": 1, "num_key_value_heads": 1, "num_hidden_layers": 1,
             "max_position_embeddings": 64, "rms_norm_eps": 1e-6, "rope_theta": 10000.0, "tie_word_embeddings": false})");
         return model::Model::load(folder.path(), {.dtype = type});

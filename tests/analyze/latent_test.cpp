@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Latent attention in the views: the parts of the score, what the weights alone say, the cache.
-#include "tests/analyze/traces.h"
 #include "headlight/analyze/architecture/kv_cache.h"
 #include "headlight/analyze/pattern/neuron_view.h"
 #include "headlight/analyze/pattern/score_parts.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
+#include "tests/analyze/traces.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -125,7 +125,9 @@ TEST(LatentWeights, AreWhatThePassMultipliesWith) {
         const auto seen = [&](Hook hook, std::int64_t head, std::int64_t count) {
             return trace::tensor(*trace, {hook, layer}).select(1, head).narrow(1, 0, count);
         };
-        const auto far = [](const at::Tensor& a, const at::Tensor& b) { return ((a - b).abs().max() / b.abs().max()).item<double>(); };
+        const auto far = [](const at::Tensor& a, const at::Tensor& b) {
+            return ((a - b).abs().max() / b.abs().max()).item<double>();
+        };
         for (std::int64_t h = 0; h < c.n_heads; ++h) {
             EXPECT_LE(far(through(w.w_q[h], w.w_q_latent), seen(Hook::q, h, c.latent.content)), 1e-5);
             EXPECT_LE(far(through(w.w_k[h], w.w_kv_latent), seen(Hook::k, h, c.latent.content)), 1e-5);

@@ -11,9 +11,7 @@ inline TracePtr run_pair(const std::string& name, model::Stack part = model::Sta
     return trace::part_of(run_model(folder, "the cat, the hat: the cat", "die Katze, die"), part);
 }
 
-inline std::vector<std::string> pair_models() {
-    return {"t5", "t5-v1_1", "mt5", "bart", "mbart", "marian"};
-}
+inline std::vector<std::string> pair_models() { return {"t5", "t5-v1_1", "mt5", "bart", "mbart", "marian"}; }
 
 inline std::string pair_name(const testing::TestParamInfo<std::string>& instance) {
     std::string name = instance.param;

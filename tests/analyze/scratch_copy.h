@@ -2,8 +2,8 @@
 // A copy of a tiny model in a temporary folder, with some of its weights changed.
 #pragma once
 
-#include "tests/analyze/traces.h"
 #include "headlight/io/safetensors.h"
+#include "tests/analyze/traces.h"
 #include "tests/support/temp_folder.h"
 
 #include <cstring>
@@ -35,8 +35,7 @@ public:
     };
 
     explicit ScratchCopy(const std::string& fixture) {
-        for (const auto& entry :
-             std::filesystem::directory_iterator(source_folder() / "tests/fixtures/models" / fixture))
+        for (const auto& entry : std::filesystem::directory_iterator(source_folder() / "tests/fixtures/models" / fixture))
             std::filesystem::copy_file(entry.path(), folder / entry.path().filename());
     }
 

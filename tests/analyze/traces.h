@@ -17,9 +17,7 @@ namespace headlight::analyze {
 
 using TracePtr = std::shared_ptr<const trace::Trace>;
 
-inline std::filesystem::path source_folder() {
-    return HEADLIGHT_SOURCE_DIR;
-}
+inline std::filesystem::path source_folder() { return HEADLIGHT_SOURCE_DIR; }
 
 inline constexpr const char* doctor = "The old doctor asked the nurse to wait, because the old doctor was late.";
 
@@ -53,9 +51,7 @@ inline TracePtr run_model(const std::filesystem::path& folder, const std::string
     return trace::run(loaded, tokenizer, {.text = text, .pair = pair}, plan);
 }
 
-inline TracePtr built_in(const std::string& text) {
-    return run_model(source_folder() / "models/novella-7m", text);
-}
+inline TracePtr built_in(const std::string& text) { return run_model(source_folder() / "models/novella-7m", text); }
 
 /// Name of a test that runs for every model.
 inline std::string model_name(const testing::TestParamInfo<std::filesystem::path>& instance) {
@@ -65,8 +61,6 @@ inline std::string model_name(const testing::TestParamInfo<std::filesystem::path
     return name;
 }
 
-inline HeadId head_id(std::int64_t layer, std::int64_t head) {
-    return {Layer(layer), Head(head)};
-}
+inline HeadId head_id(std::int64_t layer, std::int64_t head) { return {Layer(layer), Head(head)}; }
 
 }  // namespace headlight::analyze

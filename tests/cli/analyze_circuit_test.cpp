@@ -64,10 +64,14 @@ TEST(AnalyzeCircuit, ModelWithoutUnembeddingOffersWhatWorks) {
     EXPECT_TRUE(ov["copying_score"].is_number());
     EXPECT_TRUE(ov["copying_score_full"].is_null());
     EXPECT_THAT(ov["missing"].get<std::string>(), HasSubstr("unembedding"));
-    const Outcome ranks = in_process({"analyze", "ov", kFixtures + "bert", "--layer", "0", "--head", "0", "--diagonal", "--out", file});
+    const Outcome ranks =
+        in_process({"analyze", "ov", kFixtures + "bert", "--layer", "0", "--head", "0", "--diagonal", "--out", file});
     EXPECT_EQ(ranks.code, 1);
     EXPECT_THAT(ranks.err, AllOf(HasSubstr("no unembedding"), HasSubstr("composition")));
-    EXPECT_EQ(in_process({"analyze", "qk", kFixtures + "bert", "--layer", "0", "--head", "0", "--diagonal", "--query", "stream", "--out", file}).code, 0);
+    EXPECT_EQ(in_process({"analyze", "qk", kFixtures + "bert", "--layer", "0", "--head", "0", "--diagonal", "--query", "stream",
+                          "--out", file})
+                  .code,
+              0);
     EXPECT_EQ(in_process({"analyze", "composition", kFixtures + "bert", "--out", folder / "c.csv"}).code, 0);
 }
 
@@ -77,17 +81,21 @@ TEST(AnalyzeCircuit, CompositionListsLaterLayers) {
     const auto rows = lines(outcome.out);
     EXPECT_EQ(rows[0], "kind,from_layer,from_head,to_layer,to_head,score");
     EXPECT_EQ(rows.size(), 1U + 3 * 2 * 2);
-    for (std::size_t i = 1; i < rows.size(); ++i) EXPECT_THAT(rows[i], testing::MatchesRegex("\"?[QKV]\"?,0,[01],1,[01],0\\.[0-9]+"));
+    for (std::size_t i = 1; i < rows.size(); ++i)
+        EXPECT_THAT(rows[i], testing::MatchesRegex("\"?[QKV]\"?,0,[01],1,[01],0\\.[0-9]+"));
 }
 
 TEST(AnalyzeCircuit, CopySuppressionPairsAndHeads) {
-    const Outcome pairs = in_process({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5", "--head", "7"});
+    const Outcome pairs =
+        in_process({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5", "--head", "7"});
     ASSERT_EQ(pairs.code, 0) << pairs.err;
-    EXPECT_EQ(lines(pairs.out)[0],
-              "layer,head,destination,destination_token,source,source_token_id,source_token,attention,predicted_rank,logit_change,rank,"
-              "pair_logit_change");
+    EXPECT_EQ(
+        lines(pairs.out)[0],
+        "layer,head,destination,destination_token,source,source_token_id,source_token,attention,predicted_rank,logit_change,rank,"
+        "pair_logit_change");
     EXPECT_GT(lines(pairs.out).size(), 5U);
-    const Outcome heads = in_process({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5", "--head", "7", "--explained"});
+    const Outcome heads =
+        in_process({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5", "--head", "7", "--explained"});
     ASSERT_EQ(heads.code, 0) << heads.err;
     EXPECT_EQ(lines(heads.out)[0],
               "layer,head,pairs,share_bottom_10,share_bottom_5_percent,mean_logit_change,kl_preserved,kl_ablated,explained");
@@ -100,13 +108,19 @@ TEST(AnalyzeCircuit, CopySuppressionPairsAndHeads) {
 TEST(AnalyzeImportance, TokensAndLayers) {
     const TempFolder folder;
     const std::string file = folder / "i.json";
-    ASSERT_EQ(in_process({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--target", "next", "--out", file}).code, 0);
+    ASSERT_EQ(
+        in_process({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--target", "next", "--out", file})
+            .code,
+        0);
     json tokens = json::parse(test::slurp(file));
-    EXPECT_EQ(tokens["columns"], json({"position", "token_id", "token", "gradient_x_input", "gradient_norm", "blank_out", "attention", "value_weighted"}));
+    EXPECT_EQ(tokens["columns"], json({"position", "token_id", "token", "gradient_x_input", "gradient_norm", "blank_out",
+                                       "attention", "value_weighted"}));
     EXPECT_EQ(tokens["rows"].size(), 6U) << "a causal model reads no further";
     EXPECT_EQ(tokens["facts"]["position"], "5");
-    ASSERT_EQ(in_process({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--rows", "layers", "--permutations",
-                          "3", "--out", file}).code, 0);
+    ASSERT_EQ(in_process({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--rows", "layers",
+                          "--permutations", "3", "--out", file})
+                  .code,
+              0);
     const json layers = json::parse(test::slurp(file));
     EXPECT_EQ(layers["rows"].size(), 6U * 4);
     for (const json& row : layers["rows"]) EXPECT_LE(std::abs(row[3].get<double>()), 1);
@@ -114,7 +128,8 @@ TEST(AnalyzeImportance, TokensAndLayers) {
     const Outcome missing = in_process({"analyze", "importance", kFixtures + "bert", "--text", "The cat.", "--position", "1"});
     EXPECT_EQ(missing.code, 1);
     EXPECT_THAT(missing.err, HasSubstr("unembedding"));
-    const Outcome several = in_process({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--target", "the nurse"});
+    const Outcome several =
+        in_process({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--target", "the nurse"});
     EXPECT_EQ(several.code, 1);
     EXPECT_THAT(several.err, HasSubstr("one token"));
     const Outcome outside = in_process({"analyze", "importance", "novella-7m", "--text", kText, "--position", "50"});

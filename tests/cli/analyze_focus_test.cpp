@@ -28,8 +28,7 @@ std::vector<std::string> lines(const std::string& text) {
 }
 
 std::vector<std::string> focus(std::initializer_list<std::string> more) {
-    std::vector<std::string> call{"analyze", "focus", "novella-7m", "--text", kText,
-                                  "--layer", "4",     "--head",     "5",      "-q"};
+    std::vector<std::string> call{"analyze", "focus", "novella-7m", "--text", kText, "--layer", "4", "--head", "5", "-q"};
     call.insert(call.end(), more);
     return call;
 }

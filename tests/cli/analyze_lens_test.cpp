@@ -79,9 +79,8 @@ TEST(AnalyzeDla, EndsInTheLogitDifference) {
     double sum = 0;
     for (std::size_t i = 1; i + 1 < rows.size(); ++i) sum += std::stod(rows[i][3]);
     EXPECT_NEAR(sum, std::stod(rows.back()[3]), 1e-3 * std::max(1.0, std::abs(sum)));
-    const bool last_neuron = std::any_of(rows.begin(), rows.end(), [](const auto& row) {
-        return row[0] == "neuron" && row[1] == "5" && row[2] == "1023";
-    });
+    const bool last_neuron = std::any_of(rows.begin(), rows.end(),
+                                         [](const auto& row) { return row[0] == "neuron" && row[1] == "5" && row[2] == "1023"; });
     EXPECT_TRUE(last_neuron) << "every neuron of every layer has a row";
 }
 
@@ -104,7 +103,8 @@ TEST(AnalyzeDrivers, AnswersThreeQuestions) {
     const Outcome token = in_process({"analyze", "drivers", built_in_model(), "--token", " nurse", "--top", "3"});
     EXPECT_EQ(table(token.out).size(), 4U) << token.err;
     const Outcome driven = analyze({"drivers", "--token", " nurse", "--position", "3", "--top", "3", "--drivers", "2"});
-    EXPECT_EQ(table(driven.out)[0], fields("layer,neuron,score,coefficient,pre_activation,from_layer,from_head,contribution")) << driven.err;
+    EXPECT_EQ(table(driven.out)[0], fields("layer,neuron,score,coefficient,pre_activation,from_layer,from_head,contribution"))
+        << driven.err;
     EXPECT_EQ(table(driven.out).size(), 7U);
     EXPECT_EQ(analyze({"drivers", "--layer", "2"}).code, 2);
 }
@@ -138,8 +138,7 @@ TEST(AnalyzeErrors, SayWhatToDo) {
     const Outcome coefficients =
         in_process({"analyze", "memories", bert, "--text", "the cat", "--layer", "0", "--position", "1"});
     EXPECT_EQ(coefficients.code, 0) << "coefficients need no unembedding: " << coefficients.err;
-    const Outcome masked =
-        in_process({"analyze", "dla", bert + "-mlm", "--text", "the cat", "--position", "1", "--token", "5"});
+    const Outcome masked = in_process({"analyze", "dla", bert + "-mlm", "--text", "the cat", "--position", "1", "--token", "5"});
     EXPECT_THAT(masked.err, HasSubstr("not a sum"));
 }
 

@@ -50,11 +50,10 @@ TEST(AnalyzeHeads, WritesOneRowAHeadWithTheColumnsInTheirOrder) {
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(
         outcome.out,
-        testing::StartsWith(
-            "layer,head,entropy,entropy_smoothed,entropy_uniform,mean_distance,share_self,share_previous,"
-            "share_next,share_first,share_special,share_punctuation,share_same_token,top1_minus_top2,argmax_self,"
-            "argmax_first,variability,update_magnitude,update_orientation,vw_share_first,vw_share_self,"
-            "induction,previous_token,duplicate_token,"));
+        testing::StartsWith("layer,head,entropy,entropy_smoothed,entropy_uniform,mean_distance,share_self,share_previous,"
+                            "share_next,share_first,share_special,share_punctuation,share_same_token,top1_minus_top2,argmax_self,"
+                            "argmax_first,variability,update_magnitude,update_orientation,vw_share_first,vw_share_self,"
+                            "induction,previous_token,duplicate_token,"));
     const auto table = columns(outcome.out);
     ASSERT_EQ(table.at("layer").size(), 48U);
     EXPECT_EQ(table.at("layer")[47], "5");
@@ -66,19 +65,17 @@ TEST(AnalyzeHeads, WritesOneRowAHeadWithTheColumnsInTheirOrder) {
 }
 
 TEST(AnalyzeHeads, OneTokenHasGaps) {
-    const Outcome outcome = in_process(
-        {"analyze", "heads", std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/gpt2", "--text", "a"});
+    const Outcome outcome =
+        in_process({"analyze", "heads", std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/gpt2", "--text", "a"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto table = columns(outcome.out);
-    for (const char* gap :
-         {"entropy", "share_self", "share_previous", "top1_minus_top2", "update_magnitude", "max_weight"})
+    for (const char* gap : {"entropy", "share_self", "share_previous", "top1_minus_top2", "update_magnitude", "max_weight"})
         for (const std::string& cell : table.at(gap)) EXPECT_EQ(cell, "") << gap;
 }
 
 TEST(AnalyzeHeads, TheFirstRowCountsWhenAskedFor) {
     const auto without = columns(in_process({"analyze", "heads", "novella-7m", "--text", kText}).out);
-    const auto with =
-        columns(in_process({"analyze", "heads", "novella-7m", "--text", kText, "--include-first-row"}).out);
+    const auto with = columns(in_process({"analyze", "heads", "novella-7m", "--text", kText, "--include-first-row"}).out);
     const double n = 17;  // with <s>
     for (std::size_t head = 0; head < 48; head += 7) {
         const auto value = [&](const auto& table, const char* name) { return std::stod(table.at(name)[head]); };
@@ -119,8 +116,7 @@ TEST(AnalyzeHeads, SeveralTextsAreMeansOfWeightOne) {
 
 TEST(AnalyzeHeads, MistakesInAListNameTheLine) {
     const TempFolder folder;
-    const Outcome broken =
-        in_process({"analyze", "heads", "novella-7m", "--texts", folder.write("broken", "fine\n\n\xff\n")});
+    const Outcome broken = in_process({"analyze", "heads", "novella-7m", "--texts", folder.write("broken", "fine\n\n\xff\n")});
     EXPECT_EQ(broken.code, 1);
     EXPECT_THAT(broken.err, HasSubstr("line 3"));
     EXPECT_THAT(broken.err, HasSubstr("UTF-8"));
@@ -131,8 +127,7 @@ TEST(AnalyzeHeads, MistakesInAListNameTheLine) {
 }
 
 TEST(AnalyzeInduction, WritesTheProbeOfEveryHead) {
-    const std::vector<std::string> call = {"analyze", "induction", "novella-7m", "--n", "20",
-                                           "--batch", "2",         "--seed",     "4"};
+    const std::vector<std::string> call = {"analyze", "induction", "novella-7m", "--n", "20", "--batch", "2", "--seed", "4"};
     const Outcome outcome = in_process(call);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, testing::StartsWith("layer,head,probe_induction,probe_previous,probe_duplicate\n"));
@@ -149,10 +144,8 @@ TEST(AnalyzeInduction, WritesTheProbeOfEveryHead) {
 }
 
 TEST(AnalyzeDetect, ScoresEveryHead) {
-    const auto table =
-        columns(in_process({"analyze", "detect", "novella-7m", "--text", kText, "--kind", "previous-token"}).out);
-    const auto heads =
-        columns(in_process({"analyze", "heads", "novella-7m", "--text", kText, "--include-first-row"}).out);
+    const auto table = columns(in_process({"analyze", "detect", "novella-7m", "--text", kText, "--kind", "previous-token"}).out);
+    const auto heads = columns(in_process({"analyze", "heads", "novella-7m", "--text", kText, "--include-first-row"}).out);
     for (std::size_t head = 0; head < 48; ++head)
         EXPECT_NEAR(std::stod(table.at("score")[head]), std::stod(heads.at("share_previous")[head]), 1e-5);
     EXPECT_EQ(in_process({"analyze", "detect", "novella-7m", "--text", kText}).code, 2);

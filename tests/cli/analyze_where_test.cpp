@@ -41,8 +41,7 @@ TEST(AnalyzeWhere, KeepsTheHeadsThatMatchInTheOrderAsked) {
     ASSERT_EQ(all.size(), 48U);
     const auto some = rows({"--where", "entropy < 1 and distance < 2", "--sort", "mean distance"});
     std::size_t matching = 0;
-    for (const auto& row : all)
-        matching += row.at("entropy").get<double>() < 1 && row.at("mean_distance").get<double>() < 2;
+    for (const auto& row : all) matching += row.at("entropy").get<double>() < 1 && row.at("mean_distance").get<double>() < 2;
     ASSERT_GT(matching, 0U);
     ASSERT_EQ(some.size(), matching);
     for (std::size_t i = 0; i < some.size(); ++i) {
@@ -52,8 +51,7 @@ TEST(AnalyzeWhere, KeepsTheHeadsThatMatchInTheOrderAsked) {
         }
     }
     const auto ascending = rows({"--where", "entropy < 1", "--sort", "entropy", "--ascending"});
-    for (std::size_t i = 1; i < ascending.size(); ++i)
-        EXPECT_LE(ascending[i - 1].at("entropy"), ascending[i].at("entropy"));
+    for (std::size_t i = 1; i < ascending.size(); ++i) EXPECT_LE(ascending[i - 1].at("entropy"), ascending[i].at("entropy"));
     const auto weighted = rows({"--where", "value-weighted share to first token < 0.1"});
     for (const auto& row : weighted) EXPECT_LT(row.at("vw_share_first").get<double>(), 0.1);
 }
@@ -119,8 +117,8 @@ TEST(RenderWhere, FadesHeadsAndSaysSoInTheFile) {
     const auto [none, note] = render("none.svg", {"--where", "entropy > 100"});
     EXPECT_EQ(none, plain) << "no head matches: every head in full";
     EXPECT_THAT(note, HasSubstr("no head matches"));
-    const Outcome wrong = test::headlight({"render", "novella-7m", "--text", kText, "--view", "neuron", "--where",
-                                           "layer = 1", "--out", (folder.path() / "x.svg").string()});
+    const Outcome wrong = test::headlight({"render", "novella-7m", "--text", kText, "--view", "neuron", "--where", "layer = 1",
+                                           "--out", (folder.path() / "x.svg").string()});
     EXPECT_EQ(wrong.code, 2);
 }
 

@@ -18,8 +18,7 @@ using testing::HasSubstr;
 const fs::path kModels = fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models";
 
 /// As huggingface_hub lays it out: blobs by their hash, links in the snapshot.
-void add_snapshot(const fs::path& cache, const std::string& entry, const std::string& revision,
-                  const std::string& fixture) {
+void add_snapshot(const fs::path& cache, const std::string& entry, const std::string& revision, const std::string& fixture) {
     const fs::path folder = cache / entry / "snapshots" / revision, blobs = cache / entry / "blobs";
     fs::create_directories(folder);
     fs::create_directories(blobs);
@@ -47,8 +46,7 @@ TEST(Cache, OpensByIdRevisionAndName) {
         const Outcome outcome = headlight({"info", id, "--json"}, "", environment);
         EXPECT_EQ(outcome.code, 0) << outcome.err;
         const std::size_t at = outcome.out.find("\"family\": \"");
-        return at == std::string::npos ? outcome.out
-                                       : outcome.out.substr(at + 11, outcome.out.find('"', at + 11) - at - 11);
+        return at == std::string::npos ? outcome.out : outcome.out.substr(at + 11, outcome.out.find('"', at + 11) - at - 11);
     };
     const std::map<std::string, std::string> by_cache{{"HF_HUB_CACHE", cache}}, by_home{{"HF_HOME", home.path()}};
     EXPECT_EQ(family("org/tiny", by_cache), "gpt2");

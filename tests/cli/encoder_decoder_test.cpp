@@ -21,7 +21,9 @@ using test::TempFolder;
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string model_called(const std::string& name) { return std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/encoder_decoders/" + name; }
+std::string model_called(const std::string& name) {
+    return std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/encoder_decoders/" + name;
+}
 const std::string kSource = "the cat, the hat: the cat", kTarget = "die Katze, die";
 
 Outcome on(const std::string& model, std::vector<std::string> before, const std::vector<std::string>& behind) {
@@ -67,7 +69,8 @@ TEST_P(SavedEncoderDecoder, DrawsAllThreeAttentionsWithoutTheModel) {
         ASSERT_EQ(saved.code, 0) << saved.err;
         for (const char* attention : {"self", "encoder", "cross"})
             for (const char* view : {"matrix", "model", "head"}) {
-                if (std::string(view) != "matrix" && (std::string(attention) != "cross" || std::string(ending) != "t.npz")) continue;
+                if (std::string(view) != "matrix" && (std::string(attention) != "cross" || std::string(ending) != "t.npz"))
+                    continue;
                 const std::vector<std::string> how{"--attention", attention, "--view", view};
                 std::vector<std::string> of_file{"render", file}, of_head;
                 if (std::string(view) != "model") of_head = {"--layer", "1", "--heads", "1"};
@@ -116,14 +119,16 @@ TEST_P(SavedEncoderDecoder, SaysWhatItHoldsAndWhatItMisses) {
         }
     EXPECT_TRUE(found);
     EXPECT_THAT(in_process({"info", file}).out, AllOf(HasSubstr("cross"), HasSubstr(" × ")));
-    const Outcome heads = in_process({"analyze", "heads", file, "--attention", "cross"}), of_model = on(model_called(GetParam()), {"analyze", "heads"}, {"--attention", "cross"});
+    const Outcome heads = in_process({"analyze", "heads", file, "--attention", "cross"}),
+                  of_model = on(model_called(GetParam()), {"analyze", "heads"}, {"--attention", "cross"});
     ASSERT_EQ(heads.code, 0) << heads.err;
     ASSERT_EQ(of_model.code, 0) << of_model.err;
     const auto a = lines_of(heads.out), b = lines_of(of_model.out);
     ASSERT_EQ(a.size(), b.size());
     const auto names = cells_of(a[0]);
     const auto column = static_cast<std::size_t>(std::find(names.begin(), names.end(), "entropy") - names.begin());
-    for (std::size_t r = 1; r < a.size(); ++r) EXPECT_NEAR(std::stod(cells_of(a[r])[column]), std::stod(cells_of(b[r])[column]), 1e-6);
+    for (std::size_t r = 1; r < a.size(); ++r)
+        EXPECT_NEAR(std::stod(cells_of(a[r])[column]), std::stod(cells_of(b[r])[column]), 1e-6);
     EXPECT_EQ(in_process({"render", file, "--view", "neuron", "--out", folder / "n.png"}).code, 1);
     // A file without the cross attention's patterns says which one is missing.
     const std::string part = folder / "part.safetensors";
@@ -182,13 +187,18 @@ TEST(CrossAttention, AttributionNamesItsHeadsAndSumsToTheLogit) {
 
 /// What leads into each state, over all its lines.
 std::map<std::string, double> sums_into(const std::vector<std::string>& lines, const std::vector<std::string>& names) {
-    const auto column = [&](const char* name) { return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin()); };
-    const std::size_t stack = column("stack"), layer = column("layer"), kind = column("kind"), to = column("to"), head = column("head"), value = column("contribution");
+    const auto column = [&](const char* name) {
+        return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    };
+    const std::size_t stack = column("stack"), layer = column("layer"), kind = column("kind"), to = column("to"),
+                      head = column("head"), value = column("contribution");
     std::map<std::string, double> sums;
     for (const std::string& line : lines) {
         const auto cells = cells_of(line);
         if (cells.size() <= value || cells[value] == "contribution" || !cells[head].empty()) continue;
-        const std::string step = cells[kind].find("mlp") != std::string::npos ? "mlp" : cells[kind].find("cross") != std::string::npos ? "cross" : "attention";
+        const std::string step = cells[kind].find("mlp") != std::string::npos     ? "mlp"
+                                 : cells[kind].find("cross") != std::string::npos ? "cross"
+                                                                                  : "attention";
         sums[cells[stack] + cells[layer] + step + cells[to]] += std::stod(cells[value]);
     }
     return sums;
@@ -208,17 +218,22 @@ TEST(CrossAttention, ContributionsFollowBothTexts) {
         // The view writes the same lines, whichever of the decoder's attentions is chosen.
         for (const char* attention : {"self", "cross"}) {
             const std::string file = folder / (std::string(attention) + ".csv");
-            const Outcome drawn = on(model_called(name), {"render"}, {"--attention", attention, "--view", "contribution-graph", "--query", "3", "--least-share", "0.02", "--out", file});
+            const Outcome drawn = on(model_called(name), {"render"},
+                                     {"--attention", attention, "--view", "contribution-graph", "--query", "3", "--least-share",
+                                      "0.02", "--out", file});
             ASSERT_EQ(drawn.code, 0) << drawn.err;
             const auto written = lines_of(test::slurp(file));
             EXPECT_EQ(written[1], "stack,layer,kind,from,from_token,to,to_token,head,contribution");
             EXPECT_EQ(written.size(), lines.size() + 1);
         }
         for (const char* edge : {"cross:1:0:3", "encoder:0:0:0"}) {
-            const Outcome opened = on(model_called(name), {"render"}, {"--view", "contribution-graph", "--query", "3", "--least-share", "0.002", "--edge", edge, "--out", folder / "o.png"});
+            const Outcome opened = on(model_called(name), {"render"},
+                                      {"--view", "contribution-graph", "--query", "3", "--least-share", "0.002", "--edge", edge,
+                                       "--out", folder / "o.png"});
             EXPECT_EQ(opened.code, 0) << opened.err;
         }
-        const Outcome wrong = on(model_called(name), {"render"}, {"--view", "contribution-graph", "--edge", "cross:1:0", "--out", folder / "o.png"});
+        const Outcome wrong = on(model_called(name), {"render"},
+                                 {"--view", "contribution-graph", "--edge", "cross:1:0", "--out", folder / "o.png"});
         EXPECT_EQ(wrong.code, 1);
         EXPECT_THAT(wrong.err, HasSubstr("cross:3:4:13"));
     }

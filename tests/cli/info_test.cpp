@@ -22,8 +22,8 @@ TEST(InfoJson, IsTheDocumentedObject) {
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.err, IsEmpty());
     const json root = json::parse(outcome.out);
-    for (const char* key : {"name", "family", "architecture", "folder", "hash", "config", "parameters", "tokenizer",
-                            "tensors", "load_report", "files"})
+    for (const char* key : {"name", "family", "architecture", "folder", "hash", "config", "parameters", "tokenizer", "tensors",
+                            "load_report", "files"})
         EXPECT_TRUE(root.contains(key)) << key;
     EXPECT_EQ(root["family"], "bloom");
     EXPECT_EQ(root["config"]["n_layers"], 6);
@@ -48,8 +48,8 @@ TEST(InfoJson, IsTheDocumentedObject) {
 TEST(Info, ForPeopleNamesThePartsAndFiles) {
     const Outcome outcome = headlight({"info", "novella-7m", "--tensors"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    for (const char* part : {"BloomForCausalLM", "attention", "total", "model.safetensors", "n_layers",
-                             "byte-level BPE", "query_key_value.weight"})
+    for (const char* part :
+         {"BloomForCausalLM", "attention", "total", "model.safetensors", "n_layers", "byte-level BPE", "query_key_value.weight"})
         EXPECT_THAT(outcome.out, HasSubstr(part));
 }
 
@@ -90,7 +90,8 @@ TEST(Info, TellsHowATensorIsSpread) {
     const Outcome outcome = headlight({"info", "novella-7m", "--tensor", full, "--bins", "8", "--json"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const json root = json::parse(outcome.out);
-    for (const char* key : {"name", "dtype", "shape", "file", "elements", "nan", "infinite", "min", "max", "mean", "std", "histogram"})
+    for (const char* key :
+         {"name", "dtype", "shape", "file", "elements", "nan", "infinite", "min", "max", "mean", "std", "histogram"})
         EXPECT_TRUE(root.contains(key)) << key;
     EXPECT_EQ(root["histogram"]["edges"].size(), 9u);
     std::int64_t sum = 0;

@@ -43,14 +43,16 @@ TEST(PictureCommands, TraceOfAFileIsTheReferences) {
 TEST(PictureCommands, RenderAndItsData) {
     const TempFolder folder;
     const auto file = folder / "p.csv";
-    const Outcome outcome = headlight({"render", kVit, "--image", kPicture, "--view", "picture", "--layer", "1", "--query", "3", "--out", file});
+    const Outcome outcome =
+        headlight({"render", kVit, "--image", kPicture, "--view", "picture", "--layer", "1", "--query", "3", "--out", file});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const std::string rows = io::read_text(file);
     EXPECT_THAT(rows, HasSubstr("layer,panel,query,query_token,key,key_token,row,column,weight"));
     EXPECT_EQ(std::ranges::count(rows, '\n') - std::ranges::count(rows, '#'), 1 + 4 * 13) << "a head and a token each";
     EXPECT_THAT(rows, HasSubstr(R"(1,"Head 2",3,"r1c3",12,"r3c4",3,4,)"));
     EXPECT_THAT(rows, HasSubstr("--image"));
-    const Outcome png = headlight({"render", kVit, "--image", kPicture, "--view", "picture", "--of", "rollout", "--over", "reveal", "--out", folder / "p.png"});
+    const Outcome png = headlight({"render", kVit, "--image", kPicture, "--view", "picture", "--of", "rollout", "--over",
+                                   "reveal", "--out", folder / "p.png"});
     EXPECT_EQ(png.code, 0) << png.err;
 }
 
@@ -64,7 +66,8 @@ TEST(PictureCommands, LensSpeaksOfClasses) {
 TEST(PictureCommands, AttributionIsOfTheClass) {
     const TempFolder folder;
     const auto of = [&](const std::vector<std::string>& more) {
-        std::vector<std::string> call = {"render", kVit, "--image", kPicture, "--view", "attribution", "--layer", "1", "--heads", "0", "--out", folder / "a.npz"};
+        std::vector<std::string> call = {"render",  kVit, "--image", kPicture, "--view", "attribution",
+                                         "--layer", "1",  "--heads", "0",      "--out",  folder / "a.npz"};
         call.insert(call.end(), more.begin(), more.end());
         EXPECT_EQ(headlight(call).code, 0);
         const io::NpzContent content = io::read_npz(folder / "a.npz");
@@ -89,10 +92,17 @@ TEST(PictureCommands, InfoTellsWhatIsRead) {
 TEST(PictureCommands, Analyses) {
     const TempFolder folder;
     const auto file = folder / "a.json";
-    const std::vector<std::vector<std::string>> analyses = {
-        {"heads"}, {"rollout"}, {"lens"}, {"focus", "--layer", "1", "--head", "0"}, {"value-mix"}, {"refinement"}, {"detect", "--kind", "previous-token"},
-        {"dla", "--position", "0", "--token", "dog"}, {"memories", "--layer", "1", "--position", "0"}, {"contributions", "--position", "0"},
-        {"drivers", "--layer", "1", "--position", "0", "--neuron", "3"}};
+    const std::vector<std::vector<std::string>> analyses = {{"heads"},
+                                                            {"rollout"},
+                                                            {"lens"},
+                                                            {"focus", "--layer", "1", "--head", "0"},
+                                                            {"value-mix"},
+                                                            {"refinement"},
+                                                            {"detect", "--kind", "previous-token"},
+                                                            {"dla", "--position", "0", "--token", "dog"},
+                                                            {"memories", "--layer", "1", "--position", "0"},
+                                                            {"contributions", "--position", "0"},
+                                                            {"drivers", "--layer", "1", "--position", "0", "--neuron", "3"}};
     for (const auto& analysis : analyses) {
         std::vector<std::string> call = {"analyze", analysis[0], kVit, "--image", kPicture};
         call.insert(call.end(), analysis.begin() + 1, analysis.end());
@@ -127,7 +137,8 @@ TEST(PictureCommands, WrongUseIsTold) {
     expect_error({"trace", kVit, "--image", kVit, "--out", out}, {kVit, "no such picture"});
     expect_error({"trace", "novella-7m", "--image", kPicture, "--out", out}, {kPicture, "novella-7m reads text", "--text"});
     expect_error({"trace", kClip, "--image", kPicture, "--out", out}, {kPicture, "reads text", "--tower vision"});
-    expect_error({"trace", kClip, "--tower", "vision", "--text", "x", "--out", out}, {"reads pictures", "leave --tower vision out"});
+    expect_error({"trace", kClip, "--tower", "vision", "--text", "x", "--out", out},
+                 {"reads pictures", "leave --tower vision out"});
     expect_error({"trace", kVit, "--image", kPicture, "--text", "x", "--out", out}, {"--image", "--text"}, 2);
     expect_error({"trace", kVit, "--out", out}, {"--image FILE"}, 2);
     expect_error({"info", kVit, "--tower", "vision"}, {"no towers"});

@@ -25,8 +25,7 @@ struct Outcome {
 inline Outcome headlight(const std::vector<std::string>& arguments, const std::string& input = "",
                          const std::map<std::string, std::string>& environment = {}, const char* stdout_to = nullptr) {
     const TempFolder folder;
-    const std::filesystem::path in = folder.write("in", input), out = folder.write("out", ""),
-                                err = folder.write("err", "");
+    const std::filesystem::path in = folder.write("in", input), out = folder.write("out", ""), err = folder.write("err", "");
     const pid_t child = ::fork();
     if (child == 0) {
         ::dup2(::open(in.c_str(), O_RDONLY), 0);
@@ -64,8 +63,6 @@ inline Outcome in_process(const std::vector<std::string>& arguments) {
     return outcome;
 }
 
-inline std::string built_in_model() {
-    return std::string(HEADLIGHT_SOURCE_DIR) + "/models/novella-7m";
-}
+inline std::string built_in_model() { return std::string(HEADLIGHT_SOURCE_DIR) + "/models/novella-7m"; }
 
 }  // namespace headlight::test

@@ -40,8 +40,8 @@ TEST(Render, DrawsEveryViewWithoutADisplay) {
 
 TEST(Render, WritesEveryFormat) {
     const TempFolder folder;
-    const std::vector<std::pair<std::string, std::string>> formats{
-        {"png", "\x89PNG"}, {"svg", "<?xml"}, {"pdf", "%PDF-"}, {"csv", "# {"}, {"npz", "PK\x03\x04"}, {"json", "{"}};
+    const std::vector<std::pair<std::string, std::string>> formats{{"png", "\x89PNG"}, {"svg", "<?xml"},      {"pdf", "%PDF-"},
+                                                                   {"csv", "# {"},     {"npz", "PK\x03\x04"}, {"json", "{"}};
     for (const auto& [extension, start] : formats) {
         const auto file = folder / ("f." + extension);
         const Outcome outcome = render({"--view", "matrix", "--layer", "4", "--head", "5", "--out", file, "--quiet"});
@@ -56,8 +56,8 @@ TEST(Render, WritesEveryFormat) {
 TEST(Render, TheCommandInTheFileMakesTheSameFile) {
     const TempFolder folder;
     const auto first = folder / "first.json";
-    ASSERT_EQ(render({"--view", "head", "--layer", "4", "--heads", "0-2,5", "--query", "7", "--hide-sinks",
-                      "--transfer", "gamma", "--gamma", "0.25", "--threshold", "0.01", "--out", first})
+    ASSERT_EQ(render({"--view", "head", "--layer", "4", "--heads", "0-2,5", "--query", "7", "--hide-sinks", "--transfer", "gamma",
+                      "--gamma", "0.25", "--threshold", "0.01", "--out", first})
                   .code,
               0);
     const json provenance = json::parse(test::slurp(first))["provenance"];
@@ -65,8 +65,8 @@ TEST(Render, TheCommandInTheFileMakesTheSameFile) {
     EXPECT_EQ(command, "headlight render novella-7m --text '" + kText +
                            "' --view head --layer 4 --heads 0-2,5 --query 7 --hide-sinks --transfer gamma --gamma 0.25 "
                            "--threshold 0.01 --out figure.json");
-    const std::string shell = "cd '" + folder.path().string() + "' && headlight() { '" + HEADLIGHT_PROGRAM +
-                              "' \"$@\"; } && " + command + " 2> /dev/null";
+    const std::string shell = "cd '" + folder.path().string() + "' && headlight() { '" + HEADLIGHT_PROGRAM + "' \"$@\"; } && " +
+                              command + " 2> /dev/null";
     ASSERT_EQ(std::system(shell.c_str()), 0);
     EXPECT_EQ(io::sha256_file(first), io::sha256_file(folder / "figure.json"));
 }
@@ -112,8 +112,8 @@ TEST(Render, TextsOfAFileArePooledAndTheCommandInTheFileMakesItAgain) {
     const TempFolder folder;
     const auto list = folder.write("texts.txt", "Rain fell all night.\n\nShe was late, and he was not.\r\n");
     for (const bool own : {true, false}) {
-        std::vector<std::string> arguments{"render", "novella-7m", "--texts", list, "--view", "clark-kinds", "--out",
-                                           folder / "pool.json"};
+        std::vector<std::string> arguments{"render", "novella-7m",  "--texts", list,
+                                           "--view", "clark-kinds", "--out",   folder / "pool.json"};
         if (own) arguments.insert(arguments.end(), {"--text", kText});
         ASSERT_EQ(headlight(arguments).code, 0);
         const json provenance = json::parse(test::slurp(folder / "pool.json"))["provenance"];
@@ -145,8 +145,7 @@ TEST(Render, RolloutGoesUpToTheLastLayer) {
 TEST(Render, OneTokenIsEnoughForEveryView) {
     const TempFolder folder;
     for (const char* view : {"head", "matrix", "model", "neuron"})
-        EXPECT_EQ(headlight({"render", "novella-7m", "--text", "a", "--view", view, "--out", folder / "f.png"}).code, 0)
-            << view;
+        EXPECT_EQ(headlight({"render", "novella-7m", "--text", "a", "--view", view, "--out", folder / "f.png"}).code, 0) << view;
 }
 
 }  // namespace

@@ -152,9 +152,7 @@ struct Bad {
     std::string content;
     const char* message;
 };
-void PrintTo(const Bad& bad, std::ostream* out) {
-    *out << bad.name;
-}
+void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.name; }
 
 const std::vector<Bad>& bad_files() {
     static const std::vector<Bad> all{
@@ -172,14 +170,13 @@ const std::vector<Bad>& bad_files() {
          test::zip_of({{"attention.npy", npy("<i4", "(1, 1, 1, 1)", little(1, 4))}, {"tokens.npy", letters("a")}}),
          "expected floating-point numbers, found I32"},
         {"Objects",
-         test::zip_of({{"attention.npy", npy("<f4", "(1, 1, 1, 1)", floats({1}))},
-                       {"tokens.npy", npy("|O", "(1,)", "\x80\x03N.")}}),
+         test::zip_of(
+             {{"attention.npy", npy("<f4", "(1, 1, 1, 1)", floats({1}))}, {"tokens.npy", npy("|O", "(1,)", "\x80\x03N.")}}),
          "never unpickled"},
         {"BytesDoNotFit", attention("(1, 1, 3, 3)", {1, 0, 0.5, 0.5}), "shape and bytes do not fit"},
         {"ShapeOverflows", attention("(4294967296, 4294967296, 2, 2)", {1}), "overflows 64 bits"},
         {"NegativeShape", attention("(-1, 1, 2, 2)", {1}), "wrong shape"},
-        {"BigEndian",
-         test::zip_of({{"attention.npy", npy(">f4", "(1, 1, 1, 1)", floats({1}))}, {"tokens.npy", letters("a")}}),
+        {"BigEndian", test::zip_of({{"attention.npy", npy(">f4", "(1, 1, 1, 1)", floats({1}))}, {"tokens.npy", letters("a")}}),
          "type that is not read"},
         {"SentenceB",
          test::zip_of({{"attention.npy", npy("<f4", "(1, 1, 1, 1)", floats({1}))},
@@ -213,8 +210,8 @@ TEST(Attention, RowsThatDoNotSumToOneAreAWarning) {
 }
 
 TEST(KvCache, IsTheFormulaOfItsTable) {
-    const Outcome outcome = headlight({"analyze", "kv-cache", kFixtures + "models/llama-kv2", "--context", "100",
-                                       "--batch", "3", "--cache-dtype", "float32"});
+    const Outcome outcome = headlight(
+        {"analyze", "kv-cache", kFixtures + "models/llama-kv2", "--context", "100", "--batch", "3", "--cache-dtype", "float32"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const std::string info = headlight({"info", kFixtures + "models/llama-kv2", "--json"}).out;
     const auto number = [&](const std::string& key) {
@@ -232,8 +229,8 @@ TEST(KvCache, IsTheFormulaOfItsTable) {
                 HasSubstr(row("GQA", std::to_string(groups) + " key/value heads", true, 2 * groups * width * layers)));
     EXPECT_THAT(outcome.out, HasSubstr(row("MQA", "1 key/value head", false, 2 * width * layers)));
     EXPECT_THAT(outcome.out,
-                HasSubstr(row("MLA", "latent " + std::to_string(4 * width) + " + rotary " + std::to_string(width / 2),
-                              false, (4 * width + width / 2) * layers)));
+                HasSubstr(row("MLA", "latent " + std::to_string(4 * width) + " + rotary " + std::to_string(width / 2), false,
+                              (4 * width + width / 2) * layers)));
     EXPECT_EQ(headlight({"analyze", "kv-cache", kFixtures + "models/llama-kv2", "--groups", "3"}).code, 1);
 }
 

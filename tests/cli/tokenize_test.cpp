@@ -31,8 +31,7 @@ TEST(TokenizeJson, IsTheDocumentedObject) {
     EXPECT_TRUE(root["words"][0].is_null());
     EXPECT_EQ(root["special"][1], false);
     EXPECT_EQ(root["words"][1], 0);
-    for (const char* key : {"tokens", "offsets", "special", "words"})
-        EXPECT_EQ(root[key].size(), root["ids"].size()) << key;
+    for (const char* key : {"tokens", "offsets", "special", "words"}) EXPECT_EQ(root[key].size(), root["ids"].size()) << key;
     EXPECT_EQ(root["offsets"].back(), json::parse("[9,13]"));  // bytes, not characters
 }
 
@@ -50,8 +49,7 @@ TEST(Tokenize, TakesTheTextFromAnywhere) {
     const Outcome direct = headlight({"tokenize", built_in_model(), "--text", text, "--json"});
     ASSERT_EQ(direct.code, 0) << direct.err;
     EXPECT_EQ(headlight({"tokenize", built_in_model(), "--text", "-", "--json"}, text).out, direct.out);
-    EXPECT_EQ(headlight({"tokenize", built_in_model(), "--text-file", folder.write("t", text), "--json"}).out,
-              direct.out);
+    EXPECT_EQ(headlight({"tokenize", built_in_model(), "--text-file", folder.write("t", text), "--json"}).out, direct.out);
 }
 
 TEST(Tokenize, FindsTheModelByNameAndInTheCache) {
@@ -63,8 +61,7 @@ TEST(Tokenize, FindsTheModelByNameAndInTheCache) {
     std::filesystem::create_directories(entry / "refs");
     std::filesystem::create_directory_symlink(built_in_model(), entry / "snapshots/abc123");
     cache.write("hub/models--org--tiny/refs/main", "abc123");
-    const Outcome cached =
-        headlight({"tokenize", "org/tiny", "--text", "x", "--json"}, "", {{"HF_HOME", cache.path()}});
+    const Outcome cached = headlight({"tokenize", "org/tiny", "--text", "x", "--json"}, "", {{"HF_HOME", cache.path()}});
     EXPECT_EQ(cached.out, expected) << cached.err;
 }
 
@@ -92,9 +89,7 @@ struct Refusal {
     std::vector<std::string> arguments;
     std::string input, message;
 };
-void PrintTo(const Refusal& r, std::ostream* out) {
-    *out << r.name;
-}
+void PrintTo(const Refusal& r, std::ostream* out) { *out << r.name; }
 
 class TokenizeRefuses : public testing::TestWithParam<Refusal> {};
 
@@ -111,19 +106,18 @@ TEST_P(TokenizeRefuses, WithCodeOneAndAMessage) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, TokenizeRefuses,
-    testing::Values(
-        Refusal{"EmptyText", {built_in_model(), "--text", ""}, "", "there is nothing in the text: --text"},
-        Refusal{"EmptyInput", {built_in_model(), "--text", "-"}, "", "there is nothing in the text: standard input"},
-        Refusal{"EmptyFile", {built_in_model(), "--text-file", "/dev/null"}, "", "/dev/null"},
-        Refusal{
-            "EmptyPair", {built_in_model(), "--text", "a", "--pair", ""}, "", "there is nothing in the text: --pair"},
-        Refusal{"InvalidUtf8", {built_in_model(), "--text", "ab\xff"}, "", "UTF-8"},
-        Refusal{"LoneSurrogate", {built_in_model(), "--text", "-"}, "a\xed\xa0\x80", "UTF-8"},
-        Refusal{"NoSuchFile", {built_in_model(), "--text-file", "/nonexistent"}, "", "no such file: /nonexistent"},
-        Refusal{"FileIsAFolder", {built_in_model(), "--text-file", "/tmp"}, "", "found a folder"},
-        Refusal{"NoSuchModel", {"no-such-model", "--text", "x"}, "", "no-such-model"},
-        Refusal{"Gguf", {"model.gguf", "--text", "x"}, "", "There is no such model: model.gguf"},
-        Refusal{"FolderWithoutAnything", {"/dev", "--text", "x"}, "", "/dev"}),
+    testing::Values(Refusal{"EmptyText", {built_in_model(), "--text", ""}, "", "there is nothing in the text: --text"},
+                    Refusal{"EmptyInput", {built_in_model(), "--text", "-"}, "", "there is nothing in the text: standard input"},
+                    Refusal{"EmptyFile", {built_in_model(), "--text-file", "/dev/null"}, "", "/dev/null"},
+                    Refusal{
+                        "EmptyPair", {built_in_model(), "--text", "a", "--pair", ""}, "", "there is nothing in the text: --pair"},
+                    Refusal{"InvalidUtf8", {built_in_model(), "--text", "ab\xff"}, "", "UTF-8"},
+                    Refusal{"LoneSurrogate", {built_in_model(), "--text", "-"}, "a\xed\xa0\x80", "UTF-8"},
+                    Refusal{"NoSuchFile", {built_in_model(), "--text-file", "/nonexistent"}, "", "no such file: /nonexistent"},
+                    Refusal{"FileIsAFolder", {built_in_model(), "--text-file", "/tmp"}, "", "found a folder"},
+                    Refusal{"NoSuchModel", {"no-such-model", "--text", "x"}, "", "no-such-model"},
+                    Refusal{"Gguf", {"model.gguf", "--text", "x"}, "", "There is no such model: model.gguf"},
+                    Refusal{"FolderWithoutAnything", {"/dev", "--text", "x"}, "", "/dev"}),
     [](const auto& c) { return std::string(c.param.name); });
 
 TEST(Tokenize, FullOutputIsReported) {

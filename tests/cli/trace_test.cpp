@@ -91,10 +91,9 @@ TEST(Trace, CaptureChoosesByGlob) {
     EXPECT_EQ(outcome.code, 1);
     EXPECT_THAT(outcome.err, HasSubstr("blocks.[0-9].x"));
     EXPECT_EQ(folder.count(), 0u);
-    ASSERT_EQ(headlight({"trace", "novella-7m", "--text", kText, "--capture", "blocks.*.attn.hook_pattern,logits",
-                         "--out", file})
-                  .code,
-              0);
+    ASSERT_EQ(
+        headlight({"trace", "novella-7m", "--text", kText, "--capture", "blocks.*.attn.hook_pattern,logits", "--out", file}).code,
+        0);
     EXPECT_EQ(io::TensorStore::open_file(file).tensors().size(), 7u);
 }
 
@@ -156,8 +155,8 @@ TEST(Trace, RefusesWhatDoesNotFitIntoMemory) {
     const TempFolder folder;
     std::string text;
     for (int i = 0; i < 100'000; ++i) text += " the";
-    const Outcome outcome = headlight({"trace", "novella-7m", "--text-file", folder.write("long.txt", text),
-                                       "--capture", "all", "--out", folder / "t.npz"});
+    const Outcome outcome = headlight(
+        {"trace", "novella-7m", "--text-file", folder.write("long.txt", text), "--capture", "all", "--out", folder / "t.npz"});
     EXPECT_EQ(outcome.code, 1);
     EXPECT_THAT(outcome.err, HasSubstr("free"));
     EXPECT_THAT(outcome.err, HasSubstr("hook_pattern"));
@@ -168,8 +167,8 @@ TEST(Trace, RefusesWhatDoesNotFitIntoMemory) {
 TEST(Trace, FullDiskLeavesTheOldFile) {
     const TempFolder folder;
     const auto file = folder.write("t.npz", "old");
-    const std::string command = "ulimit -f 64; '" + std::string(HEADLIGHT_PROGRAM) +
-                                "' trace novella-7m --text 'a b c' --out '" + file.string() + "' 2> /dev/null";
+    const std::string command = "ulimit -f 64; '" + std::string(HEADLIGHT_PROGRAM) + "' trace novella-7m --text 'a b c' --out '" +
+                                file.string() + "' 2> /dev/null";
     const int status = std::system(command.c_str());
     EXPECT_EQ(WEXITSTATUS(status), 1);
     EXPECT_EQ(test::slurp(file), "old");

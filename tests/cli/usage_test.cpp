@@ -20,8 +20,7 @@ TEST(Help, OfTheProgramNamesEveryCommand) {
     const Outcome help = headlight({"--help"});
     EXPECT_EQ(help.code, 0);
     EXPECT_THAT(help.err, IsEmpty());
-    for (const Command& command : commands())
-        EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(command.name) + " "));
+    for (const Command& command : commands()) EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(command.name) + " "));
 }
 
 // Two real examples each: what they name must be options that the command has.
@@ -70,9 +69,7 @@ struct WrongCall {
     std::vector<std::string> arguments;
     std::string message;
 };
-void PrintTo(const WrongCall& c, std::ostream* out) {
-    *out << c.name;
-}
+void PrintTo(const WrongCall& c, std::ostream* out) { *out << c.name; }
 
 class WrongUsage : public testing::TestWithParam<WrongCall> {};
 
@@ -89,14 +86,12 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         WrongCall{"MisspeltCommand", {"tokenise", "novella-7m", "--json"}, "did you mean headlight tokenize?"},
         WrongCall{"MisspeltCommandAlone", {"tokenzie"}, "did you mean headlight tokenize?"},
-        WrongCall{
-            "MisspeltOption", {"tokenize", "novella-7m", "--txt", "x"}, "unknown option --txt; did you mean --text?"},
+        WrongCall{"MisspeltOption", {"tokenize", "novella-7m", "--txt", "x"}, "unknown option --txt; did you mean --text?"},
         WrongCall{"MisspeltOptionWithValue", {"tokenize", "novella-7m", "--tex=x"}, "did you mean --text?"},
         WrongCall{"NoModel", {"tokenize", "--text", "x"}, "MODEL is required"},
         WrongCall{"NoText", {"tokenize", "novella-7m"}, "a text is needed"},
         WrongCall{"OptionWithoutValue", {"tokenize", "novella-7m", "--text"}, "--text"},
-        WrongCall{
-            "TwoTexts", {"tokenize", "novella-7m", "--text", "a", "--text-file", "b"}, "--text excludes --text-file"},
+        WrongCall{"TwoTexts", {"tokenize", "novella-7m", "--text", "a", "--text-file", "b"}, "--text excludes --text-file"},
         WrongCall{"OneWordTooMany", {"tokenize", "novella-7m", "The", "--text", "x"}, "one word too many: The"},
         WrongCall{"WrongShell", {"completion", "bsh"}, "\"bsh\" is not one of bash zsh fish; did you mean bash?"},
         WrongCall{"AnalyzeAlone", {"analyze"}, "NAME is required"},
@@ -104,13 +99,15 @@ INSTANTIATE_TEST_SUITE_P(
         WrongCall{"UnknownAnalysis", {"analyze", "quaternion"}, "\"quaternion\" is not one of heads"},
         WrongCall{"OptionOfAnalysis", {"analyze", "heads", "novella-7m", "--txt", "x"}, "did you mean --text?"},
         WrongCall{"AnalysisWithoutText", {"analyze", "heads", "novella-7m"}, "a text is needed"},
-        WrongCall{"TextAndTexts",
-                  {"analyze", "heads", "novella-7m", "--text", "x", "--texts", "f"},
-                  "--text excludes --texts"},
+        WrongCall{"TextAndTexts", {"analyze", "heads", "novella-7m", "--text", "x", "--texts", "f"}, "--text excludes --texts"},
         WrongCall{"AnalysisToAPicture", {"analyze", "heads", "novella-7m", "--text", "x", "--out", "a.png"}, ".csv"},
         WrongCall{"WrongBenchmark", {"bench", "forwrd"}, "did you mean forward?"},
-        WrongCall{"NegativeSize", {"generate", "novella-7m", "--text", "x", "--temperature", "-1"}, "expected a number from 0 on, found -1"},
-        WrongCall{"NegativeCount", {"generate", "novella-7m", "--text", "x", "--top-k", "2.5"}, "expected a whole number from 0 on, found 2.5"},
+        WrongCall{"NegativeSize",
+                  {"generate", "novella-7m", "--text", "x", "--temperature", "-1"},
+                  "expected a number from 0 on, found -1"},
+        WrongCall{"NegativeCount",
+                  {"generate", "novella-7m", "--text", "x", "--top-k", "2.5"},
+                  "expected a whole number from 0 on, found 2.5"},
         WrongCall{"WrongDevice", {"--device", "gpu"}, "\"gpu\" is not one of auto cpu cuda"}),
     [](const auto& c) { return std::string(c.param.name); });
 
@@ -164,8 +161,8 @@ std::string bash_offers(const std::string& words, int count) {
     const test::TempFolder folder;
     const std::string script = folder.write("complete", test::in_process({"completion", "bash"}).out);
     const std::string command = "bash --norc -c 'source " + script + "; COMP_WORDS=(" + words +
-                                "); COMP_CWORD=" + std::to_string(count) +
-                                "; _headlight; echo \"${COMPREPLY[@]}\"' > " + (folder / "offers").string();
+                                "); COMP_CWORD=" + std::to_string(count) + "; _headlight; echo \"${COMPREPLY[@]}\"' > " +
+                                (folder / "offers").string();
     EXPECT_EQ(std::system(command.c_str()), 0);
     return test::slurp(folder / "offers");
 }
@@ -189,8 +186,7 @@ TEST(Man, HasEveryCommandAndOption) {
     const Outcome man = test::in_process({"man"});
     EXPECT_EQ(man.code, 0);
     EXPECT_THAT(man.out, testing::StartsWith(".TH HEADLIGHT 1"));
-    for (const Command& command : commands())
-        EXPECT_THAT(man.out, HasSubstr(".SS " + std::string(command.name) + "\n"));
+    for (const Command& command : commands()) EXPECT_THAT(man.out, HasSubstr(".SS " + std::string(command.name) + "\n"));
     for (const Command& analysis : analyses()) {
         std::string name;  // as roff wants a hyphen
         for (const char c : analysis.name) name += c == '-' ? std::string("\\-") : std::string(1, c);

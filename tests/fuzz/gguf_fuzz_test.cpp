@@ -76,8 +76,7 @@ TEST(FuzzGguf, DamagedHeaders) {
 }
 
 TEST(FuzzGguf, DamagedModels) {
-    const std::string file =
-        read_text(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/gguf/llama-kv2.gguf");
+    const std::string file = read_text(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/gguf/llama-kv2.gguf");
     ASSERT_TRUE(try_gguf(file));
     Mutator mutate;
     for (int i = 0; i < 2'000; ++i) try_gguf(mutate(file, 12'000));

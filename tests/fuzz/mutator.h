@@ -16,23 +16,12 @@ public:
             if (text.empty()) return text;
             const std::size_t at = below(text.size());
             switch (below(6)) {
-                case 0:
-                    text[at] = static_cast<char>(below(256));
-                    break;
-                case 1:
-                    text[at] = kBytes[below(kBytes.size())];
-                    break;
-                case 2:
-                    text.insert(at, 1, kBytes[below(kBytes.size())]);
-                    break;
-                case 3:
-                    text.erase(at, 1 + below(8));
-                    break;
-                case 4:
-                    text.insert(at, text.substr(below(text.size()), 1 + below(40)));
-                    break;
-                default:
-                    text[at] = static_cast<char>(text[at] ^ (1 << below(8)));
+                case 0: text[at] = static_cast<char>(below(256)); break;
+                case 1: text[at] = kBytes[below(kBytes.size())]; break;
+                case 2: text.insert(at, 1, kBytes[below(kBytes.size())]); break;
+                case 3: text.erase(at, 1 + below(8)); break;
+                case 4: text.insert(at, text.substr(below(text.size()), 1 + below(40))); break;
+                default: text[at] = static_cast<char>(text[at] ^ (1 << below(8)));
             }
         }
         return text;

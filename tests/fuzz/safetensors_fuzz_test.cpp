@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Random damage to sound files. One call is the target; anything but success or Error (a crash, a hang, another
 // exception, a sanitizer's report) is a bug. The seed is fixed, so a failure can be repeated.
-#include "tests/fuzz/mutator.h"
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "io/safetensors_header.h"
+#include "tests/fuzz/mutator.h"
 #include "tests/support/temp_folder.h"
 
 #include <gtest/gtest.h>

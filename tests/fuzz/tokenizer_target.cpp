@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/fuzz/target_tools.h"
-#include "tests/fuzz/targets.h"
 #include "headlight/base/error.h"
 #include "headlight/text/tokenizer.h"
+#include "tests/fuzz/target_tools.h"
+#include "tests/fuzz/targets.h"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Random damage to archives and pickles: only success or Error may come of it.
-#include "tests/fuzz/mutator.h"
 #include "headlight/base/error.h"
 #include "io/pickle.h"
 #include "io/torch_file.h"
 #include "io/zip_reader.h"
+#include "tests/fuzz/mutator.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/torch_archive.h"
 

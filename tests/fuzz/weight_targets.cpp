@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/fuzz/target_tools.h"
-#include "tests/fuzz/targets.h"
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
 #include "io/pickle.h"
 #include "io/torch_file.h"
+#include "tests/fuzz/target_tools.h"
+#include "tests/fuzz/targets.h"
 #include "tests/support/torch_archive.h"
 
 #include <algorithm>
@@ -19,8 +19,7 @@ void fuzz_gguf(std::string_view content) {
         std::int64_t read = 0;
         for (const auto& [name, tensor] : file->tensors()) {
             require(tensor.bytes.data() >= bytes.data(), "a tensor lies inside the file");
-            require(tensor.bytes.data() + tensor.bytes.size() <= bytes.data() + bytes.size(),
-                    "a tensor lies inside the file");
+            require(tensor.bytes.data() + tensor.bytes.size() <= bytes.data() + bytes.size(), "a tensor lies inside the file");
             const io::GgmlLayout& layout = *io::layout_of(tensor.type);
             require(static_cast<std::int64_t>(tensor.bytes.size()) == tensor.numel() / layout.elements * layout.bytes,
                     "a tensor has as many bytes as its shape says");
@@ -35,15 +34,14 @@ void fuzz_gguf(std::string_view content) {
 }
 
 void fuzz_pickle(std::string_view content) {
-    static constexpr std::array<std::string_view, 3> kAllowed = {
-        "collections.OrderedDict", "torch._utils._rebuild_tensor_v2", "torch.FloatStorage"};
+    static constexpr std::array<std::string_view, 3> kAllowed = {"collections.OrderedDict", "torch._utils._rebuild_tensor_v2",
+                                                                 "torch.FloatStorage"};
     try {
         const io::Pickle pickle = io::read_pickle(std::as_bytes(std::span(content)), "fuzz", kAllowed);
         require(pickle.root != nullptr, "a pickle has a value");
         for (const io::PickleValue& value : pickle.values)
             if (value.kind == io::PickleValue::Kind::global)
-                require(std::ranges::find(kAllowed, value.text) != kAllowed.end(),
-                        "no global beside those that are allowed");
+                require(std::ranges::find(kAllowed, value.text) != kAllowed.end(), "no global beside those that are allowed");
     } catch (const Error&) {
         return;  // the archive would say the same
     }

@@ -22,9 +22,7 @@ struct Hostile {
     const char* expected_found = "";  // a part of "expected …, found …"
 };
 
-void PrintTo(const Hostile& h, std::ostream* out) {
-    *out << h.name;
-}
+void PrintTo(const Hostile& h, std::ostream* out) { *out << h.name; }
 
 std::string counts(std::uint64_t tensors, std::uint64_t keys, const std::string& rest = "") {
     return "GGUF" + raw<std::uint32_t>(3) + raw(tensors) + raw(keys) + rest;
@@ -64,8 +62,8 @@ const std::vector<Hostile>& cases() {
         {"KeyCountLies", counts(0, ~0ull), "no room for what it counts", "metadata count", "found 18446744073709551615"},
         {"KeyLongerThanFile", counts(0, 1, raw<std::uint64_t>(1000) + std::string(20, 'k')), "a string is longer than the file",
          "metadata entry 0", "found 1000"},
-        {"KeyLengthOverflows", counts(0, 1, raw<std::uint64_t>(~0ull) + std::string(20, 'k')),
-         "a string is longer than the file", "metadata entry 0", "found 18446744073709551615"},
+        {"KeyLengthOverflows", counts(0, 1, raw<std::uint64_t>(~0ull) + std::string(20, 'k')), "a string is longer than the file",
+         "metadata entry 0", "found 18446744073709551615"},
         {"KeyEmpty", gguf_file({gguf_entry("", 0, "x")}, {}, ""), "cannot be a name", "metadata entry 0"},
         {"KeyNotAscii", gguf_file({gguf_entry("k\xff", 0, "x")}, {}, ""), "cannot be a name", "", "found \"k?\""},
         {"KeyTooLong", gguf_file({gguf_entry(std::string(300, 'k'), 0, "x")}, {}, ""), "cannot be a name", "metadata entry 0"},
@@ -93,8 +91,8 @@ const std::vector<Hostile>& cases() {
          "general.alignment"},
         {"TensorNameEmpty", gguf_file({}, {gguf_tensor("", {1}, 0, 0)}, "1234"), "cannot be a name", "tensor 0"},
         {"TensorOfFiveDimensions", one_tensor({1, 1, 1, 1, 1}, 0, 0, 4), "too many dimensions", "tensor w", "found 5"},
-        {"TensorOfABillionDimensions",
-         counts(1, 0, gguf_text("w") + raw<std::uint32_t>(1u << 30) + std::string(64, 'x')), "too many dimensions", "tensor w"},
+        {"TensorOfABillionDimensions", counts(1, 0, gguf_text("w") + raw<std::uint32_t>(1u << 30) + std::string(64, 'x')),
+         "too many dimensions", "tensor w"},
         {"TensorSizeZero", one_tensor({0}, 0, 0, 4), "wrong shape", "tensor w", "found 0"},
         {"TensorSizeAbove63Bits", one_tensor({kHuge}, 0, 0, 4), "wrong shape", "tensor w"},
         {"TensorSizesOverflow", one_tensor({1ull << 32, 1ull << 32}, 0, 0, 4), "overflows 64 bits", "tensor w",
@@ -137,8 +135,7 @@ TEST_P(HostileGguf, IsRefusedByNameAndNumber) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, HostileGguf, testing::ValuesIn(cases()),
-                         [](const auto& c) { return std::string(c.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, HostileGguf, testing::ValuesIn(cases()), [](const auto& c) { return std::string(c.param.name); });
 
 // Every prefix of a sound file is a truncated file: none may be taken for a whole one.
 TEST(TruncatedGguf, EveryLengthIsRefused) {

@@ -41,15 +41,9 @@ void expect_refused(const std::filesystem::path& path, const std::string& part) 
     EXPECT_THAT(message_of([&] { sha256_file(path); }), matches);
 }
 
-TEST(HostilePath, Missing) {
-    expect_refused("/nonexistent/model.safetensors", "no such file");
-}
-TEST(HostilePath, Folder) {
-    expect_refused("/tmp", "expected a regular file, found a folder");
-}
-TEST(HostilePath, Device) {
-    expect_refused("/dev/zero", "expected a regular file, found a device");
-}
+TEST(HostilePath, Missing) { expect_refused("/nonexistent/model.safetensors", "no such file"); }
+TEST(HostilePath, Folder) { expect_refused("/tmp", "expected a regular file, found a folder"); }
+TEST(HostilePath, Device) { expect_refused("/dev/zero", "expected a regular file, found a device"); }
 
 TEST(HostilePath, PipeDoesNotBlock) {
     const TempFolder folder;
@@ -74,8 +68,7 @@ TEST(HostilePath, LinkToItself) {
 
 TEST(HostileText, AboveTheLimit) {
     const TempFolder folder;
-    EXPECT_THAT(message_of([&] { read_text(folder.write("long", "12345"), 4); }),
-                HasSubstr("expected at most 4 bytes, found 5"));
+    EXPECT_THAT(message_of([&] { read_text(folder.write("long", "12345"), 4); }), HasSubstr("expected at most 4 bytes, found 5"));
 }
 
 struct FolderCase {
@@ -84,9 +77,7 @@ struct FolderCase {
     std::vector<std::string> parts;
 };
 
-void PrintTo(const FolderCase& c, std::ostream* out) {
-    *out << c.name;
-}
+void PrintTo(const FolderCase& c, std::ostream* out) { *out << c.name; }
 
 std::string holding(const std::string& name) {
     return raw_safetensors("{\"" + name + R"(":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", "x");

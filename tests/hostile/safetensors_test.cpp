@@ -21,12 +21,9 @@ struct Hostile {
     const char* expected_found = "";  // a part of "expected …, found …"
 };
 
-void PrintTo(const Hostile& h, std::ostream* out) {
-    *out << h.name;
-}
+void PrintTo(const Hostile& h, std::ostream* out) { *out << h.name; }
 
-std::string tensor(const std::string& name, const std::string& dtype, const std::string& shape,
-                   const std::string& offsets) {
+std::string tensor(const std::string& name, const std::string& dtype, const std::string& shape, const std::string& offsets) {
     return "\"" + name + R"(":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
 }
 
@@ -44,8 +41,8 @@ const std::vector<Hostile>& cases() {
     static const std::vector<Hostile> all{
         {"Empty", "", "the file is empty"},
         {"ShorterThanTheLengthField", "abc", "cut short", "header length", "expected 8 bytes, found 3 bytes"},
-        {"HeaderLongerThanFile", std::string("\xff\0\0\0\0\0\0\0{}", 10), "header is longer than the file",
-         "header length", "expected at most 2 bytes, found 255 bytes"},
+        {"HeaderLongerThanFile", std::string("\xff\0\0\0\0\0\0\0{}", 10), "header is longer than the file", "header length",
+         "expected at most 2 bytes, found 255 bytes"},
         {"HeaderLengthOverflows", std::string(8, '\xff') + "{}", "header is longer than the file", "header length",
          "found 18446744073709551615 bytes"},
         {"NoHeader", std::string(8, '\0'), "no header"},
@@ -55,17 +52,15 @@ const std::vector<Hostile>& cases() {
         {"TextAfterTheHeader", raw_safetensors("{} {}", ""), "broken JSON"},
         {"NestedTooDeep", nested(100000), "broken JSON", "", "more than 64 nested levels"},
         {"EntryIsANumber", raw_safetensors(R"({"w":3})", ""), "broken header entry", "tensor w", "expected an object"},
-        {"DtypeMissing", raw_safetensors(R"({"w":{"shape":[1],"data_offsets":[0,4]}})", "1234"), "lacks a field",
-         "tensor w", "expected dtype"},
+        {"DtypeMissing", raw_safetensors(R"({"w":{"shape":[1],"data_offsets":[0,4]}})", "1234"), "lacks a field", "tensor w",
+         "expected dtype"},
         {"DtypeUnknown", one("F13", "[1]", "[0,4]", 4), "unknown dtype", "tensor w", "found \"F13\""},
-        {"DtypeIsANumber", raw_safetensors(R"({"w":{"dtype":4,"shape":[1],"data_offsets":[0,4]}})", "1234"),
-         "wrong dtype", "tensor w", "found 4"},
-        {"DtypeLies", one("F64", "[2]", "[0,8]", 8), "do not fit", "tensor w",
-         "expected 16 bytes for F64 [2], found 8 bytes"},
-        {"ShapeMissing", raw_safetensors(R"({"w":{"dtype":"F32","data_offsets":[0,4]}})", "1234"), "lacks a field",
-         "tensor w", "expected shape"},
-        {"ShapeLies", one("F32", "[3]", "[0,8]", 8), "do not fit", "tensor w",
-         "expected 12 bytes for F32 [3], found 8 bytes"},
+        {"DtypeIsANumber", raw_safetensors(R"({"w":{"dtype":4,"shape":[1],"data_offsets":[0,4]}})", "1234"), "wrong dtype",
+         "tensor w", "found 4"},
+        {"DtypeLies", one("F64", "[2]", "[0,8]", 8), "do not fit", "tensor w", "expected 16 bytes for F64 [2], found 8 bytes"},
+        {"ShapeMissing", raw_safetensors(R"({"w":{"dtype":"F32","data_offsets":[0,4]}})", "1234"), "lacks a field", "tensor w",
+         "expected shape"},
+        {"ShapeLies", one("F32", "[3]", "[0,8]", 8), "do not fit", "tensor w", "expected 12 bytes for F32 [3], found 8 bytes"},
         {"ShapeNegative", one("F32", "[-1]", "[0,4]", 4), "wrong shape", "tensor w", "found -1"},
         {"ShapeFraction", one("F32", "[1.5]", "[0,4]", 4), "wrong shape", "tensor w", "found 1.5"},
         {"ShapeAbove63Bits", one("F32", "[9223372036854775808]", "[0,4]", 4), "wrong shape", "tensor w"},
@@ -81,15 +76,13 @@ const std::vector<Hostile>& cases() {
         {"OffsetsBackwards", one("F32", "[1]", "[4,0]", 4), "runs backwards", "tensor w", "found bytes 4 to 0"},
         {"OffsetsOutOfRange", one("F32", "[2]", "[0,8]", 4), "past the end of the file", "tensor w",
          "expected at most 4 bytes of data, found bytes 0 to 8"},
-        {"OffsetsHuge", one("U8", "[9223372036854775807]", "[0,9223372036854775807]", 4), "past the end of the file",
-         "tensor w"},
+        {"OffsetsHuge", one("U8", "[9223372036854775807]", "[0,9223372036854775807]", 4), "past the end of the file", "tensor w"},
         {"Overlap",
          raw_safetensors("{" + tensor("a", "F32", "[2]", "[0,8]") + "," + tensor("b", "F32", "[2]", "[4,12]") + "}",
                          "123456789012"),
          "two tensors overlap", "tensor b", "expected a start at or after byte 8, the end of a, found bytes 4 to 12"},
         {"SameRangeTwice",
-         raw_safetensors("{" + tensor("a", "F32", "[1]", "[0,4]") + "," + tensor("b", "F32", "[1]", "[0,4]") + "}",
-                         "1234"),
+         raw_safetensors("{" + tensor("a", "F32", "[1]", "[0,4]") + "," + tensor("b", "F32", "[1]", "[0,4]") + "}", "1234"),
          "two tensors overlap", "tensor b"},
         {"HoleAtTheStart", one("F32", "[1]", "[4,8]", 8), "belong to no tensor", "data section",
          "found bytes 0 to 4 before tensor w"},
@@ -100,11 +93,9 @@ const std::vector<Hostile>& cases() {
         {"BytesAfterTheLast", one("F32", "[1]", "[0,4]", 9), "belong to no tensor", "data section",
          "found bytes 4 to 9 after the last tensor"},
         {"DuplicateName",
-         raw_safetensors("{" + tensor("w", "F32", "[1]", "[0,4]") + "," + tensor("w", "F32", "[1]", "[4,8]") + "}",
-                         "12345678"),
+         raw_safetensors("{" + tensor("w", "F32", "[1]", "[0,4]") + "," + tensor("w", "F32", "[1]", "[4,8]") + "}", "12345678"),
          "broken JSON", "line 1", "the key \"w\" for the second time"},
-        {"DuplicateField",
-         raw_safetensors(R"({"w":{"dtype":"F32","dtype":"F16","shape":[1],"data_offsets":[0,4]}})", "1234"),
+        {"DuplicateField", raw_safetensors(R"({"w":{"dtype":"F32","dtype":"F16","shape":[1],"data_offsets":[0,4]}})", "1234"),
          "broken JSON", "line 1", "the key \"dtype\" for the second time"},
         {"MetadataIsAList", raw_safetensors(R"({"__metadata__":[1]})", ""), "broken metadata", "__metadata__"},
         {"MetadataHoldsANumber", raw_safetensors(R"({"__metadata__":{"format":3}})", ""), "broken metadata",

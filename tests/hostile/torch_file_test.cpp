@@ -14,13 +14,11 @@ namespace {
 using namespace test;
 using testing::HasSubstr;
 
-std::string floats(int count) {
-    return std::string(static_cast<std::size_t>(count) * 4, 'x');
-}
+std::string floats(int count) { return std::string(static_cast<std::size_t>(count) * 4, 'x'); }
 
-std::string tensor_file(std::int64_t offset, const std::vector<std::int64_t>& shape,
-                        const std::vector<std::int64_t>& strides, const std::string& type = "FloatStorage",
-                        std::int64_t count = 4, const std::string& storage = floats(4)) {
+std::string tensor_file(std::int64_t offset, const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides,
+                        const std::string& type = "FloatStorage", std::int64_t count = 4,
+                        const std::string& storage = floats(4)) {
     return torch_archive(py_dict({{"w", py_tensor(py_storage(type, "0", count), offset, shape, strides)}}), {storage});
 }
 
@@ -42,14 +40,11 @@ struct Hostile {
     const char* detail = "";
 };
 
-void PrintTo(const Hostile& h, std::ostream* out) {
-    *out << h.name;
-}
+void PrintTo(const Hostile& h, std::ostream* out) { *out << h.name; }
 
 const std::vector<Hostile>& cases() {
     const std::string good = tensor_file(0, {2, 2}, {2, 1});
-    const std::string stack_global =
-        py_dict({{"w", "\x8c\x02os\x8c\x06system\x93" + py_tuple(py_text("touch pwned")) + "R"}});
+    const std::string stack_global = py_dict({{"w", "\x8c\x02os\x8c\x06system\x93" + py_tuple(py_text("touch pwned")) + "R"}});
     const std::string tensor = py_tensor(py_storage("FloatStorage", "0", 4), 0, {4}, {1});
     static const std::vector<Hostile> all{
         {"OsSystem", calls("os", "system", py_text("touch pwned")), "no place in a file of weights", "os.system"},
@@ -59,18 +54,14 @@ const std::vector<Hostile>& cases() {
         {"Getattr", calls("builtins", "getattr", py_text("x") + py_text("y")), "no place", "builtins.getattr"},
         {"Subprocess", calls("subprocess", "Popen", py_text("sh")), "no place", "subprocess.Popen"},
         {"TorchLoad", calls("torch", "load", py_text("x")), "no place", "torch.load"},
-        {"TorchSubmodule", calls("torch._utils", "_rebuild_tensor_v2.__globals__", py_text("x")), "no place",
-         "__globals__"},
+        {"TorchSubmodule", calls("torch._utils", "_rebuild_tensor_v2.__globals__", py_text("x")), "no place", "__globals__"},
         {"StackGlobal", torch_archive(stack_global, {}), "no place", "os.system"},
-        {"LineFeedInTheName", torch_archive(py_dict({{"w", "\x8c\x0ctorch\nFloat.\x8c\x07Storage\x93"}}), {}),
-         "no place"},
+        {"LineFeedInTheName", torch_archive(py_dict({{"w", "\x8c\x0ctorch\nFloat.\x8c\x07Storage\x93"}}), {}), "no place"},
         {"Inst", torch_archive("(ios\nsystem\n", {}), "more than weights", "INST"},
-        {"NewObject", torch_archive(py_global("collections", "OrderedDict") + ")\x81", {}), "more than weights",
-         "NEWOBJ"},
+        {"NewObject", torch_archive(py_global("collections", "OrderedDict") + ")\x81", {}), "more than weights", "NEWOBJ"},
         {"Extension", torch_archive("\x82\x01", {}), "more than weights", "EXT1"},
         {"PersistentText", torch_archive("Pevil\n", {}), "more than weights", "PERSID"},
-        {"BuildOnATensor", torch_archive(py_dict({{"w", tensor + "}b"}}), {floats(4)}),
-         "attributes to something that has none"},
+        {"BuildOnATensor", torch_archive(py_dict({{"w", tensor + "}b"}}), {floats(4)}), "attributes to something that has none"},
         {"CallOfATensor", torch_archive(py_dict({{"w", tensor + ")R"}}), {floats(4)}), "cannot be called"},
         {"UnknownOpcode", torch_archive("\xff", {}), "not a pickle", "0xff"},
         {"Protocol9", zip_of({{"a/data.pkl", "\x80\x09}."}}), "protocol", "found 9"},
@@ -83,18 +74,15 @@ const std::vector<Hostile>& cases() {
         {"OddDict", torch_archive("}(" + py_text("a") + "u", {}), "key without a value"},
         {"LongInteger", torch_archive("\x8a\xff" + std::string(255, 'x'), {}), "64 bits"},
         // Each level holds the last ten times: 10^20 values for whoever follows them all.
-        {"MemoBomb", torch_archive("]q\x01" + repeated("(" + repeated("h\x01", 10) + "tq\x01", 20), {}),
-         "not a state dict"},
+        {"MemoBomb", torch_archive("]q\x01" + repeated("(" + repeated("h\x01", 10) + "tq\x01", 20), {}), "not a state dict"},
         {"ListGrowsWithoutEnd", torch_archive("](" + repeated("2", 1'500'000) + "e", {}), "not there"},
-        {"DeepNesting", torch_archive(repeated("(", 1'000'000) + "N" + repeated("t", 1'000'000), {}),
-         "not a state dict"},
+        {"DeepNesting", torch_archive(repeated("(", 1'000'000) + "N" + repeated("t", 1'000'000), {}), "not a state dict"},
         {"ManyValues", torch_archive(repeated("N", 2'100'000), {}), "too many values"},
         {"RootIsAList", torch_archive("]", {}), "not a state dict"},
         {"RootIsATensor", torch_archive(tensor, {floats(4)}), "not a state dict", "single tensor"},
         {"NoTensors", torch_archive(py_dict({{"a", py_int(1)}}), {}), "no tensors"},
         {"KeyIsANumber", torch_archive("}(" + py_int(1) + tensor + "u", {floats(4)}), "without a name"},
-        {"NameTwice", torch_archive(py_dict({{"w", tensor}, {"w", tensor}}), {floats(4)}), "the same name twice",
-         "tensor w"},
+        {"NameTwice", torch_archive(py_dict({{"w", tensor}, {"w", tensor}}), {floats(4)}), "the same name twice", "tensor w"},
         {"StorageShorterThanTensor", tensor_file(0, {3, 2}, {2, 1}), "storage is shorter than its tensor", "tensor w"},
         {"OffsetPastTheEnd", tensor_file(4, {1}, {1}), "storage is shorter", "found 4"},
         {"StridePastTheEnd", tensor_file(0, {2}, {4}), "storage is shorter"},
@@ -105,8 +93,7 @@ const std::vector<Hostile>& cases() {
         {"NegativeOffset", tensor_file(-1, {1}, {1}), "wrong storage offset", "found -1"},
         {"NegativeStride", tensor_file(3, {2}, {-1}), "wrong stride"},
         {"StridesDoNotFit", tensor_file(0, {2, 2}, {1}), "size and stride do not fit"},
-        {"ManyDimensions", tensor_file(0, std::vector<std::int64_t>(17, 1), std::vector<std::int64_t>(17, 1)),
-         "at most 16"},
+        {"ManyDimensions", tensor_file(0, std::vector<std::int64_t>(17, 1), std::vector<std::int64_t>(17, 1)), "at most 16"},
         {"StorageCutShort", tensor_file(0, {4}, {1}, "FloatStorage", 4, floats(3)), "wrong size", "expected 16 bytes"},
         {"StorageMissing", torch_archive(py_dict({{"w", tensor}}), {}), "storage of a tensor is missing", "data/0"},
         {"StorageOverflows", tensor_file(0, {4}, {1}, "FloatStorage", std::int64_t{1} << 62), "overflows"},
@@ -124,8 +111,7 @@ const std::vector<Hostile>& cases() {
              return f;
          }(),
          "checksum differs"},
-        {"LfsPointer", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "not a file of PyTorch",
-         "Git LFS"},
+        {"LfsPointer", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "not a file of PyTorch", "Git LFS"},
         {"Empty", "", "the file is empty"},
     };
     return all;

@@ -82,9 +82,7 @@ TEST(AtomicFile, FullDiskIsSeenByTheArrayWriters) {
     std::string message;
     {
         const FullDisk full(4096);
-        message = message_of([&] {
-            write_safetensors(folder / "t.safetensors", {{"a", DType::U8, {1 << 20}, data}}, {});
-        });
+        message = message_of([&] { write_safetensors(folder / "t.safetensors", {{"a", DType::U8, {1 << 20}, data}}, {}); });
     }
     EXPECT_THAT(message, HasSubstr("cannot write the file"));
     EXPECT_EQ(folder.count(), 0u);
@@ -128,8 +126,7 @@ TEST(AtomicFile, WriterOfItsOwnFileGetsTheSameExtension) {
     });
     EXPECT_EQ(extension, ".pdf");
     EXPECT_EQ(slurp(folder / "figure.pdf"), "pdf");
-    EXPECT_THAT(message_of([&] { write_atomically_at(folder / "b.pdf", [](const auto&) {}); }),
-                HasSubstr("nothing was written"));
+    EXPECT_THAT(message_of([&] { write_atomically_at(folder / "b.pdf", [](const auto&) {}); }), HasSubstr("nothing was written"));
     EXPECT_EQ(folder.count(), 1u);
 }
 

@@ -55,22 +55,25 @@ TEST(Dequantize, Float64BecomesFloat) {
 
 TEST(Gguf, ReadsEveryKindOfValue) {
     const std::string list = raw<std::uint32_t>(8) + raw<std::uint64_t>(2) + gguf_text("a") + gguf_text("");
-    const std::string nested = raw<std::uint32_t>(9) + raw<std::uint64_t>(1) + raw<std::uint32_t>(4) + raw<std::uint64_t>(1) +
-                               raw<std::uint32_t>(7);
+    const std::string nested =
+        raw<std::uint32_t>(9) + raw<std::uint64_t>(1) + raw<std::uint32_t>(4) + raw<std::uint64_t>(1) + raw<std::uint32_t>(7);
     const std::string content = gguf_file(
         {gguf_entry("u8", 0, raw<std::uint8_t>(200)), gguf_entry("i8", 1, raw<std::int8_t>(-2)),
          gguf_entry("u16", 2, raw<std::uint16_t>(60000)), gguf_entry("i16", 3, raw<std::int16_t>(-300)),
          gguf_entry("u32", 4, raw<std::uint32_t>(4000000000u)), gguf_entry("i32", 5, raw<std::int32_t>(-70000)),
          gguf_entry("f32", 6, raw(0.5f)), gguf_entry("bool", 7, raw<std::uint8_t>(1)), gguf_entry("text", 8, gguf_text("é")),
-         gguf_entry("list", 9, list), gguf_entry("u64", 10, raw<std::uint64_t>(1) + ""), gguf_entry("i64", 11, raw<std::int64_t>(-1)),
-         gguf_entry("f64", 12, raw(0.25)), gguf_entry("nested", 9, nested)},
+         gguf_entry("list", 9, list), gguf_entry("u64", 10, raw<std::uint64_t>(1) + ""),
+         gguf_entry("i64", 11, raw<std::int64_t>(-1)), gguf_entry("f64", 12, raw(0.25)), gguf_entry("nested", 9, nested)},
         {}, "", 2);
     const auto file = GgufFile::parse(std::as_bytes(std::span(content)), "x.gguf");
     EXPECT_EQ(file->version(), 2u);
-    const nlohmann::json expected = {{"u8", 200}, {"i8", -2}, {"u16", 60000}, {"i16", -300}, {"u32", 4000000000u},
-                                     {"i32", -70000}, {"f32", 0.5}, {"bool", true}, {"text", "é"},
-                                     {"list", {"a", ""}}, {"u64", 1}, {"i64", -1}, {"f64", 0.25},
-                                     {"nested", nlohmann::json::array({nlohmann::json::array({7})})}};
+    const nlohmann::json expected = {{"u8", 200},          {"i8", -2},
+                                     {"u16", 60000},       {"i16", -300},
+                                     {"u32", 4000000000u}, {"i32", -70000},
+                                     {"f32", 0.5},         {"bool", true},
+                                     {"text", "é"},        {"list", {"a", ""}},
+                                     {"u64", 1},           {"i64", -1},
+                                     {"f64", 0.25},        {"nested", nlohmann::json::array({nlohmann::json::array({7})})}};
     EXPECT_EQ(file->metadata(), expected);
 }
 

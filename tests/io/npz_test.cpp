@@ -92,8 +92,7 @@ TEST(Npz, HoldsEveryArrayInNumpyTerms) {
     EXPECT_EQ(std::memcmp(half.data.data(), expected, 8), 0);
     const Npy metadata = parse_npy(members.at("metadata.npy"));
     const std::u32string json = U"{\"model\":\"n\u00f8vella \U0001F600\"}";
-    EXPECT_EQ(metadata.dict,
-              "{'descr': '<U" + std::to_string(json.size()) + "', 'fortran_order': False, 'shape': (), }");
+    EXPECT_EQ(metadata.dict, "{'descr': '<U" + std::to_string(json.size()) + "', 'fortran_order': False, 'shape': (), }");
     ASSERT_EQ(metadata.data.size(), json.size() * 4);
     EXPECT_EQ(std::memcmp(metadata.data.data(), json.data(), metadata.data.size()), 0);
 }
@@ -106,8 +105,7 @@ TEST(Npz, WidensLongBfloat16) {
     write_npz(folder / "a.npz", {array("x", DType::BF16, {300'001}, bf16)}, {});
     const Npy x = parse_npy(unzip(test::slurp(folder / "a.npz")).at("x.npy"));
     ASSERT_EQ(x.data.size(), bf16.size() * 4);
-    for (std::size_t i = 0; i < bf16.size(); ++i)
-        ASSERT_EQ(number(x.data, 4 * i, 4), std::uint64_t{bf16[i]} << 16) << i;
+    for (std::size_t i = 0; i < bf16.size(); ++i) ASSERT_EQ(number(x.data, 4 * i, 4), std::uint64_t{bf16[i]} << 16) << i;
 }
 
 TEST(Npz, IsTheSameFileForTheSameInput) {

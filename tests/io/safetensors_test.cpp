@@ -65,10 +65,8 @@ TEST(Safetensors, WritesWhatItReads) {
 TEST(Safetensors, ReadsShardsThroughTheIndex) {
     const TempFolder folder;
     const std::vector<float> a{1}, b{2, 3};
-    write_safetensors(folder / "model-00001-of-00002.safetensors", {{"a", DType::F32, {1}, bytes_of(a)}},
-                      {{"format", "pt"}});
-    write_safetensors(folder / "model-00002-of-00002.safetensors", {{"b", DType::F32, {2}, bytes_of(b)}},
-                      {{"format", "pt"}});
+    write_safetensors(folder / "model-00001-of-00002.safetensors", {{"a", DType::F32, {1}, bytes_of(a)}}, {{"format", "pt"}});
+    write_safetensors(folder / "model-00002-of-00002.safetensors", {{"b", DType::F32, {2}, bytes_of(b)}}, {{"format", "pt"}});
     folder.write("model.safetensors.index.json",
                  R"({"metadata":{"total_size":12},"weight_map":{"a":"model-00001-of-00002.safetensors",
                      "b":"model-00002-of-00002.safetensors"}})");
@@ -112,8 +110,7 @@ TEST(Hash, IsSha256) {
     const std::string abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";  // FIPS 180-2, B.1
     EXPECT_EQ(sha256_hex(std::as_bytes(std::span("abc", 3))), abc);
     EXPECT_EQ(sha256_file(folder.write("abc", "abc")), abc);
-    EXPECT_EQ(sha256_file(folder.write("empty", "")),
-              "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    EXPECT_EQ(sha256_file(folder.write("empty", "")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
 }  // namespace

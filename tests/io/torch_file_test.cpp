@@ -48,8 +48,7 @@ TEST(TorchFile, ReadsEveryTypeAndStride) {
 }
 
 TEST(TorchFile, FindsTheStateDictOfACheckpoint) {
-    expect_same(TensorStore::open_file(kFixtures / "nested.pt"),
-                TensorStore::open_file(kFixtures / "types.safetensors"));
+    expect_same(TensorStore::open_file(kFixtures / "nested.pt"), TensorStore::open_file(kFixtures / "types.safetensors"));
 }
 
 TEST(TorchFile, NumbersStayInTheFile) {

@@ -38,12 +38,12 @@ TEST(BlasKernels, ProductsEqualFloat64) {
     for (const at::Tensor& b : {at::randn({64, 33}), at::randn({33, 64}).t(), at::randn({64, 50}).narrow(1, 4, 33),
                                 at::randn({40, 66}).narrow(1, 0, 64).t(), at::randn({64, 66}).slice(1, 0, 66, 2)}) {
         const at::Tensor expected = at::mm(a.to(at::kDouble), b.to(at::kDouble)), found = matrix_product(a, b);
-        EXPECT_LT((found.to(at::kDouble) - expected).abs().max().item<double>(),
-                  2e-6 * expected.abs().max().item<double>());
+        EXPECT_LT((found.to(at::kDouble) - expected).abs().max().item<double>(), 2e-6 * expected.abs().max().item<double>());
     }
     const at::Tensor rows = at::randn({3, 20}), vocabulary = at::randn({9000, 20});  // as wide as an unembedding
     EXPECT_LT((matrix_product(rows, vocabulary.t()) - at::mm(rows, vocabulary.t())).abs().max().item<float>(), 2e-5F);
-    EXPECT_LT((matrix_product(rows, vocabulary.t().contiguous()) - at::mm(rows, vocabulary.t())).abs().max().item<float>(), 2e-5F);
+    EXPECT_LT((matrix_product(rows, vocabulary.t().contiguous()) - at::mm(rows, vocabulary.t())).abs().max().item<float>(),
+              2e-5F);
     const at::Tensor bias = at::randn({33}), b = at::randn({64, 33});
     EXPECT_LT((matrix_product(a, b, bias) - at::addmm(bias, a, b)).abs().max().item<float>(), 2e-5F);
     EXPECT_TRUE(matrix_product(a, b, at::randn({33}).requires_grad_(true)).requires_grad());
@@ -51,8 +51,7 @@ TEST(BlasKernels, ProductsEqualFloat64) {
     EXPECT_LT((exact.select(1, 0) - a.to(at::kDouble).sum(1)).abs().max().item<double>(), 1e-13);
     at::Tensor leaf = at::randn({64, 3}).requires_grad_(true);
     EXPECT_TRUE(matrix_product(a, leaf).requires_grad()) << "gradients go through it";
-    EXPECT_TRUE(
-        matrix_product(a, at::full({64, 2}, std::numeric_limits<float>::quiet_NaN())).isnan().all().item<bool>());
+    EXPECT_TRUE(matrix_product(a, at::full({64, 2}, std::numeric_limits<float>::quiet_NaN())).isnan().all().item<bool>());
 }
 
 TEST(BlasKernels, ThisMachineIsRead) {

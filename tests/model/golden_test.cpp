@@ -57,7 +57,8 @@ TEST_P(GoldenTest, EveryHookInFloat64) {
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
     std::string name = info.param;
-    std::ranges::replace_if(name, [](char c) { return c == '-' || c == '#'; }, '_');
+    std::ranges::replace_if(
+        name, [](char c) { return c == '-' || c == '#'; }, '_');
     return name;
 }
 INSTANTIATE_TEST_SUITE_P(Fixtures, GoldenTest, testing::ValuesIn(fixture_names()), test_name);

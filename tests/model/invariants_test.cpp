@@ -70,7 +70,9 @@ TEST_P(Invariants, PartsSumToTheResidualStream) {
         const auto behind = [&](const at::Tensor& x, const NormWeights& norm, const std::string& name) {
             return c.branch_norm ? x / get((name + ".hook_scale").c_str(), l) * norm.gain : x;
         };
-        EXPECT_LE(relative(behind(with(get("attn.hook_result", l).sum(1), w.o.bias), w.ln1_post, "ln1_post"), get("hook_attn_out", l)), 1e-5);
+        EXPECT_LE(
+            relative(behind(with(get("attn.hook_result", l).sum(1), w.o.bias), w.ln1_post, "ln1_post"), get("hook_attn_out", l)),
+            1e-5);
         at::Tensor written = with(at::mm(get("mlp.hook_post", l), w.mlp_out.weight), w.mlp_out.bias);
         if (w.expert_bias.defined()) written = written + at::mm(get("mlp.hook_experts", l), w.expert_bias);
         EXPECT_LE(relative(behind(written, w.ln2_post, "ln2_post"), get("hook_mlp_out", l)), 1e-5);
@@ -81,7 +83,8 @@ TEST_P(Invariants, PartsSumToTheResidualStream) {
             if (has_convolution(c, l)) {
                 const NormWeights& norm = model->internals().conv_norm;
                 const at::Tensor sum = get("hook_resid_post_mlp", l) + get("hook_conv_out", l);
-                EXPECT_LE(relative((sum - sum.mean(-1, true)) / get("ln_conv.hook_scale", l), get("ln_conv.hook_normalized", l)), 1e-5);
+                EXPECT_LE(relative((sum - sum.mean(-1, true)) / get("ln_conv.hook_scale", l), get("ln_conv.hook_normalized", l)),
+                          1e-5);
                 EXPECT_LE(relative(get("ln_conv.hook_normalized", l) * norm.gain + norm.bias, get("hook_resid_post", l)), 1e-5);
             }
             continue;
@@ -124,8 +127,7 @@ TEST_P(Invariants, PatternsOnDemandAreThoseOfTheRun) {
             EXPECT_TRUE(at::equal(sink_tile(in, 0, c.n_heads, 0, tokens), get("attn.hook_sink", l)));
         }
         for (const std::int64_t row : {std::int64_t{0}, tokens / 2, tokens - 1})
-            EXPECT_TRUE(at::equal(pattern_tile(in, c.n_heads - 1, 1, row, 1),
-                                  p.narrow(0, c.n_heads - 1, 1).narrow(1, row, 1)));
+            EXPECT_TRUE(at::equal(pattern_tile(in, c.n_heads - 1, 1, row, 1), p.narrow(0, c.n_heads - 1, 1).narrow(1, row, 1)));
     }
     EXPECT_THROW(pattern_tile(seen.inputs.at(0), 0, 1, tokens, 1), Error);
     EXPECT_THROW(pattern_tile(seen.inputs.at(0), -1, 1, 0, 1), Error);
@@ -162,8 +164,11 @@ TEST_P(Invariants, TilesAgreeWithThePlainFormula) {
         for (std::int64_t n = 0; n < row.numel(); ++n)
             row.data_ptr<std::int64_t>()[n] = relative_row(d, distance.data_ptr<std::int64_t>()[n]);
         const auto vectors = [&](const Linear& w) {  // [head, query, key, d_head]
-            return (at::mm(m.relative_embed, w.weight) + w.bias).to(at::kDouble).index_select(0, row.flatten())
-                .view({tokens, tokens, c.n_heads, c.d_head}).permute({2, 0, 1, 3});
+            return (at::mm(m.relative_embed, w.weight) + w.bias)
+                .to(at::kDouble)
+                .index_select(0, row.flatten())
+                .view({tokens, tokens, c.n_heads, c.d_head})
+                .permute({2, 0, 1, 3});
         };
         const LayerWeights& w = m.layers.front();
         if (d.content_to_position)
@@ -174,7 +179,8 @@ TEST_P(Invariants, TilesAgreeWithThePlainFormula) {
     if (in.softcap > 0) s = (s / in.softcap).tanh() * in.softcap;
     if (in.causal) s = s.masked_fill(i.unsqueeze(0) > i.unsqueeze(1), -std::numeric_limits<double>::infinity());
     if (in.window > 0)
-        s = s.masked_fill((i.unsqueeze(0) - i.unsqueeze(1)).abs() >= static_cast<double>(in.window), -std::numeric_limits<double>::infinity());
+        s = s.masked_fill((i.unsqueeze(0) - i.unsqueeze(1)).abs() >= static_cast<double>(in.window),
+                          -std::numeric_limits<double>::infinity());
     if (in.sinks.defined()) s = at::cat({s, in.sinks.view({-1, 1, 1}).expand({c.n_heads, tokens, 1})}, -1);
     EXPECT_LE((at::softmax(s, -1).narrow(-1, 0, tokens) - get("attn.hook_pattern", 0)).abs().max().item<double>(), 1e-5);
 }
@@ -209,7 +215,8 @@ TEST_P(Invariants, TilesCoverEveryRowOnce) {
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
     std::string name = info.param;
-    std::ranges::replace_if(name, [](char c) { return c == '-' || c == '#'; }, '_');
+    std::ranges::replace_if(
+        name, [](char c) { return c == '-' || c == '#'; }, '_');
     return name;
 }
 INSTANTIATE_TEST_SUITE_P(Fixtures, Invariants, testing::ValuesIn(fixture_names()), test_name);

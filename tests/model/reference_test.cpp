@@ -47,8 +47,11 @@ TEST(Reference, WrongNumbersAreSeen) {
     pattern.select(0, 1).select(0, 4).select(0, 2).sub_(0.25);
     for (const auto& [name, view] : golden.tensors()) arrays.push_back({name, view.dtype, view.shape, view.bytes});
     for (io::ArrayRef& array : arrays) {
-        const at::Tensor* changed = array.name == "logits" ? &logits : array.name == "blocks.1.attn.hook_pattern" ? &pattern : nullptr;
-        if (changed) array.bytes = {static_cast<const std::byte*>(changed->data_ptr()), static_cast<std::size_t>(changed->nbytes())};
+        const at::Tensor* changed = array.name == "logits"                       ? &logits
+                                    : array.name == "blocks.1.attn.hook_pattern" ? &pattern
+                                                                                 : nullptr;
+        if (changed)
+            array.bytes = {static_cast<const std::byte*>(changed->data_ptr()), static_cast<std::size_t>(changed->nbytes())};
     }
     io::write_safetensors(folder / "reference.safetensors", arrays, {});
     const auto check = check_reference(*Model::load(folder.path(), {.dtype = ComputeType::float64, .device = "cpu"}));

@@ -49,7 +49,8 @@ inline std::vector<std::string> fixture_names() {
     for (const auto& entry : std::filesystem::directory_iterator(tests_folder() / "fixtures" / "models"))
         if (std::filesystem::exists(entry.path() / "config.json")) names.push_back(entry.path().filename().string());
     for (std::size_t i = 0, n = names.size(); i < n; ++i)
-        if (const std::string other = names[i] + "#vision"; std::filesystem::exists(golden_file(other, "f32"))) names.push_back(other);
+        if (const std::string other = names[i] + "#vision"; std::filesystem::exists(golden_file(other, "f32")))
+            names.push_back(other);
     std::ranges::sort(names);
     return names;
 }
@@ -109,7 +110,8 @@ inline ForwardInput some_text(const ModelConfig& c, std::int64_t n) {
     std::uint64_t state = 12345;
     for (std::int64_t i = 0; i < n; ++i) {
         state = state * 6364136223846793005u + 1442695040888963407u;
-        input.ids.push_back(static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(std::min<std::int64_t>(c.vocab_size, 50))));
+        input.ids.push_back(
+            static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(std::min<std::int64_t>(c.vocab_size, 50))));
         if (c.type_vocab_size > 0) input.type_ids.push_back(c.type_vocab_size > 1 && i >= n / 2 ? 1 : 0);
     }
     return input;

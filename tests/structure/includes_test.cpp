@@ -95,7 +95,8 @@ TEST(Includes, TorchAndQtStayInTheirModules) {
     for (const auto& include : all_includes()) {
         const std::string& t = include.target;
         const bool torch = t.starts_with("ATen/") || t.starts_with("torch/") || t.starts_with("c10/");
-        const bool qt = t.size() > 1 && t[0] == 'Q' && std::isupper(static_cast<unsigned char>(t[1])) && t.find('/') == std::string::npos;
+        const bool qt =
+            t.size() > 1 && t[0] == 'Q' && std::isupper(static_cast<unsigned char>(t[1])) && t.find('/') == std::string::npos;
         if (torch) {
             EXPECT_TRUE(torch_modules.contains(include.module)) << include.file << " includes " << t;
             EXPECT_FALSE(t.starts_with("torch/torch")) << include.file << ": use ATen/ATen.h, it compiles three times faster";
@@ -118,8 +119,7 @@ TEST(Includes, FiguresKnowNoWidgets) {
 /// QCustomPlot is a widget: one header knows it, and the frame of a plot is recorded from it and thrown away.
 TEST(Includes, OnePlaceKnowsThePlottingLibrary) {
     const std::set<std::string> allowed_here = {"src/figure/plot/with_qcustomplot.h"};
-    const std::set<std::string> users = {"src/figure/plot/frame.cpp", "src/figure/plot/tickers.h",
-                                         "src/figure/plot/tickers.cpp"};
+    const std::set<std::string> users = {"src/figure/plot/frame.cpp", "src/figure/plot/tickers.h", "src/figure/plot/tickers.cpp"};
     std::size_t found = 0;
     for (const auto& include : all_includes()) {
         if (include.target == "qcustomplot.h") {
@@ -134,7 +134,8 @@ TEST(Includes, OnePlaceKnowsThePlottingLibrary) {
     EXPECT_EQ(found, 1u);
 }
 
-/// Public headers that ui sees must compile without LibTorch: tensors.h, weights.h and replay.h are the exceptions, and ui must not take it.
+/// Public headers that ui sees must compile without LibTorch: tensors.h, weights.h and replay.h are the exceptions, and ui must
+/// not take it.
 TEST(Includes, TheWindowNeverSeesATensor) {
     for (const auto& include : all_includes()) {
         if (include.module == "ui" || include.module == "figure") {

@@ -17,9 +17,7 @@ std::string raw(T value) {
     return bytes;
 }
 
-inline std::string gguf_text(std::string_view text) {
-    return raw<std::uint64_t>(text.size()) + std::string(text);
-}
+inline std::string gguf_text(std::string_view text) { return raw<std::uint64_t>(text.size()) + std::string(text); }
 
 /// A metadata entry: key, number of the type, bytes of the value.
 inline std::string gguf_entry(std::string_view key, std::uint32_t type, std::string_view value) {

@@ -24,8 +24,7 @@ inline std::string zip_of(const std::vector<std::pair<std::string, std::string>>
     for (const auto& [name, content] : members) {
         const auto crc = crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size()));
         const std::string common = little(20, 2) + little(0, 2) + little(0, 2) + little(0, 4) + little(crc, 4) +
-                                   little(content.size(), 4) + little(content.size(), 4) + little(name.size(), 2) +
-                                   little(0, 2);
+                                   little(content.size(), 4) + little(content.size(), 4) + little(name.size(), 2) + little(0, 2);
         directory += "PK\x01\x02" + little(20, 2) + common + little(0, 2) + little(0, 2) + little(0, 2) + little(0, 4) +
                      little(out.size(), 4) + name;
         out += "PK\x03\x04" + common + name + content;
@@ -36,26 +35,17 @@ inline std::string zip_of(const std::vector<std::pair<std::string, std::string>>
 }
 
 // Pieces of a pickle of protocol 2.
-inline std::string py_text(std::string_view text) {
-    return "X" + little(text.size(), 4) + std::string(text);
-}
-inline std::string py_int(std::int64_t value) {
-    return "\x8a\x08" + little(static_cast<std::uint64_t>(value), 8);
-}
-inline std::string py_global(const std::string& module, const std::string& name) {
-    return "c" + module + "\n" + name + "\n";
-}
-inline std::string py_tuple(const std::string& items) {
-    return "(" + items + "t";
-}
+inline std::string py_text(std::string_view text) { return "X" + little(text.size(), 4) + std::string(text); }
+inline std::string py_int(std::int64_t value) { return "\x8a\x08" + little(static_cast<std::uint64_t>(value), 8); }
+inline std::string py_global(const std::string& module, const std::string& name) { return "c" + module + "\n" + name + "\n"; }
+inline std::string py_tuple(const std::string& items) { return "(" + items + "t"; }
 inline std::string py_ints(const std::vector<std::int64_t>& values) {
     std::string items;
     for (const std::int64_t value : values) items += py_int(value);
     return py_tuple(items);
 }
 inline std::string py_storage(const std::string& type, const std::string& key, std::int64_t count) {
-    return py_tuple(py_text("storage") + py_global("torch", type) + py_text(key) + py_text("cpu") + py_int(count)) +
-           "Q";
+    return py_tuple(py_text("storage") + py_global("torch", type) + py_text(key) + py_text("cpu") + py_int(count)) + "Q";
 }
 inline std::string py_tensor(const std::string& storage, std::int64_t offset, const std::vector<std::int64_t>& shape,
                              const std::vector<std::int64_t>& strides) {
@@ -70,16 +60,13 @@ inline std::string py_dict(const std::vector<std::pair<std::string, std::string>
     for (const auto& [key, value] : items) out += py_text(key) + value;
     return out + "u";
 }
-inline std::string py_pickle(const std::string& value) {
-    return "\x80\x02" + value + ".";
-}
+inline std::string py_pickle(const std::string& value) { return "\x80\x02" + value + "."; }
 
 /// A whole file: the pickled value and the storages "0", "1", …
 inline std::string torch_archive(const std::string& value, const std::vector<std::string>& storages) {
     std::vector<std::pair<std::string, std::string>> members{{"archive/data.pkl", py_pickle(value)},
                                                              {"archive/byteorder", "little"}};
-    for (std::size_t i = 0; i < storages.size(); ++i)
-        members.emplace_back("archive/data/" + std::to_string(i), storages[i]);
+    for (std::size_t i = 0; i < storages.size(); ++i) members.emplace_back("archive/data/" + std::to_string(i), storages[i]);
     members.emplace_back("archive/version", "3\n");
     return zip_of(members);
 }

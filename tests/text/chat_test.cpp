@@ -73,7 +73,8 @@ TEST(Chat, EachPresetWritesItsMarks) {
     EXPECT_EQ(chat_text("mistral", kChat, *letters_and({"<s>", "</s>", "[INST]", "[/INST]"}, "<s>")),
               "[INST]  Hi [/INST] Yes?</s>[INST] Be brief.\n\nWhy[/INST]");
     EXPECT_EQ(chat_text("chatml", {{"user", "a"}, {"assistant", "b"}}, *chatml),
-              "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n") << "an answer that is there is not begun again";
+              "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n")
+        << "an answer that is there is not begun again";
 }
 
 /// tests/golden/text/chats.json: what Jinja renders from the chat templates of Qwen2 (ChatML), Llama 3, Gemma 3 and Mistral 7B

@@ -36,12 +36,11 @@ TEST_P(GgufTokenizer, EqualsTheFoldersOwn) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Text, GgufTokenizer, testing::Values("llama-kv2", "gpt2", "bloom", "bert"),
-                         [](const auto& p) {
-                             std::string name = p.param;
-                             std::replace(name.begin(), name.end(), '-', '_');
-                             return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Text, GgufTokenizer, testing::Values("llama-kv2", "gpt2", "bloom", "bert"), [](const auto& p) {
+    std::string name = p.param;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+});
 
 using test::gguf_entry;
 using test::gguf_text;
@@ -68,10 +67,12 @@ TEST(GgufVocabulary, DeepSeekV3CutsWhereTokenizersCuts) {
     const auto golden = io::read_json(kTests / "golden/text/gguf_pre.json");
     const test::TempFolder folder;
     const auto tokenizer = Tokenizer::load(folder.write(
-        "m.gguf", test::gguf_file({gguf_entry("tokenizer.ggml.model", 8, gguf_text("gpt2")), gguf_entry("tokenizer.ggml.pre", 8, gguf_text("deepseek-v3")),
-                                   gguf_entry("tokenizer.ggml.tokens", 9, texts(golden.at("tokens").get<std::vector<std::string>>())),
-                                   gguf_entry("tokenizer.ggml.merges", 9, texts({}))},
-                                  {}, "")));
+        "m.gguf",
+        test::gguf_file({gguf_entry("tokenizer.ggml.model", 8, gguf_text("gpt2")),
+                         gguf_entry("tokenizer.ggml.pre", 8, gguf_text("deepseek-v3")),
+                         gguf_entry("tokenizer.ggml.tokens", 9, texts(golden.at("tokens").get<std::vector<std::string>>())),
+                         gguf_entry("tokenizer.ggml.merges", 9, texts({}))},
+                        {}, "")));
     for (std::size_t i = 0; i < golden.at("texts").size(); ++i) {
         const auto text = golden.at("texts")[i].get<std::string>();
         const Encoding encoding = tokenizer->encode(text, std::nullopt, false);
@@ -88,10 +89,14 @@ TEST(GgufVocabulary, ErrorsNameTheKey) {
     EXPECT_THAT(failure({tokens}), HasSubstr("tokenizer.ggml.model"));
     EXPECT_THAT(failure({gguf_entry("tokenizer.ggml.model", 8, gguf_text("rwkv")), tokens}), HasSubstr("rwkv"));
     EXPECT_THAT(failure({gpt2, tokens}), AllOf(HasSubstr("tokenizer.ggml.merges"), HasSubstr("no such key")));
-    EXPECT_THAT(failure({gpt2, tokens, pre("klingon")}), AllOf(HasSubstr("klingon"), HasSubstr("smollm"), HasSubstr("tokenizer.json")));
+    EXPECT_THAT(failure({gpt2, tokens, pre("klingon")}),
+                AllOf(HasSubstr("klingon"), HasSubstr("smollm"), HasSubstr("tokenizer.json")));
     EXPECT_THAT(failure({gpt2, gguf_entry("tokenizer.ggml.tokens", 9, texts({"a", "a"}))}), HasSubstr("tokens[1]"));
-    EXPECT_THAT(failure({gpt2, gguf_entry("tokenizer.ggml.tokens", 9, texts({"\xff"}))}), AllOf(HasSubstr("tokens[0]"), HasSubstr("UTF-8")));
-    EXPECT_THAT(failure({gpt2, tokens, gguf_entry("tokenizer.ggml.token_type", 9, raw<std::uint32_t>(5) + raw<std::uint64_t>(1) + raw<std::int32_t>(1))}),
+    EXPECT_THAT(failure({gpt2, gguf_entry("tokenizer.ggml.tokens", 9, texts({"\xff"}))}),
+                AllOf(HasSubstr("tokens[0]"), HasSubstr("UTF-8")));
+    EXPECT_THAT(failure({gpt2, tokens,
+                         gguf_entry("tokenizer.ggml.token_type", 9,
+                                    raw<std::uint32_t>(5) + raw<std::uint64_t>(1) + raw<std::int32_t>(1))}),
                 HasSubstr("token_type"));
     EXPECT_THAT(failure({gpt2, tokens, gguf_entry("tokenizer.ggml.merges", 9, texts({"a c"}))}), HasSubstr("merge"));
     const std::string llama = gguf_entry("tokenizer.ggml.model", 8, gguf_text("llama"));

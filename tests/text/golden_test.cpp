@@ -51,8 +51,7 @@ std::vector<std::string> words_of(const std::string& text) {
 }
 
 /// Compares group by group; names the texts of each group that differs.
-void expect_digests(const Tokenizer& t, const std::vector<std::string>& texts, const std::string& expected,
-                    std::size_t group) {
+void expect_digests(const Tokenizer& t, const std::vector<std::string>& texts, const std::string& expected, std::size_t group) {
     const auto digests = words_of(expected);
     ASSERT_EQ(digests.size(), (texts.size() + group - 1) / group);
     Digest digest;
@@ -62,8 +61,7 @@ void expect_digests(const Tokenizer& t, const std::vector<std::string>& texts, c
         if (i + 1 < texts.size() && (i + 1) % group != 0) continue;
         const std::size_t first = i / group * group;
         if (digest.take() != digests[i / group] && ++shown <= 5) {
-            ADD_FAILURE() << "texts " << first << " to " << i
-                          << " differ; the first: " << testing::PrintToString(texts[first]);
+            ADD_FAILURE() << "texts " << first << " to " << i << " differ; the first: " << testing::PrintToString(texts[first]);
         }
     }
     EXPECT_LE(shown, 5) << "groups differ";
@@ -153,9 +151,7 @@ TEST_P(Golden, Torture) {
     expect_digests(*tokenizer_, texts, set("torture"), 1);
 }
 
-TEST_P(Golden, Book) {
-    expect_digests(*tokenizer_, lines_of(kTests / "fixtures/text/book.txt"), set("book.txt"), kGroup);
-}
+TEST_P(Golden, Book) { expect_digests(*tokenizer_, lines_of(kTests / "fixtures/text/book.txt"), set("book.txt"), kGroup); }
 
 TEST_P(Golden, Pairs) {
     const std::pair<const char*, const char*> pairs[] = {
@@ -193,8 +189,8 @@ TEST_P(Golden, OtherBooksAndTheTreebank) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Text, Golden,
-                         testing::Values("novella-7m", "wordpiece", "llama3", "wordpiece-files", "gpt2-files",
-                                         "roberta-files", "unigram", "unigram-bytes", "metaspace-bpe", "sentence-encoder"),
+                         testing::Values("novella-7m", "wordpiece", "llama3", "wordpiece-files", "gpt2-files", "roberta-files",
+                                         "unigram", "unigram-bytes", "metaspace-bpe", "sentence-encoder"),
                          [](const auto& parameter) {
                              std::string name = parameter.param;
                              std::replace(name.begin(), name.end(), '-', '_');

@@ -36,12 +36,10 @@ protected:
             {"added_tokens", json::array({{{"id", 0}, {"content", "<s>"}, {"special", true}},
                                           {{"id", 4}, {"content", "<new>"}, {"special", true}}})},
             {"normalizer", {{"type", "Sequence"}, {"normalizers", {{{"type", "NFC"}}, {{"type", "Lowercase"}}}}}},
-            {"pre_tokenizer",
-             {{"type", "Split"}, {"pattern", {{"Regex", "\\s+"}}}, {"behavior", "Isolated"}, {"invert", false}}},
+            {"pre_tokenizer", {{"type", "Split"}, {"pattern", {{"Regex", "\\s+"}}}, {"behavior", "Isolated"}, {"invert", false}}},
             {"post_processor",
              {{"type", "TemplateProcessing"},
-              {"single",
-               {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}}, {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}},
+              {"single", {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}}, {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}},
               {"pair", {{{"Sequence", {{"id", "A"}, {"type_id", 0}}}}, {{"Sequence", {{"id", "B"}, {"type_id", 1}}}}}},
               {"special_tokens", {{"<s>", {{"id", "<s>"}, {"ids", {0}}, {"tokens", {"<s>"}}}}}}}},
             {"model", {{"type", "BPE"}, {"vocab", {{"<s>", 0}, {"a", 1}, {"b", 2}, {"ab", 3}}}, {"merges", {"a b"}}}}};
@@ -89,9 +87,7 @@ TEST_F(Hostile, BrokenJsonNamesTheLine) {
     expect_load_error("the whole file", "an object", (folder_ / "tokenizer.json").string());
 }
 
-TEST_F(Hostile, NoTokenizerAtAll) {
-    expect_load_error("", "tokenizer.json, or vocab.txt", folder_.string());
-}
+TEST_F(Hostile, NoTokenizerAtAll) { expect_load_error("", "tokenizer.json, or vocab.txt", folder_.string()); }
 
 TEST_F(Hostile, MissingFields) {
     expect_error([](json& j) { j.erase("model"); }, "model");
@@ -106,8 +102,8 @@ TEST_F(Hostile, MissingFields) {
 TEST_F(Hostile, UnknownStagesListTheKnownOnes) {
     expect_error([](json& j) { j["model"]["type"] = "Trigram"; }, "model.type",
                  "one of BPE, WordPiece, Unigram, WordLevel, found Trigram");
-    expect_error([](json& j) { j["normalizer"]["normalizers"][0]["type"] = "Precooked"; },
-                 "normalizer.normalizers[0].type", "BertNormalizer");
+    expect_error([](json& j) { j["normalizer"]["normalizers"][0]["type"] = "Precooked"; }, "normalizer.normalizers[0].type",
+                 "BertNormalizer");
     expect_error([](json& j) { j["pre_tokenizer"] = {{"type", "Hyperspace"}}; }, "pre_tokenizer.type", "ByteLevel");
     expect_error([](json& j) { j["post_processor"] = {{"type", "?"}}; }, "post_processor.type", "TemplateProcessing");
 }
@@ -125,8 +121,7 @@ TEST_F(Hostile, WrongTypes) {
     expect_error([](json& j) { j["added_tokens"][0]["content"] = 5; }, "added_tokens[0].content", "a string");
     expect_error([](json& j) { j["pre_tokenizer"]["behavior"] = "Sometimes"; }, "pre_tokenizer.behavior", "Isolated");
     expect_error([](json& j) { j["pre_tokenizer"]["pattern"] = json::object(); }, "pre_tokenizer.pattern", "Regex");
-    expect_error([](json& j) { j["pre_tokenizer"]["pattern"]["Regex"] = "(a"; }, "pre_tokenizer.pattern.Regex",
-                 "cannot be read");
+    expect_error([](json& j) { j["pre_tokenizer"]["pattern"]["Regex"] = "(a"; }, "pre_tokenizer.pattern.Regex", "cannot be read");
     expect_error([](json& j) { j["normalizer"]["normalizers"] = 0; }, "normalizer.normalizers", "an array");
 }
 
@@ -144,11 +139,7 @@ TEST_F(Hostile, Merges) {
     expect_error([](json& j) { j["model"]["merges"] = {"a b", "b a"}; }, "model.merges[1]", "found ba");
     expect_error([](json& j) { j["model"]["merges"] = {"ab"}; }, "model.merges[0]", "one space");
     expect_error([](json& j) { j["model"]["merges"] = {"a b c"}; }, "model.merges[0]", "one space");
-    expect_error(
-        [](json& j) {
-            j["model"]["merges"] = json::array({json::array({"a", "b", "c"})});
-        },
-        "model.merges[0]");
+    expect_error([](json& j) { j["model"]["merges"] = json::array({json::array({"a", "b", "c"})}); }, "model.merges[0]");
     expect_error([](json& j) { j["model"]["merges"] = json::array({json::array({"a", 1})}); }, "model.merges[0]");
     expect_error([](json& j) { j["model"]["unk_token"] = "[UNK]"; }, "model.unk_token", "[UNK]");
     expect_error([](json& j) { j["model"]["continuing_subword_prefix"] = "####"; }, "model.merges[0]", "begins with");
@@ -175,8 +166,8 @@ TEST_F(Hostile, AddedTokens) {
     expect_error([](json& j) { j["added_tokens"][1] = j["added_tokens"][0]; }, "added_tokens[1].content", "twice");
     expect_error(
         [](json& j) {
-            j["added_tokens"] = json::array({{{"id", 4}, {"content", "Day"}, {"normalized", true}},
-                                             {{"id", 5}, {"content", "day"}, {"normalized", true}}});
+            j["added_tokens"] = json::array(
+                {{{"id", 4}, {"content", "Day"}, {"normalized", true}}, {{"id", 5}, {"content", "day"}, {"normalized", true}}});
             j.erase("post_processor");
         },
         "added_tokens[1].content", "same after normalization");

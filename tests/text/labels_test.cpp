@@ -85,8 +85,7 @@ TEST(Labels, WordPieceContinuationsStandApart) {
 TEST(Labels, NoEntryOfAVocabularyIsEmpty) {
     for (const char* folder : {"models/novella-7m", "tests/fixtures/text/wordpiece", "tests/fixtures/text/llama3"}) {
         const auto t = load(folder);
-        for (std::int64_t id = -1; id <= t->vocab_size(); ++id)
-            EXPECT_NE(token_label(*t, id), "") << folder << " " << id;
+        for (std::int64_t id = -1; id <= t->vocab_size(); ++id) EXPECT_NE(token_label(*t, id), "") << folder << " " << id;
     }
 }
 

@@ -42,8 +42,9 @@ TEST(Marian, SourceAndTargetHaveTheIdsOfTransformers) {
         const Ids source = tokenizer->encode(texts[i]).ids, target = tokenizer->encode("", texts[i], false).ids;
         const Ids wanted = golden().at("source_ids")[i].get<Ids>(), other = golden().at("target_ids")[i].get<Ids>();
         if ((source != wanted || target != other) && ++differ <= 5)
-            ADD_FAILURE() << testing::PrintToString(texts[i]) << ": " << testing::PrintToString(source) << " and " << testing::PrintToString(target)
-                          << ", not " << testing::PrintToString(wanted) << " and " << testing::PrintToString(other);
+            ADD_FAILURE() << testing::PrintToString(texts[i]) << ": " << testing::PrintToString(source) << " and "
+                          << testing::PrintToString(target) << ", not " << testing::PrintToString(wanted) << " and "
+                          << testing::PrintToString(other);
         Ids without_end = wanted;
         without_end.pop_back();
         sides += without_end != other;

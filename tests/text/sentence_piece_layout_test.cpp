@@ -44,7 +44,8 @@ TEST_P(SpieceLayout, IdsAreThoseOfTheModelsTokenizer) {
     for (std::size_t i = 0; i < texts.size(); ++i) {
         const Ids found = tokenizer->encode(texts[i], std::nullopt, false).ids;
         if (found != of.at("ids")[i].get<Ids>() && ++shown <= 5)
-            ADD_FAILURE() << testing::PrintToString(texts[i]) << ": " << testing::PrintToString(found) << ", not " << of.at("ids")[i];
+            ADD_FAILURE() << testing::PrintToString(texts[i]) << ": " << testing::PrintToString(found) << ", not "
+                          << of.at("ids")[i];
     }
     EXPECT_EQ(shown, 0) << "texts differ";
 }
@@ -65,12 +66,13 @@ TEST_P(SpieceLayout, MasksAndWhatStandsAroundATextAreThoseOfTransformers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Text, SpieceLayout,
-                         testing::Values("XLMRobertaTokenizer", "CamembertTokenizer", "MBartTokenizer", "MBart50Tokenizer", "PegasusTokenizer",
-                                         "DebertaV2Tokenizer"),
+                         testing::Values("XLMRobertaTokenizer", "CamembertTokenizer", "MBartTokenizer", "MBart50Tokenizer",
+                                         "PegasusTokenizer", "DebertaV2Tokenizer"),
                          [](const auto& p) { return std::string(p.param); });
 
 TEST(SpieceLayouts, TheLanguageOfMBartIsTheConfigured) {
-    const auto t = load("spiece-fairseq", "sentencepiece.bpe.model", {{"tokenizer_class", "MBartTokenizer"}, {"src_lang", "ro_RO"}});
+    const auto t =
+        load("spiece-fairseq", "sentencepiece.bpe.model", {{"tokenizer_class", "MBartTokenizer"}, {"src_lang", "ro_RO"}});
     EXPECT_EQ(t->encode("the old house").tokens.back(), "ro_RO");
 }
 
@@ -91,8 +93,10 @@ TEST(SpieceLayouts, FilesThatDoNotFitAreErrors) {
         return std::string("opened");
     };
     EXPECT_THAT(failure("spiece-deberta", {{"tokenizer_class", "NllbTokenizer"}}), HasSubstr("nllb"));
-    EXPECT_THAT(failure("spiece-deberta", {{"tokenizer_class", "DebertaV2Tokenizer"}, {"split_by_punct", true}}), HasSubstr("split_by_punct"));
-    EXPECT_THAT(failure("spiece-deberta", {{"tokenizer_class", "DebertaV2Tokenizer"}, {"cls_token", "[START]"}}), HasSubstr("[START]"));
+    EXPECT_THAT(failure("spiece-deberta", {{"tokenizer_class", "DebertaV2Tokenizer"}, {"split_by_punct", true}}),
+                HasSubstr("split_by_punct"));
+    EXPECT_THAT(failure("spiece-deberta", {{"tokenizer_class", "DebertaV2Tokenizer"}, {"cls_token", "[START]"}}),
+                HasSubstr("[START]"));
 }
 
 }  // namespace

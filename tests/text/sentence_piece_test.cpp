@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// spiece.model, tokenizer.model and the same vocabulary in a GGUF file against the sentencepiece package (tests/golden/make_sentencepiece_golden.py).
+// spiece.model, tokenizer.model and the same vocabulary in a GGUF file against the sentencepiece package
+// (tests/golden/make_sentencepiece_golden.py).
 #include "headlight/base/error.h"
 #include "headlight/io/hash.h"
 #include "headlight/io/json_file.h"
@@ -86,15 +87,17 @@ TEST_P(SentencePieceFile, OffsetsCoverWhatWasTyped) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Text, SentencePieceFile, testing::Values("spiece-unigram", "spiece-bpe", "spiece-bpe.gguf"), [](const auto& p) {
-    const std::string name = p.param;
-    return name == "spiece-bpe" ? "bpe" : name == "spiece-unigram" ? "unigram" : "bpe_in_gguf";
-});
+INSTANTIATE_TEST_SUITE_P(Text, SentencePieceFile, testing::Values("spiece-unigram", "spiece-bpe", "spiece-bpe.gguf"),
+                         [](const auto& p) {
+                             const std::string name = p.param;
+                             return name == "spiece-bpe" ? "bpe" : name == "spiece-unigram" ? "unigram" : "bpe_in_gguf";
+                         });
 
 TEST(SentencePiece, WhatIsPutAroundATextIsTheModelsHabit) {
     const auto ends = [](const char* fixture, const std::string& config) {
         const test::TempFolder folder;
-        for (const auto& file : fs::directory_iterator(kFixtures / fixture)) fs::copy_file(file.path(), folder / file.path().filename().string());
+        for (const auto& file : fs::directory_iterator(kFixtures / fixture))
+            fs::copy_file(file.path(), folder / file.path().filename().string());
         if (!config.empty()) folder.write("tokenizer_config.json", config);
         const auto t = Tokenizer::load(folder.path());
         const Encoding e = t->encode("a");
@@ -103,7 +106,9 @@ TEST(SentencePiece, WhatIsPutAroundATextIsTheModelsHabit) {
     EXPECT_EQ(ends("spiece-unigram", "").second, "</s>");
     EXPECT_EQ(ends("spiece-unigram", "{\"tokenizer_class\": \"T5Tokenizer\"}").second, "</s>");
     EXPECT_EQ(ends("spiece-bpe", "").first, "<s>");
-    EXPECT_EQ(ends("spiece-bpe", "{\"tokenizer_class\": \"LlamaTokenizer\", \"add_bos_token\": false, \"add_eos_token\": true}").second, "</s>");
+    EXPECT_EQ(
+        ends("spiece-bpe", "{\"tokenizer_class\": \"LlamaTokenizer\", \"add_bos_token\": false, \"add_eos_token\": true}").second,
+        "</s>");
     EXPECT_NE(ends("spiece-bpe", "{\"tokenizer_class\": \"LlamaTokenizer\", \"add_bos_token\": false}").first, "<s>");
     EXPECT_THROW(ends("spiece-unigram", "{\"tokenizer_class\": \"NllbTokenizer\"}"), Error);
 }
@@ -128,7 +133,8 @@ TEST(SentencePiece, TwoModelsWithoutTheirVocabularyAreAnErrorThatSaysWhatIsMissi
         Tokenizer::load(folder.path());
         FAIL() << "opened";
     } catch (const Error& e) {
-        EXPECT_THAT(std::string(e.what()), testing::AllOf(HasSubstr("target.spm"), HasSubstr("source.spm, target.spm and vocab.json")));
+        EXPECT_THAT(std::string(e.what()),
+                    testing::AllOf(HasSubstr("target.spm"), HasSubstr("source.spm, target.spm and vocab.json")));
     }
 }
 

@@ -29,7 +29,8 @@ TEST(Tekken, IdsAreThoseOfTheConverter) {
     for (std::size_t i = 0; i < texts.size(); ++i) {
         const Ids found = tokenizer->encode(texts[i], std::nullopt, false).ids;
         if (found != golden.at("ids")[i].get<Ids>() && ++shown <= 5)
-            ADD_FAILURE() << testing::PrintToString(texts[i]) << ": " << testing::PrintToString(found) << ", not " << golden.at("ids")[i];
+            ADD_FAILURE() << testing::PrintToString(texts[i]) << ": " << testing::PrintToString(found) << ", not "
+                          << golden.at("ids")[i];
     }
     EXPECT_EQ(shown, 0) << "texts differ";
 }

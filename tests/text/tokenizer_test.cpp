@@ -146,8 +146,7 @@ TEST(Tokenizer, ThreadsAgree) {
     std::vector<int> wrong(4, 0);
     for (std::size_t n = 0; n < 4; ++n) {
         threads.emplace_back([&, n] {
-            for (int i = 0; i < 300; ++i)
-                wrong[n] += novella()->encode(text + std::string(n, '!')).ids[5] != expected.ids[5];
+            for (int i = 0; i < 300; ++i) wrong[n] += novella()->encode(text + std::string(n, '!')).ids[5] != expected.ids[5];
         });
     }
     for (auto& thread : threads) thread.join();

@@ -50,8 +50,8 @@ std::string message_of(const std::string& glob) {
 TEST(CapturePlan, GlobsChooseHooksInTheOrderOfThePass) {
     CapturePlan plan;
     plan.globs = {"blocks.1?.hook_resid_pre", "blocks.3.attn.hook_z", "logits"};
-    EXPECT_THAT(names(plan, gpt2_small()), testing::ElementsAre("blocks.3.attn.hook_z", "blocks.10.hook_resid_pre",
-                                                                "blocks.11.hook_resid_pre", "logits"));
+    EXPECT_THAT(names(plan, gpt2_small()),
+                testing::ElementsAre("blocks.3.attn.hook_z", "blocks.10.hook_resid_pre", "blocks.11.hook_resid_pre", "logits"));
 }
 
 TEST(CapturePlan, EverythingIsEveryHookOfTheModel) {

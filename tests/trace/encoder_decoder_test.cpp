@@ -24,9 +24,7 @@ using model::Stack;
 using testing::HasSubstr;
 using namespace testing_support;
 
-fs::path folder_of(const std::string& name) {
-    return fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/encoder_decoders" / name;
-}
+fs::path folder_of(const std::string& name) { return fs::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/encoder_decoders" / name; }
 
 std::vector<std::string> names() {
     std::vector<std::string> found;
@@ -79,8 +77,7 @@ TEST_P(EncoderDecoderTrace, WhatThePassHadIsWhatTheThreeGive) {
         const at::Tensor later = tensor(*trace, point), &t = seen.at(name_of(point));
         const at::Tensor illegal = at::isinf(t), seen_there = t.masked_fill(illegal, 0);
         EXPECT_TRUE(at::equal(at::isinf(later), illegal)) << name_of(point);
-        EXPECT_LE(largest_difference(seen_there, later.masked_fill(illegal, 0)),
-                  2e-6 * seen_there.abs().max().item<double>())
+        EXPECT_LE(largest_difference(seen_there, later.masked_fill(illegal, 0)), 2e-6 * seen_there.abs().max().item<double>())
             << name_of(point);
         EXPECT_EQ(later.sizes().vec(),
                   model::shape_of(point, trace->config(), trace->tokens(), trace->part(Stack::encoder)->tokens()));
@@ -93,21 +90,18 @@ TEST_P(EncoderDecoderTrace, WhatThePassHadIsWhatTheThreeGive) {
 }
 
 TEST_P(EncoderDecoderTrace, PatternsOnDemandAreThoseOfTheRun) {
-    const auto whole =
-        run(opened.model, opened.tokenizer, kPrompt,
-            {.globs = {"*hook_pattern", "*hook_attn_scores", "*hook_q", "*hook_k", "*hook_v", "*hook_z"}});
+    const auto whole = run(opened.model, opened.tokenizer, kPrompt,
+                           {.globs = {"*hook_pattern", "*hook_attn_scores", "*hook_q", "*hook_k", "*hook_v", "*hook_z"}});
     const auto usual = run(opened.model, opened.tokenizer, kPrompt);
     for (const Stack stack : {Stack::encoder, Stack::decoder, Stack::cross}) {
         const auto kept = part_of(whole, stack), made = part_of(usual, stack);
         for (std::int64_t l = 0; l < kept->config().n_layers; ++l) {
             const at::Tensor pattern = tensor(*kept, {Hook::pattern, Layer(l)});
-            ASSERT_EQ(pattern.sizes().vec(),
-                      (std::vector<std::int64_t>{kept->config().n_heads, kept->tokens(), kept->keys()}));
+            ASSERT_EQ(pattern.sizes().vec(), (std::vector<std::int64_t>{kept->config().n_heads, kept->tokens(), kept->keys()}));
             EXPECT_LE(largest_difference(tensor(*made, {Hook::pattern, Layer(l)}), pattern), 1e-6);
             EXPECT_LE((pattern.sum(-1) - 1).abs().max().item<double>(), 1e-5);
             for (std::int64_t h = 0; h < kept->config().n_heads; ++h) {
-                EXPECT_LE(largest_difference(pattern_rows(*made, Layer(l), Head(h), 1, 2), pattern[h].narrow(0, 1, 2)),
-                          1e-6);
+                EXPECT_LE(largest_difference(pattern_rows(*made, Layer(l), Head(h), 1, 2), pattern[h].narrow(0, 1, 2)), 1e-6);
                 EXPECT_LE(largest_difference(pattern_column(*made, Layer(l), Head(h), Position(made->keys() - 1)),
                                              pattern[h].select(1, made->keys() - 1)),
                           1e-6);
@@ -128,8 +122,7 @@ TEST_P(EncoderDecoderTrace, ScoresAreContentPlusPosition) {
         const at::Tensor position = position_rows(*part, Layer(1), Head(head), 0, part->tokens());
         EXPECT_EQ(position.defined(), part->config().positions == model::Positions::relative);
         if (position.defined()) sum = sum + position;
-        const at::Tensor scores = score_rows(*part, Layer(1), Head(head), 0, part->tokens()),
-                         legal = at::isfinite(scores);
+        const at::Tensor scores = score_rows(*part, Layer(1), Head(head), 0, part->tokens()), legal = at::isfinite(scores);
         EXPECT_LE(largest_difference(sum.masked_select(legal), scores.masked_select(legal)), 1e-5);
     }
 }
@@ -152,8 +145,7 @@ TEST_P(EncoderDecoderTrace, OverviewOfTheCrossAttentionIsOfItsPatterns) {
         EXPECT_NEAR(s.max_weight, p.max().item<double>(), 1e-6);
         double special = 0;
         for (std::int64_t j = 0; j < cross->keys(); ++j)
-            if (cross->key_encoding().special[static_cast<std::size_t>(j)])
-                special += p.select(1, j).mean().item<double>();
+            if (cross->key_encoding().special[static_cast<std::size_t>(j)]) special += p.select(1, j).mean().item<double>();
         EXPECT_NEAR(s.share_special, special, 1e-6);
         const at::Tensor f = at::mm(tensor(*cross, {Hook::v, Layer(layer)}).select(1, h),
                                     attention_weights(*cross->model(), Layer(layer)).w_o.select(0, h));
@@ -176,8 +168,7 @@ TEST_P(EncoderDecoderTrace, WithoutATargetTheFirstTokenIsPredicted) {
     const at::Tensor logits = tensor(*trace, {Hook::logits, Layer(0)});
     EXPECT_EQ(logits.size(0), static_cast<std::int64_t>(trace->config().start_ids.size()));
     EXPECT_TRUE(at::isfinite(logits).all().item<bool>());
-    EXPECT_EQ(tensor(*part_of(trace, Stack::cross), {Hook::pattern, Layer(0)}).size(2),
-              trace->part(Stack::encoder)->tokens());
+    EXPECT_EQ(tensor(*part_of(trace, Stack::cross), {Hook::pattern, Layer(0)}).size(2), trace->part(Stack::encoder)->tokens());
 }
 
 /// A change of the source reaches the logits through the cross attention alone.
@@ -185,8 +176,7 @@ TEST_P(EncoderDecoderTrace, AnInterventionInTheEncoderReachesTheLogits) {
     const auto plain = run(opened.model, opened.tokenizer, kPrompt);
     const Intervention change{"encoder.blocks.0.hook_attn_out", [](HookPoint, const at::Tensor& t) { return t * 1.5; }};
     const auto changed = run_with_hooks(opened.model, opened.tokenizer, kPrompt, {}, {change});
-    EXPECT_GT(largest_difference(tensor(*plain, {Hook::logits, Layer(0)}), tensor(*changed, {Hook::logits, Layer(0)})),
-              1e-4);
+    EXPECT_GT(largest_difference(tensor(*plain, {Hook::logits, Layer(0)}), tensor(*changed, {Hook::logits, Layer(0)})), 1e-4);
     EXPECT_TRUE(at::equal(tensor(*plain, {Hook::q, Layer(0)}), tensor(*changed, {Hook::q, Layer(0)})));
     EXPECT_FALSE(at::equal(tensor(*plain, {Hook::cross_k, Layer(0)}), tensor(*changed, {Hook::cross_k, Layer(0)})));
 }
@@ -199,8 +189,8 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, EncoderDecoderTrace, testing::ValuesIn(names(
 
 TEST(EncoderDecoderPlan, GlobsAreOfEitherStack) {
     const Opened t5 = open("t5");
-    const auto trace = run(t5.model, t5.tokenizer, kPrompt,
-                           {.globs = {"encoder.*hook_q", "decoder.*cross_attn.hook_z"}, .overview = false});
+    const auto trace =
+        run(t5.model, t5.tokenizer, kPrompt, {.globs = {"encoder.*hook_q", "decoder.*cross_attn.hook_z"}, .overview = false});
     EXPECT_TRUE(trace->part(Stack::encoder)->has({Hook::q, Layer(1)}));
     EXPECT_FALSE(trace->has({Hook::q, Layer(1)}));
     EXPECT_TRUE(trace->has({Hook::cross_z, Layer(1)}));

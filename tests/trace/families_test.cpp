@@ -106,7 +106,8 @@ TEST_P(Families, ScoresAreContentPlusPosition) {
     }
     const at::Tensor content = at::matmul(q, k.t()) * c.score_scale;
     const at::Tensor position = position_rows(*trace, Layer(1), Head(head), 0, n);
-    const bool has_term = c.positions == model::Positions::alibi || c.positions == model::Positions::rotary || c.disentangled.any();
+    const bool has_term =
+        c.positions == model::Positions::alibi || c.positions == model::Positions::rotary || c.disentangled.any();
     ASSERT_EQ(position.defined(), has_term);
     at::Tensor sum = has_term ? content + position : content;
     if (c.score_softcap > 0) sum = (sum / c.score_softcap).tanh() * c.score_softcap;
@@ -127,8 +128,7 @@ TEST_P(Families, OtherComputeTypes) {
         EXPECT_EQ(tensor(*trace, {Hook::z, Layer(0)}).scalar_type(), wide ? at::kDouble : at::kBFloat16);
         const at::Tensor pattern = tensor(*trace, {Hook::pattern, Layer(0)});
         EXPECT_LE(largest_difference(pattern, tensor(*single, {Hook::pattern, Layer(0)})), tolerance);
-        EXPECT_NEAR(trace->summary(Layer(0), Head(0)).share_self, single->summary(Layer(0), Head(0)).share_self,
-                    tolerance);
+        EXPECT_NEAR(trace->summary(Layer(0), Head(0)).share_self, single->summary(Layer(0), Head(0)).share_self, tolerance);
         EXPECT_EQ(tensor(*trace, {Hook::mlp_post, Layer(0)}).scalar_type(), pattern.scalar_type());
     }
 }

@@ -101,8 +101,7 @@ TEST(HeadKernels, PooledCellsAreMaximumAndMeanOverLegalPairs) {
 
 TEST(HeadKernels, OrderOfBlocksAndThreadsDoNotMatter) {
     const Example e = make_example(1111, true, 5);
-    const Results forwards = run_blocks(e, 64), backwards = run_blocks(e, 64, true),
-                  cut = run_blocks(e, 64, false, true);
+    const Results forwards = run_blocks(e, 64), backwards = run_blocks(e, 64, true), cut = run_blocks(e, 64, false, true);
     Results threaded;
     {
         const TextFacts facts = TextFacts::of(e.ids, e.special, e.causal, e.punctuation);
@@ -112,8 +111,8 @@ TEST(HeadKernels, OrderOfBlocksAndThreadsDoNotMatter) {
         for (std::int64_t part = 0; part < 3; ++part) {
             threads.emplace_back([&, part] {
                 for (std::int64_t first = part * 64; first < e.tokens(); first += 3 * 64) {
-                    head.add_rows(e.pattern.data() + first * e.tokens(), first,
-                                  std::min<std::int64_t>(64, e.tokens() - first), e.tokens(), e.tokens());
+                    head.add_rows(e.pattern.data() + first * e.tokens(), first, std::min<std::int64_t>(64, e.tokens() - first),
+                                  e.tokens(), e.tokens());
                 }
             });
         }

@@ -58,21 +58,19 @@ TEST(Interventions, ZeroingAHeadsZEqualsRemovingItsResult) {
 
 TEST(Interventions, AReplacedPatternIsUsedKeptAndSummarised) {
     // every query of layer 3's head 2 looks at the first token only
-    const auto trace =
-        Novella::get().run_with(kSentence, {{"blocks.3.attn.hook_pattern", [](HookPoint, const at::Tensor& t) {
-                                                 at::Tensor changed = t.clone();
-                                                 changed[2].zero_();
-                                                 changed[2].select(1, 0).fill_(1);
-                                                 return changed;
-                                             }}});
+    const auto trace = Novella::get().run_with(kSentence, {{"blocks.3.attn.hook_pattern", [](HookPoint, const at::Tensor& t) {
+                                                                at::Tensor changed = t.clone();
+                                                                changed[2].zero_();
+                                                                changed[2].select(1, 0).fill_(1);
+                                                                return changed;
+                                                            }}});
     const at::Tensor rows = pattern_rows(*trace, Layer(3), Head(2), 0, trace->tokens());
     EXPECT_EQ(rows.select(1, 0).min().item<float>(), 1.0F);
     EXPECT_EQ(rows.sum().item<float>(), static_cast<float>(trace->tokens()));
     EXPECT_TRUE(at::equal(pattern_column(*trace, Layer(3), Head(2), Position(0)), rows.select(1, 0)));
     EXPECT_DOUBLE_EQ(trace->summary(Layer(3), Head(2)).share_first, 1.0);
     EXPECT_EQ(trace->pooled(Layer(3), Head(2)).max[static_cast<std::size_t>(5 * trace->tokens())], 1.0F);
-    const at::Tensor z = tensor(*trace, {Hook::z, Layer(3)}).select(1, 2),
-                     v = tensor(*trace, {Hook::v, Layer(3)}).select(1, 2);
+    const at::Tensor z = tensor(*trace, {Hook::z, Layer(3)}).select(1, 2), v = tensor(*trace, {Hook::v, Layer(3)}).select(1, 2);
     EXPECT_LE(largest_difference(z[7], v[0]), 1e-6);
     EXPECT_THAT(trace->kept(), testing::Contains(HookPoint{Hook::pattern, Layer(3)}));
     // the scores are still those of q and k, and other heads are untouched
@@ -86,20 +84,18 @@ TEST(Interventions, ReplacedScoresGiveThePatternThatWasUsed) {
     const at::Tensor scores = tensor(*trace, {Hook::attn_scores, Layer(1)});
     EXPECT_LE(largest_difference(tensor(*trace, {Hook::pattern, Layer(1)}), at::softmax(scores, -1)), 1e-6);
     const auto plain = Novella::get().run(kSentence);
-    EXPECT_LE(largest_difference(scores[0][9].narrow(0, 0, 9) * 2,
-                                 score_rows(*plain, Layer(1), Head(0), 9, 1)[0].narrow(0, 0, 9)),
-              1e-5);
+    EXPECT_LE(
+        largest_difference(scores[0][9].narrow(0, 0, 9) * 2, score_rows(*plain, Layer(1), Head(0), 9, 1)[0].narrow(0, 0, 9)),
+        1e-5);
 }
 
 TEST(Interventions, QueriesResidualAndNeuronsCanBeReplaced) {
     const auto plain = Novella::get().run(kSentence);
-    for (const char* glob :
-         {"blocks.2.attn.hook_q", "blocks.2.attn.hook_k", "blocks.2.attn.hook_v", "blocks.2.hook_resid_pre",
-          "blocks.2.hook_resid_mid", "blocks.2.mlp.hook_post", "blocks.2.mlp.hook_pre", "hook_embed",
-          "blocks.2.hook_attn_out", "blocks.2.hook_mlp_out", "blocks.2.ln1.hook_scale"}) {
+    for (const char* glob : {"blocks.2.attn.hook_q", "blocks.2.attn.hook_k", "blocks.2.attn.hook_v", "blocks.2.hook_resid_pre",
+                             "blocks.2.hook_resid_mid", "blocks.2.mlp.hook_post", "blocks.2.mlp.hook_pre", "hook_embed",
+                             "blocks.2.hook_attn_out", "blocks.2.hook_mlp_out", "blocks.2.ln1.hook_scale"}) {
         SCOPED_TRACE(glob);
-        const auto changed =
-            Novella::get().run_with(kSentence, {{glob, [](HookPoint, const at::Tensor& t) { return t * 1.5; }}});
+        const auto changed = Novella::get().run_with(kSentence, {{glob, [](HookPoint, const at::Tensor& t) { return t * 1.5; }}});
         const HookPoint point = *model::parse_hook(glob);
         EXPECT_TRUE(at::equal(tensor(*changed, point), tensor(*plain, point) * 1.5));
         EXPECT_GT(largest_difference(tensor(*changed, kLogits), tensor(*plain, kLogits)), 1e-3);
@@ -130,11 +126,9 @@ TEST(Interventions, AReplacementThatDoesNotFitNamesTheHook) {
     EXPECT_THAT(error_of("blocks.1.mlp.hook_post", [](HookPoint, const at::Tensor& t) { return t.to(at::kDouble); }),
                 testing::AllOf(HasSubstr("blocks.1.mlp.hook_post"), HasSubstr("Double")));
     EXPECT_THAT(error_of("logits", [](HookPoint, const at::Tensor&) { return at::Tensor(); }), HasSubstr("nothing"));
-    EXPECT_THAT(
-        error_of("blocks.0.hook_resid_mid", [](HookPoint, const at::Tensor& t) { return at::Tensor(t).add_(1); }),
-        testing::AllOf(HasSubstr("blocks.0.hook_resid_mid"), HasSubstr("in place")));
-    EXPECT_THAT(error_of("blocks.0.attn.hook_zz", [](HookPoint, const at::Tensor& t) { return t; }),
-                HasSubstr("hook_z"));
+    EXPECT_THAT(error_of("blocks.0.hook_resid_mid", [](HookPoint, const at::Tensor& t) { return at::Tensor(t).add_(1); }),
+                testing::AllOf(HasSubstr("blocks.0.hook_resid_mid"), HasSubstr("in place")));
+    EXPECT_THAT(error_of("blocks.0.attn.hook_zz", [](HookPoint, const at::Tensor& t) { return t; }), HasSubstr("hook_z"));
 }
 
 TEST(Interventions, TheCallersTensorIsNotTheTraces) {

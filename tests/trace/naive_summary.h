@@ -19,7 +19,7 @@ struct Example {
     std::vector<float> pattern;  ///< [T, T]
     bool causal = true;
     text::Punctuation punctuation;
-    std::int64_t window = 0;  ///< 0: no limit
+    std::int64_t window = 0;         ///< 0: no limit
     std::vector<float> value_norms;  ///< empty: not known
     std::int64_t tokens() const { return static_cast<std::int64_t>(ids.size()); }
     double p(std::int64_t i, std::int64_t j) const {
@@ -53,8 +53,7 @@ inline HeadSummary naive_summary(const Example& e, bool with_first_row = false) 
             if (keys.has(j)) smoothed -= q * std::log(q);
             if (flag(e.punctuation.period_or_comma, j)) s.share_punctuation += p;
             if (flag(e.punctuation.any, j)) s.share_any_punctuation += p;
-            const double norm =
-                e.value_norms.empty() ? 0.0 : static_cast<double>(e.value_norms[static_cast<std::size_t>(j)]);
+            const double norm = e.value_norms.empty() ? 0.0 : static_cast<double>(e.value_norms[static_cast<std::size_t>(j)]);
             scaled += p * norm;
             if (flag(e.special, j)) to_special += p * norm;
             if (flag(e.special, j) && !(framed && j == 0)) to_sep += p;
@@ -93,9 +92,7 @@ inline HeadSummary naive_summary(const Example& e, bool with_first_row = false) 
         s.share_same_token += duplicate;
         s.weighted_value_norm += scaled;
         if (scaled > 0) {
-            const auto norm = [&](std::int64_t j) {
-                return static_cast<double>(e.value_norms[static_cast<std::size_t>(j)]);
-            };
+            const auto norm = [&](std::int64_t j) { return static_cast<double>(e.value_norms[static_cast<std::size_t>(j)]); };
             weighted += 1;
             s.vw_share_first += e.p(i, 0) * norm(0) / scaled;
             s.vw_share_self += e.p(i, i) * norm(i) / scaled;
@@ -124,10 +121,9 @@ inline HeadSummary naive_summary(const Example& e, bool with_first_row = false) 
         s.sep_to_sep /= sep_rows;
     }
     if (e.value_norms.empty()) s.value_norm = s.weighted_value_norm = nan;
-    for (double* x :
-         {&s.entropy, &s.entropy_smoothed, &s.entropy_uniform, &s.mean_distance, &s.share_self, &s.share_previous,
-          &s.share_next, &s.share_first, &s.share_special, &s.share_punctuation, &s.share_any_punctuation,
-          &s.share_same_token, &s.argmax_self, &s.argmax_first, &s.share_cls, &s.share_sep, &s.weighted_value_norm})
+    for (double* x : {&s.entropy, &s.entropy_smoothed, &s.entropy_uniform, &s.mean_distance, &s.share_self, &s.share_previous,
+                      &s.share_next, &s.share_first, &s.share_special, &s.share_punctuation, &s.share_any_punctuation,
+                      &s.share_same_token, &s.argmax_self, &s.argmax_first, &s.share_cls, &s.share_sep, &s.weighted_value_norm})
         *x /= rows;
     s.top1_minus_top2 /= with_two;
     s.previous_token /= with_previous;

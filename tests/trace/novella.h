@@ -24,8 +24,7 @@ struct Novella {
     }
     std::shared_ptr<const Trace> run_with(const std::string& text, const std::vector<Intervention>& interventions,
                                           const CapturePlan& plan = {}) const {
-        return run_with_hooks(model, tokenizer, {.text = text, .pair = {}, .add_special_tokens = true}, plan,
-                              interventions);
+        return run_with_hooks(model, tokenizer, {.text = text, .pair = {}, .add_special_tokens = true}, plan, interventions);
     }
 };
 

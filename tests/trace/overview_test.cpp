@@ -56,12 +56,10 @@ TEST(Overview, PooledMapsAreThoseOfThePatterns) {
         for (std::int64_t c = 0; c <= r; c += 3) {
             const std::int64_t i0 = r * n / 128, i1 = (r + 1) * n / 128, j0 = c * n / 128, j1 = (c + 1) * n / 128;
             const at::Tensor cell = pattern.narrow(0, i0, i1 - i0).narrow(1, j0, j1 - j0);
-            const double legal =
-                at::tril(at::ones({n, n})).narrow(0, i0, i1 - i0).narrow(1, j0, j1 - j0).sum().item<double>();
+            const double legal = at::tril(at::ones({n, n})).narrow(0, i0, i1 - i0).narrow(1, j0, j1 - j0).sum().item<double>();
             const auto at = static_cast<std::size_t>(r * 128 + c);
             EXPECT_EQ(pooled.max[at], cell.max().item<float>()) << r << ", " << c;
-            EXPECT_NEAR(static_cast<double>(pooled.mean[at]), cell.sum().item<double>() / legal, 1e-6)
-                << r << ", " << c;
+            EXPECT_NEAR(static_cast<double>(pooled.mean[at]), cell.sum().item<double>() / legal, 1e-6) << r << ", " << c;
         }
     }
     EXPECT_EQ(pooled.max[127], 0.0F);  // the future

@@ -17,7 +17,9 @@ namespace {
 using model::Hook;
 using testing::HasSubstr;
 
-std::filesystem::path fixture(const std::string& name) { return std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models" / name; }
+std::filesystem::path fixture(const std::string& name) {
+    return std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models" / name;
+}
 
 Prompt some_picture() {
     auto picture = std::make_shared<model::Picture>(model::Picture{50, 40, {}});
@@ -69,7 +71,8 @@ TEST(Picture, ClassesHaveNamesOfTheirOwn) {
 TEST(Picture, ReplayReadsTheSamePixels) {
     for (const char* name : {"vit", "deit"}) {
         const auto trace = run_fixture(name);
-        EXPECT_TRUE(at::equal(replay(*trace->model(), ids_of(trace->encoding())), tensor(*trace, {Hook::logits, Layer(0)}))) << name;
+        EXPECT_TRUE(at::equal(replay(*trace->model(), ids_of(trace->encoding())), tensor(*trace, {Hook::logits, Layer(0)})))
+            << name;
     }
 }
 

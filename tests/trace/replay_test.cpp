@@ -17,7 +17,8 @@ using model::HookPoint;
 
 std::vector<std::filesystem::path> folders() {
     std::vector<std::filesystem::path> found;
-    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models"))
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models"))
         if (std::filesystem::exists(entry.path() / "config.json")) found.push_back(entry.path());
     std::sort(found.begin(), found.end());
     return found;
@@ -27,7 +28,8 @@ TokenIds some_ids(const model::Model& model) {
     TokenIds tokens;
     if (const model::ModelConfig& c = model.config(); model::reads_pictures(c)) {
         std::vector<float> pixels(static_cast<std::size_t>(model::kColours * c.image_height * c.image_width));
-        for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>((7 * i * i + 3 * i + 5) % 97) / 48.0f - 1.0f;
+        for (std::size_t i = 0; i < pixels.size(); ++i)
+            pixels[i] = static_cast<float>((7 * i * i + 3 * i + 5) % 97) / 48.0f - 1.0f;
         tokens.ids.resize(static_cast<std::size_t>(c.context_length));
         tokens.pixels = std::make_shared<const std::vector<float>>(std::move(pixels));
         return tokens;
@@ -59,7 +61,8 @@ TEST_P(EveryFamilyReplay, GradientsAreFiniteDifferences) {
     const std::int64_t last = model->config().n_layers - 1;
     std::vector<HookPoint> points = {{Hook::embed, Layer(0)}};
     for (const Layer layer : {Layer(0), Layer(last)})
-        for (const Hook hook : {Hook::pattern, Hook::attn_scores, Hook::z, Hook::result, Hook::mlp_pre, Hook::mlp_out, Hook::resid_mid, Hook::v})
+        for (const Hook hook :
+             {Hook::pattern, Hook::attn_scores, Hook::z, Hook::result, Hook::mlp_pre, Hook::mlp_out, Hook::resid_mid, Hook::v})
             points.push_back({hook, layer});
     for (const HookPoint point : points) {
         SCOPED_TRACE(name_of(point));
@@ -100,7 +103,8 @@ TEST_P(EveryFamilyReplay, TheRecordedPassIsThePass) {
         const auto look = [&](HookPoint, const at::Tensor& t) { return pattern = t; };
         const at::Tensor usual = replay(*model, tokens, {{"blocks.1.attn.hook_pattern", look}});
         const double size = usual.abs().max().item<double>();
-        EXPECT_LT((recorded - usual).abs().max().item<double>(), 1e-6 * std::max(1.0, size) * (type == model::ComputeType::float32 ? 10 : 1e-6));
+        EXPECT_LT((recorded - usual).abs().max().item<double>(),
+                  1e-6 * std::max(1.0, size) * (type == model::ComputeType::float32 ? 10 : 1e-6));
         EXPECT_LT((g.values.at({Hook::pattern, Layer(1)}) - pattern).abs().max().item<double>(),
                   type == model::ComputeType::float32 ? 1e-5 : 1e-12);
         EXPECT_NEAR(g.value, objective(usual).item<double>(), 1e-4 * std::max(1.0, std::abs(g.value)));

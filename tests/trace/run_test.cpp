@@ -102,12 +102,11 @@ TEST(Run, PatternsOnDemandEqualThoseOfTheRun) {
     for (const auto& [layer, pattern] : used) {
         for (std::int64_t head = 0; head < 8; head += 3) {
             const at::Tensor expected = pattern[head];
-            EXPECT_LE(
-                largest_difference(pattern_rows(*trace, Layer(layer), Head(head), 70, 80), expected.narrow(0, 70, 80)),
-                1e-6);
-            EXPECT_LE(largest_difference(pattern_column(*trace, Layer(layer), Head(head), Position(130)),
-                                         expected.select(1, 130)),
+            EXPECT_LE(largest_difference(pattern_rows(*trace, Layer(layer), Head(head), 70, 80), expected.narrow(0, 70, 80)),
                       1e-6);
+            EXPECT_LE(
+                largest_difference(pattern_column(*trace, Layer(layer), Head(head), Position(130)), expected.select(1, 130)),
+                1e-6);
             const at::Tensor scores = score_rows(*trace, Layer(layer), Head(head), 0, trace->tokens());
             EXPECT_LE(largest_difference(at::softmax(scores, -1), expected), 1e-6);
             EXPECT_TRUE(at::isinf(scores[5][6]).item<bool>());
@@ -125,8 +124,7 @@ TEST(Run, PositionTermOfAlibiFallsWithTheDistance) {
     EXPECT_DOUBLE_EQ(term[2][0].item<double>(), -0.75);
     EXPECT_TRUE(at::isinf(term[0][5]).item<bool>());
     // what is left of the score is scale q k^T
-    const at::Tensor q = tensor(*trace, {Hook::q, Layer(1)}).select(1, 2),
-                     k = tensor(*trace, {Hook::k, Layer(1)}).select(1, 2);
+    const at::Tensor q = tensor(*trace, {Hook::q, Layer(1)}).select(1, 2), k = tensor(*trace, {Hook::k, Layer(1)}).select(1, 2);
     const at::Tensor content = score_rows(*trace, Layer(1), Head(2), 4, 3) - term;
     const at::Tensor expected = at::matmul(q.narrow(0, 4, 3), k.t()) * trace->config().score_scale;
     EXPECT_LE(largest_difference(content.narrow(1, 0, 5), expected.narrow(1, 0, 5)), 2e-5);
@@ -144,8 +142,7 @@ TEST(Run, MemoryGrowsWithTheTextNotWithItsSquare) {
 
 TEST(Run, EqualInputGivesEqualBits) {
     const auto a = Novella::get().run(kSentence), b = Novella::get().run(kSentence);
-    for (const HookPoint& point : a->kept())
-        EXPECT_TRUE(at::equal(tensor(*a, point), tensor(*b, point))) << name_of(point);
+    for (const HookPoint& point : a->kept()) EXPECT_TRUE(at::equal(tensor(*a, point), tensor(*b, point))) << name_of(point);
     EXPECT_EQ(a->summary(Layer(5), Head(7)).entropy, b->summary(Layer(5), Head(7)).entropy);
 }
 
@@ -161,8 +158,8 @@ TEST(Run, SeveralThreadsAtOnce) {
     const HookPoint logits{Hook::logits, Layer(0)};
     for (std::size_t i = 0; i < texts.size(); ++i) {
         EXPECT_LE(largest_difference(tensor(*alone[i], logits), tensor(*together[i], logits)), 1e-4) << i;
-        EXPECT_NEAR(alone[i]->summary(Layer(3), Head(0)).share_previous,
-                    together[i]->summary(Layer(3), Head(0)).share_previous, 1e-5);
+        EXPECT_NEAR(alone[i]->summary(Layer(3), Head(0)).share_previous, together[i]->summary(Layer(3), Head(0)).share_previous,
+                    1e-5);
     }
 }
 
@@ -181,10 +178,8 @@ TEST(Run, TakesTokenIdsInsteadOfAText) {
     EXPECT_TRUE(at::equal(tensor(*trace, {Hook::logits, Layer(0)}), tensor(*typed, {Hook::logits, Layer(0)})));
     EXPECT_EQ(trace->text_a(), "");
     EXPECT_EQ(trace->labels().size(), all.size());
-    EXPECT_THAT(error_of([&] { run(n.model, n.tokenizer, {.text = "a", .pair = {}, .ids = ids}); }),
-                HasSubstr("not both"));
-    EXPECT_THAT(error_of([&] { run(n.model, n.tokenizer, {.text = {}, .pair = {}, .ids = {7, 99999}}); }),
-                HasSubstr("token 1"));
+    EXPECT_THAT(error_of([&] { run(n.model, n.tokenizer, {.text = "a", .pair = {}, .ids = ids}); }), HasSubstr("not both"));
+    EXPECT_THAT(error_of([&] { run(n.model, n.tokenizer, {.text = {}, .pair = {}, .ids = {7, 99999}}); }), HasSubstr("token 1"));
 }
 
 TEST(Run, OneTokenWorks) {
@@ -210,8 +205,7 @@ TEST(Run, WhatDoesNotFitIsRefusedWithNumbersBeforeItStarts) {
     for (int i = 0; i < 3'000'000; ++i) text += " a";
     bool started = false;
     const auto message = error_of([&] {
-        run(n.model, n.tokenizer, {.text = text}, CapturePlan::everything(), {},
-            [&](const ProgressStep&) { started = true; });
+        run(n.model, n.tokenizer, {.text = text}, CapturePlan::everything(), {}, [&](const ProgressStep&) { started = true; });
     });
     EXPECT_THAT(message, HasSubstr("Not enough memory"));
     EXPECT_THAT(message, HasSubstr("leave out: logits"));

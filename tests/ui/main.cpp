@@ -13,7 +13,8 @@ int main(int argc, char** argv) {
     if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
     // Each run has a home of its own: several run side by side, and nobody's settings count.
     const QTemporaryDir home;
-    for (const char* variable : {"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}) qputenv(variable, home.path().toUtf8());
+    for (const char* variable : {"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"})
+        qputenv(variable, home.path().toUtf8());
     qputenv("HEADLIGHT_MODELS", HEADLIGHT_SOURCE_DIR "/models");
     QApplication application(argc, argv);
     QCoreApplication::setOrganizationName(QStringLiteral("headlight"));

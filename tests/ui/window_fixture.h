@@ -25,7 +25,8 @@ protected:
 
     /// Until no work is left and the picture is that of the text.
     bool settle(int ms = 60'000) {
-        return QTest::qWaitFor([&] { return window.jobs().idle() && (window.document().up_to_date() || window.error_panel().isVisible()); }, ms);
+        return QTest::qWaitFor(
+            [&] { return window.jobs().idle() && (window.document().up_to_date() || window.error_panel().isVisible()); }, ms);
     }
 
     FigureCanvas& canvas() { return window.left_pane().canvas(); }
@@ -44,7 +45,9 @@ protected:
         return std::nullopt;
     }
     std::optional<QPoint> square(std::int64_t head) {
-        return find(canvas(), [&](const figure::Hit& h) { return h.kind == figure::Hit::Kind::head_square && h.head && h.head->head == Head(head); });
+        return find(canvas(), [&](const figure::Hit& h) {
+            return h.kind == figure::Hit::Kind::head_square && h.head && h.head->head == Head(head);
+        });
     }
     std::optional<QPoint> token(figure::Hit::Kind kind, std::int64_t position) {
         return find(canvas(), [&](const figure::Hit& h) {
@@ -52,7 +55,9 @@ protected:
             return h.kind == kind && p == Position(position);
         });
     }
-    void click(QPoint at, Qt::KeyboardModifiers modifiers = {}) { QTest::mouseClick(canvas().viewport(), Qt::LeftButton, modifiers, at); }
+    void click(QPoint at, Qt::KeyboardModifiers modifiers = {}) {
+        QTest::mouseClick(canvas().viewport(), Qt::LeftButton, modifiers, at);
+    }
     void move(QPoint at) { QTest::mouseMove(canvas().viewport(), at); }
     void type_text(const QString& text) {
         window.prompt_bar().text().selectAll();

@@ -3,8 +3,8 @@
 
 #include <QEvent>
 #include <QNativeGestureEvent>
-#include <QPainter>
 #include <QPaintEvent>
+#include <QPainter>
 #include <QScrollBar>
 #include <QToolTip>
 
@@ -48,11 +48,14 @@ bool FigureCanvas::guarded(const std::function<void()>& work) {
         figure_.reset();
         content_ = {};
         // Later: what is under way may be a paint, or the call that shows the figure.
-        QMetaObject::invokeMethod(this, [this, facts] {
-            update_scroll_bars();
-            viewport()->update();
-            Q_EMIT failed(facts);
-        }, Qt::QueuedConnection);
+        QMetaObject::invokeMethod(
+            this,
+            [this, facts] {
+                update_scroll_bars();
+                viewport()->update();
+                Q_EMIT failed(facts);
+            },
+            Qt::QueuedConnection);
         return false;
     };
     try {
@@ -286,7 +289,8 @@ void FigureCanvas::mouseReleaseEvent(QMouseEvent* event) {
     if (const auto drawn = std::exchange(brush_, std::nullopt)) {
         std::vector<HeadId> heads;
         const QRectF area(to_figure(drawn->topLeft()), drawn->size() / style_.zoom);
-        if (figure_ && !stale_ && guarded([&] { heads = figure_->heads_in(area); })) Q_EMIT brushed(heads, event->modifiers() & Qt::ShiftModifier);
+        if (figure_ && !stale_ && guarded([&] { heads = figure_->heads_in(area); }))
+            Q_EMIT brushed(heads, event->modifiers() & Qt::ShiftModifier);
         viewport()->update();
     }
     brush_room_.reset();
@@ -328,8 +332,9 @@ void FigureCanvas::zoom_to_fit() {
 }
 
 void FigureCanvas::wheelEvent(QWheelEvent* event) {
-    const bool zooms = figure_ && figure_->zoomable() && !fitted_ &&
-                       (event->modifiers() & Qt::ControlModifier || (event->pixelDelta().isNull() && !(event->modifiers() & Qt::ShiftModifier)));
+    const bool zooms =
+        figure_ && figure_->zoomable() && !fitted_ &&
+        (event->modifiers() & Qt::ControlModifier || (event->pixelDelta().isNull() && !(event->modifiers() & Qt::ShiftModifier)));
     if (!zooms || event->angleDelta().y() == 0) {
         QAbstractScrollArea::wheelEvent(event);
         hover(event->position());

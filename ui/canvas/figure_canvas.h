@@ -30,7 +30,10 @@ public:
     void set_stale(bool);
     /// A small canvas inside a panel: as tall as its content up to `most`, no scroll bars of its own.
     void set_fitted(int most);
-    void set_margins(int horizontal, int vertical) { margin_ = QSize(horizontal, vertical); relayout(); }
+    void set_margins(int horizontal, int vertical) {
+        margin_ = QSize(horizontal, vertical);
+        relayout();
+    }
 
     double zoom() const { return style_.zoom; }
     void zoom_by(double factor, QPointF around_viewport);

@@ -7,18 +7,23 @@ namespace headlight::ui {
 
 namespace {
 
-std::optional<Position> last(const std::vector<Position>& pins) { return pins.empty() ? std::nullopt : std::optional(pins.back()); }
+std::optional<Position> last(const std::vector<Position>& pins) {
+    return pins.empty() ? std::nullopt : std::optional(pins.back());
+}
 
 /// Options outlive the model and text that they were chosen on (undo, sessions): what this trace does not have is left out.
 void fit(figure::ViewState& state, const trace::Trace& trace) {
     const auto& config = trace.config();
-    if (state.detail && (state.detail->layer.value >= config.n_layers || state.detail->head.value >= config.n_heads)) state.detail.reset();
-    if (state.neuron && (state.neuron->layer.value < 0 || state.neuron->layer.value >= config.n_layers || state.neuron->neuron.value < 0 ||
-                         state.neuron->neuron.value >= model::mlp_width(config, state.neuron->layer.value)))
+    if (state.detail && (state.detail->layer.value >= config.n_layers || state.detail->head.value >= config.n_heads))
+        state.detail.reset();
+    if (state.neuron &&
+        (state.neuron->layer.value < 0 || state.neuron->layer.value >= config.n_layers || state.neuron->neuron.value < 0 ||
+         state.neuron->neuron.value >= model::mlp_width(config, state.neuron->layer.value)))
         state.neuron.reset();
     if (state.pattern.weighting == analyze::Weighting::layer_mix_norm && !config.post_norm)
         state.pattern.weighting = analyze::Weighting::layer_mix_residual;
-    if (trace.across_texts() && analyze::of_whole_layer(state.pattern.weighting)) state.pattern.weighting = analyze::Weighting::attention;
+    if (trace.across_texts() && analyze::of_whole_layer(state.pattern.weighting))
+        state.pattern.weighting = analyze::Weighting::attention;
     if (!trace.has_sentence_pair()) state.pattern.filter = analyze::PairFilter::all;
 }
 
@@ -45,7 +50,8 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
     if (spec.needs.neuron) state.neuron = s.neuron;
     if (spec.needs.pattern) state.pattern = options.pattern;
     if (view == "model") state.detail = options.detail;
-    if (const auto found = options.values.find(view); found != options.values.end()) state.values = figure::tidy(spec, found->second);
+    if (const auto found = options.values.find(view); found != options.values.end())
+        state.values = figure::tidy(spec, found->second);
     if (spec.needs.texts) state.pool = document.pool();
     if (spec.last_layer) {
         if (figure::text_value(state, "up-to") == "last") state.layer = Layer(r.trace->config().n_layers - 1);

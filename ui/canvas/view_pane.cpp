@@ -79,7 +79,8 @@ void ViewPane::clear(const QString& title, const QString& text) {
 
 void ViewPane::give_up(const ErrorFacts& facts) {
     const std::string& hint = facts.hint;
-    clear(tr("%1: could not be drawn").arg(view_title(view_)), QString::fromStdString(facts.problem + (hint.empty() ? "" : ". " + hint)));
+    clear(tr("%1: could not be drawn").arg(view_title(view_)),
+          QString::fromStdString(facts.problem + (hint.empty() ? "" : ". " + hint)));
 }
 
 void ViewPane::refresh() {
@@ -100,11 +101,13 @@ void ViewPane::refresh() {
 void ViewPane::make_figure() {
     if (!document_.trace()) {
         const bool empty = document_.model().model && !document_.has_input();  // else a run is on its way
-        const QString what = reads_pictures(document_.model()) ? tr("Open a picture above, or drop one here.") : tr("Type a sentence above.");
+        const QString what =
+            reads_pictures(document_.model()) ? tr("Open a picture above, or drop one here.") : tr("Type a sentence above.");
         return clear(empty ? tr("Nothing to look at yet") : QString(), empty ? what : QString());
     }
     Recipe recipe = recipe_for(document_, view_, document_.selection().get());
-    if (const QString why = missing(recipe); !why.isEmpty()) return clear(tr("%1: not for this model").arg(view_title(view_)), why);
+    if (const QString why = missing(recipe); !why.isEmpty())
+        return clear(tr("%1: not for this model").arg(view_title(view_)), why);
     if (shown_ == recipe) {
         if (awaited_) jobs_.cancel(lane_), awaited_.reset();
         return;

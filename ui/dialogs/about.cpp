@@ -49,13 +49,15 @@ void show_text_window(QWidget* parent, const QString& title, const QString& text
 
 void show_about(QWidget* parent) {
     const auto facts = model::runtime_facts();
-    show_text_window(parent, QStringLiteral("Headlight %1").arg(QLatin1String(version())),
-                     QObject::tr("Shows what every attention head of a transformer language model did with a sentence. Everything runs on this machine.\n\n"
-                                 "LibTorch %1, Qt %2\n%3\n%4 threads%5\n\n"
-                                 "Free software under the GNU General Public License, version 3 or later. The built-in model and its licence: models/README.md.")
-                         .arg(QString::fromStdString(facts.torch_version), QLatin1String(qVersion()), QString::fromStdString(facts.blas))
-                         .arg(facts.threads)
-                         .arg(facts.cuda ? QStringLiteral(", CUDA") : QString()));
+    show_text_window(
+        parent, QStringLiteral("Headlight %1").arg(QLatin1String(version())),
+        QObject::tr(
+            "Shows what every attention head of a transformer language model did with a sentence. Everything runs on this machine.\n\n"
+            "LibTorch %1, Qt %2\n%3\n%4 threads%5\n\n"
+            "Free software under the GNU General Public License, version 3 or later. The built-in model and its licence: models/README.md.")
+            .arg(QString::fromStdString(facts.torch_version), QLatin1String(qVersion()), QString::fromStdString(facts.blas))
+            .arg(facts.threads)
+            .arg(facts.cuda ? QStringLiteral(", CUDA") : QString()));
 }
 
 }  // namespace headlight::ui

@@ -26,10 +26,23 @@ QString setting(const char* name) { return QStringLiteral("export/") + QLatin1St
 }  // namespace
 
 ExportDialog::ExportDialog(Document& document, Jobs& jobs, Recipe recipe, QSize screen_size, QWidget* parent)
-    : QDialog(parent), document_(document), jobs_(jobs), recipe_(std::move(recipe)), selection_(without_hover(document.selection().get())),
-      screen_size_(screen_size), file_(new QLineEdit), format_(new QComboBox), width_(new QComboBox), theme_(new QComboBox),
-      scale_(new QComboBox), pixels_(new QDoubleSpinBox), footer_(new QCheckBox(tr("Line that says how it was made"))),
-      transparent_(new QCheckBox(tr("Transparent paper"))), picture_(new QLabel), message_(new QLabel), write_(nullptr) {
+    : QDialog(parent),
+      document_(document),
+      jobs_(jobs),
+      recipe_(std::move(recipe)),
+      selection_(without_hover(document.selection().get())),
+      screen_size_(screen_size),
+      file_(new QLineEdit),
+      format_(new QComboBox),
+      width_(new QComboBox),
+      theme_(new QComboBox),
+      scale_(new QComboBox),
+      pixels_(new QDoubleSpinBox),
+      footer_(new QCheckBox(tr("Line that says how it was made"))),
+      transparent_(new QCheckBox(tr("Transparent paper"))),
+      picture_(new QLabel),
+      message_(new QLabel),
+      write_(nullptr) {
     setWindowTitle(tr("Export figure"));
     build();
     restore();
@@ -47,7 +60,8 @@ ExportDialog::ExportDialog(Document& document, Jobs& jobs, Recipe recipe, QSize 
 
 void ExportDialog::build() {
     for (const char* f : formats) format_->addItem(QString::fromLatin1(f).toUpper(), QString::fromLatin1(f));
-    width_->addItems({tr("As on screen"), tr("85 mm, one column"), tr("178 mm, two columns"), tr("Slide, 1600 × 900 px"), tr("Pixels")});
+    width_->addItems(
+        {tr("As on screen"), tr("85 mm, one column"), tr("178 mm, two columns"), tr("Slide, 1600 × 900 px"), tr("Pixels")});
     theme_->addItems({tr("Light"), tr("Dark")});
     scale_->addItems({QStringLiteral("1×"), QStringLiteral("2×"), QStringLiteral("3×"), QStringLiteral("4×")});
     pixels_->setRange(100, 20000);
@@ -203,17 +217,18 @@ void ExportDialog::write() {
     const Recipe recipe = recipe_;
     const figure::Selection selection = selection_;
     const std::string format = format_->currentData().toString().toStdString();
-    jobs_.start(Jobs::Lane::file, tr("Exporting %1").arg(QFileInfo(file).fileName()), [=](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-        const auto figure = figure::make_figure(recipe.trace, recipe.state);
-        cancel.throw_if_cancelled();
-        const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, o), format);
-        figure::export_figure(*figure, selection, provenance, o, file.toStdString());
-        return [self, file] {
-            if (!self) return;
-            Q_EMIT self->written(file);
-            self->accept();
-        };
-    });
+    jobs_.start(Jobs::Lane::file, tr("Exporting %1").arg(QFileInfo(file).fileName()),
+                [=](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+                    const auto figure = figure::make_figure(recipe.trace, recipe.state);
+                    cancel.throw_if_cancelled();
+                    const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, o), format);
+                    figure::export_figure(*figure, selection, provenance, o, file.toStdString());
+                    return [self, file] {
+                        if (!self) return;
+                        Q_EMIT self->written(file);
+                        self->accept();
+                    };
+                });
 }
 
 }  // namespace headlight::ui

@@ -46,9 +46,8 @@ void FetchRow::start(const QString& reference) {
     thread_ = QThread::create([this, reference, token = token_, work = fetcher_] {
         const auto in_window = [this](auto&& what) { QMetaObject::invokeMethod(this, std::move(what), Qt::QueuedConnection); };
         try {
-            const fetch::Fetched got = work(reference.toStdString(), token, [&](const ProgressStep& step) {
-                in_window([this, step] { show_step(step); });
-            });
+            const fetch::Fetched got = work(reference.toStdString(), token,
+                                            [&](const ProgressStep& step) { in_window([this, step] { show_step(step); }); });
             in_window([this, got] {
                 end();
                 Q_EMIT fetched(QString::fromStdString(got.reference), QString::fromStdString(got.folder.string()));

@@ -77,7 +77,8 @@ void ModelChooser::build() {
     header->setHighlightSections(false);
     header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     header->setSectionResizeMode(name_column, QHeaderView::Stretch);
-    for (const int column : {where_column, family_column, size_column, shape_column}) header->setSectionResizeMode(column, QHeaderView::ResizeToContents);
+    for (const int column : {where_column, family_column, size_column, shape_column})
+        header->setSectionResizeMode(column, QHeaderView::ResizeToContents);
     header->setSectionResizeMode(state_column, QHeaderView::Stretch);
     for (const int column : {size_column, shape_column})  // over numbers
         table_->horizontalHeaderItem(column)->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -130,7 +131,8 @@ void ModelChooser::build() {
         if (!folder.isEmpty()) add_folder(folder);
     });
     connect(file, &QPushButton::clicked, this, [this] {
-        const QString chosen_file = QFileDialog::getOpenFileName(this, tr("Open file"), {}, tr("Weights, traces, attention (*.safetensors *.bin *.pt *.pth *.ckpt *.gguf *.npz)"));
+        const QString chosen_file = QFileDialog::getOpenFileName(
+            this, tr("Open file"), {}, tr("Weights, traces, attention (*.safetensors *.bin *.pt *.pth *.ckpt *.gguf *.npz)"));
         if (chosen_file.isEmpty()) return;
         Q_EMIT chosen(chosen_file);
         accept();
@@ -139,7 +141,8 @@ void ModelChooser::build() {
 
 void ModelChooser::collect() {
     for (const fs::path& folder : model::built_in_model_folders())
-        for (const fs::path& path : model::model_folders_in(folder)) add_row(QString::fromStdString(path.filename().string()), tr("built-in"), path);
+        for (const fs::path& path : model::model_folders_in(folder))
+            add_row(QString::fromStdString(path.filename().string()), tr("built-in"), path);
     for (const QString& reference : recent_) {
         try {
             if (trace::is_saved(reference.toStdString())) continue;  // no model
@@ -147,9 +150,11 @@ void ModelChooser::collect() {
         } catch (const Error&) {  // gone since
         }
     }
-    for (const model::CachedModel& cached : model::cached_models()) add_row(QString::fromStdString(cached.id), tr("cache"), cached.folder);
+    for (const model::CachedModel& cached : model::cached_models())
+        add_row(QString::fromStdString(cached.id), tr("cache"), cached.folder);
     for (const QString& folder : QSettings().value(folders_key()).toStringList())
-        for (const fs::path& path : model::model_folders_in(folder.toStdString())) add_row(QString::fromStdString(path.string()), tr("folder"), path);
+        for (const fs::path& path : model::model_folders_in(folder.toStdString()))
+            add_row(QString::fromStdString(path.string()), tr("folder"), path);
     if (!rows_.empty()) table_->selectRow(0);
 }
 
@@ -161,8 +166,11 @@ void ModelChooser::add_folder(const QString& folder) {
     }
     const auto before = rows_.size();
     if (QFileInfo::exists(folder + QStringLiteral("/config.json"))) add_row(folder, tr("folder"), folder.toStdString());
-    for (const fs::path& path : model::model_folders_in(folder.toStdString())) add_row(QString::fromStdString(path.string()), tr("folder"), path);
-    note_->setText(rows_.size() > before ? QString() : tr("There is no config.json and no .gguf file in %1 or the two levels of folders below it").arg(folder));
+    for (const fs::path& path : model::model_folders_in(folder.toStdString()))
+        add_row(QString::fromStdString(path.string()), tr("folder"), path);
+    note_->setText(rows_.size() > before
+                       ? QString()
+                       : tr("There is no config.json and no .gguf file in %1 or the two levels of folders below it").arg(folder));
     apply_filter();
     look_at_next();
 }
@@ -188,17 +196,18 @@ void ModelChooser::look_at_next() {
     if (next == rows_.end() || jobs_.busy(Jobs::Lane::preview)) return;
     const int row = static_cast<int>(next - rows_.begin());
     const QPointer<ModelChooser> self(this);
-    jobs_.start(Jobs::Lane::preview, tr("Looking at %1").arg(next->reference), [self, row, path = next->path](const CancelToken&, const Progress&) -> Jobs::Deliver {
-        const model::Peek peek = model::peek(path);
-        return [self, row, peek] {
-            if (!self) return;
-            self->rows_[static_cast<std::size_t>(row)].looked = true;
-            self->rows_[static_cast<std::size_t>(row)].peek = peek;
-            self->show_row(row);
-            self->show_note();
-            QMetaObject::invokeMethod(self.data(), &ModelChooser::look_at_next, Qt::QueuedConnection);
-        };
-    });
+    jobs_.start(Jobs::Lane::preview, tr("Looking at %1").arg(next->reference),
+                [self, row, path = next->path](const CancelToken&, const Progress&) -> Jobs::Deliver {
+                    const model::Peek peek = model::peek(path);
+                    return [self, row, peek] {
+                        if (!self) return;
+                        self->rows_[static_cast<std::size_t>(row)].looked = true;
+                        self->rows_[static_cast<std::size_t>(row)].peek = peek;
+                        self->show_row(row);
+                        self->show_note();
+                        QMetaObject::invokeMethod(self.data(), &ModelChooser::look_at_next, Qt::QueuedConnection);
+                    };
+                });
 }
 
 void ModelChooser::show_row(int index) {
@@ -216,7 +225,8 @@ void ModelChooser::show_row(int index) {
     table_->item(index, state_column)->setToolTip(QString::fromStdString(row.peek.problem));
     for (int column = 0; column < column_count; ++column) {
         QTableWidgetItem* item = table_->item(index, column);
-        item->setForeground(row.looked && !row.peek.problem.empty() ? palette().brush(QPalette::Disabled, QPalette::Text) : palette().brush(QPalette::Text));
+        item->setForeground(row.looked && !row.peek.problem.empty() ? palette().brush(QPalette::Disabled, QPalette::Text)
+                                                                    : palette().brush(QPalette::Text));
     }
 }
 
@@ -224,7 +234,8 @@ void ModelChooser::show_note() {
     const int current = table_->currentRow();
     if (current < 0 || current >= static_cast<int>(rows_.size())) return;
     const Row& row = rows_[static_cast<std::size_t>(current)];
-    note_->setText(row.peek.problem.empty() ? QString::fromStdString(row.path.string()) : QString::fromStdString(row.peek.problem));
+    note_->setText(row.peek.problem.empty() ? QString::fromStdString(row.path.string())
+                                            : QString::fromStdString(row.peek.problem));
 }
 
 void ModelChooser::apply_filter() {
@@ -233,14 +244,17 @@ void ModelChooser::apply_filter() {
     int first = -1;
     for (int row = 0; row < table_->rowCount(); ++row) {
         const Row& r = rows_[static_cast<std::size_t>(row)];
-        const bool fits = r.reference.contains(wanted, Qt::CaseInsensitive) || QString::fromStdString(r.peek.config.family).contains(wanted, Qt::CaseInsensitive);
+        const bool fits = r.reference.contains(wanted, Qt::CaseInsensitive) ||
+                          QString::fromStdString(r.peek.config.family).contains(wanted, Qt::CaseInsensitive);
         table_->setRowHidden(row, !fits);
         if (fits && first < 0) first = row;
     }
     if (first < 0) {
         table_->clearSelection();
         table_->setCurrentCell(-1, -1);
-        if (!wanted.isEmpty()) note_->setText(tr("No model listed here has “%1” in its name. Open takes it as a folder or file, Fetch … asks for it").arg(wanted));
+        if (!wanted.isEmpty())
+            note_->setText(tr("No model listed here has “%1” in its name. Open takes it as a folder or file, Fetch … asks for it")
+                               .arg(wanted));
     } else if (table_->currentRow() < 0 || table_->isRowHidden(table_->currentRow()))
         table_->selectRow(first);
 }

@@ -17,7 +17,8 @@
 namespace headlight::ui {
 
 /// The models there are: built-in, opened before, in the Hugging Face cache, in folders that were added, and those that
-/// can be fetched by their ids. Each with its family, size, layers and heads, and whether it can be read or why not; what is known of a model arrives one by one.
+/// can be fetched by their ids. Each with its family, size, layers and heads, and whether it can be read or why not; what is
+/// known of a model arrives one by one.
 class ModelChooser : public QDialog {
     Q_OBJECT
 public:

@@ -39,16 +39,20 @@ void add_row(QTableWidget& table, const QStringList& cells) {
 void fill(QTableWidget& table, const model::LoadReport& report) {
     for (const model::LoadedParameter& loaded : report.loaded)
         add_row(table, {QString::fromStdString(loaded.tensor), QString::fromStdString(loaded.parameter), shape_text(loaded.shape),
-                        QString::fromStdString(loaded.stored_dtype), loaded.mapped ? TensorList::tr("in place") : TensorList::tr("converted"),
+                        QString::fromStdString(loaded.stored_dtype),
+                        loaded.mapped ? TensorList::tr("in place") : TensorList::tr("converted"),
                         QFileInfo(QString::fromStdString(loaded.file)).fileName()});
-    for (const std::string& name : report.ignored) add_row(table, {QString::fromStdString(name), TensorList::tr("not needed"), {}, {}, {}, {}});
-    for (const std::string& name : report.unused) add_row(table, {QString::fromStdString(name), TensorList::tr("not used"), {}, {}, {}, {}});
+    for (const std::string& name : report.ignored)
+        add_row(table, {QString::fromStdString(name), TensorList::tr("not needed"), {}, {}, {}, {}});
+    for (const std::string& name : report.unused)
+        add_row(table, {QString::fromStdString(name), TensorList::tr("not used"), {}, {}, {}, {}});
 }
 
 void apply_filter(QTableWidget& table, const QString& wanted) {
     for (int row = 0; row < table.rowCount(); ++row) {
         bool fits = false;
-        for (int column = 0; column < table.columnCount() && !fits; ++column) fits = table.item(row, column)->text().contains(wanted, Qt::CaseInsensitive);
+        for (int column = 0; column < table.columnCount() && !fits; ++column)
+            fits = table.item(row, column)->text().contains(wanted, Qt::CaseInsensitive);
         table.setRowHidden(row, !fits);
     }
 }
@@ -56,7 +60,11 @@ void apply_filter(QTableWidget& table, const QString& wanted) {
 }  // namespace
 
 TensorList::TensorList(const OpenModel& opened, Jobs& jobs, QWidget* parent)
-    : QDialog(parent), model_(opened), jobs_(jobs), filter_(new QLineEdit), table_(new QTableWidget(0, 6)),
+    : QDialog(parent),
+      model_(opened),
+      jobs_(jobs),
+      filter_(new QLineEdit),
+      table_(new QTableWidget(0, 6)),
       histogram_(new FigureCanvas(selection_)) {
     const model::LoadReport& report = model_.model->report();
     setObjectName(QStringLiteral("TensorList"));
@@ -82,8 +90,9 @@ TensorList::TensorList(const OpenModel& opened, Jobs& jobs, QWidget* parent)
     histogram_->setFixedHeight(250);
     histogram_->set_placeholder({}, tr("Choose a tensor to see how its numbers are spread."));
     auto* facts = new QLabel(tr("%1 parameters in %2 file(s), %3 bytes used in place, %4 converted, loaded in %5 s")
-                                 .arg(count_text(static_cast<qint64>(report.loaded.size())), count_text(static_cast<qint64>(report.files.size())),
-                                      count_text(report.bytes_mapped), count_text(report.bytes_copied), QString::number(report.seconds, 'f', 2)));
+                                 .arg(count_text(static_cast<qint64>(report.loaded.size())),
+                                      count_text(static_cast<qint64>(report.files.size())), count_text(report.bytes_mapped),
+                                      count_text(report.bytes_copied), QString::number(report.seconds, 'f', 2)));
     facts->setProperty("role", "note");
     auto* pointed = new QLabel;
     pointed->setProperty("role", "note");
@@ -103,7 +112,8 @@ TensorList::TensorList(const OpenModel& opened, Jobs& jobs, QWidget* parent)
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::close);
     connect(&Appearance::instance(), &Appearance::changed, this, &TensorList::restyle);
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
-        if (lane == Jobs::Lane::tensor) histogram_->set_placeholder(tr("%1: no histogram").arg(asked_), QString::fromStdString(failure.facts.problem));
+        if (lane == Jobs::Lane::tensor)
+            histogram_->set_placeholder(tr("%1: no histogram").arg(asked_), QString::fromStdString(failure.facts.problem));
     });
     restyle();
     resize(960, 760);
@@ -124,15 +134,16 @@ void TensorList::show_histogram() {
     if (name == std::exchange(asked_, name)) return;
     histogram_->set_figure(nullptr);
     histogram_->set_placeholder(name, tr("Reading its numbers …"));
-    jobs_.start(Jobs::Lane::tensor, tr("Reading %1").arg(name),
-                [self = QPointer(this), opened = model_, name](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
-                    check_files(opened);
-                    const auto stats = model::tensor_stats(opened.model->folder(), name.toStdString(), 60, cancel, progress);
-                    std::shared_ptr<figure::Figure> figure = figure::tensor_histogram(stats);
-                    return [self, name, figure] {
-                        if (self && self->asked_ == name) self->histogram_->set_figure(figure);
-                    };
-                });
+    jobs_.start(
+        Jobs::Lane::tensor, tr("Reading %1").arg(name),
+        [self = QPointer(this), opened = model_, name](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+            check_files(opened);
+            const auto stats = model::tensor_stats(opened.model->folder(), name.toStdString(), 60, cancel, progress);
+            std::shared_ptr<figure::Figure> figure = figure::tensor_histogram(stats);
+            return [self, name, figure] {
+                if (self && self->asked_ == name) self->histogram_->set_figure(figure);
+            };
+        });
 }
 
 }  // namespace headlight::ui

@@ -4,8 +4,8 @@
 #include "ui/style/appearance.h"
 #include "ui/window/main_window.h"
 
-#include <QHBoxLayout>
 #include <QEvent>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
 #include <QShortcut>
@@ -14,7 +14,13 @@
 namespace headlight::ui {
 
 Tour::Tour(MainWindow& window)
-    : QFrame(&window), window_(window), before_(window.document().views()), title_(new QLabel), text_(new QLabel), count_(new QLabel), back_(new QPushButton(tr("Back"))),
+    : QFrame(&window),
+      window_(window),
+      before_(window.document().views()),
+      title_(new QLabel),
+      text_(new QLabel),
+      count_(new QLabel),
+      back_(new QPushButton(tr("Back"))),
       next_(new QPushButton(tr("Next"))) {
     setObjectName(QStringLiteral("Tour"));
     setProperty("role", "popover");
@@ -29,16 +35,26 @@ Tour::Tour(MainWindow& window)
         };
     };
     steps_ = {
-        {tr("Type and see"), tr("Type a sentence of your own. The model reads it while you type; the chips below are its tokens. Click one to follow it everywhere."),
-         &window.prompt_bar(), Side::below, {}},
-        {tr("Every head at once"), tr("Rows are layers, columns are heads, the tint is a measure you choose. Click a square to look into that head. Below, find heads: induction > 0.3 and entropy < 1."),
-         &window.heads_panel(), Side::right, {}},
-        {tr("One head: who looks at whom"), tr("Left the tokens that look, right those looked at; a line is as strong as the weight. Hover a token, click to pin it, Ctrl+click to add."),
+        {tr("Type and see"),
+         tr("Type a sentence of your own. The model reads it while you type; the chips below are its tokens. Click one to follow it everywhere."),
+         &window.prompt_bar(),
+         Side::below,
+         {}},
+        {tr("Every head at once"),
+         tr("Rows are layers, columns are heads, the tint is a measure you choose. Click a square to look into that head. Below, find heads: induction > 0.3 and entropy < 1."),
+         &window.heads_panel(),
+         Side::right,
+         {}},
+        {tr("One head: who looks at whom"),
+         tr("Left the tokens that look, right those looked at; a line is as strong as the weight. Hover a token, click to pin it, Ctrl+click to add."),
          &window.left_pane(), Side::over, view("head")},
-        {tr("The whole model"), tr("Every head in small. Click one for its detail. The keys 1, 2, 3 … switch between the views."), &window.left_pane(), Side::over, view("model")},
-        {tr("Why this weight"), tr("The neuron view multiplies query and key number by number, adds the position term and takes the softmax: the sum on screen is the score."),
+        {tr("The whole model"), tr("Every head in small. Click one for its detail. The keys 1, 2, 3 … switch between the views."),
+         &window.left_pane(), Side::over, view("model")},
+        {tr("Why this weight"),
+         tr("The neuron view multiplies query and key number by number, adds the position term and takes the softmax: the sum on screen is the score."),
          &window.left_pane(), Side::over, view("neuron")},
-        {tr("Numbers, and out of the window"), tr("The inspector holds the chain behind the pinned pair; click a number to copy it. Ctrl+E exports the figure, Ctrl+K finds every command."),
+        {tr("Numbers, and out of the window"),
+         tr("The inspector holds the chain behind the pinned pair; click a number to copy it. Ctrl+E exports the figure, Ctrl+K finds every command."),
          &window.inspector(), Side::left, view("head")},
     };
     title_->setFont(figure::ui_font(14, QFont::DemiBold));
@@ -113,7 +129,8 @@ void Tour::place() {
         case Side::left: at = QPoint(part.left() - width() - 12, part.top() + 32); break;
         case Side::over: at = QPoint(part.right() - width() - 24, part.bottom() - height() - 24); break;
     }
-    move(std::clamp(at.x(), 8, std::max(8, window_.width() - width() - 8)), std::clamp(at.y(), 8, std::max(8, window_.height() - height() - 8)));
+    move(std::clamp(at.x(), 8, std::max(8, window_.width() - width() - 8)),
+         std::clamp(at.y(), 8, std::max(8, window_.height() - height() - 8)));
 }
 
 bool Tour::eventFilter(QObject*, QEvent* event) {

@@ -42,7 +42,8 @@ std::vector<std::int64_t> align_tokens(const std::vector<std::string>& before, c
     return to;
 }
 
-figure::Selection align_selection(figure::Selection s, const std::vector<std::int64_t>& queries, const std::vector<std::int64_t>& keys) {
+figure::Selection align_selection(figure::Selection s, const std::vector<std::int64_t>& queries,
+                                  const std::vector<std::int64_t>& keys) {
     const auto move = [&](std::vector<Position>& pins, const std::vector<std::int64_t>& alignment) {
         std::vector<Position> kept;
         for (const Position p : pins) {

@@ -15,6 +15,7 @@ std::vector<std::int64_t> align_tokens(const std::vector<std::string>& before, c
 
 /// The same selection on the edited text: pins move with their tokens, pins of tokens that are gone go. Queries and keys
 /// are tokens of two texts in a cross attention.
-figure::Selection align_selection(figure::Selection, const std::vector<std::int64_t>& queries, const std::vector<std::int64_t>& keys);
+figure::Selection align_selection(figure::Selection, const std::vector<std::int64_t>& queries,
+                                  const std::vector<std::int64_t>& keys);
 
 }  // namespace headlight::ui

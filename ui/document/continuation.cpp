@@ -66,7 +66,8 @@ std::optional<ErrorFacts> Document::why_no_continuation() const {
         return why;
     }
     if (prompt_.has_pair && !prompt_.pair.isEmpty())
-        return ErrorFacts{.problem = "a continuation has one text", .found = "a sentence pair", .hint = "Close the line for sentence B"};
+        return ErrorFacts{
+            .problem = "a continuation has one text", .found = "a sentence pair", .hint = "Close the line for sentence B"};
     if (prompt_.text.isEmpty()) return ErrorFacts{.problem = "there is no text to continue", .hint = "Type how it begins"};
     return std::nullopt;
 }
@@ -78,7 +79,8 @@ std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
     reference_.make_way();
     const int number = ++continuations_;
     continuing_ = true;
-    const auto work = [this, number, settings, before = prompt_, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+    const auto work = [this, number, settings, before = prompt_, opened = model_](const CancelToken& cancel,
+                                                                                  const Progress& progress) -> Jobs::Deliver {
         check_files(opened);
         const text::Tokenizer& tokenizer = *opened.tokenizer;
         model::GenerateOptions options = settings.draw;
@@ -90,17 +92,21 @@ std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
             if (tokenizer.is_special(id)) return;
             const QString piece = decoder(QByteArray::fromStdString(tokenizer.bytes_of(id)));
             after = with_piece(after, piece);
-            QMetaObject::invokeMethod(this, [this, number, piece] { take_piece(number, piece); }, Qt::QueuedConnection);
+            QMetaObject::invokeMethod(
+                this, [this, number, piece] { take_piece(number, piece); }, Qt::QueuedConnection);
         };
         const model::Generated made = model::generate(*opened.model, prompt, options, take, cancel, progress);
-        std::shared_ptr<const trace::Trace> trace = trace::run(opened.model, opened.tokenizer, {.text = after.text.toStdString()}, {}, cancel, progress);
+        std::shared_ptr<const trace::Trace> trace =
+            trace::run(opened.model, opened.tokenizer, {.text = after.text.toStdString()}, {}, cancel, progress);
         const Tables tables = tables_of(*trace);
         QString note = made.ids.size() == 1 ? tr("1 token written") : tr("%1 tokens written").arg(made.ids.size());
-        if (made.ids.size() > 1 && made.seconds > 0) note += tr(", %1 a second").arg(double(made.ids.size() - 1) / made.seconds, 0, 'f', 0);
+        if (made.ids.size() > 1 && made.seconds > 0)
+            note += tr(", %1 a second").arg(double(made.ids.size() - 1) / made.seconds, 0, 'f', 0);
         if (made.ended) note += tr("; the model ended the text");
         std::vector<std::int64_t> whole = plain_ids(tokenizer, prompt);
         for (const std::int64_t id : plain_ids(tokenizer, made.ids)) whole.push_back(id);
-        if (whole != plain_ids(tokenizer, trace->encoding().ids)) note += tr("; read again the text has other tokens than were written");
+        if (whole != plain_ids(tokenizer, trace->encoding().ids))
+            note += tr("; read again the text has other tokens than were written");
         return [this, after, trace, tables, note] {
             continuing_ = false;
             prompt_ = after;

@@ -72,7 +72,13 @@ bool reads_pictures(const OpenModel& opened) {
 bool Document::has_input() const { return reads_pictures(model_) ? !prompt_.image.isEmpty() : !prompt_.text.isEmpty(); }
 
 Document::Document(Jobs& jobs, QString device, QObject* parent)
-    : QObject(parent), jobs_(jobs), device_(std::move(device)), selection_(this), finder_(jobs), predictions_(jobs), reference_(jobs) {
+    : QObject(parent),
+      jobs_(jobs),
+      device_(std::move(device)),
+      selection_(this),
+      finder_(jobs),
+      predictions_(jobs),
+      reference_(jobs) {
     connect(&reference_, &ReferenceCheck::changed, this, &Document::reference_changed);
     connect(&predictions_, &TokenPredictions::arrived, this, &Document::predictions_changed);
     connect(&selection_, &SelectionModel::changed, this, [this](bool hover_only) {
@@ -126,7 +132,8 @@ void Document::run_pool() {
                     check_files(opened);
                     auto pool = std::make_shared<figure::TextPool>();
                     pool->file = file.string();
-                    pool->traces = trace::run_texts(opened.model, opened.tokenizer, io::read_text_lines(file), file, cancel, progress);
+                    pool->traces =
+                        trace::run_texts(opened.model, opened.tokenizer, io::read_text_lines(file), file, cancel, progress);
                     return [this, pool] {
                         pooling_ = false;
                         set_pool(pool);
@@ -270,7 +277,8 @@ void Document::run() {
                         const auto trace = trace::open_saved(opened.model->folder(), cancel, progress);
                         const Tables tables = tables_of(*trace);
                         return [this, trace, tables] {
-                            prompt_ = {QString::fromStdString(trace->text_a()), QString::fromStdString(trace->text_b()), !trace->text_b().empty()};
+                            prompt_ = {QString::fromStdString(trace->text_a()), QString::fromStdString(trace->text_b()),
+                                       !trace->text_b().empty()};
                             Q_EMIT changed(Change::prompt);
                             accept_run(trace, tables, prompt_);
                         };
@@ -319,8 +327,12 @@ void Document::turn_selection(const trace::Trace& from, const std::optional<figu
     using model::Stack;
     figure::Selection next = without_hover(selection_.get());
     const bool had_pins = !next.pinned_queries.empty();
-    const auto queries = [&](const trace::Trace& t) -> auto& { return t.config().stack == Stack::encoder ? pins_.source_queries : pins_.target_queries; };
-    const auto keys = [&](const trace::Trace& t) -> auto& { return t.config().stack == Stack::decoder ? pins_.target_keys : pins_.source_keys; };
+    const auto queries = [&](const trace::Trace& t) -> auto& {
+        return t.config().stack == Stack::encoder ? pins_.source_queries : pins_.target_queries;
+    };
+    const auto keys = [&](const trace::Trace& t) -> auto& {
+        return t.config().stack == Stack::decoder ? pins_.target_keys : pins_.source_keys;
+    };
     queries(from) = next.pinned_queries;
     keys(from) = next.pinned_keys;
     next.pinned_queries = queries(*trace_);
@@ -329,7 +341,8 @@ void Document::turn_selection(const trace::Trace& from, const std::optional<figu
     if (known) {
         next = *known;
     } else if (had_pins && next.pinned_queries.empty() && trace_->tokens() > 1) {  // a first look
-        const HeadId head{Layer(std::min(next.focus.layer.value, config.n_layers - 1)), Head(std::min(next.focus.head.value, config.n_heads - 1))};
+        const HeadId head{Layer(std::min(next.focus.layer.value, config.n_layers - 1)),
+                          Head(std::min(next.focus.head.value, config.n_heads - 1))};
         const auto pair = analyze::interesting_pair(*trace_, head);
         next.pinned_queries = {pair.query};
         next.pinned_keys = {pair.key};

@@ -40,7 +40,9 @@ void HeadFinder::look(const QString& expression, const TracePtr& trace, const Ta
         matching_ = 0;
         return;
     }
-    const auto parse = [&](const QString& text) { return analyze::HeadQuery::parse(text.toStdString(), *measures_, trace_.get()); };
+    const auto parse = [&](const QString& text) {
+        return analyze::HeadQuery::parse(text.toStdString(), *measures_, trace_.get());
+    };
     QString read = expression;
     analyze::HeadQuery query;
     try {
@@ -62,14 +64,15 @@ void HeadFinder::look(const QString& expression, const TracePtr& trace, const Ta
     }
     if (!same_text) adopt({}, {});  // what was found on another text says nothing here
     working_ = true;
-    jobs_.start(Jobs::Lane::finder, tr("Measuring attention"), [this, read, query, trace](const CancelToken& cancel, const Progress&) mutable -> Jobs::Deliver {
-        query.measure(*trace, cancel);
-        return [this, read, query] {
-            working_ = false;
-            adopt(read, query);
-            Q_EMIT arrived();
-        };
-    });
+    jobs_.start(Jobs::Lane::finder, tr("Measuring attention"),
+                [this, read, query, trace](const CancelToken& cancel, const Progress&) mutable -> Jobs::Deliver {
+                    query.measure(*trace, cancel);
+                    return [this, read, query] {
+                        working_ = false;
+                        adopt(read, query);
+                        Q_EMIT arrived();
+                    };
+                });
 }
 
 void HeadFinder::adopt(const QString& expression, analyze::HeadQuery query) {

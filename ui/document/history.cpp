@@ -16,7 +16,10 @@ constexpr qint64 merge_ms = 700;
 class StateStep : public QUndoCommand {
 public:
     StateStep(History& history, State before, State after, Kind kind)
-        : history_(history), before_(std::move(before)), after_(std::move(after)), kind_(kind),
+        : history_(history),
+          before_(std::move(before)),
+          after_(std::move(after)),
+          kind_(kind),
           time_(QDateTime::currentMSecsSinceEpoch()) {
         setText(kind == Kind::prompt         ? History::tr("Edit text")
                 : kind == Kind::options      ? History::tr("Change options")

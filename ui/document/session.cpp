@@ -34,8 +34,11 @@ struct Names {
             }
             known += (known.empty() ? "" : ", ") + std::string(n);
         }
-        throw Error(ErrorFacts{.problem = "The session has a value that is not known", .file = file.string(), .item = key,
-                               .expected = known, .found = found});
+        throw Error(ErrorFacts{.problem = "The session has a value that is not known",
+                               .file = file.string(),
+                               .item = key,
+                               .expected = known,
+                               .found = found});
     }
 };
 
@@ -44,12 +47,26 @@ using Filter = analyze::PairFilter;
 using Weighting = analyze::Weighting;
 using Stack = model::Stack;
 constexpr Names<Stack, 3> attentions{{{{Stack::decoder, "self"}, {Stack::encoder, "encoder"}, {Stack::cross, "cross"}}}};
-constexpr Names<Curve, 5> curves{{{{Curve::linear, "linear"}, {Curve::log, "log"}, {Curve::gamma, "gamma"}, {Curve::per_row, "per-row"}, {Curve::rank, "rank"}}}};
-constexpr Names<Filter, 5> filters{{{{Filter::all, "all"}, {Filter::a_to_a, "a-a"}, {Filter::b_to_b, "b-b"}, {Filter::a_to_b, "a-b"}, {Filter::b_to_a, "b-a"}}}};
-constexpr Names<Weighting, 7> weightings{{{{Weighting::attention, "attention"}, {Weighting::value_norm, "value-norm"}, {Weighting::output_norm, "output-norm"},
-    {Weighting::output_length, "output-length"}, {Weighting::layer_mix, "layer-mix"}, {Weighting::layer_mix_residual, "layer-mix-residual"}, {Weighting::layer_mix_norm, "layer-mix-norm"}}}};
-constexpr Names<figure::HeadPalette, 2> palettes{{{{figure::HeadPalette::category10, "category10"}, {figure::HeadPalette::okabe_ito, "okabe-ito"}}}};
-constexpr Names<figure::Ramp, 4> ramps{{{{figure::Ramp::ink, "ink"}, {figure::Ramp::viridis, "viridis"}, {figure::Ramp::cividis, "cividis"}, {figure::Ramp::magma, "magma"}}}};
+constexpr Names<Curve, 5> curves{{{{Curve::linear, "linear"},
+                                   {Curve::log, "log"},
+                                   {Curve::gamma, "gamma"},
+                                   {Curve::per_row, "per-row"},
+                                   {Curve::rank, "rank"}}}};
+constexpr Names<Filter, 5> filters{
+    {{{Filter::all, "all"}, {Filter::a_to_a, "a-a"}, {Filter::b_to_b, "b-b"}, {Filter::a_to_b, "a-b"}, {Filter::b_to_a, "b-a"}}}};
+constexpr Names<Weighting, 7> weightings{{{{Weighting::attention, "attention"},
+                                           {Weighting::value_norm, "value-norm"},
+                                           {Weighting::output_norm, "output-norm"},
+                                           {Weighting::output_length, "output-length"},
+                                           {Weighting::layer_mix, "layer-mix"},
+                                           {Weighting::layer_mix_residual, "layer-mix-residual"},
+                                           {Weighting::layer_mix_norm, "layer-mix-norm"}}}};
+constexpr Names<figure::HeadPalette, 2> palettes{
+    {{{figure::HeadPalette::category10, "category10"}, {figure::HeadPalette::okabe_ito, "okabe-ito"}}}};
+constexpr Names<figure::Ramp, 4> ramps{{{{figure::Ramp::ink, "ink"},
+                                         {figure::Ramp::viridis, "viridis"},
+                                         {figure::Ramp::cividis, "cividis"},
+                                         {figure::Ramp::magma, "magma"}}}};
 
 /// A view that this version does not have is an error, as any other value that is not known.
 void read_view(const json& object, const char* key, View& view, const std::filesystem::path& file) {
@@ -58,8 +75,11 @@ void read_view(const json& object, const char* key, View& view, const std::files
     if (!figure::find_view(found)) {
         std::string known;
         for (const figure::ViewSpec& spec : figure::view_specs()) known += (known.empty() ? "" : ", ") + spec.id;
-        throw Error(ErrorFacts{.problem = "The session has a view that is not known", .file = file.string(), .item = key,
-                               .expected = known, .found = found});
+        throw Error(ErrorFacts{.problem = "The session has a view that is not known",
+                               .file = file.string(),
+                               .item = key,
+                               .expected = known,
+                               .found = found});
     }
     view = found;
 }
@@ -83,8 +103,11 @@ void read(const json& object, const char* key, T& value) {
 void read_number(const json& object, const char* key, double& value, double low, double high, const std::filesystem::path& file) {
     read(object, key, value);
     if (value >= low && value <= high) return;
-    throw Error(ErrorFacts{.problem = "The session has a number out of range", .file = file.string(), .item = key,
-                           .expected = json(low).dump() + " to " + json(high).dump(), .found = json(value).dump()});
+    throw Error(ErrorFacts{.problem = "The session has a number out of range",
+                           .file = file.string(),
+                           .item = key,
+                           .expected = json(low).dump() + " to " + json(high).dump(),
+                           .found = json(value).dump()});
 }
 
 json positions_json(const std::vector<Position>& positions) {
@@ -105,23 +128,30 @@ TextRange written_of(const json& document, const QString& text, const std::files
     read(document, "written", ends);
     if (ends.empty()) return {};
     if (ends.size() != 2 || ends[0] < 0 || ends[0] > ends[1] || ends[1] > text.size())
-        throw Error(ErrorFacts{.problem = "The session has a stretch of text that is not there", .file = file.string(), .item = "written",
-                               .expected = "begin and end within 0 to " + std::to_string(text.size()), .found = document.at("written").dump()});
+        throw Error(ErrorFacts{.problem = "The session has a stretch of text that is not there",
+                               .file = file.string(),
+                               .item = "written",
+                               .expected = "begin and end within 0 to " + std::to_string(text.size()),
+                               .found = document.at("written").dump()});
     return ends[0] == ends[1] ? TextRange() : TextRange{ends[0], ends[1]};
 }
 
 json filters_json(const std::vector<NamedFilter>& named) {
     json array = json::array();
-    for (const NamedFilter& f : named) array.push_back({{"name", f.name.toStdString()}, {"expression", f.expression.toStdString()}});
+    for (const NamedFilter& f : named)
+        array.push_back({{"name", f.name.toStdString()}, {"expression", f.expression.toStdString()}});
     return array;
 }
 
 std::vector<NamedFilter> filters_of(const json& array, const std::filesystem::path& file) {
     std::vector<NamedFilter> named;
     for (const auto& f : array) {
-        const NamedFilter filter{QString::fromStdString(f.at("name").get<std::string>()), QString::fromStdString(f.at("expression").get<std::string>())};
+        const NamedFilter filter{QString::fromStdString(f.at("name").get<std::string>()),
+                                 QString::fromStdString(f.at("expression").get<std::string>())};
         if (filter.name.trimmed().isEmpty() || filter_called(named, filter.name)) {
-            throw Error(ErrorFacts{.problem = "A filter of the session has no name of its own", .file = file.string(), .item = "filters",
+            throw Error(ErrorFacts{.problem = "A filter of the session has no name of its own",
+                                   .file = file.string(),
+                                   .item = "filters",
                                    .found = "\"" + filter.name.toStdString() + "\""});
         }
         named = with_filter(named, filter);
@@ -145,13 +175,25 @@ void read_first_version_options(const json& j, ViewOptions& o) {
 }
 
 json options_json(const ViewOptions& o) {
-    return {{"curve", curves.name(o.transfer.curve)}, {"gamma", o.transfer.gamma}, {"threshold", o.transfer.threshold},
-            {"keep_mass", o.transfer.keep_mass}, {"attention", attentions.name(o.attention)}, {"filter", filters.name(o.pattern.filter)},
-            {"weighting", weightings.name(o.pattern.weighting)}, {"hide_first", o.pattern.hide_first},
-            {"hide_special", o.pattern.hide_special}, {"renormalise", o.pattern.renormalise},
-            {"merge_words", o.pattern.merge_words}, {"view_options", o.values}, {"palette", palettes.name(o.palette)}, {"ramp", ramps.name(o.ramp)},
-            {"predictions", o.predictions}, {"measure", o.measure}, {"finder", o.finder.toStdString()},
-            {"pool", o.pool_file.toStdString()}, {"filters", filters_json(o.filters)}};
+    return {{"curve", curves.name(o.transfer.curve)},
+            {"gamma", o.transfer.gamma},
+            {"threshold", o.transfer.threshold},
+            {"keep_mass", o.transfer.keep_mass},
+            {"attention", attentions.name(o.attention)},
+            {"filter", filters.name(o.pattern.filter)},
+            {"weighting", weightings.name(o.pattern.weighting)},
+            {"hide_first", o.pattern.hide_first},
+            {"hide_special", o.pattern.hide_special},
+            {"renormalise", o.pattern.renormalise},
+            {"merge_words", o.pattern.merge_words},
+            {"view_options", o.values},
+            {"palette", palettes.name(o.palette)},
+            {"ramp", ramps.name(o.ramp)},
+            {"predictions", o.predictions},
+            {"measure", o.measure},
+            {"finder", o.finder.toStdString()},
+            {"pool", o.pool_file.toStdString()},
+            {"filters", filters_json(o.filters)}};
 }
 
 void read_options(const json& j, ViewOptions& o, const std::filesystem::path& file) {
@@ -231,8 +273,11 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
         const json j = json::parse(text);
         if (!j.is_object() || j.value("format", "") != "headlight-session") throw broken("no \"format\": \"headlight-session\"");
         if (j.value("version", 0) != 1) {
-            throw Error(ErrorFacts{.problem = "The session was written by another version", .file = file.string(), .item = "version",
-                                   .expected = "1", .found = j.value("version", json()).dump()});
+            throw Error(ErrorFacts{.problem = "The session was written by another version",
+                                   .file = file.string(),
+                                   .item = "version",
+                                   .expected = "1",
+                                   .found = j.value("version", json()).dump()});
         }
         Session s;
         std::string model, prompt, pair, image;
@@ -258,7 +303,8 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
             }
             if (sel.contains("queries")) out.pinned_queries = positions_of(sel.at("queries"));
             if (sel.contains("neuron") && sel.at("neuron").is_array() && sel.at("neuron").size() == 2)
-                out.neuron = analyze::NeuronId{Layer(sel.at("neuron").at(0).get<std::int64_t>()), Neuron(sel.at("neuron").at(1).get<std::int64_t>())};
+                out.neuron = analyze::NeuronId{Layer(sel.at("neuron").at(0).get<std::int64_t>()),
+                                               Neuron(sel.at("neuron").at(1).get<std::int64_t>())};
             if (sel.contains("keys")) out.pinned_keys = positions_of(sel.at("keys"));
         }
         if (j.contains("views")) {
@@ -268,16 +314,16 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
         }
         return s;
     } catch (const WrongKind& wrong) {
-        throw Error(ErrorFacts{.problem = "The session has a value of the wrong kind", .file = file.string(), .item = wrong.key,
+        throw Error(ErrorFacts{.problem = "The session has a value of the wrong kind",
+                               .file = file.string(),
+                               .item = wrong.key,
                                .found = wrong.found});
     } catch (const json::exception& error) {
         throw broken(error.what());
     }
 }
 
-void save_session(const Session& session, const std::filesystem::path& file) {
-    io::write_atomically(file, to_json(session));
-}
+void save_session(const Session& session, const std::filesystem::path& file) { io::write_atomically(file, to_json(session)); }
 
 Session load_session(const std::filesystem::path& file) { return session_from_json(io::read_text(file), file); }
 

@@ -7,18 +7,19 @@
 
 namespace headlight::ui {
 
-QString view_title(const View& view) {
-    return QCoreApplication::translate("View", figure::view_spec(view).title.c_str());
-}
+QString view_title(const View& view) { return QCoreApplication::translate("View", figure::view_spec(view).title.c_str()); }
 
 const NamedFilter* filter_called(const std::vector<NamedFilter>& filters, const QString& name) {
-    const auto found = std::find_if(filters.begin(), filters.end(), [&](const NamedFilter& f) { return f.name.compare(name, Qt::CaseInsensitive) == 0; });
+    const auto found = std::find_if(filters.begin(), filters.end(),
+                                    [&](const NamedFilter& f) { return f.name.compare(name, Qt::CaseInsensitive) == 0; });
     return found == filters.end() ? nullptr : &*found;
 }
 
 std::vector<NamedFilter> with_filter(std::vector<NamedFilter> filters, const NamedFilter& filter) {
     filters = without_filter(std::move(filters), filter.name);
-    const auto before = [](const NamedFilter& a, const NamedFilter& b) { return a.name.compare(b.name, Qt::CaseInsensitive) < 0; };
+    const auto before = [](const NamedFilter& a, const NamedFilter& b) {
+        return a.name.compare(b.name, Qt::CaseInsensitive) < 0;
+    };
     filters.insert(std::upper_bound(filters.begin(), filters.end(), filter, before), filter);
     return filters;
 }

@@ -23,27 +23,30 @@ void TokenPredictions::look(bool wanted, const TracePtr& trace, std::optional<Po
     if (!wanted || !trace) return;
     const model::ModelConfig& c = trace->config();
     if (!c.has_unembedding || (!causal && !c.mlm_head)) {
-        missing_ = c.stack == model::Stack::encoder ? tr("The encoder predicts no tokens, the decoder does") : tr("This model predicts no tokens");
+        missing_ = c.stack == model::Stack::encoder ? tr("The encoder predicts no tokens, the decoder does")
+                                                    : tr("This model predicts no tokens");
         return;
     }
     if (!causal && !asked) {
         missing_ = tr("Click a token to mask it");
         return;
     }
-    jobs_.start(Jobs::Lane::strip, tr("Predicting"), [this, trace, asked, causal](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-        if (causal) {
-            auto found = std::make_shared<std::vector<analyze::TokenPrediction>>(analyze::predictions(*trace, candidates));
-            return [this, found] {
-                all_ = std::move(*found);
-                Q_EMIT arrived();
-            };
-        }
-        Masked masked{*asked, analyze::masked_candidates(*trace, *asked, candidates, cancel)};
-        return [this, masked] {
-            masked_ = masked;
-            Q_EMIT arrived();
-        };
-    });
+    jobs_.start(Jobs::Lane::strip, tr("Predicting"),
+                [this, trace, asked, causal](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+                    if (causal) {
+                        auto found =
+                            std::make_shared<std::vector<analyze::TokenPrediction>>(analyze::predictions(*trace, candidates));
+                        return [this, found] {
+                            all_ = std::move(*found);
+                            Q_EMIT arrived();
+                        };
+                    }
+                    Masked masked{*asked, analyze::masked_candidates(*trace, *asked, candidates, cancel)};
+                    return [this, masked] {
+                        masked_ = masked;
+                        Q_EMIT arrived();
+                    };
+                });
 }
 
 }  // namespace headlight::ui

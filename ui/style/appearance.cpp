@@ -85,8 +85,7 @@ void Appearance::ask_desktop() {
     if (!bus.isConnected()) return;
     bus.connect(portal_service, portal_path, portal_interface, QStringLiteral("SettingChanged"), this,
                 SLOT(portal_setting_changed(QString, QString, QDBusVariant)));
-    QDBusMessage question =
-        QDBusMessage::createMethodCall(portal_service, portal_path, portal_interface, QStringLiteral("Read"));
+    QDBusMessage question = QDBusMessage::createMethodCall(portal_service, portal_path, portal_interface, QStringLiteral("Read"));
     question << appearance_space << scheme_key;
     auto* watcher = new QDBusPendingCallWatcher(bus.asyncCall(question), this);
     connect(watcher, &QDBusPendingCallWatcher::finished, this, [this](QDBusPendingCallWatcher* call) {

@@ -10,9 +10,10 @@ QString style_sheet(const figure::Theme& t) {
     if (!file.open(QIODevice::ReadOnly)) return {};
     QString sheet = QString::fromUtf8(file.readAll());
     const std::pair<const char*, QColor> roles[] = {
-        {"@canvas@", t.canvas}, {"@panel@", t.panel},   {"@bar@", t.bar},       {"@line@", t.line},
-        {"@chip@", t.chip},     {"@text@", t.text},     {"@muted@", t.muted},   {"@faint@", t.faint},
-        {"@accent@", t.accent}, {"@soft@", t.accent_soft}, {"@on_accent@", t.on_accent},
+        {"@canvas@", t.canvas},    {"@panel@", t.panel},         {"@bar@", t.bar},
+        {"@line@", t.line},        {"@chip@", t.chip},           {"@text@", t.text},
+        {"@muted@", t.muted},      {"@faint@", t.faint},         {"@accent@", t.accent},
+        {"@soft@", t.accent_soft}, {"@on_accent@", t.on_accent},
     };
     for (const auto& [role, color] : roles) sheet.replace(QLatin1String(role), color.name());
     sheet.replace(QLatin1String("@warning@"), t.negative.name());

@@ -68,7 +68,8 @@ void MainWindow::make_file_actions() {
     });
     add(QStringLiteral("open-folder"), tr("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
     add(QStringLiteral("open-name"), tr("Open model by name …"), {}, [this] { open_by_name(); });
-    add(QStringLiteral("open-session"), tr("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O), [this] { open_session_dialog(); });
+    add(QStringLiteral("open-session"), tr("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O),
+        [this] { open_session_dialog(); });
     add(QStringLiteral("other-tower"), tr("The other tower of this CLIP model"), {}, [this] {
         const auto& model = document_->model().model;
         if (!model) return;
@@ -78,9 +79,11 @@ void MainWindow::make_file_actions() {
     add(QStringLiteral("open-picture"), tr("Open picture …"), {}, [this] { open_picture_dialog(); });
     add(QStringLiteral("pool-texts"), tr("Pool texts …"), {}, [this] { pool_texts(); });
     for (int i = 0; i < int(example_sentences().size()); ++i)
-        add(QStringLiteral("example-%1").arg(i), tr("Example: %1").arg(example_sentences()[i]), {}, [this, i] { show_example(i); });
+        add(QStringLiteral("example-%1").arg(i), tr("Example: %1").arg(example_sentences()[i]), {},
+            [this, i] { show_example(i); });
     add(QStringLiteral("save"), tr("Save session"), QKeySequence::Save, [this] { save(false); });
-    add(QStringLiteral("save-as"), tr("Save session as …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), [this] { save(true); });
+    add(QStringLiteral("save-as"), tr("Save session as …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S),
+        [this] { save(true); });
     add(QStringLiteral("export"), tr("Export figure …"), QKeySequence(Qt::CTRL | Qt::Key_E), [this] { export_figure(); });
     add(QStringLiteral("copy-image"), tr("Copy image"), QKeySequence::Copy, [this] { copy_image(); });
     add(QStringLiteral("copy-command"), tr("Copy as command"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), [this] {
@@ -98,7 +101,8 @@ void MainWindow::make_edit_actions() {
         document_->end_continuation();  // what it has written so far is the step that is undone
         history_->stack().undo();
     });
-    QAction* redo = add(QStringLiteral("redo"), tr("Redo"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z), [this] { history_->stack().redo(); });
+    QAction* redo = add(QStringLiteral("redo"), tr("Redo"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z),
+                        [this] { history_->stack().redo(); });
     undo->setEnabled(false);
     redo->setEnabled(false);
     connect(&stack, &QUndoStack::canUndoChanged, undo, &QAction::setEnabled);
@@ -110,9 +114,11 @@ void MainWindow::make_edit_actions() {
     add(QStringLiteral("run"), tr("Run now"), QKeySequence(Qt::CTRL | Qt::Key_Return), [this] { document_->run_now(); });
     add(QStringLiteral("stop"), tr("Stop"), {}, [this] { document_->stop(); });
     add(QStringLiteral("generate"), tr("Generate: continue the text"), QKeySequence(Qt::CTRL | Qt::Key_G), [this] {
-        if (const auto why = document_->generate(prompt_bar_->generate_settings().settings())) show_failure({tr("Continuing the text"), *why});
+        if (const auto why = document_->generate(prompt_bar_->generate_settings().settings()))
+            show_failure({tr("Continuing the text"), *why});
     });
-    add(QStringLiteral("generate-settings"), tr("How the text is continued"), {}, [this] { prompt_bar_->open_generate_settings(); });
+    add(QStringLiteral("generate-settings"), tr("How the text is continued"), {},
+        [this] { prompt_bar_->open_generate_settings(); });
     add(QStringLiteral("edit-text"), tr("Edit the text"), QKeySequence(Qt::CTRL | Qt::Key_L), [this] {
         if (reads_pictures(document_->model())) return prompt_bar_->image_button().setFocus();
         prompt_bar_->text().setFocus();
@@ -136,15 +142,18 @@ void MainWindow::make_view_actions() {
         add(QStringLiteral("view-") + QString::fromStdString(view), tr("%1 view").arg(view_title(view)),
             spec.tab && number <= 9 ? QKeySequence(Qt::Key_0 + number++) : QKeySequence(), [this, view] { show_view(view); });
     }
-    QAction* next = add(QStringLiteral("attention-next"), tr("Next attention: decoder, encoder, cross"), QKeySequence(Qt::Key_X), [this] {
-        const auto& order = AttentionSwitch::order;
-        const auto* now = std::find(std::begin(order), std::end(order), document_->attention());
-        document_->set_attention(now + 1 < std::end(order) ? *(now + 1) : order[0]);
-    });
+    QAction* next =
+        add(QStringLiteral("attention-next"), tr("Next attention: decoder, encoder, cross"), QKeySequence(Qt::Key_X), [this] {
+            const auto& order = AttentionSwitch::order;
+            const auto* now = std::find(std::begin(order), std::end(order), document_->attention());
+            document_->set_attention(now + 1 < std::end(order) ? *(now + 1) : order[0]);
+        });
     std::vector<QAction*> attentions{next};
     using model::Stack;
-    for (const auto& [name, stack] : {std::pair("attention-decoder", Stack::decoder), std::pair("attention-encoder", Stack::encoder), std::pair("attention-cross", Stack::cross)})
-        attentions.push_back(add(QString::fromLatin1(name), AttentionSwitch::explanation(stack), {}, [this, stack = stack] { document_->set_attention(stack); }));
+    for (const auto& [name, stack] : {std::pair("attention-decoder", Stack::decoder),
+                                      std::pair("attention-encoder", Stack::encoder), std::pair("attention-cross", Stack::cross)})
+        attentions.push_back(add(QString::fromLatin1(name), AttentionSwitch::explanation(stack), {},
+                                 [this, stack = stack] { document_->set_attention(stack); }));
     const auto show_attentions = [this, attentions] {
         for (QAction* each : attentions) {  // other models have no such choice
             each->setVisible(document_->has_parts());
@@ -159,7 +168,8 @@ void MainWindow::make_view_actions() {
         document_->set_views(views);
     });
     add(QStringLiteral("heads-panel"), tr("Heads panel on or off"), {}, [this] { heads_->setVisible(!heads_->isVisible()); });
-    add(QStringLiteral("inspector"), tr("Inspector on or off"), QKeySequence(Qt::Key_F9), [this] { inspector_->setVisible(!inspector_->isVisible()); });
+    add(QStringLiteral("inspector"), tr("Inspector on or off"), QKeySequence(Qt::Key_F9),
+        [this] { inspector_->setVisible(!inspector_->isVisible()); });
     add(QStringLiteral("zoom-in"), tr("Zoom in"), QKeySequence::ZoomIn, [this] {
         FigureCanvas& canvas = active_pane().canvas();
         canvas.zoom_by(1.4, QRectF(canvas.viewport()->rect()).center());
@@ -168,7 +178,8 @@ void MainWindow::make_view_actions() {
         FigureCanvas& canvas = active_pane().canvas();
         canvas.zoom_by(1 / 1.4, QRectF(canvas.viewport()->rect()).center());
     });
-    add(QStringLiteral("zoom-fit"), tr("Zoom to fit"), QKeySequence(Qt::CTRL | Qt::Key_0), [this] { active_pane().canvas().zoom_to_fit(); });
+    add(QStringLiteral("zoom-fit"), tr("Zoom to fit"), QKeySequence(Qt::CTRL | Qt::Key_0),
+        [this] { active_pane().canvas().zoom_to_fit(); });
     add(QStringLiteral("transfer"), tr("How weights are drawn"), QKeySequence(Qt::CTRL | Qt::Key_T), [this] {
         if (!tools_->open_transfer()) status_->say(tr("The %1 view draws no weights").arg(view_title(active_pane().view())));
     });
@@ -189,15 +200,20 @@ void MainWindow::make_view_actions() {
     };
     using figure::HeadPalette;
     using figure::Ramp;
-    add(QStringLiteral("heads-category10"), tr("Head colours: BertViz"), {}, options([](ViewOptions& o) { o.palette = HeadPalette::category10; }));
-    add(QStringLiteral("heads-okabe-ito"), tr("Head colours: colour-blind safe (Okabe-Ito)"), {}, options([](ViewOptions& o) { o.palette = HeadPalette::okabe_ito; }));
+    add(QStringLiteral("heads-category10"), tr("Head colours: BertViz"), {},
+        options([](ViewOptions& o) { o.palette = HeadPalette::category10; }));
+    add(QStringLiteral("heads-okabe-ito"), tr("Head colours: colour-blind safe (Okabe-Ito)"), {},
+        options([](ViewOptions& o) { o.palette = HeadPalette::okabe_ito; }));
     add(QStringLiteral("ramp-ink"), tr("Map colours: ink"), {}, options([](ViewOptions& o) { o.ramp = Ramp::ink; }));
     add(QStringLiteral("ramp-viridis"), tr("Map colours: viridis"), {}, options([](ViewOptions& o) { o.ramp = Ramp::viridis; }));
     add(QStringLiteral("ramp-cividis"), tr("Map colours: cividis"), {}, options([](ViewOptions& o) { o.ramp = Ramp::cividis; }));
     add(QStringLiteral("ramp-magma"), tr("Map colours: magma"), {}, options([](ViewOptions& o) { o.ramp = Ramp::magma; }));
-    add(QStringLiteral("appearance-system"), tr("Appearance: as the system"), {}, [] { Appearance::instance().set_mode(Appearance::Mode::system); });
-    add(QStringLiteral("appearance-light"), tr("Appearance: light"), {}, [] { Appearance::instance().set_mode(Appearance::Mode::light); });
-    add(QStringLiteral("appearance-dark"), tr("Appearance: dark"), {}, [] { Appearance::instance().set_mode(Appearance::Mode::dark); });
+    add(QStringLiteral("appearance-system"), tr("Appearance: as the system"), {},
+        [] { Appearance::instance().set_mode(Appearance::Mode::system); });
+    add(QStringLiteral("appearance-light"), tr("Appearance: light"), {},
+        [] { Appearance::instance().set_mode(Appearance::Mode::light); });
+    add(QStringLiteral("appearance-dark"), tr("Appearance: dark"), {},
+        [] { Appearance::instance().set_mode(Appearance::Mode::dark); });
 }
 
 void MainWindow::make_selection_actions() {
@@ -220,9 +236,11 @@ void MainWindow::make_selection_actions() {
     add(QStringLiteral("query-before"), tr("Query before"), QKeySequence(Qt::Key_BracketLeft), [step_query] { step_query(-1); });
     add(QStringLiteral("query-after"), tr("Query after"), QKeySequence(Qt::Key_BracketRight), [step_query] { step_query(1); });
     add(QStringLiteral("all-heads"), tr("All heads of the layer"), QKeySequence(Qt::Key_A), [&s] { s.all_heads(); });
-    add(QStringLiteral("activate-matching"), tr("Activate the matching heads of the layer"), QKeySequence(Qt::Key_M), [this] { heads_->filters().activate_matching(); });
+    add(QStringLiteral("activate-matching"), tr("Activate the matching heads of the layer"), QKeySequence(Qt::Key_M),
+        [this] { heads_->filters().activate_matching(); });
     add(QStringLiteral("save-filter"), tr("Save the filter as …"), {}, [this] {
-        if (const QAction* save = heads_->filters().entry(QStringLiteral("save")); save && save->isEnabled()) heads_->filters().ask_name();
+        if (const QAction* save = heads_->filters().entry(QStringLiteral("save")); save && save->isEnabled())
+            heads_->filters().ask_name();
     });
     add(QStringLiteral("clear-pins"), tr("Clear pins"), {}, [&s] { s.clear_pins(); });
     add(QStringLiteral("interesting"), tr("Go to a head worth looking at"), QKeySequence(Qt::Key_I), [this, &s] {
@@ -261,7 +279,8 @@ void MainWindow::fill_model_menu() {
         if (!names.contains(recent) && !(recent.startsWith('/') && !QFileInfo::exists(place))) names << recent;
     }
     for (const QString& name : names) {
-        QAction* action = menu->addAction(name.startsWith('/') ? QFileInfo(name).fileName() : name, this, [this, name] { open(name); });
+        QAction* action =
+            menu->addAction(name.startsWith('/') ? QFileInfo(name).fileName() : name, this, [this, name] { open(name); });
         action->setCheckable(true);
         action->setChecked(name == document_->model().reference);
         action->setToolTip(name);
@@ -296,10 +315,14 @@ void MainWindow::fill_more_menu() {
     recent->setEnabled(!recent->isEmpty());
     QMenu* examples = menu->addMenu(tr("Example sentences"));
     for (int i = 0; i < int(example_sentences().size()); ++i)
-        connect(examples->addAction(example_sentences()[i]), &QAction::triggered, action(QStringLiteral("example-%1").arg(i)), &QAction::trigger);
-    put(menu, {"pool-texts", "save", "save-as", "", "export", "copy-image", "copy-command", "", "generate", "undo", "redo", "", "palette"});
+        connect(examples->addAction(example_sentences()[i]), &QAction::triggered, action(QStringLiteral("example-%1").arg(i)),
+                &QAction::trigger);
+    put(menu, {"pool-texts", "save", "save-as", "", "export", "copy-image", "copy-command", "", "generate", "undo", "redo", "",
+               "palette"});
     QMenu* view = menu->addMenu(tr("View"));
-    const auto put_view = [this](QMenu* into, const figure::ViewSpec& spec) { into->addAction(action(QStringLiteral("view-") + QString::fromStdString(spec.id))); };
+    const auto put_view = [this](QMenu* into, const figure::ViewSpec& spec) {
+        into->addAction(action(QStringLiteral("view-") + QString::fromStdString(spec.id)));
+    };
     std::map<std::string, QMenu*> groups;
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         if (spec.tab) {
@@ -310,10 +333,29 @@ void MainWindow::fill_more_menu() {
         if (!group) group = view->addMenu(QString::fromStdString(spec.group));
         put_view(group, spec);
     }
-    put(view, {"", "attention-decoder", "attention-encoder", "attention-cross", "attention-next", "", "tensors", "", "split", "heads-panel", "inspector", "predictions", "", "zoom-in", "zoom-out", "zoom-fit", "",
-               "transfer", "hide-sinks", "hide-special", "words"});
-    put(menu->addMenu(tr("Colours")), {"appearance-system", "appearance-light", "appearance-dark", "", "heads-category10", "heads-okabe-ito", "",
-                                       "ramp-ink", "ramp-viridis", "ramp-cividis", "ramp-magma"});
+    put(view, {"",
+               "attention-decoder",
+               "attention-encoder",
+               "attention-cross",
+               "attention-next",
+               "",
+               "tensors",
+               "",
+               "split",
+               "heads-panel",
+               "inspector",
+               "predictions",
+               "",
+               "zoom-in",
+               "zoom-out",
+               "zoom-fit",
+               "",
+               "transfer",
+               "hide-sinks",
+               "hide-special",
+               "words"});
+    put(menu->addMenu(tr("Colours")), {"appearance-system", "appearance-light", "appearance-dark", "", "heads-category10",
+                                       "heads-okabe-ito", "", "ramp-ink", "ramp-viridis", "ramp-cividis", "ramp-magma"});
     put(menu->addMenu(tr("Help")), {"tour", "what", "keys", "about"});
     menu->addSeparator();
     put(menu, {"quit"});
@@ -336,21 +378,25 @@ void MainWindow::choose_model() {
 
 void MainWindow::open_by_name() {
     bool ok = false;
-    const QString name = QInputDialog::getText(this, tr("Open model"), tr("A built-in name, a folder, or an id in the Hugging Face cache (gpt2, org/name):"),
-                                               QLineEdit::Normal, {}, &ok).trimmed();
+    const QString name =
+        QInputDialog::getText(this, tr("Open model"),
+                              tr("A built-in name, a folder, or an id in the Hugging Face cache (gpt2, org/name):"),
+                              QLineEdit::Normal, {}, &ok)
+            .trimmed();
     if (ok && !name.isEmpty()) open(name);
 }
 
 void MainWindow::open_session_dialog() {
-    const QString file = QFileDialog::getOpenFileName(this, tr("Open session"), QFileInfo(document_->file()).path(), tr("Headlight sessions (*.headlight)"));
+    const QString file = QFileDialog::getOpenFileName(this, tr("Open session"), QFileInfo(document_->file()).path(),
+                                                      tr("Headlight sessions (*.headlight)"));
     if (!file.isEmpty()) open(file);
 }
 
 void MainWindow::open_picture_dialog() {
     if (!takes_pictures(tr("Opening a picture"))) return;
     const QString start = QSettings().value(QStringLiteral("recent/pictures")).toString();
-    const QString file = QFileDialog::getOpenFileName(this, tr("Open picture"), start,
-                                                      tr("Pictures (%1);;All files (*)").arg(figure::picture_patterns().join(u' ')));
+    const QString file = QFileDialog::getOpenFileName(
+        this, tr("Open picture"), start, tr("Pictures (%1);;All files (*)").arg(figure::picture_patterns().join(u' ')));
     if (file.isEmpty()) return;
     QSettings().setValue(QStringLiteral("recent/pictures"), QFileInfo(file).path());
     open_picture(file);
@@ -359,7 +405,8 @@ void MainWindow::open_picture_dialog() {
 void MainWindow::pool_texts() {
     if (!takes_texts()) return;
     const QString start = QSettings().value(QStringLiteral("recent/texts")).toString();
-    const QString file = QFileDialog::getOpenFileName(this, tr("Pool texts: one text a line"), start, tr("Text files (*.txt);;All files (*)"));
+    const QString file =
+        QFileDialog::getOpenFileName(this, tr("Pool texts: one text a line"), start, tr("Text files (*.txt);;All files (*)"));
     if (file.isEmpty()) return;
     QSettings().setValue(QStringLiteral("recent/texts"), QFileInfo(file).path());
     ViewOptions options = document_->options();
@@ -401,15 +448,16 @@ void MainWindow::copy_image() {
     figure::ExportOptions output;
     output.style = style_for(Appearance::instance().theme(), *document_);
     output.size_px = QSizeF(active_pane().canvas().viewport()->width(), 0);
-    jobs_->start(Jobs::Lane::file, tr("Copying the picture"), [this, recipe, selection, output](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-        const auto figure = figure::make_figure(recipe.trace, recipe.state, cancel);
-        const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, output), "png");
-        const QImage image = figure::export_image(*figure, selection, provenance, output);
-        return [this, image] {
-            QApplication::clipboard()->setImage(image);
-            status_->say(tr("Copied the picture"));
-        };
-    });
+    jobs_->start(Jobs::Lane::file, tr("Copying the picture"),
+                 [this, recipe, selection, output](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+                     const auto figure = figure::make_figure(recipe.trace, recipe.state, cancel);
+                     const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, output), "png");
+                     const QImage image = figure::export_image(*figure, selection, provenance, output);
+                     return [this, image] {
+                         QApplication::clipboard()->setImage(image);
+                         status_->say(tr("Copied the picture"));
+                     };
+                 });
 }
 
 QString MainWindow::command_for_shown() const {
@@ -448,7 +496,8 @@ void MainWindow::open_palette() {
     std::vector<PaletteItem> items;
     for (QAction* action : actions_) {
         if (action->objectName() == QLatin1String("palette") || !action->isVisible()) continue;
-        items.push_back({QString(action->text()).remove(QStringLiteral(" …")), action->shortcut().toString(QKeySequence::NativeText), action->isEnabled(),
+        items.push_back({QString(action->text()).remove(QStringLiteral(" …")),
+                         action->shortcut().toString(QKeySequence::NativeText), action->isEnabled(),
                          [action] { action->trigger(); }});
     }
     (new CommandPalette(tr("Type a command"), std::move(items), this))->open();

@@ -35,7 +35,8 @@ public:
         const int room = inner.width() - painter->fontMetrics().horizontalAdvance(note) - 16;
         painter->setFont(figure::ui_font(13));
         painter->setPen(index.flags() & Qt::ItemIsEnabled ? theme.text : theme.faint);
-        painter->drawText(inner, Qt::AlignLeft | Qt::AlignVCenter, painter->fontMetrics().elidedText(index.data().toString(), Qt::ElideRight, room));
+        painter->drawText(inner, Qt::AlignLeft | Qt::AlignVCenter,
+                          painter->fontMetrics().elidedText(index.data().toString(), Qt::ElideRight, room));
         painter->restore();
     }
 };
@@ -57,7 +58,10 @@ int match_score(const QString& typed, const QString& text) {
 }
 
 CommandPalette::CommandPalette(const QString& hint, std::vector<PaletteItem> items, QWidget* parent)
-    : QFrame(parent, Qt::Popup | Qt::FramelessWindowHint), items_(std::move(items)), field_(new QLineEdit), list_(new QListWidget) {
+    : QFrame(parent, Qt::Popup | Qt::FramelessWindowHint),
+      items_(std::move(items)),
+      field_(new QLineEdit),
+      list_(new QListWidget) {
     setAttribute(Qt::WA_DeleteOnClose);
     setProperty("role", "popover");
     setAccessibleName(hint);

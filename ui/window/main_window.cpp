@@ -129,7 +129,8 @@ void MainWindow::connect_parts() {
             case Document::Change::filter:
             case Document::Change::pool: break;
         }
-        if (change != Document::Change::file && change != Document::Change::filter && change != Document::Change::pool) autosave_->changed();
+        if (change != Document::Change::file && change != Document::Change::filter && change != Document::Change::pool)
+            autosave_->changed();
     });
     connect(&document_->selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (!hover_only) autosave_->changed();
@@ -197,10 +198,12 @@ void MainWindow::show_failure(const Failure& failure) {
 }
 
 void MainWindow::show_title() {
-    const QString file = document_->file().isEmpty() ? QString() : QFileInfo(document_->file()).completeBaseName() + QStringLiteral(" – ");
+    const QString file =
+        document_->file().isEmpty() ? QString() : QFileInfo(document_->file()).completeBaseName() + QStringLiteral(" – ");
     const auto& model = document_->model().model;
     setWindowModified(!document_->file().isEmpty() && document_->modified());
-    setWindowTitle(QStringLiteral("[*]") + file + (model ? QString::fromStdString(model->config().name) + QStringLiteral(" – ") : QString()) +
+    setWindowTitle(QStringLiteral("[*]") + file +
+                   (model ? QString::fromStdString(model->config().name) + QStringLiteral(" – ") : QString()) +
                    QStringLiteral("Headlight"));
 }
 
@@ -221,7 +224,8 @@ void MainWindow::open(const QString& what) {
     session_views_ = false;
     const std::string place = model::without_tower(what.toStdString()).string(), tower = model::tower_of(what.toStdString());
     const QFileInfo file(QString::fromStdString(place));
-    document_->open_model(file.exists() ? QString::fromStdString(model::with_tower(file.absoluteFilePath().toStdString(), tower).string()) : what);
+    document_->open_model(
+        file.exists() ? QString::fromStdString(model::with_tower(file.absoluteFilePath().toStdString(), tower).string()) : what);
 }
 
 /// A model of another kind shows what it is for, unless a session says which views are open.
@@ -251,14 +255,16 @@ bool MainWindow::takes_pictures(const QString& doing, const QString& file) {
                               : towers ? "The text tower is open"
                                        : model->config().name + " reads text",
                    .file = file.toStdString(),
-                   .hint = towers && !saved ? "Open the other tower first, from the menu of models" : "Open a model that reads pictures first, such as a ViT"}});
+                   .hint = towers && !saved ? "Open the other tower first, from the menu of models"
+                                            : "Open a model that reads pictures first, such as a ViT"}});
     return false;
 }
 
 /// Else says why not.
 bool MainWindow::takes_texts() {
     if (!reads_pictures(document_->model())) return true;
-    status_->say(tr("%1 reads a picture in place of a text").arg(QString::fromStdString(document_->model().model->config().name)));
+    status_->say(
+        tr("%1 reads a picture in place of a text").arg(QString::fromStdString(document_->model().model->config().name)));
     return false;
 }
 

@@ -6,10 +6,10 @@
 #include "ui/document/autosave.h"
 #include "ui/document/history.h"
 #include "ui/document/session.h"
-#include "ui/panels/status/error_panel.h"
 #include "ui/panels/heads/heads_panel.h"
 #include "ui/panels/inspector/inspector.h"
 #include "ui/panels/prompt/prompt_bar.h"
+#include "ui/panels/status/error_panel.h"
 #include "ui/panels/status/status_strip.h"
 #include "ui/panels/tools/tool_row.h"
 
@@ -55,7 +55,9 @@ public:
     QString command_for_shown() const;
     /// The tour that is open; null when none is.
     Tour* tour() const { return tour_; }
-    void restore_panels(const QByteArray& state) { if (!state.isEmpty()) body_->restoreState(state); }
+    void restore_panels(const QByteArray& state) {
+        if (!state.isEmpty()) body_->restoreState(state);
+    }
     std::optional<Session> take_lost_session() { return autosave_->take_lost(); }
 
 protected:

@@ -22,9 +22,9 @@ struct Index {
 };
 
 using Layer = Index<struct LayerTag>;
-using Head = Index<struct HeadTag>;         ///< query head
-using Position = Index<struct PositionTag>; ///< token position in the sequence the model got
-using Neuron = Index<struct NeuronTag>;     ///< MLP hidden unit
+using Head = Index<struct HeadTag>;          ///< query head
+using Position = Index<struct PositionTag>;  ///< token position in the sequence the model got
+using Neuron = Index<struct NeuronTag>;      ///< MLP hidden unit
 
 /// One attention head, shown as L3H5.
 struct HeadId {

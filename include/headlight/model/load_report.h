@@ -20,8 +20,8 @@ struct LoadedParameter {
 /// What became of every tensor of a model folder. A model is never made with a parameter missing.
 struct LoadReport {
     std::vector<LoadedParameter> loaded;
-    std::vector<std::string> unused;    ///< tensors in the files that no parameter asked for
-    std::vector<std::string> ignored;   ///< unused on purpose: buffers the family names (attention masks, position ids)
+    std::vector<std::string> unused;            ///< tensors in the files that no parameter asked for
+    std::vector<std::string> ignored;           ///< unused on purpose: buffers the family names (attention masks, position ids)
     std::vector<std::string> optional_missing;  ///< parts that are absent and not needed ("MLM head")
     std::vector<std::string> files;
     double seconds = 0;

@@ -25,7 +25,7 @@ std::string package_id(std::string_view requirement);
 /// CLIP's folder holds two models. "FOLDER#vision" is a path that names one of them; without a name it is the text's.
 inline constexpr std::string_view kTextTower = "text", kVisionTower = "vision";
 std::filesystem::path with_tower(const std::filesystem::path& model, std::string_view tower);  ///< "": none
-std::string tower_of(const std::filesystem::path& model);  ///< "" where the path names none
+std::string tower_of(const std::filesystem::path& model);                                      ///< "" where the path names none
 std::filesystem::path without_tower(const std::filesystem::path& model);
 
 /// The folder of what a person typed: an existing folder (or a file in one; a file of weights under a name of its own,

@@ -14,8 +14,8 @@ namespace headlight::model {
 std::shared_ptr<const Model> outline(ModelConfig, const std::filesystem::path& origin, std::string hash);
 
 /// The same of an encoder-decoder model: its decoder, with the two other parts (Model::part).
-std::shared_ptr<const Model> outline(ModelConfig decoder, ModelConfig encoder, ModelConfig cross, const std::filesystem::path& origin,
-                                     std::string hash);
+std::shared_ptr<const Model> outline(ModelConfig decoder, ModelConfig encoder, ModelConfig cross,
+                                     const std::filesystem::path& origin, std::string hash);
 
 bool has_weights(const Model&) noexcept;  ///< false for an outline
 

@@ -11,9 +11,9 @@ void start_runtime(int threads = 0);
 
 struct RuntimeFacts {
     std::string torch_version;
-    std::string blas;     ///< path of the BLAS that is really loaded, "libopenblas (OpenMP), Haswell kernels, …/libblas.so.3"
+    std::string blas;  ///< path of the BLAS that is really loaded, "libopenblas (OpenMP), Haswell kernels, …/libblas.so.3"
     int threads = 1;
-    bool cuda = false;    ///< this LibTorch can use a GPU and there is one
+    bool cuda = false;  ///< this LibTorch can use a GPU and there is one
 };
 RuntimeFacts runtime_facts();
 

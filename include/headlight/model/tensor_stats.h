@@ -30,7 +30,7 @@ std::vector<std::string> tensor_names(const std::filesystem::path& model);
 /// Reads the tensor twice, a part at a time, as the file has it (quantised numbers as the numbers they stand for) and
 /// without the rest of the model. One number, or equal ones, have one bin of width 1 around them. Errors: no such
 /// tensor, a quantisation that cannot be read.
-TensorStats tensor_stats(const std::filesystem::path& model, const std::string& name, int bins = 40,
-                         const CancelToken& = {}, const Progress& = {});
+TensorStats tensor_stats(const std::filesystem::path& model, const std::string& name, int bins = 40, const CancelToken& = {},
+                         const Progress& = {});
 
 }  // namespace headlight::model

@@ -18,18 +18,19 @@ struct ByteRange {
 /// What the model gets, and where each token came from. All vectors have the same length.
 struct Encoding {
     std::vector<std::int64_t> ids;
-    std::vector<std::string> tokens;       ///< vocabulary strings ("Ġthe", "##ing")
-    std::vector<ByteRange> offsets;        ///< in sentence A or B, see `sequence`
-    std::vector<std::int64_t> type_ids;    ///< 0 or 1
-    std::vector<bool> special;             ///< added by the template (not: special tokens typed in the text)
-    std::vector<std::int64_t> words;       ///< word of the pre-tokenizer, -1 for special tokens; restarts in B
-    std::vector<std::int64_t> sequence;    ///< 0 = A, 1 = B, -1 = special
+    std::vector<std::string> tokens;     ///< vocabulary strings ("Ġthe", "##ing")
+    std::vector<ByteRange> offsets;      ///< in sentence A or B, see `sequence`
+    std::vector<std::int64_t> type_ids;  ///< 0 or 1
+    std::vector<bool> special;           ///< added by the template (not: special tokens typed in the text)
+    std::vector<std::int64_t> words;     ///< word of the pre-tokenizer, -1 for special tokens; restarts in B
+    std::vector<std::int64_t> sequence;  ///< 0 = A, 1 = B, -1 = special
     /// Of a picture, whose patches are the tokens: its normalised pixels [colour, row, column], which the model gets in
     /// place of the ids. Null: a text.
     std::shared_ptr<const std::vector<float>> pixels{};
 
     std::int64_t size() const noexcept { return static_cast<std::int64_t>(ids.size()); }
-    /// First position of sentence B's part as BertViz counts it (A's part includes [CLS] and the first [SEP]); size() without a pair.
+    /// First position of sentence B's part as BertViz counts it (A's part includes [CLS] and the first [SEP]); size() without a
+    /// pair.
     std::int64_t pair_start() const noexcept;
     /// Appends another encoding behind this one.
     void append(const Encoding&);

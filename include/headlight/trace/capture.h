@@ -31,11 +31,9 @@ struct Forecast {
     std::int64_t kept = 0;       ///< the trace
     std::int64_t working = 0;    ///< the largest temporaries of one layer
     std::int64_t available = 0;  ///< memory that is free now: the machine's, or what limits of its control group leave
-    std::vector<std::pair<std::string, std::int64_t>>
-        parts;  ///< hook kind -> bytes kept over all layers, largest first
+    std::vector<std::pair<std::string, std::int64_t>> parts;  ///< hook kind -> bytes kept over all layers, largest first
     bool fits() const noexcept { return kept + working <= available; }
-    std::string text()
-        const;  ///< "needs 4.2 GB (kept 4.0, working 0.2), 3.1 GB free; leave out: hook_pattern 3.2 GB, …"
+    std::string text() const;  ///< "needs 4.2 GB (kept 4.0, working 0.2), 3.1 GB free; leave out: hook_pattern 3.2 GB, …"
 };
 /// `source`: tokens of the encoder's text, where the configuration is a decoder's.
 Forecast forecast(const model::ModelConfig&, std::int64_t tokens, const CapturePlan&, std::int64_t element_bytes = 4,

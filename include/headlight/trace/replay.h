@@ -20,21 +20,23 @@ namespace headlight::trace {
 
 /// What a pass reads.
 struct TokenIds {
-    std::vector<std::int64_t> ids, type_ids;  ///< type_ids may be empty: all 0
+    std::vector<std::int64_t> ids, type_ids;             ///< type_ids may be empty: all 0
     std::shared_ptr<const std::vector<float>> pixels{};  ///< of a picture: what is read in place of the ids
-    std::vector<std::int64_t> source{};                  ///< encoder-decoder models: what the encoder reads; `ids` are the target's
+    std::vector<std::int64_t> source{};  ///< encoder-decoder models: what the encoder reads; `ids` are the target's
 };
 TokenIds ids_of(const text::Encoding&);
 
-/// One pass on these ids (of an encoder-decoder model one of each; interventions are of the decoder): its logits [pos, vocab], on the CPU in the compute type. Nothing else is kept; an
-/// intervention that only looks returns the tensor it was given. Error without unembedding.
+/// One pass on these ids (of an encoder-decoder model one of each; interventions are of the decoder): its logits [pos, vocab], on
+/// the CPU in the compute type. Nothing else is kept; an intervention that only looks returns the tensor it was given. Error
+/// without unembedding.
 at::Tensor replay(const model::Model&, const TokenIds&, const std::vector<Intervention>& = {}, const CancelToken& = {});
 
 struct Gradients {
     double value = 0;                                  ///< the objective
     std::map<model::HookPoint, at::Tensor> values;     ///< the tensors at the hooks, on the CPU
     std::map<model::HookPoint, at::Tensor> gradients;  ///< total derivatives of the objective, of equal shape
-    std::map<model::HookPoint, at::Tensor> source_values, source_gradients;  ///< the same hooks in the encoder; empty: there is none
+    std::map<model::HookPoint, at::Tensor> source_values,
+        source_gradients;  ///< the same hooks in the encoder; empty: there is none
 };
 /// d objective(logits) / d tensor at each of the hooks, by LibTorch's autograd: later layers are seen to change with
 /// the tensor. `objective` makes one number of the logits [pos, vocab] with differentiable operators. The pass takes

@@ -25,8 +25,8 @@ at::Tensor pattern_rows(const Trace&, Layer, Head, std::int64_t first, std::int6
 /// The same before the softmax: scaled, with position bias; illegal keys -inf.
 at::Tensor score_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
 /// Additive position term of the score (ALiBi: -slope (i-j), 0 at self): [count, key]; undefined tensor when the model
-/// has none. DeBERTa: content to position plus position to content. Rotary: score with rotation minus score without (0 in layers that do not rotate), before a cap of the scores.
-/// Illegal keys -inf.
+/// has none. DeBERTa: content to position plus position to content. Rotary: score with rotation minus score without (0 in layers
+/// that do not rotate), before a cap of the scores. Illegal keys -inf.
 at::Tensor position_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
 /// DeBERTa's terms of the score, scaled: [count, key] each; undefined where the model has no such term. position_rows is
 /// their sum.

@@ -40,13 +40,13 @@ struct HeadSummary {
     double share_any_punctuation = 0;  ///< to tokens of nothing but punctuation
     double share_same_token = 0;       ///< to earlier copies of the token, mean over all rows
     double top1_minus_top2 = 0;
-    double argmax_self = 0, argmax_first = 0;  ///< share of rows whose largest weight is there
-    double max_weight = 0;                     ///< largest weight off row 0
+    double argmax_self = 0, argmax_first = 0;                            ///< share of rows whose largest weight is there
+    double max_weight = 0;                                               ///< largest weight off row 0
     double vw_share_first = 0, vw_share_self = 0, vw_share_special = 0;  ///< of p |f|, normalised in each row
-    double value_norm = 0;           ///< mean over tokens of |f(x_j)|
-    double weighted_value_norm = 0;  ///< mean over rows of sum p |f|
-    double induction = 0;       ///< mean over rows i that repeat an earlier token of sum_j p_ij [tok_{j-1} = tok_i, j-1 < i]
-    double previous_token = 0;  ///< mean over rows that have a previous token of p_i,i-1
+    double value_norm = 0;                                               ///< mean over tokens of |f(x_j)|
+    double weighted_value_norm = 0;                                      ///< mean over rows of sum p |f|
+    double induction = 0;        ///< mean over rows i that repeat an earlier token of sum_j p_ij [tok_{j-1} = tok_i, j-1 < i]
+    double previous_token = 0;   ///< mean over rows that have a previous token of p_i,i-1
     double duplicate_token = 0;  ///< mean over rows that repeat an earlier token of sum_j p_ij [tok_j = tok_i, j < i]
     // Models that look both ways, and add special tokens: first ([CLS]) and further ones ([SEP]).
     double share_cls = 0, share_sep = 0;
@@ -79,8 +79,8 @@ public:
     const text::Encoding& encoding() const noexcept;
     const std::vector<text::TokenLabel>& labels() const noexcept;
     const std::string& text_a() const noexcept;
-    const std::string& text_b() const noexcept;  ///< empty without a pair; the target, where text_a() is a source
-    bool has_sentence_pair() const noexcept;     ///< text_b() is a sentence B of this trace's own text
+    const std::string& text_b() const noexcept;    ///< empty without a pair; the target, where text_a() is a source
+    bool has_sentence_pair() const noexcept;       ///< text_b() is a sentence B of this trace's own text
     const PictureShown& picture() const noexcept;  ///< what the model was shown; no pixels where it read a text
     const RunInfo& info() const noexcept;
     std::int64_t tokens() const noexcept;
@@ -88,11 +88,10 @@ public:
     std::int64_t keys() const noexcept;
     const text::Encoding& key_encoding() const noexcept;
     const std::vector<text::TokenLabel>& key_labels() const noexcept;
-    bool across_texts() const noexcept;  ///< the rows are another text than the columns
-    std::int64_t bytes() const noexcept;        ///< memory of the stored tensors and of the overview
-    bool has(model::HookPoint) const noexcept;  ///< stored, or made from q and k, z or mlp.hook_pre on demand
-    std::vector<model::HookPoint> kept()
-        const;  ///< what the plan asked for and what interventions replaced, in pass order
+    bool across_texts() const noexcept;          ///< the rows are another text than the columns
+    std::int64_t bytes() const noexcept;         ///< memory of the stored tensors and of the overview
+    bool has(model::HookPoint) const noexcept;   ///< stored, or made from q and k, z or mlp.hook_pre on demand
+    std::vector<model::HookPoint> kept() const;  ///< what the plan asked for and what interventions replaced, in pass order
 
     /// The run of an encoder-decoder model is its decoder's trace, and has two more: of the encoder, and of the decoder's
     /// attention to the encoder's output, whose hooks are q, k, pattern … by the usual names. nullptr: there is none.
@@ -114,14 +113,14 @@ private:
 /// The trace itself for Stack::whole and Stack::decoder, else a part of it. Error when the model has no such part.
 std::shared_ptr<const Trace> part_of(const std::shared_ptr<const Trace>&, model::Stack);
 
-/// One text (or pair), or one picture, to run. Encoder-decoder models: source and target; without a target the decoder has only the
-/// tokens that stand before any, and says what comes first.
+/// One text (or pair), or one picture, to run. Encoder-decoder models: source and target; without a target the decoder has only
+/// the tokens that stand before any, and says what comes first.
 struct Prompt {
     std::string text{};
     std::string pair{};  ///< sentence B; empty: none
     bool add_special_tokens = true;
-    std::vector<std::int64_t> ids{};  ///< token ids to run instead of a text, which must be empty then
-    std::string image{};              ///< the file that the picture is from
+    std::vector<std::int64_t> ids{};                  ///< token ids to run instead of a text, which must be empty then
+    std::string image{};                              ///< the file that the picture is from
     std::shared_ptr<const model::Picture> picture{};  ///< for models that read pictures; no text then
 };
 
@@ -132,9 +131,9 @@ text::Encoding target_encoding(const model::ModelConfig& decoder, const text::To
 /// classes (its output) and, behind them, of its patches (its input): "[CLS]", "r1c1" ...
 std::shared_ptr<const text::Tokenizer> load_tokenizer(const std::filesystem::path& model);
 
-/// Runs the model. Errors: empty text, a picture for a model that reads text and the other way round, more tokens than the model takes (names both), memory (Forecast::text()).
-/// Cancelled within one layer. Bit-equal results for equal input.
-std::shared_ptr<const Trace> run(std::shared_ptr<const model::Model>, std::shared_ptr<const text::Tokenizer>,
-                                 const Prompt&, const CapturePlan& = {}, const CancelToken& = {}, const Progress& = {});
+/// Runs the model. Errors: empty text, a picture for a model that reads text and the other way round, more tokens than the model
+/// takes (names both), memory (Forecast::text()). Cancelled within one layer. Bit-equal results for equal input.
+std::shared_ptr<const Trace> run(std::shared_ptr<const model::Model>, std::shared_ptr<const text::Tokenizer>, const Prompt&,
+                                 const CapturePlan& = {}, const CancelToken& = {}, const Progress& = {});
 
 }  // namespace headlight::trace

@@ -39,22 +39,24 @@ struct MlpTensors {
     at::Tensor w_in, b_in;    ///< [d_model, d_mlp], [d_mlp]; the gate's branch of a gated MLP
     at::Tensor w_up, b_up;    ///< the linear branch of a gated MLP; undefined in others
     at::Tensor w_out, b_out;  ///< [d_mlp, d_model], [d_model]
-    at::Tensor b_experts;     ///< [expert, d_model] biases of experts, which count times the expert's weight (GPT-OSS); undefined: none
-    NormTensors norm;         ///< before the MLP (ln1 where it reads what attention reads); post-norm models: behind the sum
-    NormTensors branch;       ///< of what the MLP gives, before it is added
+    at::Tensor
+        b_experts;     ///< [expert, d_model] biases of experts, which count times the expert's weight (GPT-OSS); undefined: none
+    NormTensors norm;  ///< before the MLP (ln1 where it reads what attention reads); post-norm models: behind the sum
+    NormTensors branch;  ///< of what the MLP gives, before it is added
 };
 MlpTensors mlp_weights(const model::Model&, Layer);
 
 // The next two and token_streams: Error where a model reads pictures.
-at::Tensor embedding(const model::Model&);          ///< W_E [vocab, d_model] (ALBERT, ELECTRA: [vocab, d_embed]); scaled as the model does
-at::Tensor stream_embedding(const model::Model&);   ///< W_E, projected where embeddings are narrower: [vocab, d_model]
-NormTensors embedding_norm(const model::Model&);    ///< undefined gain: none
+at::Tensor embedding(
+    const model::Model&);  ///< W_E [vocab, d_model] (ALBERT, ELECTRA: [vocab, d_embed]); scaled as the model does
+at::Tensor stream_embedding(const model::Model&);    ///< W_E, projected where embeddings are narrower: [vocab, d_model]
+NormTensors embedding_norm(const model::Model&);     ///< undefined gain: none
 NormTensors convolution_norm(const model::Model&);   ///< behind DeBERTa's convolution; undefined gain: none
-at::Tensor position_embedding(const model::Model&); ///< W_pos [context, d_model], undefined: none
-NormTensors final_norm(const model::Model&);        ///< undefined gain: none (post-norm models)
-at::Tensor unembed(const model::Model&);            ///< W_U [d_model, vocab] (ALBERT, ELECTRA: [d_embed, vocab]); Error: none
-at::Tensor unembed_bias(const model::Model&);       ///< [vocab], undefined: none
-at::Tensor alibi_slopes(const model::Model&);       ///< [head] float64 on the CPU; undefined: no ALiBi
+at::Tensor position_embedding(const model::Model&);  ///< W_pos [context, d_model], undefined: none
+NormTensors final_norm(const model::Model&);         ///< undefined gain: none (post-norm models)
+at::Tensor unembed(const model::Model&);             ///< W_U [d_model, vocab] (ALBERT, ELECTRA: [d_embed, vocab]); Error: none
+at::Tensor unembed_bias(const model::Model&);        ///< [vocab], undefined: none
+at::Tensor alibi_slopes(const model::Model&);        ///< [head] float64 on the CPU; undefined: no ALiBi
 
 /// The activation of the model's MLPs, of a tensor of any shape; a new tensor.
 at::Tensor activate(const model::Model&, const at::Tensor&);

@@ -17,9 +17,7 @@ void require(bool good, const char* item, const std::string& expected, std::int6
         .problem = "the cache cannot be computed", .item = item, .expected = expected, .found = std::to_string(found)});
 }
 
-std::string heads_text(std::int64_t n) {
-    return std::to_string(n) + (n == 1 ? " key/value head" : " key/value heads");
-}
+std::string heads_text(std::int64_t n) { return std::to_string(n) + (n == 1 ? " key/value head" : " key/value heads"); }
 
 /// H / 4, or the nearest divisor of H below.
 std::int64_t usual_groups(std::int64_t heads) {
@@ -73,8 +71,8 @@ KvCache kv_cache(const model::ModelConfig& c, const KvCacheOptions& o) {
 
     const std::int64_t per_head = width * c.n_layers;
     const auto add = [&](const char* id, std::string what, std::int64_t elements, bool own) {
-        out.schemes.push_back({id, std::move(what), own, elements,
-                               static_cast<double>(elements) / static_cast<double>(per_head * c.n_heads)});
+        out.schemes.push_back(
+            {id, std::move(what), own, elements, static_cast<double>(elements) / static_cast<double>(per_head * c.n_heads)});
     };
     add("MHA", heads_text(c.n_heads), per_head * c.n_heads, !has_latent && c.n_kv_heads == c.n_heads && c.n_heads > 1);
     add("GQA", heads_text(groups), per_head * groups, !has_latent && grouped && groups == c.n_kv_heads);
@@ -86,7 +84,8 @@ KvCache kv_cache(const model::ModelConfig& c, const KvCacheOptions& o) {
     if (has_latent) add_latent(c.latent.rank, own_rotary, true);
     if (!has_latent || latent != c.latent.rank || rotary != own_rotary) add_latent(latent, rotary, false);
     if (has_latent)
-        add("expanded", "keys of " + std::to_string(c.d_head) + " and values of " + std::to_string(model::value_width(c)) + " of every head",
+        add("expanded",
+            "keys of " + std::to_string(c.d_head) + " and values of " + std::to_string(model::value_width(c)) + " of every head",
             c.n_heads * (c.d_head + model::value_width(c)) * c.n_layers, false);
     return out;
 }

@@ -42,8 +42,7 @@ Task masked_tokens(const model::Model& model, const text::Tokenizer& tokenizer, 
     for (std::int64_t i = 0; i < encoding.size(); ++i)
         if (!encoding.special[static_cast<std::size_t>(i)]) candidates.push_back(i);
     std::mt19937_64 random(seed);
-    const std::size_t count =
-        std::min(candidates.size(), std::max<std::size_t>(1, (candidates.size() * 15 + 50) / 100));
+    const std::size_t count = std::min(candidates.size(), std::max<std::size_t>(1, (candidates.size() * 15 + 50) / 100));
     for (std::size_t k = 0; k < count; ++k)  // the first `count` places of a shuffle
         std::swap(candidates[k], candidates[k + random() % (candidates.size() - k)]);
     task.rows.assign(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count));
@@ -86,7 +85,8 @@ Sums group_sums(const at::Tensor& whole, const std::vector<std::size_t>& groups,
     for (std::int64_t h = 0; h < heads; ++h)
         for (std::int64_t i = pairs.first(); i < pairs.queries; ++i)
             for (std::int64_t j = 0; j < pairs.end(i); ++j)
-                sums[groups[static_cast<std::size_t>(j)]][static_cast<std::size_t>(h)] += values[(h * pairs.queries + i) * pairs.keys + j];
+                sums[groups[static_cast<std::size_t>(j)]][static_cast<std::size_t>(h)] +=
+                    values[(h * pairs.queries + i) * pairs.keys + j];
     return sums;
 }
 
@@ -106,9 +106,11 @@ GradientByKey by_key(const Tensors& gradients, const Tensors& values, Hook hook,
     const Eigen::MatrixXd gap = Eigen::MatrixXd::Constant(c.n_layers, c.n_heads, std::numeric_limits<double>::quiet_NaN());
     out.gradient.assign(kGroups.size(), gap);
     out.weight.assign(kGroups.size(), gap);
-    for (std::size_t group = 0; group < kGroups.size(); ++group) out.group_tokens.push_back(std::count(groups.begin(), groups.end(), group));
+    for (std::size_t group = 0; group < kGroups.size(); ++group)
+        out.group_tokens.push_back(std::count(groups.begin(), groups.end(), group));
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
-        const Sums gradient = group_sums(gradients.at({hook, Layer(l)}), groups, pairs), weight = group_sums(values.at({hook, Layer(l)}), groups, pairs);
+        const Sums gradient = group_sums(gradients.at({hook, Layer(l)}), groups, pairs),
+                   weight = group_sums(values.at({hook, Layer(l)}), groups, pairs);
         for (std::size_t group = 0; group < kGroups.size(); ++group)
             for (std::int64_t h = 0; h < c.n_heads && counts[group] > 0; ++h) {
                 out.gradient[group](l, h) = gradient[group][static_cast<std::size_t>(h)] / counts[group];
@@ -120,16 +122,17 @@ GradientByKey by_key(const Tensors& gradients, const Tensors& values, Hook hook,
 
 void check_source(const model::ModelConfig& c, bool given) {
     if (has_cross_attention(c) == given) return;
-    throw Error({.problem = given ? "Only a decoder behind an encoder reads a source" : "This decoder reads a source, and none was given",
-                 .item = c.name,
-                 .expected = given ? "one text" : "a source and a target"});
+    throw Error(
+        {.problem = given ? "Only a decoder behind an encoder reads a source" : "This decoder reads a source, and none was given",
+         .item = c.name,
+         .expected = given ? "one text" : "a source and a target"});
 }
 
 }  // namespace
 
-AttentionGradient attention_gradient(const model::Model& model, const text::Tokenizer& tokenizer,
-                                     const text::Encoding& encoding, std::uint64_t seed, const CancelToken& cancel,
-                                     const Progress& progress, const std::optional<text::Encoding>& source) {
+AttentionGradient attention_gradient(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
+                                     std::uint64_t seed, const CancelToken& cancel, const Progress& progress,
+                                     const std::optional<text::Encoding>& source) {
     const model::ModelConfig& c = model.config();
     check_source(c, source.has_value());
     Task task = c.causal ? next_tokens(encoding) : masked_tokens(model, tokenizer, encoding, seed);
@@ -139,7 +142,8 @@ AttentionGradient attention_gradient(const model::Model& model, const text::Toke
                      .found = std::to_string(encoding.size()) + " tokens"});
     const model::ModelConfig* encoder = source ? &model.part(model::Stack::encoder)->config() : nullptr;
     std::vector<HookPoint> patterns;
-    for (std::int64_t l = 0; l < std::max(c.n_layers, encoder ? encoder->n_layers : 0); ++l) patterns.push_back({Hook::pattern, Layer(l)});
+    for (std::int64_t l = 0; l < std::max(c.n_layers, encoder ? encoder->n_layers : 0); ++l)
+        patterns.push_back({Hook::pattern, Layer(l)});
     if (source) {
         task.tokens.source = source->ids;
         for (std::int64_t l = 0; l < c.n_layers; ++l) patterns.push_back({Hook::cross_pattern, Layer(l)});
@@ -147,22 +151,23 @@ AttentionGradient attention_gradient(const model::Model& model, const text::Toke
     const auto loss = [&](const at::Tensor& logits) {
         const at::Tensor rows = at::tensor(task.rows, at::kLong).to(logits.device());
         const at::Tensor targets = at::tensor(task.targets, at::kLong).to(logits.device());
-        const at::Tensor wide =
-            logits.index_select(0, rows).to(logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+        const at::Tensor wide = logits.index_select(0, rows).to(logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
         return -at::log_softmax(wide, 1).gather(1, targets.unsqueeze(1)).mean();
     };
     const trace::Gradients g = trace::gradients(model, task.tokens, patterns, loss, cancel, progress);
 
     const std::vector<std::size_t> groups = groups_of(tokenizer, encoding);
     AttentionGradient out;
-    static_cast<GradientByKey&>(out) = by_key(g.gradients, g.values, Hook::pattern, c, groups, {encoding.size(), encoding.size(), c.causal});
+    static_cast<GradientByKey&>(out) =
+        by_key(g.gradients, g.values, Hook::pattern, c, groups, {encoding.size(), encoding.size(), c.causal});
     out.loss = g.value;
     out.predicted = static_cast<std::int64_t>(task.rows.size());
     out.groups.assign(kGroups.begin(), kGroups.end());
     if (source) {
         const std::vector<std::size_t> of_source = groups_of(tokenizer, *source);
         out.cross = by_key(g.gradients, g.values, Hook::cross_pattern, c, of_source, {encoding.size(), source->size(), false});
-        out.encoder = by_key(g.source_gradients, g.source_values, Hook::pattern, *encoder, of_source, {source->size(), source->size(), false});
+        out.encoder = by_key(g.source_gradients, g.source_values, Hook::pattern, *encoder, of_source,
+                             {source->size(), source->size(), false});
     }
     return out;
 }

@@ -8,10 +8,9 @@ namespace headlight::analyze {
 void check_head(const model::Model& model, HeadId id) {
     const model::ModelConfig& c = model.config();
     if (id.layer.value >= 0 && id.layer.value < c.n_layers && id.head.value >= 0 && id.head.value < c.n_heads) return;
-    throw Error(
-        {.problem = "There is no such head",
-         .expected = "layer 0 to " + std::to_string(c.n_layers - 1) + ", head 0 to " + std::to_string(c.n_heads - 1),
-         .found = "L" + std::to_string(id.layer.value) + "H" + std::to_string(id.head.value)});
+    throw Error({.problem = "There is no such head",
+                 .expected = "layer 0 to " + std::to_string(c.n_layers - 1) + ", head 0 to " + std::to_string(c.n_heads - 1),
+                 .found = "L" + std::to_string(id.layer.value) + "H" + std::to_string(id.head.value)});
 }
 
 void check_foldable(const model::Model& model) {

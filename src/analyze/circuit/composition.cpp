@@ -18,9 +18,7 @@ struct LayerCircuits {
     at::Tensor norm_ov, norm_qk;        ///< Frobenius norms [head]
 };
 
-at::Tensor product_norms(const at::Tensor& a, const at::Tensor& b) {
-    return (a * b).sum({1, 2}).clamp_min(0).sqrt();
-}
+at::Tensor product_norms(const at::Tensor& a, const at::Tensor& b) { return (a * b).sum({1, 2}).clamp_min(0).sqrt(); }
 
 LayerCircuits circuits_of(const model::Model& model, Layer layer, bool fold) {
     const model::ModelConfig& c = model.config();
@@ -59,8 +57,7 @@ LayerCircuits circuits_of(const model::Model& model, Layer layer, bool fold) {
 at::Tensor norms_through(const LayerCircuits& from, const at::Tensor& reads, const at::Tensor& gram_s) {
     const std::int64_t heads = reads.size(0), d = reads.size(2), written = from.o.size(1);
     // [written, d] of every pair by one wide product.
-    const at::Tensor wide =
-        at::mm(from.o.reshape({-1, from.o.size(2)}), reads.permute({1, 0, 2}).reshape({reads.size(1), -1}));
+    const at::Tensor wide = at::mm(from.o.reshape({-1, from.o.size(2)}), reads.permute({1, 0, 2}).reshape({reads.size(1), -1}));
     at::Tensor norms = at::empty({heads, heads}, at::kDouble);
     for (std::int64_t h = 0; h < heads; ++h) {  // one earlier head at a time: [to head, written, d] beside it
         const at::Tensor m = wide.narrow(0, h * written, written).view({written, heads, d}).permute({1, 0, 2}).to(at::kDouble);
@@ -74,8 +71,7 @@ at::Tensor norms_through(const LayerCircuits& from, const at::Tensor& reads, con
 
 double CompositionScores::at(Composition kind, HeadId from, HeadId to) const {
     const std::int64_t row = (from.layer.value * n_heads + from.head.value) * n_layers * n_heads;
-    return values[static_cast<std::size_t>(kind)]
-                 [static_cast<std::size_t>(row + to.layer.value * n_heads + to.head.value)];
+    return values[static_cast<std::size_t>(kind)][static_cast<std::size_t>(row + to.layer.value * n_heads + to.head.value)];
 }
 
 CompositionScores composition_scores(const model::Model& model, bool fold_norms, const CancelToken& cancel,
@@ -97,8 +93,7 @@ CompositionScores composition_scores(const model::Model& model, bool fold_norms,
             cancel.throw_if_cancelled();
             if (progress) progress({"Composing", "pair of layers", done++, pairs});
             const LayerCircuits& from = before[static_cast<std::size_t>(earlier)];
-            const std::array<at::Tensor, 3> norms = {norms_through(from, to.q, to.gram_k),
-                                                     norms_through(from, to.k, to.gram_q),
+            const std::array<at::Tensor, 3> norms = {norms_through(from, to.q, to.gram_k), norms_through(from, to.k, to.gram_q),
                                                      norms_through(from, to.v, to.gram_o)};
             const std::array<at::Tensor, 3> own = {to.norm_qk, to.norm_qk, to.norm_ov};
             for (std::size_t kind = 0; kind < 3; ++kind) {

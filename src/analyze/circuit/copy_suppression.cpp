@@ -50,7 +50,9 @@ private:
     static const trace::Trace& attention_of(const trace::Trace& run, bool of_source) {
         if (!of_source) return run;
         if (const auto& cross = run.part(model::Stack::cross)) return *cross;
-        throw Error({.problem = "This model has no attention to a source", .item = run.config().name, .expected = "an encoder-decoder model"});
+        throw Error({.problem = "This model has no attention to a source",
+                     .item = run.config().name,
+                     .expected = "an encoder-decoder model"});
     }
     const trace::Trace& run_;
     const trace::Trace& attention_;
@@ -67,8 +69,7 @@ at::Tensor predicted_ranks(const Asked& asked, Layer layer, const CancelToken& c
     for (std::int64_t first = 0; first < n; first += block) {
         cancel.throw_if_cancelled();
         const std::int64_t count = std::min(block, n - first);
-        const at::Tensor logits =
-            trace::logits_of(*trace.model(), stream.narrow(0, first, count)).to(at::kCPU).to(at::kFloat);
+        const at::Tensor logits = trace::logits_of(*trace.model(), stream.narrow(0, first, count)).to(at::kCPU).to(at::kFloat);
         // Sorted once a row: the rank of a token is the number of larger logits.
         const at::Tensor sorted = std::get<0>(logits.sort(1)).contiguous();
         const at::Tensor own = logits.index_select(1, ids).contiguous();
@@ -83,10 +84,8 @@ struct HeadParts {
     at::Tensor update;   ///< z W_O [destination, d_model]
     HeadParts(const Asked& asked, HeadId id) {
         const trace::Trace& trace = asked.attention();
-        const at::Tensor w_o = trace::attention_output(*trace.model(), id.layer)
-                                   .w_o.select(0, id.head.value)
-                                   .to(at::kCPU)
-                                   .to(at::kDouble);
+        const at::Tensor w_o =
+            trace::attention_output(*trace.model(), id.layer).w_o.select(0, id.head.value).to(at::kCPU).to(at::kDouble);
         written = at::mm(head_values(trace, id).to(at::kCPU).to(at::kDouble), w_o);
         update = at::mm(trace::tensor(trace, {Hook::z, id.layer}).select(1, id.head.value).to(at::kDouble), w_o);
     }
@@ -164,7 +163,8 @@ void set_effects(std::vector<SuppressedPair>& pairs, const Asked& asked, HeadId 
 }
 
 /// The part of the head's output that is copy suppression: [destination, d_model] float64.
-at::Tensor preserved(const Asked& asked, HeadId id, const HeadParts& head, const at::Tensor& predicted, const CopySuppressionOptions& o) {
+at::Tensor preserved(const Asked& asked, HeadId id, const HeadParts& head, const at::Tensor& predicted,
+                     const CopySuppressionOptions& o) {
     const at::Tensor unembedded =  // [source, d_model]
         trace::unembed(*asked.run().model()).to(at::kCPU).index_select(1, asked.ids()).t().to(at::kDouble);
     const at::Tensor sizes = unembedded.square().sum(1).clamp_min(std::numeric_limits<double>::min());
@@ -178,8 +178,7 @@ at::Tensor preserved(const Asked& asked, HeadId id, const HeadParts& head, const
         std::vector<std::int64_t> sources(static_cast<std::size_t>(asked.readable(d)));
         std::iota(sources.begin(), sources.end(), 0);
         const std::int64_t* rank = ranks.data_ptr<std::int64_t>() + d * width;
-        std::stable_sort(sources.begin(), sources.end(),
-                         [&](std::int64_t a, std::int64_t b) { return rank[a] < rank[b]; });
+        std::stable_sort(sources.begin(), sources.end(), [&](std::int64_t a, std::int64_t b) { return rank[a] < rank[b]; });
         const auto kept =
             static_cast<std::size_t>(std::max(1.0, std::ceil(o.kept_share * static_cast<double>(sources.size()) - 1e-9)));
         for (std::size_t k = 0; k < std::min(kept, sources.size()); ++k)
@@ -230,9 +229,9 @@ SuppressionExplained suppression_explained(const trace::Trace& trace, HeadId id,
     out.head = id;
     out.pairs = static_cast<std::int64_t>(pairs.size());
     const auto share = [&](const auto& holds) {
-        return pairs.empty() ? kNaN
-                             : static_cast<double>(std::count_if(pairs.begin(), pairs.end(), holds)) /
-                                   static_cast<double>(pairs.size());
+        return pairs.empty()
+                   ? kNaN
+                   : static_cast<double>(std::count_if(pairs.begin(), pairs.end(), holds)) / static_cast<double>(pairs.size());
     };
     const std::int64_t lowest = std::max<std::int64_t>(1, trace.config().vocab_size / 20);
     out.share_bottom_10 = share([](const SuppressedPair& p) { return p.rank < 10; });

@@ -21,17 +21,12 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// Vectors of the tokens [first, first + count): [count, d_model] float64.
-at::Tensor token_block(const model::Model& model, TokenVectors kind, std::int64_t first, std::int64_t count,
-                       bool fold) {
+at::Tensor token_block(const model::Model& model, TokenVectors kind, std::int64_t first, std::int64_t count, bool fold) {
     at::Tensor x;
     switch (kind) {
-        case TokenVectors::token:
-            x = trace::stream_embedding(model).narrow(0, first, count);
-            break;
+        case TokenVectors::token: x = trace::stream_embedding(model).narrow(0, first, count); break;
         case TokenVectors::stream:
-        case TokenVectors::mlp0:
-            x = trace::token_streams(model, first, count, kind == TokenVectors::mlp0);
-            break;
+        case TokenVectors::mlp0: x = trace::token_streams(model, first, count, kind == TokenVectors::mlp0); break;
         case TokenVectors::unembedding: {
             x = trace::unembed(model).narrow(1, first, count).t();
             const trace::NormTensors norm = trace::final_norm(model);
@@ -90,9 +85,7 @@ std::vector<std::complex<double>> eigenvalues_of(const at::Tensor& product) {
     return values;
 }
 
-double frobenius(const at::Tensor& m) {
-    return std::sqrt(m.square().sum().item<double>());
-}
+double frobenius(const at::Tensor& m) { return std::sqrt(m.square().sum().item<double>()); }
 
 /// |A B|_F of A [d_model, d_head] and B [d_head, d_model].
 double product_norm(const at::Tensor& a, const at::Tensor& b) {
@@ -102,8 +95,7 @@ double product_norm(const at::Tensor& a, const at::Tensor& b) {
 void check_sources(const model::Model& model, Circuit circuit, const CircuitOptions& o) {
     if (o.source == TokenVectors::unembedding && circuit == Circuit::ov)
         throw Error("An OV circuit reads tokens as they are embedded, not as they are unembedded");
-    const bool needed =
-        circuit == Circuit::ov || o.source == TokenVectors::unembedding || o.query == TokenVectors::unembedding;
+    const bool needed = circuit == Circuit::ov || o.source == TokenVectors::unembedding || o.query == TokenVectors::unembedding;
     if (needed && !unembeds_stream(model.config()))
         throw Error(
             {.problem = "This model has no unembedding that reads the residual stream, so nothing a head writes is a token",
@@ -117,8 +109,7 @@ struct Factors {
     at::Tensor left, right;
 };
 
-Factors token_factors(const model::Model& model, Circuit circuit, HeadId id, const CircuitOptions& o,
-                      const CancelToken& cancel) {
+Factors token_factors(const model::Model& model, Circuit circuit, HeadId id, const CircuitOptions& o, const CancelToken& cancel) {
     check_sources(model, circuit, o);
     const HeadMatrices w = head_matrices(model, id, o.fold_norms);
     if (circuit == Circuit::ov)
@@ -132,7 +123,8 @@ void set_full(CircuitSpectrum& s, const model::Model& model, const HeadMatrices&
               const CancelToken& cancel) {
     s.full_score = kNaN;
     if (s.circuit == Circuit::ov && !unembeds_stream(model.config())) {
-        s.full_missing = model.config().has_unembedding ? "the unembedding is behind the masked-word head" : "this model has no unembedding";
+        s.full_missing =
+            model.config().has_unembedding ? "the unembedding is behind the masked-word head" : "this model has no unembedding";
         return;
     }
     // Eigenvalues of A B are those of B A: [d_head, d_head] instead of [vocab, vocab].
@@ -172,8 +164,7 @@ DiagonalRanks summary_of(std::vector<std::int32_t> rank, std::int64_t largest) {
     const auto n = static_cast<std::int64_t>(rank.size());
     DiagonalRanks out;
     const auto share = [&](std::int64_t from, std::int64_t below) {
-        const auto count =
-            std::count_if(rank.begin(), rank.end(), [&](std::int32_t r) { return r >= from && r < below; });
+        const auto count = std::count_if(rank.begin(), rank.end(), [&](std::int32_t r) { return r >= from && r < below; });
         return static_cast<double>(count) / static_cast<double>(n);
     };
     out.share_smallest = share(0, 1);
@@ -194,14 +185,10 @@ DiagonalRanks summary_of(std::vector<std::int32_t> rank, std::int64_t largest) {
 
 std::string name_of(TokenVectors kind) {
     switch (kind) {
-        case TokenVectors::token:
-            return "token";
-        case TokenVectors::stream:
-            return "stream";
-        case TokenVectors::mlp0:
-            return "mlp0";
-        case TokenVectors::unembedding:
-            return "unembedding";
+        case TokenVectors::token: return "token";
+        case TokenVectors::stream: return "stream";
+        case TokenVectors::mlp0: return "mlp0";
+        case TokenVectors::unembedding: return "unembedding";
     }
     return {};
 }
@@ -235,9 +222,8 @@ CircuitSpectrum circuit_spectrum(const model::Model& model, Circuit circuit, Hea
     return s;
 }
 
-std::vector<CircuitRow> circuit_rows(const model::Model& model, Circuit circuit, HeadId id,
-                                     std::span<const std::int64_t> ids, std::int64_t top, const CircuitOptions& options,
-                                     const CancelToken& cancel) {
+std::vector<CircuitRow> circuit_rows(const model::Model& model, Circuit circuit, HeadId id, std::span<const std::int64_t> ids,
+                                     std::int64_t top, const CircuitOptions& options, const CancelToken& cancel) {
     const std::int64_t vocab = model.config().vocab_size;
     for (const std::int64_t token : ids)
         if (token < 0 || token >= vocab)

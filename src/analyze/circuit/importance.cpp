@@ -61,8 +61,7 @@ Question question_of(const model::Model& model, const text::Tokenizer& tokenizer
     return q;
 }
 
-std::int64_t neutral_id(const model::Model& model, const text::Tokenizer& tokenizer,
-                        std::optional<std::int64_t> asked) {
+std::int64_t neutral_id(const model::Model& model, const text::Tokenizer& tokenizer, std::optional<std::int64_t> asked) {
     const std::int64_t vocab = model.config().vocab_size;
     if (asked) {
         if (*asked >= 0 && *asked < vocab) return *asked;
@@ -194,12 +193,12 @@ std::vector<double> row_of(const Eigen::MatrixXd& m, Eigen::Index row) {
 }  // namespace
 
 Importance importance(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
-                      Position position, const ImportanceOptions& o, const CancelToken& cancel,
-                      const Progress& progress) {
+                      Position position, const ImportanceOptions& o, const CancelToken& cancel, const Progress& progress) {
     const model::ModelConfig& c = model.config();
     Question q = question_of(model, tokenizer, encoding, position);
     if (has_cross_attention(c) != o.source.has_value())
-        throw Error({.problem = o.source ? "This model reads no source" : "The importance of tokens needs the source that this model reads",
+        throw Error({.problem = o.source ? "This model reads no source"
+                                         : "The importance of tokens needs the source that this model reads",
                      .item = c.name});
     if (o.source) q.tokens.source = o.source->ids;
     if (o.target && (*o.target < 0 || *o.target >= c.vocab_size))
@@ -245,7 +244,9 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
 
     // Each attention by itself: the weights of two softmaxes are in no order.
     const auto compare = [&](Hook pattern, std::int64_t first, std::int64_t count, std::vector<LayerImportance>& layers) {
-        const auto part = [&](const std::vector<double>& all) { return std::vector<double>(all.begin() + first, all.begin() + first + count); };
+        const auto part = [&](const std::vector<double>& all) {
+            return std::vector<double>(all.begin() + first, all.begin() + first + count);
+        };
         const std::vector<double> gradient = magnitudes(part(out.gradient_x_input)), blank = magnitudes(part(out.blank_out));
         for (std::int64_t l = 0; l < c.n_layers; ++l) {
             LayerImportance& layer = layers.emplace_back();

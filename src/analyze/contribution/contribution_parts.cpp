@@ -20,9 +20,7 @@ using model::HookPoint;
 
 constexpr double kLeast = 1e-5;
 
-at::Tensor plain(const at::Tensor& t) {
-    return t.to(at::kCPU, at::kFloat).contiguous();
-}
+at::Tensor plain(const at::Tensor& t) { return t.to(at::kCPU, at::kFloat).contiguous(); }
 
 at::Tensor rows_of(const trace::Trace& trace, Hook hook, Layer layer, TokenRange at) {
     return plain(trace::tensor_rows(trace, HookPoint{hook, layer}, at.first, at.count));
@@ -33,9 +31,7 @@ double weight_of(const float* whole, double whole_norm, float scale, const float
     return std::max(whole_norm - model::kernels::distance(whole, scale, part, d_model), kLeast);
 }
 
-double norm_of(const float* x, std::int64_t d_model) {
-    return model::kernels::distance(x, 0.0F, x, d_model);
-}
+double norm_of(const float* x, std::int64_t d_model) { return model::kernels::distance(x, 0.0F, x, d_model); }
 
 /// What is added to at some tokens, and the sum: [token, d_model].
 struct Sum {
@@ -51,10 +47,9 @@ at::Tensor behind_norm(const trace::Trace& trace, Hook normalized, Layer layer, 
 
 Sum around_attention(const trace::Trace& trace, Layer layer, TokenRange at) {
     const model::ModelConfig& c = trace.config();
-    const at::Tensor stream =
-        c.residual_after_norm
-            ? behind_norm(trace, Hook::ln1_normalized, layer, at, trace::attention_output(*trace.model(), layer).norm)
-            : rows_of(trace, Hook::resid_pre, layer, at);
+    const at::Tensor stream = c.residual_after_norm ? behind_norm(trace, Hook::ln1_normalized, layer, at,
+                                                                  trace::attention_output(*trace.model(), layer).norm)
+                                                    : rows_of(trace, Hook::resid_pre, layer, at);
     return {stream,
             c.post_norm ? stream + rows_of(trace, Hook::attn_out, layer, at) : rows_of(trace, Hook::resid_mid, layer, at)};
 }
@@ -86,9 +81,8 @@ public:
             signs[k] = w[k] < 0 ? -1.0F : 1.0F;
             order_[static_cast<std::size_t>(k)] = {std::abs(w[k]), signs[k], static_cast<std::int32_t>(k)};
         }
-        std::sort(order_.begin(), order_.end(), [](const Entry& a, const Entry& b) {
-            return a.size != b.size ? a.size < b.size : a.index < b.index;
-        });
+        std::sort(order_.begin(), order_.end(),
+                  [](const Entry& a, const Entry& b) { return a.size != b.size ? a.size < b.size : a.index < b.index; });
     }
 
     /// Of the part `scale` times `part`, of which no component is longer than `longest`, and <sign w, part>.
@@ -142,7 +136,8 @@ std::vector<MlpShares> shares_behind_mlp(const trace::Trace& trace, Layer layer,
     return all;
 }
 
-WrittenValues::WrittenValues(const trace::Trace& run, const trace::Trace& trace, Layer layer) : run_(run), attention_(trace), layer_(layer) {
+WrittenValues::WrittenValues(const trace::Trace& run, const trace::Trace& trace, Layer layer)
+    : run_(run), attention_(trace), layer_(layer) {
     const model::ModelConfig& c = trace.config();
     const at::Tensor v = plain(trace::tensor(trace, {Hook::v, layer}));  // [token, kv_head, d_head]
     const trace::AttentionTensors attention = trace::attention_output(*trace.model(), layer);
@@ -208,11 +203,12 @@ std::vector<AttentionShares> WrittenValues::shares(const std::vector<std::int64_
                                          inverse_.data_ptr<float>()[token];
                     const std::int64_t at = j * heads + h;
                     // |w| - |w - p| is at most |p|
-                    const bool little = static_cast<double>(weight) * static_cast<double>(lengths_.data_ptr<float>()[at]) <= kLeast;
+                    const bool little =
+                        static_cast<double>(weight) * static_cast<double>(lengths_.data_ptr<float>()[at]) <= kLeast;
                     out[each].from_heads(h, j) =
                         little ? kLeast
                                : wholes[each]->weight(weight, written_.data_ptr<float>() + at * d, longest_.data_ptr<float>()[at],
-                                                     products.data_ptr<float>()[i * most_keys * heads + at]);
+                                                      products.data_ptr<float>()[i * most_keys * heads + at]);
                 }
     });
     at::parallel_for(0, count, 4, [&](std::int64_t begin, std::int64_t end) {

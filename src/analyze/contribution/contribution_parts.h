@@ -39,8 +39,8 @@ private:
     const trace::Trace& run_;
     const trace::Trace& attention_;
     Layer layer_;
-    at::Tensor written_;  ///< [key, head, d_model]
-    at::Tensor inverse_;  ///< [token] one over the scale of the norm behind the attention; 1 without
+    at::Tensor written_;            ///< [key, head, d_model]
+    at::Tensor inverse_;            ///< [token] one over the scale of the norm behind the attention; 1 without
     at::Tensor lengths_, longest_;  ///< [key, head], sum and largest of absolute values
 };
 

@@ -5,8 +5,8 @@
 #include "analyze/pattern/head_reader.h"
 #include "headlight/base/error.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,20 +18,22 @@
 namespace headlight::analyze {
 namespace {
 
-void check_layer(const trace::Trace& trace, Layer layer) {
-    check_head(trace, {layer, Head(0)});
-}
+void check_layer(const trace::Trace& trace, Layer layer) { check_head(trace, {layer, Head(0)}); }
 
 /// From the wanted last states of one stack downwards.
 class Descent {
 public:
     Descent(const trace::Trace& trace, const ContributionOptions& o, ContributionGraph& graph)
-        : trace_(trace), cross_(trace.part(model::Stack::cross).get()), o_(o), graph_(graph),
+        : trace_(trace),
+          cross_(trace.part(model::Stack::cross).get()),
+          o_(o),
+          graph_(graph),
           in_encoder_(trace.config().stack == model::Stack::encoder && graph.source_layers > 0),
           read_(static_cast<std::size_t>(graph.source_tokens)) {}
 
     /// `done` layers of the graph's are behind.
-    void run(std::vector<bool> wanted, std::int64_t from_layer, std::int64_t done, const CancelToken& cancel, const Progress& progress) {
+    void run(std::vector<bool> wanted, std::int64_t from_layer, std::int64_t done, const CancelToken& cancel,
+             const Progress& progress) {
         const std::int64_t layers = trace_.config().n_layers, all = graph_.layers + graph_.source_layers;
         for (std::int64_t l = layers - 1; l >= from_layer; --l) {
             if (progress) progress({"Following contributions", "layer", done + layers - 1 - l, all});
@@ -65,8 +67,8 @@ private:
 
     /// Edges to some tokens' states behind an attention; `see` is shown each.
     template <class See>
-    void behind_attention(const WrittenValues& values, Layer l, const std::vector<std::int64_t>& used, Kind kind, const CancelToken& cancel,
-                          const See& see) {
+    void behind_attention(const WrittenValues& values, Layer l, const std::vector<std::int64_t>& used, Kind kind,
+                          const CancelToken& cancel, const See& see) {
         for (auto from = used.begin(); from != used.end();) {
             cancel.throw_if_cancelled();
             const std::int64_t first = *from;
@@ -116,7 +118,8 @@ private:
         double rest = 0;
         if (kept(s.residual)) {
             rest = s.residual;
-            edges.push_back({kind == Kind::cross ? Kind::cross_residual : Kind::residual, l.value, p, p, in_encoder_, s.residual, {}});
+            edges.push_back(
+                {kind == Kind::cross ? Kind::cross_residual : Kind::residual, l.value, p, p, in_encoder_, s.residual, {}});
         }
         std::vector<std::pair<std::int64_t, double>> heads;
         for (Eigen::Index j = 0; j < s.from_heads.cols(); ++j) {
@@ -156,7 +159,9 @@ void check_state(const trace::Trace& trace, Layer layer, Position p) {
 
 const trace::Trace& cross_of(const trace::Trace& trace) {
     if (const auto& cross = trace.part(model::Stack::cross)) return *cross;
-    throw Error({.problem = "This model has no attention to a source", .item = trace.config().name, .expected = "an encoder-decoder model"});
+    throw Error({.problem = "This model has no attention to a source",
+                 .item = trace.config().name,
+                 .expected = "an encoder-decoder model"});
 }
 
 Eigen::MatrixXd map_of(const trace::Trace& run, const trace::Trace& attention, HeadId id, const CancelToken& cancel) {

@@ -20,9 +20,7 @@ namespace {
 using model::Hook;
 using model::HookPoint;
 
-at::Tensor wide(const at::Tensor& t) {
-    return t.to(at::kCPU, at::kDouble);
-}
+at::Tensor wide(const at::Tensor& t) { return t.to(at::kCPU, at::kDouble); }
 
 void check_neuron(const model::ModelConfig& c, NeuronId id) {
     const bool layer = id.layer.value >= 0 && id.layer.value < c.n_layers;
@@ -43,15 +41,19 @@ Reading neuron_reading(const trace::Trace& trace, NeuronId id, Position p, Branc
     check_position(trace, p, "position");
     if (!neuron_works(trace, id, p))
         throw Error({.problem = "This neuron was not computed: its expert was not chosen for the token",
-                     .item = "layer " + std::to_string(id.layer.value) + ", neuron " + std::to_string(id.neuron.value) + " of expert " +
-                             std::to_string(model::expert_of(c, id.layer.value, id.neuron.value)) + ", position " + std::to_string(p.value),
+                     .item = "layer " + std::to_string(id.layer.value) + ", neuron " + std::to_string(id.neuron.value) +
+                             " of expert " + std::to_string(model::expert_of(c, id.layer.value, id.neuron.value)) +
+                             ", position " + std::to_string(p.value),
                      .hint = "Choose a token or a neuron of an expert that works there"});
     if (branch == Branch::up && !c.gated_mlp)
         throw Error({.problem = "The MLPs of this model have one branch", .item = c.name, .hint = "Leave the branch out"});
     const trace::MlpTensors w = trace::mlp_weights(*trace.model(), id.layer);
     const at::Tensor& matrix = branch == Branch::up ? w.w_up : w.w_in;
     const at::Tensor& bias = branch == Branch::up ? w.b_up : w.b_in;
-    Reading reading{.direction = wide(matrix.select(1, id.neuron.value)), .constant = 0, .layer = id.layer, .behind_mlp = false,
+    Reading reading{.direction = wide(matrix.select(1, id.neuron.value)),
+                    .constant = 0,
+                    .layer = id.layer,
+                    .behind_mlp = false,
                     .behind_attention = !c.parallel};
     if (bias.defined()) reading.constant += bias[id.neuron.value].to(at::kDouble).item<double>();
     if (norm_before_mlp(c))
@@ -59,9 +61,7 @@ Reading neuron_reading(const trace::Trace& trace, NeuronId id, Position p, Branc
     return reading;
 }
 
-bool larger(const NeuronScore& a, const NeuronScore& b) {
-    return a.value != b.value ? a.value > b.value : a.id < b.id;
-}
+bool larger(const NeuronScore& a, const NeuronScore& b) { return a.value != b.value ? a.value > b.value : a.id < b.id; }
 bool stronger(const NeuronScore& a, const NeuronScore& b) {
     return std::abs(a.value) != std::abs(b.value) ? std::abs(a.value) > std::abs(b.value) : a.id < b.id;
 }
@@ -91,7 +91,7 @@ Eigen::VectorXd neuron_sources(const trace::Trace& trace, NeuronId id, HeadId he
         throw Error({.problem = "This head comes after the neuron",
                      .item = "L" + std::to_string(head.layer.value) + "H" + std::to_string(head.head.value),
                      .expected = parallel ? "a layer before " + std::to_string(id.layer.value)
-                                      : "a layer up to " + std::to_string(id.layer.value)});
+                                          : "a layer up to " + std::to_string(id.layer.value)});
     Directions directions;
     split_reading(trace, p, reading, false, &directions);
     const at::Tensor sources = sources_of(trace, head, p, directions.attention[static_cast<std::size_t>(head.layer.value)]);

@@ -76,7 +76,8 @@ private:
     Merge join(std::int64_t a, std::int64_t b, std::int64_t name) {
         const auto x = static_cast<std::size_t>(a), y = static_cast<std::size_t>(b);
         const auto whole = static_cast<float>(size_[x] + size_[y]);
-        similarity_.row(a) = (similarity_.row(a) * static_cast<float>(size_[x]) + similarity_.row(b) * static_cast<float>(size_[y])) / whole;
+        similarity_.row(a) =
+            (similarity_.row(a) * static_cast<float>(size_[x]) + similarity_.row(b) * static_cast<float>(size_[y])) / whole;
         similarity_.col(a) = similarity_.row(a).transpose();
         // The stronger branch stands first.
         const bool turned = weight_[y] > weight_[x];
@@ -126,7 +127,8 @@ NeuronMap neuron_map(const trace::Trace& trace, Layer layer, NeuronOrder order, 
     const Matrix all = layer_activations(trace, layer);  // [neuron, token]
     const Vector lengths = value_lengths(*trace.model(), layer);
     const auto strength_of = [&](std::int64_t i) {
-        return static_cast<double>(all.row(i).norm()) * static_cast<double>(lengths[i]) / std::sqrt(static_cast<double>(trace.tokens()));
+        return static_cast<double>(all.row(i).norm()) * static_cast<double>(lengths[i]) /
+               std::sqrt(static_cast<double>(trace.tokens()));
     };
     std::vector<double> strength(static_cast<std::size_t>(all.rows()));
     for (std::int64_t i = 0; i < all.rows(); ++i) strength[static_cast<std::size_t>(i)] = strength_of(i);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/contribution/value_mix.h"
 
-#include "analyze/pattern/head_reader.h"
 #include "analyze/contribution/mix_rows.h"
+#include "analyze/pattern/head_reader.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/weights.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,9 +18,7 @@ namespace {
 
 using model::Hook;
 
-at::Tensor plain(const at::Tensor& t) {
-    return t.to(at::kCPU, at::kFloat).contiguous();
-}
+at::Tensor plain(const at::Tensor& t) { return t.to(at::kCPU, at::kFloat).contiguous(); }
 
 void check(const trace::Trace& trace, Layer layer, MixScope scope) {
     check_head(trace, {layer, Head(0)});

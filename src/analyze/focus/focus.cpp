@@ -30,8 +30,7 @@ void for_each_score_row(const trace::Trace& trace, HeadId id, const CancelToken&
         const std::int64_t count = std::min(block, n - first);
         const at::Tensor tile = trace::score_rows(trace, id.layer, id.head, first, count).to(at::kFloat).contiguous();
         for (std::int64_t r = 0; r < count; ++r)
-            fn(first + r,
-               std::span(tile.data_ptr<float>() + r * n, static_cast<std::size_t>(targets_of(trace, first + r))));
+            fn(first + r, std::span(tile.data_ptr<float>() + r * n, static_cast<std::size_t>(targets_of(trace, first + r))));
     }
 }
 
@@ -50,9 +49,7 @@ std::int64_t ranked_key(std::span<const float> row, std::int64_t rank, std::vect
 }
 
 at::Tensor index_tensor(const std::vector<std::int64_t>& values) {
-    return at::from_blob(const_cast<std::int64_t*>(values.data()), {static_cast<std::int64_t>(values.size())},
-                         at::kLong)
-        .clone();
+    return at::from_blob(const_cast<std::int64_t*>(values.data()), {static_cast<std::int64_t>(values.size())}, at::kLong).clone();
 }
 
 void check_rank(Traces traces, std::int64_t sort_idx) {
@@ -144,23 +141,20 @@ FocusBreakdown focus_breakdown(Traces traces, HeadId id, std::int64_t sort_idx, 
     check_rank(traces, sort_idx);
     out.sort_idx = sort_idx;
     for (std::size_t t = 0; t < traces.size(); ++t)
-        for (std::int64_t i = 0; i < traces[t]->tokens(); ++i)
-            out.queries.push_back({static_cast<std::int64_t>(t), Position(i)});
+        for (std::int64_t i = 0; i < traces[t]->tokens(); ++i) out.queries.push_back({static_cast<std::int64_t>(t), Position(i)});
     const auto rows = static_cast<Eigen::Index>(out.queries.size());
     out.terms = Eigen::MatrixXd::Constant(rows, static_cast<Eigen::Index>(out.facts.terms.size()), nan);
     out.score = out.probability = Eigen::VectorXd::Constant(rows, nan);
     for (const auto& trace : traces) {
         add_breakdown(out, *trace, static_cast<Eigen::Index>(out.keys.size()), options, cancel);
         if (progress && traces.size() > 1)
-            progress(
-                {"Taking scores apart", "text", &trace - traces.data() + 1, static_cast<std::int64_t>(traces.size())});
+            progress({"Taking scores apart", "text", &trace - traces.data() + 1, static_cast<std::int64_t>(traces.size())});
     }
     return out;
 }
 
 void for_each_focus_row(const trace::Trace& trace, HeadId id, const FocusOptions& options,
-                        const std::function<void(const FocusRow&)>& fn, const CancelToken& cancel,
-                        const Progress& progress) {
+                        const std::function<void(const FocusRow&)>& fn, const CancelToken& cancel, const Progress& progress) {
     const ScoreTerms terms(trace, id, options);
     const std::int64_t n = trace.tokens(), block = std::max<std::int64_t>(1, row_block(trace) / 4);
     for (std::int64_t first = 0; first < n; first += block) {
@@ -168,10 +162,8 @@ void for_each_focus_row(const trace::Trace& trace, HeadId id, const FocusOptions
         if (progress) progress({"Taking scores apart", "token", first, n});
         const std::int64_t count = std::min(block, n - first), keys = targets_of(trace, first + count - 1);
         const at::Tensor values = terms.rows(first, count, keys);
-        const at::Tensor scores =
-            trace::score_rows(trace, id.layer, id.head, first, count).to(at::kDouble).contiguous();
-        const at::Tensor weights =
-            trace::pattern_rows(trace, id.layer, id.head, first, count).to(at::kDouble).contiguous();
+        const at::Tensor scores = trace::score_rows(trace, id.layer, id.head, first, count).to(at::kDouble).contiguous();
+        const at::Tensor weights = trace::pattern_rows(trace, id.layer, id.head, first, count).to(at::kDouble).contiguous();
         const std::int64_t width = values.size(2);
         for (std::int64_t r = 0; r < count; ++r) {
             FocusRow row;
@@ -194,8 +186,7 @@ void for_each_focus_row(const trace::Trace& trace, HeadId id, const FocusOptions
 
 FocusMaxima focus_maxima(const trace::Trace& trace, HeadId id, const CancelToken& cancel) {
     FocusMaxima maxima = empty_maxima(trace, id);
-    for_each_score_row(trace, id, cancel,
-                       [&](std::int64_t query, std::span<const float> row) { add_row(maxima, query, row); });
+    for_each_score_row(trace, id, cancel, [&](std::int64_t query, std::span<const float> row) { add_row(maxima, query, row); });
     return maxima;
 }
 

@@ -20,13 +20,11 @@ Kind kind_of(FocusShare share) {
     using S = trace::HeadSummary;
     switch (share) {
         case FocusShare::argmax_self:
-            return {&S::argmax_self, "largest weight on itself",
-                    "Share of queries whose largest weight is on themselves.", 1};
+            return {&S::argmax_self, "largest weight on itself", "Share of queries whose largest weight is on themselves.", 1};
         case FocusShare::argmax_first:
             return {&S::argmax_first, "largest weight on the first token",
                     "Share of queries whose largest weight is on the first token.", 1};
-        case FocusShare::top1_minus_top2:
-            break;
+        case FocusShare::top1_minus_top2: break;
     }
     return {&S::top1_minus_top2, "p(1) - p(2)",
             "Mean over queries of the largest weight minus the second largest; 1: all on one token.", NAN};

@@ -33,29 +33,25 @@ std::vector<FocusTerm> terms_of(const FocusFacts& facts, const FocusOptions& opt
     std::vector<FocusTerm> terms;
     terms.push_back({"position_term", "position", position, alibi || rotary || relative, false});
     if (!options.five_terms) {
-        terms.push_back(
-            {"bias_term", "query bias", "s b_q.k_j" + plain + ": depends on the target alone.", true, false});
+        terms.push_back({"bias_term", "query bias", "s b_q.k_j" + plain + ": depends on the target alone.", true, false});
         terms.push_back({"quadratic_term", "content", "s (q_i - b_q).k_j" + plain + ".", true, false});
         return terms;
     }
-    terms.push_back(
-        {"bias_term", "query bias", "s b_q.(W_k x_j)" + plain + ": depends on the target alone.", true, false});
+    terms.push_back({"bias_term", "query bias", "s b_q.(W_k x_j)" + plain + ": depends on the target alone.", true, false});
     terms.push_back({"quadratic_term", "content", "s (W_q x_i).(W_k x_j)" + plain + ".", true, false});
-    terms.push_back({"key_bias_term", "key bias", "s (W_q x_i).b_k" + plain + ": the same for every target of a query.",
-                     true, true});
+    terms.push_back(
+        {"key_bias_term", "key bias", "s (W_q x_i).b_k" + plain + ": the same for every target of a query.", true, true});
     terms.push_back({"constant_term", "both biases", "s b_q.b_k" + plain + ": one number for the head.", true, true});
     return terms;
 }
 
-std::vector<std::string> notes_of(const FocusFacts& facts, const FocusOptions& options, bool query_bias,
-                                  bool key_bias) {
+std::vector<std::string> notes_of(const FocusFacts& facts, const FocusOptions& options, bool query_bias, bool key_bias) {
     std::vector<std::string> notes;
     if (facts.position_kind == "ALiBi")
-        notes.push_back(
-            options.absolute_positions
-                ? "The position term is ALiBi's m_h j, counted from the first token; position term and score are "
-                  "m_h i larger than in the relative form, the weights are the same."
-                : "The position term is ALiBi's -m_h (i - j): 0 for the token itself.");
+        notes.push_back(options.absolute_positions
+                            ? "The position term is ALiBi's m_h j, counted from the first token; position term and score are "
+                              "m_h i larger than in the relative form, the weights are the same."
+                            : "The position term is ALiBi's -m_h (i - j): 0 for the token itself.");
     else if (facts.position_kind == "rotary")
         notes.push_back(
             "The position term is the score with rotation minus the score without: unlike ALiBi's it depends on what "
@@ -76,8 +72,7 @@ std::vector<std::string> notes_of(const FocusFacts& facts, const FocusOptions& o
     if (options.five_terms && !key_bias)
         notes.push_back("The keys of this model have no bias: the key bias term is 0 everywhere.");
     if (!facts.causal)
-        notes.push_back(
-            "This model looks both ways: every token is a target of every other, and the first row counts.");
+        notes.push_back("This model looks both ways: every token is a target of every other, and the first row counts.");
     return notes;
 }
 
@@ -117,11 +112,13 @@ FocusFacts focus_facts(const trace::Trace& trace, HeadId id, const FocusOptions&
     const bool in_norm = config.qk_norm != model::QkNorm::none;
     facts.notes = notes_of(facts, options, w.b_q.defined() && !in_norm, w.b_k.defined() && !in_norm);
     if (in_norm)
-        facts.notes.push_back("Queries and keys of this model are normalised before they meet: content is of the normalised ones.");
+        facts.notes.push_back(
+            "Queries and keys of this model are normalised before they meet: content is of the normalised ones.");
     if (config.score_softcap > 0)
         facts.notes.push_back("Scores of this model are capped: the terms sum to the score before the cap.");
     if (const std::int64_t window = model::window_of(config, id.layer.value); window > 0)
-        facts.notes.push_back("This layer sees " + std::to_string(window) + (config.causal ? " tokens back" : " tokens to either side") +
+        facts.notes.push_back("This layer sees " + std::to_string(window) +
+                              (config.causal ? " tokens back" : " tokens to either side") +
                               ", itself included: farther keys have no score.");
     if (model::rope_of(config, id.layer.value) == model::LayerRope::none && config.positions == Positions::rotary)
         facts.notes.push_back("This layer does not rotate: the position term is 0.");
@@ -154,8 +151,8 @@ ScoreTerms::ScoreTerms(const trace::Trace& trace, HeadId id, const FocusOptions&
 
 at::Tensor ScoreTerms::join(const at::Tensor& position, const at::Tensor& bias, const at::Tensor& quadratic,
                             const at::Tensor& key_bias, const at::Tensor& constant) const {
-    std::vector<at::Tensor> terms = {position.defined() ? position : at::full_like(quadratic, nan),
-                                     bias.expand_as(quadratic), quadratic};
+    std::vector<at::Tensor> terms = {position.defined() ? position : at::full_like(quadratic, nan), bias.expand_as(quadratic),
+                                     quadratic};
     if (five_) {
         terms.push_back(key_bias.expand_as(quadratic));
         terms.push_back(constant.expand_as(quadratic));
@@ -170,8 +167,8 @@ at::Tensor ScoreTerms::pairs(const at::Tensor& queries, const at::Tensor& keys) 
     at::Tensor position;
     if (rot_q_.defined()) {
         const at::Tensor whole_k = five_ ? k + b_k_ : k;
-        position = (rot_q_.index_select(0, queries) * rot_k_.index_select(0, keys)).sum(1) * s -
-                   ((q + b_q_) * whole_k).sum(1) * s;
+        position =
+            (rot_q_.index_select(0, queries) * rot_k_.index_select(0, keys)).sum(1) * s - ((q + b_q_) * whole_k).sum(1) * s;
     } else if (relative_) {
         position = trace::relative_pairs(*trace_, facts_.head.layer, facts_.head.head, queries, keys).to(at::kDouble);
     } else if (facts_.terms[0].exists) {
@@ -188,10 +185,11 @@ at::Tensor ScoreTerms::rows(std::int64_t first, std::int64_t count, std::int64_t
     at::Tensor position;
     if (rot_q_.defined()) {
         const at::Tensor whole_k = five_ ? k + b_k_ : k;
-        position = at::matmul(rot_q_.narrow(0, first, count), rot_k_.narrow(0, 0, keys).t()) * s -
-                   at::matmul(q + b_q_, whole_k.t()) * s;
+        position =
+            at::matmul(rot_q_.narrow(0, first, count), rot_k_.narrow(0, 0, keys).t()) * s - at::matmul(q + b_q_, whole_k.t()) * s;
     } else if (relative_) {
-        position = trace::position_rows(*trace_, facts_.head.layer, facts_.head.head, first, count).narrow(1, 0, keys).to(at::kDouble);
+        position =
+            trace::position_rows(*trace_, facts_.head.layer, facts_.head.head, first, count).narrow(1, 0, keys).to(at::kDouble);
     } else if (facts_.terms[0].exists) {
         const at::Tensor key = at::arange(keys, at::kDouble).unsqueeze(0);
         const at::Tensor query = at::arange(first, first + count, at::kDouble).unsqueeze(1);
@@ -200,8 +198,6 @@ at::Tensor ScoreTerms::rows(std::int64_t first, std::int64_t count, std::int64_t
     return join(position, bias, quadratic, (at::mv(q, b_k_) * s).unsqueeze(1), at::dot(b_q_, b_k_) * s);
 }
 
-at::Tensor ScoreTerms::bias_of_keys() const {
-    return at::mv(five_ ? k_ + b_k_ : k_, b_q_) * facts_.scale;
-}
+at::Tensor ScoreTerms::bias_of_keys() const { return at::mv(five_ ? k_ + b_k_ : k_, b_q_) * facts_.scale; }
 
 }  // namespace headlight::analyze

@@ -28,13 +28,13 @@ public:
     }
 
 private:
-    at::Tensor join(const at::Tensor& position, const at::Tensor& bias, const at::Tensor& quadratic,
-                    const at::Tensor& key_bias, const at::Tensor& constant) const;
+    at::Tensor join(const at::Tensor& position, const at::Tensor& bias, const at::Tensor& quadratic, const at::Tensor& key_bias,
+                    const at::Tensor& constant) const;
 
     const trace::Trace* trace_;  ///< outlives this
     FocusFacts facts_;
     bool absolute_ = false, five_ = false, relative_ = false;
-    at::Tensor q_, k_;  ///< [token, d_head] before rotation; q_ without its bias; k_ without its with five terms
+    at::Tensor q_, k_;          ///< [token, d_head] before rotation; q_ without its bias; k_ without its with five terms
     at::Tensor rot_q_, rot_k_;  ///< [token, d_head], undefined without rotation
     at::Tensor b_q_, b_k_;      ///< [d_head]; zeros without
 };

@@ -20,9 +20,7 @@ Eigen::VectorXd to_doubles(const at::Tensor& tensor) {
     return Eigen::Map<const Eigen::VectorXd>(plain.data_ptr<double>(), plain.size(0));
 }
 
-Eigen::VectorXd lengths(const at::Tensor& rows) {
-    return to_doubles(rows.square().sum(1).sqrt());
-}
+Eigen::VectorXd lengths(const at::Tensor& rows) { return to_doubles(rows.square().sum(1).sqrt()); }
 
 /// a / b, NaN where b is 0.
 Eigen::VectorXd ratio(const Eigen::VectorXd& a, const Eigen::VectorXd& b) {
@@ -35,8 +33,7 @@ struct Entry {
     Eigen::VectorXd size;  ///< [token] what the magnitude measures
 };
 
-void write_entry(FocusUpdates& out, Eigen::Index column, Eigen::Index at, const at::Tensor& stream,
-                 const Entry& entry) {
+void write_entry(FocusUpdates& out, Eigen::Index column, Eigen::Index at, const at::Tensor& stream, const Entry& entry) {
     const Eigen::VectorXd base = lengths(stream), size = lengths(entry.update);
     const Eigen::VectorXd product = to_doubles((entry.update * stream).sum(1));
     out.magnitude.block(at, column, base.size(), 1) = ratio(entry.size, base);
@@ -103,8 +100,7 @@ FocusUpdates focus_updates(Traces traces, Layer layer, const FocusUpdateOptions&
     out.has_output_bias = trace::attention_output(*first.model(), layer).b_o.defined();
     out.notes = notes_of(first, out);
     for (std::size_t t = 0; t < traces.size(); ++t)
-        for (std::int64_t i = 0; i < traces[t]->tokens(); ++i)
-            out.tokens.push_back({static_cast<std::int64_t>(t), Position(i)});
+        for (std::int64_t i = 0; i < traces[t]->tokens(); ++i) out.tokens.push_back({static_cast<std::int64_t>(t), Position(i)});
     const auto rows = static_cast<Eigen::Index>(out.tokens.size());
     out.magnitude = out.orientation = Eigen::MatrixXd::Constant(rows, out.entries(), nan);
     out.on_first.setConstant(rows, out.n_heads, false);

@@ -39,10 +39,8 @@ void HeadAverages::add_corner(const trace::Trace& trace) {
     auto* out = corner.data();
     for (std::int64_t layer = 0; layer < sums_.n_layers; ++layer)
         for (std::int64_t head = 0; head < sums_.n_heads; ++head, out += kFirstTokens * kFirstTokens) {
-            const at::Tensor tile = trace::pattern_rows(trace, Layer(layer), Head(head), 0, rows)
-                                        .narrow(1, 0, rows)
-                                        .to(at::kFloat)
-                                        .contiguous();
+            const at::Tensor tile =
+                trace::pattern_rows(trace, Layer(layer), Head(head), 0, rows).narrow(1, 0, rows).to(at::kFloat).contiguous();
             const float* weights = tile.data_ptr<float>();
             for (std::int64_t i = 0; i < rows; ++i) std::copy_n(weights + i * rows, rows, out + i * kFirstTokens);
         }

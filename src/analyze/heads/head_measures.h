@@ -17,7 +17,7 @@ HeadUpdates head_updates(const trace::Trace&, bool with_first_row);
 
 struct Measure {
     MeasureInfo info;
-    double trace::HeadSummary::*field = nullptr;        ///< gathered during the run
+    double trace::HeadSummary::*field = nullptr;     ///< gathered during the run
     Eigen::MatrixXd HeadUpdates::*update = nullptr;  ///< computed afterwards; neither: over several texts
 };
 

@@ -49,12 +49,10 @@ std::string listed(const std::vector<std::string>& ids) {
 }
 
 /// The one measure that is meant; else the Error at `at`.
-std::string sole(const MeasureNames& names, const MeasureNames::Found& found, const std::string& words,
-                 const Token& at) {
+std::string sole(const MeasureNames& names, const MeasureNames::Found& found, const std::string& words, const Token& at) {
     if (found.ids.size() == 1) return found.ids.front();
     if (found.ids.empty())
-        fail_at(at, "No such measure", "the name of a measure, layer or head",
-                "Did you mean " + names.nearest(words) + "?");
+        fail_at(at, "No such measure", "the name of a measure, layer or head", "Did you mean " + names.nearest(words) + "?");
     fail_at(at, "More than one measure is called so", "one of " + listed(found.ids));
 }
 
@@ -112,9 +110,7 @@ private:
         Token token;
     };
 
-    static int strength(Node::Kind kind) {
-        return kind == Node::Kind::logical_not ? 3 : kind == Node::Kind::logical_and ? 2 : 1;
-    }
+    static int strength(Node::Kind kind) { return kind == Node::Kind::logical_not ? 3 : kind == Node::Kind::logical_and ? 2 : 1; }
 
     const Token& now() const { return tokens_[at_]; }
     const Token& ahead(std::size_t by) const { return tokens_[std::min(at_ + by, tokens_.size() - 1)]; }
@@ -171,8 +167,7 @@ private:
         if (!named || names_.find(now().text).whole) return false;
         if (named->layer >= table_.n_layers || named->head.value_or(0) >= table_.n_heads)
             fail_at(now(), "No such head",
-                    "layer 0 to " + std::to_string(table_.n_layers - 1) + ", head 0 to " +
-                        std::to_string(table_.n_heads - 1));
+                    "layer 0 to " + std::to_string(table_.n_layers - 1) + ", head 0 to " + std::to_string(table_.n_heads - 1));
         out_.push_back({Node::Kind::compare, "layer", "=", static_cast<double>(named->layer)});
         if (named->head) {
             out_.push_back({Node::Kind::compare, "head", "=", static_cast<double>(*named->head)});
@@ -192,8 +187,7 @@ private:
             const Token& token = tokens_[at_++];
             return sole(names_, names_.find(token.text), token.text, token);
         }
-        if (!can_name(now()))
-            fail_at(now(), "A measure is missing", "a measure such as " + names_.first() + ", layer or head");
+        if (!can_name(now())) fail_at(now(), "A measure is missing", "a measure such as " + names_.first() + ", layer or head");
         const bool weighted = is("weighted") || is("value-weighted");
         if (is("attention") || (weighted && is(ahead(1), "attention"))) return attention(weighted);
         std::size_t end = at_;
@@ -234,8 +228,7 @@ private:
             return name;
         };
         term.title = plain(from) + " → " + plain(to) + (weighted ? ", weighted" : "");
-        if (std::none_of(terms_.begin(), terms_.end(), [&](const Term& t) { return t.id == term.id; }))
-            terms_.push_back(term);
+        if (std::none_of(terms_.begin(), terms_.end(), [&](const Term& t) { return t.id == term.id; })) terms_.push_back(term);
         return term.id;
     }
 
@@ -323,8 +316,7 @@ bool HeadQuery::matches(const HeadTable& table, HeadId id) const {
         if (measure == "layer") return static_cast<double>(id.layer.value);
         if (measure == "head") return static_cast<double>(id.head.value);
         for (const Term& term : terms_)
-            if (term.id == measure)
-                return term.values.size() > 0 ? term.values(id.layer.value, id.head.value) : not_a_number;
+            if (term.id == measure) return term.values.size() > 0 ? term.values(id.layer.value, id.head.value) : not_a_number;
         const Eigen::MatrixXd* values = table.find(measure);
         return values ? (*values)(id.layer.value, id.head.value) : not_a_number;
     };
@@ -350,8 +342,7 @@ HeadTable HeadQuery::with_terms(const HeadTable& table) const {
                                        " over the pairs of these tokens, on this text.";
         out.measures.push_back({term.id, term.title, definition, "share", 0, 1});
         const bool known = term.values.size() > 0;
-        out.values.push_back(known ? term.values
-                                   : Eigen::MatrixXd::Constant(table.n_layers, table.n_heads, not_a_number));
+        out.values.push_back(known ? term.values : Eigen::MatrixXd::Constant(table.n_layers, table.n_heads, not_a_number));
     }
     return out;
 }
@@ -373,8 +364,7 @@ std::string measure_called(std::string_view words, const HeadTable& table) {
     return sole(names, names.find(words), whole.text, whole);
 }
 
-std::vector<HeadId> ranked_heads(const HeadTable& table, const HeadQuery& query, std::string_view sort_by,
-                                 bool ascending) {
+std::vector<HeadId> ranked_heads(const HeadTable& table, const HeadQuery& query, std::string_view sort_by, bool ascending) {
     const std::string id = measure_called(sort_by, table);
     const Eigen::MatrixXd* measure = table.find(id);
     const auto key = [&](HeadId head) {

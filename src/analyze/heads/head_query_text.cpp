@@ -20,12 +20,8 @@ using Words = std::vector<std::string>;
 bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (static_cast<unsigned char>(c) & 0x80) != 0;
 }
-bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-bool is_space(char c) {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 std::string lower(std::string_view text) {
     std::string out(text);
@@ -82,8 +78,7 @@ private:
     void name(QueryToken& token) {
         const std::size_t begin = at_;
         const auto is_at = [&](std::size_t i) { return i < text_.size() && is_letter(text_[i]); };
-        while (at_ < text_.size() &&
-               (is_letter(text_[at_]) || is_digit(text_[at_]) || (text_[at_] == '-' && is_at(at_ + 1)))) {
+        while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]) || (text_[at_] == '-' && is_at(at_ + 1)))) {
             if (at_ > begin && comparison_at(at_).size() > 1) break;  // "induction≥0.3"
             ++at_;
         }
@@ -111,8 +106,7 @@ private:
     }
 
     std::string_view comparison_at(std::size_t at) const {
-        static constexpr std::array<std::string_view, 10> operators = {"<=", ">=", "!=", "==", "<",
-                                                                       ">",  "=",  "≤",  "≥",  "≠"};
+        static constexpr std::array<std::string_view, 10> operators = {"<=", ">=", "!=", "==", "<", ">", "=", "≤", "≥", "≠"};
         for (const std::string_view op : operators)
             if (text_.substr(at, op.size()) == op) return op;
         return {};
@@ -136,8 +130,7 @@ private:
 /// Lower case, split at everything that is neither letter nor digit, without words that name nothing: people write
 /// "share to first token" for "share on the first token".
 Words words_of(std::string_view text) {
-    static constexpr std::array<std::string_view, 9> fillers = {"on",     "to",    "the",   "of",  "a",
-                                                                "tokens", "token", "score", "from"};
+    static constexpr std::array<std::string_view, 9> fillers = {"on", "to", "the", "of", "a", "tokens", "token", "score", "from"};
     Words all, kept;
     std::string word;
     const auto end_word = [&] {
@@ -211,8 +204,7 @@ MeasureNames::Found MeasureNames::find(std::string_view words) const {
         [&](const Name& n) { return in_order(typed, n.id_words, same) || in_order(typed, n.title_words, same); },
         [&](const Name& n) { return in_order(typed, n.id_words, begins) || in_order(typed, n.title_words, begins); },
         [&](const Name& n) {
-            return joined.size() >= 3 &&
-                   (n.id.find(joined) != std::string::npos || n.title.find(plain) != std::string::npos);
+            return joined.size() >= 3 && (n.id.find(joined) != std::string::npos || n.title.find(plain) != std::string::npos);
         }};
     Found found;
     for (std::size_t way = 0; way < ways.size() && found.ids.empty(); ++way) {
@@ -229,9 +221,7 @@ std::string MeasureNames::nearest(const std::string& typed) const {
         for (const std::string& word : name.id_words) least = std::min(least, edit_distance(word, typed) + 1);
         return least;
     };
-    return std::min_element(names_.begin(), names_.end(),
-                            [&](const Name& a, const Name& b) { return cost(a) < cost(b); })
-        ->id;
+    return std::min_element(names_.begin(), names_.end(), [&](const Name& a, const Name& b) { return cost(a) < cost(b); })->id;
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

@@ -70,9 +70,7 @@ HeadId interesting_head(const HeadTable& table) {
     const Eigen::MatrixXd* self = table.find("share_self");
     const Eigen::MatrixXd* first = table.find("share_first");
     const auto looks_around = [&](HeadId id) {
-        const auto below_half = [&](const Eigen::MatrixXd* m) {
-            return !m || (*m)(id.layer.value, id.head.value) < 0.5;
-        };
+        const auto below_half = [&](const Eigen::MatrixXd* m) { return !m || (*m)(id.layer.value, id.head.value) < 0.5; };
         return id.layer.value > 0 && below_half(self) && below_half(first);
     };
     if (const auto head = best_head(table, focus, looks_around)) return *head;

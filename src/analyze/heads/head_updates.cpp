@@ -5,8 +5,8 @@
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include <cmath>
 

@@ -103,10 +103,9 @@ public:
         for (std::int64_t layer = 0; layer < to.rows(); ++layer)
             for (std::int64_t head = 0; head < to.cols(); ++head) {
                 double sum = 0;
-                for_each_pattern_row(*s.trace, {Layer(layer), Head(head)}, queries.front(),
-                                     queries.back() - queries.front() + 1, [&](std::int64_t q, const float* row) {
-                                         if (asked[static_cast<std::size_t>(q)])
-                                             sum += static_cast<double>(row[q - back]);
+                for_each_pattern_row(*s.trace, {Layer(layer), Head(head)}, queries.front(), queries.back() - queries.front() + 1,
+                                     [&](std::int64_t q, const float* row) {
+                                         if (asked[static_cast<std::size_t>(q)]) sum += static_cast<double>(row[q - back]);
                                      });
                 to(layer, head) += sum / static_cast<double>(queries.size()) * share;
             }

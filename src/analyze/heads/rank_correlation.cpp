@@ -50,9 +50,7 @@ double pearson(const Values& x, const Values& y) {
     return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : std::numeric_limits<double>::quiet_NaN();
 }
 
-int order_of(double a, double b) {
-    return a < b ? -1 : a > b ? 1 : 0;
-}
+int order_of(double a, double b) { return a < b ? -1 : a > b ? 1 : 0; }
 
 }  // namespace
 
@@ -72,8 +70,7 @@ double kendall(std::span<const double> x, std::span<const double> y) {
             x_differs += dx != 0;
             y_differs += dy != 0;
         }
-    return x_differs > 0 && y_differs > 0 ? both / std::sqrt(x_differs * y_differs)
-                                          : std::numeric_limits<double>::quiet_NaN();
+    return x_differs > 0 && y_differs > 0 ? both / std::sqrt(x_differs * y_differs) : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace headlight::analyze

@@ -35,15 +35,14 @@ std::string_view stripped(std::string_view text) {
     return text;
 }
 
-std::string plain(std::string_view text) {
-    return folded(stripped(text));
-}
+std::string plain(std::string_view text) { return folded(stripped(text)); }
 
 /// One side of the patterns.
 struct Text {
     Text(const trace::Trace& trace, Side side)
         : encoding(side == Side::keys ? trace.key_encoding() : trace.encoding()),
-          labels(side == Side::keys ? trace.key_labels() : trace.labels()), tokenizer(*trace.tokenizer()) {}
+          labels(side == Side::keys ? trace.key_labels() : trace.labels()),
+          tokenizer(*trace.tokenizer()) {}
 
     const text::Encoding& encoding;
     const std::vector<text::TokenLabel>& labels;
@@ -53,14 +52,16 @@ struct Text {
     std::string bytes_at(std::size_t position) const { return tokenizer.bytes_of(encoding.ids[position]); }
     bool reads(std::size_t position, const std::string& wanted) const {
         const text::TokenLabel& label = labels[position];
-        return plain(bytes_at(position)) == wanted || plain(label.text) == wanted || plain(label.continuation + label.text) == wanted ||
-               plain(encoding.tokens[position]) == wanted;
+        return plain(bytes_at(position)) == wanted || plain(label.text) == wanted ||
+               plain(label.continuation + label.text) == wanted || plain(encoding.tokens[position]) == wanted;
     }
 };
 
 }  // namespace
 
-std::vector<Position> tokens_called(const trace::Trace& trace, std::string_view typed) { return tokens_called(trace, typed, Side::queries); }
+std::vector<Position> tokens_called(const trace::Trace& trace, std::string_view typed) {
+    return tokens_called(trace, typed, Side::queries);
+}
 
 std::vector<Position> tokens_called(const trace::Trace& trace, std::string_view typed, Side side) {
     const Text own(trace, side);
@@ -75,8 +76,8 @@ std::vector<Position> tokens_called(const trace::Trace& trace, std::string_view 
     const text::Encoding& encoding = own.encoding;
     for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
         std::string word;
-        for (end = begin; end < count && encoding.words[end] == encoding.words[begin] &&
-                          encoding.sequence[end] == encoding.sequence[begin];
+        for (end = begin;
+             end < count && encoding.words[end] == encoding.words[begin] && encoding.sequence[end] == encoding.sequence[begin];
              ++end)
             word += own.bytes_at(end);
         if (encoding.words[begin] < 0 || plain(word) != wanted) continue;
@@ -100,8 +101,8 @@ std::string nearest_token(const trace::Trace& trace, std::string_view typed, Sid
     return nearest;
 }
 
-Eigen::MatrixXd attention_between(const trace::Trace& trace, const std::vector<Position>& from,
-                                  const std::vector<Position>& to, bool weighted, const CancelToken& cancel) {
+Eigen::MatrixXd attention_between(const trace::Trace& trace, const std::vector<Position>& from, const std::vector<Position>& to,
+                                  bool weighted, const CancelToken& cancel) {
     std::set<std::int64_t> queries;
     for (const Position position : from) {
         check_position(trace, position, "query");

@@ -15,9 +15,7 @@ using model::HookPoint;
 /// Weights read at a time, 4 MB: few calls, and small beside the result.
 constexpr std::int64_t block_elements = 1 << 20;
 
-bool is_rotary(const trace::Trace& trace) {
-    return trace.config().positions == model::Positions::rotary;
-}
+bool is_rotary(const trace::Trace& trace) { return trace.config().positions == model::Positions::rotary; }
 
 }  // namespace
 
@@ -25,10 +23,10 @@ void check_head(const trace::Trace& trace, HeadId id) {
     const auto& config = trace.config();
     const bool layer_ok = id.layer.value >= 0 && id.layer.value < config.n_layers;
     if (layer_ok && id.head.value >= 0 && id.head.value < config.n_heads) return;
-    throw Error(ErrorFacts{.problem = "No such head",
-                           .item = "L" + std::to_string(id.layer.value) + "H" + std::to_string(id.head.value),
-                           .expected = "layer 0 to " + std::to_string(config.n_layers - 1) + ", head 0 to " +
-                                       std::to_string(config.n_heads - 1)});
+    throw Error(ErrorFacts{
+        .problem = "No such head",
+        .item = "L" + std::to_string(id.layer.value) + "H" + std::to_string(id.head.value),
+        .expected = "layer 0 to " + std::to_string(config.n_layers - 1) + ", head 0 to " + std::to_string(config.n_heads - 1)});
 }
 
 void check_position(const trace::Trace& trace, Position position, const char* what) {
@@ -83,16 +81,11 @@ std::string position_kind(const trace::Trace& trace) {
     if (config.disentangled.any())
         return config.positions == model::Positions::learned ? "disentangled, and learned inside the stream" : "disentangled";
     switch (trace.config().positions) {
-        case model::Positions::alibi:
-            return "ALiBi";
-        case model::Positions::rotary:
-            return "rotary";
-        case model::Positions::relative:
-            return "by distance";
-        case model::Positions::learned:
-            return "learned, inside the stream";
-        case model::Positions::none:
-            return "none";
+        case model::Positions::alibi: return "ALiBi";
+        case model::Positions::rotary: return "rotary";
+        case model::Positions::relative: return "by distance";
+        case model::Positions::learned: return "learned, inside the stream";
+        case model::Positions::none: return "none";
     }
     return "none";
 }
@@ -122,8 +115,7 @@ at::Tensor output_norms(const trace::Trace& trace, HeadId id) {
     return squared.clamp_min(0).sqrt().to(at::kFloat).contiguous();
 }
 
-ReadableKeys::ReadableKeys(const trace::Trace& trace, Layer layer)
-    : only_past_(trace.config().causal), tokens_(trace.keys()) {
+ReadableKeys::ReadableKeys(const trace::Trace& trace, Layer layer) : only_past_(trace.config().causal), tokens_(trace.keys()) {
     const std::vector<HookPoint> kept = trace.kept();
     if (std::find(kept.begin(), kept.end(), HookPoint{Hook::pattern, layer}) != kept.end()) only_past_ = false;
 }
@@ -138,13 +130,12 @@ at::Tensor behind_branch_norm(const trace::Trace& trace, Layer layer, std::int64
     if (!config.branch_norm) return written;
     at::Tensor x = written.to(at::kDouble);
     if (config.norm == model::Norm::layer_norm) x = x - x.mean(-1, true);
-    const at::Tensor scale = trace::tensor_rows(trace, HookPoint{Hook::ln1_post_scale, layer}, first, written.size(0)).to(at::kDouble);
+    const at::Tensor scale =
+        trace::tensor_rows(trace, HookPoint{Hook::ln1_post_scale, layer}, first, written.size(0)).to(at::kDouble);
     return x / scale * trace::attention_output(*trace.model(), layer).branch.gain.cpu().to(at::kDouble);
 }
 
-std::int64_t row_block(const trace::Trace& trace) {
-    return std::max<std::int64_t>(1, block_elements / trace.keys());
-}
+std::int64_t row_block(const trace::Trace& trace) { return std::max<std::int64_t>(1, block_elements / trace.keys()); }
 
 Matrix to_matrix(const at::Tensor& tensor) {
     const at::Tensor plain = tensor.to(at::kFloat).contiguous();
@@ -156,8 +147,7 @@ Vector to_vector(const at::Tensor& tensor) {
     return Eigen::Map<const Vector>(plain.data_ptr<float>(), plain.size(0));
 }
 
-void for_each_pattern_row(const trace::Trace& trace, HeadId id, std::int64_t first, std::int64_t count,
-                          const RowFn& fn) {
+void for_each_pattern_row(const trace::Trace& trace, HeadId id, std::int64_t first, std::int64_t count, const RowFn& fn) {
     const std::int64_t width = trace.keys();
     const std::int64_t block = row_block(trace);
     for (std::int64_t row = first; row < first + count; row += block) {

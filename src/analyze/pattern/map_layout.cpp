@@ -11,16 +11,11 @@ enum class Side { a, b, both };
 
 std::pair<Side, Side> sides(PairFilter filter) {
     switch (filter) {
-        case PairFilter::all:
-            return {Side::both, Side::both};
-        case PairFilter::a_to_a:
-            return {Side::a, Side::a};
-        case PairFilter::b_to_b:
-            return {Side::b, Side::b};
-        case PairFilter::a_to_b:
-            return {Side::a, Side::b};
-        case PairFilter::b_to_a:
-            return {Side::b, Side::a};
+        case PairFilter::all: return {Side::both, Side::both};
+        case PairFilter::a_to_a: return {Side::a, Side::a};
+        case PairFilter::b_to_b: return {Side::b, Side::b};
+        case PairFilter::a_to_b: return {Side::a, Side::b};
+        case PairFilter::b_to_a: return {Side::b, Side::a};
     }
     return {Side::both, Side::both};
 }
@@ -126,8 +121,7 @@ void add_prepared_row(const AttentionRow& row, const MapLayout& layout, float fa
     if (scale == 0) return;
     const std::int64_t begin = layout.keys.front().first;
     if (layout.single_run && !row.norms) {
-        const std::int64_t count =
-            std::min<std::int64_t>(static_cast<std::int64_t>(layout.keys.size()), row.legal - begin);
+        const std::int64_t count = std::min<std::int64_t>(static_cast<std::int64_t>(layout.keys.size()), row.legal - begin);
         const auto whole = static_cast<float>(factor * scale);
         for (std::int64_t c = 0; c < count; ++c) out[c] += std::min(factor, whole * row.weights[begin + c]);
         return;

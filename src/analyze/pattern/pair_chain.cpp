@@ -18,9 +18,7 @@ double scalar_product(const at::Tensor& a, const at::Tensor& b) {
     return at::dot(a.to(at::kDouble), b.to(at::kDouble)).item<double>();
 }
 
-double length(const at::Tensor& x) {
-    return std::sqrt(scalar_product(x, x));
-}
+double length(const at::Tensor& x) { return std::sqrt(scalar_product(x, x)); }
 
 /// Row i of a kept [pos, …] tensor, in float64.
 at::Tensor row(const trace::Trace& trace, Hook hook, Layer layer, Position i) {
@@ -28,9 +26,7 @@ at::Tensor row(const trace::Trace& trace, Hook hook, Layer layer, Position i) {
 }
 
 /// A direct path from an update to the logits exists: a causal model whose stream goes through one final norm.
-bool has_direct_path(const model::ModelConfig& config) {
-    return config.has_unembedding && config.causal && !config.post_norm;
-}
+bool has_direct_path(const model::ModelConfig& config) { return config.has_unembedding && config.causal && !config.post_norm; }
 
 /// What updates [n, d_model] add to the logits at position i: [n, vocab].
 at::Tensor logit_effects(const trace::Trace& trace, Position i, at::Tensor updates) {
@@ -48,8 +44,7 @@ at::Tensor logit_effects(const trace::Trace& trace, Position i, at::Tensor updat
     return at::matmul(updates.to(type), w_u.to(type)).to(at::kFloat).contiguous();
 }
 
-std::vector<TokenEffect> top_effects(const trace::Trace& trace, const at::Tensor& effects, std::int64_t top,
-                                     bool largest) {
+std::vector<TokenEffect> top_effects(const trace::Trace& trace, const at::Tensor& effects, std::int64_t top, bool largest) {
     const float* values = effects.data_ptr<float>();
     const std::int64_t n = std::min(top, effects.size(0));
     std::vector<std::int64_t> ids(static_cast<std::size_t>(effects.size(0)));

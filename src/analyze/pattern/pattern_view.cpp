@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/pattern/pattern_view.h"
 
+#include "analyze/contribution/mix_rows.h"
 #include "analyze/pattern/head_reader.h"
 #include "analyze/pattern/map_layout.h"
-#include "analyze/contribution/mix_rows.h"
 #include "analyze/pattern/pooling.h"
 #include "headlight/analyze/contribution/value_mix.h"
 #include "headlight/base/error.h"
@@ -32,8 +32,8 @@ AxisItem axis_item(const std::vector<text::TokenLabel>& labels, const TokenFacts
 }
 
 std::int64_t find_item(const std::vector<AxisItem>& items, Position position) noexcept {
-    const auto past = std::upper_bound(items.begin(), items.end(), position,
-                                       [](Position p, const AxisItem& item) { return p < item.first; });
+    const auto past =
+        std::upper_bound(items.begin(), items.end(), position, [](Position p, const AxisItem& item) { return p < item.first; });
     if (past == items.begin()) return -1;
     const AxisItem& item = *(past - 1);
     if (position.value >= item.first.value + item.count) return -1;
@@ -50,31 +50,23 @@ double longest_output(const trace::Trace& trace, Layer layer) {
 
 std::optional<MixScope> scope_of(Weighting weighting) {
     switch (weighting) {
-        case Weighting::layer_mix:
-            return MixScope::attention;
-        case Weighting::layer_mix_residual:
-            return MixScope::attention_residual;
-        case Weighting::layer_mix_norm:
-            return MixScope::with_norm;
-        default:
-            return std::nullopt;
+        case Weighting::layer_mix: return MixScope::attention;
+        case Weighting::layer_mix_residual: return MixScope::attention_residual;
+        case Weighting::layer_mix_norm: return MixScope::with_norm;
+        default: return std::nullopt;
     }
 }
 
 /// Norms that the weighting multiplies with; undefined for plain attention.
 at::Tensor weighting_norms(const trace::Trace& trace, HeadId id, Weighting weighting) {
     switch (weighting) {
-        case Weighting::attention:
-            return {};
-        case Weighting::value_norm:
-            return value_norms(trace, id);
+        case Weighting::attention: return {};
+        case Weighting::value_norm: return value_norms(trace, id);
         case Weighting::output_norm:
-        case Weighting::output_length:
-            return output_norms(trace, id);
+        case Weighting::output_length: return output_norms(trace, id);
         case Weighting::layer_mix:
         case Weighting::layer_mix_residual:
-        case Weighting::layer_mix_norm:
-            break;  // the rows are lengths already; only their sums are taken out
+        case Weighting::layer_mix_norm: break;  // the rows are lengths already; only their sums are taken out
     }
     return at::ones({trace.keys()}, at::kFloat);
 }
@@ -170,11 +162,10 @@ PooledMap from_overview(const trace::Trace& trace, HeadId id, std::int64_t cells
             return static_cast<double>(pairs);
         }
         if (!causal) return static_cast<double>((q1 - q0) * width);
-        const auto triangle =
-            [width](std::int64_t x) {  // pairs of the rows before the x-th behind the cell's first key
-                const std::int64_t inside = std::clamp<std::int64_t>(x, 0, width);
-                return inside * (inside + 1) / 2 + std::max<std::int64_t>(x - width, 0) * width;
-            };
+        const auto triangle = [width](std::int64_t x) {  // pairs of the rows before the x-th behind the cell's first key
+            const std::int64_t inside = std::clamp<std::int64_t>(x, 0, width);
+            return inside * (inside + 1) / 2 + std::max<std::int64_t>(x - width, 0) * width;
+        };
         return static_cast<double>(triangle(q1 - k0) - triangle(q0 - k0));
     };
     PooledMap map{.head = id, .max = Matrix::Zero(cells, cells), .mean = Matrix::Zero(cells, cells)};
@@ -198,12 +189,8 @@ PooledMap from_overview(const trace::Trace& trace, HeadId id, std::int64_t cells
 
 }  // namespace
 
-std::int64_t PatternAxes::query_row(Position position) const noexcept {
-    return find_item(queries, position);
-}
-std::int64_t PatternAxes::key_column(Position position) const noexcept {
-    return find_item(keys, position);
-}
+std::int64_t PatternAxes::query_row(Position position) const noexcept { return find_item(queries, position); }
+std::int64_t PatternAxes::key_column(Position position) const noexcept { return find_item(keys, position); }
 
 PatternAxes pattern_axes(const trace::Trace& trace, const PatternOptions& options) {
     const TokenFacts queries = token_facts(trace), keys = key_facts(trace);
@@ -226,8 +213,7 @@ Matrix pattern(const trace::Trace& trace, HeadId id, const PatternOptions& optio
     return map;
 }
 
-Matrix pattern_row(const trace::Trace& trace, const std::vector<HeadId>& heads, std::int64_t row,
-                   const PatternOptions& options) {
+Matrix pattern_row(const trace::Trace& trace, const std::vector<HeadId>& heads, std::int64_t row, const PatternOptions& options) {
     const MapLayout layout = layout_of(trace, options);
     check_index(row, layout.queries.size(), "row");
     const Span span = layout.queries[static_cast<std::size_t>(row)];
@@ -241,9 +227,10 @@ Matrix pattern_row(const trace::Trace& trace, const std::vector<HeadId>& heads, 
         }
         const HeadRows head(trace, heads[h], options.weighting);
         float* out = rows.data() + static_cast<std::int64_t>(h) * rows.cols();
-        for_each_weight_row(trace, heads[h], options.weighting, span.first, span.count, [&](std::int64_t position, const float* weights) {
-            add_prepared_row(head.row(position, weights), layout, share, out);
-        });
+        for_each_weight_row(trace, heads[h], options.weighting, span.first, span.count,
+                            [&](std::int64_t position, const float* weights) {
+                                add_prepared_row(head.row(position, weights), layout, share, out);
+                            });
     }
     return rows;
 }
@@ -253,8 +240,7 @@ Matrix pattern_column(const trace::Trace& trace, const std::vector<HeadId>& head
     const MapLayout layout = layout_of(trace, options);
     check_index(column, layout.keys.size(), "column");
     const Span key = layout.keys[static_cast<std::size_t>(column)];
-    Matrix columns =
-        Matrix::Zero(static_cast<Eigen::Index>(heads.size()), static_cast<Eigen::Index>(layout.queries.size()));
+    Matrix columns = Matrix::Zero(static_cast<Eigen::Index>(heads.size()), static_cast<Eigen::Index>(layout.queries.size()));
     for (std::size_t h = 0; h < heads.size(); ++h) {
         check_head(trace, heads[h]);
         const auto at = static_cast<Eigen::Index>(h);
@@ -270,13 +256,14 @@ Matrix pattern_column(const trace::Trace& trace, const std::vector<HeadId>& head
         // Renormalising needs whole rows; those before the key cannot look at it.
         const HeadRows head(trace, heads[h], options.weighting);
         const std::int64_t first = head.readable.only_past() ? key.first : 0;
-        for_each_weight_row(trace, heads[h], options.weighting, first, trace.tokens() - first, [&](std::int64_t i, const float* weights) {
-            const std::int64_t row = layout.row_of[static_cast<std::size_t>(i)];
-            if (row < 0) return;
-            const AttentionRow attention = head.row(i, weights);
-            const auto share = 1.0F / static_cast<float>(layout.queries[static_cast<std::size_t>(row)].count);
-            columns(at, row) += share * prepared_cell(attention, key, row_scale(attention, layout));
-        });
+        for_each_weight_row(trace, heads[h], options.weighting, first, trace.tokens() - first,
+                            [&](std::int64_t i, const float* weights) {
+                                const std::int64_t row = layout.row_of[static_cast<std::size_t>(i)];
+                                if (row < 0) return;
+                                const AttentionRow attention = head.row(i, weights);
+                                const auto share = 1.0F / static_cast<float>(layout.queries[static_cast<std::size_t>(row)].count);
+                                columns(at, row) += share * prepared_cell(attention, key, row_scale(attention, layout));
+                            });
     }
     return columns;
 }
@@ -302,8 +289,7 @@ Matrix scores(const trace::Trace& trace, HeadId id) {
 PooledMap pooled_pattern(const trace::Trace& trace, HeadId id, const PatternOptions& options, std::int64_t side) {
     check_head(trace, id);
     if (side < 1)
-        throw Error(
-            ErrorFacts{.problem = "A pooled map needs at least one cell a side", .found = std::to_string(side)});
+        throw Error(ErrorFacts{.problem = "A pooled map needs at least one cell a side", .found = std::to_string(side)});
     if (is_plain(options) && trace.has_overview() && !trace.across_texts()) {
         const std::int64_t made = trace.pooled(id.layer, id.head).rows;
         const std::int64_t cells = repooled_side(made, side);
@@ -312,8 +298,7 @@ PooledMap pooled_pattern(const trace::Trace& trace, HeadId id, const PatternOpti
         if (!wants_more && cells * 2 > std::min(side, made)) return from_overview(trace, id, cells);
     }
     const MapLayout layout = layout_of(trace, options);
-    Pooler pooler(static_cast<std::int64_t>(layout.queries.size()), static_cast<std::int64_t>(layout.keys.size()),
-                  side);
+    Pooler pooler(static_cast<std::int64_t>(layout.queries.size()), static_cast<std::int64_t>(layout.keys.size()), side);
     const bool causal = trace.config().causal;
     for_each_prepared_row(trace, id, layout, options.weighting, [&](std::int64_t row, const float* prepared) {
         pooler.add(row, prepared, legal_columns(layout, row, causal));

@@ -31,7 +31,8 @@ Rows summands(const trace::Trace& trace, HeadId id, std::int64_t first, std::int
 /// The scores of some rows, before a cap.
 at::Tensor uncapped(const trace::Trace& trace, HeadId id, std::int64_t first, std::int64_t count) {
     if (trace.config().score_softcap <= 0) return trace::score_rows(trace, id.layer, id.head, first, count).to(at::kDouble);
-    const at::Tensor q = head_queries(trace, id).narrow(0, first, count).to(at::kDouble), k = head_keys(trace, id).to(at::kDouble);
+    const at::Tensor q = head_queries(trace, id).narrow(0, first, count).to(at::kDouble),
+                     k = head_keys(trace, id).to(at::kDouble);
     return at::matmul(q, k.t()) * trace.config().score_scale;
 }
 

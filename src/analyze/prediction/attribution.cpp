@@ -41,7 +41,8 @@ void check(const trace::Trace& trace, Position p, const AttributionOptions& o) {
 double logit_of(const trace::Trace& trace, Position p, std::int64_t id) {
     if (trace.config().final_softcap > 0) {
         const trace::NormTensors norm = trace::final_norm(*trace.model());
-        at::Tensor x = trace::tensor_rows(trace, HookPoint{Hook::ln_final_normalized, Layer(0)}, p.value, 1)[0].cpu().to(at::kDouble);
+        at::Tensor x =
+            trace::tensor_rows(trace, HookPoint{Hook::ln_final_normalized, Layer(0)}, p.value, 1)[0].cpu().to(at::kDouble);
         x = x * norm.gain.cpu().to(at::kDouble);
         if (norm.bias.defined()) x = x + norm.bias.cpu().to(at::kDouble);
         const at::Tensor b_u = trace::unembed_bias(*trace.model());
@@ -51,13 +52,9 @@ double logit_of(const trace::Trace& trace, Position p, std::int64_t id) {
     return trace::tensor_rows(trace, HookPoint{Hook::logits, Layer(0)}, p.value, 1)[0][id].to(at::kDouble).item<double>();
 }
 
-at::Tensor wide(const at::Tensor& t) {
-    return t.to(at::kCPU, at::kDouble);
-}
+at::Tensor wide(const at::Tensor& t) { return t.to(at::kCPU, at::kDouble); }
 
-Eigen::VectorXd to_vector_d(const at::Tensor& t) {
-    return Eigen::Map<const Eigen::VectorXd>(t.data_ptr<double>(), t.size(0));
-}
+Eigen::VectorXd to_vector_d(const at::Tensor& t) { return Eigen::Map<const Eigen::VectorXd>(t.data_ptr<double>(), t.size(0)); }
 
 }  // namespace
 
@@ -83,8 +80,7 @@ const char* name_of(Component component) noexcept {
 namespace {
 
 Eigen::MatrixXd map_of(const std::vector<Contribution>& parts, Component component, const model::ModelConfig& config) {
-    Eigen::MatrixXd map =
-        Eigen::MatrixXd::Constant(config.n_layers, config.n_heads, std::numeric_limits<double>::quiet_NaN());
+    Eigen::MatrixXd map = Eigen::MatrixXd::Constant(config.n_layers, config.n_heads, std::numeric_limits<double>::quiet_NaN());
     for (const Contribution& part : parts)
         if (part.component == component) map(part.layer, part.index) = part.value;
     return map;
@@ -130,15 +126,17 @@ Eigen::VectorXd head_sources(const trace::Trace& trace, HeadId id, Position p, c
 Eigen::VectorXd cross_head_sources(const trace::Trace& trace, HeadId id, Position p, const AttributionOptions& o) {
     check(trace, p, o);
     const auto& cross = trace.part(model::Stack::cross);
-    if (!cross) throw Error({.problem = "This model has no attention to a source", .item = trace.config().name, .expected = "an encoder-decoder model"});
+    if (!cross)
+        throw Error({.problem = "This model has no attention to a source",
+                     .item = trace.config().name,
+                     .expected = "an encoder-decoder model"});
     check_head(*cross, id);
     Directions directions;
     split_reading(trace, p, logit_reading(trace, p, o), false, &directions);
     return to_vector_d(sources_of(*cross, id, p, directions.cross[static_cast<std::size_t>(id.layer.value)]));
 }
 
-Eigen::MatrixXd all_head_sources(const trace::Trace& trace, Position p, const AttributionOptions& o,
-                                 const CancelToken& cancel) {
+Eigen::MatrixXd all_head_sources(const trace::Trace& trace, Position p, const AttributionOptions& o, const CancelToken& cancel) {
     check(trace, p, o);
     const model::ModelConfig& c = trace.config();
     Directions directions;

@@ -8,8 +8,8 @@
 #include "headlight/trace/weights.h"
 #include "model/arithmetic/kernels.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,9 @@ using model::Hook;
 using model::HookPoint;
 
 Hook hook_of(StreamPlace place) {
-    return place == StreamPlace::resid_pre ? Hook::resid_pre : place == StreamPlace::resid_mid ? Hook::resid_mid : Hook::resid_post;
+    return place == StreamPlace::resid_pre   ? Hook::resid_pre
+           : place == StreamPlace::resid_mid ? Hook::resid_mid
+                                             : Hook::resid_post;
 }
 
 void check(const trace::Trace& trace, const LensOptions& options) {
@@ -38,8 +40,8 @@ void check(const trace::Trace& trace, const LensOptions& options) {
 }
 
 /// States of some layers at positions [first, first + count), one layer after the other: [layers * count, d_model].
-at::Tensor states_of(const trace::Trace& trace, const LensOptions& o, std::int64_t layer, std::int64_t layers,
-                     std::int64_t first, std::int64_t count) {
+at::Tensor states_of(const trace::Trace& trace, const LensOptions& o, std::int64_t layer, std::int64_t layers, std::int64_t first,
+                     std::int64_t count) {
     std::vector<at::Tensor> rows;
     for (std::int64_t l = layer; l < layer + layers; ++l) {
         const at::Tensor state = trace::tensor_rows(trace, {hook_of(o.at), Layer(l)}, first, count);
@@ -48,9 +50,7 @@ at::Tensor states_of(const trace::Trace& trace, const LensOptions& o, std::int64
     return at::cat(rows);
 }
 
-at::Tensor on_cpu(const at::Tensor& logits) {
-    return logits.to(at::kCPU, at::kFloat).contiguous();
-}
+at::Tensor on_cpu(const at::Tensor& logits) { return logits.to(at::kCPU, at::kFloat).contiguous(); }
 
 /// The model's output at positions [first, first + count): as the run left it, or once more from the last state.
 at::Tensor final_logits(const trace::Trace& trace, std::int64_t first, std::int64_t count) {
@@ -88,8 +88,7 @@ LensState read(const float* logits, std::int64_t vocab, std::int64_t top, std::i
 
 class Reader {
 public:
-    Reader(const trace::Trace& trace, const LensOptions& options, LogitLens& lens)
-        : trace_(trace), o_(options), lens_(lens) {}
+    Reader(const trace::Trace& trace, const LensOptions& options, LogitLens& lens) : trace_(trace), o_(options), lens_(lens) {}
 
     void positions(std::int64_t first, std::int64_t count, const CancelToken& cancel) {
         outputs(first, count);
@@ -164,9 +163,7 @@ void require_unembedding(const model::ModelConfig& config, const std::string& wh
                          "the same model with its language-model or masked-word head"});
 }
 
-bool unembeds_stream(const model::ModelConfig& config) {
-    return config.has_unembedding && config.d_embed == 0;
-}
+bool unembeds_stream(const model::ModelConfig& config) { return config.has_unembedding && config.d_embed == 0; }
 
 void require_stream_unembedding(const model::ModelConfig& config, const std::string& what) {
     require_unembedding(config, what);
@@ -179,8 +176,7 @@ void require_stream_unembedding(const model::ModelConfig& config, const std::str
                  .hint = "The logit lens works: it goes through the head"});
 }
 
-LogitLens logit_lens(const trace::Trace& trace, const LensOptions& options, const CancelToken& cancel,
-                     const Progress& progress) {
+LogitLens logit_lens(const trace::Trace& trace, const LensOptions& options, const CancelToken& cancel, const Progress& progress) {
     check(trace, options);
     const at::NoGradGuard no_grad;
     LogitLens lens{.at = options.at,

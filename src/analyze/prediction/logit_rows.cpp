@@ -14,9 +14,7 @@ namespace {
 
 namespace kernels = model::kernels;
 
-std::int64_t blocks_of(std::int64_t vocab) {
-    return (vocab + kernels::kBlock - 1) / kernels::kBlock;
-}
+std::int64_t blocks_of(std::int64_t vocab) { return (vocab + kernels::kBlock - 1) / kernels::kBlock; }
 
 /// The best `count` of x: every one of them lies in a block whose best value is at least the count-th best of all
 /// blocks' best values, so only about `count` blocks are read.
@@ -42,8 +40,7 @@ std::vector<TokenScore> best_of(const float* x, std::int64_t n, const float* blo
         return a.logit != b.logit ? better(a.logit, b.logit) : a.id < b.id;
     });
     found.erase(end, found.end());
-    for (TokenScore& each : found)
-        each.probability = static_cast<float>(std::exp(static_cast<double>(each.logit) - log_sum));
+    for (TokenScore& each : found) each.probability = static_cast<float>(std::exp(static_cast<double>(each.logit) - log_sum));
     return found;
 }
 
@@ -59,8 +56,8 @@ LogitRow::LogitRow(const float* logits, std::int64_t vocab)
 LogitRow::LogitRow(const float* logits, std::int64_t vocab, const ReadRow& known) : x_(logits), vocab_(vocab), known_(known) {}
 
 RowNumbers LogitRow::numbers() const {
-    const kernels::ExpSums sums = known_.sum > 0 ? kernels::ExpSums{known_.sum, known_.weighted}
-                                                 : kernels::exp_sums(x_, vocab_, known_.highest);
+    const kernels::ExpSums sums =
+        known_.sum > 0 ? kernels::ExpSums{known_.sum, known_.weighted} : kernels::exp_sums(x_, vocab_, known_.highest);
     const double log = std::log(sums.sum);
     return {static_cast<double>(known_.highest) + log, log - sums.weighted / sums.sum};
 }
@@ -76,9 +73,7 @@ std::vector<TokenScore> LogitRow::smallest(std::int64_t count, double log_sum) c
     return best_of(x_, vocab_, minima.data(), count, log_sum, std::less<float>());
 }
 
-std::int64_t LogitRow::rank(std::int64_t id) const {
-    return kernels::count_above(x_, vocab_, x_[id]);
-}
+std::int64_t LogitRow::rank(std::int64_t id) const { return kernels::count_above(x_, vocab_, x_[id]); }
 
 namespace {
 
@@ -108,8 +103,12 @@ constexpr std::int64_t kTileBlocks = 16;
 class ProductRows {
 public:
     ProductRows(const at::Tensor& w_u, std::int64_t most)
-        : vocab_(w_u.size(1)), d_model_(w_u.size(0)), weights_(w_u.data_ptr<float>()),
-          turned_(w_u.stride(1) != 1), step_(turned_ ? w_u.stride(1) : w_u.stride(0)), blocks_(blocks_of(vocab_)) {
+        : vocab_(w_u.size(1)),
+          d_model_(w_u.size(0)),
+          weights_(w_u.data_ptr<float>()),
+          turned_(w_u.stride(1) != 1),
+          step_(turned_ ? w_u.stride(1) : w_u.stride(0)),
+          blocks_(blocks_of(vocab_)) {
         // As many for every thread, of about the same size.
         const std::int64_t threads = std::max(1, at::get_num_threads()), share = threads * kTileBlocks;
         tiles_ = std::min(blocks_, threads * ((blocks_ + share - 1) / share));

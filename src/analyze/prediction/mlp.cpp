@@ -41,8 +41,7 @@ at::Tensor row(const trace::Trace& trace, Hook hook, Layer layer, Position p) {
 
 at::Tensor indices(const std::vector<Neuron>& neurons, std::size_t first, std::size_t last) {
     at::Tensor index = at::empty({static_cast<std::int64_t>(last - first)}, at::kLong);
-    for (std::size_t i = first; i < last; ++i)
-        index.data_ptr<std::int64_t>()[i - first] = neurons[i].value;
+    for (std::size_t i = first; i < last; ++i) index.data_ptr<std::int64_t>()[i - first] = neurons[i].value;
     return index;
 }
 
@@ -55,7 +54,9 @@ void for_each_value(const model::Model& model, Layer layer, const std::vector<Ne
     const at::Tensor branch = trace::mlp_weights(model, layer).branch.gain;  // of the norm between the value and the stream
     // Of the norm that reads the sum: the final one, or the layer's own behind it.
     const bool behind_mlp = model.config().post_norm && !model.config().mlm_head;
-    const at::Tensor by = !gain ? at::Tensor() : behind_mlp ? trace::mlp_weights(model, layer).norm.gain : trace::final_norm(model).gain;
+    const at::Tensor by = !gain        ? at::Tensor()
+                          : behind_mlp ? trace::mlp_weights(model, layer).norm.gain
+                                       : trace::final_norm(model).gain;
     const auto count = static_cast<std::int64_t>(neurons.size());
     const std::int64_t at_once = even_share(count, logit_rows_at_a_time(w_u.size(1)));
     for (std::int64_t first = 0; first < count; first += at_once) {
@@ -91,7 +92,8 @@ std::vector<Memory> memories(const trace::Trace& trace, Layer layer, Position p,
     const at::Tensor norms = w_out.to(at::kDouble).square().sum(1).sqrt().contiguous();
     const std::int64_t width = model::mlp_width(c, layer.value);
     const at::Tensor experts = model::has_experts(c, layer.value) ? row(trace, Hook::experts, layer, p) : at::Tensor();
-    const double shared = experts.defined() && c.experts.shared_gate ? row(trace, Hook::shared_gate, layer, p).item<double>() : 1.0;
+    const double shared =
+        experts.defined() && c.experts.shared_gate ? row(trace, Hook::shared_gate, layer, p).item<double>() : 1.0;
     std::vector<Memory> all(static_cast<std::size_t>(width));
     for (std::size_t i = 0; i < all.size(); ++i) {
         const double coefficient = m.data_ptr<double>()[i], norm = norms.data_ptr<double>()[i];

@@ -6,8 +6,8 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/weights.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,9 +18,7 @@ namespace {
 
 using model::Hook;
 
-at::Tensor plain(const at::Tensor& t) {
-    return t.to(at::kCPU, at::kFloat).contiguous();
-}
+at::Tensor plain(const at::Tensor& t) { return t.to(at::kCPU, at::kFloat).contiguous(); }
 
 }  // namespace
 
@@ -70,8 +68,7 @@ MaskedCandidates masked_candidates(const trace::Trace& trace, Position p, std::i
                      .item = c.name,
                      .hint = c.causal ? "Look at its predictions of the next token" : "Open the same model with its head"});
     const auto mask = trace.tokenizer()->mask_id();
-    if (!mask || *mask >= c.vocab_size)
-        throw Error({.problem = "The tokenizer of this model has no mask token", .item = c.name});
+    if (!mask || *mask >= c.vocab_size) throw Error({.problem = "The tokenizer of this model has no mask token", .item = c.name});
     const at::NoGradGuard no_grad;
     const std::vector<bool>& special = trace.encoding().special;
     const at::Tensor masked = trace::embedding(*trace.model())[*mask];
@@ -81,10 +78,12 @@ MaskedCandidates masked_candidates(const trace::Trace& trace, Position p, std::i
                                            return changed;
                                        }};
     trace::CapturePlan plan{.globs = {model::name_of({Hook::logits, Layer(0)})}, .overview = false};
-    const auto run = trace::run_with_hooks(trace.model(), trace.tokenizer(),
-                                           {.text = trace.text_a(), .pair = trace.text_b(),
-                                            .add_special_tokens = std::find(special.begin(), special.end(), true) != special.end()},
-                                           plan, {put_mask}, cancel);
+    const auto run =
+        trace::run_with_hooks(trace.model(), trace.tokenizer(),
+                              {.text = trace.text_a(),
+                               .pair = trace.text_b(),
+                               .add_special_tokens = std::find(special.begin(), special.end(), true) != special.end()},
+                              plan, {put_mask}, cancel);
     const at::Tensor logits = plain(trace::tensor_rows(*run, {Hook::logits, Layer(0)}, p.value, 1));
     const float* x = logits.data_ptr<float>();
     const LogitRow row(x, logits.size(1));

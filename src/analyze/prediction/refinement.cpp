@@ -8,8 +8,8 @@
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,8 @@ struct Reads {
 
 Reads read(const model::Model& model, const at::Tensor& vectors, ReadOut how, const std::vector<std::int64_t>* of) {
     const auto n = vectors.size(0);
-    Reads reads{std::vector<std::int64_t>(static_cast<std::size_t>(n)), std::vector<double>(of ? static_cast<std::size_t>(n) : 0)};
+    Reads reads{std::vector<std::int64_t>(static_cast<std::size_t>(n)),
+                std::vector<double>(of ? static_cast<std::size_t>(n) : 0)};
     const std::int64_t vocab = model.config().vocab_size, at_once = logit_rows_at_a_time(vocab);
     for (std::int64_t first = 0; first < n; first += at_once) {
         const std::int64_t count = std::min(at_once, n - first);
@@ -55,7 +56,8 @@ Reads read(const model::Model& model, const at::Tensor& vectors, ReadOut how, co
 }
 
 at::Tensor behind_norm(const at::Tensor& x, const trace::NormTensors& norm, const model::ModelConfig& c) {
-    const at::Tensor wide = x.to(at::kCPU, at::kDouble), centred = c.norm == model::Norm::layer_norm ? wide - wide.mean(-1, true) : wide;
+    const at::Tensor wide = x.to(at::kCPU, at::kDouble),
+                     centred = c.norm == model::Norm::layer_norm ? wide - wide.mean(-1, true) : wide;
     at::Tensor out = centred / (centred.square().mean(-1, true) + c.norm_epsilon).sqrt();
     if (norm.gain.defined()) out = out * norm.gain.to(at::kCPU, at::kDouble);
     if (norm.bias.defined()) out = out + norm.bias.to(at::kCPU, at::kDouble);
@@ -99,7 +101,9 @@ public:
     }
 
 private:
-    std::int64_t first_of(const trace::Trace& trace) const { return o_.skip_first && !model::reads_pictures(c_) && trace.tokens() > 0 ? 1 : 0; }
+    std::int64_t first_of(const trace::Trace& trace) const {
+        return o_.skip_first && !model::reads_pictures(c_) && trace.tokens() > 0 ? 1 : 0;
+    }
 
     at::Tensor rows(const trace::Trace& trace, Hook hook, Layer layer) const {
         const std::int64_t first = first_of(trace);
@@ -116,7 +120,8 @@ private:
                                                                    : rows(trace, Hook::resid_post, l);
     }
 
-    /// Part of a sum as the model would read it if it were all of it: through the norm behind the sum, its statistics the part's own.
+    /// Part of a sum as the model would read it if it were all of it: through the norm behind the sum, its statistics the part's
+    /// own.
     at::Tensor part(const at::Tensor& x, Layer l) const {
         return c_.post_norm && o_.read_out == ReadOut::model ? behind_norm(x, trace::mlp_weights(model_, l).norm, c_) : x;
     }
@@ -143,8 +148,8 @@ private:
         finish(counts, triggers, values);
     }
 
-    void one_text(const trace::Trace& trace, std::int64_t text, Layer l, const std::vector<std::int64_t>& values,
-                  Counts& counts, Triggers& triggers) {
+    void one_text(const trace::Trace& trace, std::int64_t text, Layer l, const std::vector<std::int64_t>& values, Counts& counts,
+                  Triggers& triggers) {
         if (trace.tokens() == first_of(trace)) return;
         const std::vector<std::int64_t>& final = final_[static_cast<std::size_t>(text)];
         const Reads r = read(model_, part(before(trace, l), l), o_.read_out, &final);
@@ -154,19 +159,24 @@ private:
         const bool last = l.value + 1 == c_.n_layers;
         for (std::size_t i = 0; i < r.top.size(); ++i) {
             const std::int64_t a = r.top[i], b = y.top[i], c = o.top[i];
-            ++(a == b && b == c ? counts.agreement : c == a && a != b ? counts.residual : c == b && a != b ? counts.ffn : counts.composition);
+            ++(a == b && b == c   ? counts.agreement
+               : c == a && a != b ? counts.residual
+               : c == b && a != b ? counts.ffn
+                                  : counts.composition);
             counts.final_top += a == final[i];
             counts.probabilities.push_back(r.probability[i]);
             const std::int64_t position = first_of(trace) + static_cast<std::int64_t>(i);
             if (last && a != c) out_.last_layer.push_back({text, position, a, c});
-            const std::int64_t next =
-                position + 1 < trace.tokens() && !model::reads_pictures(c_) ? trace.encoding().ids[static_cast<std::size_t>(position + 1)] : -1;
-            memories_at(m.data_ptr<float>() + static_cast<std::int64_t>(i) * m.size(1), m.size(1), b, next, values, counts, triggers);
+            const std::int64_t next = position + 1 < trace.tokens() && !model::reads_pictures(c_)
+                                          ? trace.encoding().ids[static_cast<std::size_t>(position + 1)]
+                                          : -1;
+            memories_at(m.data_ptr<float>() + static_cast<std::int64_t>(i) * m.size(1), m.size(1), b, next, values, counts,
+                        triggers);
         }
     }
 
-    void memories_at(const float* m, std::int64_t width, std::int64_t top_y, std::int64_t next, const std::vector<std::int64_t>& values,
-                     Counts& counts, Triggers& triggers) const {
+    void memories_at(const float* m, std::int64_t width, std::int64_t top_y, std::int64_t next,
+                     const std::vector<std::int64_t>& values, Counts& counts, Triggers& triggers) const {
         std::int64_t active = 0;
         for (std::int64_t i = 0; i < width; ++i) active += m[i] > 0;
         counts.active += static_cast<double>(active) / static_cast<double>(width);
@@ -205,7 +215,8 @@ private:
             layer.active_memories += triggers.next[i] >= 0;
             agree += triggers.next[i] >= 0 && triggers.next[i] == values[i];
         }
-        layer.value_agreement = layer.active_memories > 0 ? static_cast<double>(agree) / static_cast<double>(layer.active_memories) : nan;
+        layer.value_agreement =
+            layer.active_memories > 0 ? static_cast<double>(agree) / static_cast<double>(layer.active_memories) : nan;
         out_.layers.push_back(layer);
     }
 

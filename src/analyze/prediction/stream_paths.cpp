@@ -12,17 +12,13 @@ namespace {
 using model::Hook;
 using model::HookPoint;
 
-at::Tensor wide(const at::Tensor& t) {
-    return t.defined() ? t.to(at::kCPU, at::kDouble) : t;
-}
+at::Tensor wide(const at::Tensor& t) { return t.defined() ? t.to(at::kCPU, at::kDouble) : t; }
 
 at::Tensor row(const trace::Trace& trace, Hook hook, Layer layer, Position p) {
     return wide(trace::tensor_rows(trace, HookPoint{hook, layer}, p.value, 1).select(0, 0));
 }
 
-double scalar(const at::Tensor& a, const at::Tensor& b) {
-    return at::dot(a, b).item<double>();
-}
+double scalar(const at::Tensor& a, const at::Tensor& b) { return at::dot(a, b).item<double>(); }
 
 /// Walks from the last layer to the embedding, one position.
 class Walk {
@@ -93,9 +89,7 @@ private:
     }
 
     /// The direction in front of the norm of what a sub-layer gives.
-    at::Tensor branch(Hook scale, Layer l) {
-        return c_.branch_norm ? frozen_norm(trace_, scale, l, p_).back(u_, constant_) : u_;
-    }
+    at::Tensor branch(Hook scale, Layer l) { return c_.branch_norm ? frozen_norm(trace_, scale, l, p_).back(u_, constant_) : u_; }
 
     void each_neuron(Layer l, const at::Tensor& u) {
         const trace::MlpTensors w = trace::mlp_weights(*trace_.model(), l);

@@ -14,8 +14,8 @@ namespace headlight::analyze {
 struct Reading {
     at::Tensor direction;  ///< [d_model] float64
     double constant = 0;
-    Layer layer;           ///< the stream behind this layer's …
-    bool behind_mlp = true;///< … MLP, or behind its attention
+    Layer layer;                   ///< the stream behind this layer's …
+    bool behind_mlp = true;        ///< … MLP, or behind its attention
     bool behind_attention = true;  ///< false: in front of the layer too (the MLP of a parallel model)
 };
 

@@ -26,8 +26,7 @@ std::string parts(const text::Tokenizer& tokenizer, const std::vector<std::int64
     return all;
 }
 
-TokenChoice by_id(const text::Tokenizer& tokenizer, std::int64_t vocab_size, std::string_view typed,
-                  const std::string& option) {
+TokenChoice by_id(const text::Tokenizer& tokenizer, std::int64_t vocab_size, std::string_view typed, const std::string& option) {
     std::int64_t id = -1;
     const auto result = std::from_chars(typed.data(), typed.data() + typed.size(), id);
     if (result.ec != std::errc{} || id >= vocab_size)
@@ -65,14 +64,14 @@ TokenChoice choose_token(const text::Tokenizer& tokenizer, std::int64_t vocab_si
                 quoted + described(tokenizer, behind_space[0]) + ", with a leading space"};
     if (const auto id = tokenizer.id_of(typed); id && in_model(*id))
         return {*id, text::token_label(tokenizer, *id), quoted + "the vocabulary's own " + described(tokenizer, *id)};
-    throw Error({.problem = plain.empty() ? "This text has no token" : "This text is more than one token",
-                 .item = option,
-                 .expected = "one token",
-                 .found = "\"" + text + "\" = " + parts(tokenizer, plain) +
-                          (behind_space.empty() || behind_space == plain
-                               ? std::string()
-                               : "; with a leading space " + parts(tokenizer, behind_space)),
-                 .hint = "Choose one of these by its id"});
+    throw Error(
+        {.problem = plain.empty() ? "This text has no token" : "This text is more than one token",
+         .item = option,
+         .expected = "one token",
+         .found = "\"" + text + "\" = " + parts(tokenizer, plain) +
+                  (behind_space.empty() || behind_space == plain ? std::string()
+                                                                 : "; with a leading space " + parts(tokenizer, behind_space)),
+         .hint = "Choose one of these by its id"});
 }
 
 }  // namespace headlight::analyze

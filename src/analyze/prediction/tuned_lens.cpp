@@ -34,8 +34,7 @@ at::Tensor tensor_of(const io::TensorView& view) {
 }
 
 /// The tensor of that name, checked; nullptr when it is not there.
-const io::TensorView* find(const io::TensorStore& store, const std::string& name,
-                           const std::vector<std::int64_t>& shape) {
+const io::TensorView* find(const io::TensorStore& store, const std::string& name, const std::vector<std::int64_t>& shape) {
     const io::TensorView* view = store.find(name);
     if (!view) return nullptr;
     if (view->shape != shape)

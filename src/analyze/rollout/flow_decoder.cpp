@@ -28,11 +28,12 @@ void check_time(const trace::Trace& trace, const BothTexts& size, const RolloutO
     for (std::int64_t l = options.layer ? last : 0; l <= last; ++l) steps += static_cast<double>(size.steps(l + 1));
     const double work = 3 * steps * n * n * questions(size, options);
     if (work <= most_flow_work) return;
-    throw Error(ErrorFacts{.problem = "attention flow of these texts would take too long: it is a maximum flow for every pair",
-                           .item = trace.config().name,
-                           .found = std::to_string(size.source) + " tokens of the source, " + std::to_string(size.target) + " of the target",
-                           .hint = options.query ? "Take shorter texts, one --layer, or rollout, which has no such limit"
-                                                 : "Ask for one --query or one --layer, take shorter texts, or rollout, which has no such limit"});
+    throw Error(ErrorFacts{
+        .problem = "attention flow of these texts would take too long: it is a maximum flow for every pair",
+        .item = trace.config().name,
+        .found = std::to_string(size.source) + " tokens of the source, " + std::to_string(size.target) + " of the target",
+        .hint = options.query ? "Take shorter texts, one --layer, or rollout, which has no such limit"
+                              : "Ask for one --query or one --layer, take shorter texts, or rollout, which has no such limit"});
 }
 
 void check(const trace::Trace& trace, const RolloutOptions& options) {
@@ -72,7 +73,8 @@ std::vector<Matrix> joint_steps(const trace::Trace& decoder, std::int64_t last, 
     return steps;
 }
 
-Rollout decoder_flow(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel, const Progress& progress) {
+Rollout decoder_flow(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel,
+                     const Progress& progress) {
     check(trace, options);
     const BothTexts size = both_texts(trace);
     const std::int64_t last = options.layer ? options.layer->value : trace.config().n_layers - 1;
@@ -115,7 +117,8 @@ Rollout decoder_flow(const trace::Trace& trace, const RolloutOptions& options, c
     }
     char share[64];
     std::snprintf(share, sizeof share, "%.0f %%", 100 * from_source);
-    out.notes.push_back("A row is divided by its sum over both texts: " + std::string(share) + " of what can flow is from the source" +
+    out.notes.push_back("A row is divided by its sum over both texts: " + std::string(share) +
+                        " of what can flow is from the source" +
                         (options.of_source ? ", which this map shows." : ". The cross attention's map shows it."));
     return out;
 }

@@ -18,9 +18,9 @@ struct BothTexts {
 BothTexts both_texts(const trace::Trace& decoder);
 
 /// Capacities of every step from the inputs up to behind the decoder's layer `last`, tokens of the source first: the encoder's
-/// J; then of each layer of the decoder its own J and (I + C) / 2, with C the mean cross pattern. What a step does not touch passes
-/// it without a limit (2 is more than can flow: what leaves a query sums to 1): the encoder's output is one node for all layers
-/// that read it. With `passing` 1 rows sum to 1, and the product of all steps is the rollout.
+/// J; then of each layer of the decoder its own J and (I + C) / 2, with C the mean cross pattern. What a step does not touch
+/// passes it without a limit (2 is more than can flow: what leaves a query sums to 1): the encoder's output is one node for all
+/// layers that read it. With `passing` 1 rows sum to 1, and the product of all steps is the rollout.
 std::vector<Matrix> joint_steps(const trace::Trace& decoder, std::int64_t last, const CancelToken& = {}, float passing = 2);
 
 /// attention_flow() of a decoder behind an encoder.

@@ -32,8 +32,7 @@ double flow_work(std::int64_t layers, bool all_layers, std::int64_t tokens, bool
 /// The same for one query and every input.
 double flow_row_work(std::int64_t layers, bool all_layers, std::int64_t tokens, bool causal);
 /// Largest flows of one query to every input, not normalised.
-Eigen::VectorXd flow_row(const std::vector<Matrix>& joint, bool causal, Position query, const CancelToken&,
-                         const Progress&);
+Eigen::VectorXd flow_row(const std::vector<Matrix>& joint, bool causal, Position query, const CancelToken&, const Progress&);
 /// Error when the flows of one query on this text would take too long, or not fit into memory.
 void check_path_flow(const trace::Trace&, std::int64_t layers, bool all_inputs);
 

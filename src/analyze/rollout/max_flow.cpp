@@ -11,8 +11,7 @@ namespace {
 /// Less room than this is none: rounding of float64 sums of numbers up to 1.
 constexpr double nothing = 1e-13;
 
-constexpr std::int32_t own_column =
-    -1;  ///< of next_: the token itself comes first, the residual makes it the widest way
+constexpr std::int32_t own_column = -1;  ///< of next_: the token itself comes first, the residual makes it the widest way
 
 }  // namespace
 
@@ -82,8 +81,8 @@ void LayeredFlow::add(std::int64_t layer, std::int64_t from, std::int64_t to, do
     const auto e = static_cast<std::int32_t>(edges_.size());
     slots_[slot(layer, from, to)] = {question_, e};
     std::int32_t& first = up_[id(layer, to)];
-    edges_.push_back({static_cast<std::int32_t>(layer), static_cast<std::int32_t>(from), static_cast<std::int32_t>(to),
-                      first, amount});
+    edges_.push_back(
+        {static_cast<std::int32_t>(layer), static_cast<std::int32_t>(from), static_cast<std::int32_t>(to), first, amount});
     first = e;
 }
 
@@ -170,8 +169,7 @@ double LayeredFlow::push(std::int64_t level, std::int64_t token, double limit) {
         if (limit - sent <= nothing) return sent;
         next_[node] = static_cast<std::int32_t>(b + 1);
     }
-    for (std::int32_t& e = next_up_edge_[node]; e >= 0 && level + 1 < layers_;
-         e = edges_[static_cast<std::size_t>(e)].next_up) {
+    for (std::int32_t& e = next_up_edge_[node]; e >= 0 && level + 1 < layers_; e = edges_[static_cast<std::size_t>(e)].next_up) {
         const auto [layer, from, to, next, flow] = edges_[static_cast<std::size_t>(e)];
         if (flow <= nothing || distance_[id(level + 1, from)] != distance_[node] + 1) continue;
         if (alive_.first(level + 1, from) != from) continue;

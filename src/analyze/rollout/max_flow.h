@@ -62,8 +62,7 @@ private:
         return static_cast<std::size_t>(level * tokens_ + token);
     }
     float capacity(std::int64_t layer, std::int64_t from, std::int64_t to) const noexcept {
-        return layer == 0 ? into_sink_[static_cast<std::size_t>(from)]
-                          : (*joint_)[static_cast<std::size_t>(layer)](from, to);
+        return layer == 0 ? into_sink_[static_cast<std::size_t>(from)] : (*joint_)[static_cast<std::size_t>(layer)](from, to);
     }
     /// Where an edge is in the table, or where it would go.
     std::size_t slot(std::int64_t layer, std::int64_t from, std::int64_t to) const noexcept;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/rollout/rollout.h"
 
-#include "analyze/rollout/flow_decoder.h"
 #include "analyze/pattern/head_reader.h"
+#include "analyze/rollout/flow_decoder.h"
 #include "analyze/rollout/joint_attention.h"
 #include "analyze/rollout/max_flow.h"
 #include "headlight/base/error.h"
@@ -17,9 +17,7 @@
 namespace headlight::analyze {
 namespace {
 
-at::Tensor view_of(const Matrix& m) {
-    return at::from_blob(const_cast<float*>(m.data()), {m.rows(), m.cols()}, at::kFloat);
-}
+at::Tensor view_of(const Matrix& m) { return at::from_blob(const_cast<float*>(m.data()), {m.rows(), m.cols()}, at::kFloat); }
 
 std::string gigabytes(double bytes) {
     char text[32];
@@ -27,7 +25,9 @@ std::string gigabytes(double bytes) {
     return text;
 }
 
-void check_memory(const trace::Trace& trace, std::int64_t maps, const char* hint) { check_map_memory(trace, trace.tokens(), maps, hint); }
+void check_memory(const trace::Trace& trace, std::int64_t maps, const char* hint) {
+    check_map_memory(trace, trace.tokens(), maps, hint);
+}
 
 /// The largest number of tokens for which `work` is not too much.
 template <class Work>
@@ -53,19 +53,19 @@ void check_flow_work(std::int64_t layers, const RolloutOptions& options, std::in
                                .expected = "at most " + std::to_string(longest(tokens, row)) + with,
                                .found = std::to_string(tokens) + " tokens",
                                .hint = "Take a shorter text, one --layer, or rollout, which has no such limit"});
-    throw Error(
-        ErrorFacts{.problem = "attention flow of this text would take too long: it is a maximum flow for every pair",
-                   .expected = "at most " + std::to_string(longest(tokens, all)) + with,
-                   .found = std::to_string(tokens) + " tokens",
-                   .hint = "From one token (flow-paths, or analyze rollout --query) it is found up to " +
-                           std::to_string(longest(1'000'000, row)) + " tokens; rollout has no such limit"});
+    throw Error(ErrorFacts{.problem = "attention flow of this text would take too long: it is a maximum flow for every pair",
+                           .expected = "at most " + std::to_string(longest(tokens, all)) + with,
+                           .found = std::to_string(tokens) + " tokens",
+                           .hint = "From one token (flow-paths, or analyze rollout --query) it is found up to " +
+                                   std::to_string(longest(1'000'000, row)) + " tokens; rollout has no such limit"});
 }
 
 void check_options(const trace::Trace& trace, const RolloutOptions& options) {
     require_whole_model(trace, "What reaches a token through the layers");
     check_head(trace, {options.layer.value_or(Layer(0)), options.head.value_or(Head(0))});
     if (options.query) check_position(trace, *options.query, "query");
-    if (options.of_source) throw Error(ErrorFacts{.problem = "This model has no source that its tokens could be from", .item = trace.config().name});
+    if (options.of_source)
+        throw Error(ErrorFacts{.problem = "This model has no source that its tokens could be from", .item = trace.config().name});
     if (options.by_receptive_field && !trace.config().causal)
         throw Error(ErrorFacts{.problem = "This model looks both ways: every token has the same receptive field",
                                .item = "by_receptive_field",
@@ -104,10 +104,8 @@ std::vector<std::string> notes_of(const trace::Trace& trace, const RolloutOption
     std::vector<std::string> notes;
     if (trace.config().causal && !options.by_receptive_field)
         notes.push_back("In a causal model more paths lead to the first tokens than to later ones.");
-    if (options.by_receptive_field)
-        notes.push_back("Divided by what even attention to all earlier tokens gives; rows sum to 1.");
-    if (trace.config().attention_sinks)
-        notes.push_back("The share of a head's attention that goes to no key is divided out.");
+    if (options.by_receptive_field) notes.push_back("Divided by what even attention to all earlier tokens gives; rows sum to 1.");
+    if (trace.config().attention_sinks) notes.push_back("The share of a head's attention that goes to no key is divided out.");
     if (trace.config().convolution.any()) notes.emplace_back(kConvolutionNote);
     if (options.head && !flow)
         notes.push_back("The last step is this head's own pattern, without the residual; the layers below are means.");
@@ -178,8 +176,7 @@ Matrix with_residual(const Matrix& attention) {
 std::vector<Matrix> rollout_of(const std::vector<Matrix>& joint, const CancelToken& cancel, const Progress& progress) {
     std::vector<Matrix> maps;
     for (std::size_t l = 0; l < joint.size(); ++l) {
-        Job{cancel, progress}.step("Rolling out", "layer", static_cast<std::int64_t>(l),
-                                   static_cast<std::int64_t>(joint.size()));
+        Job{cancel, progress}.step("Rolling out", "layer", static_cast<std::int64_t>(l), static_cast<std::int64_t>(joint.size()));
         maps.push_back(l == 0 ? joint[0] : product(joint[l], maps.back()));
     }
     return maps;
@@ -238,8 +235,7 @@ Matrix flow_of(const std::vector<Matrix>& joint, const CancelToken& cancel, cons
     return flow;
 }
 
-Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel,
-                const Progress& progress) {
+Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel, const Progress& progress) {
     if (has_cross_attention(trace.config())) return decoder_rollout(trace, options, cancel, progress);
     check_options(trace, options);
     const std::int64_t last = options.layer ? options.layer->value : trace.config().n_layers - 1;
@@ -283,8 +279,7 @@ Rollout attention_flow(const trace::Trace& trace, const RolloutOptions& options,
                                .hint = "Leave the head out, or use rollout"});
     const std::int64_t last = options.layer ? options.layer->value : trace.config().n_layers - 1;
     check_flow_work(last + 1, options, trace.tokens(), trace.config().causal);
-    check_memory(trace, (last + 1) * (options.by_receptive_field ? 2 : 1) + (options.query ? 1 : 3),
-                 "Take a shorter text");
+    check_memory(trace, (last + 1) * (options.by_receptive_field ? 2 : 1) + (options.query ? 1 : 3), "Take a shorter text");
     Rollout out{{}, {}, notes_of(trace, options, true)};
     const bool causal = trace.config().causal;
     const auto flow_through = [&](const std::vector<Matrix>& joint) -> Matrix {
@@ -309,11 +304,10 @@ void check_path_flow(const trace::Trace& trace, std::int64_t layers, bool all_in
     check_memory(trace, layers + 1, "Take a shorter text, or use rollout");
     const auto work = [&](std::int64_t n) { return flow_row_work(layers, false, n, trace.config().causal); };
     if (!all_inputs || work(trace.tokens()) <= most_flow_work) return;
-    throw Error(
-        ErrorFacts{.problem = "attention flow of this text would take too long",
-                   .expected = "at most " + std::to_string(longest(trace.tokens(), work)) + " tokens",
-                   .found = std::to_string(trace.tokens()) + " tokens",
-                   .hint = "Pin the input it should go to (with a key), or use rollout: these have no such limit"});
+    throw Error(ErrorFacts{.problem = "attention flow of this text would take too long",
+                           .expected = "at most " + std::to_string(longest(trace.tokens(), work)) + " tokens",
+                           .found = std::to_string(trace.tokens()) + " tokens",
+                           .hint = "Pin the input it should go to (with a key), or use rollout: these have no such limit"});
 }
 
 }  // namespace headlight::analyze

@@ -23,12 +23,17 @@ void check_decoder(const trace::Trace& trace, const RolloutOptions& options) {
                                .hint = "Choose the encoder, or a model of one stack"});
 }
 
-Rollout decoder_rollout(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel, const Progress& progress) {
+Rollout decoder_rollout(const trace::Trace& trace, const RolloutOptions& options, const CancelToken& cancel,
+                        const Progress& progress) {
     check_decoder(trace, options);
     const trace::Trace& cross = *trace.part(model::Stack::cross);
     const std::int64_t last = options.layer ? options.layer->value : trace.config().n_layers - 1;
     // The encoder to its input: the same for every layer of the decoder.
-    const Matrix encoder = options.of_source ? rollout(*trace.part(model::Stack::encoder), {.layer = Layer(trace.part(model::Stack::encoder)->config().n_layers - 1)}, cancel).maps[0] : Matrix();
+    const Matrix encoder = options.of_source
+                               ? rollout(*trace.part(model::Stack::encoder),
+                                         {.layer = Layer(trace.part(model::Stack::encoder)->config().n_layers - 1)}, cancel)
+                                     .maps[0]
+                               : Matrix();
     Rollout out;
     Matrix target, source;
     double from_source = 0;
@@ -58,11 +63,16 @@ Rollout decoder_rollout(const trace::Trace& trace, const RolloutOptions& options
     char share[64];
     std::snprintf(share, sizeof share, "%.0f %%", 100 * from_source);
     if (options.head)
-        out.notes.push_back(options.of_source ? "This cross-attention head's own pattern, through the encoder's layers to the source."
-                                              : "The last step is this head's own pattern, without the residual; the layers below are means.");
+        out.notes.push_back(options.of_source
+                                ? "This cross-attention head's own pattern, through the encoder's layers to the source."
+                                : "The last step is this head's own pattern, without the residual; the layers below are means.");
     else
-        out.notes.push_back(options.of_source ? std::string(share) + " of what the tokens hold is from the source, which this map shows; rows sum to their share."
-                                              : std::string(share) + " of what the tokens hold is from the source: rows sum to the rest. The cross attention's map shows it.");
+        out.notes.push_back(
+            options.of_source
+                ? std::string(share) +
+                      " of what the tokens hold is from the source, which this map shows; rows sum to their share."
+                : std::string(share) +
+                      " of what the tokens hold is from the source: rows sum to the rest. The cross attention's map shows it.");
     return out;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "analyze/rollout/flow_decoder.h"
 #include "analyze/pattern/head_reader.h"
+#include "analyze/rollout/flow_decoder.h"
 #include "analyze/rollout/joint_attention.h"
 #include "analyze/rollout/max_flow.h"
 #include "headlight/base/error.h"
@@ -72,14 +72,14 @@ void check_row_flow(const TokenPaths& paths) {
     const auto tokens = static_cast<std::int64_t>(paths.mass[0].size()), steps = static_cast<std::int64_t>(paths.mass.size()) - 1;
     if (flow_row_work(steps, false, tokens, false) <= most_flow_work) return;
     throw Error(ErrorFacts{.problem = "attention flow of these texts would take too long",
-                           .found = std::to_string(paths.source) + " tokens of the source, " + std::to_string(tokens - paths.source) + " of the target",
+                           .found = std::to_string(paths.source) + " tokens of the source, " +
+                                    std::to_string(tokens - paths.source) + " of the target",
                            .hint = "Pin the input it should go to (with a key), or use rollout: these have no such limit"});
 }
 
 }  // namespace
 
-TokenPaths rollout_paths(const trace::Trace& trace, Layer layer, Position query, double least,
-                         const CancelToken& cancel) {
+TokenPaths rollout_paths(const trace::Trace& trace, Layer layer, Position query, double least, const CancelToken& cancel) {
     TokenPaths paths = start(trace, layer, query, least);
     paths.mass.back()[paths.query.value] = 1;
     const std::vector<Matrix> steps = paths.source > 0 ? steps_of(trace, layer, cancel, 1) : std::vector<Matrix>();
@@ -89,16 +89,14 @@ TokenPaths rollout_paths(const trace::Trace& trace, Layer layer, Position query,
         const Matrix& joint = paths.source > 0 ? steps[static_cast<std::size_t>(l)] : own;
         const Eigen::VectorXd& above = paths.mass[static_cast<std::size_t>(l + 1)];
         for (Eigen::Index i = 0; i < above.size(); ++i)  // in float64, without a copy of the whole map
-            if (above[i] > 0)
-                paths.mass[static_cast<std::size_t>(l)] += above[i] * joint.row(i).transpose().cast<double>();
+            if (above[i] > 0) paths.mass[static_cast<std::size_t>(l)] += above[i] * joint.row(i).transpose().cast<double>();
         Ribbons ribbons(paths);
         for (std::int64_t from = 0; from < above.size(); ++from)
             for (std::int64_t to = 0; to < above.size() && above[from] > 0; ++to)
                 ribbons.add({l, Position(from), Position(to), above[from] * static_cast<double>(joint(from, to))});
     }
     sort_ribbons(paths);
-    if (trace.config().causal)
-        paths.notes.push_back("In a causal model more paths lead to the first tokens than to later ones.");
+    if (trace.config().causal) paths.notes.push_back("In a causal model more paths lead to the first tokens than to later ones.");
     return paths;
 }
 
@@ -106,7 +104,8 @@ TokenPaths flow_paths(const trace::Trace& trace, Layer layer, Position query, st
                       const CancelToken& cancel, bool of_source) {
     TokenPaths paths = start(trace, layer, query, least);
     const bool two = paths.source > 0, causal = trace.config().causal && !two;
-    if (of_source && !two) throw Error(ErrorFacts{.problem = "This model has no source that its tokens could be from", .item = trace.config().name});
+    if (of_source && !two)
+        throw Error(ErrorFacts{.problem = "This model has no source that its tokens could be from", .item = trace.config().name});
     if (key) of_source ? check_position(*trace.part(model::Stack::encoder), *key, "key") : check_position(trace, *key, "key");
     const bool later = key && !of_source && trace.config().causal && *key > query;
     if (key && two && !of_source) key = Position(paths.source + key->value);

@@ -116,9 +116,7 @@ constexpr Command kAnalyses[] = {
 
 }  // namespace
 
-std::span<const Command> analyses() {
-    return kAnalyses;
-}
+std::span<const Command> analyses() { return kAnalyses; }
 
 /// `headlight analyze` alone, or with a name that there is not: an analysis is found before this by its two words.
 Action define_analyze(Definition& definition, const Frontend&) {
@@ -128,8 +126,7 @@ Action define_analyze(Definition& definition, const Frontend&) {
     CLI::Option* option = definition.app->add_option("NAME", *name, "the analysis")->required();
     definition.restrict_to(option, names);
     definition.app->allow_extras();  // what belongs to the analysis; the misspelt name is what is told
-    return
-        [name]() -> int { throw UsageError("an option stands before the analysis: write headlight analyze " + *name); };
+    return [name]() -> int { throw UsageError("an option stands before the analysis: write headlight analyze " + *name); };
 }
 
 }  // namespace headlight::cli

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/prediction/attribution.h"
 #include "cli/analyze/analyses.h"
 #include "cli/analyze/split_table.h"
 #include "cli/analyze/token_argument.h"
 #include "cli/result_file.h"
 #include "cli/run_text.h"
-#include "headlight/analyze/prediction/attribution.h"
 
 namespace headlight::cli {
 namespace {
@@ -29,9 +29,7 @@ int dla(const Options& o, const Console& console) {
     const auto trace = run_loaded(loaded, {}, console);
     const analyze::Split split = analyze::attribution(*trace, Position(o.position), options);
     Result result{.table = split_table(split), .arrays = {}, .definitions = {}, .facts = facts_of(*trace)};
-    const auto token = [&](std::int64_t id) {
-        return std::to_string(id) + " " + text::token_label(*trace->tokenizer(), id);
-    };
+    const auto token = [&](std::int64_t id) { return std::to_string(id) + " " + text::token_label(*trace->tokenizer(), id); };
     result.facts.emplace_back("position", std::to_string(o.position));
     result.facts.emplace_back("token", token(options.token));
     if (options.minus) result.facts.emplace_back("minus", token(*options.minus));

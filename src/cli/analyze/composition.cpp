@@ -26,22 +26,17 @@ int composition(const Options& o, const Console& console) {
 
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(*model)};
     result.facts.emplace_back("fold_norms", o.fold ? "true" : "false");
-    result.definitions.emplace_back(
-        "score",
-        "|A B|_F / (|A|_F |B|_F), A = W_OV of the earlier head, B = W_QK (Q), W_QK^T (K) or "
-        "W_OV (V) of the later one; pairs that are not listed are 0");
+    result.definitions.emplace_back("score",
+                                    "|A B|_F / (|A|_F |B|_F), A = W_OV of the earlier head, B = W_QK (Q), W_QK^T (K) or "
+                                    "W_OV (V) of the later one; pairs that are not listed are 0");
     result.table.columns = {"kind", "from_layer", "from_head", "to_layer", "to_head", "score"};
     for (const auto& [kind, name] :
          {std::pair{analyze::Composition::q, "Q"}, {analyze::Composition::k, "K"}, {analyze::Composition::v, "V"}})
         for (std::int64_t from = 0; from < scores.n_layers * scores.n_heads; ++from)
-            for (std::int64_t to = (from / scores.n_heads + 1) * scores.n_heads; to < scores.n_layers * scores.n_heads;
-                 ++to) {
-                const auto id = [&](std::int64_t i) {
-                    return HeadId{Layer(i / scores.n_heads), Head(i % scores.n_heads)};
-                };
-                result.table.rows.push_back({std::string(name), from / scores.n_heads, from % scores.n_heads,
-                                             to / scores.n_heads, to % scores.n_heads,
-                                             scores.at(kind, id(from), id(to))});
+            for (std::int64_t to = (from / scores.n_heads + 1) * scores.n_heads; to < scores.n_layers * scores.n_heads; ++to) {
+                const auto id = [&](std::int64_t i) { return HeadId{Layer(i / scores.n_heads), Head(i % scores.n_heads)}; };
+                result.table.rows.push_back({std::string(name), from / scores.n_heads, from % scores.n_heads, to / scores.n_heads,
+                                             to % scores.n_heads, scores.at(kind, id(from), id(to))});
             }
     o.out.write(result, console);
     return 0;
@@ -53,8 +48,7 @@ Action define_analyze_composition(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
     options->out.add(definition);
-    definition.app->add_flag("--fold-norms", options->fold,
-                             "multiply the norms' gains (and centring) into the matrices");
+    definition.app->add_flag("--fold-norms", options->fold, "multiply the norms' gains (and centring) into the matrices");
     options->compute.add(definition);
     return [options, console = definition.console] { return composition(*options, *console); };
 }

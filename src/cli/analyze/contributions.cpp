@@ -23,8 +23,8 @@ int contributions(const Options& o, const Console& console) {
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
     const auto trace = run_loaded(loaded, {}, console);
     const analyze::ContributionGraph graph = analyze::contribution_graph(
-        *trace, Position(o.position), {.threshold = o.threshold, .renormalise = !o.keep_sizes, .from_layer = 0},
-        loaded.cancel, console.progress());
+        *trace, Position(o.position), {.threshold = o.threshold, .renormalise = !o.keep_sizes, .from_layer = 0}, loaded.cancel,
+        console.progress());
     console.clear_progress();
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(*trace)};
     result.facts.emplace_back("position", std::to_string(o.position));
@@ -37,15 +37,18 @@ int contributions(const Options& o, const Console& console) {
     const bool two = graph.source_layers > 0;
     if (two) {
         result.table.columns.insert(result.table.columns.begin(), "stack");
-        result.definitions[0].second += ", cross (from the encoder's last state of a source token), cross_residual (past the cross attention)";
-        result.definitions.emplace_back("stack", "whose layer and positions they are; of a cross edge `from` is a position of the source");
+        result.definitions[0].second +=
+            ", cross (from the encoder's last state of a source token), cross_residual (past the cross attention)";
+        result.definitions.emplace_back("stack",
+                                        "whose layer and positions they are; of a cross edge `from` is a position of the source");
     }
     for (const analyze::ContributionEdge& edge : graph.edges) {
         const std::string kind = analyze::name_of(edge.kind);
         const auto add = [&](figure::Table::Cell head, double weight) {
             auto& row = result.table.rows.emplace_back();
             if (two) row.emplace_back(std::string(edge.in_encoder ? "encoder" : "decoder"));
-            for (figure::Table::Cell cell : std::initializer_list<figure::Table::Cell>{edge.layer, kind, edge.from, edge.to, std::move(head), weight})
+            for (figure::Table::Cell cell :
+                 std::initializer_list<figure::Table::Cell>{edge.layer, kind, edge.from, edge.to, std::move(head), weight})
                 row.push_back(std::move(cell));
         };
         add(figure::Table::Cell(), edge.weight);

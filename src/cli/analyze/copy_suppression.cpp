@@ -39,22 +39,21 @@ const Definitions kHeadDefinitions = {
 
 Result pair_table(const trace::Trace& trace, const std::vector<analyze::SuppressedPair>& pairs) {
     Result result{.table = {}, .arrays = {}, .definitions = kPairDefinitions, .facts = facts_of(trace)};
-    result.table.columns = {
-        "layer",        "head",      "destination",    "destination_token", "source", "source_token_id",
-        "source_token", "attention", "predicted_rank", "logit_change",      "rank",   "pair_logit_change"};
+    result.table.columns = {"layer",        "head",      "destination",    "destination_token", "source", "source_token_id",
+                            "source_token", "attention", "predicted_rank", "logit_change",      "rank",   "pair_logit_change"};
     const auto label = [&](const text::Encoding& of, Position p) {
         return text::token_label(*trace.tokenizer(), of.ids[static_cast<std::size_t>(p.value)]);
     };
     for (const analyze::SuppressedPair& p : pairs)
-        result.table.rows.push_back({p.head.layer.value, p.head.head.value, p.destination.value, label(trace.encoding(), p.destination),
-                                     p.source.value, trace.key_encoding().ids[static_cast<std::size_t>(p.source.value)],
-                                     label(trace.key_encoding(), p.source), p.attention, p.predicted_rank, p.logit_change, p.rank,
-                                     p.pair_logit_change});
+        result.table.rows.push_back(
+            {p.head.layer.value, p.head.head.value, p.destination.value, label(trace.encoding(), p.destination), p.source.value,
+             trace.key_encoding().ids[static_cast<std::size_t>(p.source.value)], label(trace.key_encoding(), p.source),
+             p.attention, p.predicted_rank, p.logit_change, p.rank, p.pair_logit_change});
     return result;
 }
 
-Result head_table(const trace::Trace& trace, std::optional<HeadId> only, const analyze::CopySuppressionOptions& o, const CancelToken& cancel,
-                  const Console& console) {
+Result head_table(const trace::Trace& trace, std::optional<HeadId> only, const analyze::CopySuppressionOptions& o,
+                  const CancelToken& cancel, const Console& console) {
     Result result{.table = {}, .arrays = {}, .definitions = kHeadDefinitions, .facts = facts_of(trace)};
     result.table.columns = {
         "layer",        "head",       "pairs",    "share_bottom_10", "share_bottom_5_percent", "mean_logit_change",
@@ -83,10 +82,9 @@ int copy_suppression(const Options& o, const Console& console) {
     const trace::Trace& asked = options.of_source ? *run : *trace;
     std::optional<HeadId> only;
     if (o.layer >= 0) only = HeadId{Layer(o.layer), Head(o.head)};
-    Result result =
-        o.explained
-            ? head_table(asked, only, options, loaded.cancel, console)
-            : pair_table(*trace, analyze::suppressed_pairs(asked, only, options, loaded.cancel, console.progress()));
+    Result result = o.explained
+                        ? head_table(asked, only, options, loaded.cancel, console)
+                        : pair_table(*trace, analyze::suppressed_pairs(asked, only, options, loaded.cancel, console.progress()));
     console.clear_progress();
     if (o.attention.given()) result.facts.emplace_back("attention", o.attention.word);
     result.facts.emplace_back("threshold", std::to_string(o.options.threshold));
@@ -103,12 +101,8 @@ Action define_analyze_copy_suppression(Definition& definition, const Frontend&) 
     options->model.add(definition);
     options->text.add(definition);
     options->attention.add(definition);
-    app.add_option("--layer", options->layer, "with --head: only this head")
-        ->type_name("N")
-        ->check(counted_from_zero());
-    app.add_option("--head", options->head, "with --layer: only this head")
-        ->type_name("N")
-        ->check(counted_from_zero());
+    app.add_option("--layer", options->layer, "with --head: only this head")->type_name("N")->check(counted_from_zero());
+    app.add_option("--head", options->head, "with --layer: only this head")->type_name("N")->check(counted_from_zero());
     app.add_option("--threshold", options->options.threshold, "pairs with more attention than this")
         ->capture_default_str()
         ->type_name("X")

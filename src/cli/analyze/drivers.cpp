@@ -41,9 +41,8 @@ Result of_head(const Options& o, const trace::Trace& trace, const std::vector<an
     result.facts.emplace_back("head", "L" + std::to_string(o.layer) + "H" + std::to_string(o.head));
     result.facts.emplace_back("position", std::to_string(o.position));
     result.table.columns = {"layer", "neuron", "contribution", "pre_activation"};
-    result.definitions = {
-        {"contribution", "what the head's output adds to the neuron's pre-activation by the direct path"},
-        {"pre_activation", "the whole of it"}};
+    result.definitions = {{"contribution", "what the head's output adds to the neuron's pre-activation by the direct path"},
+                          {"pre_activation", "the whole of it"}};
     for (const analyze::NeuronScore& n : found)
         result.table.rows.push_back({n.id.layer.value, n.id.neuron.value, n.value, n.pre});
     return result;
@@ -54,8 +53,7 @@ Result of_token(const model::Model& model, const std::string& token, const std::
     result.facts.emplace_back("token", token);
     result.table.columns = {"layer", "neuron", "score"};
     result.definitions = {{"score", "<w_out, W_U[:, token]>"}};
-    for (const analyze::NeuronScore& n : found)
-        result.table.rows.push_back({n.id.layer.value, n.id.neuron.value, n.value});
+    for (const analyze::NeuronScore& n : found) result.table.rows.push_back({n.id.layer.value, n.id.neuron.value, n.value});
     return result;
 }
 
@@ -64,7 +62,8 @@ Result of_token_at(const Options& o, const trace::Trace& trace, const std::strin
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(trace)};
     result.facts.emplace_back("token", token);
     result.facts.emplace_back("position", std::to_string(o.position));
-    result.table.columns = {"layer", "neuron", "score", "coefficient", "pre_activation", "from_layer", "from_head", "contribution"};
+    result.table.columns = {"layer",          "neuron",     "score",     "coefficient",
+                            "pre_activation", "from_layer", "from_head", "contribution"};
     result.definitions = {{"score", "<w_out, W_U[:, token]>"},
                           {"coefficient", "of the neuron at the position; times the score: what it writes along W_U[:, token]"},
                           {"pre_activation", "what the activation function reads; gated MLPs: the gate"},
@@ -76,8 +75,8 @@ Result of_token_at(const Options& o, const trace::Trace& trace, const std::strin
             row.resize(result.table.columns.size());
         }
         for (const auto& [head, part] : n.heads)
-            result.table.rows.push_back({n.id.layer.value, n.id.neuron.value, n.score, n.coefficient, n.pre,
-                                         head.layer.value, head.head.value, part});
+            result.table.rows.push_back(
+                {n.id.layer.value, n.id.neuron.value, n.score, n.coefficient, n.pre, head.layer.value, head.head.value, part});
     }
     return result;
 }
@@ -105,8 +104,7 @@ int drivers(const Options& o, const Console& console) {
         o.out.write(of_neuron(o, *trace), console);
     else
         o.out.write(
-            of_head(o, *trace,
-                    analyze::downstream_neurons(*trace, {Layer(o.layer), Head(o.head)}, Position(o.position), o.top)),
+            of_head(o, *trace, analyze::downstream_neurons(*trace, {Layer(o.layer), Head(o.head)}, Position(o.position), o.top)),
             console);
     return 0;
 }
@@ -122,7 +120,8 @@ Action define_analyze_drivers(Definition& definition, const Frontend&) {
     o->position_option = add_index(definition, "--position", o->position, "the token, from 0");
     add_index(definition, "--neuron", o->neuron, "what drives this neuron's pre-activation");
     add_index(definition, "--head", o->head, "which neurons this head drives");
-    o->token.add(definition, "which neurons write this token's direction (needs no text); with --position: and which heads drive them there");
+    o->token.add(definition,
+                 "which neurons write this token's direction (needs no text); with --position: and which heads drive them there");
     definition.app->add_flag("--up", o->up, "of a gated MLP: the linear branch instead of the gate");
     definition.app->add_option("--top", o->top, "neurons to list")
         ->type_name("N")

@@ -28,14 +28,12 @@ int experts(const Options& o, const Console& console) {
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
     const auto trace = run_loaded(loaded, {}, console);
     std::vector<Layer> layers = analyze::layers_with_experts(trace->config());
-    if (o.layer >= 0 || layers.empty())
-        layers = {Layer(std::max<std::int64_t>(0, o.layer))};  // the error names what there is
+    if (o.layer >= 0 || layers.empty()) layers = {Layer(std::max<std::int64_t>(0, o.layer))};  // the error names what there is
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(*trace)};
     result.table.columns = {"layer", "position", "token", "expert", "weight", "router_logit"};
-    result.definitions = {
-        {"weight", "what the expert's output is multiplied with; experts that are not listed were not chosen"},
-        {"router_logit", "of the expert, before the softmax"},
-        {"expert", "-1: the shared one, which every token goes through"}};
+    result.definitions = {{"weight", "what the expert's output is multiplied with; experts that are not listed were not chosen"},
+                          {"router_logit", "of the expert, before the softmax"},
+                          {"expert", "-1: the shared one, which every token goes through"}};
     for (const Layer layer : layers) {
         const analyze::ExpertUse use = analyze::expert_use(*trace, layer);
         const std::string name = "layer_" + std::to_string(layer.value);
@@ -46,8 +44,7 @@ int experts(const Options& o, const Console& console) {
             for (Eigen::Index e = 0; e < use.weights.cols(); ++e)
                 if (use.weights(p, e) != 0)
                     result.table.rows.push_back({layer.value, p, token, static_cast<std::int64_t>(e),
-                                                 static_cast<double>(use.weights(p, e)),
-                                                 static_cast<double>(use.logits(p, e))});
+                                                 static_cast<double>(use.weights(p, e)), static_cast<double>(use.logits(p, e))});
             if (use.shared.size() == 0) continue;
             auto& row = result.table.rows.emplace_back();
             row = {layer.value, p, token, std::int64_t{-1}, static_cast<double>(use.shared[p])};

@@ -53,8 +53,8 @@ void add_ranked(Result& result, const TracePtr& trace, HeadId id, const Options&
     for (std::size_t i = 0; i < found.queries.size(); ++i) {
         const auto at = static_cast<Eigen::Index>(i);
         if (found.keys[i] >= 0) {
-            result.table.rows.push_back(row_of(*trace, found.queries[i].position.value, found.keys[i],
-                                               found.terms.row(at), found.score[at], found.probability[at]));
+            result.table.rows.push_back(row_of(*trace, found.queries[i].position.value, found.keys[i], found.terms.row(at),
+                                               found.score[at], found.probability[at]));
             continue;
         }
         Cells gap{found.queries[i].position.value, token_name(*trace, found.queries[i].position.value)};
@@ -80,10 +80,9 @@ void add_arrays(Result& result, const trace::Trace& trace, HeadId id, const Opti
                 const Console& console) {
     const std::int64_t n = trace.tokens();
     for (std::size_t c = 4; c < result.table.columns.size(); ++c)
-        result.arrays.push_back(
-            {result.table.columns[c],
-             {n, n},
-             std::vector<float>(static_cast<std::size_t>(n * n), std::numeric_limits<float>::quiet_NaN())});
+        result.arrays.push_back({result.table.columns[c],
+                                 {n, n},
+                                 std::vector<float>(static_cast<std::size_t>(n * n), std::numeric_limits<float>::quiet_NaN())});
     analyze::for_each_focus_row(
         trace, id, o.focus,
         [&](const analyze::FocusRow& row) {
@@ -157,9 +156,8 @@ Action define_analyze_focus(Definition& definition, const Frontend&) {
     };
     index("--layer", options->layer, "the layer, from 0")->required();
     index("--head", options->head, "the head, from 0")->required();
-    CLI::Option* rank =
-        index("--sort-idx", options->sort_idx,
-              "which target of each query: 0 the one with the largest score, 1 the second (default: 0)");
+    CLI::Option* rank = index("--sort-idx", options->sort_idx,
+                              "which target of each query: 0 the one with the largest score, 1 the second (default: 0)");
     definition.app->add_flag("--all-targets", options->all_targets, "every target of every query")->excludes(rank);
     definition.app->add_flag("--five-terms", options->focus.five_terms, "take the keys' bias apart too");
     definition.app->add_flag("--absolute", options->focus.absolute_positions,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `headlight analyze ov` and `headlight analyze qk`: what a head is wired to do, from its weights alone.
+#include "headlight/analyze/circuit/head_circuit.h"
 #include "cli/analyze/analyses.h"
 #include "cli/result_file.h"
 #include "cli/run_text.h"
-#include "headlight/analyze/circuit/head_circuit.h"
 #include "headlight/analyze/prediction/token_choice.h"
 #include "headlight/base/error.h"
 #include "headlight/io/atomic_file.h"
@@ -32,15 +32,12 @@ struct Options {
 };
 
 TokenVectors vectors_of(const std::string& name, TokenVectors otherwise) {
-    for (const TokenVectors kind :
-         {TokenVectors::token, TokenVectors::stream, TokenVectors::mlp0, TokenVectors::unembedding})
+    for (const TokenVectors kind : {TokenVectors::token, TokenVectors::stream, TokenVectors::mlp0, TokenVectors::unembedding})
         if (name == analyze::name_of(kind)) return kind;
     return otherwise;
 }
 
-Json number(double value) {
-    return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json pairs(const std::vector<std::complex<double>>& values) {
     Json list = Json::array();
@@ -124,8 +121,7 @@ int circuit(const Options& o, Circuit which, const Console& console) {
     std::vector<std::int64_t> ids;
     for (const std::string& typed : o.tokens) ids.push_back(labels.id_of(typed, model->config().vocab_size));
 
-    const analyze::CircuitSpectrum s =
-        analyze::circuit_spectrum(*model, which, id, options, cancel, console.progress());
+    const analyze::CircuitSpectrum s = analyze::circuit_spectrum(*model, which, id, options, cancel, console.progress());
     Json json;
     for (const auto& [name, value] : facts_of(*model)) json["facts"][name] = value;
     json["layer"] = o.layer;
@@ -143,14 +139,13 @@ int circuit(const Options& o, Circuit which, const Console& console) {
     if (ov && !s.between_is_linear) json["note"] = "the masked-word head between this head and W_U is left out";
     json["norms"] = ov ? Json{{"w_v", s.first_norm}, {"w_o", s.second_norm}, {"w_ov", s.norm}}
                        : Json{{"w_q", s.first_norm}, {"w_k", s.second_norm}, {"w_qk", s.norm}};
-    if (!ids.empty())
-        json["rows"] = rows_json(analyze::circuit_rows(*model, which, id, ids, o.top, options, cancel), labels);
+    if (!ids.empty()) json["rows"] = rows_json(analyze::circuit_rows(*model, which, id, ids, o.top, options, cancel), labels);
     if (o.diagonal) {
         // As in the paper unless told otherwise.
         options.source = vectors_of(o.embedding, TokenVectors::mlp0);
         options.query = vectors_of(o.query, TokenVectors::unembedding);
-        json["diagonal"] = diagonal_json(
-            analyze::diagonal_ranks(*model, which, id, options, cancel, console.progress()), options, which);
+        json["diagonal"] =
+            diagonal_json(analyze::diagonal_ranks(*model, which, id, options, cancel, console.progress()), options, which);
     }
     console.clear_progress();
     io::write_atomically(o.out.path, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
@@ -166,18 +161,15 @@ Action define(Definition& definition, Circuit which) {
     app.add_option("--head", options->head, "query head, from 0")->required()->type_name("N");
     options->out.add(definition, {".json"});
     app.add_flag("--fold-norms", options->fold, "multiply the norms' gains (and centring) into the matrices");
-    definition.restrict_to(
-        app.add_option("--embedding", options->embedding,
-                       "what stands for a token that is read: its row of W_E, behind the embedding norm, "
-                       "or after block 0 without attention (default: token; mlp0 for --diagonal)"),
-        {"token", "stream", "mlp0"});
+    definition.restrict_to(app.add_option("--embedding", options->embedding,
+                                          "what stands for a token that is read: its row of W_E, behind the embedding norm, "
+                                          "or after block 0 without attention (default: token; mlp0 for --diagonal)"),
+                           {"token", "stream", "mlp0"});
     if (which == Circuit::qk)
-        definition.restrict_to(
-            app.add_option("--query", options->query,
-                           "what stands for a token that looks (default: token; unembedding for --diagonal)"),
-            {"token", "stream", "mlp0", "unembedding"});
-    app.add_option("--token", options->tokens,
-                   "a token, by id or text, whose row is listed; may be given several times")
+        definition.restrict_to(app.add_option("--query", options->query,
+                                              "what stands for a token that looks (default: token; unembedding for --diagonal)"),
+                               {"token", "stream", "mlp0", "unembedding"});
+    app.add_option("--token", options->tokens, "a token, by id or text, whose row is listed; may be given several times")
         ->type_name("ID|TEXT")
         ->allow_extra_args(false);
     app.add_option("--top", options->top, "entries in each list of a row")
@@ -191,12 +183,8 @@ Action define(Definition& definition, Circuit which) {
 
 }  // namespace
 
-Action define_analyze_ov(Definition& definition, const Frontend&) {
-    return define(definition, Circuit::ov);
-}
+Action define_analyze_ov(Definition& definition, const Frontend&) { return define(definition, Circuit::ov); }
 
-Action define_analyze_qk(Definition& definition, const Frontend&) {
-    return define(definition, Circuit::qk);
-}
+Action define_analyze_qk(Definition& definition, const Frontend&) { return define(definition, Circuit::qk); }
 
 }  // namespace headlight::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/analyze/analyses.h"
-#include "cli/result_file.h"
 #include "cli/open_or_run.h"
+#include "cli/result_file.h"
 #include "cli/text_list.h"
 #include "cli/where.h"
 #include "headlight/analyze/heads/head_table.h"
@@ -23,12 +23,9 @@ struct Options {
 };
 
 /// What the measures are made of, and no more: long texts fit.
-trace::CapturePlan plan() {
-    return {.globs = {"*.hook_pattern", "*.hook_z", "*.hook_resid_pre"}, .overview = true};
-}
+trace::CapturePlan plan() { return {.globs = {"*.hook_pattern", "*.hook_z", "*.hook_resid_pre"}, .overview = true}; }
 
-analyze::HeadTable of_texts(const Options& o, std::vector<std::pair<std::string, std::string>>& facts,
-                            const Console& console) {
+analyze::HeadTable of_texts(const Options& o, std::vector<std::pair<std::string, std::string>>& facts, const Console& console) {
     const std::vector<TextList::Line> lines = o.texts.lines();
     Loaded loaded = load_model(o.model, o.compute, console);
     analyze::HeadAverages averages({.with_first_row = o.include_first_row});
@@ -108,11 +105,10 @@ Action define_analyze_heads(Definition& definition, const Frontend&) {
     options->attention.add(definition);
     definition.app->add_flag("--include-first-row", options->include_first_row,
                              "causal models: the first token counts in the means, though it can only look at itself");
-    definition.app
-        ->add_option("--where", options->where, "only heads that match: \"entropy < 1 and mean distance < 2\"")
+    definition.app->add_option("--where", options->where, "only heads that match: \"entropy < 1 and mean distance < 2\"")
         ->type_name("EXPR");
-    CLI::Option* sort = definition.app->add_option("--sort", options->sort,
-                                                   "by this measure, largest first (default: by layer and head)");
+    CLI::Option* sort =
+        definition.app->add_option("--sort", options->sort, "by this measure, largest first (default: by layer and head)");
     sort->type_name("MEASURE");
     definition.app->add_flag("--ascending", options->ascending, "with --sort: smallest first")->needs(sort);
     options->out.add(definition);

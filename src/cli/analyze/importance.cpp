@@ -46,8 +46,7 @@ std::int64_t target_of(const Options& o, const Loaded& loaded, const text::Encod
                  .hint = "Name a token, or leave --target out for the model's own prediction"});
 }
 
-std::vector<std::pair<std::string, std::string>> facts(const Loaded& loaded, const Options& o,
-                                                       const analyze::Importance& r) {
+std::vector<std::pair<std::string, std::string>> facts(const Loaded& loaded, const Options& o, const analyze::Importance& r) {
     auto list = facts_of(*loaded.model);
     const auto label = [&](std::int64_t id) { return text::token_label(*loaded.tokenizer, id); };
     list.emplace_back("dtype", o.compute.dtype);
@@ -103,18 +102,19 @@ void token_rows(Result& result, const analyze::Importance& r, const text::Encodi
 }
 
 void layer_rows(Result& result, const analyze::Importance& r) {
-    result.definitions = {
-        {"measure", "attention: mean over heads; value_weighted: |sum over heads of weight v W_O|"},
-        {"against", "|gradient x input| or |blank-out|"},
-        {"spearman", "rank correlation over the tokens"},
-        {"kendall", "tau-b over the tokens"},
-        {"shuffled_median", "total variation distance of the prediction after shuffling the layer's weights"}};
+    result.definitions = {{"measure", "attention: mean over heads; value_weighted: |sum over heads of weight v W_O|"},
+                          {"against", "|gradient x input| or |blank-out|"},
+                          {"spearman", "rank correlation over the tokens"},
+                          {"kendall", "tau-b over the tokens"},
+                          {"shuffled_median", "total variation distance of the prediction after shuffling the layer's weights"}};
     result.table.columns = {"layer",        "measure",         "against",       "spearman",      "kendall",
                             "shuffled_low", "shuffled_median", "shuffled_high", "largest_weight"};
     const bool two = !r.cross_layers.empty();
     if (two) {
         result.table.columns.insert(result.table.columns.begin(), "attention_to");
-        result.definitions.emplace_back("attention_to", "source: the cross attention, over the source's tokens; target: the decoder's own, over the target's");
+        result.definitions.emplace_back(
+            "attention_to",
+            "source: the cross attention, over the source's tokens; target: the decoder's own, over the target's");
     }
     const auto add_layers = [&](const std::vector<analyze::LayerImportance>& layers, const std::string& to) {
         for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -149,15 +149,14 @@ int importance(const Options& o, const Console& console) {
                                              : analyze::InputVectors::automatic;
     if (!o.target.empty()) options.target = target_of(o, loaded, encoding);
     if (!o.neutral.empty())
-        options.neutral =
-            analyze::choose_token(*loaded.tokenizer, loaded.model->config().vocab_size, o.neutral, "--blank").id;
-    if (const auto& encoder = loaded.model->part(model::Stack::encoder); encoder)
-        options.source = source_of(loaded);
-    const analyze::Importance r = analyze::importance(*loaded.model, *loaded.tokenizer, encoding, Position(o.position),
-                                                      options, loaded.cancel, console.progress());
+        options.neutral = analyze::choose_token(*loaded.tokenizer, loaded.model->config().vocab_size, o.neutral, "--blank").id;
+    if (const auto& encoder = loaded.model->part(model::Stack::encoder); encoder) options.source = source_of(loaded);
+    const analyze::Importance r = analyze::importance(*loaded.model, *loaded.tokenizer, encoding, Position(o.position), options,
+                                                      loaded.cancel, console.progress());
     console.clear_progress();
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts(loaded, o, r)};
-    o.rows == "tokens" ? token_rows(result, r, options.source.value_or(text::Encoding{}), encoding, *loaded.tokenizer) : layer_rows(result, r);
+    o.rows == "tokens" ? token_rows(result, r, options.source.value_or(text::Encoding{}), encoding, *loaded.tokenizer)
+                       : layer_rows(result, r);
     o.out.write(result, console);
     return 0;
 }
@@ -167,8 +166,8 @@ int attention_gradient(const Options& o, const Console& console) {
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
     std::optional<text::Encoding> source;
     if (loaded.model->part(model::Stack::encoder)) source = source_of(loaded);
-    const analyze::AttentionGradient g = analyze::attention_gradient(
-        *loaded.model, *loaded.tokenizer, encoding_of(loaded), o.options.seed, loaded.cancel, console.progress(), source);
+    const analyze::AttentionGradient g = analyze::attention_gradient(*loaded.model, *loaded.tokenizer, encoding_of(loaded),
+                                                                     o.options.seed, loaded.cancel, console.progress(), source);
     console.clear_progress();
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(*loaded.model)};
     result.facts.emplace_back("text", loaded.prompt.text);
@@ -182,7 +181,8 @@ int attention_gradient(const Options& o, const Console& console) {
     if (source) {
         result.facts.emplace_back("target", loaded.prompt.pair);
         result.table.columns.insert(result.table.columns.begin(), "attention");
-        result.definitions.emplace_back("attention", "self: the decoder's own; cross: from the target to the source; encoder: the source's own");
+        result.definitions.emplace_back(
+            "attention", "self: the decoder's own; cross: from the target to the source; encoder: the source's own");
     }
     const auto add = [&](const std::string& attention, const analyze::GradientByKey& of) {
         for (Eigen::Index l = 0; l < of.gradient.front().rows(); ++l)
@@ -220,12 +220,10 @@ Action define_analyze_importance(Definition& definition, const Frontend&) {
                           "a row a token, or a row a layer with correlations and the permutation test");
     definition.add_choice("--input", options->input, {"auto", "embedding", "stream"},
                           "vectors of gradient x input; auto: the stream where a norm follows the embedding");
-    app.add_option("--blank", options->neutral,
-                   "what a token is replaced by (default: mask, unknown, padding or end token)")
+    app.add_option("--blank", options->neutral, "what a token is replaced by (default: mask, unknown, padding or end token)")
         ->type_name("ID|TEXT");
     app.add_flag("--no-blank-out", options->no_blank_out, "leave out blank-out, which takes one pass a token");
-    app.add_option("--permutations", options->options.permutations,
-                   "shuffles of each layer's weights, with --rows layers")
+    app.add_option("--permutations", options->options.permutations, "shuffles of each layer's weights, with --rows layers")
         ->capture_default_str()
         ->type_name("N")
         ->check(CLI::Range(std::int64_t{0}, std::int64_t{1000000}));

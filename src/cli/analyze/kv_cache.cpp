@@ -17,9 +17,7 @@ struct Options {
     ResultFile out;
 };
 
-double bytes_of(const std::string& type) {
-    return type == "float32" ? 4 : type == "fp8" ? 1 : type == "int4" ? 0.5 : 2;
-}
+double bytes_of(const std::string& type) { return type == "float32" ? 4 : type == "fp8" ? 1 : type == "int4" ? 0.5 : 2; }
 
 int kv_cache(const Options& o, const Console& console) {
     o.out.check();
@@ -38,17 +36,17 @@ int kv_cache(const Options& o, const Console& console) {
                     {"d_head", std::to_string(config.d_head)},
                     {"cache_dtype", o.type},
                     {"batch", std::to_string(cache.batch)}};
-    result.definitions = {
-        {"elements_per_token", "MHA 2 H d L, GQA 2 g d L, MQA 2 d L, MLA (d_c + d_r) L (DeepSeek-V2, table 1). "
-                               "Of a model with a latent 2 d is a key's content and a value; expanded: the keys and values made of "
-                               "the latent, H (d_head + d_value) L."},
-        {"bytes", "elements_per_token * context * batch * bytes of cache_dtype."},
-        {"own", "1: what this model does."}};
+    result.definitions = {{"elements_per_token",
+                           "MHA 2 H d L, GQA 2 g d L, MQA 2 d L, MLA (d_c + d_r) L (DeepSeek-V2, table 1). "
+                           "Of a model with a latent 2 d is a key's content and a value; expanded: the keys and values made of "
+                           "the latent, H (d_head + d_value) L."},
+                          {"bytes", "elements_per_token * context * batch * bytes of cache_dtype."},
+                          {"own", "1: what this model does."}};
     result.table.columns = {"scheme", "what", "own", "context", "elements_per_token", "bytes", "share_of_mha"};
     for (const analyze::KvScheme& scheme : cache.schemes)
         for (const std::int64_t context : cache.contexts)
-            result.table.rows.push_back({scheme.id, scheme.what, std::int64_t{scheme.own}, context,
-                                         scheme.elements_per_token, cache.bytes(scheme, context), scheme.share_of_mha});
+            result.table.rows.push_back({scheme.id, scheme.what, std::int64_t{scheme.own}, context, scheme.elements_per_token,
+                                         cache.bytes(scheme, context), scheme.share_of_mha});
     o.out.write(result, console);
     return 0;
 }
@@ -58,8 +56,7 @@ int kv_cache(const Options& o, const Console& console) {
 Action define_analyze_kv_cache(Definition& definition, const Frontend&) {
     auto options = std::make_shared<Options>();
     options->model.add(definition);
-    definition.app
-        ->add_option("--context", options->contexts, "tokens in the cache: 4096,32768 (default: powers of two)")
+    definition.app->add_option("--context", options->contexts, "tokens in the cache: 4096,32768 (default: powers of two)")
         ->type_name("LIST");
     const auto number = [&](const char* flag, std::int64_t& value, const char* help) {
         definition.app->add_option(flag, value, help)->type_name("N")->check(CLI::PositiveNumber);
@@ -67,11 +64,11 @@ Action define_analyze_kv_cache(Definition& definition, const Frontend&) {
     number("--batch", options->cache.batch, "texts at the same time");
     definition.add_choice("--cache-dtype", options->type, {"float16", "bfloat16", "float32", "fp8", "int4"},
                           "what keys and values are kept in");
-    number("--groups", options->cache.groups,
-           "key/value heads of GQA (default: the model's, or a quarter of its heads)");
+    number("--groups", options->cache.groups, "key/value heads of GQA (default: the model's, or a quarter of its heads)");
     number("--latent", options->cache.latent, "width of MLA's latent (default: the model's, or 4 times the width of a head)");
     definition.app
-        ->add_option("--rotary", options->cache.rotary, "width of MLA's rotary key (default: the model's, or half the width of a head)")
+        ->add_option("--rotary", options->cache.rotary,
+                     "width of MLA's rotary key (default: the model's, or half the width of a head)")
         ->type_name("N")
         ->check(counted_from_zero());
     options->out.add(definition);

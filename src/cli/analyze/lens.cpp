@@ -50,8 +50,7 @@ void add_rows(figure::Table& table, const trace::Trace& trace, const analyze::Lo
         }
     };
     for (std::size_t rank = 0; rank < state.top.size(); ++rank) row(static_cast<std::int64_t>(rank), state.top[rank]);
-    const bool listed =
-        std::any_of(state.top.begin(), state.top.end(), [&](const auto& t) { return t.id == lens.watched; });
+    const bool listed = std::any_of(state.top.begin(), state.top.end(), [&](const auto& t) { return t.id == lens.watched; });
     if (lens.watched && !listed) row(state.watched_rank, state.watched);
 }
 
@@ -71,8 +70,7 @@ int lens(const Options& o, const Console& console) {
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(*trace)};
     result.facts.emplace_back("at", o.at);
     if (options.tuned) result.facts.emplace_back("tuned_lens", o.tuned);
-    result.table.columns = {"layer", "position",    "rank",        "token_id", "token",
-                            "logit", "probability", "kl_to_final", "entropy"};
+    result.table.columns = {"layer", "position", "rank", "token_id", "token", "logit", "probability", "kl_to_final", "entropy"};
     result.definitions = {{"layer", "-1: the model's output"},
                           {"rank", "0: the likeliest token"},
                           {"logit", "LN_f(state) W_U + b_U, the norm's statistics those of the state"},
@@ -97,10 +95,9 @@ Action define_analyze_lens(Definition& definition, const Frontend&) {
         ->type_name("N")
         ->capture_default_str()
         ->check(CLI::Range(1, 100000));
-    CLI::Option* tuned =
-        definition.app->add_option("--tuned", o->tuned,
-                                   "a tuned lens: safetensors with N.A and N.b, or N.weight and N.bias, of "
-                                   "each layer N");
+    CLI::Option* tuned = definition.app->add_option("--tuned", o->tuned,
+                                                    "a tuned lens: safetensors with N.A and N.b, or N.weight and N.bias, of "
+                                                    "each layer N");
     tuned->type_name("FILE");
     definition.kinds[tuned] = ValueKind::file;
     o->watch.add(definition, "a token to list in every state");

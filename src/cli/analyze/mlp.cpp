@@ -28,9 +28,8 @@ int memories(const Options& o, const Console& console) {
     if (analyze::unembeds_stream(trace->config())) {
         std::vector<Neuron> neurons;
         for (const analyze::Memory& m : found) neurons.push_back(m.neuron);
-        promoted =
-            analyze::promoted_tokens(*trace->model(), Layer(o.layer), neurons,
-                                     {.top = 1, .gain = o.gain, .watched = {}}, loaded.cancel, console.progress());
+        promoted = analyze::promoted_tokens(*trace->model(), Layer(o.layer), neurons, {.top = 1, .gain = o.gain, .watched = {}},
+                                            loaded.cancel, console.progress());
         console.clear_progress();
     } else {
         console.note("this model has no unembedding: what the memories promote is left empty");

@@ -30,8 +30,7 @@ std::vector<std::string> lines_of(const std::string& file) {
         if (!line.empty()) lines.push_back(std::move(line));
         at = end + 1;
     }
-    if (lines.empty())
-        throw Error({.problem = "there is no text in the file", .file = file, .expected = "one text a line"});
+    if (lines.empty()) throw Error({.problem = "there is no text in the file", .file = file, .expected = "one text a line"});
     return lines;
 }
 
@@ -55,8 +54,7 @@ figure::Table layer_table(const analyze::Refinement& r) {
         const analyze::LayerRefinement& x = r.layers[l];
         table.rows.push_back({static_cast<std::int64_t>(l), x.active, x.agreement, x.residual, x.ffn, x.composition,
                               x.zero_agreement, x.residual_final, x.residual_probability, x.residual_probability_low,
-                              x.residual_probability_median, x.residual_probability_high, x.value_agreement,
-                              x.active_memories});
+                              x.residual_probability_median, x.residual_probability_high, x.value_agreement, x.active_memories});
     }
     return table;
 }
@@ -89,11 +87,10 @@ int refinement(const Options& o, const Console& console) {
             runs.push_back(run_loaded(loaded, plan, console));
         }
     }
-    const analyze::RefinementOptions options{
-        .read_out = o.unembedding ? analyze::ReadOut::unembedding : analyze::ReadOut::model,
-        .values = !o.no_values,
-        .all_memories = o.all_memories,
-        .skip_first = !o.with_first};
+    const analyze::RefinementOptions options{.read_out = o.unembedding ? analyze::ReadOut::unembedding : analyze::ReadOut::model,
+                                             .values = !o.no_values,
+                                             .all_memories = o.all_memories,
+                                             .skip_first = !o.with_first};
     const analyze::Refinement found = analyze::refinement(runs, options, loaded.cancel, console.progress());
     console.clear_progress();
     Result result{.table = o.changes ? change_table(found, *loaded.tokenizer) : layer_table(found),
@@ -102,8 +99,11 @@ int refinement(const Options& o, const Console& console) {
                   .facts = o.texts.empty() ? facts_of(*runs.front()) : facts_of(*loaded.model)};
     result.facts.emplace_back("texts", std::to_string(runs.size()));
     result.facts.emplace_back("tokens", std::to_string(found.tokens));
-    result.facts.emplace_back("read_out", o.unembedding ? "unembedding alone" : loaded.model->config().post_norm ? "norm behind the layer's sum and unembedding" : "final norm and unembedding");
-    result.facts.emplace_back("first_token", o.with_first || model::reads_pictures(loaded.model->config()) ? "counted" : "left out");
+    result.facts.emplace_back("read_out", o.unembedding                      ? "unembedding alone"
+                                          : loaded.model->config().post_norm ? "norm behind the layer's sum and unembedding"
+                                                                             : "final norm and unembedding");
+    result.facts.emplace_back("first_token",
+                              o.with_first || model::reads_pictures(loaded.model->config()) ? "counted" : "left out");
     if (!o.changes)
         result.definitions = {
             {"active", "mean share of memories with m > 0"},
@@ -129,11 +129,9 @@ Action define_analyze_refinement(Definition& definition, const Frontend&) {
     CLI::Option* texts = definition.app->add_option("--texts", o->texts, "a file with one text a line");
     texts->type_name("FILE");
     definition.kinds[texts] = ValueKind::file;
-    definition.app->add_flag("--unembedding", o->unembedding,
-                             "read vectors by the unembedding alone, without the final norm");
+    definition.app->add_flag("--unembedding", o->unembedding, "read vectors by the unembedding alone, without the final norm");
     definition.app->add_flag("--no-values", o->no_values, "leave out what needs the top token of every value");
-    definition.app->add_flag("--all-memories", o->all_memories,
-                             "zero agreement over all memories, not only active ones");
+    definition.app->add_flag("--all-memories", o->all_memories, "zero agreement over all memories, not only active ones");
     definition.app->add_flag("--with-first", o->with_first, "count each text's first token");
     definition.app->add_flag("--changes", o->changes, "list the tokens whose prediction the last MLP changed");
     o->out.add(definition);

@@ -2,8 +2,8 @@
 #include "headlight/analyze/rollout/rollout.h"
 
 #include "cli/analyze/analyses.h"
-#include "cli/result_file.h"
 #include "cli/open_or_run.h"
+#include "cli/result_file.h"
 #include "cli/run_text.h"
 #include "headlight/base/error.h"
 
@@ -38,8 +38,7 @@ figure::NamedArray array_of(std::string name, const analyze::Rollout& found) {
     const analyze::Matrix& one = found.maps.front();
     figure::NamedArray out{std::move(name), {static_cast<std::int64_t>(found.maps.size()), one.rows(), one.cols()}, {}};
     out.values.reserve(static_cast<std::size_t>(one.size()) * found.maps.size());
-    for (const analyze::Matrix& map : found.maps)
-        out.values.insert(out.values.end(), map.data(), map.data() + map.size());
+    for (const analyze::Matrix& map : found.maps) out.values.insert(out.values.end(), map.data(), map.data() + map.size());
     return out;
 }
 
@@ -61,16 +60,18 @@ void add_rows(figure::Table& table, const trace::Trace& trace, const Options& o,
             for (std::int64_t j = 0; j < (trace.config().causal ? i + 1 : trace.keys()); ++j) {
                 const std::int64_t r = o.query >= 0 ? 0 : i;
                 auto& row = table.rows.emplace_back();
-                row = {rollout.layers[m].value, i,
-                       token_name(trace.labels(), i), j,
-                       token_name(across ? trace.key_labels() : trace.labels(), j), static_cast<double>(rollout.maps[m](r, j))};
+                row = {rollout.layers[m].value,
+                       i,
+                       token_name(trace.labels(), i),
+                       j,
+                       token_name(across ? trace.key_labels() : trace.labels(), j),
+                       static_cast<double>(rollout.maps[m](r, j))};
                 if (flow) row.emplace_back(static_cast<double>(flow->maps[m](r, j)));
             }
 }
 
 void check_rows(const trace::Trace& trace, const Options& o) {
-    const std::int64_t n = trace.tokens(), layers = o.layer >= 0 ? 1 : trace.config().n_layers,
-                       queries = o.query >= 0 ? 1 : n,
+    const std::int64_t n = trace.tokens(), layers = o.layer >= 0 ? 1 : trace.config().n_layers, queries = o.query >= 0 ? 1 : n,
                        rows = (o.query < 0 && trace.config().causal ? n * (n + 1) / 2 : queries * trace.keys()) * layers;
     if (rows <= most_rows) return;
     throw Error(ErrorFacts{.problem = "a row for every pair and layer would be too long a table",
@@ -96,11 +97,12 @@ int rollout(const Options& o, const Console& console) {
     console.clear_progress();
 
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(*trace)};
-    result.definitions.emplace_back("rollout",
-                                    has_cross_attention(rolled.config())
-                                        ? "of the target T_l = J_l T_{l-1} / 2, of the source S_l = (J_l S_{l-1} + C_l E) / 2, J = (mean of the heads + I) / 2, "
-                                          "C the mean of the cross attention's heads, E the encoder's rollout (after Ferrando et al. 2022)."
-                                        : "R_l = J_l R_{l-1}, J = (mean of the heads + I) / 2 (Abnar & Zuidema 2020).");
+    result.definitions.emplace_back(
+        "rollout",
+        has_cross_attention(rolled.config())
+            ? "of the target T_l = J_l T_{l-1} / 2, of the source S_l = (J_l S_{l-1} + C_l E) / 2, J = (mean of the heads + I) / 2, "
+              "C the mean of the cross attention's heads, E the encoder's rollout (after Ferrando et al. 2022)."
+            : "R_l = J_l R_{l-1}, J = (mean of the heads + I) / 2 (Abnar & Zuidema 2020).");
     if (o.flow)
         result.definitions.emplace_back(
             "flow",

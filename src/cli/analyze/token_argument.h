@@ -18,8 +18,7 @@ struct TokenArgument {
     CLI::Option* option = nullptr;
 
     CLI::Option* add(Definition& definition, const std::string& help) {
-        option =
-            definition.app->add_option(name, typed, help + ": an id, or text that is one token")->type_name("ID|TEXT");
+        option = definition.app->add_option(name, typed, help + ": an id, or text that is one token")->type_name("ID|TEXT");
         return option;
     }
     bool given() const { return option->count() > 0; }
@@ -34,8 +33,7 @@ struct TokenArgument {
 };
 
 /// Layers, positions and the like: a number from 0.
-inline CLI::Option* add_index(Definition& definition, const std::string& flag, std::int64_t& value,
-                              const std::string& help) {
+inline CLI::Option* add_index(Definition& definition, const std::string& flag, std::int64_t& value, const std::string& help) {
     return definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero());
 }
 

@@ -3,8 +3,8 @@
 
 #include "cli/analyze/analyses.h"
 #include "cli/analyze/token_argument.h"
-#include "cli/result_file.h"
 #include "cli/open_or_run.h"
+#include "cli/result_file.h"
 #include "cli/run_text.h"
 #include "headlight/base/error.h"
 
@@ -51,12 +51,12 @@ void of_layers(Result& result, const trace::Trace& trace, const CancelToken& can
     result.table.columns = {"layer", "position", "token"};
     for (const Column& column : columns) {
         result.table.columns.emplace_back(column.ratio);
-        result.definitions.emplace_back(column.ratio,
-                                        std::string("length of what other tokens give over that plus the length of what is kept of "
-                                                    "the token itself; ") +
-                                            (column.scope == MixScope::attention            ? "heads alone (Kobayashi 2020)"
-                                             : column.scope == MixScope::attention_residual ? "heads and stream (Kobayashi 2021)"
-                                                                                            : "heads, stream and norm (Kobayashi 2021)"));
+        result.definitions.emplace_back(
+            column.ratio, std::string("length of what other tokens give over that plus the length of what is kept of "
+                                      "the token itself; ") +
+                              (column.scope == MixScope::attention            ? "heads alone (Kobayashi 2020)"
+                               : column.scope == MixScope::attention_residual ? "heads and stream (Kobayashi 2021)"
+                                                                              : "heads, stream and norm (Kobayashi 2021)"));
     }
     const std::int64_t layers = trace.config().n_layers;
     for (std::int64_t l = 0; l < layers; ++l) {
@@ -85,10 +85,10 @@ void of_pairs(Result& result, const trace::Trace& trace, const Options& o, bool 
     }
     for (const Column& column : columns) {
         maps.emplace_back(column.length, analyze::value_mix(trace, Layer(o.layer), column.scope, cancel));
-        result.definitions.emplace_back(column.length,
-                                        column.scope == MixScope::attention            ? "|sum over heads of a f_h(x)|"
-                                        : column.scope == MixScope::attention_residual ? "the same with the token's own stream where it looks at itself"
-                                                                                       : "the same behind the layer's norm, at its scale in the run");
+        result.definitions.emplace_back(column.length, column.scope == MixScope::attention ? "|sum over heads of a f_h(x)|"
+                                                       : column.scope == MixScope::attention_residual
+                                                           ? "the same with the token's own stream where it looks at itself"
+                                                           : "the same behind the layer's norm, at its scale in the run");
     }
     if (arrays) {
         for (const auto& [name, map] : maps) result.arrays.push_back({name, {n, n}, {map.data(), map.data() + map.size()}});

@@ -20,9 +20,7 @@ std::string shell_quoted(const std::string& text) {
     return out + "'";
 }
 
-std::string model_names() {
-    return std::string(model::default_model_name);
-}
+std::string model_names() { return std::string(model::default_model_name); }
 
 std::string command_names() {
     std::vector<std::string> names;
@@ -44,23 +42,16 @@ std::string alternatives(std::string words) {
 }
 
 /// Names of analyses are two words: "analyze heads".
-bool is_analysis(const CommandFacts& command) {
-    return command.name.find(' ') != std::string::npos;
-}
+bool is_analysis(const CommandFacts& command) { return command.name.find(' ') != std::string::npos; }
 
 std::string bash_values(const OptionFacts& option) {
-    if (!option.choices.empty())
-        return "COMPREPLY=($(compgen -W " + shell_quoted(joined(option.choices)) + " -- \"$cur\"))";
+    if (!option.choices.empty()) return "COMPREPLY=($(compgen -W " + shell_quoted(joined(option.choices)) + " -- \"$cur\"))";
     switch (option.kind) {
-        case ValueKind::file:
-            return "COMPREPLY=($(compgen -f -- \"$cur\"))";
-        case ValueKind::folder:
-            return "COMPREPLY=($(compgen -d -- \"$cur\"))";
+        case ValueKind::file: return "COMPREPLY=($(compgen -f -- \"$cur\"))";
+        case ValueKind::folder: return "COMPREPLY=($(compgen -d -- \"$cur\"))";
         case ValueKind::model:
-            return "COMPREPLY=($(compgen -d -- \"$cur\") $(compgen -W " + shell_quoted(model_names()) +
-                   " -- \"$cur\"))";
-        case ValueKind::text:
-            break;
+            return "COMPREPLY=($(compgen -d -- \"$cur\") $(compgen -W " + shell_quoted(model_names()) + " -- \"$cur\"))";
+        case ValueKind::text: break;
     }
     return "COMPREPLY=()";
 }
@@ -71,8 +62,7 @@ std::string bash(const std::vector<CommandFacts>& all) {
         "_headlight() {\n"
         "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=\n"
         "    case ${COMP_WORDS[1]} in\n";
-    out += "        " + alternatives(command_names()) +
-           ") [ \"$COMP_CWORD\" -gt 1 ] && command=${COMP_WORDS[1]} ;;\n    esac\n";
+    out += "        " + alternatives(command_names()) + ") [ \"$COMP_CWORD\" -gt 1 ] && command=${COMP_WORDS[1]} ;;\n    esac\n";
     out +=
         "    if [ \"$command\" = analyze ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n        case ${COMP_WORDS[2]} in\n      "
         "      " +
@@ -87,8 +77,7 @@ std::string bash(const std::vector<CommandFacts>& all) {
     out += "    esac\n    case $command:$cur in\n";
     for (const CommandFacts& command : all) {
         std::vector<std::string> options;
-        for (const OptionFacts& option : command.options)
-            options.insert(options.end(), option.names.begin(), option.names.end());
+        for (const OptionFacts& option : command.options) options.insert(options.end(), option.names.begin(), option.names.end());
         out += "        '" + command.name + "':-*) COMPREPLY=($(compgen -W " + shell_quoted(joined(options)) +
                " -- \"$cur\")); return ;;\n";
     }
@@ -98,8 +87,7 @@ std::string bash(const std::vector<CommandFacts>& all) {
         out += "        '" + command.name + "') " + bash_values(command.arguments.front()) + " ;;\n";
     }
     out += "    esac\n";
-    out += "    [ \"$COMP_CWORD\" -eq 1 ] && COMPREPLY+=($(compgen -W " + shell_quoted(command_names()) +
-           " -- \"$cur\"))\n";
+    out += "    [ \"$COMP_CWORD\" -eq 1 ] && COMPREPLY+=($(compgen -W " + shell_quoted(command_names()) + " -- \"$cur\"))\n";
     out += "    return 0\n}\ncomplete -o filenames -F _headlight headlight\n";
     return out;
 }
@@ -117,14 +105,10 @@ std::string zsh_text(const std::string& text) {
 std::string zsh_values(const OptionFacts& option) {
     if (!option.choices.empty()) return "(" + joined(option.choices) + ")";
     switch (option.kind) {
-        case ValueKind::file:
-            return "_files";
-        case ValueKind::folder:
-            return "_files -/";
-        case ValueKind::model:
-            return "_files -/";
-        case ValueKind::text:
-            break;
+        case ValueKind::file: return "_files";
+        case ValueKind::folder: return "_files -/";
+        case ValueKind::model: return "_files -/";
+        case ValueKind::text: break;
     }
     return " ";
 }

@@ -15,8 +15,7 @@ CommandFacts describe(const Command& command, const Frontend& frontend) {
         one.default_value = option->get_default_str();
         one.required = option->get_required();
         one.repeats = option->get_items_expected_max() > 1;
-        if (const auto found = definition.choices.find(option); found != definition.choices.end())
-            one.choices = found->second;
+        if (const auto found = definition.choices.find(option); found != definition.choices.end()) one.choices = found->second;
         if (const auto found = definition.kinds.find(option); found != definition.kinds.end()) one.kind = found->second;
         if (option->get_items_expected_max() > 0) one.value = option->get_type_name();
         if (one.names.empty()) {

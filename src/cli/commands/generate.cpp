@@ -30,8 +30,7 @@ std::string text_of(const text::Tokenizer& tokenizer, const std::vector<std::int
     return bytes;
 }
 
-std::string json_of(const text::Tokenizer& tokenizer, const std::vector<std::int64_t>& prompt,
-                    const model::Generated& made) {
+std::string json_of(const text::Tokenizer& tokenizer, const std::vector<std::int64_t>& prompt, const model::Generated& made) {
     nlohmann::ordered_json root;
     root["prompt"] = prompt;
     root["ids"] = made.ids;
@@ -58,11 +57,9 @@ int run(const Options& options, const Console& console) {
         generate.source = std::move(prompt);
         prompt = trace::target_encoding(loaded.model->config(), tokenizer, begun).ids;
     }
-    const model::Generated made =
-        model::generate(*loaded.model, prompt, generate, {}, loaded.cancel, console.progress());
+    const model::Generated made = model::generate(*loaded.model, prompt, generate, {}, loaded.cancel, console.progress());
     console.clear_progress();
-    console.result(options.json ? json_of(tokenizer, prompt, made)
-                                : begun + text_of(tokenizer, made.ids) + "\n");
+    console.result(options.json ? json_of(tokenizer, prompt, made) : begun + text_of(tokenizer, made.ids) + "\n");
     char line[160];
     const auto later = static_cast<double>(made.ids.size()) - 1;
     std::snprintf(line, sizeof line, "%zu tokens of prompt in %.2f s, %zu new tokens, %.1f tokens/s%s", prompt.size(),

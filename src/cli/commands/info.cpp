@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
-#include "cli/config_json.h"
 #include "cli/commands/info_saved.h"
+#include "cli/config_json.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
 #include "headlight/base/error.h"
@@ -54,9 +54,12 @@ TokenizerFacts tokenizer_facts(const fs::path& folder, const model::ModelConfig&
     try {
         if (model::reads_pictures(config)) {
             const std::string size = std::to_string(config.image_width) + " x " + std::to_string(config.image_height) + " pixels";
-            const std::string grid = std::to_string(model::patch_columns(config)) + " x " + std::to_string(model::patch_rows(config));
+            const std::string grid =
+                std::to_string(model::patch_columns(config)) + " x " + std::to_string(model::patch_rows(config));
             const auto classes = static_cast<std::int64_t>(config.labels.size());
-            return {"pictures of " + size + ", " + grid + " patches" + (classes > 0 ? ", " + std::to_string(classes) + " classes" : ""), classes, ""};
+            return {"pictures of " + size + ", " + grid + " patches" +
+                        (classes > 0 ? ", " + std::to_string(classes) + " classes" : ""),
+                    classes, ""};
         }
         const auto tokenizer = trace::load_tokenizer(folder);
         return {tokenizer->description(), tokenizer->vocab_size(), ""};
@@ -67,8 +70,7 @@ TokenizerFacts tokenizer_facts(const fs::path& folder, const model::ModelConfig&
 
 ordered_json tensors_json(const model::Model& model) {
     std::map<std::string, std::vector<std::string>> parameters;
-    for (const model::LoadedParameter& loaded : model.report().loaded)
-        parameters[loaded.tensor].push_back(loaded.parameter);
+    for (const model::LoadedParameter& loaded : model.report().loaded) parameters[loaded.tensor].push_back(loaded.parameter);
     ordered_json list = ordered_json::array();
     const auto add = [&](const std::string& name, std::string_view dtype, const std::vector<std::int64_t>& shape,
                          const fs::path& file) {
@@ -81,8 +83,7 @@ ordered_json tensors_json(const model::Model& model) {
     };
     if (const auto gguf = io::gguf_file_of(model.folder())) {
         const auto file = io::GgufFile::open(*gguf);
-        for (const auto& [name, tensor] : file->tensors())
-            add(name, io::layout_of(tensor.type)->name, tensor.shape, tensor.file);
+        for (const auto& [name, tensor] : file->tensors()) add(name, io::layout_of(tensor.type)->name, tensor.shape, tensor.file);
         return list;
     }
     const io::TensorStore store = io::TensorStore::open(model::without_tower(model.folder()));
@@ -116,8 +117,8 @@ ordered_json files_json(const model::Model& model) {
         const std::uintmax_t bytes = fs::file_size(file, code);
         if (!code) files.push_back({{"name", file.filename().string()}, {"bytes", bytes}});
     };
-    for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json",
-                             "merges.txt", "preprocessor_config.json", "model.safetensors.index.json", "pytorch_model.bin.index.json"})
+    for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt",
+                             "preprocessor_config.json", "model.safetensors.index.json", "pytorch_model.bin.index.json"})
         add(model::folder_of(model.folder()) / name);
     for (const std::string& file : model.report().files) add(file);
     return files;
@@ -181,7 +182,8 @@ std::string text(const model::Model& model, bool with_tensors) {
     line(out, "folder", model.folder().string());
     line(out, "sha-256", model.hash());
     const TokenizerFacts tokenizer = tokenizer_facts(model.folder(), model.config());
-    line(out, model::reads_pictures(model.config()) ? "reads" : "tokenizer", tokenizer.problem.empty() ? tokenizer.description : tokenizer.problem);
+    line(out, model::reads_pictures(model.config()) ? "reads" : "tokenizer",
+         tokenizer.problem.empty() ? tokenizer.description : tokenizer.problem);
     out += "config\n";
     const ordered_json fields = config_json(config);
     for (const auto& [key, value] : fields.items()) {
@@ -193,7 +195,8 @@ std::string text(const model::Model& model, bool with_tensors) {
     for (const auto& [part, count] : counts) line(out, part, with_commas(count));
     line(out, "total", with_commas(total(counts)));
     put_report(out, model.report());
-    if (const auto check = model::check_reference(model, interruptible())) line(out, "against the reference", model::text_of(*check));
+    if (const auto check = model::check_reference(model, interruptible()))
+        line(out, "against the reference", model::text_of(*check));
     out += "files\n";
     for (const auto& file : files_json(model))
         line(out, file["name"].get<std::string>(), with_commas(file["bytes"].get<std::int64_t>()) + " bytes");
@@ -211,10 +214,12 @@ std::string text(const model::Model& model, bool with_tensors) {
 }
 
 ordered_json stats_json(const model::TensorStats& s) {
-    return {{"name", s.name},         {"dtype", s.dtype}, {"shape", s.shape}, {"file", s.file.filename().string()},
-            {"elements", s.elements}, {"nan", s.nan},     {"infinite", s.infinite},
-            {"min", s.min},           {"max", s.max},     {"mean", s.mean},   {"std", s.deviation},
-            {"histogram", {{"edges", s.edges}, {"counts", s.counts}}}};
+    return {{"name", s.name},         {"dtype", s.dtype},
+            {"shape", s.shape},       {"file", s.file.filename().string()},
+            {"elements", s.elements}, {"nan", s.nan},
+            {"infinite", s.infinite}, {"min", s.min},
+            {"max", s.max},           {"mean", s.mean},
+            {"std", s.deviation},     {"histogram", {{"edges", s.edges}, {"counts", s.counts}}}};
 }
 
 /// Bars as long as the logarithm of the count.
@@ -239,7 +244,9 @@ std::string stats_text(const model::TensorStats& s) {
     for (std::size_t i = 0; i < s.counts.size(); ++i) {
         std::string count = with_commas(s.counts[i]);
         count.insert(0, count.size() < 13 ? 13 - count.size() : 0, ' ');
-        const double length = s.counts[i] == 0 ? 0 : 1 + (kLongest - 1) * std::log(static_cast<double>(s.counts[i])) / std::log(std::max(most, 2.0));
+        const double length =
+            s.counts[i] == 0 ? 0
+                             : 1 + (kLongest - 1) * std::log(static_cast<double>(s.counts[i])) / std::log(std::max(most, 2.0));
         out += "  " + number(s.edges[i], "%11.4g") + " to " + number(s.edges[i + 1], "%11.4g") + count;
         if (length > 0) out += "  " + std::string(static_cast<std::size_t>(length), '#');
         out += "\n";
@@ -253,23 +260,25 @@ int tensor_info(const Options& options, const Console& console) {
     const auto names = model::tensor_names(folder);
     if (std::ranges::find(names, options.tensor) == names.end()) {
         const std::string near = nearest(options.tensor, names);
-        throw Error(ErrorFacts{.problem = "there is no such tensor",
-                               .file = folder.string(),
-                               .item = options.tensor,
-                               .expected = "one of " + std::to_string(names.size()) + " tensors",
-                               .hint = near.empty() ? "headlight info MODEL --tensors lists them" : "Did you mean " + near + "?"});
+        throw Error(
+            ErrorFacts{.problem = "there is no such tensor",
+                       .file = folder.string(),
+                       .item = options.tensor,
+                       .expected = "one of " + std::to_string(names.size()) + " tensors",
+                       .hint = near.empty() ? "headlight info MODEL --tensors lists them" : "Did you mean " + near + "?"});
     }
     const auto stats = model::tensor_stats(folder, options.tensor, options.bins, interruptible(), console.progress());
     console.clear_progress();
-    console.result(options.json ? stats_json(stats).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n" : stats_text(stats));
+    console.result(options.json ? stats_json(stats).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"
+                                : stats_text(stats));
     return 0;
 }
 
 int info(const Options& options, const Console& console) {
-    if (options.tensor.empty() && trace::is_saved(options.model.typed)) return info_of_saved(options.model.typed, options.json, options.tensors, console);
+    if (options.tensor.empty() && trace::is_saved(options.model.typed))
+        return info_of_saved(options.model.typed, options.json, options.tensors, console);
     if (!options.tensor.empty()) return tensor_info(options, console);
-    const auto model =
-        model::Model::load(options.model.folder(), {.device = "cpu"}, interruptible(), console.progress());
+    const auto model = model::Model::load(options.model.folder(), {.device = "cpu"}, interruptible(), console.progress());
     console.clear_progress();
     console.result(options.json ? json(*model) : text(*model, options.tensors));
     return 0;
@@ -282,7 +291,8 @@ Action define_info(Definition& definition, const Frontend&) {
     options->model.add(definition);
     definition.app->add_flag("--json", options->json, "everything as one JSON object");
     definition.app->add_flag("--tensors", options->tensors, "list every tensor and what it feeds");
-    definition.app->add_option("--tensor", options->tensor, "how the numbers of this tensor of the files are spread")->type_name("NAME");
+    definition.app->add_option("--tensor", options->tensor, "how the numbers of this tensor of the files are spread")
+        ->type_name("NAME");
     definition.app->add_option("--bins", options->bins, "of the histogram of --tensor")
         ->type_name("N")
         ->capture_default_str()

@@ -31,7 +31,11 @@ std::vector<Part> parts_of(const std::shared_ptr<const trace::Trace>& trace) {
 
 ordered_json part_json(const trace::Trace& trace) {
     const model::ModelConfig& c = trace.config();
-    ordered_json json{{"n_layers", c.n_layers}, {"n_heads", c.n_heads}, {"causal", c.causal}, {"queries", trace.tokens()}, {"keys", trace.keys()}};
+    ordered_json json{{"n_layers", c.n_layers},
+                      {"n_heads", c.n_heads},
+                      {"causal", c.causal},
+                      {"queries", trace.tokens()},
+                      {"keys", trace.keys()}};
     return json;
 }
 
@@ -41,7 +45,8 @@ std::string dtype_of(const io::TensorView& view) { return std::string(io::name_o
 ordered_json arrays_of(const std::filesystem::path& file) {
     ordered_json list = ordered_json::array();
     const auto add = [&](const std::map<std::string, io::TensorView>& arrays) {
-        for (const auto& [name, view] : arrays) list.push_back({{"name", name}, {"dtype", dtype_of(view)}, {"shape", view.shape}});
+        for (const auto& [name, view] : arrays)
+            list.push_back({{"name", name}, {"dtype", dtype_of(view)}, {"shape", view.shape}});
     };
     if (file.extension() == ".npz") {
         add(io::read_npz(file).arrays);
@@ -89,13 +94,15 @@ std::string text_of(const ordered_json& json, bool tensors) {
         const auto number = [&, &part = part](const char* key) { return part[key].get<std::int64_t>(); };
         std::string size = with_commas(number("queries"));
         size += number("keys") != number("queries") ? " × " + with_commas(number("keys")) + " tokens" : " tokens";
-        line(out, name, std::to_string(number("n_layers")) + " layers of " + std::to_string(number("n_heads")) + " heads, " + size);
+        line(out, name,
+             std::to_string(number("n_layers")) + " layers of " + std::to_string(number("n_heads")) + " heads, " + size);
     }
     line(out, "tensors", with_commas(static_cast<std::int64_t>(json["tensors"].size())));
     for (const auto& warning : json["warnings"]) line(out, "note", warning.get<std::string>());
     if (!tensors) return out;
     for (const auto& tensor : json["tensors"])
-        out += "  " + tensor["name"].get<std::string>() + "  " + tensor["dtype"].get<std::string>() + " " + tensor["shape"].dump() + "\n";
+        out += "  " + tensor["name"].get<std::string>() + "  " + tensor["dtype"].get<std::string>() + " " +
+               tensor["shape"].dump() + "\n";
     return out;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
 #include "cli/offscreen.h"
-#include "cli/options.h"
 #include "cli/open_or_run.h"
+#include "cli/options.h"
 #include "cli/run_text.h"
 #include "cli/text_list.h"
 #include "cli/where.h"
@@ -99,14 +99,13 @@ void define_view_options(Definition& d, Options& o) {
             if (d.app->get_option_no_throw(flag)) continue;
             const auto take = [&o, name = option.name](const std::string& value) { o.values[name] = value; };
             if (option.kind == Kind::flag) {
-                d.app->add_flag_callback(flag, [take] { take("1"); }, option.help);
+                d.app->add_flag_callback(
+                    flag, [take] { take("1"); }, option.help);
                 continue;
             }
             CLI::Option* added = d.app->add_option_function<std::string>(flag, take, option.help);
             if (!option.initial.empty()) added->default_str(option.initial);
-            added->type_name(option.kind == Kind::integer  ? "N"
-                             : option.kind == Kind::number ? "X"
-                                                           : "TEXT");
+            added->type_name(option.kind == Kind::integer ? "N" : option.kind == Kind::number ? "X" : "TEXT");
             if (option.kind != Kind::choice) continue;
             std::vector<std::string> words;
             for (const auto& [word, title] : option.choices) words.push_back(word);
@@ -118,8 +117,7 @@ void define_looks(Definition& d, Options& o) {
     d.add_choice("--theme", o.theme, {"light", "dark"}, "colours");
     d.add_choice("--ramp", o.ramp, {"ink", "viridis", "cividis", "magma"}, "colours of maps");
     d.add_choice("--palette", o.palette, {"category10", "okabe-ito"}, "colours of heads");
-    d.add_choice("--transfer", o.transfer, {"linear", "log", "gamma", "per-row", "rank"},
-                 "from a weight to its strength");
+    d.add_choice("--transfer", o.transfer, {"linear", "log", "gamma", "per-row", "rank"}, "from a weight to its strength");
     const auto number = [&](const char* flag, double& value, const char* help, double low, double high) {
         d.app->add_option(flag, value, help)->type_name("X")->check(CLI::Range(low, high))->capture_default_str();
     };
@@ -217,15 +215,15 @@ Request request_of(const Options& o, const trace::Trace& trace) {
     }
     request.neuron = neuron_of(o.neuron, request.layer);
     figure::check(trace, request);
-    const bool of_class = spec.group == "Prediction" && model::reads_pictures(trace.config());  // read off [CLS], the default there
+    const bool of_class =
+        spec.group == "Prediction" && model::reads_pictures(trace.config());  // read off [CLS], the default there
     if (spec.needs.focus && spec.needs.query && !request.query && !of_class)
         request.query = analyze::interesting_pair(trace, request.focus()).query;
     return request;
 }
 
 /// The heads that --where leaves out. A mistake in it is told with its column.
-std::shared_ptr<const figure::HeadFilter> filter_of(const std::string& where, const trace::Trace& trace,
-                                                    const Console& console) {
+std::shared_ptr<const figure::HeadFilter> filter_of(const std::string& where, const trace::Trace& trace, const Console& console) {
     if (where.empty()) return nullptr;
     const analyze::HeadTable table = analyze::head_table(trace);
     analyze::HeadQuery query = read_where(where, table, &trace);
@@ -269,8 +267,7 @@ Texts run_texts(const Options& o, const Console& console) {
         pool->own_text ? load_for_run(o.model, o.text, o.compute, console) : load_model(o.model, o.compute, console);
     Texts texts;
     if (pool->own_text) texts.trace = run_loaded(loaded, {}, console);
-    pool->traces =
-        trace::run_texts(loaded.model, loaded.tokenizer, lines, o.texts.path, loaded.cancel, console.progress());
+    pool->traces = trace::run_texts(loaded.model, loaded.tokenizer, lines, o.texts.path, loaded.cancel, console.progress());
     console.clear_progress();
     if (!pool->own_text) {
         texts.trace = pool->traces.front();
@@ -293,8 +290,8 @@ int render(const Options& o, const Console& console) {
     request.output.style.filter = filter_of(o.where, *trace, console);
     const auto figure = figure::make_figure(trace, request, interruptible());
     const std::string format = std::filesystem::path(o.out).extension().string().substr(1);
-    figure::export_figure(*figure, figure::selection_of(request), figure::provenance_of(*trace, request, format),
-                          request.output, o.out);
+    figure::export_figure(*figure, figure::selection_of(request), figure::provenance_of(*trace, request, format), request.output,
+                          o.out);
     console.note("wrote " + o.out);
     return 0;
 }

@@ -24,10 +24,9 @@ std::string table(const text::Tokenizer& tokenizer, const text::Encoding& encodi
     std::string out = "position\tid\tbytes\ttoken\n";
     for (std::size_t i = 0; i < labels.size(); ++i) {
         const text::ByteRange range = encoding.offsets[i];
-        const std::string bytes =
-            encoding.special[i] ? "-" : std::to_string(range.begin) + "-" + std::to_string(range.end);
-        out += std::to_string(i) + "\t" + std::to_string(encoding.ids[i]) + "\t" + bytes + "\t" +
-               labels[i].continuation + labels[i].text + "\n";
+        const std::string bytes = encoding.special[i] ? "-" : std::to_string(range.begin) + "-" + std::to_string(range.end);
+        out += std::to_string(i) + "\t" + std::to_string(encoding.ids[i]) + "\t" + bytes + "\t" + labels[i].continuation +
+               labels[i].text + "\n";
     }
     return out;
 }

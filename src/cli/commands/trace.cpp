@@ -27,9 +27,7 @@ struct Options {
     std::string out;
 };
 
-bool is_npz(const std::string& path) {
-    return fs::path(path).extension() == ".npz";
-}
+bool is_npz(const std::string& path) { return fs::path(path).extension() == ".npz"; }
 
 void check_format(const std::string& path) {
     const std::string extension = fs::path(path).extension();
@@ -75,8 +73,9 @@ void check_memory(const Loaded& loaded, const model::ModelConfig& config, const 
                                                                                          : 4;
     const bool two_texts = config.stack == model::Stack::decoder;
     const std::int64_t source = config.stack == model::Stack::whole ? 0 : loaded.tokens_of(loaded.prompt.text);
-    const std::int64_t tokens = two_texts ? loaded.tokens_of(loaded.prompt.pair) + 2
-                                : config.stack == model::Stack::encoder ? source : loaded.tokens();
+    const std::int64_t tokens = two_texts                               ? loaded.tokens_of(loaded.prompt.pair) + 2
+                                : config.stack == model::Stack::encoder ? source
+                                                                        : loaded.tokens();
     // More tokens than the model takes: the run says so, memory is not what is wrong.
     if (config.context_is_hard_limit && config.context_length > 0 && tokens > config.context_length) return;
     trace::Forecast forecast = trace::forecast(config, tokens, plan, element, two_texts ? source : 0);
@@ -103,32 +102,26 @@ void check_memory(const Loaded& loaded, const model::ModelConfig& config, const 
 
 io::DType stored_type(at::ScalarType type) {
     switch (type) {
-        case at::kFloat:
-            return io::DType::F32;
-        case at::kDouble:
-            return io::DType::F64;
-        case at::kBFloat16:
-            return io::DType::BF16;
-        case at::kHalf:
-            return io::DType::F16;
-        default:
-            throw Error("a tensor of a type that cannot be written");
+        case at::kFloat: return io::DType::F32;
+        case at::kDouble: return io::DType::F64;
+        case at::kBFloat16: return io::DType::BF16;
+        case at::kHalf: return io::DType::F16;
+        default: throw Error("a tensor of a type that cannot be written");
     }
 }
 
 std::map<std::string, std::string> metadata_of(const trace::Trace& trace, const std::string& capture) {
-    std::map<std::string, std::string> metadata{
-        {"format", "headlight trace"},
-        {"version", version()},
-        {"model", fs::absolute(trace.model()->folder()).lexically_normal().string()},
-        {"model_hash", trace.model()->hash()},
-        {"family", trace.config().family},
-        {"config", config_json(trace.config()).dump()},
-        {"dtype", trace.info().dtype},
-        {"device", trace.info().device},
-        {"text", trace.text_a()},
-        {"capture", capture.empty() ? "default" : capture},
-        {"tokens", token_json(trace.encoding())}};
+    std::map<std::string, std::string> metadata{{"format", "headlight trace"},
+                                                {"version", version()},
+                                                {"model", fs::absolute(trace.model()->folder()).lexically_normal().string()},
+                                                {"model_hash", trace.model()->hash()},
+                                                {"family", trace.config().family},
+                                                {"config", config_json(trace.config()).dump()},
+                                                {"dtype", trace.info().dtype},
+                                                {"device", trace.info().device},
+                                                {"text", trace.text_a()},
+                                                {"capture", capture.empty() ? "default" : capture},
+                                                {"tokens", token_json(trace.encoding())}};
     if (!trace.text_b().empty()) metadata["pair"] = trace.text_b();
     if (const auto& encoder = trace.part(model::Stack::encoder)) {  // the rest is the decoder's
         metadata["encoder_config"] = config_json(encoder->config()).dump();
@@ -171,9 +164,8 @@ int run_trace(const Options& options, const Console& console) {
     std::size_t bytes = 0;
     for (const io::ArrayRef& array : arrays) bytes += array.bytes.size();
     char line[160];
-    std::snprintf(line, sizeof line, "%lld tokens, %zu tensors, %.1f MB, %.0f ms",
-                  static_cast<long long>(trace->tokens()), arrays.size(), static_cast<double>(bytes) / 1e6,
-                  trace->info().seconds * 1e3);
+    std::snprintf(line, sizeof line, "%lld tokens, %zu tensors, %.1f MB, %.0f ms", static_cast<long long>(trace->tokens()),
+                  arrays.size(), static_cast<double>(bytes) / 1e6, trace->info().seconds * 1e3);
     console.note(line);
     return 0;
 }

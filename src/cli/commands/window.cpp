@@ -27,8 +27,7 @@ void check_model(const ModelArgument& model) {
         for (const Command& command : commands()) names.emplace_back(command.name);
         const std::string near = nearest(model.typed, names);
         if (near.empty()) throw;
-        throw UsageError("\"" + model.typed + "\" is neither a model nor a command; did you mean headlight " + near +
-                         "?");
+        throw UsageError("\"" + model.typed + "\" is neither a model nor a command; did you mean headlight " + near + "?");
     }
 }
 

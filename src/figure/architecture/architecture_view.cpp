@@ -12,8 +12,8 @@
 namespace headlight::figure {
 namespace {
 
-constexpr double margin = 16, box_height = 44, gap = 14, branch = 46, frame_pad = 16, knot = 6, row_height = 22,
-                 bar_height = 18, line_height = 16, detail_size = 11.5;
+constexpr double margin = 16, box_height = 44, gap = 14, branch = 46, frame_pad = 16, knot = 6, row_height = 22, bar_height = 18,
+                 line_height = 16, detail_size = 11.5;
 constexpr double wide_enough = 760;  ///< the parameters stand beside the diagram, else under it
 constexpr std::array<const char*, 7> kParts{"embedding", "positions", "attention", "mlp", "norms", "unembedding", "convolution"};
 
@@ -30,9 +30,7 @@ QString short_count(std::int64_t n) {
     return draw::count_text(n);
 }
 
-QString percent(double share) {
-    return draw::number_text(100 * share, 1) + QStringLiteral(" %");
-}
+QString percent(double share) { return draw::number_text(100 * share, 1) + QStringLiteral(" %"); }
 
 }  // namespace
 
@@ -50,27 +48,26 @@ ArchitectureFigure::ArchitectureFigure(std::shared_ptr<const model::Model> model
     const auto megabytes = [](std::int64_t bytes) {
         return draw::number_text(static_cast<double>(bytes) / 1e6, 1) + QStringLiteral(" MB");
     };
-    facts_ = {QStringLiteral("%1, %2").arg(
-                  QString::fromStdString(c.family),
-                  QString::fromStdString(c.architecture.empty() ? "no architecture named" : c.architecture)),
-              QStringLiteral("width %1, %2 layers, %3")
-                  .arg(draw::count_text(c.d_model), draw::count_text(c.n_layers),
-                       !model::reads_pictures(c) ? QStringLiteral("vocabulary %1").arg(draw::count_text(c.vocab_size))
-                       : c.has_unembedding       ? QStringLiteral("%1 classes").arg(draw::count_text(c.vocab_size))
-                                                 : QStringLiteral("no classes")),
-              model::reads_pictures(c) ? QStringLiteral("pictures of %1 × %2 pixels in %3 × %4 patches")
-                                             .arg(c.image_width)
-                                             .arg(c.image_height)
-                                             .arg(model::patch_columns(c))
-                                             .arg(model::patch_rows(c))
-              : c.context_length > 0 ? QStringLiteral("context length %1 tokens").arg(draw::count_text(c.context_length))
-                                   : QStringLiteral("no length of text is said"),
-              QStringLiteral("%1 tensors in %2 %3")
-                  .arg(report.loaded.size())
-                  .arg(report.files.size())
-                  .arg(report.files.size() == 1 ? QStringLiteral("file") : QStringLiteral("files")),
-              QStringLiteral("%1 used in place, %2 converted")
-                  .arg(megabytes(report.bytes_mapped), megabytes(report.bytes_copied))};
+    facts_ = {
+        QStringLiteral("%1, %2").arg(QString::fromStdString(c.family),
+                                     QString::fromStdString(c.architecture.empty() ? "no architecture named" : c.architecture)),
+        QStringLiteral("width %1, %2 layers, %3")
+            .arg(draw::count_text(c.d_model), draw::count_text(c.n_layers),
+                 !model::reads_pictures(c) ? QStringLiteral("vocabulary %1").arg(draw::count_text(c.vocab_size))
+                 : c.has_unembedding       ? QStringLiteral("%1 classes").arg(draw::count_text(c.vocab_size))
+                                           : QStringLiteral("no classes")),
+        model::reads_pictures(c) ? QStringLiteral("pictures of %1 × %2 pixels in %3 × %4 patches")
+                                       .arg(c.image_width)
+                                       .arg(c.image_height)
+                                       .arg(model::patch_columns(c))
+                                       .arg(model::patch_rows(c))
+        : c.context_length > 0 ? QStringLiteral("context length %1 tokens").arg(draw::count_text(c.context_length))
+                               : QStringLiteral("no length of text is said"),
+        QStringLiteral("%1 tensors in %2 %3")
+            .arg(report.loaded.size())
+            .arg(report.files.size())
+            .arg(report.files.size() == 1 ? QStringLiteral("file") : QStringLiteral("files")),
+        QStringLiteral("%1 used in place, %2 converted").arg(megabytes(report.bytes_mapped), megabytes(report.bytes_copied))};
     if (!report.unused.empty())
         facts_.push_back(QStringLiteral("%1 tensors of the files are not used").arg(report.unused.size()));
     for (const std::string& absent : report.optional_missing)
@@ -93,8 +90,7 @@ QSizeF ArchitectureFigure::layout(QSizeF available, const Style&, const Selectio
     boxes_.clear();
     slices_.clear();
     const bool beside = available.width() >= wide_enough;
-    const double diagram =
-        beside ? std::min(480.0, available.width() * 0.52) : std::max(300.0, available.width() - 2 * margin);
+    const double diagram = beside ? std::min(480.0, available.width() * 0.52) : std::max(300.0, available.width() - 2 * margin);
     const double left = margin, right = margin + diagram;
     stream_x_ = left + frame_pad + 12;
     stream_top_ = margin;
@@ -114,14 +110,13 @@ QSizeF ArchitectureFigure::layout(QSizeF available, const Style&, const Selectio
     double row = parts_at_.y() + 30 + bar_height + 14;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         const double width = parts_[i].share * parts_width_;
-        slices_.push_back({QRectF(x, parts_at_.y() + 30, width, bar_height),
-                           QRectF(parts_at_.x(), row, parts_width_, row_height), i});
+        slices_.push_back(
+            {QRectF(x, parts_at_.y() + 30, width, bar_height), QRectF(parts_at_.x(), row, parts_width_, row_height), i});
         x += width;
         row += row_height;
     }
     const double parts_bottom = row + 18 + static_cast<double>(facts_.size()) * 18 + margin;
-    return {beside ? parts_at_.x() + parts_width_ + margin : right + margin,
-            std::max(stream_bottom_ + margin, parts_bottom)};
+    return {beside ? parts_at_.x() + parts_width_ + margin : right + margin, std::max(stream_bottom_ + margin, parts_bottom)};
 }
 
 QColor ArchitectureFigure::color_of(const std::string& part, const Style& style) const {
@@ -141,8 +136,7 @@ void ArchitectureFigure::paint_box(QPainter& p, const Box& box, const Style& sty
         draw::text(p, {box.area.right() - 12, box.area.top() + 19}, count, small, theme.muted, draw::Align::right);
     const double line = box.detail.isEmpty() ? draw::centred_baseline(box.area.center().y(), title) : box.area.top() + 19;
     draw::text(p, {box.area.left() + 12, line},
-               draw::elided(QString::fromStdString(box.block->title), title, room - count_width - 8), title,
-               theme.text);
+               draw::elided(QString::fromStdString(box.block->title), title, room - count_width - 8), title, theme.text);
     double y = box.area.top() + 36;
     for (const QString& part : box.detail) {
         draw::text(p, {box.area.left() + 12, y}, part, small, theme.muted);
@@ -179,8 +173,8 @@ void ArchitectureFigure::paint_stream(QPainter& p, const Style& style) const {
 void ArchitectureFigure::paint_parts(QPainter& p, const Style& style) const {
     const Theme& theme = *style.theme;
     const QFont title = ui_font(13, QFont::DemiBold), small = ui_font(12);
-    draw::text(p, {parts_at_.x(), parts_at_.y() + 14}, QStringLiteral("%1 parameters").arg(draw::count_text(total_)),
-               title, theme.text);
+    draw::text(p, {parts_at_.x(), parts_at_.y() + 14}, QStringLiteral("%1 parameters").arg(draw::count_text(total_)), title,
+               theme.text);
     for (const Slice& slice : slices_) {
         const PartShare& part = parts_[slice.part];
         const QColor color = color_of(part.part, style);
@@ -188,8 +182,7 @@ void ArchitectureFigure::paint_parts(QPainter& p, const Style& style) const {
         const double line = draw::centred_baseline(slice.row.center().y(), small);
         draw::box(p, QRectF(slice.row.left(), slice.row.center().y() - 5, 10, 10), 2, color);
         draw::text(p, {slice.row.left() + 18, line}, part_name(part.part), small, theme.text);
-        draw::text(p, {slice.row.right() - 64, line}, draw::count_text(part.parameters), small, theme.text,
-                   draw::Align::right);
+        draw::text(p, {slice.row.right() - 64, line}, draw::count_text(part.parameters), small, theme.text, draw::Align::right);
         draw::text(p, {slice.row.right(), line}, percent(part.share), small, theme.muted, draw::Align::right);
     }
     double y = (slices_.empty() ? parts_at_.y() + 30 : slices_.back().row.bottom()) + 26;
@@ -206,8 +199,7 @@ void ArchitectureFigure::paint(QPainter& p, const QRectF&, const Style& style, c
     for (const Box& box : boxes_) paint_box(p, box, style);
     const QFont small = ui_font(12, QFont::DemiBold);
     draw::text(p, {repeated_.right() - frame_pad, repeated_.top() + 20},
-               QStringLiteral("layer, %1 times").arg(draw::count_text(blocks_.n_layers)), small, theme.muted,
-               draw::Align::right);
+               QStringLiteral("layer, %1 times").arg(draw::count_text(blocks_.n_layers)), small, theme.muted, draw::Align::right);
     paint_parts(p, style);
 }
 
@@ -241,7 +233,8 @@ Table ArchitectureFigure::table() const {
     table.columns = {"section", "block", "detail", "parameters", "times"};
     const auto add = [&](const char* section, const std::vector<model::BlockInfo>& blocks, std::int64_t times) {
         for (const model::BlockInfo& block : blocks)
-            table.rows.push_back({std::string(section), block.title, block.detail, block.parameters, block.layers > 0 ? block.layers : times});
+            table.rows.push_back(
+                {std::string(section), block.title, block.detail, block.parameters, block.layers > 0 ? block.layers : times});
     };
     add("before", blocks_.before, 1);
     add("layer", blocks_.layer, blocks_.n_layers);
@@ -258,9 +251,7 @@ std::vector<NamedArray> ArchitectureFigure::arrays() const {
     return {counts};
 }
 
-QString ArchitectureFigure::title() const {
-    return QString::fromStdString(model_->config().name);
-}
+QString ArchitectureFigure::title() const { return QString::fromStdString(model_->config().name); }
 
 QString ArchitectureFigure::description() const {
     return QStringLiteral(

@@ -15,9 +15,7 @@ using plot::Series;
 
 constexpr double kMegabyte = 1e6;
 
-QString with_commas(std::int64_t n) {
-    return QLocale(QLocale::English).toString(static_cast<qlonglong>(n));
-}
+QString with_commas(std::int64_t n) { return QLocale(QLocale::English).toString(static_cast<qlonglong>(n)); }
 
 QString size_text(double bytes) {
     const char* unit = bytes >= 1e9 ? " GB" : bytes >= 1e6 ? " MB" : " kB";
@@ -69,13 +67,14 @@ std::unique_ptr<Figure> kv_cache_view(const model::ModelConfig& config, const an
     out.view = "kv-cache";
     out.title = QStringLiteral("Keys and values kept for the next token");
     const bool latent = config.latent.any();
-    out.subtitle = QStringLiteral("%1 layers, %2 heads of %3 · %4 bytes a number · batch %5")
-                       .arg(config.n_layers)
-                       .arg(config.n_heads)
-                       .arg(latent ? QStringLiteral("%1 (content) and %2 (value)").arg(config.latent.content).arg(model::value_width(config))
-                                   : QString::number(config.d_head))
-                       .arg(draw::number_text(cache.bytes_per_element, 2))
-                       .arg(cache.batch);
+    out.subtitle =
+        QStringLiteral("%1 layers, %2 heads of %3 · %4 bytes a number · batch %5")
+            .arg(config.n_layers)
+            .arg(config.n_heads)
+            .arg(latent ? QStringLiteral("%1 (content) and %2 (value)").arg(config.latent.content).arg(model::value_width(config))
+                        : QString::number(config.d_head))
+            .arg(draw::number_text(cache.bytes_per_element, 2))
+            .arg(cache.batch);
     out.description = QStringLiteral(
         "Memory of the cache of keys and values against the number of tokens in it, for this model (the heavy line) "
         "and if its attention were of another "
@@ -95,12 +94,11 @@ std::unique_ptr<Figure> kv_cache_view(const model::ModelConfig& config, const an
     for (const KvScheme& scheme : cache.schemes)
         if (scheme.own) panel.series.push_back(line_of(cache, scheme));
     if (cache.context_length > 0)
-        panel.references.push_back(
-            {QStringLiteral("context length of the model: %1").arg(with_commas(cache.context_length)),
-             static_cast<double>(cache.context_length),
-             {Color::Role::muted},
-             true,
-             true});
+        panel.references.push_back({QStringLiteral("context length of the model: %1").arg(with_commas(cache.context_length)),
+                                    static_cast<double>(cache.context_length),
+                                    {Color::Role::muted},
+                                    true,
+                                    true});
     out.panels.push_back(std::move(panel));
     return plot::plot_figure(std::move(out));
 }

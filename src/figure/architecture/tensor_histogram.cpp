@@ -7,9 +7,7 @@
 namespace headlight::figure {
 namespace {
 
-QString short_number(double x) {
-    return QString::number(x, 'g', 4).replace(u'-', u'−');
-}
+QString short_number(double x) { return QString::number(x, 'g', 4).replace(u'-', u'−'); }
 
 }  // namespace
 
@@ -21,9 +19,8 @@ std::unique_ptr<Figure> tensor_histogram(const model::TensorStats& s) {
     for (const std::int64_t size : s.shape) sizes << QString::number(size);
     out.subtitle = QStringLiteral("%1 [%2]").arg(QString::fromStdString(s.dtype), sizes.join(QStringLiteral(", ")));
     if (!s.counts.empty())
-        out.subtitle +=
-            QStringLiteral(" · %1 to %2 · mean %3 · std %4")
-                .arg(short_number(s.min), short_number(s.max), short_number(s.mean), short_number(s.deviation));
+        out.subtitle += QStringLiteral(" · %1 to %2 · mean %3 · std %4")
+                            .arg(short_number(s.min), short_number(s.max), short_number(s.mean), short_number(s.deviation));
     if (s.nan > 0) out.subtitle += QStringLiteral(" · %1 NaN").arg(draw::count_text(s.nan));
     if (s.infinite > 0) out.subtitle += QStringLiteral(" · %1 infinite").arg(draw::count_text(s.infinite));
     out.description = QStringLiteral(

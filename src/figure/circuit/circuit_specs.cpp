@@ -65,7 +65,8 @@ std::string no_tokens(const trace::Trace& trace) {
 }
 
 std::string no_prediction(const trace::Trace& trace) {
-    if (model::reads_pictures(trace.config())) return "What a prediction depends on is asked of the tokens of a text. The lens and the attribution work.";
+    if (model::reads_pictures(trace.config()))
+        return "What a prediction depends on is asked of the tokens of a text. The lens and the attribution work.";
     return trace.config().has_unembedding
                ? ""
                : "This model has no unembedding, so it predicts nothing. Attention can be seen in the other views.";
@@ -111,10 +112,7 @@ std::vector<ViewSpec> circuit_view_specs() {
                       .title = "Kinds",
                       .help = "composition: which input of the later head reads",
                       .initial = "all",
-                      .choices = {{"all", "Q, K and V"},
-                                  {"q", "Q composition"},
-                                  {"k", "K composition"},
-                                  {"v", "V composition"}}},
+                      .choices = {{"all", "Q, K and V"}, {"q", "Q composition"}, {"k", "K composition"}, {"v", "V composition"}}},
                      {.name = "least",
                       .kind = Kind::number,
                       .title = "Least score",

@@ -29,12 +29,9 @@ draw::Label label_of(const text::Tokenizer& tokenizer, std::int64_t id) {
     return label;
 }
 
-QString score_text(double score) {
-    return std::isfinite(score) ? draw::number_text(score, 3) : QStringLiteral("none");
-}
+QString score_text(double score) { return std::isfinite(score) ? draw::number_text(score, 3) : QStringLiteral("none"); }
 
-Series eigenvalue_series(const QString& name, const std::vector<std::complex<double>>& values, Color color,
-                         HeadId head) {
+Series eigenvalue_series(const QString& name, const std::vector<std::complex<double>>& values, Color color, HeadId head) {
     Series s;
     s.name = name;
     s.color = color;
@@ -49,13 +46,11 @@ Series eigenvalue_series(const QString& name, const std::vector<std::complex<dou
         return QStringLiteral("%1 eigenvalue %2  %3 %4 %5i  size %6")
             .arg(name)
             .arg(i)
-            .arg(draw::number_text(values[i].real(), 4),
-                 values[i].imag() < 0 ? QStringLiteral("−") : QStringLiteral("+"),
+            .arg(draw::number_text(values[i].real(), 4), values[i].imag() < 0 ? QStringLiteral("−") : QStringLiteral("+"),
                  draw::number_text(std::abs(values[i].imag()), 4), draw::number_text(std::abs(values[i]), 4));
     };
     s.row = [values, name](std::size_t i) -> std::vector<Table::Cell> {
-        return {name.toStdString(), static_cast<std::int64_t>(i), values[i].real(), values[i].imag(),
-                std::abs(values[i])};
+        return {name.toStdString(), static_cast<std::int64_t>(i), values[i].real(), values[i].imag(), std::abs(values[i])};
     };
     return s;
 }
@@ -91,9 +86,9 @@ plot::Panel eigenvalue_panel(const analyze::CircuitSpectrum& s, const QString& t
         panel.x.low = panel.y.low = -room;
         panel.x.high = panel.y.high = room;
         panel.series.push_back(circle(size));
-        panel.series.push_back(
-            eigenvalue_series(s.circuit == Circuit::ov ? QStringLiteral("OV") : QStringLiteral("QK"), s.eigenvalues,
-                              {s.score < 0 ? Color::Role::negative : Color::Role::positive}, s.head));
+        panel.series.push_back(eigenvalue_series(s.circuit == Circuit::ov ? QStringLiteral("OV") : QStringLiteral("QK"),
+                                                 s.eigenvalues, {s.score < 0 ? Color::Role::negative : Color::Role::positive},
+                                                 s.head));
     } else {
         panel.empty = QStringLiteral("every eigenvalue is 0");
     }
@@ -145,8 +140,7 @@ std::vector<std::int64_t> tokens_of(const trace::Trace& trace, std::vector<Posit
 
 TableCell entries(const std::vector<analyze::CircuitEntry>& list, const text::Tokenizer& tokenizer) {
     TableCell cell;
-    for (const analyze::CircuitEntry& entry : list)
-        cell.tokens.emplace_back(label_of(tokenizer, entry.id), entry.value);
+    for (const analyze::CircuitEntry& entry : list) cell.tokens.emplace_back(label_of(tokenizer, entry.id), entry.value);
     return cell;
 }
 
@@ -158,9 +152,8 @@ struct CircuitWords {
 };
 
 /// One row a token of the text: its own entry, the place of that among the whole vocabulary, and the ends of the row.
-TableSection circuit_section(const trace::Trace& trace, analyze::Circuit circuit,
-                             const std::vector<analyze::CircuitRow>& rows, const std::vector<Position>& places,
-                             const CircuitWords& words) {
+TableSection circuit_section(const trace::Trace& trace, analyze::Circuit circuit, const std::vector<analyze::CircuitRow>& rows,
+                             const std::vector<Position>& places, const CircuitWords& words) {
     using Kind = TableColumn::Kind;
     TableSection section;
     section.title = words.title;
@@ -241,21 +234,17 @@ QString spectrum_title(const analyze::CircuitSpectrum& s) {
 }
 
 QString spectrum_text(const analyze::CircuitSpectrum& s) {
-    return QStringLiteral("%1 score %2, between tokens %3. ")
-        .arg(score_name(s), score_text(s.score), score_text(s.full_score));
+    return QStringLiteral("%1 score %2, between tokens %3. ").arg(score_name(s), score_text(s.score), score_text(s.full_score));
 }
 
 }  // namespace
 
-std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const CircuitViewOptions& o,
-                                          const CancelToken& cancel) {
+std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const CircuitViewOptions& o, const CancelToken& cancel) {
     const model::Model& model = *trace->model();
     analyze::CircuitOptions options{.fold_norms = o.fold_norms, .source = o.tokens, .query = o.tokens};
     const bool writes_tokens = analyze::unembeds_stream(model.config());
-    const analyze::CircuitSpectrum ov =
-        analyze::circuit_spectrum(model, Circuit::ov, id, {.fold_norms = o.fold_norms}, cancel);
-    const analyze::CircuitSpectrum qk =
-        analyze::circuit_spectrum(model, Circuit::qk, id, {.fold_norms = o.fold_norms}, cancel);
+    const analyze::CircuitSpectrum ov = analyze::circuit_spectrum(model, Circuit::ov, id, {.fold_norms = o.fold_norms}, cancel);
+    const analyze::CircuitSpectrum qk = analyze::circuit_spectrum(model, Circuit::qk, id, {.fold_norms = o.fold_norms}, cancel);
 
     plot::PlotData plots;
     plots.view = "head-circuit";
@@ -284,8 +273,7 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
     plots.note = o.fold_norms ? QStringLiteral("norm gains multiplied in") : QStringLiteral("matrices as stored");
     if (model.config().latent.any())
         plots.note += QStringLiteral("; through the latents, with the gains of their norms, and QK of the content alone");
-    if (!writes_tokens)
-        plots.note += QStringLiteral("; this model has no unembedding, so nothing a head writes is a token");
+    if (!writes_tokens) plots.note += QStringLiteral("; this model has no unembedding, so nothing a head writes is a token");
     const auto all_eigenvalues = [ov, qk] {
         std::vector<NamedArray> arrays;
         for (const auto* s : {&ov, &qk}) {
@@ -314,8 +302,8 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
     std::vector<Position> places;
     const std::vector<std::int64_t> ids = tokens_of(*trace, places);
     if (writes_tokens)
-        tables.sections.push_back(ov_section(
-            *trace, analyze::circuit_rows(model, Circuit::ov, id, ids, entries_a_row, options, cancel), places));
+        tables.sections.push_back(
+            ov_section(*trace, analyze::circuit_rows(model, Circuit::ov, id, ids, entries_a_row, options, cancel), places));
     tables.sections.push_back(
         qk_section(*trace, analyze::circuit_rows(model, Circuit::qk, id, ids, entries_a_row, options, cancel), places));
 

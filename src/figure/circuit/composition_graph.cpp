@@ -19,14 +19,10 @@ constexpr double legend_height = 34, title_height = 18;
 constexpr std::int64_t arcs_of_a_head = 12;
 
 QString name_of(Composition kind) {
-    return kind == Composition::q   ? QStringLiteral("Q")
-           : kind == Composition::k ? QStringLiteral("K")
-                                    : QStringLiteral("V");
+    return kind == Composition::q ? QStringLiteral("Q") : kind == Composition::k ? QStringLiteral("K") : QStringLiteral("V");
 }
 
-QString name_of(HeadId id) {
-    return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
-}
+QString name_of(HeadId id) { return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value); }
 
 QColor color_of(Composition kind, const Style& style) {
     return head_color(*style.theme, style.palette, static_cast<std::int64_t>(kind));
@@ -45,8 +41,7 @@ std::vector<CompositionArc> strongest_arcs(const analyze::CompositionScores& sco
     for (const Composition kind : all_kinds) {
         if (!o.kinds[static_cast<std::size_t>(kind)]) continue;
         for (std::int64_t a = 0; a < scores.n_layers * scores.n_heads; ++a)
-            for (std::int64_t b = (a / scores.n_heads + 1) * scores.n_heads; b < scores.n_layers * scores.n_heads;
-                 ++b) {
+            for (std::int64_t b = (a / scores.n_heads + 1) * scores.n_heads; b < scores.n_layers * scores.n_heads; ++b) {
                 const HeadId from{Layer(a / scores.n_heads), Head(a % scores.n_heads)},
                     to{Layer(b / scores.n_heads), Head(b % scores.n_heads)};
                 if (of && from != *of && to != *of) continue;
@@ -55,12 +50,11 @@ std::vector<CompositionArc> strongest_arcs(const analyze::CompositionScores& sco
             }
     }
     const auto count = std::min(static_cast<std::ptrdiff_t>(std::max<std::int64_t>(0, o.most)), std::ssize(arcs));
-    std::partial_sort(arcs.begin(), arcs.begin() + count, arcs.end(),
-                      [](const CompositionArc& a, const CompositionArc& b) {
-                          if (a.score != b.score) return a.score > b.score;
-                          if (a.from != b.from) return a.from < b.from;
-                          return a.to != b.to ? a.to < b.to : a.kind < b.kind;
-                      });
+    std::partial_sort(arcs.begin(), arcs.begin() + count, arcs.end(), [](const CompositionArc& a, const CompositionArc& b) {
+        if (a.score != b.score) return a.score > b.score;
+        if (a.from != b.from) return a.from < b.from;
+        return a.to != b.to ? a.to < b.to : a.kind < b.kind;
+    });
     arcs.resize(static_cast<std::size_t>(count));
     return arcs;
 }
@@ -71,8 +65,7 @@ CompositionLayout composition_layout(std::int64_t layers, std::int64_t heads, QS
     at.heads = heads;
     at.left = 70;
     at.top = 46 + title_height;
-    const double across = double(std::max<std::int64_t>(1, heads - 1)),
-                 down = double(std::max<std::int64_t>(1, layers - 1));
+    const double across = double(std::max<std::int64_t>(1, heads - 1)), down = double(std::max<std::int64_t>(1, layers - 1));
     at.pitch_x = std::clamp((available.width() - at.left - 40) / across, 16.0, 150.0);
     // As tall as the canvas; a file that may choose takes rows in which the arcs can be told apart.
     const double room = available.height() - at.top - legend_height - 40;
@@ -92,8 +85,7 @@ std::optional<HeadId> CompositionLayout::head_at(QPointF point) const {
     return std::hypot(away.x(), away.y()) <= radius + 3 ? std::optional(id) : std::nullopt;
 }
 
-CompositionGraph::CompositionGraph(std::shared_ptr<const analyze::CompositionScores> scores,
-                                   const CompositionOptions& options)
+CompositionGraph::CompositionGraph(std::shared_ptr<const analyze::CompositionScores> scores, const CompositionOptions& options)
     : scores_(std::move(scores)), options_(options), arcs_(strongest_arcs(*scores_, options_)) {
     at_ = composition_layout(scores_->n_layers, scores_->n_heads, {800, 600});
 }
@@ -131,16 +123,14 @@ QSizeF CompositionGraph::layout(QSizeF available, const Style&, const Selection&
     return {at_.width, at_.height};
 }
 
-void CompositionGraph::paint_arc(QPainter& painter, const CompositionArc& arc, double opacity,
-                                 const Style& style) const {
+void CompositionGraph::paint_arc(QPainter& painter, const CompositionArc& arc, double opacity, const Style& style) const {
     const double t = strength(arc.score);
     painter.setPen(QPen(draw::faded(color_of(arc.kind, style), opacity), 1 + 4 * t, Qt::SolidLine, Qt::RoundCap));
     painter.setBrush(Qt::NoBrush);
     painter.drawPath(path(arc));
 }
 
-void CompositionGraph::paint(QPainter& painter, const QRectF& exposed, const Style& style,
-                             const Selection& selection) const {
+void CompositionGraph::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     painter.setRenderHint(QPainter::Antialiasing);
     const std::optional<HeadId> hovered = style.exporting ? std::nullopt : selection.hover_head;
@@ -172,8 +162,8 @@ void CompositionGraph::paint(QPainter& painter, const QRectF& exposed, const Sty
 
 void CompositionGraph::paint_legend(QPainter& painter, const Style& style) const {
     const Theme& theme = *style.theme;
-    draw::text(painter, {16, 22}, QStringLiteral("What each head wrote that later heads can read"),
-               ui_font(14, QFont::DemiBold), theme.text);
+    draw::text(painter, {16, 22}, QStringLiteral("What each head wrote that later heads can read"), ui_font(14, QFont::DemiBold),
+               theme.text);
     double x = 16;
     for (const Composition kind : all_kinds) {
         if (!options_.kinds[static_cast<std::size_t>(kind)]) continue;
@@ -184,11 +174,10 @@ void CompositionGraph::paint_legend(QPainter& painter, const Style& style) const
         x += 24 + draw::text_width(label, label_font()) + 18;
     }
     const std::size_t shown = arcs_.size();
-    QString note = shown == 0
-                       ? QStringLiteral("no pair of heads has a score of %1 or more").arg(options_.threshold)
-                       : QStringLiteral("%1 strongest arcs; width from %2 to %3")
-                             .arg(draw::count_text(static_cast<std::int64_t>(shown)),
-                                  draw::number_text(arcs_.back().score, 3), draw::number_text(arcs_.front().score, 3));
+    QString note = shown == 0 ? QStringLiteral("no pair of heads has a score of %1 or more").arg(options_.threshold)
+                              : QStringLiteral("%1 strongest arcs; width from %2 to %3")
+                                    .arg(draw::count_text(static_cast<std::int64_t>(shown)),
+                                         draw::number_text(arcs_.back().score, 3), draw::number_text(arcs_.front().score, 3));
     const double bottom = at_.height - 14;
     draw::text(painter, {16, bottom}, draw::elided(note, label_font(), at_.width - 32), label_font(), theme.muted);
 }
@@ -201,8 +190,7 @@ Hit CompositionGraph::hit_test(QPointF point, const Style& style, const Selectio
         const QPointF centre = at_.node(*head);
         hit.area = {centre.x() - at_.radius, centre.y() - at_.radius, 2 * at_.radius, 2 * at_.radius};
         hit.tip = name_of(*head);
-        for (const CompositionArc& arc :
-             strongest_arcs(*scores_, {.kinds = options_.kinds, .threshold = 0, .most = 3}, *head))
+        for (const CompositionArc& arc : strongest_arcs(*scores_, {.kinds = options_.kinds, .threshold = 0, .most = 3}, *head))
             hit.tip += QStringLiteral("  %1 %2 %3 %4")
                            .arg(name_of(arc.kind), arc.from == *head ? QStringLiteral("→") : QStringLiteral("←"),
                                 name_of(arc.from == *head ? arc.to : arc.from), draw::number_text(arc.score, 3));
@@ -231,8 +219,8 @@ Hit CompositionGraph::hit_test(QPointF point, const Style& style, const Selectio
 Table CompositionGraph::table() const {
     Table out{{"kind", "from_layer", "from_head", "to_layer", "to_head", "score"}, {}};
     for (const CompositionArc& arc : arcs_)
-        out.rows.push_back({name_of(arc.kind).toStdString(), arc.from.layer.value, arc.from.head.value,
-                            arc.to.layer.value, arc.to.head.value, arc.score});
+        out.rows.push_back({name_of(arc.kind).toStdString(), arc.from.layer.value, arc.from.head.value, arc.to.layer.value,
+                            arc.to.head.value, arc.score});
     return out;
 }
 
@@ -248,9 +236,7 @@ std::vector<NamedArray> CompositionGraph::arrays() const {
     return all;
 }
 
-QString CompositionGraph::title() const {
-    return QStringLiteral("Composition of heads");
-}
+QString CompositionGraph::title() const { return QStringLiteral("Composition of heads"); }
 
 QString CompositionGraph::description() const {
     return QStringLiteral(

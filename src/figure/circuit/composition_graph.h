@@ -33,9 +33,7 @@ std::vector<CompositionArc> strongest_arcs(const analyze::CompositionScores&, co
 struct CompositionLayout {
     std::int64_t layers = 0, heads = 0;
     double left = 0, top = 0, pitch_x = 0, pitch_y = 0, radius = 0, width = 0, height = 0;
-    QPointF node(HeadId id) const {
-        return {left + pitch_x * double(id.head.value), top + pitch_y * double(id.layer.value)};
-    }
+    QPointF node(HeadId id) const { return {left + pitch_x * double(id.head.value), top + pitch_y * double(id.layer.value)}; }
     std::optional<HeadId> head_at(QPointF) const;
 };
 CompositionLayout composition_layout(std::int64_t layers, std::int64_t heads, QSizeF available);

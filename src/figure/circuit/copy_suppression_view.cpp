@@ -23,8 +23,7 @@ draw::Label label_at(const std::vector<text::TokenLabel>& labels, Position posit
 }
 
 QString share_text(double share) {
-    return std::isfinite(share) ? QStringLiteral("%1 %").arg(draw::number_text(100 * share, 0))
-                                : QStringLiteral("none");
+    return std::isfinite(share) ? QStringLiteral("%1 %").arg(draw::number_text(100 * share, 0)) : QStringLiteral("none");
 }
 
 }  // namespace
@@ -34,13 +33,13 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
     const analyze::CopySuppressionOptions options{.threshold = threshold, .of_source = trace->across_texts()};
     const TracePtr run = trace->across_texts() ? trace::whole_of(trace) : trace;
     std::vector<analyze::SuppressedPair> pairs = analyze::suppressed_pairs(*run, id, options, cancel);
-    std::stable_sort(pairs.begin(), pairs.end(),
-                     [](const auto& a, const auto& b) { return a.logit_change < b.logit_change; });
+    std::stable_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.logit_change < b.logit_change; });
     const auto low = std::count_if(pairs.begin(), pairs.end(), [](const auto& p) { return p.rank < 10; });
 
     TableSection section;
     const QString name = QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
-    section.title = with_attention(QStringLiteral("What %1 does to the tokens it looks at").arg(name), attention_name(trace->config()));
+    section.title =
+        with_attention(QStringLiteral("What %1 does to the tokens it looks at").arg(name), attention_name(trace->config()));
     section.note = QStringLiteral(
                        "%1 pairs with more than %2 attention; in %3 of them the source is among the ten tokens that "
                        "the head lowers most.")
@@ -48,41 +47,39 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
                             pairs.empty() ? QStringLiteral("none") : share_text(double(low) / double(pairs.size())));
     if (explained) {
         const analyze::SuppressionExplained e = analyze::suppression_explained(*run, id, options, cancel);
-        section.note += std::isfinite(e.explained)
-                            ? QStringLiteral(
-                                  " Copy suppression explains %1 of the head: without it the prediction moves by %2 "
-                                  "nats, with nothing but it by %3.")
-                                  .arg(share_text(e.explained), draw::number_text(e.kl_ablated, 4),
-                                       draw::number_text(e.kl_preserved, 4))
-                            : QStringLiteral(" The head does nothing to this text's predictions.");
+        section.note +=
+            std::isfinite(e.explained)
+                ? QStringLiteral(
+                      " Copy suppression explains %1 of the head: without it the prediction moves by %2 "
+                      "nats, with nothing but it by %3.")
+                      .arg(share_text(e.explained), draw::number_text(e.kl_ablated, 4), draw::number_text(e.kl_preserved, 4))
+                : QStringLiteral(" The head does nothing to this text's predictions.");
     }
     if (pairs.size() > most_rows)
         section.note += QStringLiteral(" The %1 that it lowers most are listed; a table or file has all.").arg(most_rows);
-    section.columns = {
-        {.kind = Kind::token, .id = "source_token", .title = QStringLiteral("source")},
-        {.kind = Kind::text, .id = "destination_token", .title = QStringLiteral("looked at from")},
-        {.kind = Kind::bar, .id = "attention", .title = QStringLiteral("attention"), .limit = 1},
-        {.kind = Kind::number,
-         .id = "predicted_rank",
-         .title = QStringLiteral("predicted rank"),
-         .tip = QStringLiteral("of the source's token by the logit lens before the head; 0: the top prediction"),
-         .decimals = 0},
-        {.kind = Kind::bar,
-         .id = "logit_change",
-         .title = QStringLiteral("logit change"),
-         .tip = QStringLiteral("direct effect of the head on the logit of the source's token")},
-        {.kind = Kind::bar,
-         .id = "pair_logit_change",
-         .title = QStringLiteral("by this source"),
-         .tip = QStringLiteral("what this source alone adds of it")},
-        {.kind = Kind::number,
-         .id = "rank",
-         .title = QStringLiteral("rank"),
-         .tip = QStringLiteral("tokens whose logit the head lowers more; 0: the most suppressed"),
-         .decimals = 0}};
+    section.columns = {{.kind = Kind::token, .id = "source_token", .title = QStringLiteral("source")},
+                       {.kind = Kind::text, .id = "destination_token", .title = QStringLiteral("looked at from")},
+                       {.kind = Kind::bar, .id = "attention", .title = QStringLiteral("attention"), .limit = 1},
+                       {.kind = Kind::number,
+                        .id = "predicted_rank",
+                        .title = QStringLiteral("predicted rank"),
+                        .tip = QStringLiteral("of the source's token by the logit lens before the head; 0: the top prediction"),
+                        .decimals = 0},
+                       {.kind = Kind::bar,
+                        .id = "logit_change",
+                        .title = QStringLiteral("logit change"),
+                        .tip = QStringLiteral("direct effect of the head on the logit of the source's token")},
+                       {.kind = Kind::bar,
+                        .id = "pair_logit_change",
+                        .title = QStringLiteral("by this source"),
+                        .tip = QStringLiteral("what this source alone adds of it")},
+                       {.kind = Kind::number,
+                        .id = "rank",
+                        .title = QStringLiteral("rank"),
+                        .tip = QStringLiteral("tokens whose logit the head lowers more; 0: the most suppressed"),
+                        .decimals = 0}};
     section.columns[4].group = section.columns[5].group = 1;
-    section.empty =
-        QStringLiteral("No pair of tokens has more attention than %1.").arg(draw::number_text(threshold, 2));
+    section.empty = QStringLiteral("No pair of tokens has more attention than %1.").arg(draw::number_text(threshold, 2));
     for (const analyze::SuppressedPair& p : std::span(pairs).first(std::min(pairs.size(), most_rows))) {
         TableRow row;
         row.query = p.destination;
@@ -106,14 +103,14 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
         "say again (predicted rank near 0) and lowers their logit more than any other (rank near 0). McDougall et al. "
         "2023, Copy Suppression.");
     data.table = [pairs, trace] {
-        Table out{{"layer", "head", "destination", "destination_token", "source", "source_token", "attention",
-                   "predicted_rank", "logit_change", "rank", "pair_logit_change"},
+        Table out{{"layer", "head", "destination", "destination_token", "source", "source_token", "attention", "predicted_rank",
+                   "logit_change", "rank", "pair_logit_change"},
                   {}};
         const auto text = [&](Position p) { return trace->labels()[static_cast<std::size_t>(p.value)].text; };
         const auto source_text = [&](Position p) { return trace->key_labels()[static_cast<std::size_t>(p.value)].text; };
         for (const auto& p : pairs)
-            out.rows.push_back({p.head.layer.value, p.head.head.value, p.destination.value, text(p.destination),
-                                p.source.value, source_text(p.source), p.attention, p.predicted_rank, p.logit_change, p.rank,
+            out.rows.push_back({p.head.layer.value, p.head.head.value, p.destination.value, text(p.destination), p.source.value,
+                                source_text(p.source), p.attention, p.predicted_rank, p.logit_change, p.rank,
                                 p.pair_logit_change});
         return out;
     };

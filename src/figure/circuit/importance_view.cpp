@@ -38,7 +38,9 @@ Part source_of(const trace::Trace& trace, const analyze::Importance& r) {
     return {true, 0, r.source, &trace.part(model::Stack::encoder)->labels()};
 }
 
-Part own_of(const trace::Trace& trace, const analyze::Importance& r) { return {false, r.source, r.tokens - r.source, &trace.labels()}; }
+Part own_of(const trace::Trace& trace, const analyze::Importance& r) {
+    return {false, r.source, r.tokens - r.source, &trace.labels()};
+}
 
 QString quoted(const trace::Trace& trace, std::int64_t id) {
     return QString::fromStdString(text::token_label(*trace.tokenizer(), id));
@@ -46,8 +48,7 @@ QString quoted(const trace::Trace& trace, std::int64_t id) {
 
 std::optional<std::int64_t> target_of(const trace::Trace& trace, Position position, const std::string& typed) {
     if (typed.empty()) return std::nullopt;
-    if (typed != "next")
-        return analyze::choose_token(*trace.tokenizer(), trace.config().vocab_size, typed, "target").id;
+    if (typed != "next") return analyze::choose_token(*trace.tokenizer(), trace.config().vocab_size, typed, "target").id;
     const std::int64_t at = position.value + (trace.config().causal ? 1 : 0);
     if (at < trace.tokens()) return trace.encoding().ids[static_cast<std::size_t>(at)];
     throw Error({.problem = "No token comes after the last position, so there is no next one to ask about",
@@ -57,18 +58,19 @@ std::optional<std::int64_t> target_of(const trace::Trace& trace, Position positi
 
 TableSection token_section(const trace::Trace& trace, const analyze::Importance& r, const Part& part) {
     TableSection section;
-    section.title = QStringLiteral("What the prediction at %1 depends on")
-                        .arg(label_at(trace, r.position.value).with_position(r.position));
+    section.title =
+        QStringLiteral("What the prediction at %1 depends on").arg(label_at(trace, r.position.value).with_position(r.position));
     if (r.source > 0) section.title += part.source ? QStringLiteral(": the source") : QStringLiteral(": the target so far");
     section.note = QStringLiteral("Target %1, probability %2%3. ")
                        .arg(quoted(trace, r.target), draw::weight_text(r.probability),
                             r.masked ? QStringLiteral(", with the position masked") : QString());
-    section.note += r.neutral >= 0
-                        ? QStringLiteral("Blank-out puts %1 in a token's place. ").arg(quoted(trace, r.neutral))
-                        : QString();
+    section.note +=
+        r.neutral >= 0 ? QStringLiteral("Blank-out puts %1 in a token's place. ").arg(quoted(trace, r.neutral)) : QString();
     section.note += part.source ? QStringLiteral("On the right: cross attention of the position in each layer, mean over heads.")
                                 : QStringLiteral("On the right: attention of the position in each layer, mean over heads.");
-    section.columns = {{.kind = Kind::token, .id = part.source ? "source_token" : "token", .title = part.source ? QStringLiteral("source") : QStringLiteral("token")},
+    section.columns = {{.kind = Kind::token,
+                        .id = part.source ? "source_token" : "token",
+                        .title = part.source ? QStringLiteral("source") : QStringLiteral("token")},
                        {.kind = Kind::bar,
                         .id = "gradient_x_input",
                         .title = QStringLiteral("gradient × input"),
@@ -100,9 +102,9 @@ TableSection token_section(const trace::Trace& trace, const analyze::Importance&
         const auto at = static_cast<std::size_t>(j);
         TableRow row;
         if (!part.source) row.key = Position(i);  // the selection is of the decoder's own text
-        row.cells = {TableCell::of(label_of_token((*part.labels)[static_cast<std::size_t>(i)])), TableCell::of(r.gradient_x_input[at]),
-                     TableCell::of(r.blank_out[at]), TableCell::of(r.attention.col(j).mean()),
-                     TableCell::of(r.value_weighted.col(j).mean())};
+        row.cells = {TableCell::of(label_of_token((*part.labels)[static_cast<std::size_t>(i)])),
+                     TableCell::of(r.gradient_x_input[at]), TableCell::of(r.blank_out[at]),
+                     TableCell::of(r.attention.col(j).mean()), TableCell::of(r.value_weighted.col(j).mean())};
         for (Eigen::Index l = 0; l < r.attention.rows(); ++l) row.cells.push_back(TableCell::of(r.attention(l, j)));
         section.rows.push_back(std::move(row));
     }
@@ -138,10 +140,9 @@ TableSection shortened(TableSection section) {
     if (section.rows.size() <= most_rows) return section;
     const auto size = [](const TableRow& row) { return std::abs(row.cells[1].value); };
     std::ranges::stable_sort(section.rows, [&](const TableRow& a, const TableRow& b) { return size(a) > size(b); });
-    section.note +=
-        QStringLiteral(" The %1 of %2 tokens with the largest gradient × input are listed; a table or file has all.")
-            .arg(most_listed)
-            .arg(draw::count_text(static_cast<std::int64_t>(section.rows.size())));
+    section.note += QStringLiteral(" The %1 of %2 tokens with the largest gradient × input are listed; a table or file has all.")
+                        .arg(most_listed)
+                        .arg(draw::count_text(static_cast<std::int64_t>(section.rows.size())));
     section.rows.resize(most_listed);
     return section;
 }
@@ -149,10 +150,8 @@ TableSection shortened(TableSection section) {
 TableSection layer_section(const analyze::Importance& r, const ImportanceViewOptions& o, const Part& part) {
     TableSection section;
     section.title = part.source ? QStringLiteral("Can cross attention tell?") : QStringLiteral("Can attention tell?");
-    section.note =
-        QStringLiteral(
-            "Rank correlation of a layer's attention with the sizes of gradient × input%2, over %1 tokens.")
-            .arg(draw::count_text(part.count), o.blank_out ? QStringLiteral(" and blank-out") : QString());
+    section.note = QStringLiteral("Rank correlation of a layer's attention with the sizes of gradient × input%2, over %1 tokens.")
+                       .arg(draw::count_text(part.count), o.blank_out ? QStringLiteral(" and blank-out") : QString());
     if (o.permutations > 0)
         section.note += QStringLiteral(
                             " Shuffled: how far the whole prediction moves (total variation distance, 0 to 1) when the "
@@ -217,17 +216,16 @@ std::unique_ptr<Figure> importance_view(TracePtr trace, Position position, const
         o.blank_out = false;
         o.permutations = 0;
     }
-    const analyze::Importance r = analyze::importance(
-        *trace->model(), *trace->tokenizer(), trace->encoding(), position,
-        {.target = target_of(*trace, position, o.target),
-         .source = encoder ? std::optional(encoder->encoding()) : std::nullopt,
-         .blank_out = o.blank_out,
-         .permutations = o.permutations},
-        cancel);
+    const analyze::Importance r = analyze::importance(*trace->model(), *trace->tokenizer(), trace->encoding(), position,
+                                                      {.target = target_of(*trace, position, o.target),
+                                                       .source = encoder ? std::optional(encoder->encoding()) : std::nullopt,
+                                                       .blank_out = o.blank_out,
+                                                       .permutations = o.permutations},
+                                                      cancel);
     TableData data;
     data.view = "importance";
-    data.title = QStringLiteral("What the prediction at %1 depends on")
-                     .arg(label_at(*trace, position.value).with_position(position));
+    data.title =
+        QStringLiteral("What the prediction at %1 depends on").arg(label_at(*trace, position.value).with_position(position));
     data.description = QStringLiteral(
         "Attention of one position beside three measures of what its prediction depends on: gradient times embedding, "
         "the change when a token is blanked out, and "

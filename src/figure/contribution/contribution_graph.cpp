@@ -41,9 +41,7 @@ std::vector<ContributionToken> touched(const analyze::ContributionGraph& graph) 
     return {all.begin(), all.end()};
 }
 
-QString share_text(double share) {
-    return draw::number_text(100 * share, share < 0.1 ? 2 : 1) + QStringLiteral(" %");
-}
+QString share_text(double share) { return draw::number_text(100 * share, share < 0.1 ? 2 : 1) + QStringLiteral(" %"); }
 
 }  // namespace
 
@@ -72,12 +70,13 @@ QString ContributionFigure::named(ContributionToken token) const {
 }
 
 QString ContributionFigure::layer_name(std::int64_t layer, bool in_encoder) const {
-    return (!at_.two() ? QStringLiteral("layer %1") : in_encoder ? QStringLiteral("encoder %1") : QStringLiteral("decoder %1")).arg(layer);
+    return (!at_.two()   ? QStringLiteral("layer %1")
+            : in_encoder ? QStringLiteral("encoder %1")
+                         : QStringLiteral("decoder %1"))
+        .arg(layer);
 }
 
-QString ContributionFigure::title() const {
-    return QStringLiteral("State of %1").arg(named({false, data_.graph->target.value}));
-}
+QString ContributionFigure::title() const { return QStringLiteral("State of %1").arg(named({false, data_.graph->target.value})); }
 
 bool ContributionFigure::pointed(ContributionToken token, const Style& style, const Selection& selection) const {
     if (style.exporting) return false;
@@ -91,12 +90,14 @@ void ContributionFigure::paint(QPainter& painter, const QRectF&, const Style& st
     static const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(12.5);
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     draw::text(painter, {ContributionLayout::margin, 34}, draw::elided(title(), heading, at_.width - 48), heading, theme.text);
-    const auto of_source = std::count_if(reached_.begin(), reached_.end(), [](const ContributionToken& t) { return t.of_source; });
+    const auto of_source =
+        std::count_if(reached_.begin(), reached_.end(), [](const ContributionToken& t) { return t.of_source; });
     const auto own = std::ssize(reached_) - of_source;
-    QString said = at_.two() ? QStringLiteral("%1 of %2 target and %3 of %4 source tokens reach it")
-                                   .arg(draw::count_text(own), draw::count_text(data_.graph->tokens), draw::count_text(of_source),
-                                        draw::count_text(data_.graph->source_tokens))
-                             : QStringLiteral("%1 of %2 tokens reach it").arg(draw::count_text(own), draw::count_text(data_.graph->tokens));
+    QString said =
+        at_.two() ? QStringLiteral("%1 of %2 target and %3 of %4 source tokens reach it")
+                        .arg(draw::count_text(own), draw::count_text(data_.graph->tokens), draw::count_text(of_source),
+                             draw::count_text(data_.graph->source_tokens))
+                  : QStringLiteral("%1 of %2 tokens reach it").arg(draw::count_text(own), draw::count_text(data_.graph->tokens));
     said += QStringLiteral(" · parts over %1 %").arg(draw::number_text(100 * data_.graph->threshold, 1));
     if (data_.keep_sizes) said += QStringLiteral(" · sizes kept");
     if (std::ssize(data_.graph->edges) > most_lines)
@@ -134,13 +135,15 @@ void ContributionFigure::paint_stems(QPainter& painter, const Style& style) cons
 }
 
 void ContributionFigure::paint_edges(QPainter& painter, const Style& style, const Selection& selection) const {
-    const bool pointing = std::any_of(reached_.begin(), reached_.end(), [&](const ContributionToken& t) { return pointed(t, style, selection); });
+    const bool pointing =
+        std::any_of(reached_.begin(), reached_.end(), [&](const ContributionToken& t) { return pointed(t, style, selection); });
     painter.setBrush(Qt::NoBrush);
     for (auto i = drawn_.rbegin(); i != drawn_.rend(); ++i) {
         const ContributionEdge& edge = data_.graph->edges[*i];
         const bool chosen = data_.chosen && name_of_edge(edge) == data_.chosen;
         double opacity = through_heads(edge.kind) ? 0.8 : 0.62;
-        if (pointing && !pointed(from_token(edge), style, selection) && !pointed(to_token(edge), style, selection)) opacity *= 0.2;
+        if (pointing && !pointed(from_token(edge), style, selection) && !pointed(to_token(edge), style, selection))
+            opacity *= 0.2;
         if (data_.chosen && !chosen) opacity *= 0.55;
         const QPainterPath line = path(edge);
         const double width = contribution_width(edge.weight, at_);
@@ -208,11 +211,13 @@ void ContributionFigure::paint_layers(QPainter& painter, const Style& style, boo
     const double left = in_encoder ? at_.source_left : at_.left,
                  wide = at_.pitch_x * double((in_encoder ? at_.source_columns : at_.columns).size());
     for (std::int64_t l = 0; l < (in_encoder ? at_.source_layers : at_.layers); ++l) {
-        const double x = left - ContributionLayout::layer_room, y = (at_.y_before(l, in_encoder) + at_.y_before(l + 1, in_encoder)) / 2;
+        const double x = left - ContributionLayout::layer_room,
+                     y = (at_.y_before(l, in_encoder) + at_.y_before(l + 1, in_encoder)) / 2;
         const QString name = layer_name(l, in_encoder);
         // Lines from the source run behind it.
         if (at_.two() && !in_encoder)
-            draw::box(painter, QRectF(x - 3, y - 8, draw::text_width(name, small_font()) + 6, 16), 4, draw::faded(theme.canvas, 0.8));
+            draw::box(painter, QRectF(x - 3, y - 8, draw::text_width(name, small_font()) + 6, 16), 4,
+                      draw::faded(theme.canvas, 0.8));
         draw::text(painter, {x, draw::centred_baseline(y, small_font())}, name, small_font(), theme.muted);
         painter.fillRect(QRectF(left - 6, at_.y_before(l, in_encoder), wide + 12, 1), draw::faded(theme.line, 0.7));
     }
@@ -225,8 +230,11 @@ void ContributionFigure::paint_labels(QPainter& painter, const Style& style, con
     const ContributionToken target{false, data_.graph->target.value};
     if (!of_source) {
         const double x = at_.x(target), half = draw::text_width(named(target), font) / 2;
-        draw::text(painter, {std::clamp(x, ContributionLayout::margin + half, std::max(ContributionLayout::margin + half, at_.width - 8 - half)), at_.top - 10},
-                   named(target), font, theme.accent, draw::Align::center);
+        draw::text(
+            painter,
+            {std::clamp(x, ContributionLayout::margin + half, std::max(ContributionLayout::margin + half, at_.width - 8 - half)),
+             at_.top - 10},
+            named(target), font, theme.accent, draw::Align::center);
     }
     const auto& columns = of_source ? at_.source_columns : at_.columns;
     const double top = (of_source ? at_.source_bottom : at_.bottom) + 10;
@@ -241,7 +249,8 @@ void ContributionFigure::paint_labels(QPainter& painter, const Style& style, con
         if (at_.fit.upwards)
             draw::token_upwards(painter, QRectF(centre - line / 2, top, line, at_.label_extent - 8), label, font, theme, color);
         else
-            draw::token(painter, QRectF(centre - at_.pitch_x / 2, top, at_.pitch_x, line), label, font, theme, draw::Align::center, color);
+            draw::token(painter, QRectF(centre - at_.pitch_x / 2, top, at_.pitch_x, line), label, font, theme,
+                        draw::Align::center, color);
     }
     if (!at_.two()) return;
     const double left = of_source ? at_.source_left : at_.left;
@@ -275,7 +284,8 @@ void ContributionFigure::paint_legend(QPainter& painter, const Style& style) con
     if (const QString left = draw::left_out_text(at_.fit, columns); !left.isEmpty()) note = left;
     if (columns < std::ssize(data_.tokens) + std::ssize(data_.source))
         note += (note.isEmpty() ? QString() : QStringLiteral(" · ")) + QStringLiteral("tokens that no line reaches are left out");
-    draw::text(painter, {ContributionLayout::margin, y + 18}, draw::elided(note, small_font(), at_.width - 32), small_font(), theme.faint);
+    draw::text(painter, {ContributionLayout::margin, y + 18}, draw::elided(note, small_font(), at_.width - 32), small_font(),
+               theme.faint);
 }
 
 }  // namespace headlight::figure

@@ -33,7 +33,7 @@ struct ContributionGraphData {
     std::shared_ptr<const analyze::ContributionGraph> graph;
     std::vector<analyze::AxisItem> tokens;  ///< of the text; behind an encoder, of the target
     std::vector<analyze::AxisItem> source;  ///< of what the decoder reads; empty: one text
-    bool across = false;  ///< keys of the selection are the source's tokens
+    bool across = false;                    ///< keys of the selection are the source's tokens
     std::optional<EdgeName> chosen;
     bool keep_sizes = false;
 };
@@ -52,8 +52,8 @@ ContributionToken to_token(const analyze::ContributionEdge&);
 struct ContributionLayout {
     std::vector<std::int64_t> columns, source_columns;  ///< positions
     std::int64_t layers = 0, source_layers = 0;
-    double left = 0, source_left = 0, top = 0, bottom = 0, source_bottom = 0, pitch_x = 0, pitch_y = 0, source_pitch_y = 0, width = 0,
-           height = 0, label_extent = 0,
+    double left = 0, source_left = 0, top = 0, bottom = 0, source_bottom = 0, pitch_x = 0, pitch_y = 0, source_pitch_y = 0,
+           width = 0, height = 0, label_extent = 0,
            widest = 9;  ///< of a line that is all of its state
     draw::AxisFit fit;
 

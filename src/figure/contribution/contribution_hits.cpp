@@ -13,9 +13,7 @@ namespace {
 using analyze::ContributionEdge;
 using Kind = ContributionEdge::Kind;
 
-QString percent(double share) {
-    return draw::number_text(100 * share, share < 0.1 ? 2 : 1) + QStringLiteral(" %");
-}
+QString percent(double share) { return draw::number_text(100 * share, share < 0.1 ? 2 : 1) + QStringLiteral(" %"); }
 
 }  // namespace
 
@@ -32,9 +30,9 @@ QString ContributionFigure::description() const {
             "step of its own in each layer of the decoder: its lines come from the encoder's last state of a token, which the "
             "thin line carries past the layers, and that state is followed down through the encoder in the same way. ");
     return text + QStringLiteral(
-        "Click a line of attention for its heads, and for the map of one head's weights "
-        "beside that of what it contributed. Tufanov et al. 2024, LM Transparency Tool; Ferrando & Voita 2024, "
-        "Information Flow Routes.");
+                      "Click a line of attention for its heads, and for the map of one head's weights "
+                      "beside that of what it contributed. Tufanov et al. 2024, LM Transparency Tool; Ferrando & Voita 2024, "
+                      "Information Flow Routes.");
 }
 
 Hit ContributionFigure::edge_hit(const ContributionEdge& edge) const {
@@ -47,7 +45,8 @@ Hit ContributionFigure::edge_hit(const ContributionEdge& edge) const {
         hit.kind = Hit::Kind::option;
         hit.options = {{"edge", open ? std::string() : text_of(*name)}};
         // The head in focus is one of the attention that is looked at.
-        if (!open && !edge.in_encoder && (edge.kind == Kind::cross) == data_.across) hit.head = HeadId{Layer(edge.layer), Head(edge.heads.front().first)};
+        if (!open && !edge.in_encoder && (edge.kind == Kind::cross) == data_.across)
+            hit.head = HeadId{Layer(edge.layer), Head(edge.heads.front().first)};
         hit.tip = layer + QStringLiteral("%1 → %2  %3 of the state:").arg(to, named(from_token(edge)), percent(edge.weight));
         for (std::size_t i = 0; i < edge.heads.size() && i < 4; ++i)
             hit.tip += QStringLiteral("  H%1 %2").arg(edge.heads[i].first).arg(percent(edge.heads[i].second));
@@ -55,10 +54,11 @@ Hit ContributionFigure::edge_hit(const ContributionEdge& edge) const {
         return hit;
     }
     hit.kind = Hit::Kind::legend;
-    const QString what = edge.kind == Kind::mlp              ? QStringLiteral("the MLP adds %1 of the state of %2")
-                         : edge.kind == Kind::residual       ? QStringLiteral("%1 of the state of %2 was there before attention")
-                         : edge.kind == Kind::cross_residual ? QStringLiteral("%1 of the state of %2 was there before the attention to the source")
-                                                             : QStringLiteral("%1 of the state of %2 was there before the MLP");
+    const QString what = edge.kind == Kind::mlp        ? QStringLiteral("the MLP adds %1 of the state of %2")
+                         : edge.kind == Kind::residual ? QStringLiteral("%1 of the state of %2 was there before attention")
+                         : edge.kind == Kind::cross_residual
+                             ? QStringLiteral("%1 of the state of %2 was there before the attention to the source")
+                             : QStringLiteral("%1 of the state of %2 was there before the MLP");
     hit.tip = layer + what.arg(percent(edge.weight), to);
     return hit;
 }
@@ -110,8 +110,9 @@ Table ContributionFigure::table() const {
         const auto add = [&](Table::Cell head, double weight) {
             auto& row = out.rows.emplace_back();
             if (at_.two()) row.emplace_back(std::string(e.in_encoder ? "encoder" : "decoder"));
-            for (Table::Cell cell : std::initializer_list<Table::Cell>{e.layer, std::string(analyze::name_of(e.kind)), e.from, token(from_token(e)), e.to,
-                                                                       token(to_token(e)), std::move(head), weight})
+            for (Table::Cell cell :
+                 std::initializer_list<Table::Cell>{e.layer, std::string(analyze::name_of(e.kind)), e.from, token(from_token(e)),
+                                                    e.to, token(to_token(e)), std::move(head), weight})
                 row.push_back(std::move(cell));
         };
         add(Table::Cell(), e.weight);

@@ -77,8 +77,10 @@ std::string text_of(const EdgeName& edge) {
 
 std::optional<EdgeName> name_of_edge(const ContributionEdge& edge) {
     if (edge.kind != Kind::attention && edge.kind != Kind::cross) return std::nullopt;
-    return EdgeName{edge.kind == Kind::cross ? Attention::cross : edge.in_encoder ? Attention::encoder : Attention::own, edge.layer,
-                    edge.from, edge.to};
+    return EdgeName{edge.kind == Kind::cross ? Attention::cross
+                    : edge.in_encoder        ? Attention::encoder
+                                             : Attention::own,
+                    edge.layer, edge.from, edge.to};
 }
 
 double contribution_width(double weight, const ContributionLayout& at) { return std::max(0.6, at.widest * weight); }

@@ -28,72 +28,75 @@ std::string no_output(const trace::Trace& trace) {
 }
 
 ViewSpec contribution_spec() {
-    return {.id = "contribution-graph",
-            .title = "Contribution graph",
-            .group = "Prediction",
-            .needs = {.focus = true, .query = true},
-            .options = {{.name = "least-share",
-                         .kind = Kind::number,
-                         .title = "Threshold",
-                         .help = "contribution-graph: parts of a state under this share are dropped",
-                         .initial = "0.04",
-                         .low = 0.002,
-                         .high = 0.5,
-                         .slider = true},
-                        {.name = "keep-sizes",
-                         .kind = Kind::flag,
-                         .title = "Do not bring what stays to a sum of 1",
-                         .help = "contribution-graph: do not bring what stays to a sum of 1 again",
-                         .initial = ""},
-                        {.name = "edge",
-                         .kind = Kind::text,
-                         .title = "Opened line",
-                         .help = "contribution-graph: LAYER:FROM:TO, the line of attention whose heads and maps are shown; behind an encoder also cross:LAYER:FROM:TO and encoder:LAYER:FROM:TO",
-                         .initial = ""}},
-            .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-                const Position target = last_or_pinned(*trace, s);
-                return contribution_graph_view(std::move(trace), target,
-                                               {.threshold = number_value(s, "least-share"),
-                                                .keep_sizes = flag_value(s, "keep-sizes"),
-                                                .edge = text_value(s, "edge"),
-                                                .head = s.focus()},
-                                               cancel);
-            }};
+    return {
+        .id = "contribution-graph",
+        .title = "Contribution graph",
+        .group = "Prediction",
+        .needs = {.focus = true, .query = true},
+        .options =
+            {{.name = "least-share",
+              .kind = Kind::number,
+              .title = "Threshold",
+              .help = "contribution-graph: parts of a state under this share are dropped",
+              .initial = "0.04",
+              .low = 0.002,
+              .high = 0.5,
+              .slider = true},
+             {.name = "keep-sizes",
+              .kind = Kind::flag,
+              .title = "Do not bring what stays to a sum of 1",
+              .help = "contribution-graph: do not bring what stays to a sum of 1 again",
+              .initial = ""},
+             {.name = "edge",
+              .kind = Kind::text,
+              .title = "Opened line",
+              .help =
+                  "contribution-graph: LAYER:FROM:TO, the line of attention whose heads and maps are shown; behind an encoder also cross:LAYER:FROM:TO and encoder:LAYER:FROM:TO",
+              .initial = ""}},
+        .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+            const Position target = last_or_pinned(*trace, s);
+            return contribution_graph_view(std::move(trace), target,
+                                           {.threshold = number_value(s, "least-share"),
+                                            .keep_sizes = flag_value(s, "keep-sizes"),
+                                            .edge = text_value(s, "edge"),
+                                            .head = s.focus()},
+                                           cancel);
+        }};
 }
 
 ViewSpec neuron_map_spec() {
-    return {.id = "neuron-map",
-            .title = "Neuron map",
-            .group = "Prediction",
-            .needs = {.layer = true},
-            .options = {{.name = "order",
-                         .kind = Kind::choice,
-                         .title = "Order of the neurons",
-                         .help = "neuron-map: in which order the neurons stand",
-                         .initial = "strength",
-                         .choices = {{"strength", "Strongest first"},
-                                     {"peak", "By the token of the largest"},
-                                     {"clustered", "Clustered"},
-                                     {"number", "By number"}}},
-                        {.name = "rows",
-                         .kind = Kind::integer,
-                         .title = "Neurons",
-                         .help = "neuron-map: how many of the layer's strongest neurons are rows",
-                         .initial = "60",
-                         .low = 1,
-                         .high = static_cast<double>(analyze::most_clustered)},
-                        {.name = "by-row",
-                         .kind = Kind::flag,
-                         .title = "Each neuron by its own largest",
-                         .help = "neuron-map: colours over each neuron's own largest coefficient",
-                         .initial = ""}},
-            .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-                return neuron_map_view(std::move(trace), s.layer,
-                                       {.order = order_of(text_value(s, "order")),
-                                        .rows = integer_value(s, "rows"),
-                                        .by_row = flag_value(s, "by-row")},
-                                       cancel);
-            }};
+    return {
+        .id = "neuron-map",
+        .title = "Neuron map",
+        .group = "Prediction",
+        .needs = {.layer = true},
+        .options = {{.name = "order",
+                     .kind = Kind::choice,
+                     .title = "Order of the neurons",
+                     .help = "neuron-map: in which order the neurons stand",
+                     .initial = "strength",
+                     .choices = {{"strength", "Strongest first"},
+                                 {"peak", "By the token of the largest"},
+                                 {"clustered", "Clustered"},
+                                 {"number", "By number"}}},
+                    {.name = "rows",
+                     .kind = Kind::integer,
+                     .title = "Neurons",
+                     .help = "neuron-map: how many of the layer's strongest neurons are rows",
+                     .initial = "60",
+                     .low = 1,
+                     .high = static_cast<double>(analyze::most_clustered)},
+                    {.name = "by-row",
+                     .kind = Kind::flag,
+                     .title = "Each neuron by its own largest",
+                     .help = "neuron-map: colours over each neuron's own largest coefficient",
+                     .initial = ""}},
+        .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+            return neuron_map_view(
+                std::move(trace), s.layer,
+                {.order = order_of(text_value(s, "order")), .rows = integer_value(s, "rows"), .by_row = flag_value(s, "by-row")},
+                cancel);
+        }};
 }
 
 }  // namespace
@@ -134,11 +137,11 @@ std::vector<ViewSpec> flow_view_specs() {
                           .title = "All layers",
                           .help = "experts: every layer that has experts, under each other",
                           .initial = ""}},
-             .make = [](TracePtr trace, const ViewState& s, const CancelToken&) {
-                 return experts_view(std::move(trace), s.layer, flag_value(s, "every-layer"));
-             },
+             .make = [](TracePtr trace, const ViewState& s,
+                        const CancelToken&) { return experts_view(std::move(trace), s.layer, flag_value(s, "every-layer")); },
              .missing = [](const trace::Trace& trace) -> std::string {
-                 return trace.config().experts.count > 0 ? "" : "This model has no experts: every token goes through the whole MLP.";
+                 return trace.config().experts.count > 0 ? ""
+                                                         : "This model has no experts: every token goes through the whole MLP.";
              }},
             {.id = "predictions",
              .title = "Predictions",

@@ -35,7 +35,8 @@ const trace::Trace& attention_of(const trace::Trace& run, const ContributionEdge
 std::unique_ptr<Figure> heads_table(const trace::Trace& trace, const ContributionGraphData& data, const ContributionEdge& edge) {
     const AxisWords words = axis_words(trace);
     const auto named = [&](ContributionToken t) {
-        const QString name = draw::label_of((t.of_source ? data.source : data.tokens)[static_cast<std::size_t>(t.position)]).with_position(Position(t.position));
+        const QString name = draw::label_of((t.of_source ? data.source : data.tokens)[static_cast<std::size_t>(t.position)])
+                                 .with_position(Position(t.position));
         return t.of_source ? words.named_key(name) : words.named_query(name);
     };
     std::vector<HeadId> heads;
@@ -44,11 +45,13 @@ std::unique_ptr<Figure> heads_table(const trace::Trace& trace, const Contributio
     TableSection section;
     section.title = with_attention(QStringLiteral("Layer %1").arg(edge.layer), attention_name(trace.config())) +
                     QStringLiteral(": what %1 got from %2").arg(named(to_token(edge)), named(from_token(edge)));
-    section.note = QStringLiteral("Heads over the threshold, as shares of the state behind attention. ") +
-                   (edge.in_encoder ? QStringLiteral("The maps are the first one's.") : QStringLiteral("Click a head for its maps."));
-    section.columns = {{.kind = TableColumn::Kind::text, .id = "head", .title = QStringLiteral("head")},
-                       {.kind = TableColumn::Kind::bar, .id = "contribution", .title = QStringLiteral("contribution"), .decimals = 4},
-                       {.kind = TableColumn::Kind::bar, .id = "attention", .title = QStringLiteral("attention weight"), .limit = 1}};
+    section.note =
+        QStringLiteral("Heads over the threshold, as shares of the state behind attention. ") +
+        (edge.in_encoder ? QStringLiteral("The maps are the first one's.") : QStringLiteral("Click a head for its maps."));
+    section.columns = {
+        {.kind = TableColumn::Kind::text, .id = "head", .title = QStringLiteral("head")},
+        {.kind = TableColumn::Kind::bar, .id = "contribution", .title = QStringLiteral("contribution"), .decimals = 4},
+        {.kind = TableColumn::Kind::bar, .id = "attention", .title = QStringLiteral("attention weight"), .limit = 1}};
     for (std::size_t i = 0; i < heads.size(); ++i) {
         TableRow row;
         if (!edge.in_encoder) row.head = heads[i];  // heads in focus are the decoder's: the encoder may have more of them
@@ -92,14 +95,15 @@ std::unique_ptr<Figure> map_of(const trace::Trace& trace, HeadId head, const QSt
     return matrix_figure(std::move(data));
 }
 
-std::unique_ptr<Figure> maps_of(const trace::Trace& trace, HeadId head, const analyze::Matrix& shares, const ContributionEdge& edge) {
+std::unique_ptr<Figure> maps_of(const trace::Trace& trace, HeadId head, const analyze::Matrix& shares,
+                                const ContributionEdge& edge) {
     StackedParts across;
     across.view = "contribution-graph";
     across.across = true;
     across.parts.push_back(map_of(trace, head, QStringLiteral("attention weights"), analyze::pattern(trace, head, {}), 1,
                                   QStringLiteral("weight"), edge));
-    across.parts.push_back(map_of(trace, head, QStringLiteral("contributions"), shares,
-                                  static_cast<double>(shares.maxCoeff()), QStringLiteral("share"), edge));
+    across.parts.push_back(map_of(trace, head, QStringLiteral("contributions"), shares, static_cast<double>(shares.maxCoeff()),
+                                  QStringLiteral("share"), edge));
     return stacked_figure(std::move(across));
 }
 
@@ -127,14 +131,17 @@ std::unique_ptr<Figure> contribution_graph_view(TracePtr trace, Position target,
         data.chosen.reset();
         return std::make_unique<ContributionFigure>(std::move(data));
     }
-    const bool its = !edge->in_encoder && options.head.layer.value == edge->layer &&
-                     std::any_of(edge->heads.begin(), edge->heads.end(), [&](const auto& h) { return h.first == options.head.head.value; });
+    const bool its =
+        !edge->in_encoder && options.head.layer.value == edge->layer &&
+        std::any_of(edge->heads.begin(), edge->heads.end(), [&](const auto& h) { return h.first == options.head.head.value; });
     const HeadId head = its ? options.head : HeadId{Layer(edge->layer), Head(edge->heads.front().first)};
     const trace::Trace& attention = attention_of(*stream, *edge);
     const TracePtr kept_of = edge->in_encoder ? stream->part(model::Stack::encoder) : stream;
     const bool cross = edge->kind == ContributionEdge::Kind::cross;
     const auto shares = maps.of(kept_of, {head, cross}, [&]() -> analyze::Matrix {
-        return (cross ? analyze::cross_contribution_map(*stream, head, cancel) : analyze::head_contribution_map(attention, head, cancel)).cast<float>();
+        return (cross ? analyze::cross_contribution_map(*stream, head, cancel)
+                      : analyze::head_contribution_map(attention, head, cancel))
+            .cast<float>();
     });
     const ContributionEdge chosen = *edge;
     StackedParts parts;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What drives a neuron: the attribution's picture of another number. Below, what the shown head drives, and the neurons
 // that promote a token.
-#include "figure/prediction/attribution_view.h"
 #include "figure/contribution/contribution_views.h"
+#include "figure/prediction/attribution_view.h"
 #include "figure/table/stacked_figure.h"
 #include "figure/table/table_figure.h"
 #include "headlight/analyze/contribution/drivers.h"
@@ -24,12 +24,8 @@ using analyze::NeuronId;
 
 constexpr std::int64_t most_downstream = 15, most_promoting = 10, most_drivers = 4;
 
-QString name_of(NeuronId id) {
-    return QStringLiteral("L%1 neuron %2").arg(id.layer.value).arg(id.neuron.value);
-}
-QString name_of(HeadId id) {
-    return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
-}
+QString name_of(NeuronId id) { return QStringLiteral("L%1 neuron %2").arg(id.layer.value).arg(id.neuron.value); }
+QString name_of(HeadId id) { return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value); }
 
 /// The head that drives most, either way.
 HeadId strongest_head(const analyze::Split& split) {
@@ -49,13 +45,12 @@ std::unique_ptr<Figure> downstream_table(const trace::Trace& trace, HeadId head,
     section.note = QStringLiteral(
         "Neurons of its own and later layers whose pre-activation its output at this token changes most by the direct "
         "path. Click one to see what drives it.");
-    section.columns = {
-        {.kind = TableColumn::Kind::text, .id = "neuron", .title = QStringLiteral("neuron")},
-        {.kind = TableColumn::Kind::bar, .id = "contribution", .title = QStringLiteral("the head adds")},
-        {.kind = TableColumn::Kind::bar,
-         .id = "pre_activation",
-         .title = QStringLiteral("pre-activation"),
-         .tip = QStringLiteral("the whole of it: what the activation function reads")}};
+    section.columns = {{.kind = TableColumn::Kind::text, .id = "neuron", .title = QStringLiteral("neuron")},
+                       {.kind = TableColumn::Kind::bar, .id = "contribution", .title = QStringLiteral("the head adds")},
+                       {.kind = TableColumn::Kind::bar,
+                        .id = "pre_activation",
+                        .title = QStringLiteral("pre-activation"),
+                        .tip = QStringLiteral("the whole of it: what the activation function reads")}};
     for (const analyze::NeuronScore& found : analyze::downstream_neurons(trace, head, position, most_downstream)) {
         TableRow row;
         row.neuron = found.id;
@@ -73,26 +68,27 @@ std::unique_ptr<Figure> downstream_table(const trace::Trace& trace, HeadId head,
 std::unique_ptr<Figure> promoting_table(const trace::Trace& trace, std::optional<std::int64_t> token, Position position) {
     const std::int64_t id = token ? *token : analyze::next_tokens(trace, position, 1).front().id;
     TableSection section;
-    section.title = QStringLiteral("Next-token neurons of %1").arg(QString::fromStdString(text::token_label(*trace.tokenizer(), id)));
+    section.title =
+        QStringLiteral("Next-token neurons of %1").arg(QString::fromStdString(text::token_label(*trace.tokenizer(), id)));
     section.note = (token ? QString() : QStringLiteral("The likeliest token here. ")) +
-                   QStringLiteral("Neurons of all layers whose value points most along the token's unembedding, with their "
-                                  "coefficient here and the heads that drive their pre-activation most. Click one to see "
-                                  "all that drives it.");
-    section.columns = {
-        {.kind = TableColumn::Kind::text, .id = "neuron", .title = QStringLiteral("neuron")},
-        {.kind = TableColumn::Kind::bar,
-         .id = "score",
-         .title = QStringLiteral("value · token"),
-         .tip = QStringLiteral("inner product of the neuron's value with the token's column of the unembedding")},
-        {.kind = TableColumn::Kind::bar,
-         .id = "coefficient",
-         .title = QStringLiteral("coefficient"),
-         .tip = QStringLiteral("of the neuron at this token; below 0 it writes against the token")},
-        {.kind = TableColumn::Kind::text,
-         .id = "heads",
-         .title = QStringLiteral("heads that drive it"),
-         .tip = QStringLiteral("with their parts of the pre-activation, largest amount first"),
-         .decimals = 2}};
+                   QStringLiteral(
+                       "Neurons of all layers whose value points most along the token's unembedding, with their "
+                       "coefficient here and the heads that drive their pre-activation most. Click one to see "
+                       "all that drives it.");
+    section.columns = {{.kind = TableColumn::Kind::text, .id = "neuron", .title = QStringLiteral("neuron")},
+                       {.kind = TableColumn::Kind::bar,
+                        .id = "score",
+                        .title = QStringLiteral("value · token"),
+                        .tip = QStringLiteral("inner product of the neuron's value with the token's column of the unembedding")},
+                       {.kind = TableColumn::Kind::bar,
+                        .id = "coefficient",
+                        .title = QStringLiteral("coefficient"),
+                        .tip = QStringLiteral("of the neuron at this token; below 0 it writes against the token")},
+                       {.kind = TableColumn::Kind::text,
+                        .id = "heads",
+                        .title = QStringLiteral("heads that drive it"),
+                        .tip = QStringLiteral("with their parts of the pre-activation, largest amount first"),
+                        .decimals = 2}};
     const auto neurons = analyze::next_token_drivers(trace, id, position, most_promoting, most_drivers);
     double& full = section.columns[2].limit = 1;  // where none is active, what is left is no bar
     for (const analyze::NextTokenNeuron& found : neurons) full = std::max(full, std::abs(found.coefficient));

@@ -14,7 +14,7 @@ namespace {
 using analyze::NeuronOrder;
 
 constexpr double label_size = 12, tallest = 18, lowest = 2;
-constexpr std::int64_t most_named = 128;          ///< rows whose promoted token is looked up
+constexpr std::int64_t most_named = 128;  ///< rows whose promoted token is looked up
 constexpr std::int64_t most_vector_cells = 40'000;
 
 const QFont& label_font() {
@@ -28,14 +28,10 @@ const QFont& small_font() {
 
 QString order_name(NeuronOrder order) {
     switch (order) {
-        case NeuronOrder::strength:
-            return QStringLiteral("strongest first");
-        case NeuronOrder::peak:
-            return QStringLiteral("by the token of the largest coefficient");
-        case NeuronOrder::clustered:
-            return QStringLiteral("neurons that move together stand together");
-        case NeuronOrder::index:
-            break;
+        case NeuronOrder::strength: return QStringLiteral("strongest first");
+        case NeuronOrder::peak: return QStringLiteral("by the token of the largest coefficient");
+        case NeuronOrder::clustered: return QStringLiteral("neurons that move together stand together");
+        case NeuronOrder::index: break;
     }
     return QStringLiteral("by number");
 }
@@ -84,9 +80,7 @@ QString NeuronMapFigure::named(std::int64_t position) const {
     return draw::label_of(data_.tokens[static_cast<std::size_t>(position)]).with_position(Position(position));
 }
 
-QString NeuronMapFigure::title() const {
-    return QStringLiteral("Neurons of layer %1").arg(data_.map.layer.value);
-}
+QString NeuronMapFigure::title() const { return QStringLiteral("Neurons of layer %1").arg(data_.map.layer.value); }
 
 QString NeuronMapFigure::description() const {
     return QStringLiteral(
@@ -139,7 +133,8 @@ void NeuronMapFigure::paint_cells(QPainter& painter, const QRectF& exposed, cons
     // Never more pixels than the cells or the target have.
     const double scale = draw::is_vector(painter) ? 4 : draw::device_scale(painter);
     const auto side = [&](double extent, std::int64_t cells) {
-        return static_cast<int>(std::clamp<double>(std::round(extent * scale), 1, static_cast<double>(std::max<std::int64_t>(1, cells))));
+        return static_cast<int>(
+            std::clamp<double>(std::round(extent * scale), 1, static_cast<double>(std::max<std::int64_t>(1, cells))));
     };
     const int width = side(map.width(), at_.columns), height = side(map.height(), at_.rows);
     if (kept_theme_ != style.theme || kept_.width() != width || kept_.height() != height) {
@@ -167,17 +162,21 @@ void NeuronMapFigure::paint(QPainter& painter, const QRectF& exposed, const Styl
     paint_rows(painter, exposed, style, selection);
     paint_columns(painter, style, selection);
     const double y = at_.height - 44;
-    draw::signed_bar(painter, QRectF(NeuronMapLayout::margin, y, 140, 10), data_.by_row || limit_.empty() ? 1 : limit_.front(), theme);
+    draw::signed_bar(painter, QRectF(NeuronMapLayout::margin, y, 140, 10), data_.by_row || limit_.empty() ? 1 : limit_.front(),
+                     theme);
     QString legend = at_.width < 640 ? QStringLiteral("coefficient, as √")
-                     : data_.by_row ? QStringLiteral("coefficient over the neuron's largest; colour: √ of it")
-                                  : QStringLiteral("coefficient m; colour: √ of its share of the largest");
-    if (const QString left = draw::left_out_text(at_.column_fit, at_.columns); !left.isEmpty()) legend += QStringLiteral(" · ") + left;
-    draw::text(painter, {NeuronMapLayout::margin + 160, y + 9}, draw::elided(legend, small_font(), at_.width - 200), small_font(), theme.muted);
+                     : data_.by_row  ? QStringLiteral("coefficient over the neuron's largest; colour: √ of it")
+                                     : QStringLiteral("coefficient m; colour: √ of its share of the largest");
+    if (const QString left = draw::left_out_text(at_.column_fit, at_.columns); !left.isEmpty())
+        legend += QStringLiteral(" · ") + left;
+    draw::text(painter, {NeuronMapLayout::margin + 160, y + 9}, draw::elided(legend, small_font(), at_.width - 200), small_font(),
+               theme.muted);
 }
 
 void NeuronMapFigure::paint_rows(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    draw::text(painter, {at_.strength_x, at_.top - 8}, at_.strength_width > 50 ? QStringLiteral("rms |m|·|v|") : QStringLiteral("rms"), small_font(), theme.muted);
+    draw::text(painter, {at_.strength_x, at_.top - 8},
+               at_.strength_width > 50 ? QStringLiteral("rms |m|·|v|") : QStringLiteral("rms"), small_font(), theme.muted);
     const bool named = !data_.raised.empty() && at_.cell_height >= 11 && at_.width >= 640;
     const double number_right = NeuronMapLayout::margin + (at_.left - NeuronMapLayout::margin) - 10 - (named ? 92 : 0);
     for (std::int64_t r = 0; r < at_.rows; ++r) {
@@ -186,9 +185,10 @@ void NeuronMapFigure::paint_rows(QPainter& painter, const QRectF& exposed, const
         const analyze::NeuronId id{data_.map.layer, data_.map.neurons[static_cast<std::size_t>(r)]};
         const bool followed = selection.neuron == id;
         const double strength = data_.map.strength[static_cast<std::size_t>(r)];
-        painter.fillRect(QRectF(at_.strength_x, row.top() + 0.15 * row.height(),
-                                std::max(0.5, at_.strength_width * strength / std::max(1e-9, most_strength_)), 0.7 * row.height()),
-                         followed ? theme.accent : theme.faint);
+        painter.fillRect(
+            QRectF(at_.strength_x, row.top() + 0.15 * row.height(),
+                   std::max(0.5, at_.strength_width * strength / std::max(1e-9, most_strength_)), 0.7 * row.height()),
+            followed ? theme.accent : theme.faint);
         if (followed) {
             painter.setPen(QPen(theme.accent, 1.5));
             painter.setBrush(Qt::NoBrush);
@@ -196,11 +196,11 @@ void NeuronMapFigure::paint_rows(QPainter& painter, const QRectF& exposed, const
         }
         if (r % at_.row_fit.stride != 0 && !followed) continue;
         const double y = draw::centred_baseline(row.center().y(), label_font());
-        draw::number(painter, {number_right, y}, QString::number(id.neuron.value), label_font(), followed ? theme.accent : theme.text,
-                     draw::Align::right);
+        draw::number(painter, {number_right, y}, QString::number(id.neuron.value), label_font(),
+                     followed ? theme.accent : theme.text, draw::Align::right);
         if (named)
-            draw::text(painter, {number_right + 8, y}, draw::elided(data_.raised[static_cast<std::size_t>(r)], label_font(), 88), label_font(),
-                       theme.muted);
+            draw::text(painter, {number_right + 8, y}, draw::elided(data_.raised[static_cast<std::size_t>(r)], label_font(), 88),
+                       label_font(), theme.muted);
     }
     draw::text(painter, {number_right, at_.top - 8}, QStringLiteral("neuron"), small_font(), theme.muted, draw::Align::right);
     if (named) draw::text(painter, {number_right + 8, at_.top - 8}, QStringLiteral("raises"), small_font(), theme.muted);
@@ -222,16 +222,18 @@ void NeuronMapFigure::paint_columns(QPainter& painter, const Style& style, const
         const draw::Label label = draw::label_of(data_.tokens[static_cast<std::size_t>(c)]);
         const QColor color = on ? theme.accent : QColor();
         if (at_.column_fit.upwards)
-            draw::token_upwards(painter, QRectF(x - line / 2, at_.top - at_.label_extent - 2, line, at_.label_extent - 4), label, label_font(), theme, color);
+            draw::token_upwards(painter, QRectF(x - line / 2, at_.top - at_.label_extent - 2, line, at_.label_extent - 4), label,
+                                label_font(), theme, color);
         else
-            draw::token(painter, QRectF(x - at_.cell_width / 2, at_.top - line - 4, at_.cell_width, line), label, label_font(), theme,
-                        draw::Align::center, color);
+            draw::token(painter, QRectF(x - at_.cell_width / 2, at_.top - line - 4, at_.cell_width, line), label, label_font(),
+                        theme, draw::Align::center, color);
     };
     for (std::int64_t c = 0; c < at_.columns; ++c)
         if (chosen(Position(c))) {
             painter.setPen(QPen(theme.accent, 1));
             painter.setBrush(Qt::NoBrush);
-            painter.drawRect(QRectF(at_.cell(0, c).left(), at_.top, at_.cell_width, at_.map().height()).adjusted(-0.5, -1, 0.5, 1));
+            painter.drawRect(
+                QRectF(at_.cell(0, c).left(), at_.top, at_.cell_width, at_.map().height()).adjusted(-0.5, -1, 0.5, 1));
             put(c, true);
         }
     for (std::int64_t c = 0; c < at_.columns; c += at_.column_fit.stride) put(c, false);
@@ -291,7 +293,8 @@ std::vector<NamedArray> NeuronMapFigure::arrays() const {
     return {{"coefficients", {m.rows(), m.cols()}, {m.data(), m.data() + m.size()}}, neurons, strength};
 }
 
-std::unique_ptr<Figure> neuron_map_view(TracePtr trace, Layer layer, const NeuronMapViewOptions& options, const CancelToken& cancel) {
+std::unique_ptr<Figure> neuron_map_view(TracePtr trace, Layer layer, const NeuronMapViewOptions& options,
+                                        const CancelToken& cancel) {
     const model::ModelConfig& c = trace->config();
     NeuronMapData data;
     data.map = analyze::neuron_map(*trace, layer, options.order, options.rows, cancel);

@@ -15,10 +15,10 @@ namespace headlight::figure {
 struct NeuronMapData {
     analyze::NeuronMap map;
     analyze::NeuronOrder order = analyze::NeuronOrder::strength;
-    std::int64_t neurons = 0;                 ///< of the layer
+    std::int64_t neurons = 0;  ///< of the layer
     std::vector<analyze::AxisItem> tokens;
-    std::vector<QString> raised;              ///< what each value promotes most; empty where it is not known
-    bool by_row = false;                      ///< each neuron over its own largest coefficient
+    std::vector<QString> raised;  ///< what each value promotes most; empty where it is not known
+    bool by_row = false;          ///< each neuron over its own largest coefficient
 };
 
 struct NeuronMapLayout {

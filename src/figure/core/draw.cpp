@@ -49,8 +49,7 @@ QPen hairline(const QColor& color, const Style& style) {
     return QPen(color, style.exporting ? 0.5 * 96 / 72 : 1, Qt::SolidLine, Qt::FlatCap);
 }
 
-void box(QPainter& painter, const QRectF& rect, double radius, const QColor& fill, const QColor& stroke,
-         double stroke_width) {
+void box(QPainter& painter, const QRectF& rect, double radius, const QColor& fill, const QColor& stroke, double stroke_width) {
     painter.setPen(stroke.isValid() ? QPen(stroke, stroke_width) : QPen(Qt::NoPen));
     painter.setBrush(fill.isValid() ? QBrush(fill) : QBrush(Qt::NoBrush));
     if (radius > 0)
@@ -66,18 +65,14 @@ QColor faded(QColor color, double opacity) {
 
 QColor blended(const QColor& under, const QColor& over, double opacity) {
     auto channel = [opacity](int a, int b) { return static_cast<int>(std::lround(a + (b - a) * opacity)); };
-    return QColor(channel(under.red(), over.red()), channel(under.green(), over.green()),
-                  channel(under.blue(), over.blue()));
+    return QColor(channel(under.red(), over.red()), channel(under.green(), over.green()), channel(under.blue(), over.blue()));
 }
 
 // --- text -----------------------------------------------------------------------------------------------------------
 
-double text_width(const QString& string, const QFont& font) {
-    return QFontMetricsF(font).horizontalAdvance(string);
-}
+double text_width(const QString& string, const QFont& font) { return QFontMetricsF(font).horizontalAdvance(string); }
 
-void text(QPainter& painter, QPointF baseline, const QString& string, const QFont& font, const QColor& color,
-          Align align) {
+void text(QPainter& painter, QPointF baseline, const QString& string, const QFont& font, const QColor& color, Align align) {
     if (string.isEmpty()) return;
     if (align != Align::left) baseline.rx() -= text_width(string, font) * (align == Align::right ? 1 : 0.5);
     painter.setFont(font);
@@ -87,13 +82,10 @@ void text(QPainter& painter, QPointF baseline, const QString& string, const QFon
 
 QString elided(const QString& string, const QFont& font, double width) {
     const QFontMetricsF metrics(font);
-    return metrics.horizontalAdvance(string) <= width + 0.01 ? string
-                                                             : metrics.elidedText(string, Qt::ElideRight, width);
+    return metrics.horizontalAdvance(string) <= width + 0.01 ? string : metrics.elidedText(string, Qt::ElideRight, width);
 }
 
-double centred_baseline(double y, const QFont& font) {
-    return y + QFontMetricsF(font).capHeight() / 2;
-}
+double centred_baseline(double y, const QFont& font) { return y + QFontMetricsF(font).capHeight() / 2; }
 
 QString weight_text(double weight) {
     if (std::isnan(weight)) return {};
@@ -164,12 +156,9 @@ bool draw_glyphs(QPainter& painter, QPointF baseline, const QString& string, con
 
 }  // namespace
 
-double number_width(const QString& string, const QFont& font) {
-    return metrics_of(font).width(string);
-}
+double number_width(const QString& string, const QFont& font) { return metrics_of(font).width(string); }
 
-void number(QPainter& painter, QPointF baseline, const QString& string, const QFont& font, const QColor& color,
-            Align align) {
+void number(QPainter& painter, QPointF baseline, const QString& string, const QFont& font, const QColor& color, Align align) {
     if (string.isEmpty()) return;
     const NumberMetrics& metrics = metrics_of(font);
     const double width = metrics.width(string);
@@ -211,10 +200,7 @@ void token_at(QPainter& painter, QPointF baseline, const Label& label, const QSt
     const double lead = text_width(label.continuation, font);
     const QColor faint = color.isValid() ? faded(color, 0.6) : theme.faint;
     text(painter, baseline, label.continuation, font, faint);
-    text(painter, baseline + QPointF(lead, 0), shown, font,
-         color.isValid() ? color
-         : label.special ? theme.muted
-                         : theme.text);
+    text(painter, baseline + QPointF(lead, 0), shown, font, color.isValid() ? color : label.special ? theme.muted : theme.text);
 }
 
 }  // namespace

@@ -61,8 +61,7 @@ void token(QPainter&, const QRectF& box, const Label&, const QFont&, const Theme
 void token_upwards(QPainter&, const QRectF& box, const Label&, const QFont&, const Theme&, const QColor& color = {});
 
 // --- shapes ---------------------------------------------------------------------------------------------------------
-void box(QPainter&, const QRectF&, double radius, const QColor& fill, const QColor& stroke = {},
-         double stroke_width = 1);
+void box(QPainter&, const QRectF&, double radius, const QColor& fill, const QColor& stroke = {}, double stroke_width = 1);
 /// `color` with an opacity 0..1.
 QColor faded(QColor, double opacity);
 /// What `over` with an opacity looks like on `under`.
@@ -71,8 +70,8 @@ QColor blended(const QColor& under, const QColor& over, double opacity);
 // --- colour tables and legends --------------------------------------------------------------------------------------
 std::array<QRgb, 256> ramp_table(Ramp, const Theme&);
 /// A bar of colours with a number at each end, on one line; returns the x where the right number ends.
-double bar(QPainter&, const QRectF& bar, const std::function<QColor(double t)>&, const QString& low,
-           const QString& high, const Theme&);
+double bar(QPainter&, const QRectF& bar, const std::function<QColor(double t)>&, const QString& low, const QString& high,
+           const Theme&);
 /// What stands at the ends of a bar of strengths: the weights that are drawn so.
 struct ScaleEnds {
     QString low = QStringLiteral("0"), high = QStringLiteral("1");
@@ -82,8 +81,7 @@ ScaleEnds scale_ends(const Transfer&);
 QString amount_name(const Transfer&);
 double ramp_bar(QPainter&, const QRectF& bar, Ramp, const QString& low, const QString& high, const Theme&);
 /// From transparent to `color`: for opacity-coded lines and boxes.
-double opacity_bar(QPainter&, const QRectF& bar, const QColor& color, const QString& low, const QString& high,
-                   const Theme&);
+double opacity_bar(QPainter&, const QRectF& bar, const QColor& color, const QString& low, const QString& high, const Theme&);
 /// -limit .. 0 .. limit, the numbers below the bar; zero in the middle.
 void signed_bar(QPainter&, const QRectF& bar, double limit, const Theme&);
 

@@ -51,8 +51,7 @@ QString amount_name(const Transfer& transfer) {
     return transfer.curve == Transfer::Curve::linear ? QStringLiteral("weight") : QStringLiteral("strength");
 }
 
-double ramp_bar(QPainter& painter, const QRectF& rect, Ramp ramp, const QString& low, const QString& high,
-                const Theme& theme) {
+double ramp_bar(QPainter& painter, const QRectF& rect, Ramp ramp, const QString& low, const QString& high, const Theme& theme) {
     return bar(
         painter, rect, [&](double t) { return ramp_color(ramp, theme, t); }, low, high, theme);
 }
@@ -87,9 +86,7 @@ std::int64_t round_stride(double wanted) {
             if (static_cast<double>(step * decade) >= wanted) return step * decade;
 }
 
-double widest(const std::vector<double>& widths) {
-    return widths.empty() ? 0 : *std::max_element(widths.begin(), widths.end());
-}
+double widest(const std::vector<double>& widths) { return widths.empty() ? 0 : *std::max_element(widths.begin(), widths.end()); }
 
 }  // namespace
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Head and matrix view of a trace: gathers what they draw.
-#include "figure/pattern/head/head_view.h"
 #include "figure/core/heads_text.h"
-#include "figure/pattern/matrix/matrix_view.h"
 #include "figure/core/weight_name.h"
-#include "headlight/analyze/pattern/sinks.h"
+#include "figure/pattern/head/head_view.h"
+#include "figure/pattern/matrix/matrix_view.h"
 #include "headlight/analyze/contribution/value_mix.h"
+#include "headlight/analyze/pattern/sinks.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/pattern/pattern_views.h"
 
@@ -21,7 +21,8 @@ std::vector<analyze::Matrix> patterns_of(const trace::Trace& trace, const std::v
                                          const analyze::PatternOptions& options) {
     std::vector<analyze::Matrix> maps;
     for (const HeadId head : heads) {
-        const bool again = !maps.empty() && analyze::of_whole_layer(options.weighting) && heads[maps.size() - 1].layer == head.layer;
+        const bool again =
+            !maps.empty() && analyze::of_whole_layer(options.weighting) && heads[maps.size() - 1].layer == head.layer;
         maps.push_back(again ? analyze::Matrix(maps.back()) : analyze::pattern(trace, head, options));
     }
     return maps;
@@ -51,8 +52,7 @@ QString weight_name(const analyze::PatternOptions& o) {
     return parts.join(QStringLiteral(", "));
 }
 
-std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head> active,
-                                  const analyze::PatternOptions& options) {
+std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head> active, const analyze::PatternOptions& options) {
     std::sort(active.begin(), active.end());
     active.erase(std::unique(active.begin(), active.end()), active.end());
     HeadViewData data;
@@ -71,9 +71,9 @@ std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head>
     return head_figure(std::move(data));
 }
 
-std::unique_ptr<Figure> aggregate_head_view(TracePtr trace, Layer layer, std::vector<Head> active,
-                                            const std::vector<HeadId>& of, analyze::Aggregate how,
-                                            const analyze::PatternOptions& options, const CancelToken& cancel) {
+std::unique_ptr<Figure> aggregate_head_view(TracePtr trace, Layer layer, std::vector<Head> active, const std::vector<HeadId>& of,
+                                            analyze::Aggregate how, const analyze::PatternOptions& options,
+                                            const CancelToken& cancel) {
     std::sort(active.begin(), active.end());
     active.erase(std::unique(active.begin(), active.end()), active.end());
     HeadViewData data;

@@ -14,8 +14,8 @@ namespace headlight::figure {
 namespace {
 
 // Of OpenType: everything a static font is read with. In the order of their names, as the directory has to be.
-constexpr const char* kTables[] = {"BASE", "CFF ", "GDEF", "GPOS", "GSUB", "OS/2", "VORG", "cmap", "cvt ", "fpgm",
-                                   "gasp", "glyf", "head", "hhea", "hmtx", "kern", "loca", "maxp", "name", "post", "prep", "vhea", "vmtx"};
+constexpr const char* kTables[] = {"BASE", "CFF ", "GDEF", "GPOS", "GSUB", "OS/2", "VORG", "cmap", "cvt ", "fpgm", "gasp", "glyf",
+                                   "head", "hhea", "hmtx", "kern", "loca", "maxp", "name", "post", "prep", "vhea", "vmtx"};
 constexpr char kAlternates[] = "calt", kNothing[] = "cal0";  // a tag that nobody asks for, where the order of tags has "calt"
 
 /// Whether a feature was renamed.

@@ -8,15 +8,11 @@ namespace headlight::figure {
 QString Provenance::footer() const {
     QStringList made, shown;
     made << QString::fromStdString(model);
-    if (!model_hash.empty())
-        made.last() += QStringLiteral(" (%1)").arg(QString::fromStdString(model_hash.substr(0, 12)));
+    if (!model_hash.empty()) made.last() += QStringLiteral(" (%1)").arg(QString::fromStdString(model_hash.substr(0, 12)));
     if (!dtype.empty()) made << QString::fromStdString(dtype);
-    for (const auto& [name, value] : options)
-        made << QString::fromStdString(value.empty() ? name : name + ' ' + value);
+    for (const auto& [name, value] : options) made << QString::fromStdString(value.empty() ? name : name + ' ' + value);
     made << QStringLiteral("Headlight ") + QString::fromStdString(version);
-    auto quoted = [](const std::string& s) {
-        return QStringLiteral("“%1”").arg(QString::fromStdString(s).simplified());
-    };
+    auto quoted = [](const std::string& s) { return QStringLiteral("“%1”").arg(QString::fromStdString(s).simplified()); };
     shown << quoted(image.empty() ? text : image);
     if (!pair.empty()) shown << quoted(pair);
     return made.join(QStringLiteral(" · ")) + u'\n' + shown.join(QStringLiteral(" | "));

@@ -24,16 +24,11 @@ std::string number(double value) {
 
 const char* word(analyze::PairFilter filter) {
     switch (filter) {
-        case analyze::PairFilter::all:
-            return "all";
-        case analyze::PairFilter::a_to_a:
-            return "a-a";
-        case analyze::PairFilter::b_to_b:
-            return "b-b";
-        case analyze::PairFilter::a_to_b:
-            return "a-b";
-        case analyze::PairFilter::b_to_a:
-            return "b-a";
+        case analyze::PairFilter::all: return "all";
+        case analyze::PairFilter::a_to_a: return "a-a";
+        case analyze::PairFilter::b_to_b: return "b-b";
+        case analyze::PairFilter::a_to_b: return "a-b";
+        case analyze::PairFilter::b_to_a: return "b-a";
     }
     return "";
 }
@@ -42,20 +37,13 @@ const char* word(analyze::PairFilter filter) {
 
 const char* weighting_word(analyze::Weighting weighting) noexcept {
     switch (weighting) {
-        case analyze::Weighting::attention:
-            return "attention";
-        case analyze::Weighting::value_norm:
-            return "value-norm";
-        case analyze::Weighting::output_norm:
-            return "output-norm";
-        case analyze::Weighting::output_length:
-            return "output-length";
-        case analyze::Weighting::layer_mix:
-            return "layer-mix";
-        case analyze::Weighting::layer_mix_residual:
-            return "layer-mix-residual";
-        case analyze::Weighting::layer_mix_norm:
-            return "layer-mix-norm";
+        case analyze::Weighting::attention: return "attention";
+        case analyze::Weighting::value_norm: return "value-norm";
+        case analyze::Weighting::output_norm: return "output-norm";
+        case analyze::Weighting::output_length: return "output-length";
+        case analyze::Weighting::layer_mix: return "layer-mix";
+        case analyze::Weighting::layer_mix_residual: return "layer-mix-residual";
+        case analyze::Weighting::layer_mix_norm: return "layer-mix-norm";
     }
     return "";
 }
@@ -64,30 +52,21 @@ namespace {
 
 const char* word(Transfer::Curve curve) {
     switch (curve) {
-        case Transfer::Curve::linear:
-            return "linear";
-        case Transfer::Curve::log:
-            return "log";
-        case Transfer::Curve::gamma:
-            return "gamma";
-        case Transfer::Curve::per_row:
-            return "per-row";
-        case Transfer::Curve::rank:
-            return "rank";
+        case Transfer::Curve::linear: return "linear";
+        case Transfer::Curve::log: return "log";
+        case Transfer::Curve::gamma: return "gamma";
+        case Transfer::Curve::per_row: return "per-row";
+        case Transfer::Curve::rank: return "rank";
     }
     return "";
 }
 
 const char* word(Ramp ramp) {
     switch (ramp) {
-        case Ramp::ink:
-            return "ink";
-        case Ramp::viridis:
-            return "viridis";
-        case Ramp::cividis:
-            return "cividis";
-        case Ramp::magma:
-            return "magma";
+        case Ramp::ink: return "ink";
+        case Ramp::viridis: return "viridis";
+        case Ramp::cividis: return "cividis";
+        case Ramp::magma: return "magma";
     }
     return "";
 }
@@ -196,8 +175,7 @@ const char* attention_word(model::Stack stack) {
 std::string pooled_text(const trace::Trace& trace, const TextPool& pool) {
     std::int64_t tokens = trace.tokens();
     for (const TracePtr& each : pool.traces) tokens += each->tokens();
-    return std::to_string(pool.traces.size() + 1) + " texts, " + std::to_string(tokens) +
-           " tokens, the first: " + trace.text_a();
+    return std::to_string(pool.traces.size() + 1) + " texts, " + std::to_string(tokens) + " tokens, the first: " + trace.text_a();
 }
 
 }  // namespace
@@ -226,9 +204,8 @@ void check(const trace::Trace& trace, const ViewState& state) {
                                .item = weighting_word(state.pattern.weighting),
                                .hint = "Choose attention, value-norm, output-norm or output-length"});
     if (state.pattern.filter != analyze::PairFilter::all && !trace.has_sentence_pair())
-        throw Error(ErrorFacts{.problem = "a pair filter needs two sentences",
-                               .item = word(state.pattern.filter),
-                               .hint = "Give the second one"});
+        throw Error(ErrorFacts{
+            .problem = "a pair filter needs two sentences", .item = word(state.pattern.filter), .hint = "Give the second one"});
     if (state.heads.empty() && (spec.needs.heads || spec.needs.focus))
         throw Error(ErrorFacts{.problem = "no head was chosen", .item = state.view});
     if (state.pool && !spec.needs.texts)
@@ -281,9 +258,9 @@ std::string command_of(const trace::Trace& trace, const Request& request, const 
         line += " --text " + shell_word(trace.text_a());
     if (runs && !trace.text_b().empty()) line += " --pair " + shell_word(trace.text_b());
     if (runs && trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
-    if (const char* attention = attention_word(trace.config().stack); *attention) line += std::string(" --attention ") + attention;
-    for (const auto& [name, value] : options_of(request))
-        line += " --" + name + (value.empty() ? "" : " " + shell_word(value));
+    if (const char* attention = attention_word(trace.config().stack); *attention)
+        line += std::string(" --attention ") + attention;
+    for (const auto& [name, value] : options_of(request)) line += " --" + name + (value.empty() ? "" : " " + shell_word(value));
     return line + " --out figure." + format;
 }
 

@@ -47,11 +47,10 @@ std::optional<analyze::Aggregate> aggregate_of(const ViewState& state) {
 std::vector<std::int64_t> index_list(const std::string& text, std::int64_t count, const std::string& option) {
     std::set<std::int64_t> found;
     const auto wrong = [&] {
-        return Error(
-            ErrorFacts{.problem = "not a list of numbers",
-                       .item = option,
-                       .expected = "all, or numbers and ranges from 0 to " + std::to_string(count - 1) + " like 0,2-4",
-                       .found = text});
+        return Error(ErrorFacts{.problem = "not a list of numbers",
+                                .item = option,
+                                .expected = "all, or numbers and ranges from 0 to " + std::to_string(count - 1) + " like 0,2-4",
+                                .found = text});
     };
     const char *at = text.data(), *end = at + text.size();
     const auto number = [&] {

@@ -8,9 +8,7 @@
 namespace headlight::figure {
 namespace {
 
-QColor rgb(unsigned value) {
-    return QColor::fromRgb(static_cast<QRgb>(value));
-}
+QColor rgb(unsigned value) { return QColor::fromRgb(static_cast<QRgb>(value)); }
 
 QColor mix(const QColor& a, const QColor& b, double t) {
     auto channel = [t](int x, int y) { return static_cast<int>(std::lround(x + (y - x) * t)); };
@@ -46,19 +44,15 @@ Theme make_dark() {
 }
 
 // Okabe & Ito's colour-blind safe set; black gives way to grey, which also reads on a dark canvas.
-constexpr std::array<unsigned, 8> okabe_light{0x0072b2, 0xe69f00, 0x009e73, 0xd55e00,
-                                              0xcc79a7, 0x56b4e9, 0xb8a800, 0x6b6b6b};
-constexpr std::array<unsigned, 8> okabe_dark{0x4aa8e0, 0xf0b23c, 0x2fc79b, 0xf28240,
-                                             0xe0a3c5, 0x8fd0f5, 0xf0e442, 0xb5b5b5};
+constexpr std::array<unsigned, 8> okabe_light{0x0072b2, 0xe69f00, 0x009e73, 0xd55e00, 0xcc79a7, 0x56b4e9, 0xb8a800, 0x6b6b6b};
+constexpr std::array<unsigned, 8> okabe_dark{0x4aa8e0, 0xf0b23c, 0x2fc79b, 0xf28240, 0xe0a3c5, 0x8fd0f5, 0xf0e442, 0xb5b5b5};
 
 // WCAG 2 relative luminance.
 double luminance(const QColor& c) {
     auto linear = [](double v) { return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4); };
     return 0.2126 * linear(c.redF()) + 0.7152 * linear(c.greenF()) + 0.0722 * linear(c.blueF());
 }
-double contrast(double a, double b) {
-    return (std::max(a, b) + 0.05) / (std::min(a, b) + 0.05);
-}
+double contrast(double a, double b) { return (std::max(a, b) + 0.05) / (std::min(a, b) + 0.05); }
 
 // Eleven evenly spaced points a ramp. viridis and magma: van der Walt & Smith 2015; cividis: Nuñez, Anderton & Renslow
 // 2018; ink: equal steps of OKLab lightness (Ottosson 2020) from a paper grey to a deep blue, hue 242 to 258 degrees.
@@ -106,14 +100,10 @@ QColor text_on(const Theme& theme, const QColor& background) {
 
 QColor ramp_color(Ramp ramp, const Theme& theme, double t) {
     switch (ramp) {
-        case Ramp::ink:
-            return along(theme.dark ? viridis_points : ink_points, t);
-        case Ramp::viridis:
-            return along(viridis_points, t);
-        case Ramp::cividis:
-            return along(cividis_points, t);
-        case Ramp::magma:
-            return along(magma_points, t);
+        case Ramp::ink: return along(theme.dark ? viridis_points : ink_points, t);
+        case Ramp::viridis: return along(viridis_points, t);
+        case Ramp::cividis: return along(cividis_points, t);
+        case Ramp::magma: return along(magma_points, t);
     }
     return {};
 }

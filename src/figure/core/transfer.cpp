@@ -28,33 +28,20 @@ double Transfer::operator()(double weight) const noexcept {
     if (!(weight > 0)) return 0;  // NaN too
     const double w = std::min(weight, 1.0);
     switch (curve) {
-        case Curve::log:
-            return std::max(0.0, 1 - std::log(w) / std::log(log_floor));
-        case Curve::gamma:
-            return std::pow(w, gamma);
-        default:
-            return w;
+        case Curve::log: return std::max(0.0, 1 - std::log(w) / std::log(log_floor));
+        case Curve::gamma: return std::pow(w, gamma);
+        default: return w;
     }
 }
 
 QString Transfer::legend() const {
     QStringList parts;
     switch (curve) {
-        case Curve::linear:
-            parts << QStringLiteral("linear");
-            break;
-        case Curve::log:
-            parts << QStringLiteral("log from 10⁻⁴");
-            break;
-        case Curve::gamma:
-            parts << QStringLiteral("γ = %1").arg(gamma);
-            break;
-        case Curve::per_row:
-            parts << QStringLiteral("relative to the row's largest");
-            break;
-        case Curve::rank:
-            parts << QStringLiteral("rank within the row");
-            break;
+        case Curve::linear: parts << QStringLiteral("linear"); break;
+        case Curve::log: parts << QStringLiteral("log from 10⁻⁴"); break;
+        case Curve::gamma: parts << QStringLiteral("γ = %1").arg(gamma); break;
+        case Curve::per_row: parts << QStringLiteral("relative to the row's largest"); break;
+        case Curve::rank: parts << QStringLiteral("rank within the row"); break;
     }
     if (threshold > 0) parts << QStringLiteral("≥ %1").arg(threshold);
     if (keep_mass < 1) parts << QStringLiteral("%1 % of the mass").arg(keep_mass * 100);
@@ -66,8 +53,8 @@ Eigen::VectorXf apply(const Transfer& transfer, const Eigen::Ref<const Eigen::Ve
     Eigen::VectorXf kept = row.unaryExpr([&](float w) { return w > 0 && w >= transfer.threshold ? w : 0.0F; });
     if (transfer.keep_mass < 1) {
         const auto order = by_weight(row);
-        const double wanted = transfer.keep_mass * std::accumulate(order.begin(), order.end(), 0.0,
-                                                                   [&](double sum, auto j) { return sum + row[j]; });
+        const double wanted = transfer.keep_mass *
+                              std::accumulate(order.begin(), order.end(), 0.0, [&](double sum, auto j) { return sum + row[j]; });
         double mass = 0;
         for (auto j : order) {
             // 1e-6: sums of float32 weights that are meant to be equal

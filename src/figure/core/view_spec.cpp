@@ -18,8 +18,9 @@ namespace {
 constexpr std::array<std::string_view, 3> kOfPatterns{"head", "matrix", "model"};
 
 /// Views that a target that looks into its source has.
-constexpr std::array<std::string_view, 13> kAcrossTexts{"head",          "matrix", "model",      "neuron",       "aggregate",          "attribution",     "rollout",
-                                                        "rollout-paths", "flow",   "flow-paths", "architecture", "contribution-graph", "copy-suppression"};
+constexpr std::array<std::string_view, 13> kAcrossTexts{
+    "head",          "matrix", "model",      "neuron",       "aggregate",          "attribution",     "rollout",
+    "rollout-paths", "flow",   "flow-paths", "architecture", "contribution-graph", "copy-suppression"};
 
 template <std::size_t n>
 bool is_one_of(const std::array<std::string_view, n>& list, const ViewSpec& spec) {
@@ -28,7 +29,8 @@ bool is_one_of(const std::array<std::string_view, n>& list, const ViewSpec& spec
 
 /// What a view needs of the model is not there in a saved trace, or in a part of an encoder-decoder model.
 void require_model(ViewSpec& spec) {
-    const bool of_patterns = is_one_of(kOfPatterns, spec), across = is_one_of(kAcrossTexts, spec), of_scores = spec.id.starts_with("focus");
+    const bool of_patterns = is_one_of(kOfPatterns, spec), across = is_one_of(kAcrossTexts, spec),
+               of_scores = spec.id.starts_with("focus");
     spec.missing = [own = std::move(spec.missing), of_patterns, across, of_scores](const trace::Trace& trace) -> std::string {
         if (trace.across_texts() && !across)
             return "This view is of a text that looks at itself. Choose the attention of the encoder or the decoder's own.";
@@ -139,9 +141,8 @@ const ViewSpec& view_spec(std::string_view id) {
     const auto nearest = std::max_element(specs.begin(), specs.end(), [&](const ViewSpec& a, const ViewSpec& b) {
         return shared_beginning(a.id, id) < shared_beginning(b.id, id);
     });
-    throw Error(ErrorFacts{.problem = "there is no such view",
-                           .item = std::string(id),
-                           .hint = "did you mean " + nearest->id + "?"});
+    throw Error(
+        ErrorFacts{.problem = "there is no such view", .item = std::string(id), .hint = "did you mean " + nearest->id + "?"});
 }
 
 std::string text_value(const ViewState& state, std::string_view name) {
@@ -175,9 +176,11 @@ void check_values(const ViewSpec& spec, const ViewValues& values) {
     for (const auto& [name, value] : values) {
         const ViewOption* option = spec.option(name);
         if (!option)
-            throw Error(ErrorFacts{.problem = "the view has no such option", .item = "--" + name, .hint = "see the options of " + spec.id});
+            throw Error(ErrorFacts{
+                .problem = "the view has no such option", .item = "--" + name, .hint = "see the options of " + spec.id});
         if (const std::string expected = expectation(*option, value); !expected.empty())
-            throw Error(ErrorFacts{.problem = "not a value of this option", .item = "--" + name, .expected = expected, .found = value});
+            throw Error(
+                ErrorFacts{.problem = "not a value of this option", .item = "--" + name, .expected = expected, .found = value});
     }
 }
 

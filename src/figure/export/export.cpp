@@ -20,8 +20,7 @@ Page::Page(Figure& f, const Selection& s, const Provenance& p, const ExportOptio
     style.zoom = 1;
     double width = o.width_mm ? *o.width_mm / mm_per_px : o.size_px.width();
     if (!(width >= 1) || width > 100'000)
-        throw Error(
-            {.problem = "a figure cannot be this wide", .expected = "1 to 100000 px", .found = std::to_string(width)});
+        throw Error({.problem = "a figure cannot be this wide", .expected = "1 to 100000 px", .found = std::to_string(width)});
     const double foot = o.footer ? draw::footer_height(p, width) : 0;
     const double height = o.size_px.height() > 0 ? std::max(50.0, o.size_px.height() - foot) : 0;
     content = figure.layout(QSizeF(width, height), style, selection);
@@ -38,9 +37,7 @@ void Page::paint(QPainter& painter) const {
                      *style.theme);
 }
 
-QString Page::title() const {
-    return QStringLiteral("%1 · %2").arg(QString::fromStdString(provenance.model), figure.title());
-}
+QString Page::title() const { return QStringLiteral("%1 · %2").arg(QString::fromStdString(provenance.model), figure.title()); }
 
 std::string provenance_json(const Provenance& p) {
     nlohmann::ordered_json out;
@@ -94,8 +91,7 @@ constexpr std::array<Known, 6> formats{{{".png", Format::png},
 
 Format format_of(const std::filesystem::path& path) {
     std::string extension = path.extension().string();
-    std::transform(extension.begin(), extension.end(), extension.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
+    std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) { return std::tolower(c); });
     for (const Known& known : formats)
         if (extension == known.extension) return known.format;
     throw Error({.problem = "the file's extension does not say a known format",
@@ -104,35 +100,23 @@ Format format_of(const std::filesystem::path& path) {
                  .found = extension.empty() ? "none" : extension});
 }
 
-void export_figure(Figure& figure, const Selection& selection, const Provenance& provenance,
-                   const ExportOptions& options, const std::filesystem::path& path) {
+void export_figure(Figure& figure, const Selection& selection, const Provenance& provenance, const ExportOptions& options,
+                   const std::filesystem::path& path) {
     const Format format = format_of(path);
     const Page page(figure, selection, provenance, options);
     QByteArray bytes;
     switch (format) {
-        case Format::png:
-            bytes = page_png(page);
-            break;
-        case Format::svg:
-            bytes = page_svg(page);
-            break;
-        case Format::pdf:
-            bytes = page_pdf(page);
-            break;
-        case Format::csv:
-            bytes = table_csv(figure, provenance);
-            break;
-        case Format::json:
-            bytes = table_json(figure, provenance);
-            break;
-        case Format::npz:
-            return write_arrays_npz(figure, provenance, path);
+        case Format::png: bytes = page_png(page); break;
+        case Format::svg: bytes = page_svg(page); break;
+        case Format::pdf: bytes = page_pdf(page); break;
+        case Format::csv: bytes = table_csv(figure, provenance); break;
+        case Format::json: bytes = table_json(figure, provenance); break;
+        case Format::npz: return write_arrays_npz(figure, provenance, path);
     }
     io::write_atomically(path, std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
 }
 
-QImage export_image(Figure& figure, const Selection& selection, const Provenance& provenance,
-                    const ExportOptions& options) {
+QImage export_image(Figure& figure, const Selection& selection, const Provenance& provenance, const ExportOptions& options) {
     return page_image(Page(figure, selection, provenance, options));
 }
 

@@ -19,15 +19,14 @@ constexpr int band = 4096;             ///< rows painted at once: painters stop 
 QImage page_image(const Page& page) {
     const double scale = page.options.scale;
     if (!(scale > 0) || scale > 16)
-        throw Error(
-            {.problem = "a picture cannot have this scale", .expected = "1 to 4", .found = std::to_string(scale)});
+        throw Error({.problem = "a picture cannot have this scale", .expected = "1 to 4", .found = std::to_string(scale)});
     const double width = std::round(page.size.width() * scale), height = std::round(page.size.height() * scale);
     if (width * height > most_pixels || width > 32'000)
-        throw Error({.problem = "the picture would be too large",
-                     .expected = "at most 400 million pixels, 32,000 in a row",
-                     .found = std::to_string(static_cast<long long>(width)) + " x " +
-                              std::to_string(static_cast<long long>(height)),
-                     .hint = "Use a smaller scale, or PDF, whose size does not matter"});
+        throw Error(
+            {.problem = "the picture would be too large",
+             .expected = "at most 400 million pixels, 32,000 in a row",
+             .found = std::to_string(static_cast<long long>(width)) + " x " + std::to_string(static_cast<long long>(height)),
+             .hint = "Use a smaller scale, or PDF, whose size does not matter"});
     QImage image(static_cast<int>(width), static_cast<int>(height), QImage::Format_ARGB32_Premultiplied);
     if (image.isNull()) throw Error("there is not enough memory for the picture");
     image.fill(Qt::transparent);
@@ -52,8 +51,7 @@ QByteArray page_png(const Page& page) {
     QImage image = page_image(page);
     image.setText(QStringLiteral("Title"), page.title());
     image.setText(QStringLiteral("Description"), page.provenance.footer().replace(u'\n', u' '));
-    image.setText(QStringLiteral("Software"),
-                  QStringLiteral("Headlight ") + QString::fromStdString(page.provenance.version));
+    image.setText(QStringLiteral("Software"), QStringLiteral("Headlight ") + QString::fromStdString(page.provenance.version));
     image.setText(QStringLiteral("Provenance"), QString::fromStdString(provenance_json(page.provenance)));
     QBuffer buffer;
     QImageWriter writer(&buffer, "png");

@@ -96,8 +96,7 @@ QByteArray table_json(const Figure& figure, const Provenance& provenance) {
 void write_arrays_npz(const Figure& figure, const Provenance& provenance, const std::filesystem::path& path) {
     const std::vector<NamedArray> arrays = figure.arrays();
     std::vector<io::ArrayRef> refs;
-    for (const NamedArray& a : arrays)
-        refs.push_back({a.name, io::DType::F32, a.shape, std::as_bytes(std::span(a.values))});
+    for (const NamedArray& a : arrays) refs.push_back({a.name, io::DType::F32, a.shape, std::as_bytes(std::span(a.values))});
     io::write_npz(path, refs, {{"view", figure.view()}, {"provenance", provenance_json(provenance)}});
 }
 

@@ -83,9 +83,8 @@ QString group_attributes(const QString& head) {
 
 /// The defs without gradients that repeat an earlier one, and from each dropped id to the one kept.
 QString unique_gradients(const QString& defs, QHash<QString, QString>& kept_id) {
-    static const QRegularExpression gradient(
-        QStringLiteral("<(linear|radial)Gradient(.*?) id=\"(\\w+)\">(.*?)</\\1Gradient>"),
-        QRegularExpression::DotMatchesEverythingOption);
+    static const QRegularExpression gradient(QStringLiteral("<(linear|radial)Gradient(.*?) id=\"(\\w+)\">(.*?)</\\1Gradient>"),
+                                             QRegularExpression::DotMatchesEverythingOption);
     QHash<QString, QString> id_of;
     QString out;
     for (auto it = gradient.globalMatch(defs); it.hasNext();) {
@@ -103,8 +102,7 @@ QString unique_gradients(const QString& defs, QHash<QString, QString>& kept_id) 
 }  // namespace
 
 QString tidy_svg_body(const QString& generated) {
-    const auto defs_begin = generated.indexOf(QLatin1String("<defs>")),
-               defs_end = generated.indexOf(QLatin1String("</defs>"));
+    const auto defs_begin = generated.indexOf(QLatin1String("<defs>")), defs_end = generated.indexOf(QLatin1String("</defs>"));
     QHash<QString, QString> kept_id;
     QString out = unique_gradients(generated.mid(defs_begin, defs_end - defs_begin), kept_id);
     const auto root = generated.indexOf(QLatin1String("<g "), defs_end);
@@ -118,8 +116,7 @@ QString tidy_svg_body(const QString& generated) {
         QString attributes = group_attributes(head);
         for (auto it = kept_id.begin(); it != kept_id.end(); ++it)
             if (it.key() != it.value())
-                attributes.replace(QStringLiteral("url(#%1)").arg(it.key()),
-                                   QStringLiteral("url(#%1)").arg(it.value()));
+                attributes.replace(QStringLiteral("url(#%1)").arg(it.key()), QStringLiteral("url(#%1)").arg(it.value()));
         const QString transform = attribute(head, QStringLiteral("transform"));
         const bool moved = !transform.isEmpty() && transform != QLatin1String("matrix(1,0,0,1,0,0)");
         if (moved) out += QStringLiteral("<g transform=\"%1\">\n").arg(transform);

@@ -11,45 +11,34 @@ namespace {
 /// The page's figures 7 to 10 are of the same numbers.
 using SharedUpdates = std::optional<analyze::FocusUpdates>;
 
-std::unique_ptr<Figure> one_figure(const std::vector<TracePtr>& traces, const TokenLabels& labels,
-                                   const FocusFigureOptions& o, SharedUpdates& known, bool on_first,
-                                   const CancelToken& cancel) {
+std::unique_ptr<Figure> one_figure(const std::vector<TracePtr>& traces, const TokenLabels& labels, const FocusFigureOptions& o,
+                                   SharedUpdates& known, bool on_first, const CancelToken& cancel) {
     using analyze::FocusShare;
     const analyze::Traces first(traces.data(), 1), all(traces);
     const auto updates = [&]() -> const analyze::FocusUpdates& {
-        if (!known)
-            known = analyze::focus_updates(all, o.head.layer, {.literal = o.literal, .on_first = on_first}, cancel);
+        if (!known) known = analyze::focus_updates(all, o.head.layer, {.literal = o.literal, .on_first = on_first}, cancel);
         return *known;
     };
     const auto shares = [&](FocusShare share) { return analyze::focus_shares(all, share, o.include_first_row); };
     switch (o.figure) {
-        case 1:
-            return focus_map_figure(traces.front(), o, cancel);
+        case 1: return focus_map_figure(traces.front(), o, cancel);
         case 2:
             return plot::plot_figure(
                 focus_breakdown_plot(analyze::focus_breakdown(first, o.head, o.sort_idx, o.terms, cancel), labels));
-        case 3:
-            return plot::plot_figure(focus_trend_plot(analyze::focus_trend(*traces.front(), o.head), labels));
-        case 4:
-            return plot::plot_figure(focus_shares_plot(shares(FocusShare::argmax_self), 4));
-        case 5:
-            return plot::plot_figure(focus_shares_plot(shares(FocusShare::argmax_first), 5));
-        case 6:
-            return plot::plot_figure(focus_shares_plot(shares(FocusShare::top1_minus_top2), 6));
+        case 3: return plot::plot_figure(focus_trend_plot(analyze::focus_trend(*traces.front(), o.head), labels));
+        case 4: return plot::plot_figure(focus_shares_plot(shares(FocusShare::argmax_self), 4));
+        case 5: return plot::plot_figure(focus_shares_plot(shares(FocusShare::argmax_first), 5));
+        case 6: return plot::plot_figure(focus_shares_plot(shares(FocusShare::top1_minus_top2), 6));
         case 7:
-        case 8:
-            return plot::plot_figure(focus_histogram_plot(updates(), o.figure == 8, o.bins, o.log_magnitude));
-        case 9:
-            return plot::plot_figure(focus_scatter_plot(updates(), labels, o.log_magnitude));
-        default:
-            return plot::plot_figure(focus_tokens_plot(updates(), labels, o.log_magnitude));
+        case 8: return plot::plot_figure(focus_histogram_plot(updates(), o.figure == 8, o.bins, o.log_magnitude));
+        case 9: return plot::plot_figure(focus_scatter_plot(updates(), labels, o.log_magnitude));
+        default: return plot::plot_figure(focus_tokens_plot(updates(), labels, o.log_magnitude));
     }
 }
 
 }  // namespace
 
-std::unique_ptr<Figure> focus_figure(std::vector<TracePtr> traces, const FocusFigureOptions& options,
-                                     const CancelToken& cancel) {
+std::unique_ptr<Figure> focus_figure(std::vector<TracePtr> traces, const FocusFigureOptions& options, const CancelToken& cancel) {
     if (traces.empty()) throw Error("a focus plot needs a text");
     if (options.figure < 0 || options.figure > 10)
         throw Error({.problem = "there is no such focus plot",

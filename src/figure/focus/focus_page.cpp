@@ -57,8 +57,7 @@ public:
         return size_;
     }
 
-    void paint(QPainter& painter, const QRectF& exposed, const Style& style,
-               const Selection& selection) const override {
+    void paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const override {
         painter.save();
         painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
         const QRectF seen = draw::on_target(painter, exposed);
@@ -73,8 +72,8 @@ public:
             painter.translate(place.topLeft());
             figures_[i]->paint(painter, QRectF(QPointF(0, 0), place.size()), style, selection);
             painter.restore();
-            draw::text(painter, place.topRight() + QPointF(-margin, 18), QString::fromStdString(figures_[i]->view()),
-                       small, style.theme->faint, draw::Align::right);
+            draw::text(painter, place.topRight() + QPointF(-margin, 18), QString::fromStdString(figures_[i]->view()), small,
+                       style.theme->faint, draw::Align::right);
         }
         painter.restore();
     }
@@ -169,14 +168,12 @@ private:
         draw::text(painter, {margin, 32}, title(), heading, theme.text);
         if (texts_ > 1) {
             const double x = margin + draw::text_width(title(), heading) + 14;
-            const QString words =
-                QStringLiteral("1 to 3 of the first of %1 texts, 4 to 10 of all").arg(draw::count_text(texts_));
-            draw::text(painter, {x, 32}, draw::elided(words, ui_font(12), size_.width() - margin - x), ui_font(12),
-                       theme.muted);
+            const QString words = QStringLiteral("1 to 3 of the first of %1 texts, 4 to 10 of all").arg(draw::count_text(texts_));
+            draw::text(painter, {x, 32}, draw::elided(words, ui_font(12), size_.width() - margin - x), ui_font(12), theme.muted);
         }
         const auto query = style.exporting && selection.pinned_queries.empty() ? std::nullopt
-                           : style.exporting ? std::optional(selection.pinned_queries.back())
-                                             : selection.query();
+                           : style.exporting                                   ? std::optional(selection.pinned_queries.back())
+                                                                               : selection.query();
         for (std::size_t c = 0; c < chips_.size(); ++c) {
             const bool on = query && query->value == static_cast<std::int64_t>(c);
             draw::box(painter, chips_[c], 5, on ? theme.accent_soft : theme.chip, on ? theme.accent : QColor());
@@ -200,8 +197,7 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Figure> focus_page(TokenLabels labels, std::vector<std::unique_ptr<Figure>> figures,
-                                   std::int64_t texts) {
+std::unique_ptr<Figure> focus_page(TokenLabels labels, std::vector<std::unique_ptr<Figure>> figures, std::int64_t texts) {
     return std::make_unique<FocusPage>(std::move(labels), std::move(figures), texts);
 }
 

@@ -10,9 +10,7 @@ namespace headlight::figure::focus {
 
 inline const QString kSource = QStringLiteral(" Rene Claus, “Attention Focus Plots”, 2023.");
 
-inline QString text(const std::string& s) {
-    return QString::fromStdString(s);
-}
+inline QString text(const std::string& s) { return QString::fromStdString(s); }
 
 inline QString sentences(const std::vector<std::string>& notes) {
     QStringList out;
@@ -26,9 +24,7 @@ inline QString token_name(const TokenLabels& labels, std::int64_t text_index, st
     return QStringLiteral("token %1 of text %2").arg(position).arg(text_index + 1);
 }
 
-inline Table::Cell cell(double v) {
-    return std::isfinite(v) ? Table::Cell(v) : Table::Cell();
-}
+inline Table::Cell cell(double v) { return std::isfinite(v) ? Table::Cell(v) : Table::Cell(); }
 
 inline plot::Axis token_axis(const TokenLabels& labels, const QString& name, plot::Axis::Stands stands) {
     plot::Axis axis;

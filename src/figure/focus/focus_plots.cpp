@@ -60,12 +60,11 @@ PlotData focus_breakdown_plot(const analyze::FocusBreakdown& from, const TokenLa
         QStringLiteral("%1 · the %2 target of each query").arg(head_name(data->facts.head), rank_words(data->sort_idx));
     out.note = sentences(data->facts.notes);
     out.focus_fades = false;
-    out.description =
-        QStringLiteral(
-            "For each query the score of one target, taken apart into the terms that sum to it: what the "
-            "positions add, what the query's bias adds (the same for every query), and what the two tokens "
-            "add together. Negative terms hang below zero; the dot is their sum, the score.") +
-        kSource;
+    out.description = QStringLiteral(
+                          "For each query the score of one target, taken apart into the terms that sum to it: what the "
+                          "positions add, what the query's bias adds (the same for every query), and what the two tokens "
+                          "add together. Negative terms hang below zero; the dot is their sum, the score.") +
+                      kSource;
     out.columns = {"query", "query_token", "key", "key_token"};
     for (const auto& term : data->facts.terms) out.columns.push_back(term.id);
     out.columns.insert(out.columns.end(), {"score", "probability"});
@@ -145,16 +144,14 @@ PlotData focus_trend_plot(const analyze::FocusTrend& from, const TokenLabels& la
     PlotData out;
     out.view = "focus-3";
     out.title = QStringLiteral("Bias against position");
-    out.subtitle =
-        head_name(from.facts.head) + QStringLiteral(" · the terms that depend on the target alone, mean taken away");
+    out.subtitle = head_name(from.facts.head) + QStringLiteral(" · the terms that depend on the target alone, mean taken away");
     out.note = sentences(from.facts.notes);
     out.focus_fades = false;
-    out.description =
-        QStringLiteral(
-            "What a target gets whatever the query is: from the query's bias, and from ALiBi, which grows "
-            "with the position. Only the course says something, so the mean of each is taken away. Where "
-            "the bias falls as the position term rises, the two work against each other.") +
-        kSource;
+    out.description = QStringLiteral(
+                          "What a target gets whatever the query is: from the query's bias, and from ALiBi, which grows "
+                          "with the position. Only the course says something, so the mean of each is taken away. Where "
+                          "the bias falls as the position term rises, the two work against each other.") +
+                      kSource;
     out.columns = {"key", "key_token", "term", "value"};
     Panel panel;
     panel.x = token_axis(labels, QStringLiteral("key (is looked at)"), Axis::Stands::key);
@@ -200,17 +197,15 @@ PlotData focus_shares_plot(const analyze::FocusShares& from, int figure) {
                                       "Largest minus second weight"};
     out.title = QLatin1String(titles[figure - 4]);
     out.focus_fades = false;
-    out.subtitle =
-        QStringLiteral("%1 queries%2%3 · one line a rank, one dot a head")
-            .arg(draw::count_text(data->queries),
-                 data->texts > 1 ? QStringLiteral(" of %1 texts").arg(draw::count_text(data->texts)) : QString(),
-                 data->include_first_row ? QStringLiteral(", the first one too") : QString());
-    out.description =
-        text(data->definition) +
-        QStringLiteral(
-            " Each layer's heads are sorted and line r joins the r-th largest of each layer, so that lines never "
-            "cross; a dot's colour and tip tell which head it is.") +
-        kSource;
+    out.subtitle = QStringLiteral("%1 queries%2%3 · one line a rank, one dot a head")
+                       .arg(draw::count_text(data->queries),
+                            data->texts > 1 ? QStringLiteral(" of %1 texts").arg(draw::count_text(data->texts)) : QString(),
+                            data->include_first_row ? QStringLiteral(", the first one too") : QString());
+    out.description = text(data->definition) +
+                      QStringLiteral(
+                          " Each layer's heads are sorted and line r joins the r-th largest of each layer, so that lines never "
+                          "cross; a dot's colour and tip tell which head it is.") +
+                      kSource;
     out.columns = {"layer", "head", "rank", "value"};
     Panel panel;
     const auto n_layers = static_cast<std::int64_t>(data->values.rows()),

@@ -25,9 +25,7 @@ QString magnitude_label(const analyze::FocusUpdates& data) {
     return data.literal ? QStringLiteral("magnitude |z| / |h|") : QStringLiteral("magnitude |u| / |h|");
 }
 
-std::int64_t texts_of(const analyze::FocusUpdates& data) {
-    return data.tokens.empty() ? 0 : data.tokens.back().text + 1;
-}
+std::int64_t texts_of(const analyze::FocusUpdates& data) { return data.tokens.empty() ? 0 : data.tokens.back().text + 1; }
 
 PlotData update_plot(const analyze::FocusUpdates& data, int figure, const char* title) {
     PlotData out;
@@ -75,9 +73,8 @@ PlotData focus_histogram_plot(const analyze::FocusUpdates& from, bool orientatio
              ? QStringLiteral("How many tokens get an update of each orientation: the cosine of what a head adds and "
                               "the stream it "
                               "found. At 0 it writes something new, below 0 it takes away.")
-             : QStringLiteral(
-                   "How many tokens get an update of each size: the length of what a head adds over the length of the "
-                   "stream it found. Heads at the left edge change almost nothing.")) +
+             : QStringLiteral("How many tokens get an update of each size: the length of what a head adds over the length of the "
+                              "stream it found. Heads at the left edge change almost nothing.")) +
         kSource;
     out.columns = {"layer", "entry", "bin_low", "bin_high", "tokens"};
     double low = orientation ? -1 : std::numeric_limits<double>::infinity(), high = orientation ? 1 : 0;
@@ -114,8 +111,7 @@ PlotData focus_histogram_plot(const analyze::FocusUpdates& from, bool orientatio
             const double v = values(i, c);
             if (!std::isfinite(v) || (log && v <= 0)) continue;
             const double t = log ? std::log(v / low) / std::log(high / low) : (v - low) / (high - low);
-            const auto b =
-                std::clamp<std::int64_t>(static_cast<std::int64_t>(t * static_cast<double>(bins)), 0, bins - 1);
+            const auto b = std::clamp<std::int64_t>(static_cast<std::int64_t>(t * static_cast<double>(bins)), 0, bins - 1);
             s.y[static_cast<std::size_t>(b)] += 1;
             ++counted;
         }
@@ -126,12 +122,10 @@ PlotData focus_histogram_plot(const analyze::FocusUpdates& from, bool orientatio
         const std::int64_t layer = from.layer.value;
         s.tip = [name, edges, y](std::size_t i) {
             return QStringLiteral("%1  %2 to %3: %4 tokens")
-                .arg(name, draw::number_text(edges[i], 4), draw::number_text(edges[i + 1], 4),
-                     draw::number_text(y[i], 0));
+                .arg(name, draw::number_text(edges[i], 4), draw::number_text(edges[i + 1], 4), draw::number_text(y[i], 0));
         };
         s.row = [name, edges, y, layer](std::size_t i) {
-            return std::vector<Table::Cell>{layer, name.toStdString(), edges[i], edges[i + 1],
-                                            static_cast<std::int64_t>(y[i])};
+            return std::vector<Table::Cell>{layer, name.toStdString(), edges[i], edges[i + 1], static_cast<std::int64_t>(y[i])};
         };
         panel.series.push_back(std::move(s));
     }
@@ -173,8 +167,7 @@ PlotData focus_scatter_plot(const analyze::FocusUpdates& from, const TokenLabels
         s.tip = [data, names, c](std::size_t i) {
             const auto r = static_cast<Eigen::Index>(i);
             return QStringLiteral("%1  %2  magnitude %3 · orientation %4")
-                .arg(text(data->entry_name(c)),
-                     token_name(*names, data->tokens[i].text, data->tokens[i].position.value),
+                .arg(text(data->entry_name(c)), token_name(*names, data->tokens[i].text, data->tokens[i].position.value),
                      draw::number_text(data->magnitude(r, c), 4), draw::number_text(data->orientation(r, c), 3));
         };
         s.row = [data, c](std::size_t i) {
@@ -194,11 +187,10 @@ PlotData focus_tokens_plot(const analyze::FocusUpdates& from, const TokenLabels&
     const auto names = std::make_shared<const TokenLabels>(labels);
     PlotData out = update_plot(from, 10, "Magnitude over the text");
     out.focus_fades = false;  // all heads mixed: the colours are what there is to see
-    out.description =
-        QStringLiteral(
-            "One dot for what one head adds at one token, over the tokens' places, all heads of the layer mixed. "
-            "Purple where the token's largest weight is on the first token: do such heads change anything?") +
-        kSource;
+    out.description = QStringLiteral(
+                          "One dot for what one head adds at one token, over the tokens' places, all heads of the layer mixed. "
+                          "Purple where the token's largest weight is on the first token: do such heads change anything?") +
+                      kSource;
     out.columns = {"layer", "head", "text", "token", "magnitude", "on_first"};
     Panel panel;
     const bool linked = texts_of(from) == 1;
@@ -236,8 +228,7 @@ PlotData focus_tokens_plot(const analyze::FocusUpdates& from, const TokenLabels&
             const auto [i, h] = marks[m];
             const auto r = static_cast<Eigen::Index>(i);
             return QStringLiteral("%1  %2  magnitude %3 · orientation %4")
-                .arg(head_name({data->layer, Head(h)}),
-                     token_name(*names, data->tokens[i].text, data->tokens[i].position.value),
+                .arg(head_name({data->layer, Head(h)}), token_name(*names, data->tokens[i].text, data->tokens[i].position.value),
                      draw::number_text(data->magnitude(r, h), 4), draw::number_text(data->orientation(r, h), 3));
         };
         s.row = [data, marks, first](std::size_t m) {

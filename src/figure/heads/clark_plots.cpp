@@ -19,7 +19,7 @@ const QString source = QStringLiteral(" Clark, Khandelwal, Levy, Manning: “Wha
 
 struct Kind {
     std::vector<std::string> ids;  ///< the first that the table has
-    const char* name;  ///< of the first id; of the others what follows
+    const char* name;              ///< of the first id; of the others what follows
     Color::Role color;
     const char* other_name = nullptr;
 };
@@ -69,8 +69,7 @@ void add_dots(plot::Panel& panel, const Eigen::MatrixXd& values, const QString& 
         return QStringLiteral("layer %1  mean %2 %3").arg(i).arg(name, number(mean[i]));
     };
     line.row = [mean, kind, cell](std::size_t i) {
-        return std::vector<Table::Cell>{static_cast<std::int64_t>(i), Table::Cell(), kind + ", mean of the layer",
-                                        cell(mean[i])};
+        return std::vector<Table::Cell>{static_cast<std::int64_t>(i), Table::Cell(), kind + ", mean of the layer", cell(mean[i])};
     };
     if (means) panel.series.push_back(std::move(line));
     panel.series.push_back(std::move(dots));
@@ -97,8 +96,7 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
           {{"share_sep", "share_special"}, "[SEP]", Role::clark_blue, "special tokens"},
           {{"share_punctuation"}, "punctuation", Role::clark_purple}}},
         {"to [SEP]",
-         {{{"other_to_sep"}, "other → [SEP]", Role::clark_sea},
-          {{"sep_to_sep"}, "[SEP] → [SEP]", Role::clark_green}}},
+         {{{"other_to_sep"}, "other → [SEP]", Role::clark_sea}, {{"sep_to_sep"}, "[SEP] → [SEP]", Role::clark_green}}},
         {"neighbours",
          {{{"share_next"}, "next token", Role::clark_orange},
           {{"share_previous"}, "previous token", Role::clark_sea},
@@ -129,13 +127,11 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
         }
         if (!panel.series.empty()) out.panels.push_back(std::move(panel));
     }
-    if (!missing.isEmpty())
-        out.note = QStringLiteral("Not on this text or model: %1.").arg(missing.join(QStringLiteral(", ")));
-    out.description =
-        QStringLiteral(
-            "How much of their attention heads give to kinds of tokens, averaged over the queries, one dot a head; "
-            "lines join the means of the layers. Colours as in the paper.") +
-        source + QStringLiteral(", figure 2.");
+    if (!missing.isEmpty()) out.note = QStringLiteral("Not on this text or model: %1.").arg(missing.join(QStringLiteral(", ")));
+    out.description = QStringLiteral(
+                          "How much of their attention heads give to kinds of tokens, averaged over the queries, one dot a head; "
+                          "lines join the means of the layers. Colours as in the paper.") +
+                      source + QStringLiteral(", figure 2.");
     return plot::plot_figure(std::move(out));
 }
 
@@ -153,8 +149,7 @@ std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, do
     plot::PlotData out;
     out.view = "clark-entropy";
     out.title = QStringLiteral("Entropy of heads by layer");
-    out.subtitle =
-        plot::joined_words({QStringLiteral("one dot a head, the line is the layer mean"), plot::texts_words(texts)});
+    out.subtitle = plot::joined_words({QStringLiteral("one dot a head, the line is the layer mean"), plot::texts_words(texts)});
     out.focus_fades = out.focus_in_files = false;
     out.columns = {"layer", "head", "kind", "entropy_nats"};
     const auto add = [&](const std::vector<std::string>& ids, const char* title, bool baseline) {
@@ -163,8 +158,7 @@ std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, do
         plot::Panel panel = layer_panel(*table, QString::fromUtf8(title), QStringLiteral("entropy (nats)"));
         add_dots(panel, *values, QStringLiteral("head"), Color::Role::clark_blue, true, QStringLiteral(" nats"));
         if (baseline && std::isfinite(uniform))
-            panel.references.push_back(
-                {QStringLiteral("uniform attention"), uniform, {Color::Role::muted}, false, true});
+            panel.references.push_back({QStringLiteral("uniform attention"), uniform, {Color::Role::muted}, false, true});
         out.panels.push_back(std::move(panel));
         return true;
     };

@@ -91,13 +91,11 @@ std::unique_ptr<Figure> head_scatter(std::shared_ptr<const HeadTable> table, con
     const auto finish = [&](Series s, std::vector<HeadId> own) {
         for (HeadId head : own) s.x.push_back(x.value(head)), s.y.push_back(y.value(head));
         s.tip = [own, x, y](std::size_t i) {
-            return QStringLiteral("%1  %2 · %3")
-                .arg(head_name(own[i]), x.said(x.value(own[i])), y.said(y.value(own[i])));
+            return QStringLiteral("%1  %2 · %3").arg(head_name(own[i]), x.said(x.value(own[i])), y.said(y.value(own[i])));
         };
         s.row = [own, x, y](std::size_t i) {
             const auto cell = [](double v) { return std::isfinite(v) ? Table::Cell(v) : Table::Cell(); };
-            return std::vector<Table::Cell>{own[i].layer.value, own[i].head.value, cell(x.value(own[i])),
-                                            cell(y.value(own[i]))};
+            return std::vector<Table::Cell>{own[i].layer.value, own[i].head.value, cell(x.value(own[i])), cell(y.value(own[i]))};
         };
         s.heads = std::move(own);
         panel.series.push_back(std::move(s));
@@ -130,9 +128,8 @@ std::unique_ptr<Figure> head_scatter(std::shared_ptr<const HeadTable> table, con
                 }
             for (HeadId head : heads) {
                 const double v = color.value(head);
-                s.colors.push_back(std::isfinite(v)
-                                       ? Color{Color::Role::ramp, high > low ? (v - low) / (high - low) : 0.5}
-                                       : Color{Color::Role::faint});
+                s.colors.push_back(std::isfinite(v) ? Color{Color::Role::ramp, high > low ? (v - low) / (high - low) : 0.5}
+                                                    : Color{Color::Role::faint});
             }
             const int decimals = color.integer ? 0 : 2;
             out.scale = {color.label(), draw::number_text(low, decimals), draw::number_text(high, decimals)};

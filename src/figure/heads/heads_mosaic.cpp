@@ -25,9 +25,7 @@ std::int64_t index_step(double pitch) {
     return 32;
 }
 
-QString range_number(double x) {
-    return QString::number(x, 'g', 3).replace(u'-', QChar(0x2212));
-}
+QString range_number(double x) { return QString::number(x, 'g', 3).replace(u'-', QChar(0x2212)); }
 
 }  // namespace
 
@@ -54,9 +52,7 @@ QRectF MosaicLayout::cell(HeadId id) const {
     return {left + double(id.head.value) * pitch, top + double(id.layer.value) * pitch, pitch - gap, pitch - gap};
 }
 
-QRectF MosaicLayout::grid() const {
-    return {left, top, double(heads) * pitch - gap, double(layers) * pitch - gap};
-}
+QRectF MosaicLayout::grid() const { return {left, top, double(heads) * pitch - gap, double(layers) * pitch - gap}; }
 
 std::optional<HeadId> MosaicLayout::head_at(QPointF point) const {
     const auto head = static_cast<std::int64_t>(std::floor((point.x() - left) / pitch));
@@ -79,8 +75,7 @@ MosaicScale mosaic_scale(const analyze::MeasureInfo& measure, const Eigen::Matri
     return scale;
 }
 
-HeadsMosaic::HeadsMosaic(std::shared_ptr<const analyze::HeadTable> table, std::string measure,
-                         std::vector<HeadId> dimmed)
+HeadsMosaic::HeadsMosaic(std::shared_ptr<const analyze::HeadTable> table, std::string measure, std::vector<HeadId> dimmed)
     : table_(std::move(table)), dimmed_(std::move(dimmed)) {
     const auto& all = table_->measures;
     const auto at = std::find_if(all.begin(), all.end(), [&](const auto& m) { return m.id == measure; });
@@ -95,21 +90,16 @@ HeadsMosaic::HeadsMosaic(std::shared_ptr<const analyze::HeadTable> table, std::s
     at_ = mosaic_layout(table_->n_layers, table_->n_heads, 228);
 }
 
-double HeadsMosaic::value(HeadId id) const {
-    return table_->values[measure_](id.layer.value, id.head.value);
-}
+double HeadsMosaic::value(HeadId id) const { return table_->values[measure_](id.layer.value, id.head.value); }
 
-bool HeadsMosaic::dimmed(HeadId id) const {
-    return std::binary_search(dimmed_.begin(), dimmed_.end(), id);
-}
+bool HeadsMosaic::dimmed(HeadId id) const { return std::binary_search(dimmed_.begin(), dimmed_.end(), id); }
 
 QSizeF HeadsMosaic::layout(QSizeF available, const Style&, const Selection&) {
     at_ = mosaic_layout(table_->n_layers, table_->n_heads, available.width());
     return {at_.width, at_.height};
 }
 
-void HeadsMosaic::paint(QPainter& painter, const QRectF& exposed, const Style& style,
-                        const Selection& selection) const {
+void HeadsMosaic::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     painter.setRenderHint(QPainter::Antialiasing);
     for (std::int64_t l = 0; l < at_.layers; ++l)
@@ -154,8 +144,7 @@ void HeadsMosaic::paint_axes(QPainter& painter, const Theme& theme) const {
     const std::int64_t step = index_step(at_.pitch);
     for (std::int64_t h = 0; h < at_.heads; h += step) {
         const QRectF cell = at_.cell({Layer{0}, Head{h}});
-        draw::text(painter, {cell.center().x(), at_.top - 6}, QString::number(h), index_font(), theme.muted,
-                   draw::Align::center);
+        draw::text(painter, {cell.center().x(), at_.top - 6}, QString::number(h), index_font(), theme.muted, draw::Align::center);
     }
     for (std::int64_t l = 0; l < at_.layers; l += step) {
         const QRectF cell = at_.cell({Layer{l}, Head{0}});
@@ -232,8 +221,7 @@ Table HeadsMosaic::table() const {
 std::vector<NamedArray> HeadsMosaic::arrays() const {
     NamedArray array{table_->measures[measure_].id, {at_.layers, at_.heads}, {}};
     for (std::int64_t l = 0; l < at_.layers; ++l)
-        for (std::int64_t h = 0; h < at_.heads; ++h)
-            array.values.push_back(static_cast<float>(value({Layer{l}, Head{h}})));
+        for (std::int64_t h = 0; h < at_.heads; ++h) array.values.push_back(static_cast<float>(value({Layer{l}, Head{h}})));
     return {array};
 }
 

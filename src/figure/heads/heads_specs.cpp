@@ -25,10 +25,9 @@ const ViewOption sort_idx{
     .low = 0,
     .high = 1'000'000};
 const ViewOption five_terms = flag("five-terms", "Five terms", "focus-2: the key's bias taken apart as well");
-const ViewOption absolute = flag("absolute-positions", "Absolute positions",
-                                 "focus-2: ALiBi as m·j, as transformers adds it, in place of −m·(i − j)");
-const ViewOption probability =
-    flag("probability", "Weights, not scores", "focus-1: softmax weights in place of scores");
+const ViewOption absolute =
+    flag("absolute-positions", "Absolute positions", "focus-2: ALiBi as m·j, as transformers adds it, in place of −m·(i − j)");
+const ViewOption probability = flag("probability", "Weights, not scores", "focus-1: softmax weights in place of scores");
 const ViewOption first_row = flag("include-first-row", "Count the first token",
                                   "focus-4 and -5: count row 0 of a causal model, which can only look at itself");
 const ViewOption literal = flag("literal", "Before W_O", "focus-7, -9, -10: |z| / |h| in place of |u| / |h|");
@@ -41,9 +40,7 @@ const ViewOption bins{.name = "bins",
                       .low = 2,
                       .high = 500};
 
-bool has(const ViewSpec& spec, const char* name) {
-    return spec.option(name) != nullptr;
-}
+bool has(const ViewSpec& spec, const char* name) { return spec.option(name) != nullptr; }
 
 FocusFigureOptions focus_options(const ViewState& state, int figure) {
     const ViewSpec& spec = view_spec(state.view);
@@ -68,9 +65,7 @@ struct FocusRow {
 };
 
 /// Then the summaries are read in less than a frame.
-bool few_texts(const trace::Trace&, const ViewState& state) {
-    return !state.pool || state.pool->traces.size() < 8;
-}
+bool few_texts(const trace::Trace&, const ViewState& state) { return !state.pool || state.pool->traces.size() < 8; }
 
 std::vector<ViewSpec> focus_specs() {
     const ViewNeeds needs{.focus = true};  // the head that stands out in all of them
@@ -101,7 +96,7 @@ std::vector<ViewSpec> focus_specs() {
             return focus_figure(pooled_traces(trace, s), focus_options(s, i), cancel);
         };
         spec.needs.texts = i == 0 || i >= 4;  // 1 to 3 are about the rows of one text
-        spec.filters = i == 0 || i >= 4;  // figures of every head
+        spec.filters = i == 0 || i >= 4;      // figures of every head
         if (row.quick) spec.quick = few_texts;
         out.push_back(std::move(spec));
     }
@@ -149,24 +144,22 @@ std::vector<ViewSpec> plot_view_specs() {
                      measure_option("color", "Colour", "head-scatter: what the colour says", "layer", true)},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-                 return head_scatter(table_of(trace, s, cancel), {.x = text_value(s, "x"),
-                                                                  .y = text_value(s, "y"),
-                                                                  .color = text_value(s, "color"),
-                                                                  .texts = texts_of(s)});
+                 return head_scatter(
+                     table_of(trace, s, cancel),
+                     {.x = text_value(s, "x"), .y = text_value(s, "y"), .color = text_value(s, "color"), .texts = texts_of(s)});
              },
          .quick = few_texts,
          .missing = without_overview,
          .filters = true});
-    out.push_back(
-        {.id = "clark-kinds",
-         .title = "Attention to kinds of tokens",
-         .group = "Heads",
-         .needs = {.texts = true},
-         .make = [](TracePtr trace, const ViewState& s,
-                    const CancelToken& cancel) { return clark_kinds(table_of(trace, s, cancel), texts_of(s)); },
-         .quick = few_texts,
-         .missing = without_overview,
-         .filters = true});
+    out.push_back({.id = "clark-kinds",
+                   .title = "Attention to kinds of tokens",
+                   .group = "Heads",
+                   .needs = {.texts = true},
+                   .make = [](TracePtr trace, const ViewState& s,
+                              const CancelToken& cancel) { return clark_kinds(table_of(trace, s, cancel), texts_of(s)); },
+                   .quick = few_texts,
+                   .missing = without_overview,
+                   .filters = true});
     out.push_back({.id = "clark-entropy",
                    .title = "Entropy by layer",
                    .group = "Heads",

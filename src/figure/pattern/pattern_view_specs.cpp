@@ -83,7 +83,9 @@ std::vector<ViewSpec> pattern_view_specs() {
          .group = "Attention",
          .tab = true,
          .needs = {.layer = true, .heads = true, .pattern = true},
-         .options = {aggregate_option(), layers_option(), sums_option(),
+         .options = {aggregate_option(),
+                     layers_option(),
+                     sums_option(),
                      {.name = "parts",
                       .kind = Kind::flag,
                       .title = "Parts of the score",
@@ -107,7 +109,9 @@ std::vector<ViewSpec> pattern_view_specs() {
                       .title = "Maps pooled by mean",
                       .help = "model view: pool by mean instead of maximum",
                       .initial = ""},
-                     aggregate_option(), layers_option(), over_heads_option()},
+                     aggregate_option(),
+                     layers_option(),
+                     over_heads_option()},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
                  const ModelViewOptions options = model_options(*trace, s);
@@ -142,7 +146,8 @@ std::vector<ViewSpec> pattern_view_specs() {
                  const Position query = s.query.value_or(Position(trace->tokens() - 1));
                  return neuron_view(std::move(trace), s.focus(), query, options);
              },
-         .quick = [](const trace::Trace& trace, const ViewState&) { return trace.keys() * trace.config().d_head <= quick_weights; }},
+         .quick = [](const trace::Trace& trace,
+                     const ViewState&) { return trace.keys() * trace.config().d_head <= quick_weights; }},
     };
 }
 

@@ -18,9 +18,9 @@ struct PictureViewData {
     QString file;
     std::int64_t rows = 0, columns = 0, class_tokens = 0;
     Layer layer;
-    Position query;                       ///< when none is pointed at
-    std::vector<QString> names_of_tokens;  ///< "[CLS]", "r1c1" …
-    std::vector<std::string> names;       ///< of the panels: "Head 3", "mean of 12 heads", "rollout"
+    Position query;                            ///< when none is pointed at
+    std::vector<QString> names_of_tokens;      ///< "[CLS]", "r1c1" …
+    std::vector<std::string> names;            ///< of the panels: "Head 3", "mean of 12 heads", "rollout"
     std::vector<std::optional<HeadId>> heads;  ///< of each panel; none: of several
     std::vector<analyze::Matrix> weights;      ///< of each panel, [axes.queries, axes.keys]
     analyze::PatternAxes axes;

@@ -16,7 +16,8 @@ constexpr int kMostMegabytes = 1024;  ///< decoded, at four bytes a pixel; Qt's 
 
 std::shared_ptr<const model::Picture> read_picture(const std::filesystem::path& file) {
     std::error_code none;
-    if (!std::filesystem::is_regular_file(file, none)) throw Error({.problem = "there is no such picture", .file = file.string()});
+    if (!std::filesystem::is_regular_file(file, none))
+        throw Error({.problem = "there is no such picture", .file = file.string()});
     QImageReader reader(QString::fromStdString(file.string()));
     QImageReader::setAllocationLimit(kMostMegabytes);
     reader.setAutoTransform(true);
@@ -44,7 +45,8 @@ QImage image_of(const model::Picture& picture) {
 
 QStringList picture_patterns() {
     QStringList patterns;
-    for (const QByteArray& format : QImageReader::supportedImageFormats()) patterns += QStringLiteral("*.") + QString::fromLatin1(format);
+    for (const QByteArray& format : QImageReader::supportedImageFormats())
+        patterns += QStringLiteral("*.") + QString::fromLatin1(format);
     return patterns;
 }
 

@@ -37,7 +37,8 @@ PictureLayout picture_layout(std::int64_t panels, double aspect, QSizeF availabl
     }
     if (available.height() <= 0 || best_width < PictureLayout::narrowest) {
         const double one = PictureLayout::narrowest + PictureLayout::gap;
-        const auto fit = static_cast<std::int64_t>((wide + PictureLayout::gap) / (available.height() > 0 ? one : std::max(one, wide / 4 - 1)));
+        const auto fit =
+            static_cast<std::int64_t>((wide + PictureLayout::gap) / (available.height() > 0 ? one : std::max(one, wide / 4 - 1)));
         best.columns = std::clamp<std::int64_t>(fit, 1, panels);
         best_width = std::min(PictureLayout::widest, widest_in(best.columns));
     }
@@ -45,7 +46,8 @@ PictureLayout picture_layout(std::int64_t panels, double aspect, QSizeF availabl
     best.rows = rows_of(best.columns);
     best.panel = {std::floor(best_width), std::floor(best_width / aspect)};
     const QRectF last = best.picture((best.rows - 1) * best.columns);
-    best.size = {std::max(available.width(), 2 * PictureLayout::margin + static_cast<double>(best.columns) * (best.panel.width() + PictureLayout::gap) -
+    best.size = {std::max(available.width(), 2 * PictureLayout::margin +
+                                                 static_cast<double>(best.columns) * (best.panel.width() + PictureLayout::gap) -
                                                  PictureLayout::gap),
                  last.bottom() + PictureLayout::gap + PictureLayout::legend};
     return best;

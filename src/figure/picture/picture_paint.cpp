@@ -30,7 +30,8 @@ QImage PictureFigure::scaled(const QPainter& painter, const QRectF& rect, bool g
     const QImage& from = grey ? grey_ : data_.picture;
     // Enlarged pixels stay squares: a small picture is what the model saw, not a blurred one.
     const bool larger = size.width() > from.width();
-    return scaled_[{size.width(), grey}] = from.scaled(size, Qt::IgnoreAspectRatio, larger ? Qt::FastTransformation : Qt::SmoothTransformation);
+    return scaled_[{size.width(), grey}] =
+               from.scaled(size, Qt::IgnoreAspectRatio, larger ? Qt::FastTransformation : Qt::SmoothTransformation);
 }
 
 QColor PictureFigure::color(const Style& style, double strength) const { return ramp_color(style.ramp, *style.theme, strength); }
@@ -52,7 +53,8 @@ void PictureFigure::paint_grid(QPainter& painter, const QRectF& picture, const S
 }
 
 /// The patch that looks: two lines, one dark and one light, are seen on any picture.
-void PictureFigure::paint_query(QPainter& painter, const QRectF& picture, const QRectF& caption, const Style& style, const Shown& all) const {
+void PictureFigure::paint_query(QPainter& painter, const QRectF& picture, const QRectF& caption, const Style& style,
+                                const Shown& all) const {
     const Theme& theme = *style.theme;
     const bool is_chip = all.query.value < data_.class_tokens;
     const QRectF at = is_chip ? chip(caption, all.query.value).adjusted(-1.5, -1.5, 1.5, 1.5) : patch(picture, all.query.value);
@@ -71,7 +73,8 @@ void PictureFigure::paint_whole(QPainter& painter, const Style& style, const Sho
     const QFont font = ui_font(12);
     const double chips = static_cast<double>(data_.class_tokens) * 18 + 8;
     draw::text(painter, {caption.left(), draw::centred_baseline(caption.center().y() - 1, font)},
-               draw::elided(QStringLiteral("%1 × %2 patches").arg(data_.rows).arg(data_.columns), font, caption.width() - chips), font, theme.muted);
+               draw::elided(QStringLiteral("%1 × %2 patches").arg(data_.rows).arg(data_.columns), font, caption.width() - chips),
+               font, theme.muted);
     for (std::int64_t i = 0; i < data_.class_tokens; ++i) draw::box(painter, chip(caption, i), 2, theme.chip, theme.line);
     painter.drawImage(picture, scaled(painter, picture, false));
     paint_grid(painter, picture, style);
@@ -101,7 +104,8 @@ void PictureFigure::paint_panel(QPainter& painter, std::size_t index, const Styl
     const bool room = caption.width() > 150;
     if (!share.isEmpty() && room) draw::number(painter, {first_chip.left() - 6, baseline}, share, note_font, theme.muted);
     draw::text(painter, {caption.left(), baseline},
-               draw::elided(QString::fromStdString(data_.names[index]), name_font, first_chip.left() - caption.left() - 8 - (room ? share_width : 0)),
+               draw::elided(QString::fromStdString(data_.names[index]), name_font,
+                            first_chip.left() - caption.left() - 8 - (room ? share_width : 0)),
                name_font, theme.text);
 
     painter.drawImage(picture, scaled(painter, picture, !data_.reveal));
@@ -118,8 +122,8 @@ void PictureFigure::paint_panel(QPainter& painter, std::size_t index, const Styl
         const QColor under = data_.reveal ? draw::blended(QColor(128, 128, 128), theme.canvas, kMostCover * (1 - strength))
                                           : draw::blended(QColor(128, 128, 128), color(style, strength), kOver);
         const QRectF at = patch(picture, token);
-        draw::number(painter, {at.center().x(), draw::centred_baseline(at.center().y(), number_font)}, draw::weight_text(row.weights[token]),
-                     number_font, text_on(theme, under), draw::Align::center);
+        draw::number(painter, {at.center().x(), draw::centred_baseline(at.center().y(), number_font)},
+                     draw::weight_text(row.weights[token]), number_font, text_on(theme, under), draw::Align::center);
     }
     paint_grid(painter, picture, style);
     paint_query(painter, picture, caption, style, all);
@@ -128,11 +132,13 @@ void PictureFigure::paint_panel(QPainter& painter, std::size_t index, const Styl
 
 QString PictureFigure::notes(const Style& style, const Shown& all) const {
     QStringList notes{data_.weight_name};
-    if (const QString transfer = style.transfer.legend(); style.transfer.curve != Transfer::Curve::linear && !transfer.isEmpty()) notes << transfer;
+    if (const QString transfer = style.transfer.legend(); style.transfer.curve != Transfer::Curve::linear && !transfer.isEmpty())
+        notes << transfer;
     if (data_.axes.query_row(all.query) < 0) notes << QStringLiteral("%1 is hidden: choose a patch").arg(token_name(all.query));
     QStringList classes;
     for (std::int64_t i = 0; i < data_.class_tokens; ++i) classes << token_name(Position(i));
-    notes << (classes.size() == 1 ? QStringLiteral("square above: weight on ") : QStringLiteral("squares above: weight on ")) + classes.join(QStringLiteral(" and "));
+    notes << (classes.size() == 1 ? QStringLiteral("square above: weight on ") : QStringLiteral("squares above: weight on ")) +
+                 classes.join(QStringLiteral(" and "));
     return notes.join(QStringLiteral(" · "));
 }
 
@@ -151,14 +157,16 @@ void PictureFigure::paint_legend(QPainter& painter, const Style& style, const Sh
     const double right = draw::bar(
         painter, QRectF(left, top, 140, 12),
         [&](double t) {
-            return data_.reveal ? draw::blended(grey, theme.canvas, kMostCover * (1 - t)) : draw::blended(grey, color(style, t), kOver);
+            return data_.reveal ? draw::blended(grey, theme.canvas, kMostCover * (1 - t))
+                                : draw::blended(grey, color(style, t), kOver);
         },
         ends.low, ends.high, theme);
     const QRectF mark(right + 22, top, 12, 12);
     painter.setPen(QPen(theme.negative, 2, Qt::SolidLine, Qt::SquareCap, Qt::MiterJoin));
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(mark);
-    draw::text(painter, {mark.right() + 7, draw::centred_baseline(top + 6, font)}, QStringLiteral("looks: %1").arg(token_name(all.query)), font, theme.text);
+    draw::text(painter, {mark.right() + 7, draw::centred_baseline(top + 6, font)},
+               QStringLiteral("looks: %1").arg(token_name(all.query)), font, theme.text);
     const QString line = notes(style, all);
     draw::text(painter, {PictureLayout::margin, draw::centred_baseline(top + 30, font)},
                draw::elided(line, font, layout_.size.width() - 2 * PictureLayout::margin), font, theme.muted);
@@ -173,9 +181,12 @@ void PictureFigure::paint(QPainter& painter, const QRectF& exposed, const Style&
     const double baseline = draw::centred_baseline(22, heading);
     draw::text(painter, {PictureLayout::margin, baseline}, data_.title, heading, theme.text);
     const double after = PictureLayout::margin + draw::text_width(data_.title, heading) + 12;
-    draw::text(painter, {after, baseline}, draw::elided(data_.file, font, std::max(0.0, layout_.size.width() - after - PictureLayout::margin)), font,
+    draw::text(painter, {after, baseline},
+               draw::elided(data_.file, font, std::max(0.0, layout_.size.width() - after - PictureLayout::margin)), font,
                theme.muted);
-    const auto in_sight = [&](std::int64_t panel) { return layout_.picture(panel).united(layout_.caption_of(panel)).adjusted(-4, -4, 4, 4).intersects(exposed); };
+    const auto in_sight = [&](std::int64_t panel) {
+        return layout_.picture(panel).united(layout_.caption_of(panel)).adjusted(-4, -4, 4, 4).intersects(exposed);
+    };
     if (in_sight(0)) paint_whole(painter, style, all);
     for (std::size_t m = 0; m < data_.weights.size(); ++m)
         if (in_sight(static_cast<std::int64_t>(m) + 1)) paint_panel(painter, m, style, all);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "figure/picture/picture_figure.h"
 #include "figure/core/heads_text.h"
 #include "figure/core/view_tables.h"
 #include "figure/core/weight_name.h"
+#include "figure/picture/picture_figure.h"
 #include "headlight/analyze/pattern/aggregate.h"
 #include "headlight/analyze/rollout/rollout.h"
 #include "headlight/base/error.h"
@@ -26,8 +26,8 @@ QImage seen_of(const trace::PictureShown& shown) {
     return image.width() > kWidestPicture ? image.scaledToWidth(kWidestPicture, Qt::SmoothTransformation) : image;
 }
 
-void add_panels(PictureViewData& data, const trace::Trace& trace, const std::vector<Head>& heads, const analyze::PatternOptions& options,
-                PictureViewOptions::What what, const CancelToken& cancel) {
+void add_panels(PictureViewData& data, const trace::Trace& trace, const std::vector<Head>& heads,
+                const analyze::PatternOptions& options, PictureViewOptions::What what, const CancelToken& cancel) {
     using What = PictureViewOptions::What;
     std::vector<HeadId> ids;
     for (const Head head : heads) ids.push_back({data.layer, head});
@@ -54,7 +54,8 @@ void add_panels(PictureViewData& data, const trace::Trace& trace, const std::vec
 }  // namespace
 
 std::unique_ptr<Figure> picture_view(TracePtr trace, Layer layer, const std::vector<Head>& heads, Position query,
-                                     const analyze::PatternOptions& options, const PictureViewOptions& view, const CancelToken& cancel) {
+                                     const analyze::PatternOptions& options, const PictureViewOptions& view,
+                                     const CancelToken& cancel) {
     const trace::PictureShown& shown = trace->picture();
     if (!shown.pixels) throw Error({.problem = "the model read no picture", .item = trace->config().name});
     const model::ModelConfig& c = trace->config();
@@ -74,18 +75,22 @@ std::unique_ptr<Figure> picture_view(TracePtr trace, Layer layer, const std::vec
     data.title = rollout ? QStringLiteral("Rollout over the picture, up to layer %1").arg(layer.value)
                          : QStringLiteral("Layer %1 over the picture").arg(layer.value);
     data.description =
-        QStringLiteral("How much one token (the outlined patch, or [CLS]) looks at each patch, laid over the picture. The picture is "
-                       "drawn as the model saw it: scaled and cut to its size, in its grid of patches. What goes to the class tokens "
-                       "stands beside each panel. All panels have one scale. Point at a patch to see what it looks at, click to keep it. ") +
-        (rollout ? QStringLiteral("Rollout follows attention through all layers below: Abnar & Zuidema, “Quantifying Attention Flow in "
-                                  "Transformers”, 2020.")
-                 : QStringLiteral("Dosovitskiy et al., “An Image is Worth 16x16 Words”, 2021; maps of heads as in Caron et al., “Emerging "
-                                  "Properties in Self-Supervised Vision Transformers”, 2021."));
+        QStringLiteral(
+            "How much one token (the outlined patch, or [CLS]) looks at each patch, laid over the picture. The picture is "
+            "drawn as the model saw it: scaled and cut to its size, in its grid of patches. What goes to the class tokens "
+            "stands beside each panel. All panels have one scale. Point at a patch to see what it looks at, click to keep it. ") +
+        (rollout ? QStringLiteral(
+                       "Rollout follows attention through all layers below: Abnar & Zuidema, “Quantifying Attention Flow in "
+                       "Transformers”, 2020.")
+                 : QStringLiteral(
+                       "Dosovitskiy et al., “An Image is Worth 16x16 Words”, 2021; maps of heads as in Caron et al., “Emerging "
+                       "Properties in Self-Supervised Vision Transformers”, 2021."));
     return std::make_unique<PictureFigure>(std::move(data));
 }
 
 PictureFigure::PictureFigure(PictureViewData data)
-    : data_(std::move(data)), grey_(data_.picture.convertToFormat(QImage::Format_Grayscale8).convertToFormat(QImage::Format_RGB32)) {}
+    : data_(std::move(data)),
+      grey_(data_.picture.convertToFormat(QImage::Format_Grayscale8).convertToFormat(QImage::Format_RGB32)) {}
 
 QSizeF PictureFigure::layout(QSizeF available, const Style&, const Selection&) {
     // Of the model's grid, not of the file: a picture may have been squeezed into a square.
@@ -134,7 +139,8 @@ QString PictureFigure::token_name(Position token) const {
 QRectF PictureFigure::patch(const QRectF& picture, std::int64_t token) const {
     const std::int64_t at = token - data_.class_tokens;
     const double w = picture.width() / static_cast<double>(data_.columns), h = picture.height() / static_cast<double>(data_.rows);
-    return {picture.left() + static_cast<double>(at % data_.columns) * w, picture.top() + static_cast<double>(at / data_.columns) * h, w, h};
+    return {picture.left() + static_cast<double>(at % data_.columns) * w,
+            picture.top() + static_cast<double>(at / data_.columns) * h, w, h};
 }
 
 QRectF PictureFigure::chip(const QRectF& caption, std::int64_t token) const {
@@ -152,7 +158,8 @@ Hit PictureFigure::hit_test(QPointF at, const Style& style, const Selection& sel
         for (std::int64_t i = 0; i < data_.class_tokens; ++i)
             if (chip(caption, i).adjusted(-2, -2, 2, 2).contains(at)) token = i;
         if (picture.contains(at)) {
-            const double w = picture.width() / static_cast<double>(data_.columns), h = picture.height() / static_cast<double>(data_.rows);
+            const double w = picture.width() / static_cast<double>(data_.columns),
+                         h = picture.height() / static_cast<double>(data_.rows);
             const auto column = std::min(data_.columns - 1, static_cast<std::int64_t>((at.x() - picture.left()) / w));
             const auto row = std::min(data_.rows - 1, static_cast<std::int64_t>((at.y() - picture.top()) / h));
             token = data_.class_tokens + row * data_.columns + column;
@@ -206,7 +213,8 @@ std::vector<NamedArray> PictureFigure::arrays() const {
     NamedArray weights{"weights", {static_cast<std::int64_t>(data_.weights.size()), data_.rows, data_.columns}, {}};
     NamedArray classes{"class_weights", {static_cast<std::int64_t>(data_.weights.size()), data_.class_tokens}, {}};
     for (const Row& row : shown({}, data_.query).rows) {
-        weights.values.insert(weights.values.end(), row.weights.data() + data_.class_tokens, row.weights.data() + row.weights.size());
+        weights.values.insert(weights.values.end(), row.weights.data() + data_.class_tokens,
+                              row.weights.data() + row.weights.size());
         classes.values.insert(classes.values.end(), row.weights.data(), row.weights.data() + data_.class_tokens);
     }
     return {weights, classes};
@@ -216,40 +224,47 @@ std::vector<NamedArray> PictureFigure::arrays() const {
 
 std::vector<ViewSpec> picture_view_specs() {
     using Kind = ViewOption::Kind;
-    return {{.id = "picture",
-             .title = "Picture",
-             .group = "Attention",
-             .tab = true,
-             .needs = {.layer = true, .heads = true, .query = true, .pattern = true},
-             .all_heads = true,
-             .options = {{.name = "of",
-                          .kind = Kind::choice,
-                          .title = "Panels",
-                          .help = "picture: a panel for each head, or one of their mean, their maximum, or the rollout up to the layer",
-                          .initial = "heads",
-                          .choices = {{"heads", "Each head"}, {"mean", "Mean of the heads"}, {"max", "Maximum of the heads"}, {"rollout", "Rollout"}}},
-                         {.name = "over",
-                          .kind = Kind::choice,
-                          .title = "Over the picture",
-                          .help = "picture: weights as a colour over the grey picture, or as how much of the picture is seen",
-                          .initial = "colour",
-                          .choices = {{"colour", "A colour"}, {"reveal", "What is looked at is seen"}}}},
-             .make =
-                 [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-                     using What = PictureViewOptions::What;
-                     const std::string of = text_value(s, "of");
-                     const PictureViewOptions options{.what = of == "mean"      ? What::mean
-                                                              : of == "max"     ? What::max
-                                                              : of == "rollout" ? What::rollout
-                                                                                : What::heads,
-                                                      .reveal = text_value(s, "over") == "reveal"};
-                     return picture_view(std::move(trace), s.layer, s.heads, s.query.value_or(Position(0)), s.pattern, options, cancel);
-                 },
-             .missing =
-                 [](const trace::Trace& trace) -> std::string {
-                     return trace.picture().pixels ? "" : "This model reads text: there is no picture to lay attention over. The other views of attention work.";
-                 },
-             .filters = true}};
+    return {
+        {.id = "picture",
+         .title = "Picture",
+         .group = "Attention",
+         .tab = true,
+         .needs = {.layer = true, .heads = true, .query = true, .pattern = true},
+         .all_heads = true,
+         .options = {{.name = "of",
+                      .kind = Kind::choice,
+                      .title = "Panels",
+                      .help =
+                          "picture: a panel for each head, or one of their mean, their maximum, or the rollout up to the layer",
+                      .initial = "heads",
+                      .choices = {{"heads", "Each head"},
+                                  {"mean", "Mean of the heads"},
+                                  {"max", "Maximum of the heads"},
+                                  {"rollout", "Rollout"}}},
+                     {.name = "over",
+                      .kind = Kind::choice,
+                      .title = "Over the picture",
+                      .help = "picture: weights as a colour over the grey picture, or as how much of the picture is seen",
+                      .initial = "colour",
+                      .choices = {{"colour", "A colour"}, {"reveal", "What is looked at is seen"}}}},
+         .make =
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                 using What = PictureViewOptions::What;
+                 const std::string of = text_value(s, "of");
+                 const PictureViewOptions options{.what = of == "mean"      ? What::mean
+                                                          : of == "max"     ? What::max
+                                                          : of == "rollout" ? What::rollout
+                                                                            : What::heads,
+                                                  .reveal = text_value(s, "over") == "reveal"};
+                 return picture_view(std::move(trace), s.layer, s.heads, s.query.value_or(Position(0)), s.pattern, options,
+                                     cancel);
+             },
+         .missing = [](const trace::Trace& trace) -> std::string {
+             return trace.picture().pixels
+                        ? ""
+                        : "This model reads text: there is no picture to lay attention over. The other views of attention work.";
+         },
+         .filters = true}};
 }
 
 }  // namespace headlight::figure

@@ -23,8 +23,7 @@ double Scale::value(double px) const {
 
 QPen line_pen(const Series& series, const Style& style) {
     const double strength = series.strength * (series.head && style.dims(*series.head) ? dimmed_strength : 1);
-    QPen pen(draw::faded(resolved(series.color, style), strength), series.width, Qt::SolidLine, Qt::FlatCap,
-             Qt::RoundJoin);
+    QPen pen(draw::faded(resolved(series.color, style), strength), series.width, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin);
     // Ten colours repeat: the next ten heads are dashed, the ten after them dotted.
     const auto decade = series.color.role == Color::Role::head ? static_cast<int>(series.color.value) / 10 : 0;
     if (series.dashed || decade % 3 == 1) pen.setDashPattern({4, 3});
@@ -106,9 +105,7 @@ struct LegendWanted {
     int columns = 1, rows = 0;
 };
 
-QFont legend_text_font() {
-    return ui_font(legend_font);
-}
+QFont legend_text_font() { return ui_font(legend_font); }
 
 template <class Visit>
 void for_each_name(const PlotData& data, const Visit& visit) {
@@ -138,11 +135,10 @@ LegendWanted legend_wanted(const PlotData& data, double width) {
     if (out.entries == 0) return out;
     const double entry = icon_width + 6 + widest + legend_gap;
     out.columns = std::clamp(static_cast<int>((width - 16) / entry), 1, static_cast<int>(out.entries));
-    out.rows = static_cast<int>((out.entries + static_cast<std::size_t>(out.columns) - 1) /
-                                static_cast<std::size_t>(out.columns));
+    out.rows =
+        static_cast<int>((out.entries + static_cast<std::size_t>(out.columns) - 1) / static_cast<std::size_t>(out.columns));
     // Fewer columns where the last row would hold a single entry.
-    out.columns =
-        static_cast<int>((out.entries + static_cast<std::size_t>(out.rows) - 1) / static_cast<std::size_t>(out.rows));
+    out.columns = static_cast<int>((out.entries + static_cast<std::size_t>(out.rows) - 1) / static_cast<std::size_t>(out.rows));
     if (out.rows > most_legend_rows) return {};
     return out;
 }
@@ -266,8 +262,8 @@ private:
         axis->setLabel(wanted.label);
         axis->grid()->setPen(is_x ? QPen(Qt::NoPen) : quiet);
         axis->grid()->setZeroLinePen(range.low < 0 && range.high > 0 && !wanted.integer && wanted.labels.empty() ? line
-                                     : is_x ? QPen(Qt::NoPen)
-                                            : quiet);
+                                     : is_x                                                                      ? QPen(Qt::NoPen)
+                                                                                                                 : quiet);
         axis->grid()->setSubGridVisible(false);
         axis->setTicker(wanted.log ? QSharedPointer<QCPAxisTicker>(new LogTicker)
                                    : QSharedPointer<QCPAxisTicker>(new NumberTicker(wanted.integer)));
@@ -374,8 +370,8 @@ private:
                                  const Reference* reference) {
             QCPAbstractPlottable* sample = nullptr;
             if (series)
-                sample = plottables_[static_cast<std::size_t>(std::find(series_.begin(), series_.end(), series) -
-                                                              series_.begin())];
+                sample =
+                    plottables_[static_cast<std::size_t>(std::find(series_.begin(), series_.end(), series) - series_.begin())];
             for (const auto& [known, graph] : references_)
                 if (known == reference && reference) sample = graph;
             if (!sample) return;
@@ -407,8 +403,7 @@ private:
         }
         for (const Item& item : items_)
             if (item.series)
-                frame.legend.push_back(
-                    {QRectF(item.element->outerRect()).translated(corner), item.panel, *item.series});
+                frame.legend.push_back({QRectF(item.element->outerRect()).translated(corner), item.panel, *item.series});
         return frame;
     }
 
@@ -426,8 +421,8 @@ private:
 
     static Scale scale_of(QCPAxis* axis, double offset) {
         const QCPRange range = axis->range();
-        return {range.lower, range.upper, axis->scaleType() == QCPAxis::stLogarithmic,
-                axis->coordToPixel(range.lower) + offset, axis->coordToPixel(range.upper) + offset};
+        return {range.lower, range.upper, axis->scaleType() == QCPAxis::stLogarithmic, axis->coordToPixel(range.lower) + offset,
+                axis->coordToPixel(range.upper) + offset};
     }
 
     static QVector<double> values(const std::vector<double>& v) { return {v.begin(), v.end()}; }
@@ -474,8 +469,6 @@ double natural_height(const PlotData& data, double width) {
     return legend_height(data, width) + static_cast<double>(rows) * each;
 }
 
-Frame build_frame(const PlotData& data, const QRectF& room, const Style& style) {
-    return Builder(data, room, style).build();
-}
+Frame build_frame(const PlotData& data, const QRectF& room, const Style& style) { return Builder(data, room, style).build(); }
 
 }  // namespace headlight::figure::plot

@@ -8,17 +8,11 @@ namespace headlight::figure::plot {
 
 namespace {
 
-bool is_bar(const Series& s) {
-    return s.kind == Series::Kind::bars || s.kind == Series::Kind::stacked;
-}
+bool is_bar(const Series& s) { return s.kind == Series::Kind::bars || s.kind == Series::Kind::stacked; }
 
-bool is_dot(const Series& s) {
-    return s.kind == Series::Kind::points || s.kind == Series::Kind::line;
-}
+bool is_dot(const Series& s) { return s.kind == Series::Kind::points || s.kind == Series::Kind::line; }
 
-bool finite(QPointF p) {
-    return std::isfinite(p.x()) && std::isfinite(p.y());
-}
+bool finite(QPointF p) { return std::isfinite(p.x()) && std::isfinite(p.y()); }
 
 }  // namespace
 
@@ -42,8 +36,7 @@ double stack_base(const Panel& panel, std::size_t series, std::size_t mark) {
 QRectF bar_of(const PanelFrame& frame, const Series& s, std::size_t i, double base) {
     if (!std::isfinite(s.y[i])) return {};
     const bool steps = s.kind == Series::Kind::steps;
-    const double left = frame.x.px(steps ? s.x[i] : s.x[i] - 0.4),
-                 right = frame.x.px(steps ? s.x[i + 1] : s.x[i] + 0.4);
+    const double left = frame.x.px(steps ? s.x[i] : s.x[i] - 0.4), right = frame.x.px(steps ? s.x[i + 1] : s.x[i] + 0.4);
     const double from = frame.y.log ? frame.y.begin : frame.y.px(base), to = frame.y.px(base + s.y[i]);
     return QRectF(QPointF(left, std::min(from, to)), QPointF(right, std::max(from, to)));
 }
@@ -62,8 +55,7 @@ MarkIndex::MarkIndex(const PlotData& data, const Frame& frame) {
             std::optional<HeadId> last;
             std::vector<MarkId>* of_last = nullptr;
             for (std::size_t i = 0; i < series.size(); ++i) {
-                const MarkId id{static_cast<std::int32_t>(p), static_cast<std::int32_t>(s),
-                                static_cast<std::int32_t>(i)};
+                const MarkId id{static_cast<std::int32_t>(p), static_cast<std::int32_t>(s), static_cast<std::int32_t>(i)};
                 const QPointF at = place_of(frame.panels[p], series, i);
                 if (!finite(at)) continue;
                 if (const auto head = series.head_of(i)) {
@@ -71,11 +63,9 @@ MarkIndex::MarkIndex(const PlotData& data, const Frame& frame) {
                     of_last->push_back(id);
                 }
                 if (!is_dot(series) || !grid.area.contains(at)) continue;
-                const auto c =
-                    std::min(grid.columns - 1, static_cast<std::int64_t>((at.x() - grid.area.left()) / cell));
+                const auto c = std::min(grid.columns - 1, static_cast<std::int64_t>((at.x() - grid.area.left()) / cell));
                 const auto r = std::min(grid.rows - 1, static_cast<std::int64_t>((at.y() - grid.area.top()) / cell));
-                marks.push_back(id), places.push_back(at),
-                    cells.push_back(static_cast<std::uint32_t>(r * grid.columns + c));
+                marks.push_back(id), places.push_back(at), cells.push_back(static_cast<std::uint32_t>(r * grid.columns + c));
             }
         }
         grid.begin.assign(static_cast<std::size_t>(grid.columns * grid.rows) + 1, 0);
@@ -113,8 +103,7 @@ std::optional<MarkId> MarkIndex::at(const PlotData& data, const Frame& frame, QP
                     const auto later = [&](const MarkId& a, const MarkId& b) {
                         return std::tie(a.series, a.mark) > std::tie(b.series, b.mark);
                     };
-                    if (distance > best_distance || (distance == best_distance && best && !later(grid.marks[i], *best)))
-                        continue;
+                    if (distance > best_distance || (distance == best_distance && best && !later(grid.marks[i], *best))) continue;
                     best = grid.marks[i], best_distance = distance;
                 }
             }
@@ -126,12 +115,10 @@ std::optional<MarkId> MarkIndex::at(const PlotData& data, const Frame& frame, QP
             const Series& series = data.panels[p].series[s];
             if (is_dot(series)) continue;
             for (std::size_t i = 0; i < series.size(); ++i) {
-                const MarkId id{static_cast<std::int32_t>(p), static_cast<std::int32_t>(s),
-                                static_cast<std::int32_t>(i)};
+                const MarkId id{static_cast<std::int32_t>(p), static_cast<std::int32_t>(s), static_cast<std::int32_t>(i)};
                 if (is_bar(series)) {
                     const bool stacked = series.kind == Series::Kind::stacked;
-                    if (bar_of(panel, series, i, stacked ? stack_base(data.panels[p], s, i) : 0).contains(point))
-                        return id;
+                    if (bar_of(panel, series, i, stacked ? stack_base(data.panels[p], s, i) : 0).contains(point)) return id;
                     continue;
                 }
                 const QRectF bin = bar_of(panel, series, i);

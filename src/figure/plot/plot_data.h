@@ -72,15 +72,12 @@ struct Series {
     std::vector<Color> colors;  ///< of each mark, if they differ
     std::vector<Marker> markers;
 
-    std::function<QString(std::size_t)> tip;  ///< "L3H5  magnitude 0.42"; x and y when there is none
-    std::function<std::vector<Table::Cell>(std::size_t)>
-        row;  ///< cells of PlotData::columns; x and y when there is none
+    std::function<QString(std::size_t)> tip;                   ///< "L3H5  magnitude 0.42"; x and y when there is none
+    std::function<std::vector<Table::Cell>(std::size_t)> row;  ///< cells of PlotData::columns; x and y when there is none
 
     std::size_t size() const { return y.size(); }
     std::optional<HeadId> head_of(std::size_t i) const { return heads.empty() ? head : std::optional(heads[i]); }
-    std::optional<Position> query_of(std::size_t i) const {
-        return queries.empty() ? std::nullopt : std::optional(queries[i]);
-    }
+    std::optional<Position> query_of(std::size_t i) const { return queries.empty() ? std::nullopt : std::optional(queries[i]); }
     std::optional<Position> key_of(std::size_t i) const { return keys.empty() ? std::nullopt : std::optional(keys[i]); }
     const Color& color_of(std::size_t i) const { return colors.empty() ? color : colors[i]; }
     Marker marker_of(std::size_t i) const { return markers.empty() ? marker : markers[i]; }
@@ -98,10 +95,10 @@ struct Axis {
     QString label;                    ///< "update magnitude |u| / |h|"
     std::optional<double> low, high;  ///< of the data when not given
     bool log = false;
-    bool integer = false;             ///< ticks at whole numbers only: layers, tokens, counts
-    bool from_zero = false;           ///< the range starts at exactly 0: bars, histograms
-    bool tight = false;               ///< the range ends at the data: no room around it
-    std::vector<draw::Label> labels;  ///< of 0, 1, 2 …: tokens; thinned out, never overlapping
+    bool integer = false;                                              ///< ticks at whole numbers only: layers, tokens, counts
+    bool from_zero = false;                                            ///< the range starts at exactly 0: bars, histograms
+    bool tight = false;                                                ///< the range ends at the data: no room around it
+    std::vector<draw::Label> labels;                                   ///< of 0, 1, 2 …: tokens; thinned out, never overlapping
     enum class Stands { none, query, key } stands_for = Stands::none;  ///< which position of the text a whole number is
 };
 
@@ -110,7 +107,7 @@ struct Panel {
     Axis x, y;
     std::vector<Series> series;
     std::vector<Reference> references;
-    QString empty;  ///< shown in the middle when no mark can be drawn: why
+    QString empty;             ///< shown in the middle when no mark can be drawn: why
     bool equal_units = false;  ///< a unit is as long across as upwards: the range with more room grows
     /// Says what stands at a whole number of an axis that stands for positions; asked where no mark is near.
     std::function<QString(std::int64_t)> column_tip;
@@ -133,8 +130,8 @@ struct PlotData {
     /// that makes the file again would name it.
     bool focus_in_files = true;
     std::optional<ColorScale> scale;
-    double aspect = 0.62;              ///< height of a panel over its width where the canvas sets no height
-    std::vector<std::string> columns;  ///< of the table
+    double aspect = 0.62;                             ///< height of a panel over its width where the canvas sets no height
+    std::vector<std::string> columns;                 ///< of the table
     std::function<std::vector<NamedArray>()> arrays;  ///< x and y of every series when there is none
 };
 

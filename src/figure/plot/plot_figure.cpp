@@ -18,9 +18,8 @@ constexpr std::int64_t longest_table = 4'000'000;
 void check(const Series& s, const std::string& panel) {
     const std::size_t n = s.y.size(), edges = n + (s.kind == Series::Kind::steps && n > 0);
     const auto fits = [&](std::size_t size, std::size_t wanted) { return size == 0 || size == wanted; };
-    const bool right = s.x.size() == edges && fits(s.heads.size(), n) && fits(s.queries.size(), n) &&
-                       fits(s.keys.size(), n) && fits(s.dimensions.size(), n) && fits(s.colors.size(), n) &&
-                       fits(s.markers.size(), n);
+    const bool right = s.x.size() == edges && fits(s.heads.size(), n) && fits(s.queries.size(), n) && fits(s.keys.size(), n) &&
+                       fits(s.dimensions.size(), n) && fits(s.colors.size(), n) && fits(s.markers.size(), n);
     if (!right)
         throw Error({.problem = "a series of a plot has lists of different lengths",
                      .item = panel + " / " + s.name.toStdString(),
@@ -28,9 +27,7 @@ void check(const Series& s, const std::string& panel) {
                      .found = std::to_string(s.x.size())});
 }
 
-Table::Cell cell(double v) {
-    return std::isfinite(v) ? Table::Cell(v) : Table::Cell();
-}
+Table::Cell cell(double v) { return std::isfinite(v) ? Table::Cell(v) : Table::Cell(); }
 
 }  // namespace
 
@@ -44,9 +41,7 @@ QString joined_words(const QStringList& words) {
     return said.join(QStringLiteral(" · "));
 }
 
-std::unique_ptr<Figure> plot_figure(PlotData data) {
-    return std::make_unique<PlotFigure>(std::move(data));
-}
+std::unique_ptr<Figure> plot_figure(PlotData data) { return std::make_unique<PlotFigure>(std::move(data)); }
 
 PlotFigure::PlotFigure(PlotData data) : data_(std::move(data)) {
     for (const Panel& panel : data_.panels)
@@ -122,8 +117,7 @@ Hit PlotFigure::hit_of(MarkId id) const {
                : hit.dimension >= 0                           ? Kind::dimension
                                                               : Kind::legend;
     hit.value = s.y[i];
-    const double base =
-        s.kind == Series::Kind::stacked ? stack_base(data_.panels[p], static_cast<std::size_t>(id.series), i) : 0;
+    const double base = s.kind == Series::Kind::stacked ? stack_base(data_.panels[p], static_cast<std::size_t>(id.series), i) : 0;
     const bool dot = s.kind == Series::Kind::points || s.kind == Series::Kind::line;
     const QPointF at = place_of(frame, s, i);
     hit.area = dot ? QRectF(at.x() - 5, at.y() - 5, 10, 10) : bar_of(frame, s, i, base);
@@ -151,8 +145,7 @@ Hit PlotFigure::column_hit(std::size_t p, QPointF point) const {
     (query ? hit.query : hit.key) = Position(column);
     hit.kind = query ? Hit::Kind::query : Hit::Kind::key;
     if (panel.column_tip) hit.tip = panel.column_tip(column);
-    if (hit.tip.isEmpty() && n > 0)
-        hit.tip = panel.x.labels[static_cast<std::size_t>(column)].with_position(Position(column));
+    if (hit.tip.isEmpty() && n > 0) hit.tip = panel.x.labels[static_cast<std::size_t>(column)].with_position(Position(column));
     const double x = frame.x.px(static_cast<double>(column));
     hit.area = QRectF(x - 3, frame.area.top(), 6, frame.area.height());
     return hit;
@@ -173,8 +166,8 @@ Hit PlotFigure::hit_test(QPointF point, const Style& style, const Selection&) co
     }
     for (std::size_t p = 0; p < frame_.panels.size(); ++p) {
         // The tokens under the axis belong to it.
-        const QRectF area = frame_.panels[p].area.adjusted(
-            0, 0, 0, frame_.panels[p].shows_labels ? frame_.panels[p].labels.extent + 8 : 20);
+        const QRectF area =
+            frame_.panels[p].area.adjusted(0, 0, 0, frame_.panels[p].shows_labels ? frame_.panels[p].labels.extent + 8 : 20);
         if (area.contains(point)) return column_hit(p, point);
     }
     return {};

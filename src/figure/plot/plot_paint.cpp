@@ -63,8 +63,8 @@ void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     make(style);
     painter.save();
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
-    const Canvas c{painter, style, draw::on_target(painter, exposed) & QRectF(QPointF(0, 0), size_),
-                   draw::device_scale(painter), draw::is_vector(painter)};
+    const Canvas c{painter, style, draw::on_target(painter, exposed) & QRectF(QPointF(0, 0), size_), draw::device_scale(painter),
+                   draw::is_vector(painter)};
     const Subject subject = this->subject(style, selection);
     const double opacity = subject.fades ? faint_marks : 1;
     if (c.keeps()) {
@@ -127,8 +127,8 @@ void PlotFigure::paint_words(const Canvas& c) const {
     for (std::size_t p = 0; p < data_.panels.size(); ++p) {
         const QRectF area = frame_.panels[p].area;
         const QFont bold = ui_font(12, QFont::DemiBold);
-        draw::text(c.painter, {area.left(), area.top() - 12}, draw::elided(data_.panels[p].title, bold, area.width()),
-                   bold, c.theme().text);
+        draw::text(c.painter, {area.left(), area.top() - 12}, draw::elided(data_.panels[p].title, bold, area.width()), bold,
+                   c.theme().text);
         if (data_.panels[p].empty.isEmpty()) continue;
         const QString empty = draw::elided(data_.panels[p].empty, small, area.width() - 16);
         draw::text(c.painter, area.center(), empty, small, c.theme().muted, draw::Align::center);
@@ -159,13 +159,12 @@ void PlotFigure::paint_token_labels(const Canvas& c, const Subject& subject, boo
                 draw::token_upwards(c.painter, QRectF(x - line / 2, top, line, frame.labels.extent), axis.labels[i], in,
                                     c.theme(), color);
             else
-                draw::token(c.painter, QRectF(x - cell / 2, top, cell, line), axis.labels[i], in, c.theme(),
-                            draw::Align::center, color);
+                draw::token(c.painter, QRectF(x - cell / 2, top, cell, line), axis.labels[i], in, c.theme(), draw::Align::center,
+                            color);
         };
         if (!chosen_only) {
             if (!frame.shows_labels) continue;
-            for (std::size_t i = 0; i < axis.labels.size(); i += static_cast<std::size_t>(frame.labels.stride))
-                put(i, font, {});
+            for (std::size_t i = 0; i < axis.labels.size(); i += static_cast<std::size_t>(frame.labels.stride)) put(i, font, {});
             continue;
         }
         if (chosen < 0 || chosen >= static_cast<std::int64_t>(axis.labels.size())) continue;
@@ -215,8 +214,7 @@ QImage PlotFigure::raster(const std::vector<MarkId>* only, const QRectF& area, d
     for (std::size_t p = 0; p < data_.panels.size(); ++p)
         for (const Series& s : data_.panels[p].series)
             if (s.kind == Series::Kind::points)
-                for (std::size_t i = 0; i < s.size(); ++i)
-                    put(s, frame_.panels[p], i, strength(s) * filtered(style, s, i));
+                for (std::size_t i = 0; i < s.size(); ++i) put(s, frame_.panels[p], i, strength(s) * filtered(style, s, i));
     return image;
 }
 
@@ -339,8 +337,7 @@ void PlotFigure::paint_subject_points(const Canvas& c, const std::vector<MarkId>
         const auto i = static_cast<std::size_t>(id.mark);
         c.painter.setPen(Qt::NoPen);
         c.painter.setBrush(draw::faded(resolved(s.color_of(i), c.style), std::max(0.8, strength(s))));
-        draw_marker(c.painter, s.marker_of(i), place_of(frame_.panels[static_cast<std::size_t>(id.panel)], s, i),
-                    radius(s));
+        draw_marker(c.painter, s.marker_of(i), place_of(frame_.panels[static_cast<std::size_t>(id.panel)], s, i), radius(s));
     }
     c.painter.setBrush(Qt::NoBrush);
 }
@@ -365,7 +362,9 @@ void PlotFigure::paint_subject(const Canvas& c, const Subject& subject) const {
     }
     if (ringed.size() > 4 * most_named * data_.panels.size()) return;
     // From the right: a number stands to the right of its mark, on those that come after it.
-    const auto place = [this](MarkId id) { return place_of(frame_.panels[static_cast<std::size_t>(id.panel)], series_of(id), static_cast<std::size_t>(id.mark)); };
+    const auto place = [this](MarkId id) {
+        return place_of(frame_.panels[static_cast<std::size_t>(id.panel)], series_of(id), static_cast<std::size_t>(id.mark));
+    };
     std::stable_sort(ringed.begin(), ringed.end(), [&](MarkId a, MarkId b) { return place(a).x() > place(b).x(); });
     std::vector<QRectF> taken;
     for (const MarkId id : ringed) taken.push_back(paint_ring(c, id));
@@ -416,8 +415,7 @@ void PlotFigure::paint_name(const Canvas& c, MarkId id, const QRectF& ring, cons
     if (!named.empty() && !free(chip)) return;
     named.emplace_back(chip, text);
     draw::box(c.painter, chip, 4, draw::faded(c.theme().canvas, 0.85));
-    draw::text(c.painter, {chip.left() + 4, draw::centred_baseline(chip.center().y(), font)}, text, font,
-               c.theme().text);
+    draw::text(c.painter, {chip.left() + 4, draw::centred_baseline(chip.center().y(), font)}, text, font, c.theme().text);
     c.painter.setBrush(Qt::NoBrush);
 }
 

@@ -134,8 +134,7 @@ void Recording::replay(QPainter& painter) const {
         }
         if (!c.text.isEmpty()) {
             if (is_number(c.text))
-                draw::number(painter, c.baseline + QPointF(c.width / 2, 0), c.text, c.font, c.pen.color(),
-                             draw::Align::center);
+                draw::number(painter, c.baseline + QPointF(c.width / 2, 0), c.text, c.font, c.pen.color(), draw::Align::center);
             else
                 draw::text(painter, c.baseline, c.text, c.font, c.pen.color());
         } else {
@@ -158,36 +157,24 @@ void Recording::replay(QPainter& painter) const {
 RecordingDevice::RecordingDevice(Recording& to, QSize size) : size_(size), engine_(std::make_unique<Engine>(to)) {}
 RecordingDevice::~RecordingDevice() = default;
 
-QPaintEngine* RecordingDevice::paintEngine() const {
-    return engine_.get();
-}
+QPaintEngine* RecordingDevice::paintEngine() const { return engine_.get(); }
 
 int RecordingDevice::metric(PaintDeviceMetric what) const {
     constexpr int dpi = 96;
     switch (what) {
-        case PdmWidth:
-            return size_.width();
-        case PdmHeight:
-            return size_.height();
-        case PdmWidthMM:
-            return size_.width() * 254 / (dpi * 10);
-        case PdmHeightMM:
-            return size_.height() * 254 / (dpi * 10);
-        case PdmNumColors:
-            return INT_MAX;
-        case PdmDepth:
-            return 32;
+        case PdmWidth: return size_.width();
+        case PdmHeight: return size_.height();
+        case PdmWidthMM: return size_.width() * 254 / (dpi * 10);
+        case PdmHeightMM: return size_.height() * 254 / (dpi * 10);
+        case PdmNumColors: return INT_MAX;
+        case PdmDepth: return 32;
         case PdmDpiX:
         case PdmDpiY:
         case PdmPhysicalDpiX:
-        case PdmPhysicalDpiY:
-            return dpi;
-        case PdmDevicePixelRatio:
-            return 1;
-        case PdmDevicePixelRatioScaled:
-            return static_cast<int>(devicePixelRatioFScale());
-        default:
-            return 0;
+        case PdmPhysicalDpiY: return dpi;
+        case PdmDevicePixelRatio: return 1;
+        case PdmDevicePixelRatioScaled: return static_cast<int>(devicePixelRatioFScale());
+        default: return 0;
     }
 }
 

@@ -9,12 +9,8 @@ namespace headlight::figure::plot {
 QPainterPath marker_path(Marker marker, double r) {
     QPainterPath path;
     switch (marker) {
-        case Marker::disc:
-            path.addEllipse(QPointF(0, 0), r, r);
-            break;
-        case Marker::square:
-            path.addRect(-0.9 * r, -0.9 * r, 1.8 * r, 1.8 * r);
-            break;
+        case Marker::disc: path.addEllipse(QPointF(0, 0), r, r); break;
+        case Marker::square: path.addRect(-0.9 * r, -0.9 * r, 1.8 * r, 1.8 * r); break;
         case Marker::triangle_up:
             path.addPolygon(QPolygonF({{-1.1 * r, 0.9 * r}, {1.1 * r, 0.9 * r}, {0, -1.1 * r}, {-1.1 * r, 0.9 * r}}));
             break;
@@ -45,8 +41,7 @@ const Stamps::Mask& Stamps::mask(const Key& key) {
         const QPainterPath path = marker_path(static_cast<Marker>(key[0]), key[1] / 16.0);
         const QRectF box = path.boundingRect();
         Mask mask;
-        mask.left = static_cast<int>(std::floor(box.left())) - 1,
-        mask.top = static_cast<int>(std::floor(box.top())) - 1;
+        mask.left = static_cast<int>(std::floor(box.left())) - 1, mask.top = static_cast<int>(std::floor(box.top())) - 1;
         mask.width = static_cast<int>(std::ceil(box.right())) + 2 - mask.left;
         mask.height = static_cast<int>(std::ceil(box.bottom())) + 2 - mask.top;
         QImage image(mask.width, mask.height, QImage::Format_ARGB32_Premultiplied);
@@ -57,8 +52,7 @@ const Stamps::Mask& Stamps::mask(const Key& key) {
         painter.fillPath(path, Qt::black);
         painter.end();
         for (int y = 0; y < mask.height; ++y)
-            for (int x = 0; x < mask.width; ++x)
-                mask.alpha.push_back(static_cast<std::uint8_t>(qAlpha(image.pixel(x, y))));
+            for (int x = 0; x < mask.width; ++x) mask.alpha.push_back(static_cast<std::uint8_t>(qAlpha(image.pixel(x, y))));
         found = masks_.emplace(key, std::move(mask)).first;
     }
     known = &found->second;

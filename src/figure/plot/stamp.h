@@ -31,8 +31,8 @@ private:
     using Key = std::array<int, 4>;  ///< marker, radius in 1/16 px, quarter of x, quarter of y
     const Mask& mask(const Key&);
     std::map<Key, Mask> masks_;
-    std::array<int, 2> like_{-1, 0};       ///< marker and radius of the last one
-    std::array<const Mask*, 16> near_{};   ///< masks of these, by quarters of x and y
+    std::array<int, 2> like_{-1, 0};      ///< marker and radius of the last one
+    std::array<const Mask*, 16> near_{};  ///< masks of these, by quarters of x and y
 };
 
 }  // namespace headlight::figure::plot

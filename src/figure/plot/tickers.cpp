@@ -14,8 +14,7 @@ constexpr int most_decimals = 6;
 
 int decimals_for(double step) {
     int decimals = 0;
-    for (double x = step; decimals < most_decimals && std::abs(x - std::round(x)) > 1e-6 * std::max(1.0, x); x *= 10)
-        ++decimals;
+    for (double x = step; decimals < most_decimals && std::abs(x - std::round(x)) > 1e-6 * std::max(1.0, x); x *= 10) ++decimals;
     return decimals;
 }
 
@@ -77,8 +76,7 @@ QVector<QString> LogTicker::createLabelVector(const QVector<double>& ticks, cons
         if (plain_)
             labels << (e >= 3 ? grouped(tick) : draw::number_text(tick, std::max(0, -e)));
         else
-            labels << (std::round(m) > 1 ? QString::number(std::lround(m)) + QStringLiteral("·10")
-                                         : QStringLiteral("10")) +
+            labels << (std::round(m) > 1 ? QString::number(std::lround(m)) + QStringLiteral("·10") : QStringLiteral("10")) +
                           superscript(e);
     }
     return labels;

@@ -20,16 +20,13 @@ QColor part_color(const Theme& theme, double value, double limit) {
 
 }  // namespace
 
-void AttributionFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style,
-                              const Selection& selection) const {
+void AttributionFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     static const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13);
     painter.setRenderHint(QPainter::Antialiasing);
     draw::text(painter, {AttributionLayout::margin, 36}, title(), heading, theme.text);
     draw::text(painter, {AttributionLayout::margin + draw::text_width(title(), heading) + 16, 36},
-               data_.other ? data_.other->behind
-                           : QStringLiteral("after %1, split over what wrote it").arg(data_.at),
-               note,
+               data_.other ? data_.other->behind : QStringLiteral("after %1, split over what wrote it").arg(data_.at), note,
                theme.muted);
     paint_map(painter, style, selection);
     paint_bars(painter, style);
@@ -41,7 +38,8 @@ void AttributionFigure::paint_map(QPainter& painter, const Style& style, const S
     static const QFont small = ui_font(11);
     const double top = at_.map_top - 10;
     const bool cross = data_.cross.size() > 0;
-    draw::text(painter, {at_.map_x, top - 18}, cross ? QStringLiteral("heads, own") : QStringLiteral("heads"), note_font(), theme.muted);
+    draw::text(painter, {at_.map_x, top - 18}, cross ? QStringLiteral("heads, own") : QStringLiteral("heads"), note_font(),
+               theme.muted);
     if (cross) draw::text(painter, {at_.cross_x, top - 18}, QStringLiteral("heads, cross"), note_font(), theme.muted);
     draw::text(painter, {at_.mlp_x + at_.cell * 0.8, top - 2}, QStringLiteral("MLP"), note_font(), theme.muted,
                draw::Align::center);
@@ -71,7 +69,8 @@ void AttributionFigure::paint_map(QPainter& painter, const Style& style, const S
     const auto ring = [&](HeadId id, double width) {
         painter.setBrush(Qt::NoBrush);
         painter.setPen(QPen(theme.accent, width));
-        const QRectF where = data_.of_cross ? at_.cross_cell(id.layer.value, id.head.value) : at_.head_cell(id.layer.value, id.head.value);
+        const QRectF where =
+            data_.of_cross ? at_.cross_cell(id.layer.value, id.head.value) : at_.head_cell(id.layer.value, id.head.value);
         painter.drawRoundedRect(where.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
     };
     ring(data_.head, 2);
@@ -84,14 +83,13 @@ void AttributionFigure::paint_map(QPainter& painter, const Style& style, const S
         painter.fillRect(QRectF(bar.left() + i, bar.top(), 1.5, bar.height()), part_color(theme, x, limit_));
     }
     draw::text(painter, {bar.left(), bar.bottom() + 14}, draw::number_text(-limit_), small, theme.muted);
-    draw::text(painter, {bar.center().x(), bar.bottom() + 14}, QStringLiteral("0"), small, theme.muted,
-               draw::Align::center);
-    draw::text(painter, {bar.right(), bar.bottom() + 14}, draw::number_text(limit_), small, theme.muted,
-               draw::Align::right);
+    draw::text(painter, {bar.center().x(), bar.bottom() + 14}, QStringLiteral("0"), small, theme.muted, draw::Align::center);
+    draw::text(painter, {bar.right(), bar.bottom() + 14}, draw::number_text(limit_), small, theme.muted, draw::Align::right);
     // Beside the scale, or under it where few heads leave no room before the bars.
     const QString scale = QStringLiteral("colour: √ of the part");
     const bool beside = bar.right() + 14 + draw::text_width(scale, note_font()) < at_.bars_x - 8;
-    draw::text(painter, beside ? QPointF(bar.right() + 14, bar.bottom()) : QPointF(bar.left(), bar.bottom() + 32), scale, note_font(), theme.faint);
+    draw::text(painter, beside ? QPointF(bar.right() + 14, bar.bottom()) : QPointF(bar.left(), bar.bottom() + 32), scale,
+               note_font(), theme.faint);
 }
 
 void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const {
@@ -117,8 +115,7 @@ void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const 
         const QRectF row = at_.bar_row(static_cast<std::int64_t>(i));
         const double baseline = draw::centred_baseline(row.center().y(), font);
         const bool shown = part.head && *part.head == data_.head && part.cross == data_.of_cross;
-        draw::text(painter, {row.left(), baseline}, part.name, shown ? strong : font,
-                   shown ? theme.accent : theme.text);
+        draw::text(painter, {row.left(), baseline}, part.name, shown ? strong : font, shown ? theme.accent : theme.text);
         bar(row.top(), part.value, part.value < 0 ? theme.negative : theme.positive);
         draw::number(painter, {right, baseline}, draw::number_text(part.value), font, theme.muted, draw::Align::right);
     }
@@ -129,11 +126,9 @@ void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const 
                data_.other             ? data_.other->sum
                : data_.minus.isEmpty() ? QStringLiteral("sum = logit")
                                        : QStringLiteral("sum = difference"),
-               strong,
-               theme.text);
+               strong, theme.text);
     bar(top, data_.split.total, theme.muted);
-    draw::number(painter, {right, baseline}, draw::number_text(data_.split.total), strong, theme.text,
-                 draw::Align::right);
+    draw::number(painter, {right, baseline}, draw::number_text(data_.split.total), strong, theme.text, draw::Align::right);
 }
 
 QStringList AttributionFigure::strongest_sources() const {
@@ -157,11 +152,12 @@ void AttributionFigure::paint_sources(QPainter& painter, const QRectF& exposed, 
     const Theme& theme = *style.theme;
     static const QFont strong = ui_font(13, QFont::DemiBold);
     const double y = at_.sources_top;
-    painter.fillRect(QRectF(AttributionLayout::margin, y - 24, at_.width - 2 * AttributionLayout::margin, 1),
-                     theme.line);
+    painter.fillRect(QRectF(AttributionLayout::margin, y - 24, at_.width - 2 * AttributionLayout::margin, 1), theme.line);
     const QString name = head_name(data_.head, data_.of_cross);
     draw::text(painter, {AttributionLayout::margin, y}, name, strong, theme.text);
-    QString said = (data_.of_cross ? QStringLiteral("adds %1, through these tokens of the source") : QStringLiteral("adds %1, through these tokens")).arg(draw::number_text(data_.sources.sum(), 3));
+    QString said = (data_.of_cross ? QStringLiteral("adds %1, through these tokens of the source")
+                                   : QStringLiteral("adds %1, through these tokens"))
+                       .arg(draw::number_text(data_.sources.sum(), 3));
     // In a long text they may stand far below.
     const QStringList most = strongest_sources();
     if (!most.isEmpty()) said += QStringLiteral(", most through   ") + most.join(QStringLiteral("   "));
@@ -178,8 +174,8 @@ void AttributionFigure::paint_sources(QPainter& painter, const QRectF& exposed, 
         },
         style.exporting ? std::nullopt : selection.key());
     draw::text(painter, {AttributionLayout::margin, y + 12 + flow_.height() + 24},
-               QStringLiteral("full colour: ±%1; colour: √ of the part").arg(draw::number_text(source_limit_, 3)),
-               note_font(), theme.faint);
+               QStringLiteral("full colour: ±%1; colour: √ of the part").arg(draw::number_text(source_limit_, 3)), note_font(),
+               theme.faint);
 }
 
 }  // namespace headlight::figure

@@ -13,32 +13,19 @@ namespace headlight::figure {
 QString part_name(const analyze::Contribution& part) {
     using analyze::Component;
     switch (part.component) {
-        case Component::embed:
-            return QStringLiteral("embedding");
-        case Component::pos:
-            return QStringLiteral("position");
-        case Component::token_type:
-            return QStringLiteral("token type");
-        case Component::head:
-            return QStringLiteral("L%1H%2").arg(part.layer).arg(part.index);
-        case Component::attn_bias:
-            return QStringLiteral("L%1 b_O").arg(part.layer);
-        case Component::mlp:
-            return QStringLiteral("L%1 MLP").arg(part.layer);
-        case Component::cross_head:
-            return QStringLiteral("L%1H%2 cross").arg(part.layer).arg(part.index);
-        case Component::cross_bias:
-            return QStringLiteral("L%1 cross b_O").arg(part.layer);
-        case Component::neuron:
-            return QStringLiteral("L%1 neuron %2").arg(part.layer).arg(part.index);
-        case Component::mlp_bias:
-            return QStringLiteral("L%1 b_out").arg(part.layer);
-        case Component::conv:
-            return QStringLiteral("L%1 convolution").arg(part.layer);
-        case Component::norm_bias:
-            return QStringLiteral("norms' biases");
-        case Component::final_bias:
-            break;
+        case Component::embed: return QStringLiteral("embedding");
+        case Component::pos: return QStringLiteral("position");
+        case Component::token_type: return QStringLiteral("token type");
+        case Component::head: return QStringLiteral("L%1H%2").arg(part.layer).arg(part.index);
+        case Component::attn_bias: return QStringLiteral("L%1 b_O").arg(part.layer);
+        case Component::mlp: return QStringLiteral("L%1 MLP").arg(part.layer);
+        case Component::cross_head: return QStringLiteral("L%1H%2 cross").arg(part.layer).arg(part.index);
+        case Component::cross_bias: return QStringLiteral("L%1 cross b_O").arg(part.layer);
+        case Component::neuron: return QStringLiteral("L%1 neuron %2").arg(part.layer).arg(part.index);
+        case Component::mlp_bias: return QStringLiteral("L%1 b_out").arg(part.layer);
+        case Component::conv: return QStringLiteral("L%1 convolution").arg(part.layer);
+        case Component::norm_bias: return QStringLiteral("norms' biases");
+        case Component::final_bias: break;
     }
     return QStringLiteral("fixed bias");  // of the reading: b_U and the final norm, or the neuron's own and its norm's
 }
@@ -75,7 +62,8 @@ QRectF AttributionLayout::bar_row(std::int64_t bar) const {
     return {bars_x, bars_top + static_cast<double>(bar) * bar_height, width - bars_x - margin, bar_height};
 }
 
-AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width, bool cross) {
+AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width,
+                                     bool cross) {
     AttributionLayout at;
     at.layers = layers;
     at.heads = heads;
@@ -102,8 +90,7 @@ AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, st
     return at;
 }
 
-AttributionFigure::AttributionFigure(AttributionViewData data)
-    : data_(std::move(data)), bars_(largest_parts(data_.split, 14)) {
+AttributionFigure::AttributionFigure(AttributionViewData data) : data_(std::move(data)), bars_(largest_parts(data_.split, 14)) {
     const auto largest = [](const auto& values) {
         double most = 0;
         for (Eigen::Index i = 0; i < values.size(); ++i)
@@ -112,15 +99,15 @@ AttributionFigure::AttributionFigure(AttributionViewData data)
     };
     limit_ = std::max({largest(data_.heads), largest(data_.cross), largest(data_.mlps), 1e-9});
     source_limit_ = std::max(data_.sources.cwiseAbs().maxCoeff(), 1e-9);
-    at_ = attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()), 1180, data_.cross.size() > 0);
+    at_ = attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()), 1180,
+                             data_.cross.size() > 0);
 }
 
 QSizeF AttributionFigure::layout(QSizeF available, const Style&, const Selection&) {
-    at_ = attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()),
-                             available.width(), data_.cross.size() > 0);
+    at_ = attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()), available.width(),
+                             data_.cross.size() > 0);
     const double wide = std::min(at_.width - 2 * AttributionLayout::margin, 1100.0);
-    at_.height =
-        at_.sources_top + 12 + flow_.layout(data_.labels, {AttributionLayout::margin, at_.sources_top + 12}, wide) + 46;
+    at_.height = at_.sources_top + 12 + flow_.layout(data_.labels, {AttributionLayout::margin, at_.sources_top + 12}, wide) + 46;
     return {at_.width, at_.height};
 }
 
@@ -137,14 +124,11 @@ QString AttributionFigure::target() const {
     return data_.minus.isEmpty() ? data_.token : data_.token + QStringLiteral(" − ") + data_.minus;
 }
 
-QString AttributionFigure::what() const {
-    return data_.other ? data_.other->what : QStringLiteral("the logit of ") + target();
-}
+QString AttributionFigure::what() const { return data_.other ? data_.other->what : QStringLiteral("the logit of ") + target(); }
 
 QString AttributionFigure::title() const {
     if (data_.other) return data_.other->title;
-    return data_.minus.isEmpty() ? QStringLiteral("Logit of ") + data_.token
-                                 : QStringLiteral("Logit difference ") + target();
+    return data_.minus.isEmpty() ? QStringLiteral("Logit of ") + data_.token : QStringLiteral("Logit difference ") + target();
 }
 
 QString AttributionFigure::description() const {
@@ -175,7 +159,8 @@ void AttributionFigure::choose_head(Hit& hit, HeadId id, bool cross) const {
     }
     hit.kind = Hit::Kind::legend;
     if (!data_.other)
-        hit.tip += cross ? QStringLiteral("  (choose the cross attention to see what it read)") : QStringLiteral("  (choose the decoder's attention to see what it read)");
+        hit.tip += cross ? QStringLiteral("  (choose the cross attention to see what it read)")
+                         : QStringLiteral("  (choose the decoder's attention to see what it read)");
 }
 
 Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) const {
@@ -196,8 +181,7 @@ Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) c
             hit.kind = Hit::Kind::legend;
             hit.value = data_.mlps[l];
             hit.area = at_.mlp_cell(l);
-            hit.tip =
-                QStringLiteral("MLP of layer %1 adds %2 to %3").arg(l).arg(number(*hit.value), what());
+            hit.tip = QStringLiteral("MLP of layer %1 adds %2 to %3").arg(l).arg(number(*hit.value), what());
             return hit;
         }
     }
@@ -216,7 +200,8 @@ Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) c
         hit.key = Position(*position);
         hit.value = data_.sources[*position];
         hit.area = flow_.box(*position);
-        hit.tip = QStringLiteral("%1 through %2 adds %3").arg(named(*position), head_name(data_.head, data_.of_cross), number(*hit.value));
+        hit.tip = QStringLiteral("%1 through %2 adds %3")
+                      .arg(named(*position), head_name(data_.head, data_.of_cross), number(*hit.value));
     }
     return hit;
 }
@@ -226,12 +211,12 @@ Table AttributionFigure::table() const {
     table.columns = {"component", "layer", "index", "source", "contribution"};
     const auto index = [](std::int64_t i) { return i < 0 ? Table::Cell() : Table::Cell(i); };
     for (const analyze::Contribution& part : data_.split.parts)
-        table.rows.push_back({std::string(analyze::name_of(part.component)), index(part.layer), index(part.index),
-                              Table::Cell(), part.value});
+        table.rows.push_back(
+            {std::string(analyze::name_of(part.component)), index(part.layer), index(part.index), Table::Cell(), part.value});
     table.rows.push_back({std::string("total"), Table::Cell(), Table::Cell(), Table::Cell(), data_.split.total});
     for (Eigen::Index j = 0; j < data_.sources.size(); ++j)
-        table.rows.push_back({std::string(data_.of_cross ? "cross_head_source" : "head_source"), data_.head.layer.value, data_.head.head.value,
-                              static_cast<std::int64_t>(j), data_.sources[j]});
+        table.rows.push_back({std::string(data_.of_cross ? "cross_head_source" : "head_source"), data_.head.layer.value,
+                              data_.head.head.value, static_cast<std::int64_t>(j), data_.sources[j]});
     return table;
 }
 
@@ -253,8 +238,7 @@ std::vector<NamedArray> AttributionFigure::arrays() const {
     return all;
 }
 
-std::unique_ptr<Figure> attribution_view(TracePtr shown, HeadId head, Position position,
-                                         const AttributionViewOptions& options) {
+std::unique_ptr<Figure> attribution_view(TracePtr shown, HeadId head, Position position, const AttributionViewOptions& options) {
     // Of a cross attention the whole run is split too, and its heads are followed into the source.
     const TracePtr trace = trace::whole_of(shown);
     const model::ModelConfig& c = trace->config();
@@ -275,7 +259,8 @@ std::unique_ptr<Figure> attribution_view(TracePtr shown, HeadId head, Position p
         if (part.component == analyze::Component::attn_bias) data.attn_biases[part.layer] = part.value;
     }
     data.head = head;
-    data.sources = data.of_cross ? analyze::cross_head_sources(*trace, head, position, wanted) : analyze::head_sources(*trace, head, position, wanted);
+    data.sources = data.of_cross ? analyze::cross_head_sources(*trace, head, position, wanted)
+                                 : analyze::head_sources(*trace, head, position, wanted);
     data.token_id = wanted.token;
     data.token = QString::fromStdString(text::token_label(*trace->tokenizer(), wanted.token));
     if (wanted.minus) {

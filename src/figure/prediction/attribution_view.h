@@ -3,9 +3,9 @@
 #pragma once
 
 #include "figure/core/token_flow.h"
+#include "figure/prediction/prediction_views.h"
 #include "headlight/analyze/prediction/attribution.h"
 #include "headlight/figure/core/figure.h"
-#include "figure/prediction/prediction_views.h"
 
 namespace headlight::figure {
 
@@ -60,7 +60,8 @@ struct AttributionLayout {
     QRectF bar_row(std::int64_t bar) const;
 };
 /// `cross`: with a second map of heads.
-AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width, bool cross = false);
+AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width,
+                                     bool cross = false);
 
 class AttributionFigure final : public Figure {
 public:

@@ -25,29 +25,22 @@ QString percent(double p) {
 
 QString ends_of(LensColor color, double kl_limit, double vocab, bool low) {
     switch (color) {
-        case LensColor::probability:
-            return low ? QStringLiteral("0") : QStringLiteral("1");
-        case LensColor::rank:
-            return low ? QStringLiteral("last") : QStringLiteral("rank 0");
+        case LensColor::probability: return low ? QStringLiteral("0") : QStringLiteral("1");
+        case LensColor::rank: return low ? QStringLiteral("last") : QStringLiteral("rank 0");
         case LensColor::entropy:
             return low ? QStringLiteral("0") : QString::number(std::log(vocab), 'f', 1) + QStringLiteral(" nats");
         case LensColor::kl:
-            return low ? QStringLiteral("0")
-                       : QStringLiteral("≥ ") + QString::number(kl_limit, 'f', 1) + QStringLiteral(" nats");
+            return low ? QStringLiteral("0") : QStringLiteral("≥ ") + QString::number(kl_limit, 'f', 1) + QStringLiteral(" nats");
     }
     return {};
 }
 
 QString name_of(LensColor color) {
     switch (color) {
-        case LensColor::probability:
-            return QStringLiteral("probability of the likeliest token");
-        case LensColor::rank:
-            return QStringLiteral("rank of the watched token, logarithmic");
-        case LensColor::entropy:
-            return QStringLiteral("entropy");
-        case LensColor::kl:
-            return QStringLiteral("KL divergence of the output to the state");
+        case LensColor::probability: return QStringLiteral("probability of the likeliest token");
+        case LensColor::rank: return QStringLiteral("rank of the watched token, logarithmic");
+        case LensColor::entropy: return QStringLiteral("entropy");
+        case LensColor::kl: return QStringLiteral("KL divergence of the output to the state");
     }
     return {};
 }
@@ -58,8 +51,7 @@ QSizeF LensFigure::layout(QSizeF available, const Style&, const Selection&) {
     static const QFont font = ui_font(14);
     double widest = 0;
     qsizetype longest = 0;
-    for (const analyze::AxisItem& item : data_.labels)
-        longest = std::max(longest, static_cast<qsizetype>(item.label.size()));
+    for (const analyze::AxisItem& item : data_.labels) longest = std::max(longest, static_cast<qsizetype>(item.label.size()));
     int measured = 0;
     for (const analyze::AxisItem& item : data_.labels)
         if (static_cast<qsizetype>(item.label.size()) + 2 >= longest && measured++ < 64)
@@ -101,14 +93,12 @@ void LensFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
 void LensFigure::paint_row(QPainter& painter, std::int64_t row, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     static const QFont token_font = ui_font(14), small = ui_font(11);
-    const double top = at_.row_top(row),
-                 baseline = draw::centred_baseline(top + LensLayout::row_height / 2, cell_font());
+    const double top = at_.row_top(row), baseline = draw::centred_baseline(top + LensLayout::row_height / 2, cell_font());
     const bool hovered = !style.exporting && selection.hover_query == Position(row);
     const bool pinned = at_.opened == row;
     if (hovered || pinned)
-        draw::box(painter,
-                  QRectF(LensLayout::margin, top + 1, at_.width - 2 * LensLayout::margin, LensLayout::row_height - 2),
-                  6, pinned ? theme.accent_soft : theme.chip);
+        draw::box(painter, QRectF(LensLayout::margin, top + 1, at_.width - 2 * LensLayout::margin, LensLayout::row_height - 2), 6,
+                  pinned ? theme.accent_soft : theme.chip);
     draw::number(painter, {at_.token_x - 10, baseline}, QString::number(row), small, theme.faint, draw::Align::right);
     draw::token(painter, QRectF(at_.token_x, top, at_.token_width, LensLayout::row_height),
                 draw::label_of(data_.labels[static_cast<std::size_t>(row)]), token_font, theme, draw::Align::left,
@@ -120,8 +110,7 @@ void LensFigure::paint_row(QPainter& painter, std::int64_t row, const Style& sty
         const QColor color = std::isnan(t) ? theme.panel : ramp_color(style.ramp, theme, t);
         draw::box(painter, cell, 3, color);
         const QString text = draw::elided(cell_text(s), cell_font(), cell.width() - 8);
-        draw::text(painter, {cell.center().x(), baseline}, text, cell_font(), text_on(theme, color),
-                   draw::Align::center);
+        draw::text(painter, {cell.center().x(), baseline}, text, cell_font(), text_on(theme, color), draw::Align::center);
     }
     const std::int64_t next = data_.next[static_cast<std::size_t>(row)];
     if (next < 0) return;
@@ -133,28 +122,23 @@ void LensFigure::paint_row(QPainter& painter, std::int64_t row, const Style& sty
     const double said_width = said.isEmpty() ? 0 : draw::text_width(said, note_font()) + 10;
     const QString text = draw::elided(word(next), cell_font(), LensLayout::next_width - 24 - said_width);
     draw::text(painter, {at_.next_x, baseline}, text, cell_font(), right ? theme.text : theme.muted);
-    draw::text(painter, {at_.next_x + draw::text_width(text, cell_font()) + 10, baseline}, said, note_font(),
-               theme.faint);
+    draw::text(painter, {at_.next_x + draw::text_width(text, cell_font()) + 10, baseline}, said, note_font(), theme.faint);
 }
 
 void LensFigure::paint_list(QPainter& painter, const Style& style) const {
     const Theme& theme = *style.theme;
     static const QFont small = ui_font(11);
     const double top = at_.row_top(at_.opened) + LensLayout::row_height;
-    painter.fillRect(QRectF(LensLayout::margin, top + 2, at_.width - 2 * LensLayout::margin, at_.list_height() - 4),
-                     theme.panel);
+    painter.fillRect(QRectF(LensLayout::margin, top + 2, at_.width - 2 * LensLayout::margin, at_.list_height() - 4), theme.panel);
     const std::int64_t width = at_.candidates;
     for (std::int64_t k = 0; k < width; ++k) {
-        const double y = at_.candidate_top(k),
-                     baseline = draw::centred_baseline(y + LensLayout::candidate_height / 2, small);
-        draw::text(
-            painter, {at_.token_x + at_.token_width, baseline},
-            draw::elided(word(data_.history.ids[static_cast<std::size_t>(k)]), note_font(), at_.token_width + 30),
-            note_font(), theme.text, draw::Align::right);
+        const double y = at_.candidate_top(k), baseline = draw::centred_baseline(y + LensLayout::candidate_height / 2, small);
+        draw::text(painter, {at_.token_x + at_.token_width, baseline},
+                   draw::elided(word(data_.history.ids[static_cast<std::size_t>(k)]), note_font(), at_.token_width + 30),
+                   note_font(), theme.text, draw::Align::right);
         for (std::int64_t column = 0; column <= at_.layers; ++column) {
             const auto i = static_cast<std::size_t>(column * width + k);
-            const QColor color =
-                ramp_color(style.ramp, theme, static_cast<double>(data_.history.scores[i].probability));
+            const QColor color = ramp_color(style.ramp, theme, static_cast<double>(data_.history.scores[i].probability));
             const QRectF cell(at_.cell_x(column) + 1, y + 1, at_.cell_width - 2, LensLayout::candidate_height - 2);
             draw::box(painter, cell, 2, color);
             if (column == data_.opened_layer) {
@@ -164,32 +148,28 @@ void LensFigure::paint_list(QPainter& painter, const Style& style) const {
             }
             const QString rank = QStringLiteral("#") + draw::count_text(data_.history.ranks[i]);
             if (draw::text_width(rank, small) <= cell.width() - 4)
-                draw::text(painter, {cell.center().x(), baseline}, rank, small, text_on(theme, color),
-                           draw::Align::center);
+                draw::text(painter, {cell.center().x(), baseline}, rank, small, text_on(theme, color), draw::Align::center);
         }
     }
-    draw::text(
-        painter,
-        {at_.next_x, draw::centred_baseline(at_.candidate_top(0) + LensLayout::candidate_height / 2, note_font())},
-        QStringLiteral("likeliest in layer %1:").arg(data_.opened_layer), note_font(), theme.muted);
-    draw::text(
-        painter,
-        {at_.next_x, draw::centred_baseline(at_.candidate_top(1) + LensLayout::candidate_height / 2, note_font())},
-        QStringLiteral("probability and rank"), note_font(), theme.muted);
+    draw::text(painter,
+               {at_.next_x, draw::centred_baseline(at_.candidate_top(0) + LensLayout::candidate_height / 2, note_font())},
+               QStringLiteral("likeliest in layer %1:").arg(data_.opened_layer), note_font(), theme.muted);
+    draw::text(painter,
+               {at_.next_x, draw::centred_baseline(at_.candidate_top(1) + LensLayout::candidate_height / 2, note_font())},
+               QStringLiteral("probability and rank"), note_font(), theme.muted);
 }
 
 void LensFigure::paint_heading(QPainter& painter, double shift, const Style& style) const {
     const Theme& theme = *style.theme;
     static const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13);
     draw::text(painter, {LensLayout::margin + 8, LensLayout::title_baseline}, title(), heading, theme.text);
-    draw::text(painter, {LensLayout::margin + 24 + draw::text_width(title(), heading), LensLayout::title_baseline},
-               QStringLiteral("what the model would say at %1 of each layer")
-                   .arg(QLatin1StringView(analyze::name_of(data_.lens->at))),
-               note, theme.muted);
+    draw::text(
+        painter, {LensLayout::margin + 24 + draw::text_width(title(), heading), LensLayout::title_baseline},
+        QStringLiteral("what the model would say at %1 of each layer").arg(QLatin1StringView(analyze::name_of(data_.lens->at))),
+        note, theme.muted);
     painter.save();
     painter.translate(0, shift);
-    if (shift > 0)
-        painter.fillRect(QRectF(0, LensLayout::sticky_top, at_.width, LensLayout::heading_height), theme.canvas);
+    if (shift > 0) painter.fillRect(QRectF(0, LensLayout::sticky_top, at_.width, LensLayout::heading_height), theme.canvas);
     const double baseline = LensLayout::sticky_top + 20;
     draw::text(painter, {at_.token_x, baseline}, QStringLiteral("token"), note_font(), theme.muted);
     for (std::int64_t column = 0; column <= at_.layers; ++column) {
@@ -202,8 +182,7 @@ void LensFigure::paint_heading(QPainter& painter, double shift, const Style& sty
     }
     if (std::ranges::any_of(data_.next, [](std::int64_t id) { return id >= 0; }))  // a picture has no next token
         draw::text(painter, {at_.next_x, baseline},
-                   data_.causal ? QStringLiteral("the text goes on") : QStringLiteral("the text has"), note_font(),
-                   theme.muted);
+                   data_.causal ? QStringLiteral("the text goes on") : QStringLiteral("the text has"), note_font(), theme.muted);
     painter.fillRect(QRectF(LensLayout::margin, LensLayout::sticky_top + LensLayout::heading_height - 5,
                             at_.width - 2 * LensLayout::margin, 1),
                      theme.line);

@@ -99,13 +99,12 @@ LensLayout lens_layout(const LensViewData& data, double available_width, double 
     at.token_x = LensLayout::margin + 42;
     at.token_width = std::clamp(token_text, 60.0, 150.0);
     at.cells_x = at.token_x + at.token_width + 12;
-    const double room =
-        available_width - at.cells_x - LensLayout::output_gap - LensLayout::next_width - LensLayout::margin;
+    const double room = available_width - at.cells_x - LensLayout::output_gap - LensLayout::next_width - LensLayout::margin;
     at.cell_width = std::clamp(std::floor(room / static_cast<double>(at.layers + 1)), 44.0, 120.0);
     at.next_x = at.cell_x(at.layers) + at.cell_width + 14;
     at.width = at.next_x + LensLayout::next_width - 14 + LensLayout::margin;
-    at.height = at.row_top(at.rows - 1) + LensLayout::row_height + (at.opened == at.rows - 1 ? at.list_height() : 0) +
-                8 + LensLayout::footer_height;
+    at.height = at.row_top(at.rows - 1) + LensLayout::row_height + (at.opened == at.rows - 1 ? at.list_height() : 0) + 8 +
+                LensLayout::footer_height;
     return at;
 }
 
@@ -130,15 +129,12 @@ const analyze::LensState& LensFigure::state(std::int64_t column, std::int64_t ro
 double LensFigure::strength(const analyze::LensState& s) const {
     const double vocab = std::log(static_cast<double>(data_.lens->vocab));
     switch (data_.color) {
-        case LensColor::probability:
-            return static_cast<double>(s.top.front().probability);
+        case LensColor::probability: return static_cast<double>(s.top.front().probability);
         case LensColor::rank:
             return s.watched_rank < 0 ? std::numeric_limits<double>::quiet_NaN()
                                       : 1 - std::log1p(static_cast<double>(s.watched_rank)) / vocab;
-        case LensColor::entropy:
-            return s.entropy / vocab;
-        case LensColor::kl:
-            return std::min(1.0, s.kl_to_final / kl_limit_);
+        case LensColor::entropy: return s.entropy / vocab;
+        case LensColor::kl: return std::min(1.0, s.kl_to_final / kl_limit_);
     }
     return 0;
 }
@@ -152,9 +148,7 @@ QString LensFigure::named(std::int64_t position) const {
     return draw::label_of(data_.labels[static_cast<std::size_t>(position)]).with_position(Position(position));
 }
 
-QString LensFigure::title() const {
-    return QStringLiteral("Logit lens");
-}
+QString LensFigure::title() const { return QStringLiteral("Logit lens"); }
 
 QString LensFigure::description() const {
     return QStringLiteral(
@@ -175,8 +169,7 @@ QString LensFigure::description() const {
 
 std::optional<QRectF> LensFigure::row_of_query(Position position) const {
     if (position.value < 0 || position.value >= at_.rows) return std::nullopt;
-    return QRectF(LensLayout::margin, at_.row_top(position.value), at_.width - 2 * LensLayout::margin,
-                  LensLayout::row_height);
+    return QRectF(LensLayout::margin, at_.row_top(position.value), at_.width - 2 * LensLayout::margin, LensLayout::row_height);
 }
 
 Hit LensFigure::hit_test(QPointF point, const Style& style, const Selection& selection) const {
@@ -216,9 +209,7 @@ QString LensFigure::cell_tip(std::int64_t column, std::int64_t row) const {
     for (std::size_t k = 0; k < std::min<std::size_t>(5, s.top.size()); ++k)
         tip += (k ? QStringLiteral(", ") : QString()) + word(s.top[k].id) + u' ' +
                QString::number(static_cast<double>(s.top[k].probability), 'f', 4);
-    tip += QStringLiteral("  entropy %1 nats  KL to the output %2 nats")
-               .arg(s.entropy, 0, 'f', 3)
-               .arg(s.kl_to_final, 0, 'f', 3);
+    tip += QStringLiteral("  entropy %1 nats  KL to the output %2 nats").arg(s.entropy, 0, 'f', 3).arg(s.kl_to_final, 0, 'f', 3);
     if (s.watched_rank >= 0)
         tip += QStringLiteral("  %1: rank %2, probability %3")
                    .arg(word(s.watched.id))
@@ -240,19 +231,9 @@ QString LensFigure::candidate_tip(std::int64_t column, std::int64_t candidate) c
 
 Table LensFigure::table() const {
     Table table;
-    table.columns = {"layer",
-                     "position",
-                     "token",
-                     "top_token_id",
-                     "top_token",
-                     "logit",
-                     "probability",
-                     "entropy",
-                     "kl_to_final",
-                     "watched_id",
-                     "watched_token",
-                     "watched_rank",
-                     "watched_probability"};
+    table.columns = {
+        "layer",       "position",   "token",         "top_token_id", "top_token",          "logit", "probability", "entropy",
+        "kl_to_final", "watched_id", "watched_token", "watched_rank", "watched_probability"};
     for (std::int64_t column = 0; column <= data_.lens->layers; ++column)
         for (std::int64_t p = 0; p < data_.lens->positions; ++p) {
             const analyze::LensState& s = state(column, p);
@@ -294,8 +275,8 @@ std::vector<NamedArray> LensFigure::arrays() const {
     return {id, probability, entropy, kl, rank};
 }
 
-std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened, Layer layer,
-                                  const LensViewOptions& options, const CancelToken& cancel) {
+std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened, Layer layer, const LensViewOptions& options,
+                                  const CancelToken& cancel) {
     static Kept kept;
     const model::ModelConfig& c = trace->config();
     analyze::LensOptions lens{
@@ -314,8 +295,7 @@ std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened
         data.next.push_back(of < trace->tokens() && !model::reads_pictures(c) ? ids[static_cast<std::size_t>(of)] : -1);
     }
     const auto name = [&](std::int64_t id) {
-        if (!data.words.contains(id))
-            data.words[id] = QString::fromStdString(text::token_label(*trace->tokenizer(), id));
+        if (!data.words.contains(id)) data.words[id] = QString::fromStdString(text::token_label(*trace->tokenizer(), id));
     };
     for (const analyze::LensState& state : data.lens->states) {
         for (std::size_t k = 0; k < std::min<std::size_t>(5, state.top.size()); ++k) name(state.top[k].id);
@@ -325,8 +305,7 @@ std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened
         data.opened = opened;
         data.opened_layer = std::clamp<std::int64_t>(layer.value, 0, c.n_layers - 1);
         std::vector<std::int64_t> candidates;
-        for (const analyze::TokenScore& each : data.lens->state(data.opened_layer, *opened).top)
-            candidates.push_back(each.id);
+        for (const analyze::TokenScore& each : data.lens->state(data.opened_layer, *opened).top) candidates.push_back(each.id);
         data.history = analyze::lens_history(*trace, *opened, candidates, lens);
         for (const std::int64_t id : candidates) name(id);
     }

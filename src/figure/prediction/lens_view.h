@@ -3,9 +3,9 @@
 #pragma once
 
 #include "figure/core/draw.h"
+#include "figure/prediction/prediction_views.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/figure/core/figure.h"
-#include "figure/prediction/prediction_views.h"
 
 #include <map>
 
@@ -34,12 +34,9 @@ struct LensLayout {
     std::int64_t opened = -1, candidates = 0;  ///< row with a list under it, and its length
 
     static constexpr double margin = 16, title_baseline = 36, sticky_top = 50, heading_height = 34, row_height = 26;
-    static constexpr double candidate_height = 21, candidate_pad = 8, footer_height = 58, output_gap = 10,
-                            next_width = 190;
+    static constexpr double candidate_height = 21, candidate_pad = 8, footer_height = 58, output_gap = 10, next_width = 190;
 
-    double list_height() const {
-        return opened < 0 ? 0 : static_cast<double>(candidates) * candidate_height + 2 * candidate_pad;
-    }
+    double list_height() const { return opened < 0 ? 0 : static_cast<double>(candidates) * candidate_height + 2 * candidate_pad; }
     double row_top(std::int64_t row) const;
     double candidate_top(std::int64_t candidate) const;
     std::optional<std::int64_t> row_at(double y) const;        ///< nothing between the rows of the list

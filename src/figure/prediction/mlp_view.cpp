@@ -64,9 +64,7 @@ QString MlpFigure::named(std::int64_t position) const {
     return draw::label_of(data_.labels[static_cast<std::size_t>(position)]).with_position(Position(position));
 }
 
-QString MlpFigure::title() const {
-    return QStringLiteral("Memories of layer %1").arg(data_.layer.value);
-}
+QString MlpFigure::title() const { return QStringLiteral("Memories of layer %1").arg(data_.layer.value); }
 
 QString MlpFigure::description() const {
     return QStringLiteral(
@@ -114,27 +112,23 @@ void MlpFigure::paint(QPainter& painter, const QRectF& exposed, const Style& sty
 
 void MlpFigure::paint_row(QPainter& painter, std::size_t i, const Style& style) const {
     const Theme& theme = *style.theme;
-    static const QFont font = ui_font(12.5), strong = ui_font(12.5, QFont::DemiBold), words = ui_font(13),
-                       small = ui_font(11);
+    static const QFont font = ui_font(12.5), strong = ui_font(12.5, QFont::DemiBold), words = ui_font(13), small = ui_font(11);
     const analyze::Memory& m = data_.memories[i];
     const QRectF row = at_.row(static_cast<std::int64_t>(i));
     const bool followed = m.neuron == data_.followed;
     if (followed) draw::box(painter, row.adjusted(0, 1, 0, -1), 6, theme.panel);
     const double baseline = draw::centred_baseline(row.center().y(), font),
                  middle = at_.coefficient_x + at_.coefficient_width / 2;
-    draw::text(painter, {at_.neuron_x, baseline}, QString::number(m.neuron.value), followed ? strong : font,
-               theme.text);
+    draw::text(painter, {at_.neuron_x, baseline}, QString::number(m.neuron.value), followed ? strong : font, theme.text);
 
     painter.fillRect(QRectF(middle - 0.5, row.top() + 4, 1, row.height() - 8), theme.line);
     const double length = at_.coefficient_width / 2 * std::min(1.0, std::abs(m.coefficient) / coefficient_limit_);
-    draw::box(
-        painter,
-        QRectF(m.coefficient < 0 ? middle - length : middle, row.top() + 8, std::max(1.0, length), row.height() - 16),
-        2, m.coefficient < 0 ? theme.negative : theme.positive);
-    draw::number(painter, {at_.coefficient_x + at_.coefficient_width + 58, baseline}, draw::number_text(m.coefficient),
-                 font, theme.muted, draw::Align::right);
-    draw::number(painter, {at_.norm_right, baseline}, draw::number_text(m.value_norm), font, theme.muted,
-                 draw::Align::right);
+    draw::box(painter,
+              QRectF(m.coefficient < 0 ? middle - length : middle, row.top() + 8, std::max(1.0, length), row.height() - 16), 2,
+              m.coefficient < 0 ? theme.negative : theme.positive);
+    draw::number(painter, {at_.coefficient_x + at_.coefficient_width + 58, baseline}, draw::number_text(m.coefficient), font,
+                 theme.muted, draw::Align::right);
+    draw::number(painter, {at_.norm_right, baseline}, draw::number_text(m.value_norm), font, theme.muted, draw::Align::right);
     draw::box(painter, QRectF(at_.share_x, row.top() + 8, at_.share_width, row.height() - 16), 2, theme.line);
     draw::box(painter,
               QRectF(at_.share_x, row.top() + 8, std::max(1.0, at_.share_width * m.contribution_norm / share_limit_),
@@ -145,12 +139,11 @@ void MlpFigure::paint_row(QPainter& painter, std::size_t i, const Style& style) 
     if (data_.promoted.empty()) return;
     draw::text(painter, {at_.raised_x, baseline}, draw::elided(joined(data_.raised[i]), words, at_.raised_width), words,
                theme.text);
-    draw::text(painter, {at_.lowered_x, baseline}, draw::elided(joined(data_.lowered[i]), words, at_.lowered_width),
-               words, theme.muted);
+    draw::text(painter, {at_.lowered_x, baseline}, draw::elided(joined(data_.lowered[i]), words, at_.lowered_width), words,
+               theme.muted);
 }
 
-void MlpFigure::paint_flow(QPainter& painter, const QRectF& exposed, const Style& style,
-                           const Selection& selection) const {
+void MlpFigure::paint_flow(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     static const QFont strong = ui_font(13, QFont::DemiBold), note = ui_font(11.5), small = ui_font(11);
     const double y = at_.flow_top;
@@ -181,13 +174,12 @@ Hit MlpFigure::hit_test(QPointF point, const Style&, const Selection&) const {
         hit.neuron = analyze::NeuronId{data_.layer, m.neuron};
         hit.value = m.coefficient;
         hit.area = row;
-        hit.tip =
-            QStringLiteral("L%1 neuron %2  m %3  |v| %4  |m|·|v| %5  %6 %7")
-                .arg(data_.layer.value)
-                .arg(m.neuron.value)
-                .arg(draw::number_text(m.coefficient, 4), draw::number_text(m.value_norm, 4),
-                     draw::number_text(m.contribution_norm, 4),
-                     data_.gated ? QStringLiteral("gate") : QStringLiteral("x·k + b"), draw::number_text(m.pre, 4));
+        hit.tip = QStringLiteral("L%1 neuron %2  m %3  |v| %4  |m|·|v| %5  %6 %7")
+                      .arg(data_.layer.value)
+                      .arg(m.neuron.value)
+                      .arg(draw::number_text(m.coefficient, 4), draw::number_text(m.value_norm, 4),
+                           draw::number_text(m.contribution_norm, 4),
+                           data_.gated ? QStringLiteral("gate") : QStringLiteral("x·k + b"), draw::number_text(m.pre, 4));
         if (data_.gated) hit.tip += QStringLiteral("  up ") + draw::number_text(m.up, 4);
         if (data_.experts)
             hit.tip += QStringLiteral("  %1, weight %2")
@@ -233,8 +225,7 @@ Table MlpFigure::table() const {
 
 std::vector<NamedArray> MlpFigure::arrays() const {
     const auto n = static_cast<std::int64_t>(data_.memories.size());
-    NamedArray neuron{"neuron", {n}, {}}, coefficient{"coefficient", {n}, {}},
-        contribution{"contribution_norm", {n}, {}};
+    NamedArray neuron{"neuron", {n}, {}}, coefficient{"coefficient", {n}, {}}, contribution{"contribution_norm", {n}, {}};
     for (const analyze::Memory& m : data_.memories) {
         neuron.values.push_back(static_cast<float>(m.neuron.value));
         coefficient.values.push_back(static_cast<float>(m.coefficient));
@@ -252,8 +243,8 @@ std::unique_ptr<Figure> mlp_view(TracePtr trace, Layer layer, Position position,
     data.position = position;
     data.memories = analyze::memories(*trace, layer, position, 0);
     data.neurons = model::mlp_width(c, layer.value);
-    data.active = std::count_if(data.memories.begin(), data.memories.end(),
-                                [](const analyze::Memory& m) { return m.coefficient > 0; });
+    data.active =
+        std::count_if(data.memories.begin(), data.memories.end(), [](const analyze::Memory& m) { return m.coefficient > 0; });
     data.memories.resize(std::min<std::size_t>(data.memories.size(), kMemories));
     data.followed = options.neuron.value_or(data.memories.front().neuron);
     data.activations = analyze::neuron_activations(*trace, layer, data.followed);

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "figure/core/token_flow.h"
+#include "figure/prediction/prediction_views.h"
 #include "headlight/analyze/prediction/mlp.h"
 #include "headlight/figure/core/figure.h"
-#include "figure/prediction/prediction_views.h"
 
 namespace headlight::figure {
 
@@ -26,8 +26,8 @@ struct MlpViewData {
 
 struct MlpLayout {
     double width = 0, height = 0;
-    double neuron_x = 0, coefficient_x = 0, coefficient_width = 0, norm_right = 0, share_x = 0, share_width = 0,
-           raised_x = 0, raised_width = 0, lowered_x = 0, lowered_width = 0;
+    double neuron_x = 0, coefficient_x = 0, coefficient_width = 0, norm_right = 0, share_x = 0, share_width = 0, raised_x = 0,
+           raised_width = 0, lowered_x = 0, lowered_width = 0;
     double flow_top = 0;
     std::int64_t rows = 0;
 

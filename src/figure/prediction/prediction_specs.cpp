@@ -48,7 +48,9 @@ std::string no_sum(const trace::Trace& trace) {
 
 std::string no_single_read(const trace::Trace& trace) {
     if (!trace.config().has_unembedding) return no_logits(trace);
-    return trace.config().mlm_head ? "A masked-word head reads the whole state, and not what an MLP adds to it. The logit lens works for it." : "";
+    return trace.config().mlm_head
+               ? "A masked-word head reads the whole state, and not what an MLP adds to it. The logit lens works for it."
+               : "";
 }
 
 }  // namespace

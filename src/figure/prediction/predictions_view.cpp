@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/analyze/prediction/predictions.h"
 #include "figure/contribution/contribution_views.h"
 #include "figure/core/kept_results.h"
 #include "figure/table/table_figure.h"
+#include "headlight/analyze/prediction/predictions.h"
 
 #include <cmath>
 #include <limits>
@@ -36,25 +36,37 @@ TableSection next_tokens(const TracePtr& run, std::int64_t top) {
     section.title = QStringLiteral("How well every token was foreseen");
     const double mean = mean_of(all);
     section.note = std::isfinite(mean)
-                       ? QStringLiteral("Mean log-probability %1 nats a token, perplexity %2. Rank 0 is the likeliest token. "
-                                        "The first token has nothing before it.")
+                       ? QStringLiteral(
+                             "Mean log-probability %1 nats a token, perplexity %2. Rank 0 is the likeliest token. "
+                             "The first token has nothing before it.")
                              .arg(draw::number_text(mean, 3), draw::number_text(std::exp(-mean), 1))
                        : QStringLiteral("The first token has nothing before it.");
     section.columns = {{.kind = Kind::token, .id = "token", .title = QStringLiteral("token")},
-                       {.kind = Kind::bar, .id = "log_probability", .title = QStringLiteral("log-probability"),
+                       {.kind = Kind::bar,
+                        .id = "log_probability",
+                        .title = QStringLiteral("log-probability"),
                         .tip = QStringLiteral("of this token given those before it, in nats")},
-                       {.kind = Kind::number, .id = "rank", .title = QStringLiteral("rank"),
-                        .tip = QStringLiteral("of this token among all; 0: the likeliest"), .decimals = 0},
-                       {.kind = Kind::number, .id = "next_entropy", .title = QStringLiteral("entropy after"),
-                        .tip = QStringLiteral("of the distribution of the next token, in nats"), .decimals = 2},
-                       {.kind = Kind::text, .id = "next", .title = QStringLiteral("what may come next"),
+                       {.kind = Kind::number,
+                        .id = "rank",
+                        .title = QStringLiteral("rank"),
+                        .tip = QStringLiteral("of this token among all; 0: the likeliest"),
+                        .decimals = 0},
+                       {.kind = Kind::number,
+                        .id = "next_entropy",
+                        .title = QStringLiteral("entropy after"),
+                        .tip = QStringLiteral("of the distribution of the next token, in nats"),
+                        .decimals = 2},
+                       {.kind = Kind::text,
+                        .id = "next",
+                        .title = QStringLiteral("what may come next"),
                         .tip = QStringLiteral("likeliest tokens after this one, with their probabilities")}};
     for (std::size_t i = 0; i < all.size(); ++i) {
         const analyze::TokenPrediction& p = all[i];
         TableRow row;
         row.query = Position(static_cast<std::int64_t>(i));
         TableCell next;
-        for (const analyze::TokenScore& t : p.next) next.tokens.emplace_back(label_of_id(trace, t.id), static_cast<double>(t.probability));
+        for (const analyze::TokenScore& t : p.next)
+            next.tokens.emplace_back(label_of_id(trace, t.id), static_cast<double>(t.probability));
         row.cells = {TableCell::of(label_at(trace, static_cast<std::int64_t>(i))), TableCell::of(p.log_probability),
                      TableCell::of(p.rank < 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(p.rank)),
                      TableCell::of(p.entropy), std::move(next)};
@@ -67,13 +79,15 @@ TableSection masked_token(const trace::Trace& trace, Position position, std::int
     const analyze::MaskedCandidates found = analyze::masked_candidates(trace, position, std::max<std::int64_t>(top, 20), cancel);
     TableSection section;
     section.title = QStringLiteral("%1 masked").arg(label_at(trace, position.value).with_position(position));
-    section.note = QStringLiteral("The token that stands there has log-probability %1 nats and rank %2 (0: the likeliest). "
-                                  "Pin another token to mask that one.")
+    section.note = QStringLiteral(
+                       "The token that stands there has log-probability %1 nats and rank %2 (0: the likeliest). "
+                       "Pin another token to mask that one.")
                        .arg(draw::number_text(found.log_probability, 3), draw::count_text(found.rank));
-    section.columns = {{.kind = Kind::text, .id = "rank", .title = QStringLiteral("rank")},
-                       {.kind = Kind::token, .id = "token", .title = QStringLiteral("candidate")},
-                       {.kind = Kind::bar, .id = "probability", .title = QStringLiteral("probability"), .decimals = 4, .limit = 1},
-                       {.kind = Kind::number, .id = "logit", .title = QStringLiteral("logit"), .decimals = 3}};
+    section.columns = {
+        {.kind = Kind::text, .id = "rank", .title = QStringLiteral("rank")},
+        {.kind = Kind::token, .id = "token", .title = QStringLiteral("candidate")},
+        {.kind = Kind::bar, .id = "probability", .title = QStringLiteral("probability"), .decimals = 4, .limit = 1},
+        {.kind = Kind::number, .id = "logit", .title = QStringLiteral("logit"), .decimals = 3}};
     for (std::size_t k = 0; k < found.candidates.size(); ++k) {
         const analyze::TokenScore& t = found.candidates[k];
         TableRow row;
@@ -93,12 +107,15 @@ std::unique_ptr<Figure> predictions_view(TracePtr trace, std::optional<Position>
     const bool causal = trace->config().causal;
     data.title = causal ? QStringLiteral("Predictions of the next token") : QStringLiteral("Candidates of a masked token");
     data.description =
-        causal ? QStringLiteral("One row a token: the log-probability that the model gave it from those before it, its rank among "
-                                "the whole vocabulary, and what the model expects after it. A long bar to the left is a token that "
-                                "came as a surprise.")
-               : QStringLiteral("One token is replaced by the mask, the text is run again, and the model's candidates for the "
-                                "gap are listed with their probabilities. Devlin et al. 2019, BERT.");
-    data.sections = {causal ? next_tokens(trace, top) : masked_token(*trace, position.value_or(Position(trace->tokens() / 2)), top, cancel)};
+        causal ? QStringLiteral(
+                     "One row a token: the log-probability that the model gave it from those before it, its rank among "
+                     "the whole vocabulary, and what the model expects after it. A long bar to the left is a token that "
+                     "came as a surprise.")
+               : QStringLiteral(
+                     "One token is replaced by the mask, the text is run again, and the model's candidates for the "
+                     "gap are listed with their probabilities. Devlin et al. 2019, BERT.");
+    data.sections = {causal ? next_tokens(trace, top)
+                            : masked_token(*trace, position.value_or(Position(trace->tokens() / 2)), top, cancel)};
     return table_figure(std::move(data));
 }
 

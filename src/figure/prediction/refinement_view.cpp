@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Geva's curves for the text at hand: who decides the prediction in each layer, and how early it stands.
 #include "figure/plot/plot_data.h"
-#include "headlight/analyze/prediction/refinement.h"
 #include "figure/prediction/prediction_views.h"
+#include "headlight/analyze/prediction/refinement.h"
 
 #include <cmath>
 
@@ -16,8 +16,7 @@ using plot::Series;
 
 using Field = double LayerRefinement::*;
 
-Series series(const analyze::Refinement& found, QString name, Series::Kind kind, Color color, Field field,
-              const char* id) {
+Series series(const analyze::Refinement& found, QString name, Series::Kind kind, Color color, Field field, const char* id) {
     Series s;
     s.kind = kind;
     s.name = name;
@@ -53,8 +52,7 @@ Panel panel(QString title, QString y, std::size_t layers) {
 
 }  // namespace
 
-std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOptions& options,
-                                        const CancelToken& cancel) {
+std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOptions& options, const CancelToken& cancel) {
     const analyze::Refinement found = analyze::refinement(
         {trace}, {.read_out = options.unembedding ? analyze::ReadOut::unembedding : analyze::ReadOut::model}, cancel);
     using Role = Color::Role;
@@ -74,21 +72,20 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOpti
         "Feed-Forward Layers Are Key-Value Memories, Figures 6 and 8 to 11.");
     data.columns = {"layer", "measure", "value"};
     data.note = options.unembedding ? QStringLiteral("vectors read by the unembedding alone")
-                                    : trace->config().post_norm ? QStringLiteral("vectors read by the norm behind the layer's sum and the unembedding")
-                                                              : QStringLiteral("vectors read by the final norm and the unembedding");
+                : trace->config().post_norm
+                    ? QStringLiteral("vectors read by the norm behind the layer's sum and the unembedding")
+                    : QStringLiteral("vectors read by the final norm and the unembedding");
 
     Panel who = panel(QStringLiteral("Who decides"), QStringLiteral("share of tokens"), found.layers.size());
     who.y.high = 1;
     const auto stacked = Series::Kind::stacked, line = Series::Kind::line;
     who.series = {
-        series(found, QStringLiteral("agreement"), stacked, {Role::ramp, 0.25}, &LayerRefinement::agreement,
-               "agreement"),
+        series(found, QStringLiteral("agreement"), stacked, {Role::ramp, 0.25}, &LayerRefinement::agreement, "agreement"),
         series(found, QStringLiteral("residual"), stacked, {Role::ramp, 0.5}, &LayerRefinement::residual, "residual"),
         series(found, QStringLiteral("ffn"), stacked, {Role::clark_orange, 0}, &LayerRefinement::ffn, "ffn"),
         series(found, QStringLiteral("composition"), stacked, {Role::clark_purple, 0}, &LayerRefinement::composition,
                "composition")};
-    Panel early =
-        panel(QStringLiteral("How early the answer stands"), QStringLiteral("share, probability"), found.layers.size());
+    Panel early = panel(QStringLiteral("How early the answer stands"), QStringLiteral("share, probability"), found.layers.size());
     early.y.high = 1;
     early.series = {series(found, QStringLiteral("top(r) is the final token"), line, {Role::accent, 0},
                            &LayerRefinement::residual_final, "residual_final"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "figure/rollout/paths_view.h"
 #include "figure/core/wrapped.h"
+#include "figure/rollout/paths_view.h"
 #include "headlight/base/error.h"
 
 #include <algorithm>
@@ -16,8 +16,7 @@ class PathsFigure : public Figure {
 public:
     explicit PathsFigure(PathsData data) : data_(std::move(data)) {
         if (data_.paths.mass.empty() || data_.paths.mass[0].size() != static_cast<Eigen::Index>(data_.tokens.size()))
-            throw Error({.problem = "paths do not fit the tokens",
-                         .expected = std::to_string(data_.tokens.size()) + " tokens"});
+            throw Error({.problem = "paths do not fit the tokens", .expected = std::to_string(data_.tokens.size()) + " tokens"});
         for (const auto& item : data_.tokens) labels_.push_back(draw::label_of(item));
     }
 
@@ -42,8 +41,7 @@ public:
     std::vector<NamedArray> arrays() const override;
     QString title() const override {
         return QStringLiteral("%1 from %2, after layer %3")
-            .arg(data_.flow ? QStringLiteral("Attention flow") : QStringLiteral("Rollout"),
-                 name(data_.paths.query.value))
+            .arg(data_.flow ? QStringLiteral("Attention flow") : QStringLiteral("Rollout"), name(data_.paths.query.value))
             .arg(data_.paths.layer.value);
     }
     QString description() const override;
@@ -103,11 +101,11 @@ bool PathsFigure::pointed(Position token, const Selection& selection) const {
 
 QColor PathsFigure::color(const analyze::Ribbon& ribbon, const Style& style) const {
     if (ribbon.from == ribbon.to) return style.theme->faint;
-    return of_source(ribbon.to.value) && !of_source(ribbon.from.value) ? head_color(*style.theme, style.palette, 2) : style.theme->accent;
+    return of_source(ribbon.to.value) && !of_source(ribbon.from.value) ? head_color(*style.theme, style.palette, 2)
+                                                                       : style.theme->accent;
 }
 
-void PathsFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style,
-                        const Selection& selection) const {
+void PathsFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     painter.setPen(Qt::NoPen);
@@ -115,7 +113,8 @@ void PathsFigure::paint(QPainter& painter, const QRectF& exposed, const Style& s
         const analyze::Ribbon& ribbon = data_.paths.ribbons[band.ribbon];
         const QPainterPath shape = band.shape();
         if (!shape.boundingRect().intersects(exposed)) continue;
-        painter.setBrush(draw::faded(color(ribbon, style), strength(ribbon, selection, style) * (ribbon.from == ribbon.to ? 0.8 : 1)));
+        painter.setBrush(
+            draw::faded(color(ribbon, style), strength(ribbon, selection, style) * (ribbon.from == ribbon.to ? 0.8 : 1)));
         painter.drawPath(shape);
     }
     paint_nodes(painter, exposed, style);
@@ -125,8 +124,8 @@ void PathsFigure::paint(QPainter& painter, const QRectF& exposed, const Style& s
     const QString name_of = draw::elided(title(), heading, room);
     draw::text(painter, {x, y}, name_of, heading, theme.text);
     if (data_.paths.key) {
-        const QString to = QStringLiteral("to %1: largest flow %2")
-                               .arg(name(data_.paths.key->value), draw::number_text(data_.paths.total, 4));
+        const QString to =
+            QStringLiteral("to %1: largest flow %2").arg(name(data_.paths.key->value), draw::number_text(data_.paths.total, 4));
         const double before = draw::text_width(name_of, heading) + 14;
         const bool beside = before + draw::text_width(to, small) <= room;
         draw::text(painter, beside ? QPointF(x + before, y) : QPointF(x, y + 17), draw::elided(to, small, room), small,
@@ -144,12 +143,10 @@ void PathsFigure::paint_nodes(QPainter& painter, const QRectF&, const Style& sty
     for (const auto& column : layout_.columns) {
         const std::int64_t c = column.front().column;
         const double centre = column.front().area.center().x();
-        draw::text(painter, {centre, PathsLayout::header + 6}, column_name(c), caption, theme.muted,
-                   draw::Align::center);
+        draw::text(painter, {centre, PathsLayout::header + 6}, column_name(c), caption, theme.muted, draw::Align::center);
         double free_from = 0;
         for (const PathNode& node : column) {
-            draw::box(painter, node.area, std::min(2.0, node.area.height() / 2),
-                      node.token < 0 ? theme.line : theme.muted);
+            draw::box(painter, node.area, std::min(2.0, node.area.height() / 2), node.token < 0 ? theme.line : theme.muted);
             const double y = std::max(node.area.center().y(), free_from + line / 2);
             if (node.area.height() < line * 0.55 && y > node.area.center().y() + 1) continue;
             if (std::abs(y - node.area.center().y()) > line / 2) continue;
@@ -159,8 +156,7 @@ void PathsFigure::paint_nodes(QPainter& painter, const QRectF&, const Style& sty
             const QRectF box(first ? node.area.left() - 6 - room : node.area.right() + 6, y - line / 2, room, line);
             const auto align = first ? draw::Align::right : draw::Align::left;
             if (!first && !last && node.token >= 0) {  // ribbons run behind it
-                const double wide =
-                    std::min(draw::token_width(labels_[static_cast<std::size_t>(node.token)], font), room);
+                const double wide = std::min(draw::token_width(labels_[static_cast<std::size_t>(node.token)], font), room);
                 draw::box(painter, QRectF(box.left() - 3, box.top() + 1, wide + 6, box.height() - 2), 4,
                           draw::faded(theme.canvas, 0.72));
             }
@@ -168,8 +164,8 @@ void PathsFigure::paint_nodes(QPainter& painter, const QRectF&, const Style& sty
                 draw::token(painter, box, labels_[static_cast<std::size_t>(node.token)], font, theme, align);
             } else {
                 const QString text = draw::elided(others_text(node.count), font, room);
-                draw::text(painter, {first ? box.right() : box.left(), draw::centred_baseline(y, font)}, text, font,
-                           theme.faint, align);
+                draw::text(painter, {first ? box.right() : box.left(), draw::centred_baseline(y, font)}, text, font, theme.faint,
+                           align);
             }
         }
     }
@@ -190,8 +186,8 @@ void PathsFigure::paint_legend(QPainter& painter, const QRectF& exposed, const S
     entry(draw::faded(theme.accent, 0.45), two() ? QStringLiteral("other tokens of its text") : QStringLiteral("other tokens"));
     if (two()) entry(draw::faded(head_color(theme, style.palette, 2), 0.45), QStringLiteral("the source"));
     for (qsizetype i = 0; i < notes_.size(); ++i)
-        draw::text(painter, {exposed.left() + PathsLayout::margin, y + 18 + note_line * static_cast<double>(i)},
-                   notes_[i], font, theme.faint);
+        draw::text(painter, {exposed.left() + PathsLayout::margin, y + 18 + note_line * static_cast<double>(i)}, notes_[i], font,
+                   theme.faint);
 }
 
 QString PathsFigure::notes_text() const {
@@ -233,8 +229,8 @@ Hit PathsFigure::hit_test(QPointF at, const Style&, const Selection&) const {
         if (pair) hit.query = place(ribbon.from.value), hit.key = place(ribbon.to.value);
         hit.value = ribbon.mass;
         hit.tip = QStringLiteral("%1  %2 → %3  %4")
-                      .arg(two() ? step_name(ribbon.layer) : QStringLiteral("layer %1").arg(ribbon.layer), name(ribbon.from.value), name(ribbon.to.value),
-                           amount(ribbon.mass));
+                      .arg(two() ? step_name(ribbon.layer) : QStringLiteral("layer %1").arg(ribbon.layer),
+                           name(ribbon.from.value), name(ribbon.to.value), amount(ribbon.mass));
         hit.area = band->shape().boundingRect();
         return hit;
     }
@@ -252,8 +248,8 @@ Table PathsFigure::table() const {
     for (const PathBand& band : layout_.bands) {
         const analyze::Ribbon& r = data_.paths.ribbons[band.ribbon];
         if (two())
-            table.rows.push_back({r.layer, step_name(r.layer).toStdString(), text(r.from), place(r.from.value).value, token(r.from), text(r.to),
-                                  place(r.to.value).value, token(r.to), r.mass});
+            table.rows.push_back({r.layer, step_name(r.layer).toStdString(), text(r.from), place(r.from.value).value,
+                                  token(r.from), text(r.to), place(r.to.value).value, token(r.to), r.mass});
         else
             table.rows.push_back({r.layer, r.from.value, token(r.from), r.to.value, token(r.to), r.mass});
     }
@@ -273,9 +269,11 @@ QString PathsFigure::description() const {
                "On the right one token after a layer, on the left the inputs; in between a column a layer. A ribbon's "
                "width is what a token hands down to another: half of everything stays on the token (the residual "
                "stream), the other half goes where the mean of the layer's heads looks. ") +
-           (two() ? QStringLiteral("A layer of the decoder is two columns: its own attention, then the one to the source, which reads the encoder's "
-                                   "output; the source's tokens pass the decoder's columns as they are, and the target's the encoder's. ")
-                  : QString()) +
+           (two()
+                ? QStringLiteral(
+                      "A layer of the decoder is two columns: its own attention, then the one to the source, which reads the encoder's "
+                      "output; the source's tokens pass the decoder's columns as they are, and the target's the encoder's. ")
+                : QString()) +
            (data_.flow ? QStringLiteral("Shown is one largest flow to a single input, with these numbers as the "
                                         "capacities of the edges. ")
                        : QStringLiteral("What arrives on the left is the token's row of the rollout. ")) +
@@ -284,8 +282,6 @@ QString PathsFigure::description() const {
 
 }  // namespace
 
-std::unique_ptr<Figure> paths_figure(PathsData data) {
-    return std::make_unique<PathsFigure>(std::move(data));
-}
+std::unique_ptr<Figure> paths_figure(PathsData data) { return std::make_unique<PathsFigure>(std::move(data)); }
 
 }  // namespace headlight::figure

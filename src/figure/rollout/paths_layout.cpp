@@ -70,8 +70,7 @@ PathsLayout paths_layout(const PathsData& data, double label_room, QSizeF availa
         // A column with fewer nodes has fewer gaps: it stands in the middle.
         double y = top + (gaps - gap * static_cast<double>(column.size() - 1)) / 2;
         for (PathNode& node : column) {
-            node.area =
-                QRectF(left + step * static_cast<double>(node.column), y, PathsLayout::node_width, node.mass * scale);
+            node.area = QRectF(left + step * static_cast<double>(node.column), y, PathsLayout::node_width, node.mass * scale);
             y += node.area.height() + gap;
         }
     }
@@ -81,8 +80,7 @@ PathsLayout paths_layout(const PathsData& data, double label_room, QSizeF availa
         const analyze::Ribbon& ribbon = paths.ribbons[r];
         const PathNode *from = l.node(ribbon.layer + 1, ribbon.from.value), *to = l.node(ribbon.layer, ribbon.to.value);
         if (!from || !to) continue;
-        double &out = used_above[{ribbon.layer + 1, ribbon.from.value}],
-               &in = used_below[{ribbon.layer, ribbon.to.value}];
+        double &out = used_above[{ribbon.layer + 1, ribbon.from.value}], &in = used_below[{ribbon.layer, ribbon.to.value}];
         const double thick = ribbon.mass * scale;
         l.bands.push_back({r, QRectF(to->area.right(), to->area.top() + in, 0, thick),
                            QRectF(from->area.left(), from->area.top() + out, 0, thick)});

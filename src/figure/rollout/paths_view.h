@@ -37,14 +37,13 @@ struct PathsLayout {
     static constexpr double header = 64, column_caption = 22, legend = 52, node_width = 10, margin = 16;
     std::vector<std::vector<PathNode>> columns;
     std::vector<PathBand> bands;
-    double unit = 1;        ///< px of the whole
+    double unit = 1;                ///< px of the whole
     double legend_height = legend;  ///< higher where its notes take more lines
-    double label_room = 0;  ///< beside the first and the last column
+    double label_room = 0;          ///< beside the first and the last column
     QSizeF size;
     const PathNode* node(std::int64_t column, std::int64_t token) const;
 };
-PathsLayout paths_layout(const PathsData&, double label_room, QSizeF available,
-                         double legend_height = PathsLayout::legend);
+PathsLayout paths_layout(const PathsData&, double label_room, QSizeF available, double legend_height = PathsLayout::legend);
 
 std::unique_ptr<Figure> paths_figure(PathsData);
 

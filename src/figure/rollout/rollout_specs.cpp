@@ -78,7 +78,8 @@ std::vector<ViewSpec> rollout_view_specs() {
                       .help = "several heads as one map: their mean or their maximum",
                       .initial = "mean",
                       .choices = {{"mean", "Mean"}, {"max", "Maximum"}}},
-                     layers_option(), sums_option()},
+                     layers_option(),
+                     sums_option()},
          .make = aggregate},
         {.id = "rollout",
          .title = "Rollout",
@@ -114,10 +115,8 @@ std::vector<ViewSpec> rollout_view_specs() {
          .needs = {.layer = true},
          .last_layer = true,
          .options = {up_to(), all_layers(), receptive_field(), sums_option()},
-         .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-                 return rollout_view(std::move(trace), s.layer, map_options(s, true), cancel);
-             }},
+         .make = [](TracePtr trace, const ViewState& s,
+                    const CancelToken& cancel) { return rollout_view(std::move(trace), s.layer, map_options(s, true), cancel); }},
         {.id = "flow-paths",
          .title = "Attention flow from a token",
          .group = "Across layers",

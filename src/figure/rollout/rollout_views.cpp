@@ -3,9 +3,9 @@
 #include "figure/rollout/rollout_views.h"
 
 #include "figure/core/heads_text.h"
+#include "figure/core/weight_name.h"
 #include "figure/pattern/matrix/matrix_view.h"
 #include "figure/rollout/paths_view.h"
-#include "figure/core/weight_name.h"
 #include "headlight/trace/whole.h"
 
 #include <algorithm>
@@ -36,15 +36,12 @@ double full_of(const std::vector<analyze::Matrix>& maps, bool causal) {
 
 }  // namespace
 
-std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutViewOptions& options,
-                                     const CancelToken& cancel) {
+std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutViewOptions& options, const CancelToken& cancel) {
     const TracePtr run = trace->across_texts() ? trace::whole_of(trace) : trace;
-    analyze::RolloutOptions what{
-        .head = options.head, .layer = layer, .by_receptive_field = options.by_receptive_field};
+    analyze::RolloutOptions what{.head = options.head, .layer = layer, .by_receptive_field = options.by_receptive_field};
     if (options.all_layers) what.layer.reset();
     what.of_source = trace->across_texts();
-    analyze::Rollout found =
-        options.flow ? analyze::attention_flow(*run, what, cancel) : analyze::rollout(*run, what, cancel);
+    analyze::Rollout found = options.flow ? analyze::attention_flow(*run, what, cancel) : analyze::rollout(*run, what, cancel);
     MatrixViewData data;
     for (std::size_t m = 0; m < found.maps.size() && found.layers[m] <= layer; ++m) {
         data.names.push_back(QStringLiteral("after layer %1").arg(found.layers[m].value));
@@ -59,26 +56,26 @@ std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutV
     data.title = options.flow ? QStringLiteral("Attention flow") : QStringLiteral("Rollout");
     if (data.names.size() == 1) data.title += QStringLiteral(" ") + data.names[0];
     if (options.head) data.title += QStringLiteral(", head %1").arg(options.head->value);
-    data.weight_name =
-        options.by_receptive_field ? QStringLiteral("share by receptive field") : QStringLiteral("share");
+    data.weight_name = options.by_receptive_field ? QStringLiteral("share by receptive field") : QStringLiteral("share");
     data.full = full_of(data.weights, data.causal);
     data.sums = options.sums;
     data.notes = std::move(found.notes);
-    data.description = what_rollout_is +
-                       (has_cross_attention(run->config())
-                            ? QStringLiteral("This decoder also reads a source: its cross attention hands on (C + I) / 2, with C the mean of "
-                                             "its heads, and what it read is followed through the encoder to the source's tokens. The map of "
-                                             "the target and that of the source, which the cross attention shows, together have rows that sum "
-                                             "to 1 (after Ferrando et al., “Towards Opening the Black Box of Neural Machine Translation”, "
-                                             "2022). ")
-                            : QString()) +
-                       (options.flow ? QStringLiteral("Here each number is the largest flow between the two, with the "
-                                                      "layers' numbers as capacities, divided by the row's sum%1. ")
-                                           .arg(has_cross_attention(run->config()) ? QStringLiteral(" over both texts") : QString())
-                                     : QString()) +
-                       QStringLiteral(
-                           "In causal models first tokens are reached by more paths than later ones. Abnar & "
-                           "Zuidema, “Quantifying Attention Flow in Transformers”, 2020.");
+    data.description =
+        what_rollout_is +
+        (has_cross_attention(run->config())
+             ? QStringLiteral("This decoder also reads a source: its cross attention hands on (C + I) / 2, with C the mean of "
+                              "its heads, and what it read is followed through the encoder to the source's tokens. The map of "
+                              "the target and that of the source, which the cross attention shows, together have rows that sum "
+                              "to 1 (after Ferrando et al., “Towards Opening the Black Box of Neural Machine Translation”, "
+                              "2022). ")
+             : QString()) +
+        (options.flow ? QStringLiteral("Here each number is the largest flow between the two, with the "
+                                       "layers' numbers as capacities, divided by the row's sum%1. ")
+                            .arg(has_cross_attention(run->config()) ? QStringLiteral(" over both texts") : QString())
+                      : QString()) +
+        QStringLiteral(
+            "In causal models first tokens are reached by more paths than later ones. Abnar & "
+            "Zuidema, “Quantifying Attention Flow in Transformers”, 2020.");
     return matrix_figure(std::move(data));
 }
 
@@ -99,8 +96,8 @@ std::unique_ptr<Figure> paths_view(TracePtr trace, Layer layer, Position query, 
 }
 
 std::unique_ptr<Figure> aggregate_matrix_view(TracePtr trace, const std::vector<HeadId>& heads, analyze::Aggregate how,
-                                              const analyze::PatternOptions& options, bool sums,
-                                              const CancelToken& cancel, const std::string& view) {
+                                              const analyze::PatternOptions& options, bool sums, const CancelToken& cancel,
+                                              const std::string& view) {
     MatrixViewData data;
     const bool mean = how == analyze::Aggregate::mean;
     data.weights.push_back(analyze::aggregate_pattern(*trace, heads, how, options, cancel));
@@ -114,13 +111,13 @@ std::unique_ptr<Figure> aggregate_matrix_view(TracePtr trace, const std::vector<
     data.title = data.names[0];
     data.title[0] = data.title[0].toUpper();
     data.sums = sums;
-    data.description =
-        (mean ? QStringLiteral("The mean of several heads' maps, cell by cell. ")
-              : QStringLiteral("Of several heads the largest weight of each pair; rows no longer sum to 1. ")) +
-        QStringLiteral(
-            "Row: a token that looks%1; column: a token it looks at%2. The sum of a column is the attention that "
-            "a token gets from all others.")
-            .arg(data.words.across ? QStringLiteral(", of the target") : QString(), data.words.across ? QStringLiteral(", of the source") : QString());
+    data.description = (mean ? QStringLiteral("The mean of several heads' maps, cell by cell. ")
+                             : QStringLiteral("Of several heads the largest weight of each pair; rows no longer sum to 1. ")) +
+                       QStringLiteral(
+                           "Row: a token that looks%1; column: a token it looks at%2. The sum of a column is the attention that "
+                           "a token gets from all others.")
+                           .arg(data.words.across ? QStringLiteral(", of the target") : QString(),
+                                data.words.across ? QStringLiteral(", of the source") : QString());
     return matrix_figure(std::move(data));
 }
 

@@ -32,8 +32,8 @@ struct PathsViewOptions {
 };
 /// From one token after a layer back to the input: a column a layer, a node a token, a ribbon between them as wide as
 /// what is handed down. Flow: to `key`, by default to the input that most flows to.
-std::unique_ptr<Figure> paths_view(TracePtr, Layer, Position query, std::optional<Position> key,
-                                   const PathsViewOptions&, const CancelToken& = {});
+std::unique_ptr<Figure> paths_view(TracePtr, Layer, Position query, std::optional<Position> key, const PathsViewOptions&,
+                                   const CancelToken& = {});
 
 /// Mean or maximum of several heads, of any layers, as one map; with sums of its rows and columns beside it.
 std::unique_ptr<Figure> aggregate_matrix_view(TracePtr, const std::vector<HeadId>&, analyze::Aggregate,

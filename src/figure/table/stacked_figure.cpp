@@ -32,8 +32,7 @@ public:
         }
         return {width, y};
     }
-    void paint(QPainter& painter, const QRectF& exposed, const Style& style,
-               const Selection& selection) const override {
+    void paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const override {
         for (std::size_t i = 0; i < in_.parts.size(); ++i) {
             const QRectF part = exposed & at_[i];
             if (part.isEmpty()) continue;
@@ -62,8 +61,6 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Figure> stacked_figure(StackedParts parts) {
-    return std::make_unique<StackedFigure>(std::move(parts));
-}
+std::unique_ptr<Figure> stacked_figure(StackedParts parts) { return std::make_unique<StackedFigure>(std::move(parts)); }
 
 }  // namespace headlight::figure

@@ -29,9 +29,7 @@ const QFont& note_font() {
     return font;
 }
 
-bool has_number(Kind kind) {
-    return kind != Kind::token && kind != Kind::text;
-}
+bool has_number(Kind kind) { return kind != Kind::token && kind != Kind::text; }
 
 /// "the doctor's text in two lines": greedy wrapping of a note to a width.
 std::vector<QString> wrapped(const QString& text, const QFont& font, double width) {
@@ -55,7 +53,7 @@ struct SectionLayout {
            bottom = 0;  ///< y of title, of the column heads, of the first row, of the end
     std::vector<double> x, width;
     std::vector<double> limit;    ///< of bars and tints
-    std::vector<double> zero;  ///< bars: where it stands in their room, 0 left, 1 right
+    std::vector<double> zero;     ///< bars: where it stands in their room, 0 left, 1 right
     std::vector<bool> stretched;  ///< texts
     std::vector<QString> note;
     bool over = false;
@@ -80,8 +78,7 @@ std::vector<double> limits_of(const TableSection& section) {
 }
 
 bool any_cell(const TableSection& section, std::size_t c, const std::function<bool(const TableCell&)>& holds) {
-    return std::any_of(section.rows.begin(), section.rows.end(),
-                       [&](const TableRow& row) { return holds(row.cells[c]); });
+    return std::any_of(section.rows.begin(), section.rows.end(), [&](const TableRow& row) { return holds(row.cells[c]); });
 }
 
 /// What a column needs: its head and its longest content.
@@ -99,17 +96,12 @@ double wanted_width(const TableSection& section, std::size_t c) {
             width = std::max(width, draw::number_width(draw::number_text(cell.value, column.decimals), cell_font()));
     }
     switch (column.kind) {
-        case Kind::token:
-            return std::min(width, 180.0);
-        case Kind::text:
-            return std::min(width, 180.0);
-        case Kind::number:
-            return width;
-        case Kind::bar:
-            return std::max(width, 56.0) + 90;
+        case Kind::token: return std::min(width, 180.0);
+        case Kind::text: return std::min(width, 180.0);
+        case Kind::number: return width;
+        case Kind::bar: return std::max(width, 56.0) + 90;
         case Kind::tint:
-        case Kind::signed_tint:
-            return std::max(width + 6, 30.0);
+        case Kind::signed_tint: return std::max(width + 6, 30.0);
     }
     return width;
 }
@@ -147,8 +139,8 @@ private:
     void paint_section(QPainter&, const TableSection&, const SectionLayout&, const QRectF& exposed, const Style&,
                        const Selection&) const;
     void paint_heads(QPainter&, const TableSection&, const SectionLayout&, double y, const Theme&) const;
-    void paint_cell(QPainter&, const TableColumn&, const TableRow&, const TableCell&, const QRectF&, double limit,
-                    double zero_at, const Style&) const;
+    void paint_cell(QPainter&, const TableColumn&, const TableRow&, const TableCell&, const QRectF&, double limit, double zero_at,
+                    const Style&) const;
 
     TableData data_;
     std::vector<SectionLayout> at_;
@@ -160,10 +152,8 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
     at.top = top;
     const double room = width - 2 * margin;
     at.note = wrapped(section.note, note_font(), room);
-    at.header =
-        top + (section.title.isEmpty() ? 0 : title_height) + 15.0 * double(at.note.size()) + (at.note.empty() ? 0 : 6);
-    at.over = std::any_of(section.columns.begin(), section.columns.end(),
-                          [](const TableColumn& c) { return !c.over.isEmpty(); });
+    at.header = top + (section.title.isEmpty() ? 0 : title_height) + 15.0 * double(at.note.size()) + (at.note.empty() ? 0 : 6);
+    at.over = std::any_of(section.columns.begin(), section.columns.end(), [](const TableColumn& c) { return !c.over.isEmpty(); });
     at.rows = at.header + header_height + (at.over ? over_height : 0);
     at.bottom = at.rows + row_height * double(std::max<std::size_t>(1, section.rows.size()));
     at.limit = limits_of(section);
@@ -202,8 +192,7 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
         const Kind kind = section.columns[c].kind;
         if (at.stretched[c]) at.width[c] = std::max(120.0, (room - fixed) / double(texts));
         if (kind == Kind::bar) at.width[c] -= shorter;
-        if (kind == Kind::tint && over > 0 && texts == 0)
-            at.width[c] = std::max(8.0, at.width[c] - over / double(tints));
+        if (kind == Kind::tint && over > 0 && texts == 0) at.width[c] = std::max(8.0, at.width[c] - over / double(tints));
     }
     double x = margin;
     for (std::size_t c = 0; c < n; ++c) {
@@ -226,21 +215,20 @@ QSizeF TableFigure::layout(QSizeF available, const Style&, const Selection&) {
     return {right, y};
 }
 
-void TableFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style,
-                        const Selection& selection) const {
+void TableFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     painter.setRenderHint(QPainter::Antialiasing);
     for (std::size_t s = 0; s < at_.size(); ++s)
         if (at_[s].top < exposed.bottom() && at_[s].bottom > exposed.top())
             paint_section(painter, data_.sections[s], at_[s], exposed, style, selection);
 }
 
-void TableFigure::paint_section(QPainter& painter, const TableSection& section, const SectionLayout& at,
-                                const QRectF& exposed, const Style& style, const Selection& selection) const {
+void TableFigure::paint_section(QPainter& painter, const TableSection& section, const SectionLayout& at, const QRectF& exposed,
+                                const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     double y = at.top;
     if (!section.title.isEmpty()) {
-        draw::text(painter, {margin, y + 19}, draw::elided(section.title, title_font(), width_ - 2 * margin),
-                   title_font(), theme.text);
+        draw::text(painter, {margin, y + 19}, draw::elided(section.title, title_font(), width_ - 2 * margin), title_font(),
+                   theme.text);
         y += title_height;
     }
     for (const QString& line : at.note) draw::text(painter, {margin, (y += 15) - 4}, line, note_font(), theme.muted);
@@ -259,17 +247,15 @@ void TableFigure::paint_section(QPainter& painter, const TableSection& section, 
         const bool hovered = !style.exporting && ((row.key && row.key == selection.hover_key) ||
                                                   (row.query && !row.key && row.query == selection.hover_query));
         if (pinned || hovered || followed)
-            draw::box(painter, row_box(at, static_cast<std::size_t>(r)), 4,
-                      pinned || followed ? theme.accent_soft : theme.chip);
+            draw::box(painter, row_box(at, static_cast<std::size_t>(r)), 4, pinned || followed ? theme.accent_soft : theme.chip);
         for (std::size_t c = 0; c < section.columns.size(); ++c)
-            paint_cell(painter, section.columns[c], row, row.cells[c], {at.x[c], top, at.width[c], row_height},
-                       at.limit[c], at.zero[c], style);
+            paint_cell(painter, section.columns[c], row, row.cells[c], {at.x[c], top, at.width[c], row_height}, at.limit[c],
+                       at.zero[c], style);
     }
     if (section.rows.empty()) return;
     // The heads stay in sight while the rows scroll under them.
-    const double head = style.exporting
-                            ? at.header
-                            : std::clamp(exposed.top(), at.header, std::max(at.header, at.bottom - 3 * row_height));
+    const double head =
+        style.exporting ? at.header : std::clamp(exposed.top(), at.header, std::max(at.header, at.bottom - 3 * row_height));
     paint_heads(painter, section, at, head, theme);
 }
 
@@ -283,9 +269,8 @@ void TableFigure::paint_heads(QPainter& painter, const TableSection& section, co
         while (end < section.columns.size() && !over.isEmpty() && section.columns[end].over == over) ++end;
         if (!over.isEmpty()) {
             const double left = at.x[c], right = at.x[end - 1] + at.width[end - 1];
-            draw::text(painter, {(left + right) / 2, y + 13},
-                       draw::elided(over, head_font(), std::max(40.0, right - left)), head_font(), theme.muted,
-                       draw::Align::center);
+            draw::text(painter, {(left + right) / 2, y + 13}, draw::elided(over, head_font(), std::max(40.0, right - left)),
+                       head_font(), theme.muted, draw::Align::center);
         }
         c = end;
     }
@@ -334,19 +319,15 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
             double x = box.left();
             for (const auto& [label, value] : cell.tokens) {
                 const QString small = draw::number_text(value, column.decimals);
-                const double width = draw::token_width(label, cell_font()),
-                             beside = draw::number_width(small, note_font());
+                const double width = draw::token_width(label, cell_font()), beside = draw::number_width(small, note_font());
                 if (x + width + 4 + beside > box.right()) break;
-                draw::token(painter, {x, box.top(), width + 1, box.height()}, label, cell_font(), theme,
-                            draw::Align::left);
+                draw::token(painter, {x, box.top(), width + 1, box.height()}, label, cell_font(), theme, draw::Align::left);
                 draw::number(painter, {x + width + 4, base}, small, note_font(), theme.faint, draw::Align::left);
                 x += width + beside + 16;
             }
             break;
         }
-        case Kind::number:
-            draw::number(painter, {box.right(), base}, number, cell_font(), theme.text);
-            break;
+        case Kind::number: draw::number(painter, {box.right(), base}, number, cell_font(), theme.text); break;
         case Kind::bar: {
             const double room = std::max(20.0, box.width() - 62), zero = box.left() + std::max(1.0, zero_at * room);
             painter.setPen(QPen(theme.line, 1));
@@ -415,8 +396,7 @@ Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
                                             : Hit::Kind::legend;
             hit.area = row_box(at, r);
             const TableCell& first = row.cells.front();
-            QString name =
-                section.columns.front().kind == Kind::token ? first.label.continuation + first.label.text : first.text;
+            QString name = section.columns.front().kind == Kind::token ? first.label.continuation + first.label.text : first.text;
             if (row.key && section.columns.front().kind == Kind::token) name = first.label.with_position(*row.key);
             const QString heading = (column.over.isEmpty() ? QString() : column.over + u' ') + column.title;
             hit.tip = name;
@@ -428,8 +408,7 @@ Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
             } else if (!cell.tokens.empty()) {
                 hit.tip += QStringLiteral("  ") + heading + u':';
                 for (const auto& [label, value] : cell.tokens)
-                    hit.tip +=
-                        u' ' + label.continuation + label.text + u' ' + draw::number_text(value, column.decimals);
+                    hit.tip += u' ' + label.continuation + label.text + u' ' + draw::number_text(value, column.decimals);
             }
             return hit;
         }
@@ -449,9 +428,7 @@ Table TableFigure::table() const {
         for (std::size_t c = 0; c < section.columns.size(); ++c) {
             const TableCell& cell = row.cells[c];
             switch (section.columns[c].kind) {
-                case Kind::token:
-                    cells.emplace_back((cell.label.continuation + cell.label.text).toStdString());
-                    break;
+                case Kind::token: cells.emplace_back((cell.label.continuation + cell.label.text).toStdString()); break;
                 case Kind::text: {
                     QString text = cell.text;
                     for (const auto& [label, value] : cell.tokens)
@@ -459,8 +436,7 @@ Table TableFigure::table() const {
                     cells.emplace_back(text.toStdString());
                     break;
                 }
-                default:
-                    cells.emplace_back(cell.value);
+                default: cells.emplace_back(cell.value);
             }
         }
     }
@@ -482,8 +458,6 @@ std::vector<NamedArray> TableFigure::arrays() const {
 
 }  // namespace
 
-std::unique_ptr<Figure> table_figure(TableData data) {
-    return std::make_unique<TableFigure>(std::move(data));
-}
+std::unique_ptr<Figure> table_figure(TableData data) { return std::make_unique<TableFigure>(std::move(data)); }
 
 }  // namespace headlight::figure

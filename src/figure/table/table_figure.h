@@ -71,7 +71,7 @@ struct TableData {
     QString title, description;
     std::vector<TableSection> sections;
     std::vector<TableSection> files{};  ///< what exports have, where it is more than what is painted; empty: the sections
-    std::function<Table()> table;                     ///< of the export; the first section's when there is none
+    std::function<Table()> table;       ///< of the export; the first section's when there is none
     std::function<std::vector<NamedArray>()> arrays;  ///< the columns of numbers when there is none
 };
 

@@ -17,8 +17,8 @@ constexpr const char* kChoice = "OPENBLAS_CORETYPE";
 Processor this_processor() {
     Processor cpu;
 #if defined(__x86_64__)
-    cpu.avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                 __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    cpu.avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+                 __builtin_cpu_supports("avx512vl");
 #endif
     std::ifstream file("/proc/cpuinfo");
     for (std::string line; std::getline(file, line) && !line.empty();) {  // an empty line ends the first processor

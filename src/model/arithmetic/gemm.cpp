@@ -14,23 +14,22 @@
 #include <cstdlib>
 
 extern "C" {
-__attribute__((weak)) void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*,
-                                  const float*, const int*, const float*, const int*, const float*, float*, const int*);
-__attribute__((weak)) void dgemm_(const char*, const char*, const int*, const int*, const int*, const double*,
-                                  const double*, const int*, const double*, const int*, const double*, double*,
-                                  const int*);
+__attribute__((weak)) void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*,
+                                  const int*, const float*, const int*, const float*, float*, const int*);
+__attribute__((weak)) void dgemm_(const char*, const char*, const int*, const int*, const int*, const double*, const double*,
+                                  const int*, const double*, const int*, const double*, double*, const int*);
 }
 
 namespace headlight::model::kernels {
 namespace {
 
 template <class T>
-using Blas = void (*)(const char*, const char*, const int*, const int*, const int*, const T*, const T*, const int*,
-                      const T*, const int*, const T*, T*, const int*);
+using Blas = void (*)(const char*, const char*, const int*, const int*, const int*, const T*, const T*, const int*, const T*,
+                      const int*, const T*, T*, const int*);
 
 /// oneDNN's row-major sgemm.
-using OneDnn = int (*)(char, char, std::int64_t, std::int64_t, std::int64_t, float, const float*, std::int64_t,
-                       const float*, std::int64_t, float, float*, std::int64_t);
+using OneDnn = int (*)(char, char, std::int64_t, std::int64_t, std::int64_t, float, const float*, std::int64_t, const float*,
+                       std::int64_t, float, float*, std::int64_t);
 
 /// Null where the BLAS is to be used.
 OneDnn onednn() {
@@ -62,8 +61,8 @@ bool onednn_product(const float* a, std::int64_t lda, const float* b, std::int64
 }
 
 template <class T>
-void product(Blas<T> blas, const T* a, std::int64_t lda, const T* b, std::int64_t ldb, bool transposed, T* c,
-             std::int64_t ldc, std::int64_t m, std::int64_t n, std::int64_t k) {
+void product(Blas<T> blas, const T* a, std::int64_t lda, const T* b, std::int64_t ldb, bool transposed, T* c, std::int64_t ldc,
+             std::int64_t m, std::int64_t n, std::int64_t k) {
     if (blas) {  // column-major: C^T = op(B)^T A^T
         const int rows = static_cast<int>(n), cols = static_cast<int>(m), inner = static_cast<int>(k);
         const int a_step = static_cast<int>(lda), b_step = static_cast<int>(ldb), c_step = static_cast<int>(ldc);
@@ -81,14 +80,14 @@ void product(Blas<T> blas, const T* a, std::int64_t lda, const T* b, std::int64_
 
 }  // namespace
 
-void gemm(const float* a, std::int64_t lda, const float* b, std::int64_t ldb, bool transposed, float* c,
-          std::int64_t ldc, std::int64_t m, std::int64_t n, std::int64_t k) {
+void gemm(const float* a, std::int64_t lda, const float* b, std::int64_t ldb, bool transposed, float* c, std::int64_t ldc,
+          std::int64_t m, std::int64_t n, std::int64_t k) {
     if (onednn() && onednn_product(a, lda, b, ldb, transposed, c, ldc, m, n, k)) return;
     product<float>(sgemm_, a, lda, b, ldb, transposed, c, ldc, m, n, k);
 }
 
-void gemm(const double* a, std::int64_t lda, const double* b, std::int64_t ldb, bool transposed, double* c,
-          std::int64_t ldc, std::int64_t m, std::int64_t n, std::int64_t k) {
+void gemm(const double* a, std::int64_t lda, const double* b, std::int64_t ldb, bool transposed, double* c, std::int64_t ldc,
+          std::int64_t m, std::int64_t n, std::int64_t k) {
     product<double>(dgemm_, a, lda, b, ldb, transposed, c, ldc, m, n, k);
 }
 
@@ -121,8 +120,8 @@ at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b) {
     if (!for_onednn(a, b)) return at::mm(a, b);
     const bool turned = b.stride(1) != 1;  // kept as [n, k]
     at::Tensor out = at::empty({a.size(0), b.size(1)}, a.options());
-    kernels::gemm(a.data_ptr<float>(), a.stride(0), b.data_ptr<float>(), b.stride(turned ? 1 : 0), turned,
-                  out.data_ptr<float>(), out.size(1), a.size(0), out.size(1), a.size(1));
+    kernels::gemm(a.data_ptr<float>(), a.stride(0), b.data_ptr<float>(), b.stride(turned ? 1 : 0), turned, out.data_ptr<float>(),
+                  out.size(1), a.size(0), out.size(1), a.size(1));
     return out;
 }
 

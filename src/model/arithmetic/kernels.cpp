@@ -257,7 +257,9 @@ void softcap(double* x, std::int64_t n, double cap) {
     for (std::int64_t j = 0; j < n; ++j) x[j] = cap * std::tanh(x[j] / cap);
 }
 
-HEADLIGHT_CLONES float softmax(float* x, std::int64_t n, std::int64_t width, float sink) { return softmax_row(x, n, width, sink); }
+HEADLIGHT_CLONES float softmax(float* x, std::int64_t n, std::int64_t width, float sink) {
+    return softmax_row(x, n, width, sink);
+}
 double softmax(double* x, std::int64_t n, std::int64_t width, double sink) { return softmax_row(x, n, width, sink); }
 
 HEADLIGHT_CLONES void activate(float* pre, const float* bias, float* post, std::int64_t n, Activation a) {
@@ -267,9 +269,7 @@ void activate(double* pre, const double* bias, double* post, std::int64_t n, Act
     activate_row(pre, bias, post, n, a);
 }
 
-HEADLIGHT_CLONES void add_bias(const float* x, const float* bias, float* out, std::int64_t n) {
-    add_bias_row(x, bias, out, n);
-}
+HEADLIGHT_CLONES void add_bias(const float* x, const float* bias, float* out, std::int64_t n) { add_bias_row(x, bias, out, n); }
 void add_bias(const double* x, const double* bias, double* out, std::int64_t n) { add_bias_row(x, bias, out, n); }
 
 HEADLIGHT_CLONES Moments moments(const float* x, std::int64_t n, double eps, bool centred) {
@@ -280,9 +280,7 @@ Moments moments(const double* x, std::int64_t n, double eps, bool centred) { ret
 HEADLIGHT_CLONES void normalize(const float* x, float mean, float scale, float* out, std::int64_t n) {
     normalize_row(x, mean, scale, out, n);
 }
-void normalize(const double* x, double mean, double scale, double* out, std::int64_t n) {
-    normalize_row(x, mean, scale, out, n);
-}
+void normalize(const double* x, double mean, double scale, double* out, std::int64_t n) { normalize_row(x, mean, scale, out, n); }
 
 HEADLIGHT_CLONES void affine(const float* x, const float* gain, const float* bias, float* out, std::int64_t n) {
     affine_row(x, gain, bias, out, n);

@@ -2,9 +2,9 @@
 #include "model/arithmetic/tiles.h"
 
 #include "headlight/base/error.h"
+#include "model/arithmetic/kernels.h"
 #include "model/blocks/disentangled.h"
 #include "model/blocks/pass.h"
-#include "model/arithmetic/kernels.h"
 
 #include <ATen/Parallel.h>
 
@@ -35,7 +35,8 @@ void scores_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& out) {
         T* row = s + r * t.keys + legal.first;
         kernels::scores(row, legal.count(), static_cast<T>(in.scale), static_cast<T>(slope), t.row0 + r - legal.first);
         if (in.relative_bias.defined()) {
-            const T* bias = in.relative_bias.data_ptr<T>() + t.head0 * in.relative_bias.size(1) + in.q.size(1) - 1 - (t.row0 + r) + legal.first;
+            const T* bias = in.relative_bias.data_ptr<T>() + t.head0 * in.relative_bias.size(1) + in.q.size(1) - 1 -
+                            (t.row0 + r) + legal.first;
             for (std::int64_t j = 0; j < legal.count(); ++j) row[j] += bias[j];
         }
         if (in.relative.defined()) add_relative_terms(in.relative, t.head0, t.row0 + r, legal, row);
@@ -130,13 +131,16 @@ void fill_scores(const AttentionInput& in, const Tile& t, at::Tensor& out) {
     at::Tensor s = at::matmul(q, of_heads(in.k, t, in.q.size(0)).to(wide).transpose(1, 2)) * in.scale;
     if (in.alibi_slopes.defined()) {
         const auto options = at::TensorOptions(at::kDouble).device(in.q.device());
-        const at::Tensor distance = at::arange(t.keys, options).unsqueeze(0) - at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1);
+        const at::Tensor distance =
+            at::arange(t.keys, options).unsqueeze(0) - at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1);
         s = s + (in.alibi_slopes.narrow(0, t.head0, t.heads).view({-1, 1, 1}) * distance).to(wide);
     }
     if (in.relative_bias.defined()) {
         const auto options = at::TensorOptions(at::kLong).device(in.q.device());
-        const at::Tensor at = at::arange(t.keys, options).unsqueeze(0) - at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1) + (in.q.size(1) - 1);
-        s = s + in.relative_bias.narrow(0, t.head0, t.heads).index_select(1, at.flatten()).view({t.heads, t.rows, t.keys}).to(wide);
+        const at::Tensor at = at::arange(t.keys, options).unsqueeze(0) -
+                              at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1) + (in.q.size(1) - 1);
+        s = s +
+            in.relative_bias.narrow(0, t.head0, t.heads).index_select(1, at.flatten()).view({t.heads, t.rows, t.keys}).to(wide);
     }
     for (const at::Tensor& table : {in.relative.c2p, in.relative.p2c})
         if (table.defined()) s = s + relative_part(in.relative, table, t);
@@ -207,10 +211,11 @@ at::Tensor rows_of(const AttentionInput& in, std::int64_t head0, std::int64_t he
                    bool patterns, const at::Tensor& sink = {}) {
     const std::int64_t tokens = in.q.size(1), keys = in.k.size(1);
     if (head0 < 0 || heads < 0 || head0 + heads > in.q.size(0) || row0 < 0 || rows < 0 || row0 + rows > tokens)
-        throw Error(ErrorFacts{.problem = "no such part of a pattern",
-                               .expected = "heads 0-" + std::to_string(in.q.size(0) - 1) + ", rows 0-" + std::to_string(tokens - 1),
-                               .found = "heads from " + std::to_string(head0) + ", " + std::to_string(heads) + " of them; rows from " +
-                                        std::to_string(row0) + ", " + std::to_string(rows) + " of them"});
+        throw Error(
+            ErrorFacts{.problem = "no such part of a pattern",
+                       .expected = "heads 0-" + std::to_string(in.q.size(0) - 1) + ", rows 0-" + std::to_string(tokens - 1),
+                       .found = "heads from " + std::to_string(head0) + ", " + std::to_string(heads) + " of them; rows from " +
+                                std::to_string(row0) + ", " + std::to_string(rows) + " of them"});
     const double blank = patterns ? 0.0 : -std::numeric_limits<double>::infinity();
     at::Tensor out = at::full({heads, rows, keys}, blank, in.q.options());
     if (heads == 0 || rows == 0) return out;
@@ -226,7 +231,9 @@ at::Tensor rows_of(const AttentionInput& in, std::int64_t head0, std::int64_t he
         patterns ? softmax_tile(in, t, tile, false, sink) : mask_tile(in, t, tile);
         const std::int64_t h_from = std::max(h0, head0), h_to = std::min(h0 + t.heads, head0 + heads);
         const std::int64_t r_from = std::max(r0, row0), r_to = std::min(r0 + n, row0 + rows);
-        out.narrow(0, h_from - head0, h_to - h_from).narrow(1, r_from - row0, r_to - r_from).narrow(2, 0, t.keys)
+        out.narrow(0, h_from - head0, h_to - h_from)
+            .narrow(1, r_from - row0, r_to - r_from)
+            .narrow(2, 0, t.keys)
             .copy_(tile.narrow(0, h_from - h0, h_to - h_from).narrow(1, r_from - r0, r_to - r_from));
     };
     if (!has_kernels(in.q)) {
@@ -255,7 +262,8 @@ at::Tensor score_tile(const AttentionInput& in, std::int64_t head0, std::int64_t
     return rows_of(in, head0, heads, row0, rows, false);
 }
 
-at::Tensor score_part(const AttentionInput& in, Hook hook, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows) {
+at::Tensor score_part(const AttentionInput& in, Hook hook, std::int64_t head0, std::int64_t heads, std::int64_t row0,
+                      std::int64_t rows) {
     if (in.content <= 0)
         throw Error(ErrorFacts{.problem = "the scores of this model have no such part", .item = name_of({hook, Layer(0)})});
     AttentionInput part = in;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/arithmetic/kernels.h"
+#include "model/arithmetic/tiles.h"
 #include "model/blocks/attend.h"
 #include "model/blocks/disentangled.h"
 #include "model/blocks/latent.h"
-#include "model/arithmetic/kernels.h"
-#include "model/arithmetic/tiles.h"
 
 #include <ATen/Parallel.h>
 
@@ -32,8 +32,8 @@ void split_rows(const at::Tensor& x, const at::Tensor& bias, std::int64_t first,
 
 }  // namespace
 
-at::Tensor split_heads(const at::Tensor& x, const at::Tensor& bias, std::int64_t heads, std::int64_t d_head,
-                       std::int64_t first, std::int64_t step) {
+at::Tensor split_heads(const at::Tensor& x, const at::Tensor& bias, std::int64_t heads, std::int64_t d_head, std::int64_t first,
+                       std::int64_t step) {
     const std::int64_t tokens = x.size(0);
     if (has_kernels(x)) {
         at::Tensor out = at::empty({heads, tokens, d_head}, x.options());
@@ -95,7 +95,8 @@ void tell_tile(Pass& pass, Layer layer, const AttentionHooks& hooks, const Tile&
 }
 
 /// The usual way: no pattern is ever whole.
-void attend_in_tiles(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v, at::Tensor& z) {
+void attend_in_tiles(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v,
+                     at::Tensor& z) {
     for_tiles(in, [&](const Tile& t) {
         at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, in.q.options());
         fill_scores(in, t, tile);
@@ -169,7 +170,8 @@ at::Tensor show_summands(Pass& pass, Layer layer, const AttentionInput& in) {
 }
 
 /// The same tiles when somebody wants scores or patterns whole, and maybe changes them: [head, query, key].
-void attend_whole(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v, at::Tensor& z) {
+void attend_whole(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v,
+                  at::Tensor& z) {
     const std::vector<std::int64_t> shape = {in.q.size(0), in.q.size(1), in.k.size(1)};
     const bool keep_scores = pass.wants(hooks.scores, layer);
     at::Tensor share;
@@ -261,8 +263,16 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     }
     // A single token behind others may look at all of these. (ALiBi then counts from its start: the same number for every
     // key of the row, which a softmax does not see.)
-    const AttentionInput in{q, k, pass.model.alibi_slopes, c.score_scale, c.causal && pass.past() == 0,
-                            window, c.score_softcap, pass.relative_bias, w.sinks, relative_tables(pass.model, layer, 0, q, k),
+    const AttentionInput in{q,
+                            k,
+                            pass.model.alibi_slopes,
+                            c.score_scale,
+                            c.causal && pass.past() == 0,
+                            window,
+                            c.score_softcap,
+                            pass.relative_bias,
+                            w.sinks,
+                            relative_tables(pass.model, layer, 0, q, k),
                             c.latent.content};
     pass.observer.attention_input(layer, in);
     const at::Tensor z = attend(pass, layer, kOwnAttention, in, v);

@@ -19,7 +19,8 @@ at::Tensor convolved(const Convolution& c, const at::Tensor& weight, const at::T
     const std::int64_t width = x.size(1) / c.groups;  // of a group, read and written
     std::vector<at::Tensor> groups;
     for (std::int64_t g = 0; g < c.groups; ++g)
-        groups.push_back(product(around.narrow(1, g * width, width).reshape({x.size(0), -1}), weight.narrow(1, g * width, width)));
+        groups.push_back(
+            product(around.narrow(1, g * width, width).reshape({x.size(0), -1}), weight.narrow(1, g * width, width)));
     return c.groups == 1 ? groups.front() : at::cat(groups, 1);
 }
 

@@ -13,10 +13,12 @@ at::Tensor cross_attention(Pass& pass, Layer layer, const at::Tensor& resid_mid)
         return norm(pass, w.ln_cross, x, Hook::ln_cross_scale, Hook::ln_cross_normalized, layer);
     };
     const auto heads = [&](Hook hook, const Linear& linear, const at::Tensor& x) {
-        return hook_heads(pass, hook, layer, split_heads(product(x, linear.weight), linear.bias, c.n_heads, c.d_head, 0, c.d_head));
+        return hook_heads(pass, hook, layer,
+                          split_heads(product(x, linear.weight), linear.bias, c.n_heads, c.d_head, 0, c.d_head));
     };
     const at::Tensor x = c.post_norm ? resid_mid : with_norm(resid_mid);
-    const at::Tensor q = heads(hooks.q, w.cross_q, x), k = heads(hooks.k, w.cross_k, source), v = heads(hooks.v, w.cross_v, source);
+    const at::Tensor q = heads(hooks.q, w.cross_q, x), k = heads(hooks.k, w.cross_k, source),
+                     v = heads(hooks.v, w.cross_v, source);
     AttentionInput in{.q = q, .k = k, .alibi_slopes = {}, .scale = c.score_scale, .causal = false};
     const at::Tensor z = attend(pass, layer, hooks, in, v);
     const at::Tensor out = pass.hook(Hook::cross_attn_out, layer, combine_heads(pass, layer, hooks, w.cross_o, z));

@@ -2,9 +2,9 @@
 #include "model/blocks/disentangled.h"
 
 #include "headlight/base/error.h"
-#include "model/blocks/pass.h"
 #include "model/arithmetic/kernels.h"
 #include "model/arithmetic/tiles.h"
+#include "model/blocks/pass.h"
 
 #include <ATen/Parallel.h>
 
@@ -29,7 +29,8 @@ namespace {
 
 /// One head's table [pos, row]: x [pos, d_head] against the projected relative embeddings, scaled.
 template <class T>
-void head_table(const at::Tensor& relative, const Linear& projection, std::int64_t head, const at::Tensor& x, double scale, at::Tensor out) {
+void head_table(const at::Tensor& relative, const Linear& projection, std::int64_t head, const at::Tensor& x, double scale,
+                at::Tensor out) {
     const std::int64_t rows = relative.size(0), width = relative.size(1), d = x.size(1);
     const at::Tensor stored = projection.weight.t();  // as the file keeps it: the head's part lies together
     at::Tensor vectors = at::empty({rows, d}, x.options());
@@ -77,7 +78,8 @@ void add_terms(const RelativeTables& tables, std::int64_t head, std::int64_t que
 
 }  // namespace
 
-RelativeTables relative_tables(const Model::Internals& m, Layer layer, std::int64_t head0, const at::Tensor& q, const at::Tensor& k) {
+RelativeTables relative_tables(const Model::Internals& m, Layer layer, std::int64_t head0, const at::Tensor& q,
+                               const at::Tensor& k) {
     const Disentangled& d = m.config.disentangled;
     if (!d.any()) return {};
     const LayerWeights& w = m.layers[static_cast<std::size_t>(layer.value)];
@@ -109,17 +111,20 @@ void add_relative_terms(const RelativeTables& tables, std::int64_t head, std::in
 at::Tensor relative_part(const RelativeTables& tables, const at::Tensor& table, const Tile& t) {
     const bool by_query = table.is_same(tables.c2p);
     const std::int64_t keys = by_query ? tables.rows.size(0) - table.size(1) + 1 : table.size(1);
-    const at::Tensor distance = at::arange(t.row0, t.row0 + t.rows, at::kLong).unsqueeze(1) - at::arange(t.keys, at::kLong).unsqueeze(0);
-    const at::Tensor column = tables.rows.index_select(0, (distance + (keys - 1)).flatten()).view({t.rows, t.keys}).to(table.device());
+    const at::Tensor distance =
+        at::arange(t.row0, t.row0 + t.rows, at::kLong).unsqueeze(1) - at::arange(t.keys, at::kLong).unsqueeze(0);
+    const at::Tensor column =
+        tables.rows.index_select(0, (distance + (keys - 1)).flatten()).view({t.rows, t.keys}).to(table.device());
     const at::Tensor heads = table.narrow(0, t.head0, t.heads);
-    if (by_query)
-        return heads.narrow(1, t.row0, t.rows).gather(2, column.unsqueeze(0).expand({t.heads, t.rows, t.keys}));
+    if (by_query) return heads.narrow(1, t.row0, t.rows).gather(2, column.unsqueeze(0).expand({t.heads, t.rows, t.keys}));
     return heads.narrow(1, 0, t.keys).gather(2, column.t().unsqueeze(0).expand({t.heads, t.keys, t.rows})).transpose(1, 2);
 }
 
-at::Tensor relative_term(const AttentionInput& in, Hook hook, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows) {
+at::Tensor relative_term(const AttentionInput& in, Hook hook, std::int64_t head0, std::int64_t heads, std::int64_t row0,
+                         std::int64_t rows) {
     const at::Tensor& table = hook == Hook::c2p ? in.relative.c2p : in.relative.p2c;
-    if (!table.defined()) throw Error(ErrorFacts{.problem = "the scores of this model have no such term", .item = name_of({hook, Layer(0)})});
+    if (!table.defined())
+        throw Error(ErrorFacts{.problem = "the scores of this model have no such term", .item = name_of({hook, Layer(0)})});
     return relative_part(in.relative, table, Tile{head0, heads, row0, rows, in.k.size(1)}).contiguous().to(in.q.scalar_type());
 }
 

@@ -2,8 +2,8 @@
 // DeBERTa's terms of the score (He et al. 2021, section 3.1).
 #pragma once
 
-#include "model/run/forward.h"
 #include "model/internals.h"
+#include "model/run/forward.h"
 
 namespace headlight::model {
 

@@ -15,8 +15,9 @@ at::Tensor position_rows(const Pass& pass) {
 
 /// The factor as the reference has it: rounded to the type it works in.
 at::Scalar scale_in(const at::Tensor& x, double scale) {
-    return x.scalar_type() == at::kBFloat16 ? at::Scalar(static_cast<double>(static_cast<float>(at::BFloat16(static_cast<float>(scale)))))
-                                            : at::Scalar(scale);
+    return x.scalar_type() == at::kBFloat16
+               ? at::Scalar(static_cast<double>(static_cast<float>(at::BFloat16(static_cast<float>(scale)))))
+               : at::Scalar(scale);
 }
 
 }  // namespace
@@ -30,8 +31,7 @@ at::Tensor embedding(Pass& pass, Block block, const at::Tensor& so_far) {
             if (m.config.embed_scale != 1.0) rows = rows * scale_in(rows, m.config.embed_scale);
             return plus(pass.hook(Hook::embed, rows));
         }
-        case Block::position_embedding:
-            return plus(pass.hook(Hook::pos_embed, m.pos_embed.index_select(0, position_rows(pass))));
+        case Block::position_embedding: return plus(pass.hook(Hook::pos_embed, m.pos_embed.index_select(0, position_rows(pass))));
         case Block::patch_embedding: return plus(patch_embedding(pass));
         case Block::relative_positions: return so_far;
         case Block::embedding_projection: return pass.hook(Hook::embed_projected, apply(m.embed_projection, so_far));

@@ -31,8 +31,8 @@ std::vector<Part> parts_of(const ModelConfig& c, const at::Tensor& weights, cons
 }
 
 /// [pos, hidden units], 0 where nothing was computed.
-at::Tensor spread(const ModelConfig& c, const std::vector<Part>& parts, const std::vector<at::Tensor>& each,
-                  std::int64_t tokens, const at::TensorOptions& options) {
+at::Tensor spread(const ModelConfig& c, const std::vector<Part>& parts, const std::vector<at::Tensor>& each, std::int64_t tokens,
+                  const at::TensorOptions& options) {
     at::Tensor whole = at::zeros({tokens, c.experts.units()}, options);
     for (std::size_t i = 0; i < parts.size(); ++i) {
         at::Tensor columns = whole.narrow(1, parts[i].unit, parts[i].width);
@@ -68,7 +68,8 @@ at::Tensor routing(const Experts& e, const at::Tensor& logits, const at::Tensor&
 /// In a bfloat16 run some references take the product in float32, so that rounding does not decide between experts.
 at::Tensor router_logits(const Experts& e, const Linear& router, const at::Tensor& x) {
     if (!e.wide_router || x.scalar_type() != at::kBFloat16) return apply(router, x);
-    return apply({router.weight.to(at::kFloat), router.bias.defined() ? router.bias.to(at::kFloat) : router.bias}, x.to(at::kFloat));
+    return apply({router.weight.to(at::kFloat), router.bias.defined() ? router.bias.to(at::kFloat) : router.bias},
+                 x.to(at::kFloat));
 }
 
 /// act(pre) * pre_linear * weight of one expert's tokens; where the model cuts both branches, of what is left.
@@ -117,8 +118,7 @@ at::Tensor experts(Pass& pass, Layer layer, const at::Tensor& x) {
     for (std::size_t i = 0; i < parts.size(); ++i)
         up.push_back(c.gated_mlp ? units(w.mlp_up, parts[i], inputs[i]) : at::Tensor());
     if (c.gated_mlp) hook_units(pass, Hook::mlp_pre_linear, layer, x, parts, up);
-    for (std::size_t i = 0; i < parts.size(); ++i)
-        post.push_back(post_of(c, parts[i], pre[i], up[i]));
+    for (std::size_t i = 0; i < parts.size(); ++i) post.push_back(post_of(c, parts[i], pre[i], up[i]));
 
     if (pass.wants(Hook::mlp_post, layer)) {
         const at::Tensor whole = spread(c, parts, post, x.size(0), x.options());
@@ -134,8 +134,8 @@ at::Tensor experts(Pass& pass, Layer layer, const at::Tensor& x) {
     return out;
 }
 
-at::Tensor expert_post(const ModelConfig& c, const at::Tensor& pre, const at::Tensor& pre_linear,
-                       const at::Tensor& weights, const at::Tensor& shared_gate) {
+at::Tensor expert_post(const ModelConfig& c, const at::Tensor& pre, const at::Tensor& pre_linear, const at::Tensor& weights,
+                       const at::Tensor& shared_gate) {
     const std::vector<Part> parts = parts_of(c, weights, shared_gate);
     std::vector<at::Tensor> post;
     for (const Part& part : parts) {

@@ -11,7 +11,7 @@ namespace headlight::model {
 at::Tensor experts(Pass&, Layer, const at::Tensor& x);
 
 /// The same hook_post from kept tensors: [pos, hidden units]. `shared_gate` is undefined where the model has none.
-at::Tensor expert_post(const ModelConfig&, const at::Tensor& pre, const at::Tensor& pre_linear,
-                       const at::Tensor& experts, const at::Tensor& shared_gate);
+at::Tensor expert_post(const ModelConfig&, const at::Tensor& pre, const at::Tensor& pre_linear, const at::Tensor& experts,
+                       const at::Tensor& shared_gate);
 
 }  // namespace headlight::model

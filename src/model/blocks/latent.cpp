@@ -25,8 +25,7 @@ std::array<at::Tensor, 3> latent_qkv(Pass& pass, Layer layer, const at::Tensor& 
     q = hook_heads(pass, Hook::q, layer, q);
 
     const at::Tensor down = apply(w.kv_down, x);  // the latent, then the key that rotates
-    const at::Tensor latent =
-        pass.hook(Hook::latent, layer, normed(down.narrow(1, 0, l.rank), w.latent_gain, l.epsilon));
+    const at::Tensor latent = pass.hook(Hook::latent, layer, normed(down.narrow(1, 0, l.rank), w.latent_gain, l.epsilon));
     const std::int64_t values = value_width(c), step = l.content + values;
     const at::Tensor up = product(latent, w.kv_up.weight);
     const at::Tensor content = split_heads(up, {}, c.n_heads, l.content, 0, step);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "model/blocks/pass.h"
 #include "model/arithmetic/kernels.h"
+#include "model/blocks/pass.h"
 
 #include <ATen/Parallel.h>
 
@@ -96,7 +96,8 @@ struct HeadNorm {
 /// x [pos, head, d_head].
 HeadNorm head_moments(const ModelConfig& c, const at::Tensor& x) {
     at::Tensor wide = x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
-    const std::vector<std::int64_t> over = c.qk_norm == QkNorm::whole ? std::vector<std::int64_t>{1, 2} : std::vector<std::int64_t>{2};
+    const std::vector<std::int64_t> over =
+        c.qk_norm == QkNorm::whole ? std::vector<std::int64_t>{1, 2} : std::vector<std::int64_t>{2};
     if (c.qk_norm_kind == Norm::layer_norm) wide = wide - wide.mean(over, true);
     const at::Tensor scale = (wide.square().mean(over, true) + c.norm_epsilon).sqrt();
     return {scale.to(x.scalar_type()), wide};
@@ -104,7 +105,9 @@ HeadNorm head_moments(const ModelConfig& c, const at::Tensor& x) {
 
 /// Gains lie as [d_head] or [head, d_head]: of a norm over all heads as of one for each.
 at::Tensor head_affine(const NormWeights& w, const at::Tensor& x) {
-    const auto shaped = [&](const at::Tensor& t) { return t.numel() == x.size(2) ? t.view({x.size(2)}) : t.reshape({x.size(1), x.size(2)}); };
+    const auto shaped = [&](const at::Tensor& t) {
+        return t.numel() == x.size(2) ? t.view({x.size(2)}) : t.reshape({x.size(1), x.size(2)});
+    };
     const at::Tensor out = x * shaped(w.gain);
     return w.bias.defined() ? out + shaped(w.bias) : out;
 }

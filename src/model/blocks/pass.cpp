@@ -5,8 +5,8 @@
 #include "headlight/model/blas_kernels.h"
 #include "model/arithmetic/kernels.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include <sstream>
 
@@ -65,9 +65,7 @@ at::Tensor Pass::hook(Hook h, Layer layer, at::Tensor tensor) {
     return seen;
 }
 
-bool records_gradient(const at::Tensor& t) {
-    return t.requires_grad() && at::GradMode::is_enabled();
-}
+bool records_gradient(const at::Tensor& t) { return t.requires_grad() && at::GradMode::is_enabled(); }
 
 bool has_kernels(const at::Tensor& t) {
     return t.is_cpu() && (t.scalar_type() == at::kFloat || t.scalar_type() == at::kDouble) && !records_gradient(t);

@@ -2,8 +2,8 @@
 // One forward pass under way: what every block needs, and the blocks.
 #pragma once
 
-#include "model/run/forward.h"
 #include "model/internals.h"
+#include "model/run/forward.h"
 #include "model/run/kv_cache.h"
 
 #include <ATen/ATen.h>
@@ -22,8 +22,8 @@ struct Pass {
     at::Tensor ids;       ///< [pos] int64 on the device; of a picture the positions
     at::Tensor type_ids;  ///< [pos] int64, undefined without token types
     RopeTable rope, local_rope;
-    at::Tensor resid_pre;    ///< of the layer under way; parallel models: what the MLP reads
-    at::Tensor shared_norm;  ///< ln1's output, where the MLP reads it too
+    at::Tensor resid_pre;        ///< of the layer under way; parallel models: what the MLP reads
+    at::Tensor shared_norm;      ///< ln1's output, where the MLP reads it too
     at::Tensor relative_bias{};  ///< of AttentionInput; undefined: none
     KvCache* cache = nullptr;    ///< keys and values of the tokens before these; nullptr: there are none
 
@@ -75,8 +75,8 @@ at::Tensor output(Pass&, Block, const at::Tensor& x);
 
 /// Fills the pass's tables, in its dtype.
 void make_rope(Pass&);
-/// Rotates rope_dims of each head's numbers, from first_rotated() on (Su et al. 2021): numbers a half apart (Llama) or neighbours (GPT-J) are a pair.
-/// [head, pos, d_head]
+/// Rotates rope_dims of each head's numbers, from first_rotated() on (Su et al. 2021): numbers a half apart (Llama) or neighbours
+/// (GPT-J) are a pair. [head, pos, d_head]
 at::Tensor rotate(const Pass&, Layer, const at::Tensor& x);
 
 }  // namespace headlight::model

@@ -14,8 +14,7 @@ namespace {
 at::Tensor llama3(const Rope& rope, const at::Tensor& freq) {
     const auto context = static_cast<double>(rope.original_context);
     const at::Tensor wavelength = 2.0 * std::numbers::pi / freq;
-    const at::Tensor smooth =
-        (context / wavelength - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor);
+    const at::Tensor smooth = (context / wavelength - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor);
     const at::Tensor between = (1.0 - smooth) * freq / rope.factor + smooth * freq;
     const at::Tensor is_long = wavelength > context / rope.low_freq_factor;
     const at::Tensor is_short = wavelength < context / rope.high_freq_factor;

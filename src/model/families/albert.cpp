@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // ALBERT: BERT whose layers are one, repeated, over embeddings that are narrower than the stream.
-#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
+#include "model/load/config_reader.h"
 
 #include <cmath>
 
@@ -12,7 +12,8 @@ namespace {
 ModelConfig parse_config(const ConfigReader& json) {
     for (const char* field : {"num_hidden_groups", "inner_group_num"})
         if (json.size({field}, kMaxLayers, 1) != 1) json.unsupported(field, "1");
-    if (json.text({"position_embedding_type"}, "absolute") != "absolute") json.unsupported("position_embedding_type", "\"absolute\"");
+    if (json.text({"position_embedding_type"}, "absolute") != "absolute")
+        json.unsupported("position_embedding_type", "\"absolute\"");
     ModelConfig c;
     c.n_layers = json.size({"num_hidden_layers"}, kMaxLayers);
     c.d_model = json.size({"hidden_size"}, kMaxWidth);
@@ -49,7 +50,8 @@ WeightMap weight_map(const ModelConfig& c) {
                 {Slot::pos_embed, {"embeddings.position_embeddings.weight"}, {c.context_length, e}},
                 {Slot::token_type_embed, {"embeddings.token_type_embeddings.weight"}, {c.type_vocab_size, e}}};
     add_norm(map, Slot::embed_norm_gain, Slot::embed_norm_bias, "embeddings.LayerNorm", e);
-    add_linear(map, Slot::embed_projection_weight, Slot::embed_projection_bias, "encoder.embedding_hidden_mapping_in", d, e, true);
+    add_linear(map, Slot::embed_projection_weight, Slot::embed_projection_bias, "encoder.embedding_hidden_mapping_in", d, e,
+               true);
     add_linear(shared, Slot::q_weight, Slot::q_bias, attention + "query", d, d, true);
     add_linear(shared, Slot::k_weight, Slot::k_bias, attention + "key", d, d, true);
     add_linear(shared, Slot::v_weight, Slot::v_bias, attention + "value", d, d, true);
@@ -61,7 +63,8 @@ WeightMap weight_map(const ModelConfig& c) {
     add_linear(head, Slot::mlm_weight, Slot::mlm_bias, "predictions.dense", e, d, true);
     add_norm(head, Slot::mlm_norm_gain, Slot::mlm_norm_bias, "predictions.LayerNorm", e);
     head.rows.push_back({Slot::unembed_bias, {"predictions.bias", "predictions.decoder.bias"}, {c.vocab_size}});
-    if (!c.tied_unembedding) head.rows.push_back({Slot::unembed, {"predictions.decoder.weight"}, {c.vocab_size, e}, Layout::out_in});
+    if (!c.tied_unembedding)
+        head.rows.push_back({Slot::unembed, {"predictions.decoder.weight"}, {c.vocab_size, e}, Layout::out_in});
     for (WeightRow& row : shared.rows) {
         row.shared = true;
         map.rows.push_back(std::move(row));

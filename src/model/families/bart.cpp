@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // BART and its kin, encoder and decoder: BART normalises behind each sub-layer and behind the embedding; Marian does
 // without the latter and has a table of sines for its positions; mBART normalises in front, and once more at the end.
-#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
+#include "model/load/config_reader.h"
 
 #include <cmath>
 
@@ -78,7 +78,8 @@ WeightMap weight_map(const ModelConfig& c) {
               {Slot::q_bias, Slot::k_bias, Slot::v_bias, Slot::o_bias});
     add_norm(map, Slot::ln1_gain, Slot::ln1_bias, layer + "self_attn_layer_norm", d);
     if (decoder) {
-        attention(layer + "encoder_attn.", {Slot::cross_q_weight, Slot::cross_k_weight, Slot::cross_v_weight, Slot::cross_o_weight},
+        attention(layer + "encoder_attn.",
+                  {Slot::cross_q_weight, Slot::cross_k_weight, Slot::cross_v_weight, Slot::cross_o_weight},
                   {Slot::cross_q_bias, Slot::cross_k_bias, Slot::cross_v_bias, Slot::cross_o_bias});
         add_norm(map, Slot::ln_cross_gain, Slot::ln_cross_bias, layer + "encoder_attn_layer_norm", d);
     }
@@ -111,7 +112,9 @@ constexpr std::string_view kMarianArchitectures[] = {"MarianMTModel"};
 }  // namespace
 
 const Family kBart = {"bart", kBartArchitectures, "bart", config<Kin::bart, true>, weight_map, spec, config<Kin::bart, false>};
-const Family kMbart = {"mbart", kMbartArchitectures, "mbart", config<Kin::mbart, true>, weight_map, spec, config<Kin::mbart, false>};
-const Family kMarian = {"marian", kMarianArchitectures, "marian", config<Kin::marian, true>, weight_map, spec, config<Kin::marian, false>};
+const Family kMbart = {"mbart", kMbartArchitectures,      "mbart", config<Kin::mbart, true>, weight_map,
+                       spec,    config<Kin::mbart, false>};
+const Family kMarian = {"marian", kMarianArchitectures,      "marian", config<Kin::marian, true>, weight_map,
+                        spec,     config<Kin::marian, false>};
 
 }  // namespace headlight::model

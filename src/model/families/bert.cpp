@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // BERT: looks both ways, normalises after each sub-layer, token types for pairs, maybe a masked-word head.
 #include "headlight/base/error.h"
-#include "model/load/config_reader.h"
 #include "model/families/registry.h"
+#include "model/load/config_reader.h"
 
 #include <algorithm>
 #include <cmath>

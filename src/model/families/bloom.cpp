@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // BLOOM: ALiBi, LayerNorm after the embedding, q, k and v interleaved per head in one matrix.
-#include "model/load/config_reader.h"
 #include "model/families/registry.h"
+#include "model/load/config_reader.h"
 
 #include <cmath>
 

@@ -2,10 +2,10 @@
 // CLIP's towers (Radford et al. 2021), each a model of its own: a causal decoder without logits whose answer is the row of
 // the token that ends the text, and a ViT with a norm in front of its layers whose answer is the row of the class token.
 // Both are projected to one width. src/model/load/tower.h says which of the two a folder is opened as.
-#include "model/load/config_reader.h"
 #include "model/families/picture_fields.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
+#include "model/load/config_reader.h"
 
 #include <cmath>
 
@@ -90,7 +90,9 @@ WeightMap vision_map(const ModelConfig& c) {
 }
 
 Spec spec(const ModelConfig& c) {
-    Spec s{.before = {Block::token_embedding, Block::position_embedding}, .layer = {Block::attention, Block::mlp}, .after = {Block::final_norm}};
+    Spec s{.before = {Block::token_embedding, Block::position_embedding},
+           .layer = {Block::attention, Block::mlp},
+           .after = {Block::final_norm}};
     if (reads_pictures(c)) s.before = {Block::patch_embedding, Block::position_embedding, Block::embedding_norm};
     if (c.d_projection > 0) s.after.push_back(Block::projection);
     return s;

@@ -6,8 +6,8 @@ namespace headlight::model {
 namespace {
 
 ModelConfig parse_config(const ConfigReader& json) {
-    ModelConfig c = llama_config(json, {.context = 8192, .tied = true, .epsilon_field = "layer_norm_eps", .epsilon = 1e-5,
-                                        .rope_theta = 500000.0});
+    ModelConfig c = llama_config(
+        json, {.context = 8192, .tied = true, .epsilon_field = "layer_norm_eps", .epsilon = 1e-5, .rope_theta = 500000.0});
     c.norm = Norm::layer_norm;
     c.parallel = c.shared_norm = true;
     c.rope_interleaved = true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // DeBERTa-v2 and v3 (He et al. 2021 and 2023): BERT whose scores have terms of content and relative position.
-#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
+#include "model/load/config_reader.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,8 @@ std::vector<std::string> score_terms(const ConfigReader& json) {
             if (entry.is_string()) take(entry.get<std::string>());
     for (const std::string& name : names)
         if (name != "c2p" && name != "p2c") json.unsupported("pos_att_type", "\"c2p\" and \"p2c\"");
-    if (names.empty() && !(value.is_array() && value.empty())) json.wrong("pos_att_type", "\"c2p\", \"p2c\" or both", value.dump());
+    if (names.empty() && !(value.is_array() && value.empty()))
+        json.wrong("pos_att_type", "\"c2p\", \"p2c\" or both", value.dump());
     return names;
 }
 
@@ -142,7 +143,8 @@ WeightMap weight_map(const ModelConfig& c) {
     WeightMap map;
     map.prefixes = {"deberta.", ""};
     map.head_name = "MLM head";
-    map.ignored = {"*embeddings.position_ids", "*embeddings.position_embeddings.weight", "*pooler.dense.*", "*mask_predictions.*"};
+    map.ignored = {"*embeddings.position_ids", "*embeddings.position_embeddings.weight", "*pooler.dense.*",
+                   "*mask_predictions.*"};
     map.rows.push_back({Slot::embed, {"embeddings.word_embeddings.weight"}, {c.vocab_size, d}});
     if (c.positions == Positions::learned)
         map.rows.push_back({Slot::pos_embed, {"embeddings.position_embeddings.weight"}, {c.context_length, d}});

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/families/decoder_shape.h"
 
-#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
+#include "model/load/config_reader.h"
 
 namespace headlight::model {
 
@@ -55,7 +55,9 @@ void add_decoder(WeightMap& map, const ModelConfig& c, const DecoderNames& names
 }
 
 Spec decoder_spec(const ModelConfig& c) {
-    Spec s{.before = {Block::token_embedding}, .layer = {Block::attention, Block::mlp}, .after = {Block::final_norm, Block::unembedding}};
+    Spec s{.before = {Block::token_embedding},
+           .layer = {Block::attention, Block::mlp},
+           .after = {Block::final_norm, Block::unembedding}};
     if (c.positions == Positions::learned) s.before.push_back(Block::position_embedding);
     return s;
 }

@@ -20,8 +20,8 @@ void read_decoder_sizes(const ConfigReader&, ModelConfig&, std::int64_t max_cont
 /// What a family calls its modules: without ".weight" and ".bias"; '#' stands for the layer. Empty: the model has none.
 struct DecoderNames {
     std::string embed, pos_embed;
-    std::string ln1, ln2;       ///< ln2 is empty where the MLP reads what attention reads
-    std::string qkv;            ///< one matrix for the three, or
+    std::string ln1, ln2;  ///< ln2 is empty where the MLP reads what attention reads
+    std::string qkv;       ///< one matrix for the three, or
     std::string q, k, v;
     bool qkv_bias = true;
     std::string o;

@@ -43,7 +43,8 @@ void read_groups(const ConfigReader& json, const Version& version, Experts& e) {
     if (each < e.group_best)
         json.wrong("n_group", "groups of at least " + std::to_string(e.group_best) + " experts", std::to_string(e.groups));
     if (e.groups_chosen * each < e.chosen)
-        json.wrong("num_experts_per_tok", "at most the " + std::to_string(e.groups_chosen * each) + " experts of topk_group groups",
+        json.wrong("num_experts_per_tok",
+                   "at most the " + std::to_string(e.groups_chosen * each) + " experts of topk_group groups",
                    std::to_string(e.chosen));
 }
 
@@ -61,7 +62,8 @@ void read_experts(const ConfigReader& json, const Version& version, ModelConfig&
     const double dense = json.signed_number({"first_k_dense_replace"}, static_cast<double>(version.dense_layers));
     for (std::int64_t l = 0; l < c.n_layers; ++l) e.layers.push_back(static_cast<double>(l) >= dense);
     if (!e.layers.back())
-        json.wrong("first_k_dense_replace", "fewer than num_hidden_layers, " + std::to_string(c.n_layers), std::to_string(std::llround(dense)));
+        json.wrong("first_k_dense_replace", "fewer than num_hidden_layers, " + std::to_string(c.n_layers),
+                   std::to_string(std::llround(dense)));
     finish_experts(json, c, "num_experts_per_tok", "n_routed_experts");
     const std::string method = json.text({"topk_method"}, version.sigmoid ? "noaux_tc" : "greedy");
     if (version.sigmoid ? method == "noaux_tc" : method == "group_limited_greedy")
@@ -122,7 +124,8 @@ ModelConfig parse_v3(const ConfigReader& json) { return parse(json, kV3); }
 WeightMap weight_map(const ModelConfig& c) {
     WeightMap map = llama_map(c);
     std::erase_if(map.rows, [](const WeightRow& row) {
-        return row.slot == Slot::q_weight || row.slot == Slot::k_weight || row.slot == Slot::v_weight || row.slot == Slot::o_weight;
+        return row.slot == Slot::q_weight || row.slot == Slot::k_weight || row.slot == Slot::v_weight ||
+               row.slot == Slot::o_weight;
     });
     const Latent& l = c.latent;
     const std::string at = "layers.#.self_attn.", expert = "mlp.experts.@.";

@@ -37,8 +37,7 @@ void add_expert_rows(WeightMap& map, const ModelConfig& c, const ExpertNames& na
     for (std::size_t i = before; i < map.rows.size(); ++i) map.rows[i].layers = layers;
 }
 
-void finish_experts(const ConfigReader& json, ModelConfig& c, std::string_view chosen_field,
-                    std::string_view count_field) {
+void finish_experts(const ConfigReader& json, ModelConfig& c, std::string_view chosen_field, std::string_view count_field) {
     Experts& e = c.experts;
     if (e.chosen > e.count)
         json.wrong(chosen_field, "at most " + std::string(count_field) + ", " + std::to_string(e.count),

@@ -2,8 +2,8 @@
 // What families with experts share.
 #pragma once
 
-#include "model/load/config_reader.h"
 #include "model/families/family.h"
+#include "model/load/config_reader.h"
 
 #include <string>
 

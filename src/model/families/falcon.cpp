@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Falcon: one key/value head or few, attention and MLP in parallel behind one norm or two.
-#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
+#include "model/load/config_reader.h"
 #include "model/load/rope_config.h"
 
 #include <cmath>
@@ -46,7 +46,8 @@ WeightMap weight_map(const ModelConfig& c) {
     const std::string layer = "h.#.", attention = layer + "self_attention.";
     WeightMap map;
     map.prefixes = {"transformer.", ""};
-    // One key/value head: all queries, k, v. As many as query heads: q, k, v of each. Else by group; of one group it is the first.
+    // One key/value head: all queries, k, v. As many as query heads: q, k, v of each. Else by group; of one group it is the
+    // first.
     map.qkv = c.n_kv_heads == c.n_heads ? QkvLayout::per_head : QkvLayout::grouped;
     map.head_name = "language model head";
     map.ignored = {"*rotary_emb.inv_freq"};
@@ -54,7 +55,8 @@ WeightMap weight_map(const ModelConfig& c) {
     const bool two = c.parallel && !c.shared_norm;
     add_norm(map, Slot::ln1_gain, Slot::ln1_bias, layer + (two ? "ln_attn" : "input_layernorm"), d);
     if (!c.shared_norm) add_norm(map, Slot::ln2_gain, Slot::ln2_bias, layer + (two ? "ln_mlp" : "post_attention_layernorm"), d);
-    add_linear(map, Slot::qkv_weight, Slot::qkv_bias, attention + "query_key_value", (c.n_heads + 2 * c.n_kv_heads) * c.d_head, d, c.query_bias);
+    add_linear(map, Slot::qkv_weight, Slot::qkv_bias, attention + "query_key_value", (c.n_heads + 2 * c.n_kv_heads) * c.d_head, d,
+               c.query_bias);
     add_linear(map, Slot::o_weight, Slot::o_bias, attention + "dense", d, d, c.query_bias);
     add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, layer + "mlp.dense_h_to_4h", m, d, c.mlp_bias);
     add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, layer + "mlp.dense_4h_to_h", d, m, c.mlp_bias);

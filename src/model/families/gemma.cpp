@@ -13,7 +13,8 @@ void refuse_bidirectional(const ConfigReader& json) { json.require_flag("use_bid
 
 ModelConfig parse_gemma(const ConfigReader& json) {
     refuse_bidirectional(json);
-    ModelConfig c = llama_config(json, {.kv_heads = 16, .d_head = 256, .context = 8192, .tied = true, .activation = "gelu_pytorch_tanh"});
+    ModelConfig c =
+        llama_config(json, {.kv_heads = 16, .d_head = 256, .context = 8192, .tied = true, .activation = "gelu_pytorch_tanh"});
     c.query_bias = json.flag("attention_bias", false);
     c.embed_scale = std::sqrt(static_cast<double>(c.d_model));
     return c;
@@ -24,8 +25,13 @@ WeightMap gemma_map(const ModelConfig& c) { return llama_map(c, {.o_bias = c.que
 /// What Gemma 2 and 3 share.
 ModelConfig parse_with_branch_norms(const ConfigReader& json, std::int64_t context, double theta) {
     refuse_bidirectional(json);
-    ModelConfig c = llama_config(json, {.kv_heads = 4, .d_head = 256, .context = context, .tied = true, .activation_field = "hidden_activation",
-                                        .activation = "gelu_pytorch_tanh", .rope_theta = theta});
+    ModelConfig c = llama_config(json, {.kv_heads = 4,
+                                        .d_head = 256,
+                                        .context = context,
+                                        .tied = true,
+                                        .activation_field = "hidden_activation",
+                                        .activation = "gelu_pytorch_tanh",
+                                        .rope_theta = theta});
     c.query_bias = json.flag("attention_bias", false);
     c.embed_scale = std::sqrt(static_cast<double>(c.d_model));
     c.branch_norm = true;
@@ -43,7 +49,8 @@ ModelConfig parse_gemma2(const ConfigReader& json) {
     ModelConfig c = parse_with_branch_norms(json, 8192, 10000.0);
     c.score_softcap = read_cap(json, "attn_logit_softcapping", 50.0);
     c.final_softcap = read_cap(json, "final_logit_softcapping", 30.0);
-    read_layer_types(json, c, json.size({"sliding_window"}, kMaxContext, 4096), [](std::int64_t layer) { return layer % 2 == 0; });
+    read_layer_types(json, c, json.size({"sliding_window"}, kMaxContext, 4096),
+                     [](std::int64_t layer) { return layer % 2 == 0; });
     return c;
 }
 
@@ -61,14 +68,18 @@ ModelConfig parse_gemma3(const ConfigReader& json) {
     }
     // Before "rope_parameters" for both kinds of layers, the local ones had this field alone, and no scaling.
     const auto rope = json.object("rope_parameters");
-    if (!rope || !rope->object_of_kind("sliding_attention")) c.local_rope = {.theta = json.number({"rope_local_base_freq"}, 10000.0)};
+    if (!rope || !rope->object_of_kind("sliding_attention"))
+        c.local_rope = {.theta = json.number({"rope_local_base_freq"}, 10000.0)};
     for (std::int64_t l = 0; l < c.n_layers; ++l)
         c.layer_rope.push_back(window_of(c, l) > 0 ? LayerRope::local : LayerRope::global);
     return c;
 }
 
 WeightMap branch_map(const ModelConfig& c) {
-    return llama_map(c, {.o_bias = c.query_bias, .gain_plus = 1, .ln1_post = "post_attention_layernorm", .ln2 = "pre_feedforward_layernorm",
+    return llama_map(c, {.o_bias = c.query_bias,
+                         .gain_plus = 1,
+                         .ln1_post = "post_attention_layernorm",
+                         .ln2 = "pre_feedforward_layernorm",
                          .ln2_post = "post_feedforward_layernorm"});
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // GPT-2: learned positions, weights kept as Conv1D keeps them, q, k and v as thirds of one matrix.
-#include "model/load/config_reader.h"
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
+#include "model/load/config_reader.h"
 
 #include <cmath>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // GPTBigCode (StarCoder, SantaCoder): GPT-2 with one key/value head.
-#include "model/load/config_reader.h"
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
+#include "model/load/config_reader.h"
 
 #include <cmath>
 
@@ -29,9 +29,19 @@ WeightMap weight_map(const ModelConfig& c) {
     map.qkv = c.n_kv_heads == c.n_heads ? QkvLayout::per_head : QkvLayout::blocks;
     map.ignored = {"*attn.bias", "*attn.masked_bias"};
     add_decoder(map, c,
-                {.embed = "wte", .pos_embed = "wpe", .ln1 = layer + "ln_1", .ln2 = layer + "ln_2", .qkv = layer + "attn.c_attn",
-                 .q = {}, .k = {}, .v = {}, .o = layer + "attn.c_proj", .mlp_in = layer + "mlp.c_fc", .mlp_out = layer + "mlp.c_proj",
-                 .final_norm = "ln_f", .head = "lm_head"});
+                {.embed = "wte",
+                 .pos_embed = "wpe",
+                 .ln1 = layer + "ln_1",
+                 .ln2 = layer + "ln_2",
+                 .qkv = layer + "attn.c_attn",
+                 .q = {},
+                 .k = {},
+                 .v = {},
+                 .o = layer + "attn.c_proj",
+                 .mlp_in = layer + "mlp.c_fc",
+                 .mlp_out = layer + "mlp.c_proj",
+                 .final_norm = "ln_f",
+                 .head = "lm_head"});
     return map;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // GPT-Neo: GPT-2 without scaling of the scores, every other layer with a window.
-#include "model/load/config_reader.h"
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
+#include "model/load/config_reader.h"
 
 namespace headlight::model {
 namespace {
@@ -12,7 +12,10 @@ std::vector<std::string> layer_kinds(const ConfigReader& json, const ModelConfig
     std::vector<std::string> kinds = json.texts("attention_layers", c.n_layers);
     if (!kinds.empty()) return kinds;
     const nlohmann::json& types = json.raw("attention_types");
-    const auto wrong = [&] { json.wrong("attention_types", "a list of [[names], count], " + std::to_string(c.n_layers) + " layers in all", types.dump().substr(0, 60)); };
+    const auto wrong = [&] {
+        json.wrong("attention_types", "a list of [[names], count], " + std::to_string(c.n_layers) + " layers in all",
+                   types.dump().substr(0, 60));
+    };
     if (types.is_null()) {
         for (std::int64_t l = 0; l < c.n_layers; ++l) kinds.emplace_back(l % 2 == 0 ? "global" : "local");
         return kinds;
@@ -61,10 +64,20 @@ WeightMap weight_map(const ModelConfig& c) {
     map.prefixes = {"transformer.", ""};
     map.ignored = {"*attn.attention.bias", "*attn.attention.masked_bias"};
     add_decoder(map, c,
-                {.embed = "wte", .pos_embed = "wpe", .ln1 = layer + "ln_1", .ln2 = layer + "ln_2", .qkv = {},
-                 .q = attention + "q_proj", .k = attention + "k_proj", .v = attention + "v_proj", .qkv_bias = false,
-                 .o = attention + "out_proj", .mlp_in = layer + "mlp.c_fc", .mlp_out = layer + "mlp.c_proj",
-                 .final_norm = "ln_f", .head = "lm_head"});
+                {.embed = "wte",
+                 .pos_embed = "wpe",
+                 .ln1 = layer + "ln_1",
+                 .ln2 = layer + "ln_2",
+                 .qkv = {},
+                 .q = attention + "q_proj",
+                 .k = attention + "k_proj",
+                 .v = attention + "v_proj",
+                 .qkv_bias = false,
+                 .o = attention + "out_proj",
+                 .mlp_in = layer + "mlp.c_fc",
+                 .mlp_out = layer + "mlp.c_proj",
+                 .final_norm = "ln_f",
+                 .head = "lm_head"});
     return map;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // GPT-NeoX and Pythia: a quarter of each head rotates, attention and MLP in parallel behind a norm each.
-#include "model/load/config_reader.h"
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
+#include "model/load/config_reader.h"
 #include "model/load/rope_config.h"
 
 #include <cmath>
@@ -34,9 +34,18 @@ WeightMap weight_map(const ModelConfig& c) {
     map.qkv = QkvLayout::per_head;
     map.ignored = {"*attention.bias", "*attention.masked_bias", "*rotary_emb.inv_freq"};
     add_decoder(map, c,
-                {.embed = "embed_in", .pos_embed = {}, .ln1 = layer + "input_layernorm", .ln2 = layer + "post_attention_layernorm",
-                 .qkv = layer + "attention.query_key_value", .q = {}, .k = {}, .v = {}, .o = layer + "attention.dense",
-                 .mlp_in = layer + "mlp.dense_h_to_4h", .mlp_out = layer + "mlp.dense_4h_to_h", .final_norm = "final_layer_norm",
+                {.embed = "embed_in",
+                 .pos_embed = {},
+                 .ln1 = layer + "input_layernorm",
+                 .ln2 = layer + "post_attention_layernorm",
+                 .qkv = layer + "attention.query_key_value",
+                 .q = {},
+                 .k = {},
+                 .v = {},
+                 .o = layer + "attention.dense",
+                 .mlp_in = layer + "mlp.dense_h_to_4h",
+                 .mlp_out = layer + "mlp.dense_4h_to_h",
+                 .final_norm = "final_layer_norm",
                  .head = "embed_out"});
     return map;
 }

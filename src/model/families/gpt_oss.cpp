@@ -17,9 +17,8 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.mlp_clamp = json.number({"swiglu_limit"}, 7.0);
     c.query_bias = json.flag("attention_bias", true);
     c.attention_sinks = true;
-    const std::int64_t window = json.has("sliding_window") || !json.mentions("sliding_window")
-                                    ? json.size({"sliding_window"}, kMaxContext, 128)
-                                    : 0;
+    const std::int64_t window =
+        json.has("sliding_window") || !json.mentions("sliding_window") ? json.size({"sliding_window"}, kMaxContext, 128) : 0;
     read_layer_types(json, c, window, [](std::int64_t l) { return l % 2 == 0; });
     c.experts = {.count = json.size({"num_local_experts"}, kMaxExperts, 128),
                  .chosen = json.size({"num_experts_per_tok"}, kMaxExperts, 4),

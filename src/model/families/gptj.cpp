@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // GPT-J: neighbouring numbers rotate as pairs, attention and MLP in parallel behind one norm.
-#include "model/load/config_reader.h"
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
+#include "model/load/config_reader.h"
 
 #include <cmath>
 
@@ -31,10 +31,22 @@ WeightMap weight_map(const ModelConfig& c) {
     map.prefixes = {"transformer.", ""};
     map.ignored = {"*attn.bias", "*attn.masked_bias", "*attn.embed_positions"};
     add_decoder(map, c,
-                {.embed = "wte", .pos_embed = {}, .ln1 = layer + "ln_1", .ln2 = {}, .qkv = {},
-                 .q = attention + "q_proj", .k = attention + "k_proj", .v = attention + "v_proj", .qkv_bias = false,
-                 .o = attention + "out_proj", .o_bias = false, .mlp_in = layer + "mlp.fc_in", .mlp_out = layer + "mlp.fc_out",
-                 .final_norm = "ln_f", .head = "lm_head", .head_bias = true});
+                {.embed = "wte",
+                 .pos_embed = {},
+                 .ln1 = layer + "ln_1",
+                 .ln2 = {},
+                 .qkv = {},
+                 .q = attention + "q_proj",
+                 .k = attention + "k_proj",
+                 .v = attention + "v_proj",
+                 .qkv_bias = false,
+                 .o = attention + "out_proj",
+                 .o_bias = false,
+                 .mlp_in = layer + "mlp.fc_in",
+                 .mlp_out = layer + "mlp.fc_out",
+                 .final_norm = "ln_f",
+                 .head = "lm_head",
+                 .head_bias = true});
     return map;
 }
 

@@ -46,21 +46,27 @@ void add_attention(WeightMap& map, const ModelConfig& c, const LlamaRows& rows) 
         map.rows.push_back({Slot::k_weight, {at + "k_proj.weight"}, {kv, d}, Layout::out_in});
         map.rows.push_back({Slot::v_weight, {at + "v_proj.weight"}, {kv, d}, Layout::out_in});
     }
-    map.rows.push_back({.slot = Slot::o_weight, .names = {at + "o_proj.weight"}, .shape = {d, q}, .layout = Layout::out_in,
+    map.rows.push_back({.slot = Slot::o_weight,
+                        .names = {at + "o_proj.weight"},
+                        .shape = {d, q},
+                        .layout = Layout::out_in,
                         .times = c.residual_scale});
     if (c.query_bias) {
         map.rows.push_back({Slot::q_bias, {at + "q_proj.bias"}, {q}});
         map.rows.push_back({Slot::k_bias, {at + "k_proj.bias"}, {kv}});
         map.rows.push_back({Slot::v_bias, {at + "v_proj.bias"}, {kv}});
     }
-    if (rows.o_bias) map.rows.push_back({.slot = Slot::o_bias, .names = {at + "o_proj.bias"}, .shape = {d}, .times = c.residual_scale});
+    if (rows.o_bias)
+        map.rows.push_back({.slot = Slot::o_bias, .names = {at + "o_proj.bias"}, .shape = {d}, .times = c.residual_scale});
     if (c.qk_norm == QkNorm::none) return;
     const auto shape = [&](std::int64_t heads) -> std::vector<std::int64_t> {
         if (c.qk_norm == QkNorm::each_head) return {heads, c.d_head};
         return {c.qk_norm == QkNorm::whole ? heads * c.d_head : c.d_head};
     };
-    map.rows.push_back({.slot = Slot::q_norm_gain, .names = {at + "q_norm.weight"}, .shape = shape(c.n_heads), .plus = rows.gain_plus});
-    map.rows.push_back({.slot = Slot::k_norm_gain, .names = {at + "k_norm.weight"}, .shape = shape(c.n_kv_heads), .plus = rows.gain_plus});
+    map.rows.push_back(
+        {.slot = Slot::q_norm_gain, .names = {at + "q_norm.weight"}, .shape = shape(c.n_heads), .plus = rows.gain_plus});
+    map.rows.push_back(
+        {.slot = Slot::k_norm_gain, .names = {at + "k_norm.weight"}, .shape = shape(c.n_kv_heads), .plus = rows.gain_plus});
 }
 
 void add_mlp(WeightMap& map, const ModelConfig& c, const LlamaRows& rows) {
@@ -77,12 +83,16 @@ void add_mlp(WeightMap& map, const ModelConfig& c, const LlamaRows& rows) {
         map.rows.push_back({Slot::mlp_in_weight, {at + "gate_proj.weight"}, {m, d}, Layout::out_in});
         map.rows.push_back({Slot::mlp_up_weight, {at + "up_proj.weight"}, {m, d}, Layout::out_in});
     }
-    map.rows.push_back({.slot = Slot::mlp_out_weight, .names = {at + "down_proj.weight"}, .shape = {d, m}, .layout = Layout::out_in,
+    map.rows.push_back({.slot = Slot::mlp_out_weight,
+                        .names = {at + "down_proj.weight"},
+                        .shape = {d, m},
+                        .layout = Layout::out_in,
                         .times = c.residual_scale});
     if (c.mlp_bias) {
         map.rows.push_back({Slot::mlp_in_bias, {at + "gate_proj.bias"}, {m}});
         map.rows.push_back({Slot::mlp_up_bias, {at + "up_proj.bias"}, {m}});
-        map.rows.push_back({.slot = Slot::mlp_out_bias, .names = {at + "down_proj.bias"}, .shape = {d}, .times = c.residual_scale});
+        map.rows.push_back(
+            {.slot = Slot::mlp_out_bias, .names = {at + "down_proj.bias"}, .shape = {d}, .times = c.residual_scale});
     }
     for (std::size_t i = before; i < map.rows.size(); ++i) map.rows[i].layers = dense;
 }
@@ -97,10 +107,13 @@ WeightMap llama_map(const ModelConfig& c, const LlamaRows& rows) {
     map.rows = {{Slot::embed, {"embed_tokens.weight"}, {c.vocab_size, c.d_model}}};
     const auto add_norm = [&](Slot gain, Slot bias, const std::string& name, double times = 1.0) {
         if (!c.norm_gain) return;
-        map.rows.push_back({.slot = gain, .names = {name + ".weight"}, .shape = {c.d_model}, .times = times, .plus = rows.gain_plus * times});
+        map.rows.push_back(
+            {.slot = gain, .names = {name + ".weight"}, .shape = {c.d_model}, .times = times, .plus = rows.gain_plus * times});
         if (rows.norm_bias) map.rows.push_back({.slot = bias, .names = {name + ".bias"}, .shape = {c.d_model}, .times = times});
     };
-    const auto layer_norm = [&](Slot gain, Slot bias, std::string_view name) { add_norm(gain, bias, "layers.#." + std::string(name)); };
+    const auto layer_norm = [&](Slot gain, Slot bias, std::string_view name) {
+        add_norm(gain, bias, "layers.#." + std::string(name));
+    };
     if (c.input_norm) layer_norm(Slot::ln1_gain, Slot::ln1_bias, "input_layernorm");
     if (c.branch_norm) layer_norm(Slot::ln1_post_gain, Slot::ln1_post_bias, rows.ln1_post);
     if (c.input_norm && !c.shared_norm)

@@ -2,8 +2,8 @@
 // What decoders built like Llama share: the fields of config.json and the names of their tensors.
 #pragma once
 
-#include "model/load/config_reader.h"
 #include "model/families/registry.h"
+#include "model/load/config_reader.h"
 
 #include <optional>
 #include <string_view>
@@ -27,10 +27,10 @@ struct LlamaDefaults {
 ModelConfig llama_config(const ConfigReader&, const LlamaDefaults& = {});
 
 struct LlamaRows {
-    bool o_bias = false;            ///< biases of q, k, v and of the MLP follow the configuration
+    bool o_bias = false;  ///< biases of q, k, v and of the MLP follow the configuration
     bool norm_bias = false;
-    double gain_plus = 0;           ///< gains are this plus what is stored (Gemma: 1)
-    bool fused = false;             ///< q, k, v in one tensor, gate and linear branch in another (Phi-3)
+    double gain_plus = 0;  ///< gains are this plus what is stored (Gemma: 1)
+    bool fused = false;    ///< q, k, v in one tensor, gate and linear branch in another (Phi-3)
     std::string_view ln1_post = {}, ln2 = {}, ln2_post = {};  ///< names of norms where they are others than Llama's
 };
 /// Rows for every part that the configuration has.

@@ -21,11 +21,9 @@ ModelConfig parse_config(const ConfigReader& json) {
 WeightMap weight_map(const ModelConfig& c) {
     WeightMap map = llama_map(c);
     const std::string at = "block_sparse_moe.", expert = at + "experts.@.";
-    add_expert_rows(map, c,
-                    {.router = at + "gate.weight",
-                     .gate = expert + "w1.weight",
-                     .up = expert + "w3.weight",
-                     .down = expert + "w2.weight"});
+    add_expert_rows(
+        map, c,
+        {.router = at + "gate.weight", .gate = expert + "w1.weight", .up = expert + "w3.weight", .down = expert + "w2.weight"});
     return map;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // ModernBERT: looks both ways, norms in front, rotary positions, gated MLP; two of three layers see only near tokens.
-#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
+#include "model/load/config_reader.h"
 #include "model/load/rope_config.h"
 
 #include <cmath>
@@ -12,7 +12,8 @@ namespace {
 
 ModelConfig parse_config(const ConfigReader& json) {
     // Fields that only add biases to products that have none in the released models.
-    for (const char* field : {"attention_bias", "mlp_bias", "norm_bias", "classifier_bias"}) json.require_flag(field, false, false);
+    for (const char* field : {"attention_bias", "mlp_bias", "norm_bias", "classifier_bias"})
+        json.require_flag(field, false, false);
     json.require_flag("decoder_bias", true, true);
     ModelConfig c;
     c.n_layers = json.size({"num_hidden_layers"}, kMaxLayers);
@@ -81,7 +82,9 @@ WeightMap weight_map(const ModelConfig& c) {
 }
 
 Spec spec(const ModelConfig& c) {
-    Spec s{.before = {Block::token_embedding, Block::embedding_norm}, .layer = {Block::attention, Block::mlp}, .after = {Block::final_norm}};
+    Spec s{.before = {Block::token_embedding, Block::embedding_norm},
+           .layer = {Block::attention, Block::mlp},
+           .after = {Block::final_norm}};
     if (c.mlm_head) s.after = {Block::final_norm, Block::mlm_head, Block::unembedding};
     return s;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // NomicBERT (nomic-embed-text): BERT with rotary positions, a gated MLP and no biases but those of the norms. Its files go
 // by the names of their authors' code (GPT-2's fields, fused Wqkv); transformers 5 reads and writes the same names.
-#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
+#include "model/load/config_reader.h"
 #include "model/load/rope_config.h"
 
 #include <cmath>
@@ -13,8 +13,8 @@ namespace {
 
 /// Fields of the authors' code that change the numbers; transformers' own configuration has none of them.
 void refuse_variants(const ConfigReader& json) {
-    for (const char* field : {"prenorm", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "rotary_emb_interleaved", "use_rms_norm",
-                              "parallel_block", "causal", "add_cross_attention", "is_decoder"})
+    for (const char* field : {"prenorm", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "rotary_emb_interleaved",
+                              "use_rms_norm", "parallel_block", "causal", "add_cross_attention", "is_decoder"})
         json.require_flag(field, false, false);
     for (const char* field : {"rotary_emb_scale_base", "rotary_scaling_factor", "moe_every_n_layers"})
         if (json.has(field) && json.signed_number({field}, 0) > 0) json.unsupported(field, "no such value");

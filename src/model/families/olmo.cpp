@@ -28,7 +28,8 @@ ModelConfig parse_olmo2(const ConfigReader& json) {
 }
 
 WeightMap olmo2_map(const ModelConfig& c) {
-    return llama_map(c, {.o_bias = c.query_bias, .ln1_post = "post_attention_layernorm", .ln2 = {}, .ln2_post = "post_feedforward_layernorm"});
+    return llama_map(
+        c, {.o_bias = c.query_bias, .ln1_post = "post_attention_layernorm", .ln2 = {}, .ln2_post = "post_feedforward_layernorm"});
 }
 
 constexpr std::string_view kOlmoNames[] = {"OlmoForCausalLM", "OlmoModel"};

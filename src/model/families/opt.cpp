@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // OPT: learned positions from row 2 on, ReLU. The sizes that normalise behind the sub-layer are refused.
-#include "model/load/config_reader.h"
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
+#include "model/load/config_reader.h"
 
 #include <cmath>
 
@@ -34,10 +34,19 @@ WeightMap weight_map(const ModelConfig& c) {
     WeightMap map;
     map.prefixes = {"model.decoder.", "decoder.", ""};
     add_decoder(map, c,
-                {.embed = "embed_tokens", .pos_embed = "embed_positions", .ln1 = layer + "self_attn_layer_norm",
-                 .ln2 = layer + "final_layer_norm", .qkv = {}, .q = attention + "q_proj", .k = attention + "k_proj",
-                 .v = attention + "v_proj", .o = attention + "out_proj", .mlp_in = layer + "fc1", .mlp_out = layer + "fc2",
-                 .final_norm = "final_layer_norm", .head = "lm_head"});
+                {.embed = "embed_tokens",
+                 .pos_embed = "embed_positions",
+                 .ln1 = layer + "self_attn_layer_norm",
+                 .ln2 = layer + "final_layer_norm",
+                 .qkv = {},
+                 .q = attention + "q_proj",
+                 .k = attention + "k_proj",
+                 .v = attention + "v_proj",
+                 .o = attention + "out_proj",
+                 .mlp_in = layer + "fc1",
+                 .mlp_out = layer + "fc2",
+                 .final_norm = "final_layer_norm",
+                 .head = "lm_head"});
     return map;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Phi-1, 1.5 and 2: half of each head rotates, attention and MLP in parallel behind one norm, biases everywhere.
-#include "model/load/config_reader.h"
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
+#include "model/load/config_reader.h"
 #include "model/load/rope_config.h"
 
 #include <cmath>
@@ -34,9 +34,19 @@ WeightMap weight_map(const ModelConfig& c) {
     map.prefixes = {"model.", ""};
     map.ignored = {"*rotary_emb.inv_freq"};
     add_decoder(map, c,
-                {.embed = "embed_tokens", .pos_embed = {}, .ln1 = layer + "input_layernorm", .ln2 = {}, .qkv = {},
-                 .q = attention + "q_proj", .k = attention + "k_proj", .v = attention + "v_proj", .o = attention + "dense",
-                 .mlp_in = layer + "mlp.fc1", .mlp_out = layer + "mlp.fc2", .final_norm = "final_layernorm", .head = "lm_head",
+                {.embed = "embed_tokens",
+                 .pos_embed = {},
+                 .ln1 = layer + "input_layernorm",
+                 .ln2 = {},
+                 .qkv = {},
+                 .q = attention + "q_proj",
+                 .k = attention + "k_proj",
+                 .v = attention + "v_proj",
+                 .o = attention + "dense",
+                 .mlp_in = layer + "mlp.fc1",
+                 .mlp_out = layer + "mlp.fc2",
+                 .final_norm = "final_layernorm",
+                 .head = "lm_head",
                  .head_bias = true});
     return map;
 }

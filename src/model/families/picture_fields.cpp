@@ -24,7 +24,8 @@ void read_picture_size(const ConfigReader& json, ModelConfig& c, std::int64_t de
     if (json.has("patch_size") && json.raw("patch_size").is_array()) json.unsupported("patch_size", "one number: square patches");
     c.patch_size = json.size({"patch_size"}, kMaxSide, default_patch);
     if (c.image_height % c.patch_size != 0 || c.image_width % c.patch_size != 0)
-        json.wrong("patch_size", "a divisor of the picture's sides " + std::to_string(c.image_height) + " and " + std::to_string(c.image_width),
+        json.wrong("patch_size",
+                   "a divisor of the picture's sides " + std::to_string(c.image_height) + " and " + std::to_string(c.image_width),
                    std::to_string(c.patch_size));
     c.class_tokens = class_tokens;
     c.context_length = class_tokens + patch_rows(c) * patch_columns(c);

@@ -20,8 +20,7 @@ std::vector<bool> layers_with_experts(const ConfigReader& json, std::int64_t n_l
     for (const auto& each : dense) {
         if (!each.is_number_integer()) json.wrong("mlp_only_layers", "numbers of layers", each.dump());
         // A number that no layer has is passed over, as transformers does.
-        if (const auto l = each.get<std::int64_t>(); l >= 0 && l < n_layers)
-            layers[static_cast<std::size_t>(l)] = false;
+        if (const auto l = each.get<std::int64_t>(); l >= 0 && l < n_layers) layers[static_cast<std::size_t>(l)] = false;
     }
     if (std::ranges::find(layers, true) == layers.end())
         json.wrong("mlp_only_layers", "at least one layer with experts", "none of " + std::to_string(n_layers));
@@ -35,8 +34,7 @@ void read_windows(const ConfigReader& json, ModelConfig& c) {
     if (json.has("layer_types")) return read_layer_types(json, c, window, [](std::int64_t) { return false; });
     const double last = json.signed_number({"max_window_layers"}, 28);
     if (!used) return;
-    for (std::int64_t l = 0; l < c.n_layers; ++l)
-        c.windows.push_back(l % 2 == 0 && static_cast<double>(l) < last ? window : 0);
+    for (std::int64_t l = 0; l < c.n_layers; ++l) c.windows.push_back(l % 2 == 0 && static_cast<double>(l) < last ? window : 0);
 }
 
 ModelConfig parse_config(const ConfigReader& json) {

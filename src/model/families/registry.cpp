@@ -12,11 +12,12 @@ namespace headlight::model {
 
 std::span<const Family> families() {
     // One row per family; adding one: docs/adding-a-family.md.
-    static const std::array kFamilies = {kBloom, kGpt2, kBert, kLlama, kMistral, kQwen2, kQwen3, kSmollm3, kGranite,
-                                         kOlmo, kOlmo2, kStablelm, kPhi3, kGemma, kGemma2, kGemma3, kGptNeox,
-                                         kGptj, kGptNeo, kOpt, kFalcon, kMpt, kPhi, kGptBigcode, kCohere, kRoberta,
-                                         kDistilbert, kElectra, kAlbert, kModernbert, kDeberta, kNomicBert, kMixtral, kQwen2Moe, kGptOss, kDeepseekV2, kDeepseekV3,
-                                         kT5, kMt5, kBart, kMbart, kMarian, kVit, kDeit, kClipText, kClipVision};
+    static const std::array kFamilies = {
+        kBloom,   kGpt2,      kBert,    kLlama,      kMistral,  kQwen2,      kQwen3,      kSmollm3, kGranite, kOlmo,
+        kOlmo2,   kStablelm,  kPhi3,    kGemma,      kGemma2,   kGemma3,     kGptNeox,    kGptj,    kGptNeo,  kOpt,
+        kFalcon,  kMpt,       kPhi,     kGptBigcode, kCohere,   kRoberta,    kDistilbert, kElectra, kAlbert,  kModernbert,
+        kDeberta, kNomicBert, kMixtral, kQwen2Moe,   kGptOss,   kDeepseekV2, kDeepseekV3, kT5,      kMt5,     kBart,
+        kMbart,   kMarian,    kVit,     kDeit,       kClipText, kClipVision};
     return kFamilies;
 }
 
@@ -54,7 +55,8 @@ std::string nearest_names(const std::string& name, bool architectures) {
     }
     std::stable_sort(scored.begin(), scored.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::string list;
-    for (std::size_t i = 0; i < std::min<std::size_t>(3, scored.size()); ++i) list += (i ? ", " : "") + std::string(scored[i].second);
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, scored.size()); ++i)
+        list += (i ? ", " : "") + std::string(scored[i].second);
     return list;
 }
 
@@ -79,7 +81,9 @@ const Family& family_for(const ConfigReader& config) {
                            .file = config.file().string(),
                            .item = named ? "architectures" : "model_type",
                            .expected = "a known one, such as " + known,
-                           .found = named ? architecture : type.empty() ? "no such field" : type,
+                           .found = named          ? architecture
+                                    : type.empty() ? "no such field"
+                                                   : type,
                            .hint = "Known families: " + listed() + ". How to add one: docs/adding-a-family.md"});
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // RoBERTa and XLM-R: BERT whose positions are counted from behind the padding id. DistilBERT: BERT without token types.
 // ELECTRA: BERT with narrower embeddings.
-#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
+#include "model/load/config_reader.h"
 
 #include <cmath>
 
@@ -14,7 +14,8 @@ namespace {
 void set_encoder(const ConfigReader& json, ModelConfig& c) {
     json.require_flag("is_decoder", false, false);
     json.require_flag("add_cross_attention", false, false);
-    if (json.text({"position_embedding_type"}, "absolute") != "absolute") json.unsupported("position_embedding_type", "\"absolute\"");
+    if (json.text({"position_embedding_type"}, "absolute") != "absolute")
+        json.unsupported("position_embedding_type", "\"absolute\"");
     c.n_kv_heads = c.n_heads;
     c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
     c.causal = false;
@@ -122,9 +123,12 @@ WeightMap electra_map(const ModelConfig& c) {
     map.head_name = "generator's head";
     map.ignored = {"*embeddings.position_ids", "*discriminator_predictions.*"};
     add_embeddings(map, c);
-    if (c.d_embed > 0) add_linear(map, Slot::embed_projection_weight, Slot::embed_projection_bias, "embeddings_project", c.d_model, c.d_embed, true);
+    if (c.d_embed > 0)
+        add_linear(map, Slot::embed_projection_weight, Slot::embed_projection_bias, "embeddings_project", c.d_model, c.d_embed,
+                   true);
     add_bert_layers(map, c);
-    add_head(map, c, {"generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head", "generator_lm_head.bias"});
+    add_head(map, c,
+             {"generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head", "generator_lm_head.bias"});
     return map;
 }
 

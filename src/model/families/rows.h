@@ -16,7 +16,8 @@ inline void add_norm(WeightMap& map, Slot gain, Slot bias, const std::string& na
 }
 
 /// A Linear [out, in] and its bias [out].
-inline void add_linear(WeightMap& map, Slot weight, Slot bias, const std::string& name, std::int64_t out, std::int64_t in, bool with_bias) {
+inline void add_linear(WeightMap& map, Slot weight, Slot bias, const std::string& name, std::int64_t out, std::int64_t in,
+                       bool with_bias) {
     map.rows.push_back({weight, {name + ".weight"}, {out, in}, Layout::out_in});
     if (with_bias) map.rows.push_back({bias, {name + ".bias"}, {out}});
 }

@@ -7,7 +7,8 @@ namespace {
 
 ModelConfig parse_config(const ConfigReader& json) {
     json.require_flag("qk_layernorm", false, false);
-    ModelConfig c = llama_config(json, {.kv_heads = 32, .context = 4096, .epsilon_field = "layer_norm_eps", .epsilon = 1e-5, .rope_share = 0.25});
+    ModelConfig c = llama_config(
+        json, {.kv_heads = 32, .context = 4096, .epsilon_field = "layer_norm_eps", .epsilon = 1e-5, .rope_share = 0.25});
     c.norm = Norm::layer_norm;
     c.query_bias = json.flag("use_qkv_bias", false);
     c.parallel = c.shared_norm = json.flag("use_parallel_residual", false);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // T5, Flan-T5, mT5: encoder and decoder with RMSNorm in front and no bias anywhere, scores that are not scaled, and a bias by
 // distance that all layers share.
-#include "model/load/config_reader.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
+#include "model/load/config_reader.h"
 
 #include <cmath>
 
@@ -59,7 +59,8 @@ ModelConfig decoder_of(const ConfigReader& json, bool may_scale) {
     c.tied_unembedding = true;  // unless the files hold another: then it is read
     // Whether the switch of tied embeddings is on says only this in transformers.
     if (may_scale && json.flag("tie_word_embeddings", true)) c.logit_scale = 1.0 / std::sqrt(static_cast<double>(c.d_model));
-    c.start_ids = {static_cast<std::int64_t>(json.signed_number({"decoder_start_token_id"}, json.signed_number({"pad_token_id"}, 0)))};
+    c.start_ids = {
+        static_cast<std::int64_t>(json.signed_number({"decoder_start_token_id"}, json.signed_number({"pad_token_id"}, 0)))};
     return c;
 }
 
@@ -93,18 +94,20 @@ WeightMap weight_map(const ModelConfig& c) {
         map.rows.push_back({o, {name + "o.weight"}, {d, inner}, Layout::out_in});
     };
     map.rows.push_back({Slot::embed, {"shared.weight", stack + "embed_tokens.weight"}, {c.vocab_size, d}});
-    map.rows.push_back({Slot::relative_bias, {stack + "block.0.layer.0.SelfAttention.relative_attention_bias.weight"},
+    map.rows.push_back({Slot::relative_bias,
+                        {stack + "block.0.layer.0.SelfAttention.relative_attention_bias.weight"},
                         {c.relative_buckets, c.n_heads}});
     attention(first + "SelfAttention.", Slot::q_weight, Slot::k_weight, Slot::v_weight, Slot::o_weight, Slot::ln1_gain);
     if (decoder)
-        attention(cross + "EncDecAttention.", Slot::cross_q_weight, Slot::cross_k_weight, Slot::cross_v_weight, Slot::cross_o_weight,
-                  Slot::ln_cross_gain);
+        attention(cross + "EncDecAttention.", Slot::cross_q_weight, Slot::cross_k_weight, Slot::cross_v_weight,
+                  Slot::cross_o_weight, Slot::ln_cross_gain);
     const std::string dense = last + "DenseReluDense.";
     map.rows.push_back({Slot::ln2_gain, {last + "layer_norm.weight"}, {d}});
     add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, dense + (c.gated_mlp ? "wi_0" : "wi"), m, d, false);
     if (c.gated_mlp) add_linear(map, Slot::mlp_up_weight, Slot::mlp_up_bias, dense + "wi_1", m, d, false);
     add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, dense + "wo", d, m, false);
-    map.rows.push_back({.slot = Slot::final_norm_gain, .names = {stack + "final_layer_norm.weight"}, .shape = {d}, .times = c.logit_scale});
+    map.rows.push_back(
+        {.slot = Slot::final_norm_gain, .names = {stack + "final_layer_norm.weight"}, .shape = {d}, .times = c.logit_scale});
     if (decoder) add_unembedding(map, c);
     return map;
 }

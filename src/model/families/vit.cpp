@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // ViT and DeiT: patches of a picture as tokens, a class token in front of them (DeiT: and one for distillation), encoder
 // blocks that normalise before their sub-layers, a classifier that reads the class token.
-#include "model/load/config_reader.h"
 #include "model/families/picture_fields.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
+#include "model/load/config_reader.h"
 
 #include <cmath>
 

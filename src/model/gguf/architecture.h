@@ -18,16 +18,16 @@ namespace headlight::model {
 /// What llama.cpp's converter did to a tensor, and has to be undone.
 enum class Change {
     none,
-    rotate_q,    ///< rows of each query head in pairs (i, i + d_head / 2), for its way of rotating
-    rotate_k,    ///< the same for the key/value heads
-    transpose,   ///< a Conv1D's [in, out] became [out, in]
-    plus_one,    ///< Gemma's norms: 1 was added to the gain
-    split_heads, ///< BLOOM's rows (head, q|k|v) became (q|k|v, head)
-    split_groups,  ///< Falcon's rows (kv head, its queries | k | v) became (all q | all k | all v)
-    experts,       ///< matrices of all experts of a layer one after another; '@' in our name is the expert
-    latent_keys,   ///< DeepSeek's kv_b_proj without the values' rows, each head's part transposed: [head, rank, content]
-    latent_values, ///< its values' rows: [head, value, rank]
-    whole_name,    ///< our name has no ".weight" or ".bias" of its own
+    rotate_q,       ///< rows of each query head in pairs (i, i + d_head / 2), for its way of rotating
+    rotate_k,       ///< the same for the key/value heads
+    transpose,      ///< a Conv1D's [in, out] became [out, in]
+    plus_one,       ///< Gemma's norms: 1 was added to the gain
+    split_heads,    ///< BLOOM's rows (head, q|k|v) became (q|k|v, head)
+    split_groups,   ///< Falcon's rows (kv head, its queries | k | v) became (all q | all k | all v)
+    experts,        ///< matrices of all experts of a layer one after another; '@' in our name is the expert
+    latent_keys,    ///< DeepSeek's kv_b_proj without the values' rows, each head's part transposed: [head, rank, content]
+    latent_values,  ///< its values' rows: [head, value, rank]
+    whole_name,     ///< our name has no ".weight" or ".bias" of its own
 };
 
 /// A tensor's name without its ".weight" or ".bias"; '#' is the layer.
@@ -63,7 +63,7 @@ private:
 };
 
 struct GgufArchitecture {
-    std::string_view name;                 ///< general.architecture
+    std::string_view name;  ///< general.architecture
     std::span<const TensorName> tensors;
     nlohmann::json (*config)(const GgufMetadata&);  ///< the config.json that transformers would write
 };

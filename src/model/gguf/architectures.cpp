@@ -173,9 +173,7 @@ constexpr std::array kDeepseek2 = std::to_array<TensorName>({
 
 // ---- configurations ---------------------------------------------------------------------------------------------------
 
-json base(const char* architecture, const char* type) {
-    return {{"architectures", {architecture}}, {"model_type", type}};
-}
+json base(const char* architecture, const char* type) { return {{"architectures", {architecture}}, {"model_type", type}}; }
 
 std::int64_t head_width_of(const Meta& m) {
     const std::int64_t heads = m.integer("attention.head_count"), width = m.integer("embedding_length");
@@ -209,7 +207,10 @@ void read_frequency_factors(const Meta& m, json& c) {
         if (!(std::abs(factors[i] - expected) <= 1e-3 * expected))
             refuse(std::to_string(factors[i]) + " at [" + std::to_string(i) + "]");
     }
-    c["rope_scaling"] = {{"rope_type", "llama3"}, {"factor", factor}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0},
+    c["rope_scaling"] = {{"rope_type", "llama3"},
+                         {"factor", factor},
+                         {"low_freq_factor", 1.0},
+                         {"high_freq_factor", 4.0},
                          {"original_max_position_embeddings", 8192}};
 }
 
@@ -278,13 +279,13 @@ json gemma3(const Meta& m) {
     // the 27B scales by its width for each head.
     const std::int64_t layers = m.integer("block_count"), heads = m.integer("attention.head_count");
     c["layer_types"] = json::array();
-    for (std::int64_t l = 1; l <= layers; ++l)
-        c["layer_types"].push_back(l % 6 == 0 ? "full_attention" : "sliding_attention");
+    for (std::int64_t l = 1; l <= layers; ++l) c["layer_types"].push_back(l % 6 == 0 ? "full_attention" : "sliding_attention");
     json global = c.contains("rope_scaling") ? c["rope_scaling"] : json{{"rope_type", "default"}};
     global["rope_theta"] = c["rope_theta"];
     c.erase("rope_scaling");
     c.erase("rope_theta");
-    c["rope_parameters"] = {{"full_attention", global}, {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 10000.0}}}};
+    c["rope_parameters"] = {{"full_attention", global},
+                            {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 10000.0}}}};
     c["query_pre_attn_scalar"] = layers == 62 ? m.integer("embedding_length") / heads : head_width_of(m);
     return c;
 }
@@ -381,12 +382,13 @@ json falcon(const Meta& m) {
     return c;
 }
 
-/// Groups that experts are chosen from. Files of before llama.cpp knew of groups do not say; those of the released models are known.
+/// Groups that experts are chosen from. Files of before llama.cpp knew of groups do not say; those of the released models are
+/// known.
 void read_groups(const Meta& m, bool v3, json& c) {
     const std::int64_t experts = m.integer("expert_count");
     std::int64_t groups = 1, chosen = 1;
-    if (v3 && experts == 256) groups = 8, chosen = 4;    // V3, R1
-    if (!v3 && experts == 160) groups = 8, chosen = 3;   // V2
+    if (v3 && experts == 256) groups = 8, chosen = 4;   // V3, R1
+    if (!v3 && experts == 160) groups = 8, chosen = 3;  // V2
     c["n_group"] = m.integer("expert_group_count", groups);
     c["topk_group"] = m.integer("expert_group_used_count", chosen);
     if (!v3) c["topk_method"] = c["n_group"] == 1 ? "greedy" : "group_limited_greedy";
@@ -395,7 +397,8 @@ void read_groups(const Meta& m, bool v3, json& c) {
 json deepseek2(const Meta& m) {
     constexpr std::int64_t softmax = 1, sigmoid = 2;
     const std::int64_t gating = m.integer("expert_gating_func", softmax);
-    if (gating != softmax && gating != sigmoid) m.wrong("expert_gating_func", "1 (softmax) or 2 (sigmoid)", std::to_string(gating));
+    if (gating != softmax && gating != sigmoid)
+        m.wrong("expert_gating_func", "1 (softmax) or 2 (sigmoid)", std::to_string(gating));
     const bool v3 = gating == sigmoid;
     json c = llama_like(m, v3 ? "DeepseekV3ForCausalLM" : "DeepseekV2ForCausalLM", v3 ? "deepseek_v3" : "deepseek_v2");
     c.erase("head_dim");
@@ -403,11 +406,14 @@ json deepseek2(const Meta& m) {
     c["kv_lora_rank"] = m.integer("attention.kv_lora_rank");
     if (m.has("attention.q_lora_rank")) c["q_lora_rank"] = m.integer("attention.q_lora_rank");
     const std::int64_t rotary = m.integer("rope.dimension_count");
-    const std::int64_t key = m.has("attention.key_length_mla") ? m.integer("attention.key_length_mla") : m.integer("attention.key_length");
-    if (key <= rotary) m.wrong("attention.key_length", "more than rope.dimension_count, " + std::to_string(rotary), std::to_string(key));
+    const std::int64_t key =
+        m.has("attention.key_length_mla") ? m.integer("attention.key_length_mla") : m.integer("attention.key_length");
+    if (key <= rotary)
+        m.wrong("attention.key_length", "more than rope.dimension_count, " + std::to_string(rotary), std::to_string(key));
     c["qk_rope_head_dim"] = rotary;
     c["qk_nope_head_dim"] = key - rotary;
-    c["v_head_dim"] = m.has("attention.value_length_mla") ? m.integer("attention.value_length_mla") : m.integer("attention.value_length");
+    c["v_head_dim"] =
+        m.has("attention.value_length_mla") ? m.integer("attention.value_length_mla") : m.integer("attention.value_length");
     c["first_k_dense_replace"] = m.integer("leading_dense_block_count", 0);
     c["n_routed_experts"] = m.integer("expert_count");
     c["num_experts_per_tok"] = m.integer("expert_used_count");

@@ -30,9 +30,7 @@ struct Plan {
 };
 
 /// Numbers that cannot be used where they lie.
-bool is_rewritten(Change change) {
-    return change != Change::none && change != Change::experts && change != Change::whole_name;
-}
+bool is_rewritten(Change change) { return change != Change::none && change != Change::experts && change != Change::whole_name; }
 
 struct Named {
     std::string name;
@@ -78,7 +76,8 @@ RowOrder unpaired(const GgufMetadata& m, const io::GgufTensor& t, const std::str
 
 RowOrder per_head(const GgufMetadata& m, const io::GgufTensor& t) {
     const std::int64_t heads = m.integer("attention.head_count"), rows = t.shape.empty() ? 1 : t.shape.front();
-    if (heads < 1 || rows % (3 * heads) != 0) fail_rows(m, t, "a multiple of three times the " + std::to_string(heads) + " heads");
+    if (heads < 1 || rows % (3 * heads) != 0)
+        fail_rows(m, t, "a multiple of three times the " + std::to_string(heads) + " heads");
     const std::int64_t d = rows / (3 * heads);
     return [d, heads](std::int64_t row) { return (row / d % 3) * heads * d + row / (3 * d) * d + row % d; };
 }
@@ -138,7 +137,8 @@ Plan plan_of(const GgufMetadata& m, const io::GgufTensor& t, Named named) {
     if (plan.change == Change::transpose && t.shape.size() != 2) plan.change = Change::none;  // a bias
     plan.order = order_of(m, t, plan.change);
     if (plan.change == Change::transpose) std::swap(plan.shape[0], plan.shape[1]);
-    const bool several = plan.change == Change::experts || plan.change == Change::latent_keys || plan.change == Change::latent_values;
+    const bool several =
+        plan.change == Change::experts || plan.change == Change::latent_keys || plan.change == Change::latent_values;
     if (several && t.shape.size() != 3)
         throw Error(ErrorFacts{.problem = "a tensor has the wrong shape",
                                .file = m.file().path().string(),

@@ -18,11 +18,11 @@ namespace headlight::model {
 
 /// What a tensor of the store was in its file.
 struct StoredAs {
-    std::string tensor;               ///< "blk.0.attn_q.weight"
-    std::string dtype;                ///< "Q4_1"
+    std::string tensor;  ///< "blk.0.attn_q.weight"
+    std::string dtype;   ///< "Q4_1"
     std::vector<std::int64_t> shape;
     std::int64_t bytes = 0;
-    bool mapped = false;              ///< handed on without a copy
+    bool mapped = false;  ///< handed on without a copy
 };
 
 struct GgufSource {

@@ -16,14 +16,10 @@ namespace {
 
 std::string position_text(const ModelConfig& c) {
     switch (c.positions) {
-        case Positions::alibi:
-            return "ALiBi";
-        case Positions::rotary:
-            return "rotary positions";
-        case Positions::relative:
-            return "bias by distance in " + with_commas(c.relative_buckets) + " buckets";
-        default:
-            return {};
+        case Positions::alibi: return "ALiBi";
+        case Positions::rotary: return "rotary positions";
+        case Positions::relative: return "bias by distance in " + with_commas(c.relative_buckets) + " buckets";
+        default: return {};
     }
 }
 
@@ -62,16 +58,11 @@ std::string attention_text(const ModelConfig& c) {
 
 std::string activation_text(Activation a) {
     switch (a) {
-        case Activation::relu:
-            return "ReLU";
-        case Activation::silu:
-            return "SiLU";
-        case Activation::quick_gelu:
-            return "quick GELU";
-        case Activation::tanh:
-            return "tanh";
-        default:
-            return "GELU";
+        case Activation::relu: return "ReLU";
+        case Activation::silu: return "SiLU";
+        case Activation::quick_gelu: return "quick GELU";
+        case Activation::tanh: return "tanh";
+        default: return "GELU";
     }
 }
 
@@ -84,27 +75,24 @@ std::string mlp_text(const ModelConfig& c) {
         if (e.shared_width > 0) text += ", and a shared one of " + with_commas(e.shared_width);
         text += ", " + activation_text(c.activation) + (c.gated_mlp ? ", gated" : "");
         if (const auto with = std::ranges::count(e.layers, true); with > 0)
-            text += ", in " + with_commas(with) + " of " + with_commas(c.n_layers) + " layers; elsewhere one of " + with_commas(e.dense_width);
+            text += ", in " + with_commas(with) + " of " + with_commas(c.n_layers) + " layers; elsewhere one of " +
+                    with_commas(e.dense_width);
         return text;
     }
-    return d + " → " + with_commas(c.d_mlp) + " → " + d + ", " + activation_text(c.activation) +
-           (c.gated_mlp ? ", gated" : "");
+    return d + " → " + with_commas(c.d_mlp) + " → " + d + ", " + activation_text(c.activation) + (c.gated_mlp ? ", gated" : "");
 }
 
 std::string convolution_text(const ModelConfig& c) {
     const Convolution& conv = c.convolution;
-    std::string text = "beside layer 0 alone, from its input: " + with_commas(conv.width) + (conv.width == 1 ? " token, " : " tokens, ");
+    std::string text =
+        "beside layer 0 alone, from its input: " + with_commas(conv.width) + (conv.width == 1 ? " token, " : " tokens, ");
     if (conv.groups > 1) text += with_commas(conv.groups) + " groups, ";
     return text + activation_text(conv.activation);
 }
 
-std::string norm_text(const ModelConfig& c) {
-    return c.norm == Norm::rms_norm ? "RMSNorm" : "LayerNorm";
-}
+std::string norm_text(const ModelConfig& c) { return c.norm == Norm::rms_norm ? "RMSNorm" : "LayerNorm"; }
 
-std::string product(std::int64_t a, std::int64_t b) {
-    return with_commas(a) + " × " + with_commas(b);
-}
+std::string product(std::int64_t a, std::int64_t b) { return with_commas(a) + " × " + with_commas(b); }
 
 /// The layer that the list describes where MLPs differ: one with experts.
 std::int64_t first_with_experts(const ModelConfig& c) {
@@ -175,8 +163,7 @@ BlockInfo block_of(const Model& model, Block block) {
                     .title = "Projection to the stream",
                     .detail = product(c.d_embed, c.d_model),
                     .parameters = numbers(model, {"embed_projection."})};
-        case Block::embedding_norm:
-            return norm_block(model, "embedding_norm", "embed_ln.");
+        case Block::embedding_norm: return norm_block(model, "embedding_norm", "embed_ln.");
         case Block::attention:
             return {.id = "attention",
                     .part = "attention",
@@ -207,8 +194,7 @@ BlockInfo block_of(const Model& model, Block block) {
                     .parameters = numbers(model, {"blocks.0.conv."}),
                     .layers = 1,
                     .adds = true};
-        case Block::final_norm:
-            return norm_block(model, "final_norm", "ln_final.");
+        case Block::final_norm: return norm_block(model, "final_norm", "ln_final.");
         case Block::mlm_head:
             return {.id = "mlm_head",
                     .part = "unembedding",
@@ -228,8 +214,7 @@ BlockInfo block_of(const Model& model, Block block) {
                     .detail = product(embedding_width(c), c.vocab_size) +
                               (c.tied_unembedding ? ", the token embedding transposed (tied)" : ""),
                     .parameters = numbers(model, {"unembed."})};
-        default:
-            break;
+        default: break;
     }
     throw Error("a block without a description");
 }
@@ -240,7 +225,10 @@ void add_layer_block(const Model& model, Block block, std::vector<BlockInfo>& ou
     const bool first = block == Block::attention;
     const ModelConfig& c = model.config();
     const bool cross = block == Block::cross_attention && c.stack == Stack::decoder;
-    const std::string norm_name = block == Block::convolution ? "ln_conv" : cross ? "ln_cross" : first || block == Block::cross_attention ? "ln1" : "ln2";
+    const std::string norm_name = block == Block::convolution                ? "ln_conv"
+                                  : cross                                    ? "ln_cross"
+                                  : first || block == Block::cross_attention ? "ln1"
+                                                                             : "ln2";
     BlockInfo norm = norm_block(model, norm_name, "blocks.0." + norm_name + ".");
     norm.layers = info.layers;
     if (!info.adds) return out.push_back(std::move(info));
@@ -249,7 +237,9 @@ void add_layer_block(const Model& model, Block block, std::vector<BlockInfo>& ou
         return out.push_back(norm);
     }
     if (!first && c.parallel)
-        info.detail = (c.shared_norm ? "beside attention, behind its " + norm.title + ": " : "beside attention; " + norm.title + ", then ") + info.detail;
+        info.detail = (c.shared_norm ? "beside attention, behind its " + norm.title + ": "
+                                     : "beside attention; " + norm.title + ", then ") +
+                      info.detail;
     else if (c.input_norm)
         info.detail = norm.title + ", then " + info.detail;
     info.parameters += norm.parameters;

@@ -23,8 +23,8 @@ std::string shown(const nlohmann::json& value) {
 
 ConfigReader::ConfigReader(std::filesystem::path file, nlohmann::json json) : file_(std::move(file)), json_(std::move(json)) {
     if (!json_.is_object())
-        throw Error(ErrorFacts{.problem = "not a model configuration", .file = file_.string(), .expected = "a JSON object",
-                               .found = shown(json_)});
+        throw Error(ErrorFacts{
+            .problem = "not a model configuration", .file = file_.string(), .expected = "a JSON object", .found = shown(json_)});
 }
 
 bool ConfigReader::has(std::string_view name) const {
@@ -92,7 +92,8 @@ std::vector<double> ConfigReader::numbers(std::string_view name) const {
     if (!value->is_array()) wrong(name, expected, shown(*value));
     std::vector<double> list;
     for (const nlohmann::json& each : *value) {
-        if (!each.is_number() || !std::isfinite(each.get<double>()) || each.get<double>() <= 0) wrong(name, expected, shown(each));
+        if (!each.is_number() || !std::isfinite(each.get<double>()) || each.get<double>() <= 0)
+            wrong(name, expected, shown(each));
         list.push_back(each.get<double>());
     }
     return list;
@@ -147,8 +148,7 @@ std::string ConfigReader::architecture() const {
     std::string_view used;
     const nlohmann::json* value = find({"architectures"}, used);
     if (!value) return {};
-    if (!value->is_array() || value->empty() || !value->front().is_string())
-        wrong(used, "a list of names", shown(*value));
+    if (!value->is_array() || value->empty() || !value->front().is_string()) wrong(used, "a list of names", shown(*value));
     return value->front().get<std::string>();
 }
 

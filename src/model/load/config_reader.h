@@ -26,7 +26,7 @@ public:
     using Names = std::initializer_list<std::string_view>;  ///< the same field under several spellings
     bool has(std::string_view name) const;                  ///< there and not null
 
-    bool mentions(std::string_view name) const;             ///< there, null or not
+    bool mentions(std::string_view name) const;  ///< there, null or not
 
     /// A positive integer not above `limit`. Without a default the field must be there.
     std::int64_t size(Names, std::int64_t limit, std::optional<std::int64_t> fallback = {}) const;

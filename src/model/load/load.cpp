@@ -7,10 +7,10 @@
 #include "headlight/model/locate.h"
 #include "headlight/model/model.h"
 #include "headlight/model/peek.h"
-#include "model/load/config_reader.h"
 #include "model/arithmetic/device.h"
 #include "model/gguf/source.h"
 #include "model/internals.h"
+#include "model/load/config_reader.h"
 #include "model/load/load_parts.h"
 #include "model/load/quantization.h"
 #include "model/load/tower.h"
@@ -201,8 +201,7 @@ struct Source {
     std::vector<std::string> used_up;
 };
 
-Source open_source(const std::filesystem::path& path, at::ScalarType dtype, const CancelToken& cancel,
-                   const Progress& progress) {
+Source open_source(const std::filesystem::path& path, at::ScalarType dtype, const CancelToken& cancel, const Progress& progress) {
     if (const auto gguf = io::gguf_file_of(path)) {
         GgufSource source = read_gguf(*gguf, dtype, cancel, progress);
         return {std::move(source.config), std::move(source.store), {}, std::move(source.stored), std::move(source.used_up)};
@@ -211,7 +210,8 @@ Source open_source(const std::filesystem::path& path, at::ScalarType dtype, cons
     const std::filesystem::path folder = folder_of(path);
     std::error_code none;
     if (!std::filesystem::is_directory(folder, none))
-        throw Error(ErrorFacts{.problem = "no model folder", .file = folder.string(),
+        throw Error(ErrorFacts{.problem = "no model folder",
+                               .file = folder.string(),
                                .expected = "a folder with config.json and model.safetensors, or a .gguf file"});
     ConfigReader config(folder / "config.json", config_of_tower(io::read_json(folder / "config.json"), path));
     family_for(config);  // an architecture that is not known is told before weights that are not there
@@ -239,10 +239,12 @@ void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Sourc
         // What decides between experts is not rounded, as in the reference.
         const at::ScalarType dtype = row->slot == Slot::router_correction && m.dtype == at::kBFloat16 ? at::kFloat : m.dtype;
         const auto scale = source.fp8.find(view->name);
-        at::Tensor tensor = view->dtype != io::DType::F8_E4M3 ? to_tensor(*view, dtype, m.device, mapped)
-                            : dequantize_fp8(*view, scale == source.fp8.end() ? nullptr : &scale->second, dtype).to(m.device);
-        LoadedParameter loaded{parameter_name(resolved), view->name, view->file.string(), view->shape,
-                               std::string(io::name_of(view->dtype)), mapped && row->experts == 0};
+        at::Tensor tensor = view->dtype != io::DType::F8_E4M3
+                                ? to_tensor(*view, dtype, m.device, mapped)
+                                : dequantize_fp8(*view, scale == source.fp8.end() ? nullptr : &scale->second, dtype).to(m.device);
+        LoadedParameter loaded{
+            parameter_name(resolved),   view->name, view->file.string(), view->shape, std::string(io::name_of(view->dtype)),
+            mapped && row->experts == 0};
         auto bytes = static_cast<std::int64_t>(view->bytes.size());
         if (const auto stored = source.stored.find(view->name); stored != source.stored.end()) {
             const StoredAs& as = stored->second;
@@ -304,7 +306,8 @@ void derive(Model::Internals& m, bool head_absent) {
     if (c.has_unembedding && c.tied_unembedding) m.unembed.weight = m.embed.t();
     if (c.positions == Positions::alibi) m.alibi_slopes = alibi_slopes(c).to(m.device);
     if (c.disentangled.normed && m.relative_embed.defined())
-        m.relative_embed = at::layer_norm(m.relative_embed, {c.d_model}, m.relative_norm.gain, m.relative_norm.bias, c.norm_epsilon);
+        m.relative_embed =
+            at::layer_norm(m.relative_embed, {c.d_model}, m.relative_norm.gain, m.relative_norm.bias, c.norm_epsilon);
     if (!c.norm_gain) {
         const NormWeights plain{at::ones({c.d_model}, at::TensorOptions(m.dtype).device(m.device)), {}};
         for (LayerWeights& l : m.layers) l.ln1 = l.ln2 = plain;
@@ -344,8 +347,8 @@ std::shared_ptr<const Model> load_encoder(Model::Internals& m, const Family& fam
 
 }  // namespace
 
-std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const LoadOptions& options,
-                                         const CancelToken& cancel, const Progress& progress) {
+std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const LoadOptions& options, const CancelToken& cancel,
+                                         const Progress& progress) {
     const auto start = std::chrono::steady_clock::now();
     at::internal::lazy_init_num_threads();
     auto m = std::make_unique<Internals>();

@@ -179,11 +179,12 @@ fs::path locate_model(std::string_view reference) {
     if (reference.empty()) throw Error(ErrorFacts{.problem = "No model was named", .hint = "Give a folder, or novella-7m"});
     std::error_code ec;
     const fs::path typed{std::string(reference)};
-    if (const std::string tower = tower_of(typed); !tower.empty()) return with_tower(locate_model(without_tower(typed).string()), tower);
+    if (const std::string tower = tower_of(typed); !tower.empty())
+        return with_tower(locate_model(without_tower(typed).string()), tower);
     if (fs::is_directory(typed, ec)) return typed;
     if (fs::is_regular_file(typed, ec)) return is_own_weights(typed) ? typed : folder_of(typed);
-    const bool plain_name = std::count(reference.begin(), reference.end(), '/') <= 1 && reference.front() != '/' &&
-                            reference.front() != '.';
+    const bool plain_name =
+        std::count(reference.begin(), reference.end(), '/') <= 1 && reference.front() != '/' && reference.front() != '.';
     if (plain_name) {
         for (const fs::path& folder : built_in_model_folders()) {
             if (is_model_folder(folder / typed)) return folder / typed;
@@ -194,10 +195,11 @@ fs::path locate_model(std::string_view reference) {
             if (auto folder = snapshot_of(cache / cache_entry_name(reference.substr(0, at)), revision)) return *folder;
         }
     }
-    throw Error(ErrorFacts{.problem = "There is no such model",
-                 .file = std::string(reference),
-                 .expected = "a folder with config.json, a .gguf file, a built-in name (novella-7m) or an id in the Hugging Face cache",
-                 .hint = plain_name ? "Check the name; headlight fetch brings a model into the cache" : "Check the path"});
+    throw Error(ErrorFacts{
+        .problem = "There is no such model",
+        .file = std::string(reference),
+        .expected = "a folder with config.json, a .gguf file, a built-in name (novella-7m) or an id in the Hugging Face cache",
+        .hint = plain_name ? "Check the name; headlight fetch brings a model into the cache" : "Check the path"});
 }
 
 }  // namespace headlight::model

@@ -21,8 +21,8 @@ std::shared_ptr<const Model> outline(ModelConfig config, const std::filesystem::
     return Model::Internals::model_of(internals_of(std::move(config), origin, hash));
 }
 
-std::shared_ptr<const Model> outline(ModelConfig decoder, ModelConfig encoder, ModelConfig cross, const std::filesystem::path& origin,
-                                     std::string hash) {
+std::shared_ptr<const Model> outline(ModelConfig decoder, ModelConfig encoder, ModelConfig cross,
+                                     const std::filesystem::path& origin, std::string hash) {
     auto m = internals_of(std::move(decoder), origin, hash);
     m->encoder = outline(std::move(encoder), origin, hash);
     m->cross = outline(std::move(cross), origin, std::move(hash));

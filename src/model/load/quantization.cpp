@@ -82,8 +82,10 @@ bool is_of_activations(const std::string& name) {
     return false;
 }
 
-[[noreturn]] void fail_scale(const io::TensorView& scale, const std::string& problem, const std::string& expected, const std::string& found) {
-    throw Error(ErrorFacts{.problem = problem, .file = scale.file.string(), .item = "tensor " + scale.name, .expected = expected, .found = found});
+[[noreturn]] void fail_scale(const io::TensorView& scale, const std::string& problem, const std::string& expected,
+                             const std::string& found) {
+    throw Error(ErrorFacts{
+        .problem = problem, .file = scale.file.string(), .item = "tensor " + scale.name, .expected = expected, .found = found});
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -95,7 +97,8 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 /// Blocks of `weight` as the shape of its scales says.
 Fp8Scale fitted(const io::TensorView& weight, io::TensorView scale, const Scheme& scheme) {
     if (scale.dtype != io::DType::F32 && scale.dtype != io::DType::BF16 && scale.dtype != io::DType::F16)
-        fail_scale(scale, "the scales of an fp8 weight have a type that is not read", "F32, BF16 or F16", std::string(io::name_of(scale.dtype)));
+        fail_scale(scale, "the scales of an fp8 weight have a type that is not read", "F32, BF16 or F16",
+                   std::string(io::name_of(scale.dtype)));
     const std::int64_t rows = weight.shape.empty() ? 1 : weight.shape.front(), columns = rows > 0 ? weight.numel() / rows : 1;
     const auto parts = [](std::int64_t all, std::int64_t each) { return (all + each - 1) / each; };
     const auto with = [&](std::int64_t of_rows, std::int64_t of_columns) {
@@ -106,11 +109,13 @@ Fp8Scale fitted(const io::TensorView& weight, io::TensorView scale, const Scheme
     const bool by_row = scale.shape == std::vector{rows} || scale.shape == std::vector<std::int64_t>{rows, 1};
     if (scheme.block.empty() && by_row) return with(1, std::max<std::int64_t>(columns, 1));
     if (scheme.block.empty())
-        fail_scale(scale, "the scales of an fp8 weight do not fit it", "one number, or one for each of " + std::to_string(rows) + " rows", shape_text(scale.shape));
+        fail_scale(scale, "the scales of an fp8 weight do not fit it",
+                   "one number, or one for each of " + std::to_string(rows) + " rows", shape_text(scale.shape));
     const std::vector<std::int64_t> expected = {parts(rows, scheme.block[0]), parts(columns, scheme.block[1])};
     if (weight.shape.size() != 2 || scale.shape != expected)
         fail_scale(scale, "the scales of an fp8 weight do not fit it",
-                   shape_text(expected) + " for blocks of " + shape_text(scheme.block) + " in " + shape_text(weight.shape), shape_text(scale.shape));
+                   shape_text(expected) + " for blocks of " + shape_text(scheme.block) + " in " + shape_text(weight.shape),
+                   shape_text(scale.shape));
     return with(scheme.block[0], scheme.block[1]);
 }
 
@@ -119,7 +124,8 @@ std::array<float, 256> e4m3_numbers() {
     std::array<float, 256> out{};
     for (int bits = 0; bits < 256; ++bits) {
         const int exponent = bits >> 3 & 15, mantissa = bits & 7;
-        float x = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9) : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
+        float x = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9)
+                                : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
         if ((bits & 0x7f) == 0x7f) x = std::numeric_limits<float>::quiet_NaN();
         out[static_cast<std::size_t>(bits)] = bits & 0x80 ? -x : x;
     }
@@ -159,9 +165,12 @@ QuantizedStore read_quantization(const ConfigReader& config, io::TensorStore sto
                                                                 : std::string();
         const io::TensorView* of = weight.ends_with("weight") ? store.find(weight) : nullptr;
         if (of && of->dtype == io::DType::F8_E4M3) {
-            if (!scheme.fp8 && name.ends_with("_scale_inv")) refuse(view.file, "tensor " + name, "fp8 with block scales, and no quantization_config in config.json that tells the blocks");
+            if (!scheme.fp8 && name.ends_with("_scale_inv"))
+                refuse(view.file, "tensor " + name,
+                       "fp8 with block scales, and no quantization_config in config.json that tells the blocks");
             if (!out.fp8.emplace(weight, fitted(*of, view, scheme)).second)
-                fail_scale(view, "an fp8 weight has two tensors of scales", "one", weight + "_scale and " + weight + "_scale_inv");
+                fail_scale(view, "an fp8 weight has two tensors of scales", "one",
+                           weight + "_scale and " + weight + "_scale_inv");
             out.used_up.push_back(name);
         } else if (scheme.fp8 && is_of_activations(name)) {
             out.used_up.push_back(name);
@@ -171,7 +180,9 @@ QuantizedStore read_quantization(const ConfigReader& config, io::TensorStore sto
     }
     for (const auto& [name, view] : kept)
         if (scheme.fp8 && view.dtype == io::DType::F8_E4M3 && !out.fp8.contains(name))
-            throw Error(ErrorFacts{.problem = "an fp8 weight has no scales", .file = view.file.string(), .item = "tensor " + name,
+            throw Error(ErrorFacts{.problem = "an fp8 weight has no scales",
+                                   .file = view.file.string(),
+                                   .item = "tensor " + name,
                                    .expected = name + "_scale_inv or " + name + "_scale"});
     out.store = io::TensorStore::of(std::move(kept), store.files());
     return out;

@@ -16,15 +16,15 @@ namespace headlight::model {
 
 /// What a weight in 8-bit floating point (E4M3, Micikevicius et al. 2022) is multiplied with: one number for each block.
 struct Fp8Scale {
-    io::TensorView numbers;                ///< [rows of blocks, columns of blocks]
-    std::int64_t rows = 1, columns = 1;    ///< of a block; the last ones of a matrix may be smaller
+    io::TensorView numbers;              ///< [rows of blocks, columns of blocks]
+    std::int64_t rows = 1, columns = 1;  ///< of a block; the last ones of a matrix may be smaller
 };
 
 /// A folder's tensors without what stands beside quantised ones.
 struct QuantizedStore {
     io::TensorStore store;
-    std::map<std::string, Fp8Scale> fp8;   ///< by the weight's name
-    std::vector<std::string> used_up;      ///< the scales' names, and those of what only a run in fp8 would need
+    std::map<std::string, Fp8Scale> fp8;  ///< by the weight's name
+    std::vector<std::string> used_up;     ///< the scales' names, and those of what only a run in fp8 would need
 };
 
 /// Sorts out the scales of fp8 weights: blocks (`weight_scale_inv`, DeepSeek-V3), rows or whole tensors (`weight_scale`).

@@ -4,9 +4,9 @@
 #include "headlight/base/error.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/model/locate.h"
-#include "model/run/forward.h"
 #include "model/internals.h"
 #include "model/load/weight_source.h"
+#include "model/run/forward.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -19,8 +19,7 @@ namespace headlight::model {
 namespace {
 
 /// Whole numbers of the file ("ids"); Error when there are none.
-std::vector<std::int64_t> numbers_of(const io::TensorStore& store, const std::string& name,
-                                     const std::filesystem::path& file) {
+std::vector<std::int64_t> numbers_of(const io::TensorStore& store, const std::string& name, const std::filesystem::path& file) {
     const io::TensorView* view = store.find(name);
     if (!view || view->dtype != io::DType::I64 || view->shape.size() != 1)
         throw Error(ErrorFacts{.problem = "the reference cannot be read",

@@ -22,7 +22,8 @@ void read_longrope(const ConfigReader& json, const ModelConfig& c, Rope& rope) {
     rope.scaling = RopeScaling::longrope;
     rope.short_factors = json.numbers("short_factor");
     rope.long_factors = json.numbers("long_factor");
-    for (const auto& [name, list] : {std::pair("short_factor", &rope.short_factors), std::pair("long_factor", &rope.long_factors)})
+    for (const auto& [name, list] :
+         {std::pair("short_factor", &rope.short_factors), std::pair("long_factor", &rope.long_factors)})
         if (static_cast<std::int64_t>(list->size()) != c.rope_dims / 2)
             json.wrong(name, std::to_string(c.rope_dims / 2) + " numbers, one for each frequency", std::to_string(list->size()));
     const auto original = static_cast<double>(rope.original_context);
@@ -60,7 +61,8 @@ Rope read_one(const ConfigReader& json, const ConfigReader& top, const ModelConf
     rope.scaling = type == "linear" ? RopeScaling::linear : type == "dynamic" ? RopeScaling::dynamic : RopeScaling::llama3;
     if (type == "dynamic") {
         rope.original_context = c.context_length;
-        if (c.rope_dims <= 2) json.wrong("rope_type", "more than 2 rotated numbers a head, for dynamic", std::to_string(c.rope_dims));
+        if (c.rope_dims <= 2)
+            json.wrong("rope_type", "more than 2 rotated numbers a head, for dynamic", std::to_string(c.rope_dims));
     }
     if (type != "llama3") return rope;
     rope.low_freq_factor = json.number({"low_freq_factor"});

@@ -30,8 +30,7 @@ Reader reader_of(const io::TensorView& view) {
         const std::int64_t size = io::size_of(view.dtype);
         // Copied: the file need not be aligned.
         at::Tensor part = at::empty({count}, at::TensorOptions(scalar_type(view.dtype)));
-        if (count > 0)
-            std::memcpy(part.data_ptr(), view.bytes.data() + first * size, static_cast<std::size_t>(count * size));
+        if (count > 0) std::memcpy(part.data_ptr(), view.bytes.data() + first * size, static_cast<std::size_t>(count * size));
         return part.to(at::kDouble);
     };
 }
@@ -58,13 +57,14 @@ Reader reader_of_fp8(const std::filesystem::path& model, const std::string& name
     const std::filesystem::path file = folder_of(model) / "config.json";
     const QuantizedStore read = read_quantization(ConfigReader(file, io::read_json(file)), io::TensorStore::open(model));
     const auto scale = read.fp8.find(name);
-    const at::Tensor all = dequantize_fp8(*read.store.find(name), scale == read.fp8.end() ? nullptr : &scale->second, at::kDouble).flatten();
+    const at::Tensor all =
+        dequantize_fp8(*read.store.find(name), scale == read.fp8.end() ? nullptr : &scale->second, at::kDouble).flatten();
     return [all](std::int64_t first, std::int64_t count) { return all.narrow(0, first, count); };
 }
 
 template <class See>
-void each_number(const TensorStats& s, const Reader& read, std::int64_t done, const CancelToken& cancel,
-                 const Progress& progress, See see) {
+void each_number(const TensorStats& s, const Reader& read, std::int64_t done, const CancelToken& cancel, const Progress& progress,
+                 See see) {
     for (std::int64_t first = 0; first < s.elements; first += kPart) {
         cancel.throw_if_cancelled();
         if (progress) progress({"Reading " + s.name, "kB", (done + first) / 1000, 2 * s.elements / 1000});
@@ -133,8 +133,8 @@ std::vector<std::string> tensor_names(const std::filesystem::path& model) {
     return names;
 }
 
-TensorStats tensor_stats(const std::filesystem::path& model, const std::string& name, int bins,
-                         const CancelToken& cancel, const Progress& progress) {
+TensorStats tensor_stats(const std::filesystem::path& model, const std::string& name, int bins, const CancelToken& cancel,
+                         const Progress& progress) {
     TensorStats s{.name = name};
     if (const auto path = io::gguf_file_of(model)) {
         const auto gguf = io::GgufFile::open(*path);

@@ -138,28 +138,17 @@ std::int64_t scan(const io::TensorView& view, std::int64_t first, std::int64_t l
 
 at::ScalarType scalar_type(io::DType dtype) {
     switch (dtype) {
-        case io::DType::F64:
-            return at::kDouble;
-        case io::DType::F32:
-            return at::kFloat;
-        case io::DType::F16:
-            return at::kHalf;
-        case io::DType::BF16:
-            return at::kBFloat16;
-        case io::DType::I64:
-            return at::kLong;
-        case io::DType::I32:
-            return at::kInt;
-        case io::DType::I16:
-            return at::kShort;
-        case io::DType::I8:
-            return at::kChar;
-        case io::DType::U8:
-            return at::kByte;
-        case io::DType::Bool:
-            return at::kBool;
-        case io::DType::F8_E4M3:
-            throw Error("numbers of 8-bit floating point stand here, which only weights may be");
+        case io::DType::F64: return at::kDouble;
+        case io::DType::F32: return at::kFloat;
+        case io::DType::F16: return at::kHalf;
+        case io::DType::BF16: return at::kBFloat16;
+        case io::DType::I64: return at::kLong;
+        case io::DType::I32: return at::kInt;
+        case io::DType::I16: return at::kShort;
+        case io::DType::I8: return at::kChar;
+        case io::DType::U8: return at::kByte;
+        case io::DType::Bool: return at::kBool;
+        case io::DType::F8_E4M3: throw Error("numbers of 8-bit floating point stand here, which only weights may be");
     }
     throw Error("a type of numbers that has no name");
 }
@@ -271,7 +260,8 @@ void add_prefixes_in_the_wild(WeightMap& map, const io::TensorStore& store) {
     const std::string& name = row->names.front();
     std::vector<std::string> around;  // what stands before the embedding's name
     for (const auto& [theirs, view] : store.tensors())
-        if (theirs.ends_with("." + name) && view.shape == row->shape) around.push_back(theirs.substr(0, theirs.size() - name.size()));
+        if (theirs.ends_with("." + name) && view.shape == row->shape)
+            around.push_back(theirs.substr(0, theirs.size() - name.size()));
     if (around.size() > 1)
         throw Error(ErrorFacts{.problem = "the weights hold more than one model",
                                .file = store.files().empty() ? "" : store.files().front().string(),
@@ -367,7 +357,8 @@ at::Tensor to_tensor(const io::TensorView& view, at::ScalarType dtype, at::Devic
     at::Tensor tensor;
     const bool aligned = reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(io::size_of(view.dtype)) == 0;
     if (aligned) {
-        tensor = at::from_blob(data, view.shape, [owner = view.owner](void*) {}, at::TensorOptions(stored));
+        tensor = at::from_blob(
+            data, view.shape, [owner = view.owner](void*) {}, at::TensorOptions(stored));
     } else {
         tensor = at::empty(view.shape, at::TensorOptions(stored));
         if (!view.bytes.empty()) std::memcpy(tensor.data_ptr(), data, view.bytes.size());

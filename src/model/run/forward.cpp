@@ -2,8 +2,8 @@
 #include "model/run/forward.h"
 
 #include "headlight/base/error.h"
-#include "model/blocks/pass.h"
 #include "model/arithmetic/kernels.h"
+#include "model/blocks/pass.h"
 
 #include <ATen/Parallel.h>
 
@@ -28,10 +28,11 @@ at::Tensor to_ids(const std::vector<std::int64_t>& ids, std::int64_t limit, cons
 void check_picture(const ModelConfig& c, const ForwardInput& input) {
     const auto expected = static_cast<std::size_t>(kColours * c.image_height * c.image_width);
     if (input.pixels && input.pixels->size() == expected) return;
-    throw Error(ErrorFacts{.problem = input.pixels ? "the picture has another size than the model reads" : "this model reads a picture",
-                           .item = c.name,
-                           .expected = std::to_string(expected) + " numbers",
-                           .found = std::to_string(input.pixels ? input.pixels->size() : 0)});
+    throw Error(
+        ErrorFacts{.problem = input.pixels ? "the picture has another size than the model reads" : "this model reads a picture",
+                   .item = c.name,
+                   .expected = std::to_string(expected) + " numbers",
+                   .found = std::to_string(input.pixels ? input.pixels->size() : 0)});
 }
 
 void check_input(const ModelConfig& c, const ForwardInput& input, std::int64_t past) {
@@ -51,8 +52,16 @@ void check_input(const ModelConfig& c, const ForwardInput& input, std::int64_t p
 
 Pass start(const Model::Internals& m, const ForwardInput& input, Observer& observer, KvCache* cache) {
     const ModelConfig& c = m.config;
-    Pass pass{.model = m, .input = input, .observer = observer, .ids = {}, .type_ids = {}, .rope = {}, .local_rope = {},
-              .resid_pre = {}, .shared_norm = {}, .cache = cache};
+    Pass pass{.model = m,
+              .input = input,
+              .observer = observer,
+              .ids = {},
+              .type_ids = {},
+              .rope = {},
+              .local_rope = {},
+              .resid_pre = {},
+              .shared_norm = {},
+              .cache = cache};
     if (reads_pictures(c)) {
         check_picture(c, input);
         pass.ids = at::arange(c.class_tokens + patch_rows(c) * patch_columns(c), at::TensorOptions(at::kLong).device(m.device));
@@ -61,9 +70,10 @@ Pass start(const Model::Internals& m, const ForwardInput& input, Observer& obser
     check_input(c, input, pass.past());
     if (c.stack == Stack::cross) throw Error("The attention to a source is no model that can be run by itself");
     if (has_cross_attention(c) != input.source.defined())
-        throw Error(ErrorFacts{.problem = has_cross_attention(c) ? "this model's decoder was run without a source" : "this model reads no source",
-                               .file = m.folder.string(),
-                               .hint = "Only encoder-decoder models have a source and a target"});
+        throw Error(ErrorFacts{
+            .problem = has_cross_attention(c) ? "this model's decoder was run without a source" : "this model reads no source",
+            .file = m.folder.string(),
+            .hint = "Only encoder-decoder models have a source and a target"});
     pass.ids = to_ids(input.ids, c.vocab_size, "token id", m.device);
     if (c.type_vocab_size > 0)
         pass.type_ids = to_ids(input.type_ids.empty() ? std::vector<std::int64_t>(input.ids.size()) : input.type_ids,
@@ -92,20 +102,19 @@ void check_finite(const Pass& pass, HookPoint point, const at::Tensor& x) {
         if (bad.size(0) > 0) row = bad[0][0].item<std::int64_t>();
     }
     if (row < 0) return;
-    throw Error(ErrorFacts{.problem = "the model computed a number that is not finite",
-                           .file = pass.model.folder.string(),
-                           .item = name_of(point, pass.config()),
-                           .expected = "finite numbers",
-                           .found = "NaN or Inf at position " + std::to_string(row),
-                           .hint = pass.model.compute == ComputeType::bfloat16 ? "Use the compute type float32"
-                                                                               : "The weights may be damaged"});
+    throw Error(ErrorFacts{
+        .problem = "the model computed a number that is not finite",
+        .file = pass.model.folder.string(),
+        .item = name_of(point, pass.config()),
+        .expected = "finite numbers",
+        .found = "NaN or Inf at position " + std::to_string(row),
+        .hint = pass.model.compute == ComputeType::bfloat16 ? "Use the compute type float32" : "The weights may be damaged"});
 }
 
 at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x) {
     x = pass.hook(Hook::resid_pre, layer, x);
     const at::Tensor read = x;
-    for (const Block block : pass.model.spec.layer)
-        switch (block) {
+    for (const Block block : pass.model.spec.layer) switch (block) {
             case Block::attention: x = attention(pass, layer, x); break;
             case Block::cross_attention: x = cross_attention(pass, layer, x); break;
             case Block::convolution: x = convolution(pass, layer, read, x); break;
@@ -117,7 +126,8 @@ at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x) {
 
 at::Tensor run(const Model& model, const ForwardInput& input, Observer& observer, KvCache* cache, const CancelToken& cancel,
                const Progress& progress) {
-    at::internal::lazy_init_num_threads();  // the setting of start_runtime, on whichever thread this is; every time would start a pool anew
+    at::internal::lazy_init_num_threads();  // the setting of start_runtime, on whichever thread this is; every time would start a
+                                            // pool anew
     const Model::Internals& m = model.internals();
     Pass pass = start(m, input, observer, cache);
     at::Tensor x;

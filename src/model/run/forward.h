@@ -34,9 +34,9 @@ struct AttentionInput {
     double softcap = 0;       ///< score = cap tanh(score / cap) before masking; 0: none
     /// [head, 2 n - 1] of a text of n tokens, in the type of q: bias_ij = relative_bias[head, j - i + n - 1]. Undefined: none.
     at::Tensor relative_bias{};
-    at::Tensor sinks = {};    ///< [head] float64 on the CPU: one more score in every row's softmax, of no key; undefined: none
+    at::Tensor sinks = {};  ///< [head] float64 on the CPU: one more score in every row's softmax, of no key; undefined: none
     RelativeTables relative = {};
-    std::int64_t content = 0; ///< MLA: so many first numbers of q and k are of content, the others rotated; 0: not told apart
+    std::int64_t content = 0;  ///< MLA: so many first numbers of q and k are of content, the others rotated; 0: not told apart
 };
 
 /// Sees every tensor of the pass. The pass skips work for hooks nobody wants (attn_scores, pattern, result whole).
@@ -86,7 +86,8 @@ at::Tensor sink_tile(const AttentionInput&, std::int64_t head0, std::int64_t hea
 /// The same before the softmax; illegal keys -inf.
 at::Tensor score_tile(const AttentionInput&, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
 /// One of DeBERTa's terms of the score (Hook::c2p or Hook::p2c), of the same parts: [heads, rows, key].
-at::Tensor relative_term(const AttentionInput&, Hook, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
+at::Tensor relative_term(const AttentionInput&, Hook, std::int64_t head0, std::int64_t heads, std::int64_t row0,
+                         std::int64_t rows);
 /// One of MLA's parts of the score (Hook::content_scores or Hook::rotary_scores), which sum to it; illegal keys -inf.
 at::Tensor score_part(const AttentionInput&, Hook, std::int64_t head0, std::int64_t heads, std::int64_t row0, std::int64_t rows);
 

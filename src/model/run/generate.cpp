@@ -35,10 +35,8 @@ private:
 void check(const Model& model, const std::vector<std::int64_t>& prompt, const GenerateOptions& o) {
     const ModelConfig& c = model.config();
     const auto refuse = [&](const char* problem, std::string expected, std::string found) {
-        throw Error(ErrorFacts{.problem = problem,
-                               .file = model.folder().string(),
-                               .expected = std::move(expected),
-                               .found = std::move(found)});
+        throw Error(ErrorFacts{
+            .problem = problem, .file = model.folder().string(), .expected = std::move(expected), .found = std::move(found)});
     };
     if (const auto why = why_no_continuation(model)) throw Error(*why);
     if (o.source.empty() == has_cross_attention(c))

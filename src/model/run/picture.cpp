@@ -36,8 +36,8 @@ PicturePlan defaults_of(const std::string& processor, const ModelConfig& c) {
 }
 
 /// A whole number, or an object {"height", "width"}; {"shortest_edge"} where that is allowed.
-void read_size(const ConfigReader& json, std::string_view field, bool number_is_shortest, std::int64_t& height, std::int64_t& width,
-               std::int64_t* shortest) {
+void read_size(const ConfigReader& json, std::string_view field, bool number_is_shortest, std::int64_t& height,
+               std::int64_t& width, std::int64_t* shortest) {
     if (!json.has(field)) return;
     if (const auto object = json.object_of_kind(field)) {
         if (shortest && object->has("shortest_edge")) {
@@ -61,8 +61,9 @@ void read_size(const ConfigReader& json, std::string_view field, bool number_is_
 void read_colours(const ConfigReader& json, std::string_view field, double (&values)[3]) {
     if (!json.has(field)) return;
     const nlohmann::json& list = json.raw(field);
-    const bool fits = list.is_array() && list.size() == 3 &&
-                      std::ranges::all_of(list, [](const nlohmann::json& x) { return x.is_number() && std::isfinite(x.get<double>()); });
+    const bool fits = list.is_array() && list.size() == 3 && std::ranges::all_of(list, [](const nlohmann::json& x) {
+                          return x.is_number() && std::isfinite(x.get<double>());
+                      });
     if (!fits) json.wrong(field, "3 numbers", list.dump().substr(0, 80));
     for (std::size_t i = 0; i < 3; ++i) values[i] = list[i].get<double>();
 }
@@ -91,7 +92,8 @@ PicturePlan picture_plan(const std::filesystem::path& model, const ModelConfig& 
         plan.resample = static_cast<Resample>(static_cast<int>(filter));
     }
     read_size(json, "crop_size", false, plan.crop_height, plan.crop_width, nullptr);
-    if (!json.flag("do_center_crop", plan.crop_height > 0 && (clip || processor.starts_with("DeiT")))) plan.crop_height = plan.crop_width = 0;
+    if (!json.flag("do_center_crop", plan.crop_height > 0 && (clip || processor.starts_with("DeiT"))))
+        plan.crop_height = plan.crop_width = 0;
     plan.rescale = json.flag("do_rescale", true) ? json.number({"rescale_factor"}, 1.0 / 255) : 1.0;
     read_colours(json, "image_mean", plan.mean);
     read_colours(json, "image_std", plan.deviation);
@@ -173,7 +175,8 @@ std::vector<Taps> taps_of(std::int64_t in, std::int64_t out, Resample resample) 
 }
 
 /// One pass: `length` numbers of each line, `step` bytes apart, become taps.size().
-void resample_line(const std::uint8_t* in, std::int64_t step, const std::vector<Taps>& taps, std::uint8_t* out, std::int64_t out_step) {
+void resample_line(const std::uint8_t* in, std::int64_t step, const std::vector<Taps>& taps, std::uint8_t* out,
+                   std::int64_t out_step) {
     for (const Taps& tap : taps) {
         std::int64_t sum = std::int64_t{1} << (kBits - 1);
         const std::uint8_t* from = in + tap.first * step;
@@ -204,7 +207,8 @@ Picture resized(const Picture& in, std::int64_t width, std::int64_t height, Resa
 }
 
 PictureInput prepare(const Picture& picture, const PicturePlan& plan, const ModelConfig& c) {
-    if (picture.width < 1 || picture.height < 1 || picture.rgb.size() != static_cast<std::size_t>(picture.width * picture.height * kColours))
+    if (picture.width < 1 || picture.height < 1 ||
+        picture.rgb.size() != static_cast<std::size_t>(picture.width * picture.height * kColours))
         throw Error("the picture has no pixels");
     std::int64_t width = picture.width, height = picture.height;
     if (plan.resize && plan.shortest_edge > 0) {
@@ -217,16 +221,19 @@ PictureInput prepare(const Picture& picture, const PicturePlan& plan, const Mode
     }
     const bool crop = plan.crop_height > 0;
     const std::int64_t cut_width = crop ? plan.crop_width : width, cut_height = crop ? plan.crop_height : height;
-    const auto size_text = [](std::int64_t w, std::int64_t h) { return std::to_string(w) + " x " + std::to_string(h) + " pixels"; };
+    const auto size_text = [](std::int64_t w, std::int64_t h) {
+        return std::to_string(w) + " x " + std::to_string(h) + " pixels";
+    };
     if (cut_width != c.image_width || cut_height != c.image_height)
         throw Error({.problem = "the picture does not get the size that the model reads",
                      .item = "preprocessor_config.json",
                      .expected = size_text(c.image_width, c.image_height),
                      .found = size_text(cut_width, cut_height)});
     if (width < cut_width || height < cut_height || width > kMaxSide || height > kMaxSide)
-        throw Error({.problem = width > kMaxSide || height > kMaxSide ? "the picture is too long and narrow" : "the picture is too small",
-                     .expected = "at least " + size_text(cut_width, cut_height),
-                     .found = size_text(width, height)});
+        throw Error(
+            {.problem = width > kMaxSide || height > kMaxSide ? "the picture is too long and narrow" : "the picture is too small",
+             .expected = "at least " + size_text(cut_width, cut_height),
+             .found = size_text(width, height)});
 
     const bool same = width == picture.width && height == picture.height;
     const Picture scaled = same ? picture : resized(picture, width, height, plan.resample);

@@ -16,7 +16,8 @@ std::int64_t Sampler::draw(const std::vector<double>& logits) {
         order.resize(static_cast<std::size_t>(options_.top_k));
     const double top = logits[static_cast<std::size_t>(order.front())];
     std::vector<double> weight;
-    for (const std::int64_t i : order) weight.push_back(std::exp((logits[static_cast<std::size_t>(i)] - top) / options_.temperature));
+    for (const std::int64_t i : order)
+        weight.push_back(std::exp((logits[static_cast<std::size_t>(i)] - top) / options_.temperature));
     double sum = std::accumulate(weight.begin(), weight.end(), 0.0);
     double reached = 0;
     for (std::size_t i = 0; i < weight.size(); ++i) {

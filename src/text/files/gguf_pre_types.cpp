@@ -55,7 +55,8 @@ GgufPreType falcon() {
 GgufPreType deepseek_v3() {
     constexpr std::string_view words =
         R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-    return {nullptr, sequence({split(R"(\p{N}{1,3})"), split("[一-龥぀-ゟ゠-ヿ]+"), split(words), bytes(false)}), false, false};
+    return {nullptr, sequence({split(R"(\p{N}{1,3})"), split("[一-龥぀-ゟ゠-ヿ]+"), split(words), bytes(false)}), false,
+            false};
 }
 
 struct Row {
@@ -64,14 +65,37 @@ struct Row {
 };
 
 constexpr std::array kRows = std::to_array<Row>({
-    {"default", gpt2},       {"gpt-2", gpt2},         {"phi-2", gpt2},          {"jina-es", gpt2},
-    {"jina-de", gpt2},       {"roberta-bpe", gpt2},   {"olmo", neox},           {"dolma", neox},
-    {"mpt", neox},           {"jais", gpt2},          {"smollm", gpt2_digits},  {"starcoder", gpt2_digits},
-    {"refact", gpt2_digits}, {"codeshell", gpt2_digits}, {"command-r", gpt2_digits}, {"exaone", gpt2_digits},
-    {"minerva-7b", gpt2_digits}, {"llama3", llama3},  {"llama-v3", llama3},     {"llama-bpe", llama3},
-    {"falcon3", llama3},     {"dbrx", three_digits},  {"smaug-bpe", three_digits}, {"qwen2", qwen2},
-    {"deepseek-r1-qwen", qwen2}, {"stablelm2", stablelm2}, {"gpt-4o", gpt4o},   {"llama4", gpt4o},
-    {"tekken", tekken},      {"bloom", bloom},        {"falcon", falcon},
+    {"default", gpt2},
+    {"gpt-2", gpt2},
+    {"phi-2", gpt2},
+    {"jina-es", gpt2},
+    {"jina-de", gpt2},
+    {"roberta-bpe", gpt2},
+    {"olmo", neox},
+    {"dolma", neox},
+    {"mpt", neox},
+    {"jais", gpt2},
+    {"smollm", gpt2_digits},
+    {"starcoder", gpt2_digits},
+    {"refact", gpt2_digits},
+    {"codeshell", gpt2_digits},
+    {"command-r", gpt2_digits},
+    {"exaone", gpt2_digits},
+    {"minerva-7b", gpt2_digits},
+    {"llama3", llama3},
+    {"llama-v3", llama3},
+    {"llama-bpe", llama3},
+    {"falcon3", llama3},
+    {"dbrx", three_digits},
+    {"smaug-bpe", three_digits},
+    {"qwen2", qwen2},
+    {"deepseek-r1-qwen", qwen2},
+    {"stablelm2", stablelm2},
+    {"gpt-4o", gpt4o},
+    {"llama4", gpt4o},
+    {"tekken", tekken},
+    {"bloom", bloom},
+    {"falcon", falcon},
     {"deepseek-v3", deepseek_v3},
 });
 

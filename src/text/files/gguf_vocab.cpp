@@ -103,8 +103,7 @@ private:
         for (std::size_t i = 0; i < tokens.size(); ++i) {
             const auto [place, fresh] = vocab.emplace(tokens[i], i);
             if (!fresh)
-                fail("tokens[" + std::to_string(i) + "]", "every token once",
-                     "the string of token " + place->dump() + " again");
+                fail("tokens[" + std::to_string(i) + "]", "every token once", "the string of token " + place->dump() + " again");
         }
         return vocab;
     }
@@ -147,13 +146,14 @@ private:
         const auto pre = gguf_pre_type(name);
         if (!pre)
             fail("pre", gguf_pre_type_names(), name, "Open a folder with the model's own tokenizer.json and this file in it");
-        return {{"added_tokens", added_tokens(tokens_)},
-                {"normalizer", pre->normalizer},
-                {"pre_tokenizer", pre->pre_tokenizer},
-                {"post_processor", template_of(pre->begins)},
-                {"decoder", {{"type", "ByteLevel"}}},
-                {"model",
-                 {{"type", "BPE"}, {"ignore_merges", pre->ignore_merges}, {"vocab", vocab_of(tokens_)}, {"merges", list("merges")}}}};
+        return {
+            {"added_tokens", added_tokens(tokens_)},
+            {"normalizer", pre->normalizer},
+            {"pre_tokenizer", pre->pre_tokenizer},
+            {"post_processor", template_of(pre->begins)},
+            {"decoder", {{"type", "ByteLevel"}}},
+            {"model",
+             {{"type", "BPE"}, {"ignore_merges", pre->ignore_merges}, {"vocab", vocab_of(tokens_)}, {"merges", list("merges")}}}};
     }
 
     json merges_of_scores() const {
@@ -176,8 +176,11 @@ private:
         if (flag("add_space_prefix", true)) steps.push_back({{"type", "Prepend"}, {"prepend", kSpace}});
         steps.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpace}});
         const json decoder = {{"type", "Replace"}, {"pattern", {{"String", kSpace}}}, {"content", " "}};
-        json model = {{"type", "BPE"},      {"fuse_unk", true},           {"byte_fallback", true},
-                      {"vocab", vocab_of(tokens_)}, {"merges", merges_of_scores()}};
+        json model = {{"type", "BPE"},
+                      {"fuse_unk", true},
+                      {"byte_fallback", true},
+                      {"vocab", vocab_of(tokens_)},
+                      {"merges", merges_of_scores()}};
         const auto unk = id("unknown_token_id");
         if (unk) model["unk_token"] = tokens_[static_cast<std::size_t>(*unk)];
         return {{"added_tokens", added_tokens(tokens_)},
@@ -205,13 +208,19 @@ private:
         const auto pair = [&](std::int64_t which) { return json::array({tokens[static_cast<std::size_t>(which)], which}); };
         return {{"added_tokens", added_tokens(tokens)},
                 {"normalizer",
-                 {{"type", "BertNormalizer"}, {"clean_text", true}, {"handle_chinese_chars", true}, {"lowercase", true},
+                 {{"type", "BertNormalizer"},
+                  {"clean_text", true},
+                  {"handle_chinese_chars", true},
+                  {"lowercase", true},
                   {"strip_accents", nullptr}}},
                 {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
                 {"post_processor", {{"type", "BertProcessing"}, {"cls", pair(*cls)}, {"sep", pair(*sep)}}},
                 {"model",
-                 {{"type", "WordPiece"}, {"unk_token", tokens[static_cast<std::size_t>(*unk)]},
-                  {"continuing_subword_prefix", "##"}, {"max_input_chars_per_word", 100}, {"vocab", vocab_of(tokens)}}}};
+                 {{"type", "WordPiece"},
+                  {"unk_token", tokens[static_cast<std::size_t>(*unk)]},
+                  {"continuing_subword_prefix", "##"},
+                  {"max_input_chars_per_word", 100},
+                  {"vocab", vocab_of(tokens)}}}};
     }
 
     const io::GgufFile& file_;
@@ -222,8 +231,6 @@ private:
 
 }  // namespace
 
-json json_from_gguf(const std::filesystem::path& path) {
-    return GgufVocab(*io::GgufFile::open(path)).tokenizer();
-}
+json json_from_gguf(const std::filesystem::path& path) { return GgufVocab(*io::GgufFile::open(path)).tokenizer(); }
 
 }  // namespace headlight::text

@@ -35,8 +35,7 @@ Section Section::slice(std::size_t begin, std::size_t end) const {
     s.text = text.substr(begin, end - begin);
     s.origin = static_cast<std::uint32_t>(typed(begin, end).begin);
     if (!align.empty()) {
-        s.align.assign(align.begin() + static_cast<std::ptrdiff_t>(begin),
-                       align.begin() + static_cast<std::ptrdiff_t>(end));
+        s.align.assign(align.begin() + static_cast<std::ptrdiff_t>(begin), align.begin() + static_cast<std::ptrdiff_t>(end));
     }
     return s;
 }
@@ -100,8 +99,7 @@ void Rewrite::replace(std::size_t begin, std::size_t end, std::string_view conte
 void Rewrite::apply() {
     if (!changed_) return;
     keep_until(section_.text.size());
-    if (text_.size() > std::numeric_limits<std::uint32_t>::max())
-        throw Error("The normalized text is longer than 4 GiB");
+    if (text_.size() > std::numeric_limits<std::uint32_t>::max()) throw Error("The normalized text is longer than 4 GiB");
     section_.text = std::move(text_);
     section_.align = std::move(align_);
 }

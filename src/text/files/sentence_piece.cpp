@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// spiece.model, tokenizer.model, sentencepiece.bpe.model and spm.model: SentencePiece's own file, a protocol buffer (sentencepiece_model.proto), turned into
-// the content of a tokenizer.json whose stages do what SentencePiece does.
+// spiece.model, tokenizer.model, sentencepiece.bpe.model and spm.model: SentencePiece's own file, a protocol buffer
+// (sentencepiece_model.proto), turned into the content of a tokenizer.json whose stages do what SentencePiece does.
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "text/files/merges_of_scores.h"
@@ -179,7 +179,8 @@ bool is_one_of(const std::string& kind, std::initializer_list<const char*> names
 class Converter {
 public:
     /// `numbers`: the ids of the pieces, where a file beside it gives them (Marian).
-    Converter(Spec spec, Habits habits, const fs::path& file, const json& numbers = {}) : s_(std::move(spec)), h_(std::move(habits)), file_(file) {
+    Converter(Spec spec, Habits habits, const fs::path& file, const json& numbers = {})
+        : s_(std::move(spec)), h_(std::move(habits)), file_(file) {
         if (!numbers.is_null()) renumber_by(numbers);
         const auto field = [&](const char* key, const std::string& fallback) { return configured(key).value_or(fallback); };
         if (!layout_) {
@@ -193,7 +194,8 @@ public:
 
     json tokenizer() const {
         // These number the pieces otherwise, too, or cut texts in their own way; only their tokenizer.json says how.
-        if (is_one_of(h_.kind, {"nllb", "barthez", "plbart", "xglm", "bigbird", "xlnet", "reformer", "m2m"}) || (is_one_of(h_.kind, {"marian"}) && !numbered_))
+        if (is_one_of(h_.kind, {"nllb", "barthez", "plbart", "xglm", "bigbird", "xlnet", "reformer", "m2m"}) ||
+            (is_one_of(h_.kind, {"marian"}) && !numbered_))
             fail("the SentencePiece file of this kind of tokenizer is not read", h_.kind,
                  "Open a folder with the model's tokenizer.json");
         json added = added_tokens();
@@ -203,13 +205,18 @@ public:
             if (s_.types[id] == user_defined) symbols.push_back(piece);
         normalizer["user_defined_symbols"] = symbols;
         if (is_one_of(h_.kind, {"debertav2", "deberta-v2"})) {
-            if (flag("split_by_punct", false)) fail("a habit of this tokenizer is not built", "split_by_punct", "Open a folder with the model's tokenizer.json");
-            if (flag("do_lower_case", false)) normalizer = {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}, normalizer}}};
+            if (flag("split_by_punct", false))
+                fail("a habit of this tokenizer is not built", "split_by_punct", "Open a folder with the model's tokenizer.json");
+            if (flag("do_lower_case", false))
+                normalizer = {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}, normalizer}}};
         }
         if (is_one_of(h_.kind, {"albert"})) normalizer = {{"type", "Sequence"}, {"normalizers", albert_steps(normalizer)}};
-        return {{"added_tokens", added}, {"normalizer", normalizer},
+        return {{"added_tokens", added},
+                {"normalizer", normalizer},
                 {"pre_tokenizer", words_are_separate() ? metaspace() : json()},
-                {"post_processor", post_processor()}, {"decoder", metaspace()}, {"model", model()}};
+                {"post_processor", post_processor()},
+                {"decoder", metaspace()},
+                {"model", model()}};
     }
 
 private:
@@ -251,7 +258,8 @@ private:
                 tokens[id] = {{"id", id}, {"content", content}, {"normalized", false}, {"special", true}};
             }
         }
-        // Marian's names of the language to translate into stand before the text: they are taken away before anything else is done.
+        // Marian's names of the language to translate into stand before the text: they are taken away before anything else is
+        // done.
         for (std::size_t i = 0; numbered_ && i < s_.pieces.size(); ++i)
             if (s_.pieces[i].starts_with(">>") && s_.pieces[i].ends_with("<<") && s_.pieces[i].size() > 4)
                 tokens[i] = {{"id", i}, {"content", s_.pieces[i]}, {"normalized", false}, {"special", false}};
@@ -267,7 +275,8 @@ private:
 
     std::int64_t whole_number(const char* key, std::int64_t fallback) const {
         const auto value = h_.config.find(key);
-        return std::clamp<std::int64_t>(value != h_.config.end() && value->is_number_integer() ? value->get<std::int64_t>() : fallback, 0, 1000);
+        return std::clamp<std::int64_t>(
+            value != h_.config.end() && value->is_number_integer() ? value->get<std::int64_t>() : fallback, 0, 1000);
     }
 
     /// A token's name as tokenizer_config.json has it, plain or with its flags.
@@ -306,7 +315,9 @@ private:
     /// The pieces of this text's own file at the ids that vocab.json has for those of both texts; the others match nothing.
     void renumber_by(const json& numbers) {
         if (!numbers.is_object() || numbers.empty()) fail("the vocabulary beside it is no list of pieces and ids", "vocab.json");
-        if (flag("separate_vocabs", false)) fail("a habit of this tokenizer is not built", "separate_vocabs", "Models with a vocabulary for each language have two embeddings, which are not read");
+        if (flag("separate_vocabs", false))
+            fail("a habit of this tokenizer is not built", "separate_vocabs",
+                 "Models with a vocabulary for each language have two embeddings, which are not read");
         Spec out = s_;
         const std::size_t size = numbers.size();
         out.pieces.assign(size, {});
@@ -314,7 +325,8 @@ private:
         out.types.assign(size, unused);
         for (const auto& [piece, id] : numbers.items()) {
             const std::int64_t at = id.is_number_integer() ? id.get<std::int64_t>() : -1;
-            if (at < 0 || at >= static_cast<std::int64_t>(size) || !out.pieces[static_cast<std::size_t>(at)].empty() || piece.empty())
+            if (at < 0 || at >= static_cast<std::int64_t>(size) || !out.pieces[static_cast<std::size_t>(at)].empty() ||
+                piece.empty())
                 fail("the ids of the vocabulary beside it are not 0, 1, 2 …", "vocab.json: " + piece);
             out.pieces[static_cast<std::size_t>(at)] = piece;
         }
@@ -379,8 +391,10 @@ private:
         const bool albert = is_one_of(h_.kind, {"albert"}), t5 = is_one_of(h_.kind, {"t5", "mt5", "umt5"});
         const bool spiece = file_.filename() == "spiece.model";
         const bool unsaid = h_.kind.empty();
-        const std::string first = albert ? "[CLS]" : name_of("bos_token", "<s>"), last = albert ? "[SEP]" : name_of("eos_token", "</s>");
-        const bool begins = albert || flag("add_bos_token", !t5 && !(unsaid && spiece)), ends = albert || flag("add_eos_token", t5 || (unsaid && spiece));
+        const std::string first = albert ? "[CLS]" : name_of("bos_token", "<s>"),
+                          last = albert ? "[SEP]" : name_of("eos_token", "</s>");
+        const bool begins = albert || flag("add_bos_token", !t5 && !(unsaid && spiece)),
+                   ends = albert || flag("add_eos_token", t5 || (unsaid && spiece));
         json special = json::object(), single = json::array(), pair = json::array();
         const auto token = [&](json& list, const std::string& name, int type) {
             const auto id = id_of(name);
@@ -415,17 +429,24 @@ private:
                 vocab.push_back({s_.pieces[i], s_.scores[i]});
                 if (s_.types[i] != normal) unmatched.push_back(i);
             }
-            return {{"type", "Unigram"}, {"unk_id", unk_id}, {"byte_fallback", s_.byte_fallback}, {"vocab", vocab}, {"unmatched", unmatched}};
+            return {{"type", "Unigram"},
+                    {"unk_id", unk_id},
+                    {"byte_fallback", s_.byte_fallback},
+                    {"vocab", vocab},
+                    {"unmatched", unmatched}};
         }
-        if (s_.model != bpe) fail("this kind of SentencePiece model is not read", "model_type " + std::to_string(s_.model), "Only unigram and BPE are");
+        if (s_.model != bpe)
+            fail("this kind of SentencePiece model is not read", "model_type " + std::to_string(s_.model),
+                 "Only unigram and BPE are");
         json vocab = json::object();
         std::vector<bool> joined;
         for (std::size_t i = 0; i < s_.pieces.size(); ++i) {
             vocab[s_.pieces[i]] = i;
             joined.push_back(s_.types[i] == normal);
         }
-        return {{"type", "BPE"}, {"unk_token", s_.pieces[unk_id]}, {"fuse_unk", true}, {"byte_fallback", s_.byte_fallback},
-                {"vocab", vocab}, {"merges", merges_of_scores(s_.pieces, s_.scores, joined)}};
+        return {{"type", "BPE"},    {"unk_token", s_.pieces[unk_id]},
+                {"fuse_unk", true}, {"byte_fallback", s_.byte_fallback},
+                {"vocab", vocab},   {"merges", merges_of_scores(s_.pieces, s_.scores, joined)}};
     }
 
     Spec s_;
@@ -445,7 +466,9 @@ json json_from_sentence_piece(const fs::path& file) {
 
 json json_from_marian(const fs::path& file) {
     const std::string bytes = io::read_text(file);
-    return Converter(read_spec(bytes, file), habits_of(file.parent_path()), file, io::read_json(file.parent_path() / "vocab.json")).tokenizer();
+    return Converter(read_spec(bytes, file), habits_of(file.parent_path()), file,
+                     io::read_json(file.parent_path() / "vocab.json"))
+        .tokenizer();
 }
 
 }  // namespace headlight::text

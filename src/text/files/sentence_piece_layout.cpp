@@ -20,7 +20,9 @@ constexpr const char* kMoreLanguages[] = {"af_ZA", "az_AZ", "bn_IN", "fa_IR", "h
 /// <s>, <pad>, </s> and <unk> instead of the file's <unk>, <s> and </s>.
 Layout fairseq(const TokenField& field) {
     Layout layout;
-    layout.front = {{field("bos_token", "<s>")}, {field("pad_token", "<pad>")}, {field("eos_token", "</s>")},
+    layout.front = {{field("bos_token", "<s>")},
+                    {field("pad_token", "<pad>")},
+                    {field("eos_token", "</s>")},
                     {field("unk_token", "<unk>"), Layout::Type::unknown}};
     layout.skip = 3;
     return layout;
@@ -45,8 +47,11 @@ Layout xlm_roberta(const TokenField& field) {
 /// The file's own <s> and </s> are used, behind five entries of fairseq's.
 Layout camembert(const TokenField& field) {
     Layout layout;
-    layout.front = {{"<s>NOTUSED"}, {field("pad_token", "<pad>")}, {"</s>NOTUSED"},
-                    {field("unk_token", "<unk>"), Layout::Type::unknown}, {"<unk>NOTUSED"}};
+    layout.front = {{"<s>NOTUSED"},
+                    {field("pad_token", "<pad>")},
+                    {"</s>NOTUSED"},
+                    {field("unk_token", "<unk>"), Layout::Type::unknown},
+                    {"<unk>NOTUSED"}};
     layout.skip = 1;
     add_mask(layout, field);
     frame_as_roberta(layout, field("bos_token", "<s>"), field("eos_token", "</s>"));
@@ -95,7 +100,8 @@ Layout deberta(const TokenField& field) {
 
 }  // namespace
 
-std::optional<SentencePieceLayout> sentence_piece_layout(const std::string& kind, const TokenField& field, std::int64_t pegasus_offset) {
+std::optional<SentencePieceLayout> sentence_piece_layout(const std::string& kind, const TokenField& field,
+                                                         std::int64_t pegasus_offset) {
     const auto is = [&](std::initializer_list<const char*> names) {
         for (const char* name : names)
             if (kind.starts_with(name)) return true;

@@ -23,7 +23,7 @@ struct SentencePieceLayout {
     std::vector<Token> back;   ///< ids behind the pieces
     /// What stands around one text and a pair: "$A", "$B", or a token.
     std::vector<std::string> single, pair;
-    bool pair_types = false;   ///< the second text and what follows has token type 1
+    bool pair_types = false;  ///< the second text and what follows has token type 1
 };
 
 /// Value of a token's field in tokenizer_config.json ("mask_token"), or the fallback.

@@ -3,9 +3,9 @@
 // the content of a tokenizer.json as transformers' MistralConverter does.
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
-#include "text/unicode/byte_alphabet.h"
 #include "text/files/json_fields.h"
 #include "text/tokenizer_impl.h"
+#include "text/unicode/byte_alphabet.h"
 
 #include <algorithm>
 #include <array>
@@ -24,8 +24,12 @@ std::optional<std::string> from_base64(std::string_view text) {
     int have = 0;
     while (text.ends_with('=')) text.remove_suffix(1);
     for (const char c : text) {
-        const int value = c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : c >= '0' && c <= '9' ? c - '0' + 52
-                          : c == '+' ? 62 : c == '/' ? 63 : -1;
+        const int value = c >= 'A' && c <= 'Z'   ? c - 'A'
+                          : c >= 'a' && c <= 'z' ? c - 'a' + 26
+                          : c >= '0' && c <= '9' ? c - '0' + 52
+                          : c == '+'             ? 62
+                          : c == '/'             ? 63
+                                                 : -1;
         if (value < 0) return std::nullopt;
         bits = bits << 6 | static_cast<std::uint32_t>(value);
         have += 6;
@@ -71,7 +75,8 @@ std::vector<std::string> ranked_tokens(const Field& root, std::size_t special) {
     const std::vector<Field> list = root.at("vocab").items();
     std::size_t count = list.size();
     if (const auto size = root.at("config").find("default_vocab_size"))
-        count = std::min(count, static_cast<std::size_t>(size->integer(static_cast<std::int64_t>(special) + 1, kHighestId)) - special);
+        count = std::min(count,
+                         static_cast<std::size_t>(size->integer(static_cast<std::int64_t>(special) + 1, kHighestId)) - special);
     std::vector<std::string> tokens;
     tokens.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -127,11 +132,15 @@ json json_from_tekken(const fs::path& file) {
             {"pre_tokenizer",
              {{"type", "Sequence"},
               {"pretokenizers",
-               {{{"type", "Split"}, {"pattern", {{"Regex", root.at("config").at("pattern").string()}}}, {"behavior", "Isolated"}, {"invert", false}},
+               {{{"type", "Split"},
+                 {"pattern", {{"Regex", root.at("config").at("pattern").string()}}},
+                 {"behavior", "Isolated"},
+                 {"invert", false}},
                 {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}}}}}},
             {"post_processor", post},
             {"decoder", {{"type", "ByteLevel"}}},
-            {"model", {{"type", "BPE"}, {"ignore_merges", true}, {"fuse_unk", false}, {"vocab", vocab}, {"merges", merges_of(tokens)}}}};
+            {"model",
+             {{"type", "BPE"}, {"ignore_merges", true}, {"fuse_unk", false}, {"vocab", vocab}, {"merges", merges_of(tokens)}}}};
 }
 
 }  // namespace headlight::text

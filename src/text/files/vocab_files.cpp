@@ -53,8 +53,7 @@ std::string special_name(const Field& config, const char* key, const std::string
 
 /// Added tokens for the named ones that the vocabulary has, in the order of their ids. Where a configuration describes
 /// a token in full, its flags count: RoBERTa's <mask> takes the space before it along.
-json special_tokens(const json& vocab, const Field& config,
-                    std::initializer_list<std::pair<const char*, const char*>> keys) {
+json special_tokens(const json& vocab, const Field& config, std::initializer_list<std::pair<const char*, const char*>> keys) {
     std::map<std::int64_t, json> found;
     for (const auto& [key, fallback] : keys) {
         const std::string name = special_name(config, key, fallback);
@@ -120,22 +119,22 @@ json word_piece_json(const fs::path& folder, const std::string& file) {
                        {"lowercase", lower},
                        {"strip_accents", nullptr}};
     if (const auto strip = config.find("strip_accents")) normalizer["strip_accents"] = strip->boolean();
-    return {{"added_tokens", special_tokens(vocab, config,
-                                            {{"pad_token", "[PAD]"},
-                                             {"unk_token", "[UNK]"},
-                                             {"cls_token", "[CLS]"},
-                                             {"sep_token", "[SEP]"},
-                                             {"mask_token", "[MASK]"}})},
-            {"normalizer", normalizer},
-            {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-            {"post_processor",
-             {{"type", "BertProcessing"}, {"cls", pair_of(vocab, cls, file)}, {"sep", pair_of(vocab, sep, file)}}},
-            {"model",
-             {{"type", "WordPiece"},
-              {"unk_token", special_name(config, "unk_token", "[UNK]")},
-              {"continuing_subword_prefix", "##"},
-              {"max_input_chars_per_word", 100},
-              {"vocab", vocab}}}};
+    return {
+        {"added_tokens", special_tokens(vocab, config,
+                                        {{"pad_token", "[PAD]"},
+                                         {"unk_token", "[UNK]"},
+                                         {"cls_token", "[CLS]"},
+                                         {"sep_token", "[SEP]"},
+                                         {"mask_token", "[MASK]"}})},
+        {"normalizer", normalizer},
+        {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+        {"post_processor", {{"type", "BertProcessing"}, {"cls", pair_of(vocab, cls, file)}, {"sep", pair_of(vocab, sep, file)}}},
+        {"model",
+         {{"type", "WordPiece"},
+          {"unk_token", special_name(config, "unk_token", "[UNK]")},
+          {"continuing_subword_prefix", "##"},
+          {"max_input_chars_per_word", 100},
+          {"vocab", vocab}}}};
 }
 
 json byte_level_bpe_json(const fs::path& folder, const std::string& file) {
@@ -216,12 +215,14 @@ json json_from_vocab_files(const fs::path& folder, std::string& file) {
         file = (folder / "source.spm").string();
         return json_from_marian(file);
     }
-    throw Error({.problem = "There is no tokenizer in this folder",
-                 .file = folder.string(),
-                 .item = "",
-                 .expected = "tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or tekken.json, or a SentencePiece model (spiece.model, sentencepiece.bpe.model, spm.model, tokenizer.model; source.spm, target.spm and vocab.json)",
-                 .found = "none of them",
-                 .hint = ""});
+    throw Error(
+        {.problem = "There is no tokenizer in this folder",
+         .file = folder.string(),
+         .item = "",
+         .expected =
+             "tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or tekken.json, or a SentencePiece model (spiece.model, sentencepiece.bpe.model, spm.model, tokenizer.model; source.spm, target.spm and vocab.json)",
+         .found = "none of them",
+         .hint = ""});
 }
 
 }  // namespace headlight::text

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Byte-pair encoding (Sennrich et al. 2016, arXiv:1508.07909): the pair of neighbours with the lowest rank is joined
 // until no pair is in the list of merges.
-#include "text/unicode/byte_alphabet.h"
 #include "text/models/merge_table.h"
 #include "text/models/model.h"
+#include "text/unicode/byte_alphabet.h"
 #include "text/unicode/utf8.h"
 
 #include <array>
@@ -54,8 +54,8 @@ private:
     bool fuse_unknown_;
     bool byte_fallback_;
     bool ignore_merges_;
-    bool whole_alphabet_ = true;                ///< the vocabulary has all 256 characters of the byte-level alphabet
-    std::array<std::int32_t, 256> byte_ids_{};  ///< id of each byte's character
+    bool whole_alphabet_ = true;                    ///< the vocabulary has all 256 characters of the byte-level alphabet
+    std::array<std::int32_t, 256> byte_ids_{};      ///< id of each byte's character
     std::array<std::int32_t, 256> fallback_ids_{};  ///< id of "<0xE2>", -1 where there is none
 };
 
@@ -69,8 +69,8 @@ Bpe::Bpe(const Field& f)
       ignore_merges_(f.boolean_or("ignore_merges", false)) {
     // A byte of the affix would count as a byte of the text, and offsets would reach behind the word.
     if (byte_fallback_ && !(prefix_.empty() && suffix_.empty()))
-        f.at("byte_fallback").fail("This cannot be used together with continuing_subword_prefix or end_of_word_suffix",
-                                   "false", "true");
+        f.at("byte_fallback")
+            .fail("This cannot be used together with continuing_subword_prefix or end_of_word_suffix", "false", "true");
     if (const auto unk = f.find("unk_token")) {
         unknown_ = vocab_.id_of(unk->string());
         if (!unknown_) unk->fail("The unknown token is not in the vocabulary", "", unk->string());
@@ -98,8 +98,7 @@ void Bpe::read_merges(const Field& merges) {
         const std::string& text = json.get_ref<const std::string&>();
         if (text.starts_with("#version")) continue;
         const std::size_t space = text.find(' ');
-        if (space == text.npos || text.find(' ', space + 1) != text.npos)
-            line.fail_expected("two parts with one space");
+        if (space == text.npos || text.find(' ', space + 1) != text.npos) line.fail_expected("two parts with one space");
         const std::string_view view = text;
         add_merge(line, view.substr(0, space), view.substr(space + 1), rank++);
     }
@@ -218,8 +217,6 @@ void Bpe::split(std::string_view word, bool bytes, std::vector<WordToken>& out) 
 
 }  // namespace
 
-ModelPtr make_bpe(const Field& f) {
-    return std::make_unique<Bpe>(f);
-}
+ModelPtr make_bpe(const Field& f) { return std::make_unique<Bpe>(f); }
 
 }  // namespace headlight::text

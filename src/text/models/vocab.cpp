@@ -15,11 +15,12 @@ Vocab::Vocab(const Field& object) {
     if (count == 0) object.fail("The vocabulary is empty");
     std::vector<bool> taken;
     for (const auto& [token, value] : json.items()) {
-        const auto entry = [&value = value, &token = token, &object] { return Field(value, object.file(), object.path() + "[\"" + token + "\"]"); };
+        const auto entry = [&value = value, &token = token, &object] {
+            return Field(value, object.file(), object.path() + "[\"" + token + "\"]");
+        };
         if (!value.is_number_integer()) entry().integer(0, kHighestId);
-        const std::int64_t id = value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX
-                                    ? INT64_MAX
-                                    : value.get<std::int64_t>();
+        const std::int64_t id =
+            value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX ? INT64_MAX : value.get<std::int64_t>();
         if (id < 0 || id > kHighestId) entry().integer(0, kHighestId);
         if (id >= 4 * count + kGaps) {  // a wrong number must not ask for gigabytes
             entry().fail("The ids of the vocabulary have too wide a gap",

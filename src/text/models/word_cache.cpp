@@ -41,8 +41,7 @@ std::span<const WordToken> WordCache::find(std::string_view word) const noexcept
     for (std::size_t i = h & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
         const Slot& s = slots_[i];
         if (s.tokens_count == 0) return {};
-        if (s.hash == h && s.key_size == word.size() &&
-            std::memcmp(keys_.data() + s.key_begin, word.data(), word.size()) == 0) {
+        if (s.hash == h && s.key_size == word.size() && std::memcmp(keys_.data() + s.key_begin, word.data(), word.size()) == 0) {
             return {tokens_.data() + s.tokens_begin, s.tokens_count};
         }
     }

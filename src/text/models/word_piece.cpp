@@ -86,12 +86,8 @@ private:
 
 }  // namespace
 
-ModelPtr make_word_level(const Field& f) {
-    return std::make_unique<WordLevel>(f);
-}
+ModelPtr make_word_level(const Field& f) { return std::make_unique<WordLevel>(f); }
 
-ModelPtr make_word_piece(const Field& f) {
-    return std::make_unique<WordPiece>(f);
-}
+ModelPtr make_word_piece(const Field& f) { return std::make_unique<WordPiece>(f); }
 
 }  // namespace headlight::text

@@ -94,11 +94,7 @@ void lowercase(Section& s) {
     });
 }
 
-NormalizerPtr make_bert_normalizer(const Field& f) {
-    return std::make_unique<BertNormalizer>(f);
-}
-NormalizerPtr make_lowercase() {
-    return std::make_unique<Lowercase>();
-}
+NormalizerPtr make_bert_normalizer(const Field& f) { return std::make_unique<BertNormalizer>(f); }
+NormalizerPtr make_lowercase() { return std::make_unique<Lowercase>(); }
 
 }  // namespace headlight::text

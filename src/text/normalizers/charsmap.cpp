@@ -27,9 +27,7 @@ std::optional<std::string> decode_base64(std::string_view text) {
     return out;
 }
 
-std::size_t offset(std::uint32_t unit) {
-    return (unit >> 10) << ((unit & (1u << 9)) >> 6);
-}
+std::size_t offset(std::uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
 
 }  // namespace
 

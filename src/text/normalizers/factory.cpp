@@ -5,8 +5,7 @@ namespace headlight::text {
 
 NormalizerPtr make_normalizer(const Field& f) {
     const std::string type = f.type({"Sequence", "Replace", "BertNormalizer", "NFC", "NFD", "NFKC", "NFKD", "Lowercase",
-                                     "StripAccents", "Strip", "Prepend", "Precompiled", "Nmt",
-                                     "SentencePiece"},
+                                     "StripAccents", "Strip", "Prepend", "Precompiled", "Nmt", "SentencePiece"},
                                     "normalizer");
     if (type == "Sequence") return make_normalizer_sequence(f);
     if (type == "Replace") return make_replace(f);

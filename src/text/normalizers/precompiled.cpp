@@ -78,7 +78,8 @@ private:
     template <class F>
     static void for_graphemes(const std::string& text, F visit) {
         UErrorCode code = U_ZERO_ERROR;
-        const std::unique_ptr<icu::BreakIterator> breaks(icu::BreakIterator::createCharacterInstance(icu::Locale::getRoot(), code));
+        const std::unique_ptr<icu::BreakIterator> breaks(
+            icu::BreakIterator::createCharacterInstance(icu::Locale::getRoot(), code));
         UText source = UTEXT_INITIALIZER;
         utext_openUTF8(&source, text.data(), static_cast<std::int64_t>(text.size()), &code);
         if (U_SUCCESS(code)) breaks->setText(&source, code);
@@ -98,8 +99,6 @@ private:
 
 }  // namespace
 
-NormalizerPtr make_precompiled(const Field& f) {
-    return std::make_unique<Precompiled>(f);
-}
+NormalizerPtr make_precompiled(const Field& f) { return std::make_unique<Precompiled>(f); }
 
 }  // namespace headlight::text

@@ -20,8 +20,6 @@ private:
 
 }  // namespace
 
-NormalizerPtr make_prepend(const Field& f) {
-    return std::make_unique<Prepend>(f.at("prepend").string());
-}
+NormalizerPtr make_prepend(const Field& f) { return std::make_unique<Prepend>(f.at("prepend").string()); }
 
 }  // namespace headlight::text

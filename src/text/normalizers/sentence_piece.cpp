@@ -87,8 +87,6 @@ private:
 
 }  // namespace
 
-NormalizerPtr make_sentence_piece(const Field& f) {
-    return std::make_unique<SentencePiece>(f);
-}
+NormalizerPtr make_sentence_piece(const Field& f) { return std::make_unique<SentencePiece>(f); }
 
 }  // namespace headlight::text

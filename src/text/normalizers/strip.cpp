@@ -10,14 +10,12 @@ namespace {
 
 class Strip final : public Normalizer {
 public:
-    explicit Strip(const Field& f)
-        : left_(f.boolean_or("strip_left", true)), right_(f.boolean_or("strip_right", true)) {}
+    explicit Strip(const Field& f) : left_(f.boolean_or("strip_left", true)), right_(f.boolean_or("strip_right", true)) {}
 
     void normalize(Section& s) const override {
         std::size_t begin = 0;
         std::size_t end = s.text.size();
-        for (std::size_t at = begin; left_ && at < s.text.size() && unicode::is_space(utf8::next(s.text, at));)
-            begin = at;
+        for (std::size_t at = begin; left_ && at < s.text.size() && unicode::is_space(utf8::next(s.text, at));) begin = at;
         while (right_ && end > begin) {
             std::size_t at = utf8::floor(s.text, end - 1);
             const std::size_t first = at;
@@ -69,20 +67,13 @@ private:
 
 }  // namespace
 
-NormalizerPtr make_nmt() {
-    return std::make_unique<Nmt>();
-}
+NormalizerPtr make_nmt() { return std::make_unique<Nmt>(); }
 
 void drop_characters(Section& s, bool (*drop)(char32_t) noexcept) {
-    rewrite_runs(s, false,
-                 [drop](std::vector<Char>& run) { std::erase_if(run, [drop](const Char& ch) { return drop(ch.c); }); });
+    rewrite_runs(s, false, [drop](std::vector<Char>& run) { std::erase_if(run, [drop](const Char& ch) { return drop(ch.c); }); });
 }
 
-NormalizerPtr make_strip(const Field& f) {
-    return std::make_unique<Strip>(f);
-}
-NormalizerPtr make_strip_accents() {
-    return std::make_unique<StripAccents>();
-}
+NormalizerPtr make_strip(const Field& f) { return std::make_unique<Strip>(f); }
+NormalizerPtr make_strip_accents() { return std::make_unique<StripAccents>(); }
 
 }  // namespace headlight::text

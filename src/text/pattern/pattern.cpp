@@ -41,9 +41,7 @@ constexpr std::string_view kGpt4Tail = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|
 
 }  // namespace
 
-PatternPtr make_gpt2_pattern() {
-    return std::make_unique<Gpt2>();
-}
+PatternPtr make_gpt2_pattern() { return std::make_unique<Gpt2>(); }
 
 PatternPtr make_pattern(const Field& f) {
     if (const auto literal = f.find("String")) return std::make_unique<Literal>(literal->string());
@@ -51,8 +49,7 @@ PatternPtr make_pattern(const Field& f) {
     if (!field) f.fail_expected(R"({"String": …} or {"Regex": …})");
     const std::string& regex = field->string();
     if (regex == kGpt2) return make_gpt2_pattern();
-    for (const auto& [middle, digits] :
-         {std::pair<std::string_view, std::size_t>{R"(\p{N}{1,3})", 3}, {R"(\p{N})", 1}}) {
+    for (const auto& [middle, digits] : {std::pair<std::string_view, std::size_t>{R"(\p{N}{1,3})", 3}, {R"(\p{N})", 1}}) {
         if (regex == std::string(kGpt4Head) + std::string(middle) + std::string(kGpt4Tail)) {
             return std::make_unique<Gpt4>(digits);
         }

@@ -24,10 +24,8 @@ public:
 
     void find(std::string_view text, std::vector<Span>& out) const override {
         if (text.empty()) return;
-        if (text.size() > INT32_MAX)
-            fail("The text is too long for this pattern", std::to_string(text.size()) + " bytes");
-        const icu::UnicodeString wide =
-            icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())});
+        if (text.size() > INT32_MAX) fail("The text is too long for this pattern", std::to_string(text.size()) + " bytes");
+        const icu::UnicodeString wide = icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())});
         UErrorCode status = U_ZERO_ERROR;
         const std::unique_ptr<icu::RegexMatcher> matcher(pattern_->matcher(wide, status));
         if (U_SUCCESS(status)) {
@@ -76,26 +74,13 @@ std::string to_icu_syntax(std::string_view in) {
         }
         const char c = in[++i];
         switch (c) {
-            case 's':
-                out += R"(\p{White_Space})";
-                break;
-            case 'S':
-                out += R"(\P{White_Space})";
-                break;
-            case 'w':
-                out += R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u00B2\u00B3\u00B9\u00BC-\u00BE])";
-                break;
-            case 'W':
-                out += R"([^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u00B2\u00B3\u00B9\u00BC-\u00BE])";
-                break;
-            case 'h':
-                out += "[0-9a-fA-F]";
-                break;
-            case 'H':
-                out += "[^0-9a-fA-F]";
-                break;
-            default:
-                out += '\\', out += c;
+            case 's': out += R"(\p{White_Space})"; break;
+            case 'S': out += R"(\P{White_Space})"; break;
+            case 'w': out += R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u00B2\u00B3\u00B9\u00BC-\u00BE])"; break;
+            case 'W': out += R"([^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u00B2\u00B3\u00B9\u00BC-\u00BE])"; break;
+            case 'h': out += "[0-9a-fA-F]"; break;
+            case 'H': out += "[^0-9a-fA-F]"; break;
+            default: out += '\\', out += c;
         }
     }
     return out;

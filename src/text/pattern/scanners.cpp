@@ -15,10 +15,7 @@ constexpr std::array<unsigned char, 128> make_ascii_kinds() {
     std::array<unsigned char, 128> kinds{};
     for (unsigned c = 0; c < 128; ++c) {
         const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        kinds[c] = letter                              ? Letter
-                   : (c >= '0' && c <= '9')            ? Number
-                   : (c == ' ' || (c >= 9 && c <= 13)) ? Space
-                                                       : Other;
+        kinds[c] = letter ? Letter : (c >= '0' && c <= '9') ? Number : (c == ' ' || (c >= 9 && c <= 13)) ? Space : Other;
     }
     return kinds;
 }
@@ -71,17 +68,13 @@ std::size_t contraction(const Reader& in, std::size_t at, bool any_case) noexcep
         case 's':
         case 't':
         case 'm':
-        case 'd':
-            return 2;
+        case 'd': return 2;
         case 'r':
-        case 'v':
-            return low(at + 2) == 'e' ? 3 : 0;
-        case 'l':
-            return low(at + 2) == 'l' ? 3 : 0;
+        case 'v': return low(at + 2) == 'e' ? 3 : 0;
+        case 'l': return low(at + 2) == 'l' ? 3 : 0;
         case '\xC5':  // ſ (U+017F) is an s without regard to case
             return any_case && in.byte(at + 2) == '\xBF' ? 3 : 0;
-        default:
-            return 0;
+        default: return 0;
     }
 }
 
@@ -111,9 +104,7 @@ std::size_t gpt2_end(const Reader& in, std::size_t at) noexcept {
     return leave_one(in, at, in.skip(behind, Space));
 }
 
-bool is_newline(char b) noexcept {
-    return b == '\r' || b == '\n';
-}
+bool is_newline(char b) noexcept { return b == '\r' || b == '\n'; }
 
 std::size_t gpt4_end(const Reader& in, std::size_t at, std::size_t digits) noexcept {
     if (in.byte(at) == '\'') {

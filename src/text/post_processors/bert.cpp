@@ -67,8 +67,7 @@ PostProcessorPtr make_bert_processing(const Field& f, const VocabView& vocab) {
 
 PostProcessorPtr make_roberta_processing(const Field& f, const VocabView& vocab) {
     return std::make_unique<RobertaProcessing>(named_id(f.at("cls"), vocab), named_id(f.at("sep"), vocab),
-                                               f.boolean_or("trim_offsets", true),
-                                               f.boolean_or("add_prefix_space", true));
+                                               f.boolean_or("trim_offsets", true), f.boolean_or("add_prefix_space", true));
 }
 
 }  // namespace headlight::text

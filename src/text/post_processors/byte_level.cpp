@@ -10,9 +10,7 @@ namespace {
 
 constexpr char32_t kWrittenSpace = 0x120;  // Ġ: the space in the byte-level alphabet
 
-bool is_blank(char32_t c) {
-    return c == kWrittenSpace || unicode::is_space(c);
-}
+bool is_blank(char32_t c) { return c == kWrittenSpace || unicode::is_space(c); }
 
 std::size_t leading_blanks(std::string_view token) {
     std::size_t n = 0;
@@ -66,8 +64,6 @@ void trim_offsets(Segment& s, bool add_prefix_space, const VocabView& vocab) {
     }
 }
 
-PostProcessorPtr make_byte_level_processor(const Field& f) {
-    return std::make_unique<ByteLevel>(f);
-}
+PostProcessorPtr make_byte_level_processor(const Field& f) { return std::make_unique<ByteLevel>(f); }
 
 }  // namespace headlight::text

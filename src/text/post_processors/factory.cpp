@@ -4,8 +4,8 @@
 namespace headlight::text {
 
 PostProcessorPtr make_post_processor(const Field& f, const VocabView& vocab) {
-    const std::string type = f.type(
-        {"Sequence", "TemplateProcessing", "BertProcessing", "RobertaProcessing", "ByteLevel"}, "post-processor");
+    const std::string type =
+        f.type({"Sequence", "TemplateProcessing", "BertProcessing", "RobertaProcessing", "ByteLevel"}, "post-processor");
     if (type == "Sequence") return make_post_processor_sequence(f, vocab);
     if (type == "TemplateProcessing") return make_template_processing(f, vocab);
     if (type == "BertProcessing") return make_bert_processing(f, vocab);

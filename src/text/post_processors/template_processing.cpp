@@ -14,8 +14,7 @@ struct Piece {
 
 class TemplateProcessing final : public PostProcessor {
 public:
-    TemplateProcessing(std::vector<Piece> single, std::vector<Piece> pair)
-        : single_(std::move(single)), pair_(std::move(pair)) {}
+    TemplateProcessing(std::vector<Piece> single, std::vector<Piece> pair) : single_(std::move(single)), pair_(std::move(pair)) {}
     bool is_template() const noexcept override { return true; }
     void process(std::vector<Segment>& segments, bool add_special_tokens, const VocabView&) const override {
         std::vector<Segment> out;

@@ -57,15 +57,9 @@ public:
     }
 };
 
-unsigned char bert_class(char32_t c) {
-    return unicode::is_space(c) ? Drop : unicode::is_punctuation(c) ? Single : Word;
-}
-unsigned char space_class(char32_t c) {
-    return unicode::is_space(c) ? Drop : Word;
-}
-unsigned char word_class(char32_t c) {
-    return unicode::is_word(c) ? Word : unicode::is_space(c) ? Drop : Symbol;
-}
+unsigned char bert_class(char32_t c) { return unicode::is_space(c) ? Drop : unicode::is_punctuation(c) ? Single : Word; }
+unsigned char space_class(char32_t c) { return unicode::is_space(c) ? Drop : Word; }
+unsigned char word_class(char32_t c) { return unicode::is_word(c) ? Word : unicode::is_space(c) ? Drop : Symbol; }
 
 class ByPredicate final : public PreTokenizer {
 public:
@@ -88,15 +82,9 @@ private:
 
 }  // namespace
 
-PreTokenizerPtr make_bert_pre_tokenizer() {
-    return std::make_unique<ByClass<bert_class>>();
-}
-PreTokenizerPtr make_whitespace_split() {
-    return std::make_unique<ByClass<space_class>>();
-}
-PreTokenizerPtr make_whitespace() {
-    return std::make_unique<ByClass<word_class>>();
-}
+PreTokenizerPtr make_bert_pre_tokenizer() { return std::make_unique<ByClass<bert_class>>(); }
+PreTokenizerPtr make_whitespace_split() { return std::make_unique<ByClass<space_class>>(); }
+PreTokenizerPtr make_whitespace() { return std::make_unique<ByClass<word_class>>(); }
 
 PreTokenizerPtr make_digits(const Field& f) {
     const bool individual = f.boolean_or("individual_digits", false);
@@ -105,8 +93,7 @@ PreTokenizerPtr make_digits(const Field& f) {
 
 PreTokenizerPtr make_punctuation(const Field& f) {
     const auto behavior = f.find("behavior");
-    return std::make_unique<ByPredicate>(unicode::is_punctuation,
-                                         behavior ? parse_behavior(*behavior) : Behavior::Isolated);
+    return std::make_unique<ByPredicate>(unicode::is_punctuation, behavior ? parse_behavior(*behavior) : Behavior::Isolated);
 }
 
 }  // namespace headlight::text

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "text/pre_tokenizers/pre_tokenizer.h"
 #include "text/pattern/scanners.h"
+#include "text/pre_tokenizers/pre_tokenizer.h"
 
 #include <algorithm>
 
@@ -57,8 +57,6 @@ private:
 
 }  // namespace
 
-PreTokenizerPtr make_byte_level(const Field& f) {
-    return std::make_unique<ByteLevel>(f);
-}
+PreTokenizerPtr make_byte_level(const Field& f) { return std::make_unique<ByteLevel>(f); }
 
 }  // namespace headlight::text

@@ -4,8 +4,8 @@
 namespace headlight::text {
 
 PreTokenizerPtr make_pre_tokenizer(const Field& f) {
-    const std::string type = f.type({"Sequence", "ByteLevel", "BertPreTokenizer", "Whitespace", "WhitespaceSplit",
-                                     "Split", "Digits", "Punctuation", "Metaspace", "CharDelimiterSplit"},
+    const std::string type = f.type({"Sequence", "ByteLevel", "BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Split",
+                                     "Digits", "Punctuation", "Metaspace", "CharDelimiterSplit"},
                                     "pre-tokenizer");
     if (type == "Sequence") return make_pre_tokenizer_sequence(f);
     if (type == "ByteLevel") return make_byte_level(f);

@@ -31,7 +31,8 @@ public:
         std::vector<Part> parts;
         for (const Span p : s.spans) {
             parts.clear();
-            parts_by_character(s.text, p, [this](char32_t c) { return c == character_; }, parts);
+            parts_by_character(
+                s.text, p, [this](char32_t c) { return c == character_; }, parts);
             apply_behavior(parts, Behavior::MergedWithNext, out);
         }
         s.spans = std::move(out);
@@ -76,8 +77,6 @@ private:
 
 }  // namespace
 
-PreTokenizerPtr make_metaspace(const Field& f) {
-    return std::make_unique<Metaspace>(f);
-}
+PreTokenizerPtr make_metaspace(const Field& f) { return std::make_unique<Metaspace>(f); }
 
 }  // namespace headlight::text

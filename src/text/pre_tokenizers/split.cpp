@@ -51,7 +51,8 @@ public:
         std::vector<Part> parts;
         for (const Span p : s.spans) {
             parts.clear();
-            parts_by_character(s.text, p, [this](char32_t c) { return c == delimiter_; }, parts);
+            parts_by_character(
+                s.text, p, [this](char32_t c) { return c == delimiter_; }, parts);
             apply_behavior(parts, Behavior::Removed, out);
         }
         s.spans = std::move(out);
@@ -63,9 +64,7 @@ private:
 
 }  // namespace
 
-PreTokenizerPtr make_char_delimiter_split(const Field& f) {
-    return std::make_unique<CharDelimiterSplit>(f.at("delimiter"));
-}
+PreTokenizerPtr make_char_delimiter_split(const Field& f) { return std::make_unique<CharDelimiterSplit>(f.at("delimiter")); }
 
 PreTokenizerPtr make_split(const Field& f) {
     return std::make_unique<Split>(make_pattern(f.at("pattern")), parse_behavior(f.at("behavior")),

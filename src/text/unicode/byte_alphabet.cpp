@@ -32,13 +32,9 @@ const Tables& tables() noexcept {
 
 }  // namespace
 
-char32_t char_of(unsigned char byte) noexcept {
-    return tables().chars[byte];
-}
+char32_t char_of(unsigned char byte) noexcept { return tables().chars[byte]; }
 
-const std::string& of(unsigned char byte) noexcept {
-    return tables().strings[byte];
-}
+const std::string& of(unsigned char byte) noexcept { return tables().strings[byte]; }
 
 std::optional<unsigned char> byte_of(char32_t c) noexcept {
     if (c >= 512 || tables().bytes[c] < 0) return std::nullopt;

@@ -15,18 +15,16 @@ struct Range {
 };
 
 // Characters that Unicode 16 and 17 added and that an older ICU does not know.
-constexpr Range kNewLetters[] = {{0x1C89, 0x1C8A},   {0xA7CB, 0xA7CD},   {0xA7DA, 0xA7DC},   {0x105C0, 0x105F3},
-                                 {0x10D4A, 0x10D65}, {0x10D6F, 0x10D85}, {0x10EC2, 0x10EC4}, {0x11380, 0x11389},
-                                 {0x1138B, 0x1138B}, {0x1138E, 0x1138E}, {0x11390, 0x113B5}, {0x113B7, 0x113B7},
-                                 {0x113D1, 0x113D1}, {0x113D3, 0x113D3}, {0x11BC0, 0x11BE0}, {0x13460, 0x143FA},
-                                 {0x16100, 0x1611D}, {0x16D40, 0x16D6C}, {0x18CFF, 0x18CFF}, {0x1E5D0, 0x1E5ED},
-                                 {0x1E5F0, 0x1E5F0}, {0x2EBF0, 0x2EE5D}};
+constexpr Range kNewLetters[] = {
+    {0x1C89, 0x1C8A},   {0xA7CB, 0xA7CD},   {0xA7DA, 0xA7DC},   {0x105C0, 0x105F3}, {0x10D4A, 0x10D65}, {0x10D6F, 0x10D85},
+    {0x10EC2, 0x10EC4}, {0x11380, 0x11389}, {0x1138B, 0x1138B}, {0x1138E, 0x1138E}, {0x11390, 0x113B5}, {0x113B7, 0x113B7},
+    {0x113D1, 0x113D1}, {0x113D3, 0x113D3}, {0x11BC0, 0x11BE0}, {0x13460, 0x143FA}, {0x16100, 0x1611D}, {0x16D40, 0x16D6C},
+    {0x18CFF, 0x18CFF}, {0x1E5D0, 0x1E5ED}, {0x1E5F0, 0x1E5F0}, {0x2EBF0, 0x2EE5D}};
 constexpr Range kNewNumbers[] = {{0x10D40, 0x10D49}, {0x116D0, 0x116E3}, {0x11BF0, 0x11BF9}, {0x16130, 0x16139},
                                  {0x16D70, 0x16D79}, {0x1CCF0, 0x1CCF9}, {0x1E5F1, 0x1E5FA}};
-constexpr Range kNewMarks[] = {{0x897, 0x897},     {0x10D69, 0x10D6D}, {0x10EFC, 0x10EFC}, {0x113B8, 0x113C0},
-                               {0x113C2, 0x113C2}, {0x113C5, 0x113C5}, {0x113C7, 0x113CA}, {0x113CC, 0x113D0},
-                               {0x113D2, 0x113D2}, {0x113E1, 0x113E2}, {0x11F5A, 0x11F5A}, {0x1611E, 0x1612F},
-                               {0x1E5EE, 0x1E5EF}};
+constexpr Range kNewMarks[] = {{0x897, 0x897},     {0x10D69, 0x10D6D}, {0x10EFC, 0x10EFC}, {0x113B8, 0x113C0}, {0x113C2, 0x113C2},
+                               {0x113C5, 0x113C5}, {0x113C7, 0x113CA}, {0x113CC, 0x113D0}, {0x113D2, 0x113D2}, {0x113E1, 0x113E2},
+                               {0x11F5A, 0x11F5A}, {0x1611E, 0x1612F}, {0x1E5EE, 0x1E5EF}};
 constexpr Range kNewest[] = {{0x11DE0, 0x11DE9}, {0x16FF4, 0x16FF6}};  // numbers of Unicode 17
 
 template <std::size_t N>
@@ -35,13 +33,9 @@ bool in(const Range (&ranges)[N], char32_t c) noexcept {
     return r != std::end(ranges) && r->first <= c;
 }
 
-std::uint32_t category(char32_t c) noexcept {
-    return U_GET_GC_MASK(static_cast<UChar32>(c));
-}
+std::uint32_t category(char32_t c) noexcept { return U_GET_GC_MASK(static_cast<UChar32>(c)); }
 
-bool unassigned(std::uint32_t gc) noexcept {
-    return (gc & U_GC_CN_MASK) != 0;
-}
+bool unassigned(std::uint32_t gc) noexcept { return (gc & U_GC_CN_MASK) != 0; }
 
 bool known_to(char32_t c, std::uint8_t version) noexcept {
     UVersionInfo age;
@@ -51,9 +45,7 @@ bool known_to(char32_t c, std::uint8_t version) noexcept {
 
 }  // namespace
 
-bool is_space(char32_t c) noexcept {
-    return u_isUWhiteSpace(static_cast<UChar32>(c));
-}
+bool is_space(char32_t c) noexcept { return u_isUWhiteSpace(static_cast<UChar32>(c)); }
 
 bool is_letter(char32_t c) noexcept {
     const auto gc = category(c);
@@ -65,9 +57,7 @@ bool is_number(char32_t c) noexcept {
     return (gc & U_GC_N_MASK) || (unassigned(gc) && in(kNewNumbers, c));
 }
 
-bool is_numeric(char32_t c) noexcept {
-    return is_number(c) || (unassigned(category(c)) && in(kNewest, c));
-}
+bool is_numeric(char32_t c) noexcept { return is_number(c) || (unassigned(category(c)) && in(kNewest, c)); }
 
 bool is_word(char32_t c) noexcept {
     const auto gc = category(c);
@@ -84,27 +74,21 @@ bool is_punctuation(char32_t c) noexcept {
 
 bool is_nonspacing(char32_t c) noexcept {
     switch (c) {  // changed their category after Unicode 8
-        case 0x1734:
-            return true;
+        case 0x1734: return true;
         case 0x1885:
         case 0x1886:
         case 0xA9BD:
-        case 0x111C9:
-            return false;
-        default:
-            return (category(c) & U_GC_MN_MASK) && known_to(c, 8);
+        case 0x111C9: return false;
+        default: return (category(c) & U_GC_MN_MASK) && known_to(c, 8);
     }
 }
 
 bool is_mark(char32_t c) noexcept {
     switch (c) {  // changed their category after Unicode 9
         case 0x1CF2:
-        case 0x1CF3:
-            return true;
-        case 0x111C9:
-            return false;
-        default:
-            return (category(c) & U_GC_M_MASK) && known_to(c, 9);
+        case 0x1CF3: return true;
+        case 0x111C9: return false;
+        default: return (category(c) & U_GC_M_MASK) && known_to(c, 9);
     }
 }
 

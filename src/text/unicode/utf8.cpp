@@ -7,9 +7,7 @@
 namespace headlight::text::utf8 {
 
 std::size_t valid_length(std::string_view s, std::size_t at) noexcept {
-    const auto byte = [&](std::size_t i) -> unsigned {
-        return at + i < s.size() ? static_cast<unsigned char>(s[at + i]) : 0u;
-    };
+    const auto byte = [&](std::size_t i) -> unsigned { return at + i < s.size() ? static_cast<unsigned char>(s[at + i]) : 0u; };
     const auto tail = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
     const unsigned b = byte(0);
     if (b < 0x80) return at < s.size() ? 1 : 0;

@@ -9,12 +9,8 @@
 
 namespace headlight::text::utf8 {
 
-inline bool is_ascii(unsigned char b) noexcept {
-    return b < 0x80;
-}
-inline bool is_continuation(char b) noexcept {
-    return (static_cast<unsigned char>(b) & 0xC0) == 0x80;
-}
+inline bool is_ascii(unsigned char b) noexcept { return b < 0x80; }
+inline bool is_continuation(char b) noexcept { return (static_cast<unsigned char>(b) & 0xC0) == 0x80; }
 
 /// Bytes of the character that starts with `lead`. Only for text that was checked.
 inline std::size_t length(char lead) noexcept {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/circuit/copy_suppression.h"
 
-#include "tests/analyze/hand_model.h"
-#include "tests/analyze/traces.h"
 #include "headlight/analyze/pattern/pair_chain.h"
 #include "headlight/base/error.h"
+#include "tests/analyze/hand_model.h"
+#include "tests/analyze/traces.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,8 +26,12 @@ std::shared_ptr<const text::Tokenizer> letters() {
                                  {"pre_tokenizer", {{"type", "Whitespace"}}},
                                  {"post_processor", nullptr},
                                  {"decoder", nullptr},
-                                 {"model", {{"type", "WordPiece"}, {"unk_token", "[UNK]"}, {"continuing_subword_prefix", "##"},
-                                            {"max_input_chars_per_word", 9}, {"vocab", vocabulary}}}};
+                                 {"model",
+                                  {{"type", "WordPiece"},
+                                   {"unk_token", "[UNK]"},
+                                   {"continuing_subword_prefix", "##"},
+                                   {"max_input_chars_per_word", 9},
+                                   {"vocab", vocabulary}}}};
     const test::TempFolder folder;
     return text::Tokenizer::from_json_file(folder.write("tokenizer.json", json.dump()));
 }
@@ -77,7 +81,8 @@ TEST(CopySuppression, AgreesWithNumPy) {
     const auto golden = nlohmann::json::parse(file);
     ASSERT_EQ(golden.size(), 2U);
     for (const auto& [name, of] : golden.items()) {
-        const TracePtr trace = run_model(source_folder() / (name == "novella-7m" ? "models" : "tests/fixtures/models") / name, of["text"]);
+        const TracePtr trace =
+            run_model(source_folder() / (name == "novella-7m" ? "models" : "tests/fixtures/models") / name, of["text"]);
         for (const auto& e : of["heads"]) {
             const HeadId id = head_id(e["layer"], e["head"]);
             SCOPED_TRACE(name + " L" + e["layer"].dump() + "H" + e["head"].dump());

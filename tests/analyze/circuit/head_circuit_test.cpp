@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/circuit/head_circuit.h"
 
-#include "tests/analyze/hand_model.h"
-#include "tests/analyze/traces.h"
 #include "headlight/analyze/circuit/composition.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/weights.h"
+#include "tests/analyze/hand_model.h"
+#include "tests/analyze/traces.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -173,8 +173,9 @@ TEST_P(EveryFamilyCircuit, SmallProductHasTheEigenvaluesOfTheLargeOne) {
             const CircuitSpectrum s = circuit_spectrum(*model, circuit, id);
             const Eigen::VectorXcd direct = Eigen::EigenSolver<Eigen::MatrixXd>(matrix, false).eigenvalues();
             const double largest = direct.cwiseAbs().maxCoeff();
-            ASSERT_EQ(static_cast<std::int64_t>(s.eigenvalues.size()),
-                      circuit == Circuit::ov ? model::value_width(c) : c.latent.any() ? c.latent.content : c.d_head);
+            ASSERT_EQ(static_cast<std::int64_t>(s.eigenvalues.size()), circuit == Circuit::ov ? model::value_width(c)
+                                                                       : c.latent.any()       ? c.latent.content
+                                                                                              : c.d_head);
             for (const Complex& value : s.eigenvalues) EXPECT_LT((direct.array() - value).abs().minCoeff(), 1e-6 * largest);
             EXPECT_NEAR(direct.sum().real() / direct.cwiseAbs().sum(), s.score, 1e-4);
             EXPECT_NEAR(s.norm, matrix.norm(), 1e-6 * matrix.norm());
@@ -217,9 +218,7 @@ TEST_P(EveryFamilyCircuit, FoldedRanksAreThoseBehindTheNorms) {
         EXPECT_THROW(composition_scores(*model, true), Error);
         return;
     }
-    const auto centre = [&](const at::Tensor& x) {
-        return c.norm == model::Norm::layer_norm ? x - x.mean(1, true) : x;
-    };
+    const auto centre = [&](const at::Tensor& x) { return c.norm == model::Norm::layer_norm ? x - x.mean(1, true) : x; };
     const auto w = trace::attention_weights(*model, id.layer);
     at::Tensor x = centre(trace::token_streams(*model, 0, c.vocab_size, true).to(at::kDouble));
     if (w.norm.gain.defined()) x = x / x.square().mean(1, true).sqrt() * w.norm.gain;
@@ -242,8 +241,11 @@ TEST_P(EveryFamilyCircuit, CompositionIsTheFrobeniusNormOfTheProduct) {
     const auto& c = model->config();
     const CompositionScores scores = composition_scores(*model);
     const std::int64_t last = c.n_layers - 1;
-    const std::vector<HeadId> heads = {first_head, {Layer(0), Head(c.n_heads - 1)}, {Layer(last), Head(0)},
-                                       {Layer(last), Head(c.n_heads / 2)}, {Layer(last), Head(c.n_heads - 1)}};
+    const std::vector<HeadId> heads = {first_head,
+                                       {Layer(0), Head(c.n_heads - 1)},
+                                       {Layer(last), Head(0)},
+                                       {Layer(last), Head(c.n_heads / 2)},
+                                       {Layer(last), Head(c.n_heads - 1)}};
     for (const HeadId from : heads)
         for (const HeadId to : heads) {
             const Whole a(*model, from), b(*model, to);
@@ -259,7 +261,8 @@ TEST_P(EveryFamilyCircuit, CompositionIsTheFrobeniusNormOfTheProduct) {
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyCircuit, testing::ValuesIn(model_folders()), [](const auto& each) {
     std::string name = each.param.filename();
-    std::replace_if(name.begin(), name.end(), [](char ch) { return !std::isalnum(static_cast<unsigned char>(ch)); }, '_');
+    std::replace_if(
+        name.begin(), name.end(), [](char ch) { return !std::isalnum(static_cast<unsigned char>(ch)); }, '_');
     return name;
 });
 
@@ -273,7 +276,9 @@ TEST(HeadCircuit, SaysWhatDoesNotExist) {
         }
         return "nothing";
     };
-    EXPECT_THAT(message([&] { circuit_spectrum(*model, Circuit::ov, {Layer(2), Head(0)}); }),
+    EXPECT_THAT(message([&] {
+                    circuit_spectrum(*model, Circuit::ov, {Layer(2), Head(0)});
+                }),
                 testing::AllOf(testing::HasSubstr("layer 0 to 1"), testing::HasSubstr("L2H0")));
     const std::vector<std::int64_t> ids = {272};
     EXPECT_THAT(message([&] { circuit_rows(*model, Circuit::ov, first_head, ids, 1); }),
@@ -311,8 +316,8 @@ TEST(HeadCircuit, AgreesWithNumPy) {
             EXPECT_NEAR(ov.share_bottom_5pc, e["ov_bottom_5pc"].get<double>(), 1e-3);
             EXPECT_NEAR(ov.share_top_10, e["ov_top_10"].get<double>(), 1e-3);
             EXPECT_NEAR(ov.median, e["ov_median"].get<double>(), 1e-3);
-            const DiagonalRanks qk = diagonal_ranks(
-                *model, Circuit::qk, id, {.source = TokenVectors::mlp0, .query = TokenVectors::unembedding});
+            const DiagonalRanks qk =
+                diagonal_ranks(*model, Circuit::qk, id, {.source = TokenVectors::mlp0, .query = TokenVectors::unembedding});
             EXPECT_NEAR(qk.share_largest, e["qk_largest"].get<double>(), 1e-3);
         }
         for (const auto& e : of["composition"]) {

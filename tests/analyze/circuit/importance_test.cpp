@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/circuit/importance.h"
 
-#include "tests/analyze/traces.h"
 #include "headlight/analyze/heads/rank_correlation.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/replay.h"
+#include "tests/analyze/traces.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -124,7 +124,8 @@ TEST_P(EveryFamilyImportance, ValueWeightedIsTheLengthOfWhatIsWritten) {
                 return t;
             };
             const std::string block = "blocks." + std::to_string(l) + ".attn.";
-            trace::replay(*trace->model(), trace::ids_of(trace->encoding()), {{block + "hook_pattern", only}, {block + "hook_result", keep}});
+            trace::replay(*trace->model(), trace::ids_of(trace->encoding()),
+                          {{block + "hook_pattern", only}, {block + "hook_result", keep}});
             EXPECT_NEAR(r.value_weighted(l, j), written.norm().item<double>(), 1e-4 * std::max(1.0, r.value_weighted(l, j)));
         }
 }
@@ -239,7 +240,9 @@ TEST(Importance, AgreesWithTransformers) {
             for (std::size_t j = 0; j < row.size(); ++j)
                 EXPECT_NEAR(found[static_cast<Eigen::Index>(j)], row[j].get<double>(), 1e-4 * largest) << what << " " << j;
         };
-        const auto vector = [](const Values& v) { return Eigen::VectorXd(Eigen::Map<const Eigen::VectorXd>(v.data(), static_cast<Eigen::Index>(v.size()))); };
+        const auto vector = [](const Values& v) {
+            return Eigen::VectorXd(Eigen::Map<const Eigen::VectorXd>(v.data(), static_cast<Eigen::Index>(v.size())));
+        };
         expect_row(vector(r.gradient_x_input), e["gradient_x_input"], "gradient x input");
         expect_row(vector(r.blank_out), e["blank_out"], "blank-out");
         for (Eigen::Index l = 0; l < r.attention.rows(); ++l) {
@@ -253,7 +256,8 @@ TEST(Importance, AgreesWithTransformers) {
         for (std::size_t group = 0; group < g.groups.size(); ++group)
             for (Eigen::Index l = 0; l < g.gradient[group].rows(); ++l)
                 for (Eigen::Index h = 0; h < g.gradient[group].cols(); ++h) {
-                    const auto& expected = e["gradient"][g.groups[group]][static_cast<std::size_t>(l)][static_cast<std::size_t>(h)];
+                    const auto& expected =
+                        e["gradient"][g.groups[group]][static_cast<std::size_t>(l)][static_cast<std::size_t>(h)];
                     if (expected.is_null())
                         EXPECT_TRUE(std::isnan(g.gradient[group](l, h)));
                     else

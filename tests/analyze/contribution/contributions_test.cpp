@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Shares against the definition computed whole, and norm-based attention against vectors added up one by one.
-#include "tests/analyze/traces.h"
 #include "headlight/analyze/contribution/contributions.h"
 #include "headlight/analyze/contribution/value_mix.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
+#include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
 
@@ -19,24 +19,23 @@ namespace {
 using model::Hook;
 constexpr const char* sentence = "The cats asked; the old cat asked.";
 
-at::Tensor wide(const at::Tensor& t) {
-    return t.to(at::kDouble);
-}
+at::Tensor wide(const at::Tensor& t) { return t.to(at::kDouble); }
 
 /// f_h(x_j) = v_j W_O^h: [head, token, d_model]
 at::Tensor written(const trace::Trace& trace, Layer layer) {
     const model::ModelConfig& c = trace.config();
-    const at::Tensor v = wide(trace::tensor(trace, {Hook::v, layer})), w_o = wide(trace::attention_weights(*trace.model(), layer).w_o);
+    const at::Tensor v = wide(trace::tensor(trace, {Hook::v, layer})),
+                     w_o = wide(trace::attention_weights(*trace.model(), layer).w_o);
     std::vector<at::Tensor> heads;
-    for (std::int64_t h = 0; h < c.n_heads; ++h)
-        heads.push_back(at::mm(v.select(1, h / (c.n_heads / c.n_kv_heads)), w_o[h]));
+    for (std::int64_t h = 0; h < c.n_heads; ++h) heads.push_back(at::mm(v.select(1, h / (c.n_heads / c.n_kv_heads)), w_o[h]));
     return at::stack(heads);
 }
 
 /// The part of [.., query, d_model] that is the same whatever the norm behind the attention saw: times gain over its scale.
 at::Tensor branch_factor(const trace::Trace& trace, Layer layer) {
     if (!trace.config().branch_norm) return at::ones({trace.tokens(), 1}, at::kDouble);
-    return wide(trace::attention_output(*trace.model(), layer).branch.gain) / wide(trace::tensor(trace, {Hook::ln1_post_scale, layer}));
+    return wide(trace::attention_output(*trace.model(), layer).branch.gain) /
+           wide(trace::tensor(trace, {Hook::ln1_post_scale, layer}));
 }
 
 class Shares : public testing::TestWithParam<std::filesystem::path> {};
@@ -95,7 +94,8 @@ TEST_P(Shares, OfEveryStateInTheGraphSumToOne) {
         std::map<std::pair<std::int64_t, std::int64_t>, double> attention, mlp;
         std::set<std::pair<std::int64_t, std::int64_t>> used{{trace->config().n_layers, target.value}};
         for (const ContributionEdge& edge : graph.edges) {
-            const bool in_attention = edge.kind == ContributionEdge::Kind::attention || edge.kind == ContributionEdge::Kind::residual;
+            const bool in_attention =
+                edge.kind == ContributionEdge::Kind::attention || edge.kind == ContributionEdge::Kind::residual;
             (in_attention ? attention : mlp)[{edge.layer, edge.to}] += edge.weight;
             EXPECT_TRUE(used.contains({edge.layer + 1, edge.to})) << "nothing is computed that is not used above";
             if (in_attention) used.insert({edge.layer, edge.from});
@@ -141,7 +141,8 @@ TEST_P(Shares, NormsAreThoseOfTheSummedVectors) {
                 if (scope != MixScope::attention) sum = sum * factor[i];
                 if (i == j && scope != MixScope::attention) sum += stream[i];
                 if (scope == MixScope::with_norm) sum = (sum - sum.mean()) / scale[i] * wide(norm.gain);
-                EXPECT_NEAR(map(i, j), sum.norm().item<double>(), 1e-4 * std::max(1.0, sum.norm().item<double>())) << i << ", " << j;
+                EXPECT_NEAR(map(i, j), sum.norm().item<double>(), 1e-4 * std::max(1.0, sum.norm().item<double>()))
+                    << i << ", " << j;
                 if (i == j)
                     own = sum;
                 else

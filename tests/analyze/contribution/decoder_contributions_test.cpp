@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The graph of contributions of a decoder behind an encoder, against the definition computed whole.
-#include "tests/analyze/pairs.h"
 #include "headlight/analyze/contribution/contributions.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
+#include "tests/analyze/pairs.h"
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,8 @@ TEST_P(DecoderContributions, CrossSharesAreThoseOfTheDefinition) {
     const model::ModelConfig& c = decoder->config();
     double most = 0;
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
-        const at::Tensor v = wide(*cross, Hook::v, l), w_o = trace::attention_output(*cross->model(), Layer(l)).w_o.to(at::kDouble),
+        const at::Tensor v = wide(*cross, Hook::v, l),
+                         w_o = trace::attention_output(*cross->model(), Layer(l)).w_o.to(at::kDouble),
                          pattern = wide(*cross, Hook::pattern, l), stream = wide(*decoder, Hook::resid_mid, l),
                          added = wide(*decoder, Hook::cross_attn_out, l), mlp = wide(*decoder, Hook::mlp_out, l),
                          behind = wide(*decoder, Hook::resid_mid_cross, l);
@@ -79,8 +80,8 @@ TEST_P(DecoderContributions, CrossSharesAreThoseOfTheDefinition) {
     EXPECT_GT(most, 0.01) << "proves nothing";
 }
 
-/// What leads to a state sums to 1, nothing is computed that nothing above uses, and the encoder's lines are those of its own graph
-/// from the tokens that cross heads read.
+/// What leads to a state sums to 1, nothing is computed that nothing above uses, and the encoder's lines are those of its own
+/// graph from the tokens that cross heads read.
 TEST_P(DecoderContributions, GoThroughBothStacks) {
     const Position target(decoder->tokens() - 1);
     for (const double threshold : {0.0, 0.04}) {
@@ -100,7 +101,9 @@ TEST_P(DecoderContributions, GoThroughBothStacks) {
                 case Kind::cross: from = {true, graph.source_layers, 0, e.from}, to = {false, e.layer, 2, e.to}; break;
                 case Kind::cross_residual: from = {false, e.layer, 1, e.from}, to = {false, e.layer, 2, e.to}; break;
                 case Kind::mlp:
-                case Kind::mlp_residual: from = {e.in_encoder, e.layer, two ? 2 : 1, e.from}, to = {e.in_encoder, e.layer + 1, 0, e.to}; break;
+                case Kind::mlp_residual:
+                    from = {e.in_encoder, e.layer, two ? 2 : 1, e.from}, to = {e.in_encoder, e.layer + 1, 0, e.to};
+                    break;
             }
             EXPECT_TRUE(used.contains(to)) << name_of(e.kind) << " of layer " << e.layer << " leads to a state that nothing uses";
             used.insert(from);

@@ -2,9 +2,9 @@
 // Experts: what the router says is what the layer did, in every model that has them.
 #include "headlight/analyze/contribution/experts.h"
 
-#include "tests/analyze/traces.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
+#include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,8 @@ TEST(Experts, AsManyAsTheModelChoosesAreComputedForEveryToken) {
         std::set<std::int64_t> used;
         for (const Layer layer : layers_with_experts(c)) {
             const ExpertUse use = expert_use(*trace, layer);
-            const at::Tensor pre = trace::tensor(*trace, {Hook::mlp_pre, layer}), post = trace::tensor(*trace, {Hook::mlp_post, layer});
+            const at::Tensor pre = trace::tensor(*trace, {Hook::mlp_pre, layer}),
+                             post = trace::tensor(*trace, {Hook::mlp_post, layer});
             EXPECT_EQ(pre.size(1), model::mlp_width(c, layer.value));
             for (std::int64_t p = 0; p < trace->tokens(); ++p) {
                 EXPECT_EQ((use.weights.row(p).array() != 0).count(), c.experts.chosen);
@@ -54,7 +55,8 @@ TEST(Experts, AsManyAsTheModelChoosesAreComputedForEveryToken) {
                 }
                 if (c.experts.shared_width > 0) {
                     EXPECT_TRUE(works.back());
-                    EXPECT_GT(pre[p].narrow(0, c.experts.count * c.experts.width, c.experts.shared_width).abs().max().item<float>(), 0);
+                    EXPECT_GT(
+                        pre[p].narrow(0, c.experts.count * c.experts.width, c.experts.shared_width).abs().max().item<float>(), 0);
                 }
             }
             EXPECT_EQ(use.shared.size(), c.experts.shared_gate ? trace->tokens() : 0);

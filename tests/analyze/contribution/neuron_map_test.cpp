@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Rows of the neuron map against the coefficients, and the tree against merging pair by pair.
-#include "tests/analyze/traces.h"
-#include "headlight/analyze/prediction/mlp.h"
 #include "headlight/analyze/contribution/neuron_map.h"
+#include "headlight/analyze/prediction/mlp.h"
 #include "headlight/base/error.h"
+#include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,8 @@ std::set<std::set<std::int64_t>> clusters_by_definition(const Matrix& rows) {
     Eigen::MatrixXd cosine(n, n);
     for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t j = 0; j < n; ++j)
-            cosine(i, j) = static_cast<double>(rows.row(i).dot(rows.row(j))) / static_cast<double>(rows.row(i).norm() * rows.row(j).norm());
+            cosine(i, j) =
+                static_cast<double>(rows.row(i).dot(rows.row(j))) / static_cast<double>(rows.row(i).norm() * rows.row(j).norm());
     std::vector<std::set<std::int64_t>> open;
     for (std::int64_t i = 0; i < n; ++i) open.push_back({i});
     std::set<std::set<std::int64_t>> all;
@@ -86,7 +87,8 @@ TEST_P(NeuronMaps, RowsAreTheStrongestNeuronsWithTheirCoefficients) {
             double value_norm = 0;
             for (const Memory& each : memories(*trace, layer, Position(0), 0))
                 if (each.neuron == map.neurons[r]) value_norm = each.value_norm;
-            EXPECT_NEAR(map.strength[r], static_cast<double>(m.norm()) * value_norm / std::sqrt(static_cast<double>(trace->tokens())), 1e-4);
+            EXPECT_NEAR(map.strength[r],
+                        static_cast<double>(m.norm()) * value_norm / std::sqrt(static_cast<double>(trace->tokens())), 1e-4);
             if (r == 0) continue;
             if (order == NeuronOrder::strength) {
                 EXPECT_GE(map.strength[r - 1], map.strength[r]);

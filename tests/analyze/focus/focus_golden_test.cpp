@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Against tests/golden/focus/*.json: Hugging Face transformers and NumPy in float64 (make_focus_golden.py).
-#include "tests/analyze/traces.h"
 #include "headlight/analyze/focus/focus.h"
 #include "headlight/analyze/rollout/rollout.h"
+#include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -38,8 +38,7 @@ void check_breakdown(const TracePtr& trace, const json& e) {
         }
         ASSERT_EQ(found.keys[i], row[0].get<std::int64_t>()) << where;
         for (Eigen::Index t = 0; t < 3; ++t)
-            expect_number(found.terms(at, t), row[static_cast<std::size_t>(t) + 1],
-                          where + " term " + std::to_string(t));
+            expect_number(found.terms(at, t), row[static_cast<std::size_t>(t) + 1], where + " term " + std::to_string(t));
         expect_number(found.score[at], row[4], where + " score");
         expect_number(found.probability[at], row[5], where + " probability");
     }
@@ -76,8 +75,7 @@ TEST_P(FocusGolden, AgreesWithTheReference) {
         expect_table(focus_updates(std::array{trace}, layer, {.literal = true}).magnitude, e["literal"], "literal");
     }
     expect_table(rollout(*trace).maps.back().cast<double>(), golden["rollout"], "rollout");
-    expect_table(rollout(*trace, {.head = Head(0)}).maps[1].cast<double>(), golden["head_rollout"],
-                 "rollout of a head");
+    expect_table(rollout(*trace, {.head = Head(0)}).maps[1].cast<double>(), golden["head_rollout"], "rollout of a head");
     const Matrix flow = attention_flow(*trace).maps.back();
     for (const auto& [query, row] : golden["flow"].items())
         expect_table(flow.row(std::stol(query)).cast<double>(), json::array({row}), "flow of query " + query);

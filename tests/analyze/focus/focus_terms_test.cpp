@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The score taken apart: identities that hold whatever the weights are, over every family.
-#include "tests/analyze/scratch_copy.h"
-#include "tests/analyze/traces.h"
 #include "headlight/analyze/focus/focus.h"
 #include "headlight/analyze/pattern/sinks.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
+#include "tests/analyze/scratch_copy.h"
+#include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
 
@@ -65,11 +65,11 @@ TEST_P(FocusTerms, SumToTheScoreAndGiveTheWeights) {
                 EXPECT_TRUE(row.score.head(hidden).array().isNaN().all() && row.terms.topRows(hidden).array().isNaN().all());
                 EXPECT_TRUE(row.score.tail(behind).array().isNaN().all() && row.terms.bottomRows(behind).array().isNaN().all());
                 EXPECT_EQ((row.probability.array() != 0).count(), (row.probability.segment(hidden, seen).array() != 0).count());
-                const Eigen::VectorXd score = row.score.segment(hidden, seen), probability = row.probability.segment(hidden, seen);
+                const Eigen::VectorXd score = row.score.segment(hidden, seen),
+                                      probability = row.probability.segment(hidden, seen);
                 const Eigen::MatrixXd terms = row.terms.middleRows(hidden, seen);
                 const auto capped = [&](const Eigen::VectorXd& x) -> Eigen::VectorXd {
-                    return c.score_softcap > 0 ? Eigen::VectorXd((x.array() / c.score_softcap).tanh() * c.score_softcap)
-                                               : x;
+                    return c.score_softcap > 0 ? Eigen::VectorXd((x.array() / c.score_softcap).tanh() * c.score_softcap) : x;
                 };
                 const double scale = std::max(1.0, score.cwiseAbs().maxCoeff());
                 const Eigen::VectorXd sum = capped(sum_of(facts, terms));
@@ -115,7 +115,8 @@ TEST_P(FocusTerms, FiveAreWhatTheWeightsSay) {
     const auto& config = trace->config();
     const HeadId id = head_id(1, 0);
     const trace::AttentionTensors w = trace::attention_weights(*trace->model(), id.layer);
-    if (config.qk_norm != model::QkNorm::none || config.qkv_clip > 0 || config.latent.any()) return;  // not linear in what attention reads
+    if (config.qk_norm != model::QkNorm::none || config.qkv_clip > 0 || config.latent.any())
+        return;  // not linear in what attention reads
     at::Tensor x = trace::tensor(*trace, {model::Hook::resid_pre, id.layer});
     if (model::norm_before_attention(config, id.layer.value)) {
         x = trace::tensor(*trace, {model::Hook::ln1_normalized, id.layer}) * w.norm.gain;
@@ -129,9 +130,7 @@ TEST_P(FocusTerms, FiveAreWhatTheWeightsSay) {
             if (std::isnan(row.score[j])) continue;  // outside a window
             const at::Tensor own = q[row.query.value], key = k[j];
             const double s = config.score_scale;
-            const auto product = [&](const at::Tensor& a, const at::Tensor& b) {
-                return s * at::dot(a, b).item<double>();
-            };
+            const auto product = [&](const at::Tensor& a, const at::Tensor& b) { return s * at::dot(a, b).item<double>(); };
             EXPECT_NEAR(row.terms(j, 1), product(b_q, key), 2e-5);
             EXPECT_NEAR(row.terms(j, 2), product(own, key), 2e-5);
             EXPECT_NEAR(row.terms(j, 3), product(own, b_k), 2e-5);
@@ -163,8 +162,7 @@ TEST_P(FocusTerms, TheBreakdownIsTheRowsInOrderOfTheirScores) {
                 std::vector<std::int64_t> order;
                 for (std::int64_t k = 0; k < row.targets; ++k)
                     if (!std::isnan(row.score[k])) order.push_back(k);
-                std::stable_sort(order.begin(), order.end(),
-                                 [&](auto a, auto b) { return row.score[a] > row.score[b]; });
+                std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return row.score[a] > row.score[b]; });
                 const std::int64_t key = order[static_cast<std::size_t>(rank)];
                 ASSERT_EQ(found.keys[i], key);
                 EXPECT_EQ(found.score[at], row.score[key]);
@@ -208,8 +206,7 @@ TEST_P(FocusTerms, MapAndMaximaAreThoseOfTheScores) {
         EXPECT_EQ(map.maxima.on_self, self);
         EXPECT_EQ(map.maxima.on_first, first);
         EXPECT_EQ(map.maxima.counted, trace->tokens() - (causal ? 1 : 0));
-        EXPECT_NEAR(alone.on_self / static_cast<double>(alone.counted), trace->summary(id.layer, id.head).argmax_self,
-                    1e-9);
+        EXPECT_NEAR(alone.on_self / static_cast<double>(alone.counted), trace->summary(id.layer, id.head).argmax_self, 1e-9);
     }
 }
 
@@ -220,7 +217,8 @@ TEST_P(FocusTerms, CaptionsSayWhatTheModelLacks) {
     std::string notes;
     for (const std::string& note : facts.notes) notes += note + "\n";
     const bool relative = config.disentangled.any();
-    const bool separable = config.positions == model::Positions::alibi || config.positions == model::Positions::rotary || relative;
+    const bool separable =
+        config.positions == model::Positions::alibi || config.positions == model::Positions::rotary || relative;
     EXPECT_EQ(facts.terms[0].exists, separable);
     EXPECT_EQ(notes.find("position term is DeBERTa's") != std::string::npos, relative);
     EXPECT_EQ(notes.find("no separate position term") != std::string::npos,
@@ -292,8 +290,7 @@ TEST(FocusAlibi, RelativeAndAbsoluteDifferByANumberOfTheRow) {
         const double gap = slope * static_cast<double>(row.query.value);
         EXPECT_LE(((row.terms.col(0) - other.terms.col(0)).array() - gap).abs().maxCoeff(), 1e-9);
         EXPECT_LE(((row.score - other.score).array() - gap).abs().maxCoeff(), 1e-9);
-        EXPECT_LE((softmax(sum_of(focus_facts(*trace, id), row.terms)) - other.probability).cwiseAbs().maxCoeff(),
-                  1e-5);
+        EXPECT_LE((softmax(sum_of(focus_facts(*trace, id), row.terms)) - other.probability).cwiseAbs().maxCoeff(), 1e-5);
         EXPECT_EQ(row.probability, other.probability);
     });
 }

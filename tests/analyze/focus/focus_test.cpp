@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Shares by layer and updates by token: figures 4 to 10.
 #include "headlight/analyze/focus/focus.h"
-#include "tests/analyze/traces.h"
 #include "headlight/analyze/pattern/pair_chain.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
+#include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
 
@@ -94,8 +94,7 @@ TEST_P(Focus, UpdatesAndTheOutputBiasSumToWhatAttentionWrites) {
         for (std::int64_t i = 0; i < trace->tokens(); ++i) {
             // sum_e |u_e| cos(u_e, h) |h| = (sum_e u_e).h: all entries together are attn_out.
             const double base = h[i].norm().item<double>();
-            const double together =
-                (found.magnitude.row(i).array() * found.orientation.row(i).array()).sum() * base * base;
+            const double together = (found.magnitude.row(i).array() * found.orientation.row(i).array()).sum() * base * base;
             const double expected = at::dot(out[i], h[i]).item<double>();
             EXPECT_NEAR(together, expected, 1e-5 * std::max(1.0, base * base)) << "layer " << l << " token " << i;
             for (std::int64_t head = 0; head < config.n_heads; ++head) {
@@ -141,10 +140,10 @@ INSTANTIATE_TEST_SUITE_P(Models, Focus, testing::ValuesIn(model_folders()), mode
 
 TEST(FocusShares, OfUniformAttentionIsZeroAndGapsComeLast) {
     const TracePtr plain = built_in(doctor);
-    const TracePtr flat = trace::run_with_hooks(
-        plain->model(), plain->tokenizer(), {.text = doctor, .pair = {}}, {},
-        {{"blocks.*.attn.hook_attn_scores",
-          [](model::HookPoint, const at::Tensor& s) { return at::where(at::isfinite(s), at::zeros_like(s), s); }}});
+    const TracePtr flat = trace::run_with_hooks(plain->model(), plain->tokenizer(), {.text = doctor, .pair = {}}, {},
+                                                {{"blocks.*.attn.hook_attn_scores", [](model::HookPoint, const at::Tensor& s) {
+                                                      return at::where(at::isfinite(s), at::zeros_like(s), s);
+                                                  }}});
     EXPECT_TRUE((focus_shares(std::array{flat}, FocusShare::top1_minus_top2).values.array().abs() < 1e-7).all());
     EXPECT_TRUE((focus_shares(std::array{flat}, FocusShare::argmax_first).values.array() == 1).all());
     const FocusUpdates updates = focus_updates(std::array{flat}, Layer(2));
@@ -153,8 +152,7 @@ TEST(FocusShares, OfUniformAttentionIsZeroAndGapsComeLast) {
 
 TEST(FocusUpdates, TextsFollowEachOtherAndSilentHeadsAreGaps) {
     const TracePtr a = built_in(doctor), b = built_in("The cats asked.");
-    const FocusUpdates both = focus_updates(std::array{a, b}, Layer(3)),
-                       second = focus_updates(std::array{b}, Layer(3));
+    const FocusUpdates both = focus_updates(std::array{a, b}, Layer(3)), second = focus_updates(std::array{b}, Layer(3));
     ASSERT_EQ(both.magnitude.rows(), a->tokens() + b->tokens());
     EXPECT_EQ(both.magnitude.bottomRows(b->tokens()), second.magnitude);
     EXPECT_EQ(both.on_first.bottomRows(b->tokens()), second.on_first);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/heads/detector.h"
-#include "tests/analyze/traces.h"
 #include "headlight/base/error.h"
+#include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
 

@@ -31,8 +31,7 @@ HeadTable table() {
 
 std::string names(const std::vector<HeadId>& heads) {
     std::string out;
-    for (const HeadId& id : heads)
-        out += "L" + std::to_string(id.layer.value) + "H" + std::to_string(id.head.value) + " ";
+    for (const HeadId& id : heads) out += "L" + std::to_string(id.layer.value) + "H" + std::to_string(id.head.value) + " ";
     return out;
 }
 
@@ -185,21 +184,20 @@ TEST_P(HeadQueryMistake, NamesTheColumnAndWhatWouldBeRight) {
 
 INSTANTIATE_TEST_SUITE_P(
     HeadQuery, HeadQueryMistake,
-    testing::Values(
-        Mistake{"inductoin > 0.3", "1", "Did you mean induction?"},
-        Mistake{"layer = 1 and firts > 1", "15", "Did you mean share_first?"},
-        Mistake{"induction", "10", "comparison is missing"}, Mistake{"induction 0.3", "11", "comparison is missing"},
-        Mistake{"induction >", "12", "number is missing"}, Mistake{"induction > entropy", "13", "number is missing"},
-        Mistake{"induction > 0.3 entropy < 1", "17", "and, or"},
-        Mistake{"induction > 0.3 and", "20", "measure is missing"},
-        Mistake{"and induction > 0.3", "1", "measure is missing"}, Mistake{"(induction > 0.3", "1", "not closed"},
-        Mistake{"induction > 0.3)", "16", "closes nothing"}, Mistake{"()", "2", "measure is missing"},
-        Mistake{"induction > 0.3 ; x", "17", "Not understood"}, Mistake{"induction > -", "13", "Not a number"},
-        Mistake{"größe > 1", "1", "Did you mean"}, Mistake{"layer = 1 or größe größe", "14", "Did you mean"},
-        Mistake{"induction score entropy > 1", "17", "comparison is missing"},
-        Mistake{"layer = 1 and `induction", "15", "not closed"}, Mistake{"l2h0", "1", "layer 0 to 1, head 0 to 2"},
-        Mistake{"layer = 0 or L0H3", "14", "No such head"},
-        Mistake{"attention from `a` to `b` > 0", "1", "needs a text"}));
+    testing::Values(Mistake{"inductoin > 0.3", "1", "Did you mean induction?"},
+                    Mistake{"layer = 1 and firts > 1", "15", "Did you mean share_first?"},
+                    Mistake{"induction", "10", "comparison is missing"}, Mistake{"induction 0.3", "11", "comparison is missing"},
+                    Mistake{"induction >", "12", "number is missing"}, Mistake{"induction > entropy", "13", "number is missing"},
+                    Mistake{"induction > 0.3 entropy < 1", "17", "and, or"},
+                    Mistake{"induction > 0.3 and", "20", "measure is missing"},
+                    Mistake{"and induction > 0.3", "1", "measure is missing"}, Mistake{"(induction > 0.3", "1", "not closed"},
+                    Mistake{"induction > 0.3)", "16", "closes nothing"}, Mistake{"()", "2", "measure is missing"},
+                    Mistake{"induction > 0.3 ; x", "17", "Not understood"}, Mistake{"induction > -", "13", "Not a number"},
+                    Mistake{"größe > 1", "1", "Did you mean"}, Mistake{"layer = 1 or größe größe", "14", "Did you mean"},
+                    Mistake{"induction score entropy > 1", "17", "comparison is missing"},
+                    Mistake{"layer = 1 and `induction", "15", "not closed"}, Mistake{"l2h0", "1", "layer 0 to 1, head 0 to 2"},
+                    Mistake{"layer = 0 or L0H3", "14", "No such head"},
+                    Mistake{"attention from `a` to `b` > 0", "1", "needs a text"}));
 
 /// On the built-in model, where "it" is one token and the words below are in the text.
 class TokenQuery : public testing::Test {
@@ -315,8 +313,7 @@ TEST_F(TokenQuery, TermsAreColumnsToSortBy) {
     ASSERT_GT(heads.size(), 2u);
     const Eigen::MatrixXd& values = wide.values.back();
     for (std::size_t i = 1; i < heads.size(); ++i)
-        EXPECT_GE(values(heads[i - 1].layer.value, heads[i - 1].head.value),
-                  values(heads[i].layer.value, heads[i].head.value));
+        EXPECT_GE(values(heads[i - 1].layer.value, heads[i - 1].head.value), values(heads[i].layer.value, heads[i].head.value));
 }
 
 TEST_F(TokenQuery, UnknownTokensAndBrokenTermsAreNamedWithTheirColumn) {
@@ -352,8 +349,7 @@ TEST(TokenAttention, EveryFamilyEqualsThePatternWithAndWithoutWeights) {
             const PatternOptions options{.weighting = weighted ? Weighting::output_norm : Weighting::attention};
             for (std::int64_t l = 0; l < values.rows(); ++l)
                 for (std::int64_t h = 0; h < values.cols(); ++h)
-                    EXPECT_NEAR(values(l, h), pattern(*trace, head_id(l, h), options)(from.value, to.value), 1e-6)
-                        << folder;
+                    EXPECT_NEAR(values(l, h), pattern(*trace, head_id(l, h), options)(from.value, to.value), 1e-6) << folder;
         }
     }
 }
@@ -388,11 +384,10 @@ TEST(HeadMeasures, EveryMeasureIsDescribedOnce) {
     }
     // The order of the columns of `headlight analyze heads`: others may come behind.
     const std::vector<std::string> first = {
-        "entropy",         "entropy_smoothed",   "entropy_uniform", "mean_distance",     "share_self",
-        "share_previous",  "share_next",         "share_first",     "share_special",     "share_punctuation",
-        "share_same_token", "top1_minus_top2",   "argmax_self",     "argmax_first",      "variability",
-        "update_magnitude", "update_orientation", "vw_share_first", "vw_share_self",     "induction",
-        "previous_token",  "duplicate_token"};
+        "entropy",       "entropy_smoothed", "entropy_uniform", "mean_distance",     "share_self",         "share_previous",
+        "share_next",    "share_first",      "share_special",   "share_punctuation", "share_same_token",   "top1_minus_top2",
+        "argmax_self",   "argmax_first",     "variability",     "update_magnitude",  "update_orientation", "vw_share_first",
+        "vw_share_self", "induction",        "previous_token",  "duplicate_token"};
     ASSERT_GE(ids.size(), first.size());
     EXPECT_TRUE(std::equal(first.begin(), first.end(), ids.begin()));
     std::sort(ids.begin(), ids.end());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The random-token probe, on a two-layer model whose heads are what the probe must find.
 #include "headlight/analyze/heads/induction_probe.h"
-#include "tests/analyze/traces.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/trace/tensors.h"
+#include "tests/analyze/traces.h"
 #include "tests/support/temp_folder.h"
 
 #include <gtest/gtest.h>
@@ -103,29 +103,26 @@ private:
     static nlohmann::json tokenizer() {
         nlohmann::json vocabulary = {{"<s>", 0}};
         for (std::int64_t t = 1; t < kWords; ++t) vocabulary["w" + std::to_string(t)] = t;
-        const nlohmann::json start = {{"id", 0},         {"content", "<s>"}, {"single_word", false},
-                                      {"lstrip", false}, {"rstrip", false},  {"normalized", false},
-                                      {"special", true}};
+        const nlohmann::json start = {{"id", 0},         {"content", "<s>"},    {"single_word", false}, {"lstrip", false},
+                                      {"rstrip", false}, {"normalized", false}, {"special", true}};
         const nlohmann::json special = {{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}};
         const auto sequence = [](const char* id) { return nlohmann::json{{"Sequence", {{"id", id}, {"type_id", 0}}}}; };
-        return {
-            {"version", "1.0"},
-            {"added_tokens", nlohmann::json::array({start})},
-            {"normalizer", nullptr},
-            {"pre_tokenizer", {{"type", "Whitespace"}}},
-            {"post_processor",
-             {{"type", "TemplateProcessing"},
-              {"single", nlohmann::json::array({special, sequence("A")})},
-              {"pair", nlohmann::json::array({special, sequence("A"), sequence("B")})},
-              {"special_tokens",
-               {{"<s>",
-                 {{"id", "<s>"}, {"ids", nlohmann::json::array({0})}, {"tokens", nlohmann::json::array({"<s>"})}}}}}}},
-            {"model",
-             {{"type", "WordPiece"},
-              {"unk_token", "<s>"},
-              {"continuing_subword_prefix", "##"},
-              {"max_input_chars_per_word", 100},
-              {"vocab", vocabulary}}}};
+        return {{"version", "1.0"},
+                {"added_tokens", nlohmann::json::array({start})},
+                {"normalizer", nullptr},
+                {"pre_tokenizer", {{"type", "Whitespace"}}},
+                {"post_processor",
+                 {{"type", "TemplateProcessing"},
+                  {"single", nlohmann::json::array({special, sequence("A")})},
+                  {"pair", nlohmann::json::array({special, sequence("A"), sequence("B")})},
+                  {"special_tokens",
+                   {{"<s>", {{"id", "<s>"}, {"ids", nlohmann::json::array({0})}, {"tokens", nlohmann::json::array({"<s>"})}}}}}}},
+                {"model",
+                 {{"type", "WordPiece"},
+                  {"unk_token", "<s>"},
+                  {"continuing_subword_prefix", "##"},
+                  {"max_input_chars_per_word", 100},
+                  {"vocab", vocabulary}}}};
     }
 
     test::TempFolder folder_;
@@ -152,9 +149,7 @@ TEST(InductionProbe, FindsTheHeadsOfAHandBuiltCircuit) {
 
 TEST(InductionProbe, DrawsTheSameTokensForTheSameSeed) {
     const auto tokenizer = text::Tokenizer::load(source_folder() / "models/novella-7m");
-    const auto draw = [&](std::uint64_t seed) {
-        return probe_ids(*tokenizer, 8192, {.n = 50, .batch = 4, .seed = seed});
-    };
+    const auto draw = [&](std::uint64_t seed) { return probe_ids(*tokenizer, 8192, {.n = 50, .batch = 4, .seed = seed}); };
     const auto first = draw(5);
     EXPECT_EQ(first, draw(5));
     EXPECT_NE(first, draw(6));
@@ -217,16 +212,13 @@ TEST(InductionProbe, ModelsThatLookBothWaysAreAskedWithMasks) {
     ids[9 + 2] = ids[9 + 7] = *tokenizer->mask_id();
     const auto trace = trace::run(model, tokenizer, {.text = {}, .pair = {}, .ids = ids});
     const at::Tensor p = trace::tensor(*trace, {model::Hook::pattern, Layer(1)})[0];
-    const auto at = [&](std::int64_t query, std::int64_t key) {
-        return p[query + 1][key + 1].item<double>();
-    };  // [CLS]
+    const auto at = [&](std::int64_t query, std::int64_t key) { return p[query + 1][key + 1].item<double>(); };  // [CLS]
     EXPECT_NEAR(probe.masked_copy(1, 0), (at(11, 2) + at(16, 7)) / 2, 1e-6);
     EXPECT_NEAR(probe.masked_before(1, 0), (at(11, 1) + at(16, 6)) / 2, 1e-6);
     EXPECT_NEAR(probe.masked_after(1, 0), (at(11, 3) + at(16, 8)) / 2, 1e-6);
     const auto novella = source_folder() / "models/novella-7m";
-    EXPECT_EQ(induction_probe(model::Model::load(novella), text::Tokenizer::load(novella), {.n = 9, .batch = 1})
-                  .masked_copy.size(),
-              0);
+    EXPECT_EQ(
+        induction_probe(model::Model::load(novella), text::Tokenizer::load(novella), {.n = 9, .batch = 1}).masked_copy.size(), 0);
 }
 
 TEST(InductionProbe, TooLongForTheModelNamesN) {

@@ -7,15 +7,12 @@ namespace headlight::analyze {
 namespace {
 
 /// [CLS] a b1 b2 [SEP]: the example of methods.md 2.6.
-TokenFacts one_sentence() {
-    return {.special = {true, false, false, false, true}, .words = {-1, 0, 1, 1, -1}, .pair_start = 5};
-}
+TokenFacts one_sentence() { return {.special = {true, false, false, false, true}, .words = {-1, 0, 1, 1, -1}, .pair_start = 5}; }
 
 /// [CLS] a1 a2 [SEP] b1 b2 b3 [SEP]; word ids restart in B.
 TokenFacts pair() {
-    return {.special = {true, false, false, true, false, false, false, true},
-            .words = {-1, 0, 0, -1, 0, 0, 1, -1},
-            .pair_start = 4};
+    return {
+        .special = {true, false, false, true, false, false, false, true}, .words = {-1, 0, 0, -1, 0, 0, 1, -1}, .pair_start = 4};
 }
 
 std::vector<float> prepared(const std::vector<std::vector<float>>& rows, const MapLayout& layout, std::size_t row,

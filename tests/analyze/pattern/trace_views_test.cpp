@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Identities that hold whatever the weights are, over every family, and texts at the edge.
-#include "tests/analyze/traces.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/analyze/pattern/neuron_view.h"
 #include "headlight/analyze/pattern/pair_chain.h"
@@ -8,6 +7,7 @@
 #include "headlight/analyze/pattern/sinks.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
+#include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
 
@@ -34,8 +34,7 @@ const std::vector<PatternOptions>& many_options() {
 
 std::vector<HeadId> some_heads(const trace::Trace& trace) {
     const auto& config = trace.config();
-    return {head_id(0, 0), head_id(config.n_layers - 1, config.n_heads - 1),
-            head_id(config.n_layers / 2, config.n_heads / 2)};
+    return {head_id(0, 0), head_id(config.n_layers - 1, config.n_heads - 1), head_id(config.n_layers / 2, config.n_heads / 2)};
 }
 
 class EveryFamily : public testing::TestWithParam<std::filesystem::path> {};
@@ -50,8 +49,7 @@ TEST_P(EveryFamily, ScoresOnScreenSumToTheWeights) {
             const auto& config = trace->config();
             const model::KeyRange keys = model::legal_keys(i, n, config.causal, model::window_of(config, id.layer.value));
             Eigen::VectorXd score = view.scale * view.products.cast<double>().rowwise().sum();
-            for (std::size_t j = 0; j < view.position.size(); ++j)
-                score[static_cast<Eigen::Index>(j)] += view.position[j];
+            for (std::size_t j = 0; j < view.position.size(); ++j) score[static_cast<Eigen::Index>(j)] += view.position[j];
             for (const NeuronView::Term& term : view.terms) score += term.values.cast<double>();
             if (config.score_softcap > 0) score = (score.array() / config.score_softcap).tanh() * config.score_softcap;
             const Eigen::VectorXd visible = score.segment(keys.first, keys.count());
@@ -87,7 +85,8 @@ TEST_P(EveryFamily, ChainAgreesWithTheNeuronView) {
             if (!chain.legal) continue;  // outside a window
             EXPECT_NEAR(chain.content + chain.position.value_or(0), chain.score, 1e-9);
             const double cap = trace->config().score_softcap;
-            EXPECT_NEAR(cap > 0 ? cap * std::tanh(chain.score / cap) : chain.score, view.score[j], 1e-4 * std::max(1.0, std::abs(chain.score)));
+            EXPECT_NEAR(cap > 0 ? cap * std::tanh(chain.score / cap) : chain.score, view.score[j],
+                        1e-4 * std::max(1.0, std::abs(chain.score)));
             EXPECT_FLOAT_EQ(static_cast<float>(chain.weight), view.weight[j]);
             EXPECT_NEAR(chain.value_norm, view.value_norm[j], 1e-4 * std::max(1.0, chain.value_norm));
             EXPECT_EQ(chain.position_kind, view.position_kind);
@@ -111,8 +110,7 @@ TEST_P(EveryFamily, PreparedRowsSumToOne) {
             }
         }
         const Matrix hidden = pattern(*trace, id, {.hide_first = true});
-        for (Eigen::Index i = trace->config().causal ? 1 : 0; i < hidden.rows(); ++i)
-            EXPECT_NEAR(hidden.row(i).sum(), 1, 1e-5);
+        for (Eigen::Index i = trace->config().causal ? 1 : 0; i < hidden.rows(); ++i) EXPECT_NEAR(hidden.row(i).sum(), 1, 1e-5);
         if (trace->config().causal) {
             EXPECT_EQ(hidden.row(0).sum(), 0.0F) << "nothing is left to look at";
         }
@@ -139,9 +137,7 @@ TEST_P(EveryFamily, RowsAndColumnsAreThoseOfTheMap) {
         for (std::int64_t column = 0; column < maps[0].cols(); ++column) {
             const Matrix columns = pattern_column(*trace, heads, column, options);
             for (std::size_t h = 0; h < heads.size(); ++h)
-                EXPECT_LE(
-                    (columns.row(static_cast<Eigen::Index>(h)).transpose() - maps[h].col(column)).cwiseAbs().sum(),
-                    1e-6);
+                EXPECT_LE((columns.row(static_cast<Eigen::Index>(h)).transpose() - maps[h].col(column)).cwiseAbs().sum(), 1e-6);
         }
         for (std::int64_t p = 0; p < trace->tokens(); ++p) {
             const std::int64_t row = axes.query_row(Position(p));
@@ -196,8 +192,10 @@ TEST(EveryFamilyOfTheRegistry, HasAModelHere) {
     for (const auto& folder : model_folders()) found.insert(model::Model::load(folder)->config().family);
     const auto fixtures = source_folder() / "tests/fixtures/models";
     for (const auto& folder : std::filesystem::directory_iterator(fixtures.parent_path() / "encoder_decoders"))
-        if (std::filesystem::exists(folder.path() / "config.json")) found.insert(model::Model::load(folder.path())->config().family);
-    for (const char* of_pictures : {"vit", "deit", "clip#vision"}) found.insert(model::Model::load(fixtures / of_pictures)->config().family);
+        if (std::filesystem::exists(folder.path() / "config.json"))
+            found.insert(model::Model::load(folder.path())->config().family);
+    for (const char* of_pictures : {"vit", "deit", "clip#vision"})
+        found.insert(model::Model::load(fixtures / of_pictures)->config().family);
     for (const std::string& family : model::family_names()) EXPECT_TRUE(found.count(family)) << family;
 }
 
@@ -256,10 +254,9 @@ TEST(Axes, LabelWordsAndMarkSpecialTokens) {
 TEST(ReplacedPattern, IsShownAsItWasUsed) {
     const TracePtr plain = built_in(doctor);
     const double share = 1.0 / static_cast<double>(plain->tokens());
-    const TracePtr trace =
-        trace::run_with_hooks(plain->model(), plain->tokenizer(), {.text = doctor, .pair = {}}, {},
-                              {{"blocks.4.attn.hook_pattern",
-                                [&](model::HookPoint, const at::Tensor& p) { return at::full_like(p, share); }}});
+    const TracePtr trace = trace::run_with_hooks(
+        plain->model(), plain->tokenizer(), {.text = doctor, .pair = {}}, {},
+        {{"blocks.4.attn.hook_pattern", [&](model::HookPoint, const at::Tensor& p) { return at::full_like(p, share); }}});
     const HeadId id = head_id(4, 5);
     EXPECT_NEAR(pattern(*trace, id, {}).minCoeff(), share, 1e-7) << "the future too";
     const Matrix hidden = pattern(*trace, id, {.hide_first = true});
@@ -280,8 +277,7 @@ TEST(PooledPattern, OverviewAndRecomputedPicturesAgree) {
     ASSERT_FALSE(without->has_overview());
     for (const HeadId id : {head_id(0, 0), head_id(4, 5), head_id(5, 7)}) {
         for (const std::int64_t side : {128, 100, 64, 7, 1, 1000}) {
-            const PooledMap a = pooled_pattern(*trace, id, {}, side),
-                            b = pooled_pattern(*without, id, {}, a.max.rows());
+            const PooledMap a = pooled_pattern(*trace, id, {}, side), b = pooled_pattern(*without, id, {}, a.max.rows());
             ASSERT_LE(a.max.rows(), side);
             EXPECT_GT(a.max.rows() * 2, std::min<std::int64_t>(side, trace->tokens())) << "coarser than asked for";
             EXPECT_LE((a.max - b.max).cwiseAbs().maxCoeff(), 1e-6) << side;

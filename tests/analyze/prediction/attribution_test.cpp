@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Splits that must close, over every family: logits, pre-activations, heads over their sources.
-#include "tests/analyze/traces.h"
 #include "headlight/analyze/prediction/attribution.h"
 #include "headlight/analyze/contribution/drivers.h"
 #include "headlight/analyze/contribution/experts.h"
@@ -8,6 +7,7 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
+#include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,8 @@ class EverySplit : public testing::TestWithParam<std::filesystem::path> {};
 TEST_P(EverySplit, OfALogitCloses) {
     const TracePtr trace = run_model(GetParam(), sentence);
     const model::ModelConfig& c = trace->config();
-    const AttributionOptions plain{.token = 5}, difference{.token = 5, .minus = 9}, neurons{.token = 5, .minus = {}, .neurons = true};
+    const AttributionOptions plain{.token = 5}, difference{.token = 5, .minus = 9},
+        neurons{.token = 5, .minus = {}, .neurons = true};
     if (!c.has_unembedding || c.mlm_head) {
         EXPECT_THROW(attribution(*trace, Position(0), plain), Error);
         return;
@@ -104,13 +105,15 @@ TEST_P(EverySplit, OfAPreActivationCloses) {
                     continue;
                 }
                 const Split split = neuron_drivers(*trace, id, p);
-                EXPECT_EQ(split.total, trace::tensor(*trace, {Hook::mlp_pre, Layer(l)})[p.value][neuron].to(at::kDouble).item<double>());
+                EXPECT_EQ(split.total,
+                          trace::tensor(*trace, {Hook::mlp_pre, Layer(l)})[p.value][neuron].to(at::kDouble).item<double>());
                 EXPECT_NEAR(split.sum, split.total, 3e-5 * size_of(split)) << "layer " << l << " neuron " << neuron;
                 const HeadId head = head_id(0, c.n_heads - 1);
                 if (c.parallel && l == 0) {
                     EXPECT_THROW(neuron_sources(*trace, id, head, p), Error);
                 } else {
-                    EXPECT_NEAR(neuron_sources(*trace, id, head, p).sum(), split.heads(c)(0, c.n_heads - 1), 1e-5 * size_of(split));
+                    EXPECT_NEAR(neuron_sources(*trace, id, head, p).sum(), split.heads(c)(0, c.n_heads - 1),
+                                1e-5 * size_of(split));
                 }
                 if (l + 1 < c.n_layers) {
                     EXPECT_TRUE(std::isnan(split.heads(c)(l + 1, 0))) << "later heads have no part";

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Against tests/golden/lens/*.json: Hugging Face transformers and NumPy in float64 (make_lens_golden.py).
-#include "tests/analyze/traces.h"
-#include "headlight/analyze/prediction/attribution.h"
 #include "headlight/analyze/contribution/contributions.h"
 #include "headlight/analyze/contribution/drivers.h"
+#include "headlight/analyze/prediction/attribution.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/prediction/mlp.h"
 #include "headlight/analyze/prediction/refinement.h"
+#include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -38,7 +38,8 @@ void check_lens(const trace::Trace& trace, const json& e) {
                 const json& top = layers[l]["top"][i];
                 for (std::size_t k = 0; k < top.size(); ++k) {
                     expect_number(state.top[k].logit, top[k][1], what);
-                    const bool close = k + 1 < top.size() && std::abs(top[k][1].get<double>() - top[k + 1][1].get<double>()) < 1e-3;
+                    const bool close =
+                        k + 1 < top.size() && std::abs(top[k][1].get<double>() - top[k + 1][1].get<double>()) < 1e-3;
                     const bool close_before = k > 0 && std::abs(top[k][1].get<double>() - top[k - 1][1].get<double>()) < 1e-3;
                     if (!close && !close_before && k + 1 < top.size()) {
                         EXPECT_EQ(state.top[k].id, top[k][0].get<std::int64_t>()) << what;
@@ -91,7 +92,8 @@ void check_contributions(const trace::Trace& trace, const json& e) {
     expect_number(shares.residual, e["residual"], "residual");
     for (std::size_t h = 0; h < e["heads"].size(); ++h)
         for (std::size_t j = 0; j < e["heads"][h].size(); ++j)
-            expect_number(shares.from_heads(static_cast<Eigen::Index>(h), static_cast<Eigen::Index>(j)), e["heads"][h][j], "share");
+            expect_number(shares.from_heads(static_cast<Eigen::Index>(h), static_cast<Eigen::Index>(j)), e["heads"][h][j],
+                          "share");
     expect_number(mlp_shares(trace, layer, p).mlp, e["mlp"], "mlp");
 }
 

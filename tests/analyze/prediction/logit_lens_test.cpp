@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The lens against every state read whole in float64, over every family; tuned lenses; tokens named by people.
-#include "tests/analyze/traces.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/analyze/prediction/token_choice.h"
@@ -8,6 +7,7 @@
 #include "headlight/io/safetensors.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
+#include "tests/analyze/traces.h"
 #include "tests/support/temp_folder.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,9 @@ using model::Hook;
 constexpr const char* sentence = "The cats asked; the old cat asked.";
 
 Hook hook_of(StreamPlace place) {
-    return place == StreamPlace::resid_pre ? Hook::resid_pre : place == StreamPlace::resid_mid ? Hook::resid_mid : Hook::resid_post;
+    return place == StreamPlace::resid_pre   ? Hook::resid_pre
+           : place == StreamPlace::resid_mid ? Hook::resid_mid
+                                             : Hook::resid_post;
 }
 
 /// Everything a lens says of one state, the slow way.
@@ -60,8 +62,7 @@ TEST_P(Lens, ReadsEveryStateAsTheModelWould) {
         const LogitLens lens = logit_lens(*trace, {.at = place, .top = 7, .watched = watched});
         ASSERT_EQ(lens.layers, c.n_layers);
         for (std::int64_t l = 0; l < c.n_layers; ++l) {
-            const at::Tensor logits =
-                trace::logits_of(*trace->model(), trace::tensor(*trace, {hook_of(place), Layer(l)}));
+            const at::Tensor logits = trace::logits_of(*trace->model(), trace::tensor(*trace, {hook_of(place), Layer(l)}));
             for (std::int64_t p = 0; p < trace->tokens(); ++p) {
                 SCOPED_TRACE("layer " + std::to_string(l) + " position " + std::to_string(p));
                 const LensState& state = lens.state(l, Position(p));
@@ -126,13 +127,13 @@ struct LensFile {
     }
 };
 
-TracePtr gpt2() {
-    return run_model(source_folder() / "tests/fixtures/models/gpt2", sentence);
-}
+TracePtr gpt2() { return run_model(source_folder() / "tests/fixtures/models/gpt2", sentence); }
 
 LogitLens through(const TracePtr& trace, const LensFile& file, StreamPlace at) {
     const test::TempFolder folder;
-    return logit_lens(*trace, {.at = at, .top = 3, .watched = {}, .watch_text = false, .tuned = TunedLens::load(file.write(folder), trace->config())});
+    return logit_lens(
+        *trace,
+        {.at = at, .top = 3, .watched = {}, .watch_text = false, .tuned = TunedLens::load(file.write(folder), trace->config())});
 }
 
 void expect_equal(const LogitLens& a, const LogitLens& b) {
@@ -177,7 +178,8 @@ TEST(Tuned, IsAnAffineMapBeforeTheReadOut) {
                      b0 = at::from_blob(file.tensors[1].second.data(), {16}, at::kFloat).clone(),
                      w1 = at::from_blob(file.tensors[2].second.data(), {16, 16}, at::kFloat).clone(),
                      b1 = at::from_blob(file.tensors[3].second.data(), {16}, at::kFloat).clone();
-    const at::Tensor first = trace::tensor(*trace, {Hook::resid_pre, Layer(0)}), second = trace::tensor(*trace, {Hook::resid_pre, Layer(1)});
+    const at::Tensor first = trace::tensor(*trace, {Hook::resid_pre, Layer(0)}),
+                     second = trace::tensor(*trace, {Hook::resid_pre, Layer(1)});
     const at::Tensor read0 = trace::logits_of(*trace->model(), first + at::mm(first, w0.t()) + b0),
                      read1 = trace::logits_of(*trace->model(), second + at::mm(second, w1.t()) + b1);
     const LogitLens pre = through(trace, file, StreamPlace::resid_pre), post = through(trace, file, StreamPlace::resid_post);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Feed-forward layers as memories: identities over every family, and a hand-built model that must agree with itself.
-#include "tests/analyze/scratch_copy.h"
-#include "tests/analyze/traces.h"
-#include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/prediction/mlp.h"
+#include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/prediction/refinement.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
+#include "tests/analyze/scratch_copy.h"
+#include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <fstream>
+#include <limits>
 #include <random>
 #include <set>
 #include <sstream>
@@ -34,16 +34,19 @@ TEST_P(Memories, SumToTheLayersOutput) {
         const trace::MlpTensors w = trace::mlp_weights(*trace->model(), Layer(l));
         at::Tensor sum = w.b_out.defined() ? w.b_out.to(at::kDouble).clone() : at::zeros({c.d_model}, at::kDouble);
         if (w.b_experts.defined())
-            sum += at::mv(w.b_experts.to(at::kDouble).t(), trace::tensor(*trace, {Hook::experts, Layer(l)})[p.value].to(at::kDouble));
+            sum += at::mv(w.b_experts.to(at::kDouble).t(),
+                          trace::tensor(*trace, {Hook::experts, Layer(l)})[p.value].to(at::kDouble));
         const std::vector<Memory> all = memories(*trace, Layer(l), p);
         ASSERT_EQ(all.size(), static_cast<std::size_t>(model::mlp_width(c, l)));
         for (const Memory& m : all) {
             sum += w.w_out[m.neuron.value].to(at::kDouble) * m.coefficient;
-            EXPECT_NEAR(m.contribution_norm, std::abs(m.coefficient) * w.w_out[m.neuron.value].to(at::kDouble).norm().item<double>(), 1e-9);
+            EXPECT_NEAR(m.contribution_norm,
+                        std::abs(m.coefficient) * w.w_out[m.neuron.value].to(at::kDouble).norm().item<double>(), 1e-9);
             if (c.gated_mlp) {
                 const double cut = c.mlp_clamp > 0 ? c.mlp_clamp : std::numeric_limits<double>::infinity();
                 const double up = c.mlp_clamp > 0 ? std::clamp(m.up, -cut, cut) + 1 : m.up;
-                const double gate = trace::activate(*trace->model(), at::full({1, 1}, std::min(m.pre, cut), at::kFloat)).item<double>();
+                const double gate =
+                    trace::activate(*trace->model(), at::full({1, 1}, std::min(m.pre, cut), at::kFloat)).item<double>();
                 EXPECT_NEAR(m.coefficient, m.weight * gate * up, 1e-5 * std::max(1.0, std::abs(m.coefficient)));
             } else {
                 EXPECT_TRUE(std::isnan(m.up));
@@ -125,7 +128,9 @@ TEST_P(Memories, BreakdownOfPredictionsAddsUp) {
         if (how == ReadOut::model) {
             // What the last MLP does to the prediction, by the model's own output.
             const at::Tensor output = trace::tensor(*trace, {Hook::logits, Layer(0)}).argmax(-1),
-                             before = trace::logits_of(*trace->model(), trace::tensor(*trace, {Hook::resid_mid, Layer(c.n_layers - 1)})).argmax(-1);
+                             before = trace::logits_of(*trace->model(),
+                                                       trace::tensor(*trace, {Hook::resid_mid, Layer(c.n_layers - 1)}))
+                                          .argmax(-1);
             std::int64_t changed = 0;
             for (std::int64_t p = 1; p < trace->tokens(); ++p)
                 changed += output[p].item<std::int64_t>() != before[p].item<std::int64_t>();
@@ -173,7 +178,8 @@ struct Detector {
         };
         const auto rows = [](const std::vector<std::vector<float>>& table) {
             return [&table](ScratchCopy::Values v) {
-                for (std::int64_t i = 0; i < v.size(); ++i) v.set(i, table[static_cast<std::size_t>(i / 16)][static_cast<std::size_t>(i % 16)]);
+                for (std::int64_t i = 0; i < v.size(); ++i)
+                    v.set(i, table[static_cast<std::size_t>(i / 16)][static_cast<std::size_t>(i % 16)]);
             };
         };
         copy.edit("wte.weight", rows(tokens));
@@ -243,7 +249,8 @@ TEST(MemoryErrors, NameWhatIsNotThere) {
     EXPECT_THROW(memories(*trace, Layer(c.n_layers), Position(0)), Error);
     EXPECT_THROW(memories(*trace, Layer(0), Position(trace->tokens())), Error);
     EXPECT_THROW(promoted_tokens(*trace->model(), Layer(0), {Neuron(c.d_mlp)}), Error);
-    EXPECT_THROW(promoted_tokens(*trace->model(), Layer(0), {Neuron(0)}, {.top = 1, .gain = false, .watched = c.vocab_size}), Error);
+    EXPECT_THROW(promoted_tokens(*trace->model(), Layer(0), {Neuron(0)}, {.top = 1, .gain = false, .watched = c.vocab_size}),
+                 Error);
     EXPECT_THROW(refinement({}), Error);
 }
 

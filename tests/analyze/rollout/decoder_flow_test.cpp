@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Attention flow of a decoder behind an encoder, against largest flows of the plain graph found in another way.
-#include "tests/analyze/pairs.h"
 #include "headlight/analyze/rollout/rollout.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
+#include "tests/analyze/pairs.h"
 
 #include <gtest/gtest.h>
 
@@ -33,11 +33,13 @@ public:
                 const int at = open.front();
                 open.pop();
                 for (int to = 0; to < room.cols(); ++to)
-                    if (before[static_cast<std::size_t>(to)] < 0 && room(at, to) > 1e-12) before[static_cast<std::size_t>(to)] = at, open.push(to);
+                    if (before[static_cast<std::size_t>(to)] < 0 && room(at, to) > 1e-12)
+                        before[static_cast<std::size_t>(to)] = at, open.push(to);
             }
             if (before[static_cast<std::size_t>(sink)] < 0) return total;
             double most = std::numeric_limits<double>::max();
-            for (int at = sink; at != source; at = before[static_cast<std::size_t>(at)]) most = std::min(most, room(before[static_cast<std::size_t>(at)], at));
+            for (int at = sink; at != source; at = before[static_cast<std::size_t>(at)])
+                most = std::min(most, room(before[static_cast<std::size_t>(at)], at));
             for (int at = sink; at != source; at = before[static_cast<std::size_t>(at)]) {
                 room(before[static_cast<std::size_t>(at)], at) -= most;
                 room(at, before[static_cast<std::size_t>(at)]) += most;
@@ -69,12 +71,14 @@ protected:
         for (int l = 0; l < below; ++l) {
             const at::Tensor p = mean_pattern(*encoder, l);
             for (int i = 0; i < s; ++i)
-                for (int j = 0; j < s; ++j) g.edge(of_encoder(l + 1, i), of_encoder(l, j), (p[i][j].item<double>() + (i == j)) / 2);
+                for (int j = 0; j < s; ++j)
+                    g.edge(of_encoder(l + 1, i), of_encoder(l, j), (p[i][j].item<double>() + (i == j)) / 2);
         }
         for (int l = 0; l < layers; ++l) {
             const at::Tensor own = mean_pattern(*decoder, l), read = mean_pattern(*cross, l);
             for (int i = 0; i < t; ++i) {
-                for (int j = 0; j <= i; ++j) g.edge(of_decoder(2 * l + 1, i), of_decoder(2 * l, j), (own[i][j].item<double>() + (i == j)) / 2);
+                for (int j = 0; j <= i; ++j)
+                    g.edge(of_decoder(2 * l + 1, i), of_decoder(2 * l, j), (own[i][j].item<double>() + (i == j)) / 2);
                 g.edge(of_decoder(2 * l + 2, i), of_decoder(2 * l + 1, i), 0.5);
                 for (int j = 0; j < s; ++j) g.edge(of_decoder(2 * l + 2, i), of_encoder(below, j), read[i][j].item<double>() / 2);
             }
@@ -119,8 +123,10 @@ TEST_P(DecoderFlow, PathsOfARolloutEndInTheRowsOfBothMaps) {
     EXPECT_EQ(paths.source, s);
     EXPECT_EQ(paths.query, Position(s + 3));
     ASSERT_EQ(std::ssize(paths.mass), below + 2 * layers + 1);
-    const Eigen::VectorXd own = rollout(*decoder, {.layer = last, .query = Position(3)}).maps[0].row(0).transpose().cast<double>(),
-                          read = rollout(*decoder, {.layer = last, .query = Position(3), .of_source = true}).maps[0].row(0).transpose().cast<double>();
+    const Eigen::VectorXd
+        own = rollout(*decoder, {.layer = last, .query = Position(3)}).maps[0].row(0).transpose().cast<double>(),
+        read =
+            rollout(*decoder, {.layer = last, .query = Position(3), .of_source = true}).maps[0].row(0).transpose().cast<double>();
     EXPECT_LE((paths.mass[0].head(s) - read).cwiseAbs().maxCoeff(), 1e-6);
     EXPECT_LE((paths.mass[0].tail(t) - own).cwiseAbs().maxCoeff(), 1e-6);
     for (const Eigen::VectorXd& level : paths.mass) EXPECT_NEAR(level.sum(), 1, 1e-6);

@@ -2,9 +2,9 @@
 #include "headlight/analyze/rollout/rollout.h"
 
 #include "analyze/rollout/max_flow.h"
-#include "tests/analyze/traces.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/tensors.h"
+#include "tests/analyze/traces.h"
 
 #include <gtest/gtest.h>
 
@@ -81,8 +81,7 @@ double smallest_cut(const std::vector<Matrix>& joint, std::int64_t from, std::in
         for (std::int64_t l = 0; l < layers; ++l)
             for (std::int64_t a = 0; a < n; ++a)
                 for (std::int64_t b = 0; b < n; ++b)
-                    if (inside(l + 1, a) && !inside(l, b))
-                        cut += static_cast<double>(joint[static_cast<std::size_t>(l)](a, b));
+                    if (inside(l + 1, a) && !inside(l, b)) cut += static_cast<double>(joint[static_cast<std::size_t>(l)](a, b));
         best = std::min(best, cut);
     }
     return best;
@@ -91,8 +90,7 @@ double smallest_cut(const std::vector<Matrix>& joint, std::int64_t from, std::in
 TEST(Flow, IsTheSmallestCut) {
     std::mt19937 random(7);
     for (const bool causal : {false, true})
-        for (const auto& [layers, n] :
-             std::vector<std::pair<std::int64_t, std::int64_t>>{{2, 5}, {3, 4}, {4, 3}, {5, 3}}) {
+        for (const auto& [layers, n] : std::vector<std::pair<std::int64_t, std::int64_t>>{{2, 5}, {3, 4}, {4, 3}, {5, 3}}) {
             const std::vector<Matrix> joint = random_network(random, layers, n, causal);
             const Matrix flow = flow_of(joint);
             for (std::int64_t i = 0; i < n; ++i)
@@ -120,15 +118,13 @@ TEST(Flow, LeavesNoWayInLargerNetworks) {
                 const double largest = network.largest(layers, from, to);
                 std::vector<Eigen::MatrixXd> flow(layers, Eigen::MatrixXd::Zero(n, n));
                 for (std::int64_t l = 0; l < layers; ++l)
-                    for (const auto& f : network.flow_of_layer(l))
-                        flow[static_cast<std::size_t>(l)](f.from, f.to) = f.amount;
+                    for (const auto& f : network.flow_of_layer(l)) flow[static_cast<std::size_t>(l)](f.from, f.to) = f.amount;
                 EXPECT_NEAR(flow.back().row(from).sum(), largest, 1e-9);
                 EXPECT_NEAR(flow.front().col(to).sum(), largest, 1e-9);
                 for (std::size_t l = 0; l < layers; ++l) {
                     EXPECT_LE((flow[l] - joint[l].cast<double>()).maxCoeff(), 1e-9) << "more than an edge takes";
                     if (l == 0) continue;
-                    EXPECT_LE((flow[l].colwise().sum().transpose() - flow[l - 1].rowwise().sum()).cwiseAbs().maxCoeff(),
-                              1e-9)
+                    EXPECT_LE((flow[l].colwise().sum().transpose() - flow[l - 1].rowwise().sum()).cwiseAbs().maxCoeff(), 1e-9)
                         << "what goes in goes on";
                 }
                 // Everything that can be reached from the source, down where there is room and up where something
@@ -145,8 +141,7 @@ TEST(Flow, LeavesNoWayInLargerNetworks) {
                         todo.emplace_back(to_level, t);
                     };
                     for (std::int64_t t = 0; t < n; ++t) {
-                        if (level > 0 &&
-                            static_cast<double>(joint[level - 1](token, t)) - flow[level - 1](token, t) > 1e-9)
+                        if (level > 0 && static_cast<double>(joint[level - 1](token, t)) - flow[level - 1](token, t) > 1e-9)
                             visit(level - 1, t);
                         if (level < layers && flow[level](t, token) > 1e-9) visit(level + 1, t);
                     }
@@ -158,8 +153,7 @@ TEST(Flow, LeavesNoWayInLargerNetworks) {
 
 /// Needs a path that goes back up an edge: the first choice of a path is wrong.
 TEST(Flow, TakesBackWhatItSentTheWrongWay) {
-    const std::vector<Matrix> joint = {matrix({{1, 0, 0}, {1, 0, 0}, {0, 0, 1}}),
-                                       matrix({{1, 1, 0}, {1, 0, 0}, {0, 0, 1}}),
+    const std::vector<Matrix> joint = {matrix({{1, 0, 0}, {1, 0, 0}, {0, 0, 1}}), matrix({{1, 1, 0}, {1, 0, 0}, {0, 0, 1}}),
                                        matrix({{1, 1, 0}, {0, 1, 0}, {0, 0, 1}})};
     LayeredFlow network(joint, false);
     EXPECT_NEAR(network.largest(3, 0, 0), 2, 1e-12);
@@ -299,10 +293,10 @@ INSTANTIATE_TEST_SUITE_P(Models, RolloutOf, testing::ValuesIn(model_folders()), 
 
 TEST(Rollout, EvenAttentionIsFlatByReceptiveField) {
     const TracePtr plain = built_in(doctor);
-    const TracePtr flat = trace::run_with_hooks(
-        plain->model(), plain->tokenizer(), {.text = doctor, .pair = {}}, {},
-        {{"blocks.*.attn.hook_attn_scores",
-          [](model::HookPoint, const at::Tensor& s) { return at::where(at::isfinite(s), at::zeros_like(s), s); }}});
+    const TracePtr flat = trace::run_with_hooks(plain->model(), plain->tokenizer(), {.text = doctor, .pair = {}}, {},
+                                                {{"blocks.*.attn.hook_attn_scores", [](model::HookPoint, const at::Tensor& s) {
+                                                      return at::where(at::isfinite(s), at::zeros_like(s), s);
+                                                  }}});
     for (const Rollout& found :
          {rollout(*flat, {.by_receptive_field = true}), attention_flow(*flat, {.by_receptive_field = true})})
         for (const Matrix& map : found.maps)

@@ -43,8 +43,9 @@ TEST_P(Architecture, TellsWhatIsUnderThePointer) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Architecture,
-                         testing::Values("gpt2", "bert-mlm", "bloom", "llama-kv2", "gpt2-untied", "gemma2", "gemma3", "electra", "falcon",
-                                         "olmo2", "cohere", "smollm3", "roberta", "gpt-neox", "mpt", "distilbert", "albert", "deberta-conv"),
+                         testing::Values("gpt2", "bert-mlm", "bloom", "llama-kv2", "gpt2-untied", "gemma2", "gemma3", "electra",
+                                         "falcon", "olmo2", "cohere", "smollm3", "roberta", "gpt-neox", "mpt", "distilbert",
+                                         "albert", "deberta-conv"),
                          [](const auto& family) {
                              std::string name = family.param;
                              std::erase(name, '-');

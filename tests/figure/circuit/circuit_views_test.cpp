@@ -18,9 +18,7 @@ namespace {
 
 using analyze::Composition;
 
-HeadId head(std::int64_t l, std::int64_t h) {
-    return {Layer(l), Head(h)};
-}
+HeadId head(std::int64_t l, std::int64_t h) { return {Layer(l), Head(h)}; }
 
 std::shared_ptr<analyze::CompositionScores> some_scores() {
     auto scores = std::make_shared<analyze::CompositionScores>();
@@ -29,8 +27,8 @@ std::shared_ptr<analyze::CompositionScores> some_scores() {
     for (auto& kind : scores->values) kind.assign(144, 0.0);
     const auto put = [&](Composition kind, HeadId from, HeadId to, double score) {
         const std::int64_t row = (from.layer.value * 4 + from.head.value) * 12;
-        scores->values[static_cast<std::size_t>(kind)]
-                      [static_cast<std::size_t>(row + to.layer.value * 4 + to.head.value)] = score;
+        scores->values[static_cast<std::size_t>(kind)][static_cast<std::size_t>(row + to.layer.value * 4 + to.head.value)] =
+            score;
     };
     put(Composition::k, head(0, 1), head(1, 2), 0.5);
     put(Composition::v, head(0, 1), head(2, 3), 0.2);
@@ -124,12 +122,8 @@ TableData some_table() {
                      TableCell::of(i == 3 ? NAN : 0.25), TableCell::of(1.0)};
         section.rows.push_back(std::move(row));
     }
-    return {.view = "sample",
-            .title = QStringLiteral("Sample"),
-            .description = {},
-            .sections = {section},
-            .table = {},
-            .arrays = {}};
+    return {
+        .view = "sample", .title = QStringLiteral("Sample"), .description = {}, .sections = {section}, .table = {}, .arrays = {}};
 }
 
 TEST(TableFigure, RowsAreHitsAndExportsAreWhatIsShown) {
@@ -213,9 +207,8 @@ TEST(CircuitViews, HeadCircuitShowsEigenvaluesAboveTokens) {
 TEST(CircuitViews, ImportanceShowsTheAnalysis) {
     const TracePtr trace = built_in(doctor);
     const auto figure = importance_view(trace, Position(10), {.target = "next", .permutations = 0}, {});
-    const analyze::Importance r =
-        analyze::importance(*trace->model(), *trace->tokenizer(), trace->encoding(), Position(10),
-                            {.target = trace->encoding().ids[11], .permutations = 0});
+    const analyze::Importance r = analyze::importance(*trace->model(), *trace->tokenizer(), trace->encoding(), Position(10),
+                                                      {.target = trace->encoding().ids[11], .permutations = 0});
     const Table table = figure->table();
     ASSERT_EQ(table.rows.size(), 11u);
     ASSERT_EQ(table.columns.size(), 5u + 6u);
@@ -263,8 +256,7 @@ TEST(CircuitViews, AreInTheListAndPaintEveryText) {
                 EXPECT_GE(size.width(), 320) << id;
                 bool painted = false;
                 for (int y = 0; y < image.height() && !painted; ++y)
-                    for (int x = 0; x < image.width() && !painted; ++x)
-                        painted = image.pixelColor(x, y) != style.theme->canvas;
+                    for (int x = 0; x < image.width() && !painted; ++x) painted = image.pixelColor(x, y) != style.theme->canvas;
                 EXPECT_TRUE(painted) << id;
             }
         }
@@ -273,8 +265,7 @@ TEST(CircuitViews, AreInTheListAndPaintEveryText) {
 
 TEST(CircuitViews, ModelsWithoutAnUnembeddingAreToldWhy) {
     const std::string folder = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/bert";
-    const TracePtr trace =
-        trace::run(model::Model::load(folder), text::Tokenizer::load(folder), {.text = "The cats asked."});
+    const TracePtr trace = trace::run(model::Model::load(folder), text::Tokenizer::load(folder), {.text = "The cats asked."});
     EXPECT_NE(view_spec("importance").missing(*trace), "");
     EXPECT_NE(view_spec("copy-suppression").missing(*trace), "");
     ViewState state;

@@ -5,7 +5,6 @@
 #include "figure/contribution/contribution_graph.h"
 #include "figure/contribution/neuron_map_figure.h"
 #include "headlight/analyze/contribution/drivers.h"
-#include "headlight/analyze/prediction/predictions.h"
 #include "headlight/analyze/prediction/mlp.h"
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/base/error.h"
@@ -101,7 +100,16 @@ TEST_F(FlowViews, AClickOnALineOpensItsHeadsAndASecondOneClosesThem) {
     ASSERT_TRUE(hit.head);
     EXPECT_EQ(hit.head->layer, Layer(name->layer));
     // By the list of views, as a click and the command line do it.
-    ViewState state{.view = "contribution-graph", .layer = hit.head->layer, .heads = {hit.head->head}, .query = Position(13), .key = {}, .neuron = {}, .detail = {}, .pattern = {}, .values = {}, .pool = {}};
+    ViewState state{.view = "contribution-graph",
+                    .layer = hit.head->layer,
+                    .heads = {hit.head->head},
+                    .query = Position(13),
+                    .key = {},
+                    .neuron = {},
+                    .detail = {},
+                    .pattern = {},
+                    .values = {},
+                    .pool = {}};
     state.values["edge"] = hit.options.front().second;
     const auto open = make_figure(trace_, state);
     Style style;
@@ -139,7 +147,8 @@ TEST_F(FlowViews, LongTextsHaveColumnsForTheTokensThatAreReached) {
 /// The target on the right above the source: every line where it is looked for, the source's names where its columns end.
 TEST_F(FlowViews, ADecodersGraphHasBothTexts) {
     const auto folder = source / "tests/fixtures/encoder_decoders/bart";
-    const TracePtr decoder = trace::run(model::Model::load(folder), text::Tokenizer::load(folder), {.text = "the cat, the hat: the cat", .pair = "die Katze, die"});
+    const TracePtr decoder = trace::run(model::Model::load(folder), text::Tokenizer::load(folder),
+                                        {.text = "the cat, the hat: the cat", .pair = "die Katze, die"});
     const TracePtr cross = trace::part_of(decoder, model::Stack::cross);
     const ContributionViewOptions options{.threshold = 0.02};
     const analyze::ContributionGraph graph = analyze::contribution_graph(*decoder, Position(3), {.threshold = 0.02});
@@ -160,9 +169,12 @@ TEST_F(FlowViews, ADecodersGraphHasBothTexts) {
             const Hit hit = figure->hit_test(line.pointAtPercent(0.5), {}, {});
             ASSERT_TRUE(hit.value) << edge.layer << ": " << edge.from << " to " << edge.to;
             EXPECT_GE(*hit.value, edge.weight - 1e-12) << "of lines that lie close together the strongest";
-            if (const auto name = hit.options.empty() || hit.options.front().second.empty() ? std::nullopt : edge_name(hit.options.front().second)) {
+            if (const auto name = hit.options.empty() || hit.options.front().second.empty()
+                                      ? std::nullopt
+                                      : edge_name(hit.options.front().second)) {
                 // The head in focus is one of the attention that is looked at.
-                EXPECT_EQ(hit.head.has_value(), name->attention == (shown == cross ? EdgeName::Attention::cross : EdgeName::Attention::own));
+                EXPECT_EQ(hit.head.has_value(),
+                          name->attention == (shown == cross ? EdgeName::Attention::cross : EdgeName::Attention::own));
             }
         }
         EXPECT_EQ(kinds.size(), 6U);
@@ -178,19 +190,30 @@ TEST_F(FlowViews, ADecodersGraphHasBothTexts) {
     EXPECT_EQ(text_of({EdgeName::Attention::encoder, 0, 4, 5}), "encoder:0:4:5");
     // Opened, a line to the source has the maps of that attention below.
     const auto widest = std::max_element(graph.edges.begin(), graph.edges.end(), [](const auto& a, const auto& b) {
-        return (a.kind == analyze::ContributionEdge::Kind::cross ? a.weight : 0) < (b.kind == analyze::ContributionEdge::Kind::cross ? b.weight : 0);
+        return (a.kind == analyze::ContributionEdge::Kind::cross ? a.weight : 0) <
+               (b.kind == analyze::ContributionEdge::Kind::cross ? b.weight : 0);
     });
     ContributionViewOptions open = options;
     open.edge = text_of(*name_of_edge(*widest));
     open.head = {Layer(widest->layer), Head(widest->heads.front().first)};
     Style style;
-    const auto closed = contribution_graph_view(decoder, Position(3), options, {}), opened = contribution_graph_view(decoder, Position(3), open, {});
+    const auto closed = contribution_graph_view(decoder, Position(3), options, {}),
+               opened = contribution_graph_view(decoder, Position(3), open, {});
     EXPECT_GT(opened->layout({1180, 0}, style, {}).height(), closed->layout({1180, 0}, style, {}).height() + 200);
     EXPECT_GT(painted(*opened, Theme::dark_theme()), painted(*closed, Theme::dark_theme()));
 }
 
 TEST_F(FlowViews, DriversEndInThePreActivationOfTheFollowedNeuron) {
-    ViewState state{.view = "drivers", .layer = Layer(1), .heads = {Head(2)}, .query = Position(12), .key = {}, .neuron = analyze::NeuronId{Layer(4), Neuron(77)}, .detail = {}, .pattern = {}, .values = {}, .pool = {}};
+    ViewState state{.view = "drivers",
+                    .layer = Layer(1),
+                    .heads = {Head(2)},
+                    .query = Position(12),
+                    .key = {},
+                    .neuron = analyze::NeuronId{Layer(4), Neuron(77)},
+                    .detail = {},
+                    .pattern = {},
+                    .values = {},
+                    .pool = {}};
     const auto figure = make_figure(trace_, state);
     EXPECT_GT(painted(*figure, Theme::light()), 2000);
     EXPECT_GT(painted(*figure, Theme::dark_theme(), 330), 2000);
@@ -199,10 +222,14 @@ TEST_F(FlowViews, DriversEndInThePreActivationOfTheFollowedNeuron) {
     for (const auto& row : figure->table().rows) {
         const auto& component = std::get<std::string>(row[0]);
         const double value = std::get<double>(row[4]);
-        if (component == "total") total = value;
-        else if (component == "head_source") from_sources += value;
-        else parts += value;
-        if (component == "head" && row[1] == Table::Cell(std::int64_t{1}) && row[2] == Table::Cell(std::int64_t{2})) from_head = value;
+        if (component == "total")
+            total = value;
+        else if (component == "head_source")
+            from_sources += value;
+        else
+            parts += value;
+        if (component == "head" && row[1] == Table::Cell(std::int64_t{1}) && row[2] == Table::Cell(std::int64_t{2}))
+            from_head = value;
     }
     EXPECT_NEAR(parts, total, 1e-4 * std::max(1.0, std::abs(total)));
     EXPECT_NEAR(from_sources, from_head, 1e-6);
@@ -218,13 +245,15 @@ TEST_F(FlowViews, DriversEndInThePreActivationOfTheFollowedNeuron) {
     for (double y = 0; y < size.height(); y += 4)
         for (double x = 0; x < size.width(); x += 8) {
             const Hit hit = figure->hit_test({x, y}, style, {});
-            if (hit.kind == Hit::Kind::dimension && hit.neuron) listed.insert(hit.neuron->layer.value * 100000 + hit.neuron->neuron.value);
+            if (hit.kind == Hit::Kind::dimension && hit.neuron)
+                listed.insert(hit.neuron->layer.value * 100000 + hit.neuron->neuron.value);
             if (hit.kind == Hit::Kind::head) head |= hit.neuron == state.neuron;
         }
     EXPECT_TRUE(head);
     std::set<std::int64_t> expected;
     const auto number = [](analyze::NeuronId n) { return n.layer.value * 100000 + n.neuron.value; };
-    for (const auto& n : analyze::downstream_neurons(*trace_, {Layer(1), Head(2)}, Position(12), 15)) expected.insert(number(n.id));
+    for (const auto& n : analyze::downstream_neurons(*trace_, {Layer(1), Head(2)}, Position(12), 15))
+        expected.insert(number(n.id));
     const std::int64_t likeliest = analyze::next_tokens(*trace_, Position(12), 1).front().id;
     for (const auto& n : analyze::next_token_neurons(*trace_->model(), likeliest, 10)) expected.insert(number(n.id));
     EXPECT_EQ(listed, expected) << "what the head drives, and the next-token neurons of the likeliest token";
@@ -239,7 +268,8 @@ TEST_F(FlowViews, WithoutAFollowedNeuronTheStrongestMemoryIsSplit) {
 }
 
 TEST_F(FlowViews, CellsOfTheNeuronMapAreCoefficients) {
-    for (const analyze::NeuronOrder order : {analyze::NeuronOrder::strength, analyze::NeuronOrder::peak, analyze::NeuronOrder::clustered, analyze::NeuronOrder::index}) {
+    for (const analyze::NeuronOrder order : {analyze::NeuronOrder::strength, analyze::NeuronOrder::peak,
+                                             analyze::NeuronOrder::clustered, analyze::NeuronOrder::index}) {
         const auto figure = neuron_map_view(trace_, Layer(2), {.order = order, .rows = 30}, {});
         auto& view = dynamic_cast<NeuronMapFigure&>(*figure);
         EXPECT_GT(painted(*figure, Theme::dark_theme()), 2000);
@@ -249,7 +279,8 @@ TEST_F(FlowViews, CellsOfTheNeuronMapAreCoefficients) {
             ASSERT_TRUE(hit.neuron);
             EXPECT_EQ(hit.neuron->layer, Layer(2));
             EXPECT_EQ(hit.query, Position(6));
-            EXPECT_NEAR(*hit.value, static_cast<double>(analyze::neuron_activations(*trace_, Layer(2), hit.neuron->neuron)[6]), 1e-6);
+            EXPECT_NEAR(*hit.value, static_cast<double>(analyze::neuron_activations(*trace_, Layer(2), hit.neuron->neuron)[6]),
+                        1e-6);
         }
         EXPECT_EQ(figure->table().rows.size(), static_cast<std::size_t>(30 * trace_->tokens()));
         const auto arrays = figure->arrays();
@@ -258,7 +289,16 @@ TEST_F(FlowViews, CellsOfTheNeuronMapAreCoefficients) {
 }
 
 TEST_F(FlowViews, AMemoryOfTheMlpViewIsFollowed) {
-    ViewState state{.view = "mlp", .layer = Layer(3), .heads = {}, .query = Position(5), .key = {}, .neuron = analyze::NeuronId{Layer(3), Neuron(9)}, .detail = {}, .pattern = {}, .values = {}, .pool = {}};
+    ViewState state{.view = "mlp",
+                    .layer = Layer(3),
+                    .heads = {},
+                    .query = Position(5),
+                    .key = {},
+                    .neuron = analyze::NeuronId{Layer(3), Neuron(9)},
+                    .detail = {},
+                    .pattern = {},
+                    .values = {},
+                    .pool = {}};
     const auto shown = [&] {
         const auto figure = make_figure(trace_, state);
         const auto values = figure->arrays().back().values;
@@ -267,7 +307,8 @@ TEST_F(FlowViews, AMemoryOfTheMlpViewIsFollowed) {
     EXPECT_TRUE(shown().isApprox(analyze::neuron_activations(*trace_, Layer(3), Neuron(9))));
     state.neuron = analyze::NeuronId{Layer(2), Neuron(9)};
     const Neuron strongest = analyze::memories(*trace_, Layer(3), Position(5), 1).front().neuron;
-    EXPECT_TRUE(shown().isApprox(analyze::neuron_activations(*trace_, Layer(3), strongest))) << "a neuron of another layer is not this layer's";
+    EXPECT_TRUE(shown().isApprox(analyze::neuron_activations(*trace_, Layer(3), strongest)))
+        << "a neuron of another layer is not this layer's";
     const auto figure = make_figure(trace_, state);
     Style style;
     const QSizeF size = figure->layout({1180, 0}, style, {});
@@ -280,7 +321,16 @@ TEST_F(FlowViews, AMemoryOfTheMlpViewIsFollowed) {
 }
 
 TEST_F(FlowViews, PredictionsAreThoseOfTheAnalysis) {
-    ViewState state{.view = "predictions", .layer = {}, .heads = {}, .query = {}, .key = {}, .neuron = {}, .detail = {}, .pattern = {}, .values = {}, .pool = {}};
+    ViewState state{.view = "predictions",
+                    .layer = {},
+                    .heads = {},
+                    .query = {},
+                    .key = {},
+                    .neuron = {},
+                    .detail = {},
+                    .pattern = {},
+                    .values = {},
+                    .pool = {}};
     const auto figure = make_figure(trace_, state);
     EXPECT_GT(painted(*figure, Theme::light()), 2000);
     const auto expected = analyze::predictions(*trace_, 5);
@@ -297,7 +347,8 @@ TEST_F(FlowViews, PredictionsAreThoseOfTheAnalysis) {
     const auto found = analyze::masked_candidates(*masked, Position(2), 20);
     const Table listed = candidates->table();
     ASSERT_EQ(listed.rows.size(), 20U);
-    for (std::size_t i = 0; i < 20; ++i) EXPECT_NEAR(std::get<double>(listed.rows[i][2]), static_cast<double>(found.candidates[i].probability), 1e-7);
+    for (std::size_t i = 0; i < 20; ++i)
+        EXPECT_NEAR(std::get<double>(listed.rows[i][2]), static_cast<double>(found.candidates[i].probability), 1e-7);
     const TracePtr plain = run(source / "tests/fixtures/models/bert", "the cat");
     EXPECT_FALSE(view_spec("predictions").missing(*plain).empty());
     state.view = "contribution-graph";

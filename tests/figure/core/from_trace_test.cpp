@@ -13,9 +13,8 @@ class FromTrace : public testing::Test {
 protected:
     static void SetUpTestSuite() {
         const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
-        trace_ = trace::run(
-            model::Model::load(folder), text::Tokenizer::load(folder),
-            {.text = "The old doctor asked the nurse to wait, because the old doctor was late.", .pair = {}});
+        trace_ = trace::run(model::Model::load(folder), text::Tokenizer::load(folder),
+                            {.text = "The old doctor asked the nurse to wait, because the old doctor was late.", .pair = {}});
     }
     static void TearDownTestSuite() { trace_.reset(); }
 
@@ -23,8 +22,7 @@ protected:
     static double weight(const Figure& figure, std::int64_t query, std::int64_t key) {
         const Table table = figure.table();
         for (const auto& row : table.rows)
-            if (std::get<std::int64_t>(row[2]) == query && std::get<std::int64_t>(row[4]) == key)
-                return std::get<double>(row[6]);
+            if (std::get<std::int64_t>(row[2]) == query && std::get<std::int64_t>(row[4]) == key) return std::get<double>(row[6]);
         return std::numeric_limits<double>::quiet_NaN();
     }
 

@@ -44,15 +44,12 @@ double ink(const QImage& image, const QRect& rect, const QColor& ground) {
     for (int y = rect.top(); y <= rect.bottom(); ++y)
         for (int x = rect.left(); x <= rect.right(); ++x) {
             const QColor c = image.pixelColor(x, y);
-            sum += std::abs(c.red() - ground.red()) + std::abs(c.green() - ground.green()) +
-                   std::abs(c.blue() - ground.blue());
+            sum += std::abs(c.red() - ground.red()) + std::abs(c.green() - ground.green()) + std::abs(c.blue() - ground.blue());
         }
     return sum;
 }
 
-QRect inside(const QRectF& rect) {
-    return rect.adjusted(3, 3, -3, -3).toAlignedRect();
-}
+QRect inside(const QRectF& rect) { return rect.adjusted(3, 3, -3, -3).toAlignedRect(); }
 
 class FilteredModel : public testing::TestWithParam<std::int64_t> {};
 

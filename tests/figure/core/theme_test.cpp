@@ -26,8 +26,7 @@ TEST(Theme, RampsGoOneWayInEvenStepsOfLightness) {
         const Theme& theme = Theme::light();
         const double whole = lightness(ramp_color(ramp, theme, 1)) - lightness(ramp_color(ramp, theme, 0));
         for (int i = 0; i < 8; ++i) {
-            const double step =
-                lightness(ramp_color(ramp, theme, (i + 1) / 8.0)) - lightness(ramp_color(ramp, theme, i / 8.0));
+            const double step = lightness(ramp_color(ramp, theme, (i + 1) / 8.0)) - lightness(ramp_color(ramp, theme, i / 8.0));
             EXPECT_NEAR(step / whole, 1 / 8.0, 0.045) << static_cast<int>(ramp) << " step " << i;
         }
     }
@@ -79,10 +78,8 @@ TEST(Fonts, InterIsUsedWhereItIsInstalled) {
 
 TEST(Fonts, NumbersOfEqualLengthAreEquallyWide) {
     const QFont font = ui_font(12);
-    EXPECT_DOUBLE_EQ(draw::number_width(QStringLiteral("0.111"), font),
-                     draw::number_width(QStringLiteral("0.848"), font));
-    EXPECT_DOUBLE_EQ(draw::number_width(QStringLiteral("−0.11"), font),
-                     draw::number_width(QStringLiteral("10.11"), font));
+    EXPECT_DOUBLE_EQ(draw::number_width(QStringLiteral("0.111"), font), draw::number_width(QStringLiteral("0.848"), font));
+    EXPECT_DOUBLE_EQ(draw::number_width(QStringLiteral("−0.11"), font), draw::number_width(QStringLiteral("10.11"), font));
 }
 
 TEST(Numbers, AreReadableAndHonest) {

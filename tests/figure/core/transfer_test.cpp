@@ -23,9 +23,7 @@ std::vector<float> applied(const Transfer& t, std::initializer_list<float> value
 using testing::ElementsAre;
 using testing::FloatNear;
 
-TEST(Transfer, LinearIsTheWeightItself) {
-    EXPECT_THAT(applied({}, {0.F, 0.25F, 0.75F}), ElementsAre(0.F, 0.25F, 0.75F));
-}
+TEST(Transfer, LinearIsTheWeightItself) { EXPECT_THAT(applied({}, {0.F, 0.25F, 0.75F}), ElementsAre(0.F, 0.25F, 0.75F)); }
 
 TEST(Transfer, LogSpansFourDecades) {
     const Transfer t{.curve = Curve::log};

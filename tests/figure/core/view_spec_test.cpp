@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The list of views: what every row has to keep to, and what is said about values that are wrong.
-#include "headlight/base/error.h"
 #include "headlight/figure/core/view_spec.h"
+#include "headlight/base/error.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/export/export.h"
 
-#include "figure/pattern/matrix/matrix_view.h"
 #include "figure/export/svg_tidy.h"
+#include "figure/pattern/matrix/matrix_view.h"
 #include "headlight/base/error.h"
 #include "tests/figure/synthetic.h"
 
@@ -71,8 +71,7 @@ using testing::Not;
 
 TEST_F(Export, EveryFormatIsByteIdenticalTheSecondTime) {
     for (const char* extension : {"png", "svg", "pdf", "csv", "json", "npz"}) {
-        const std::string first = exported(std::string("a.") + extension),
-                          second = exported(std::string("b.") + extension);
+        const std::string first = exported(std::string("a.") + extension), second = exported(std::string("b.") + extension);
         EXPECT_GT(first.size(), 100U) << extension;
         EXPECT_TRUE(first == second) << extension;
     }
@@ -98,8 +97,7 @@ TEST_F(Export, SvgHasTextAsTextOpacityAndProvenance) {
 
 TEST_F(Export, PdfHasFontsAndNoClock) {
     const std::string pdf = exported("a.pdf", wide(85));
-    for (const char* part :
-         {"/CreationDate (D:20000101000000", "/FontFile", "/ToUnicode", "/CA 0.5", "headlight render tiny"})
+    for (const char* part : {"/CreationDate (D:20000101000000", "/FontFile", "/ToUnicode", "/CA 0.5", "headlight render tiny"})
         EXPECT_NE(pdf.find(part), std::string::npos) << part;
     // Qt keeps pages to whole points
     const auto box = pdf.find("/MediaBox [0 0 ");
@@ -124,8 +122,7 @@ TEST_F(Export, PngHasSizeTextAndTransparency) {
 }
 
 TEST_F(Export, TallPicturesArePaintedInBandsWithoutSeams) {
-    const auto figure =
-        head_figure(synthetic::heads(400, 1, [](int, int i, int j) { return j == 0 || i == j ? 0.5F : 0.F; }));
+    const auto figure = head_figure(synthetic::heads(400, 1, [](int, int i, int j) { return j == 0 || i == j ? 0.5F : 0.F; }));
     ExportOptions options;
     options.footer = false;
     options.scale = 1;

@@ -28,8 +28,7 @@ double number(const Table::Cell& cell) {
 }
 
 std::size_t column(const Table& table, const char* name) {
-    return static_cast<std::size_t>(std::find(table.columns.begin(), table.columns.end(), name) -
-                                    table.columns.begin());
+    return static_cast<std::size_t>(std::find(table.columns.begin(), table.columns.end(), name) - table.columns.begin());
 }
 
 class FocusPlots : public testing::Test {
@@ -67,9 +66,8 @@ TEST_F(FocusPlots, Figure1MarksTheLargestScoreOfEachRow) {
     ASSERT_LT(score, table.columns.size());
     ASSERT_EQ(table.rows.size(), 17U * 18 / 2);
     for (const auto& row : table.rows)
-        EXPECT_FLOAT_EQ(
-            static_cast<float>(number(row[score])),
-            numbers.score(static_cast<Eigen::Index>(number(row[2])), static_cast<Eigen::Index>(number(row[4]))));
+        EXPECT_FLOAT_EQ(static_cast<float>(number(row[score])),
+                        numbers.score(static_cast<Eigen::Index>(number(row[2])), static_cast<Eigen::Index>(number(row[4]))));
     // The outline of a row's largest has the colour of what it falls on; the corner of its cell is part of it.
     const QSizeF size = map->layout({900, 900}, style, {});
     QImage image(size.toSize(), QImage::Format_RGB32);
@@ -356,7 +354,8 @@ TEST(FocusFamilies, EveryFamilyHasAllTenAndItsTermsSumToTheScore) {
             const auto n = static_cast<std::int64_t>(table.rows.size());
             const std::int64_t window = model::window_of(trace->config(), options.head.layer.value);
             std::size_t pairs = 0;
-            for (std::int64_t q = 0; q < n; ++q) pairs += static_cast<std::size_t>(model::legal_keys(q, n, false, window).count());
+            for (std::int64_t q = 0; q < n; ++q)
+                pairs += static_cast<std::size_t>(model::legal_keys(q, n, false, window).count());
             EXPECT_EQ(focus_figure(trace, options)->table().rows.size(), pairs) << entry.path();
         }
     }

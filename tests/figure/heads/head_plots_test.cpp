@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Scatter of heads and Clark's figures on a table made by hand.
+#include "headlight/figure/heads/head_plots.h"
 #include "figure/plot/plot_figure.h"
 #include "headlight/base/error.h"
-#include "headlight/figure/heads/head_plots.h"
 
 #include <gmock/gmock.h>
 
@@ -20,8 +20,7 @@ std::shared_ptr<analyze::HeadTable> table(std::vector<std::pair<const char*, Eig
     auto out = std::make_shared<analyze::HeadTable>();
     out->n_layers = measures.front().second.rows(), out->n_heads = measures.front().second.cols();
     for (auto& [id, values] : measures) {
-        out->measures.push_back(
-            {id, std::string("title of ") + id, "", std::string(id) == "entropy" ? "nats" : "share", 0, 1});
+        out->measures.push_back({id, std::string("title of ") + id, "", std::string(id) == "entropy" ? "nats" : "share", 0, 1});
         out->values.push_back(values);
     }
     return out;
@@ -38,14 +37,12 @@ Eigen::MatrixXd matrix(std::initializer_list<std::initializer_list<double>> rows
     return out;
 }
 
-const plot::PlotData& data_of(const Figure& figure) {
-    return dynamic_cast<const plot::PlotFigure&>(figure).data();
-}
+const plot::PlotData& data_of(const Figure& figure) { return dynamic_cast<const plot::PlotFigure&>(figure).data(); }
 
 TEST(HeadScatter, APointIsAHeadAndItsMeasures) {
-    const auto figure = head_scatter(table({{"entropy", matrix({{1, 2, 3}, {0.5, nan, 2.5}})},
-                                            {"share_self", matrix({{.1, .2, .3}, {.4, .5, .6}})}}),
-                                     {.x = "share_self", .y = "entropy", .color = "layer"});
+    const auto figure = head_scatter(
+        table({{"entropy", matrix({{1, 2, 3}, {0.5, nan, 2.5}})}, {"share_self", matrix({{.1, .2, .3}, {.4, .5, .6}})}}),
+        {.x = "share_self", .y = "entropy", .color = "layer"});
     figure->layout({600, 400}, style, {});
     const auto& panel = dynamic_cast<plot::PlotFigure&>(*figure).frame().panels[0];
     const Hit hit = figure->hit_test(panel.at(0.3, 3), style, {});
@@ -75,22 +72,20 @@ TEST(HeadScatter, OfSeveralBehavioursTheLaterRuleWins) {
     std::map<std::int64_t, std::string> names;
     for (const plot::Series& s : data_of(*figure).panels[0].series)
         for (const HeadId& head : s.heads) names[head.head.value] = s.name.toStdString();
-    EXPECT_EQ(names,
-              (std::map<std::int64_t, std::string>{
-                  {0, "special tokens > 0.6"}, {1, "next token > 0.5"}, {2, "entropy > 3.8 nats"}, {3, "other"}}));
+    EXPECT_EQ(names, (std::map<std::int64_t, std::string>{
+                         {0, "special tokens > 0.6"}, {1, "next token > 0.5"}, {2, "entropy > 3.8 nats"}, {3, "other"}}));
 }
 
 TEST(ClarkKinds, DotsAndMeansOfWhatIsThere) {
-    const auto figure = clark_kinds(
-        table({{"share_first", matrix({{0.2, 0.4}, {0.6, nan}})}, {"share_next", matrix({{0, 0}, {0, 0.5}})}}));
+    const auto figure =
+        clark_kinds(table({{"share_first", matrix({{0.2, 0.4}, {0.6, nan}})}, {"share_next", matrix({{0, 0}, {0, 0.5}})}}));
     const auto& data = data_of(*figure);
     ASSERT_EQ(data.panels.size(), 2U);
     const auto& kinds = data.panels[0].series;
     ASSERT_EQ(kinds.size(), 2U) << "mean line and dots";
     EXPECT_THAT(kinds[0].y, testing::Pointwise(testing::DoubleEq(), {0.3, 0.6})) << "a head without the measure is no zero";
     EXPECT_EQ(data.panels[1].series.size(), 1U) << "no line for neighbours";
-    EXPECT_THAT(data.note.toStdString(),
-                testing::AllOf(testing::HasSubstr("special tokens"), testing::HasSubstr("[SEP]")));
+    EXPECT_THAT(data.note.toStdString(), testing::AllOf(testing::HasSubstr("special tokens"), testing::HasSubstr("[SEP]")));
     EXPECT_EQ(data.panels[0].series[1].color.role, plot::Color::Role::clark_red);
 }
 

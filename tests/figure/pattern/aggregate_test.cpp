@@ -2,8 +2,8 @@
 // Heads put together in the head, matrix and model view, pooled texts, and rectangles around heads.
 #include "figure/plot/plot_figure.h"
 #include "headlight/base/error.h"
-#include "headlight/figure/heads/head_plots.h"
 #include "headlight/figure/core/view_spec.h"
+#include "headlight/figure/heads/head_plots.h"
 
 #include <gmock/gmock.h>
 
@@ -93,8 +93,7 @@ TEST_F(Together, SumsStandBesideThePlainMatrix) {
     const QString wanted = QStringLiteral("sum of the column ") + draw::number_text(map.col(0).cast<double>().sum(), 4);
     bool found = false;
     for (double y = 0; y < size.height() && !found; y += 3)
-        for (double x = 0; x < size.width() && !found; x += 3)
-            found = figure->hit_test({x, y}, style, {}).tip.endsWith(wanted);
+        for (double x = 0; x < size.width() && !found; x += 3) found = figure->hit_test({x, y}, style, {}).tip.endsWith(wanted);
     EXPECT_TRUE(found) << wanted.toStdString();
 }
 
@@ -196,22 +195,19 @@ TEST_F(Together, PooledTextsReachFiguresCaptionsAndTheCommand) {
     EXPECT_THAT(data_of(*shares).subtitle.toStdString(), HasSubstr(std::to_string(queries) + " queries of 3 texts"));
     EXPECT_THAT(command_of(*trace_, request, "svg"), HasSubstr("--text 'The old"));
     EXPECT_THAT(command_of(*trace_, request, "svg"), HasSubstr("--texts texts.txt"));
-    EXPECT_THAT(provenance_of(*trace_, request, "svg").text,
-                HasSubstr("3 texts, " + std::to_string(queries + 3) + " tokens"));
+    EXPECT_THAT(provenance_of(*trace_, request, "svg").text, HasSubstr("3 texts, " + std::to_string(queries + 3) + " tokens"));
     auto lines_alone = std::make_shared<TextPool>(*pool);
     lines_alone->own_text = false;
     request.pool = lines_alone;
     EXPECT_THAT(command_of(*trace_, request, "svg"), Not(HasSubstr("--text 'The old")));
     for (const char* view : {"clark-kinds", "clark-entropy", "head-scatter"}) {
         request.view = view;
-        EXPECT_THAT(data_of(*make_figure(trace_, request)).subtitle.toStdString(), HasSubstr("means over 3 texts"))
-            << view;
+        EXPECT_THAT(data_of(*make_figure(trace_, request)).subtitle.toStdString(), HasSubstr("means over 3 texts")) << view;
     }
     // The measure of the pool is the mean of the texts'.
     request.view = "head-scatter";
     double mean = 0;
-    for (const TracePtr& each : pooled_traces(trace_, request))
-        mean += (*analyze::head_table(*each).find("entropy"))(2, 3) / 3;
+    for (const TracePtr& each : pooled_traces(trace_, request)) mean += (*analyze::head_table(*each).find("entropy"))(2, 3) / 3;
     EXPECT_NEAR(std::get<double>(make_figure(trace_, request)->table().rows[2 * 8 + 3][3]), mean, 1e-12);
     request.view = "focus";
     EXPECT_NO_THROW(make_figure(trace_, request));

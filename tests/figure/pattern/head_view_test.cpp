@@ -34,8 +34,7 @@ HeadLayout layout_of(const HeadViewData& data) {
     const std::vector<double> widths(data.axes.queries.size(), 20);
     const Style style;
     const auto figure = head_figure(data);
-    return head_layout(widths, widths, data.n_heads, draw::text_width(figure->title(), ui_font(15, QFont::DemiBold)),
-                       canvas);
+    return head_layout(widths, widths, data.n_heads, draw::text_width(figure->title(), ui_font(15, QFont::DemiBold)), canvas);
 }
 
 /// y (in px) of every coloured run in a column of pixels.
@@ -79,9 +78,7 @@ TEST(HeadLines, OpacityIsTheWeightOverTheActiveHeads) {
 }
 
 TEST(HeadLines, CountWhatIsTooFaintAmongTheLegalPairs) {
-    const HeadViewData data = synthetic::heads(4, 2, [](int, int i, int j) {
-        return j > i ? 0.F : j == i ? 0.993F : 0.0039F;
-    });
+    const HeadViewData data = synthetic::heads(4, 2, [](int, int i, int j) { return j > i ? 0.F : j == i ? 0.993F : 0.0039F; });
     const auto one = head_lines(data.weights, {0}, data.axes, true, {});
     EXPECT_EQ(one.pairs, 10);
     EXPECT_EQ(one.too_faint, 6) << "0.0039 is under 1/255";
@@ -107,8 +104,7 @@ TEST(HeadView, ShiftedIdentityGivesParallelSlantedLines) {
     for (double u : {0.25, 0.5, 0.75}) {
         const auto marks = marks_at(image, l.line_x0 + u * (l.line_x1 - l.line_x0), l);
         ASSERT_EQ(marks.size(), 5U) << u;
-        for (std::size_t i = 0; i < 5; ++i)
-            EXPECT_NEAR(marks[i], l.row_y(static_cast<int>(i) + 1) - u * l.row_height, 1.5) << u;
+        for (std::size_t i = 0; i < 5; ++i) EXPECT_NEAR(marks[i], l.row_y(static_cast<int>(i) + 1) - u * l.row_height, 1.5) << u;
     }
 }
 
@@ -140,8 +136,8 @@ TEST(HeadView, OthersFadeToAQuarterBesideAPinnedQuery) {
     const QColor hue = head_color(*style.theme, style.palette, 0);
     const auto x = static_cast<int>((l.line_x0 + l.line_x1));
     EXPECT_NEAR(image.pixelColor(x, static_cast<int>(2 * l.row_y(3))).red(), hue.red(), 2);
-    EXPECT_NEAR(image.pixelColor(x, static_cast<int>(2 * l.row_y(1))).red(),
-                draw::blended(style.theme->canvas, hue, 0.28).red(), 3);
+    EXPECT_NEAR(image.pixelColor(x, static_cast<int>(2 * l.row_y(1))).red(), draw::blended(style.theme->canvas, hue, 0.28).red(),
+                3);
 }
 
 TEST(HeadView, HoverIsNotExported) {
@@ -214,11 +210,9 @@ TEST(HeadView, TableHoldsEveryLineAndArraysEveryWeight) {
     figure->layout(canvas, {}, {});
     const Table table = figure->table();
     ASSERT_EQ(table.rows.size(), 2U * 15);
-    EXPECT_THAT(table.columns,
-                ElementsAre("layer", "head", "query", "query_token", "key", "key_token", "weight", "opacity"));
+    EXPECT_THAT(table.columns, ElementsAre("layer", "head", "query", "query_token", "key", "key_token", "weight", "opacity"));
     for (const auto& row : table.rows) {
-        const auto h = std::get<std::int64_t>(row[1]), i = std::get<std::int64_t>(row[2]),
-                   j = std::get<std::int64_t>(row[4]);
+        const auto h = std::get<std::int64_t>(row[1]), i = std::get<std::int64_t>(row[2]), j = std::get<std::int64_t>(row[4]);
         const float weight = data.weights[static_cast<std::size_t>(h)](i, j);
         EXPECT_FLOAT_EQ(static_cast<float>(std::get<double>(row[6])), weight);
         EXPECT_FLOAT_EQ(static_cast<float>(std::get<double>(row[7])), weight / 2);

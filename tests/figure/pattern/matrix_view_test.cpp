@@ -24,9 +24,7 @@ MatrixViewData matrices(const HeadViewData& from) {
     return data;
 }
 
-float causal_weight(int, int i, int j) {
-    return j > i ? 0.F : j == i ? 0.75F : 0.25F / static_cast<float>(std::max(i, 1));
-}
+float causal_weight(int, int i, int j) { return j > i ? 0.F : j == i ? 0.75F : 0.25F / static_cast<float>(std::max(i, 1)); }
 
 QImage painted(const Figure& figure, const QRectF& exposed, const Style& style, const Selection& selection = {}) {
     QImage image((exposed.size() * style.zoom).toSize(), QImage::Format_RGB32);
@@ -44,8 +42,7 @@ std::optional<QPointF> find_cell(const Figure& figure, const QSizeF& size, std::
     for (double y = 2; y < size.height(); y += 4)
         for (double x = 2; x < size.width(); x += 4) {
             const Hit hit = figure.hit_test({x, y}, style, {});
-            if (hit.kind == Hit::Kind::pair && hit.query == Position(query) && hit.key == Position(key))
-                return hit.area.center();
+            if (hit.kind == Hit::Kind::pair && hit.query == Position(query) && hit.key == Position(key)) return hit.area.center();
         }
     return std::nullopt;
 }
@@ -130,14 +127,13 @@ TEST(MatrixView, LabelsStayInSightWhenZoomedIn) {
 }
 
 TEST(MatrixView, TableEqualsTheMatrix) {
-    const HeadViewData source = synthetic::heads(
-        6, 2, [](int h, int i, int j) { return j > i ? 0.F : static_cast<float>(h + 10 * i + j) / 100; });
+    const HeadViewData source =
+        synthetic::heads(6, 2, [](int h, int i, int j) { return j > i ? 0.F : static_cast<float>(h + 10 * i + j) / 100; });
     const auto figure = matrix_figure(matrices(source));
     const Table table = figure->table();
     ASSERT_EQ(table.rows.size(), 2U * 21);
     for (const auto& row : table.rows) {
-        const auto h = std::get<std::int64_t>(row[1]), i = std::get<std::int64_t>(row[2]),
-                   j = std::get<std::int64_t>(row[4]);
+        const auto h = std::get<std::int64_t>(row[1]), i = std::get<std::int64_t>(row[2]), j = std::get<std::int64_t>(row[4]);
         EXPECT_EQ(std::get<double>(row[6]), source.weights[static_cast<std::size_t>(h)](i, j));
         EXPECT_EQ(std::get<std::string>(row[3]), "t" + std::to_string(i));
     }

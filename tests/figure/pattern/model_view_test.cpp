@@ -16,8 +16,7 @@ std::shared_ptr<ModelViewStore> store(std::int64_t layers, std::int64_t heads, s
     return std::make_shared<ModelViewStore>(sample::model(layers, heads, tokens));
 }
 
-QImage painted(const Figure& figure, QSizeF canvas, const QRectF& seen, const Style& style,
-               const Selection& selection) {
+QImage painted(const Figure& figure, QSizeF canvas, const QRectF& seen, const Style& style, const Selection& selection) {
     QImage image(canvas.toSize(), QImage::Format_ARGB32_Premultiplied);
     image.fill(style.theme->canvas);
     QPainter painter(&image);
@@ -102,8 +101,7 @@ TEST(ModelView, PaneStaysInTheVisiblePartWhenZoomedAndPanned) {
     style.zoom = 3;
     figure.layout({900, 700}, style, {});
     const QRectF cell = figure.places().cell_rect(*options.detail);
-    for (const QPointF corner :
-         {cell.topLeft() - QPointF(10, 10), cell.center(), cell.bottomRight() - QPointF(250, 200)}) {
+    for (const QPointF corner : {cell.topLeft() - QPointF(10, 10), cell.center(), cell.bottomRight() - QPointF(250, 200)}) {
         const QRectF seen(corner, QSizeF(300, 700 / 3.0));
         painted(figure, {900, 700}, seen, style, {});
         EXPECT_TRUE(seen.contains(figure.pane(3))) << corner.x() << " " << corner.y();

@@ -16,9 +16,8 @@ struct NeuronShape {
 };
 
 inline std::vector<analyze::AxisItem> axis_items(std::int64_t tokens) {
-    static const char* const words[] = {"<s>",    "The",     "·old",  "·doctor", "·asked",   "·the",
-                                        "·nurse", "·to",     "·wait", ",",       "·because", "·the",
-                                        "·old",   "·doctor", "·was",  "·late",   "."};
+    static const char* const words[] = {"<s>", "The",      "·old", "·doctor", "·asked",  "·the", "·nurse", "·to", "·wait",
+                                        ",",   "·because", "·the", "·old",    "·doctor", "·was", "·late",  "."};
     std::vector<analyze::AxisItem> items(static_cast<std::size_t>(tokens));
     for (std::int64_t i = 0; i < tokens; ++i) {
         auto& item = items[static_cast<std::size_t>(i)];
@@ -50,8 +49,7 @@ inline NeuronViewData neuron(const NeuronShape& shape) {
     v.dot = v.products.rowwise().sum() * float(v.scale);
     v.score = v.dot;
     if (shape.slope > 0) {
-        for (std::int64_t j = 0; j < shape.tokens; ++j)
-            v.position.push_back(float(-shape.slope * double(shape.query - j)));
+        for (std::int64_t j = 0; j < shape.tokens; ++j) v.position.push_back(float(-shape.slope * double(shape.query - j)));
         for (std::int64_t j = 0; j < shape.tokens; ++j) v.score[j] += v.position[static_cast<std::size_t>(j)];
     }
     v.weight = analyze::Vector::Zero(shape.tokens);

@@ -116,8 +116,10 @@ TEST(NeuronView, PartsOfTheSumHaveColumnsOfTheirOwn) {
     auto& view = data.view;
     view.content = 24;
     const float scale = float(view.scale);
-    view.parts = {{"content", view.products.leftCols(24).rowwise().sum() * scale}, {"rotary", view.products.rightCols(8).rowwise().sum() * scale}};
-    const NeuronLayout plain = neuron_layout(sample::neuron({.d_head = 32, .slope = 0}), 1400, 60), at = neuron_layout(data, 1400, 60);
+    view.parts = {{"content", view.products.leftCols(24).rowwise().sum() * scale},
+                  {"rotary", view.products.rightCols(8).rowwise().sum() * scale}};
+    const NeuronLayout plain = neuron_layout(sample::neuron({.d_head = 32, .slope = 0}), 1400, 60),
+                       at = neuron_layout(data, 1400, 60);
     EXPECT_TRUE(plain.parts_right.empty());
     ASSERT_EQ(at.parts_right.size(), 2u);
     EXPECT_GT(at.parts_right[0] - 50, at.product_x + at.strip_width);
@@ -129,7 +131,8 @@ TEST(NeuronView, PartsOfTheSumHaveColumnsOfTheirOwn) {
     NeuronFigure figure(data, {});
     const Table table = figure.table();
     for (std::size_t row = 0; row < table.rows.size(); ++row)
-        EXPECT_NEAR(cell_number(table, row, "content") + cell_number(table, row, "rotary"), cell_number(table, row, "qk_scaled"), 1e-5);
+        EXPECT_NEAR(cell_number(table, row, "content") + cell_number(table, row, "rotary"), cell_number(table, row, "qk_scaled"),
+                    1e-5);
     std::vector<std::string> names;
     for (const NamedArray& array : figure.arrays()) names.push_back(array.name);
     EXPECT_EQ(std::count(names.begin(), names.end(), "content") + std::count(names.begin(), names.end(), "rotary"), 2);

@@ -4,8 +4,8 @@
 #include "figure/picture/picture_layout.h"
 #include "headlight/analyze/pattern/aggregate.h"
 #include "headlight/base/error.h"
-#include "headlight/figure/picture/picture_file.h"
 #include "headlight/figure/core/view_spec.h"
+#include "headlight/figure/picture/picture_file.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/trace/trace.h"
 
@@ -51,7 +51,8 @@ TEST(PictureFile, AJpegOnItsSideStandsUpright) {
     ASSERT_EQ(expected.shape, (std::vector<std::int64_t>{picture->height, picture->width, 3}));
     EXPECT_GT(picture->height, picture->width);
     int apart = 0;
-    for (std::size_t i = 0; i < picture->rgb.size(); ++i) apart = std::max(apart, std::abs(int(picture->rgb[i]) - int(expected.bytes[i])));
+    for (std::size_t i = 0; i < picture->rgb.size(); ++i)
+        apart = std::max(apart, std::abs(int(picture->rgb[i]) - int(expected.bytes[i])));
     EXPECT_LE(apart, 2);
 }
 
@@ -141,7 +142,8 @@ TEST(PictureView, EveryViewIsThereOrSaysWhy) {
                 ADD_FAILURE() << error.what();
             }
         }
-        for (const char* view : {"picture", "head", "matrix", "model", "neuron", "focus", "rollout", "architecture"}) EXPECT_TRUE(drawn.contains(view)) << view;
+        for (const char* view : {"picture", "head", "matrix", "model", "neuron", "focus", "rollout", "architecture"})
+            EXPECT_TRUE(drawn.contains(view)) << view;
         EXPECT_EQ(drawn.contains("lens"), trace->config().has_unembedding);
     }
 }

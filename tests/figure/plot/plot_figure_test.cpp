@@ -44,17 +44,17 @@ std::vector<QRectF> text_boxes(const plot::Recording& recording) {
     for (const plot::Command& c : recording.commands()) {
         if (c.text.isEmpty()) continue;
         const QFontMetricsF metrics(c.font);
-        out.push_back(c.transform.mapRect(
-            QRectF(c.baseline.x(), c.baseline.y() - metrics.capHeight(), c.width, metrics.capHeight())));
+        out.push_back(
+            c.transform.mapRect(QRectF(c.baseline.x(), c.baseline.y() - metrics.capHeight(), c.width, metrics.capHeight())));
     }
     return out;
 }
 
 std::vector<plot::PlotData> every_kind() {
-    std::vector<plot::PlotData> all = {
-        sample::scatter(8, 60), sample::scatter(32, 10), sample::histogram(12, false), sample::histogram(4, true),
-        sample::stacked(17),    sample::stacked(60),     sample::stacked(1),           sample::stacked(4000),
-        sample::layers(6, 8),   sample::layers(1, 1),    sample::layers(48, 25)};
+    std::vector<plot::PlotData> all = {sample::scatter(8, 60),     sample::scatter(32, 10), sample::histogram(12, false),
+                                       sample::histogram(4, true), sample::stacked(17),     sample::stacked(60),
+                                       sample::stacked(1),         sample::stacked(4000),   sample::layers(6, 8),
+                                       sample::layers(1, 1),       sample::layers(48, 25)};
     return all;
 }
 
@@ -67,8 +67,7 @@ TEST(PlotFigure, NoLabelOverlapsAnotherAtAnyWidth) {
             const auto boxes = text_boxes(figure.frame().axes);
             EXPECT_GE(boxes.size(), 4U);
             for (std::size_t a = 0; a < boxes.size(); ++a) {
-                EXPECT_TRUE(QRectF(-8, 0, size.width(), size.height()).contains(boxes[a]))
-                    << data.view << ' ' << room.width();
+                EXPECT_TRUE(QRectF(-8, 0, size.width(), size.height()).contains(boxes[a])) << data.view << ' ' << room.width();
                 for (std::size_t b = 0; b < a; ++b)
                     EXPECT_FALSE(boxes[a].intersects(boxes[b])) << data.view << ' ' << room.width();
             }
@@ -304,8 +303,8 @@ TEST_F(PlotFiles, SvgKeepsTextAsTextAndPointsAsShapes) {
     EXPECT_THAT(svg, HasSubstr(">magnitude |u| / |h|</text>"));
     EXPECT_THAT(svg, HasSubstr(">L3H7</text>"));
     EXPECT_THAT(svg, testing::ContainsRegex("font-size=\"11\"[^>]*>0\\.2</text>")) << "a tick, 11 px";
-    EXPECT_THAT(svg, testing::ContainsRegex(
-                         "<g transform=\"matrix\\(0,-1,1,0[^>]*>\n<text[^>]*>orientation cos\\(u, h\\)</text>"));
+    EXPECT_THAT(svg,
+                testing::ContainsRegex("<g transform=\"matrix\\(0,-1,1,0[^>]*>\n<text[^>]*>orientation cos\\(u, h\\)</text>"));
     EXPECT_THAT(svg, Not(HasSubstr("<image")));
     std::size_t circles = 0;
     for (auto at = svg.find("<circle"); at != std::string::npos; at = svg.find("<circle", at + 1)) ++circles;

@@ -71,8 +71,7 @@ inline PlotData histogram(int heads, bool log) {
         s.name = plot::head_name(*s.head);
         s.color = Color::of_head(Head(h));
         for (int b = 0; b <= 50; ++b) s.x.push_back(log ? std::pow(10, -3 + b * 0.06) : b * 0.02);
-        for (int b = 0; b < 50; ++b)
-            s.y.push_back(std::round(60 * std::exp(-std::pow((b - 5.0 - 3 * h) / (3 + h), 2))));
+        for (int b = 0; b < 50; ++b) s.y.push_back(std::round(60 * std::exp(-std::pow((b - 5.0 - 3 * h) / (3 + h), 2))));
         panel.series.push_back(std::move(s));
     }
     data.panels.push_back(std::move(panel));
@@ -80,8 +79,7 @@ inline PlotData histogram(int heads, bool log) {
 }
 
 inline std::vector<draw::Label> words(int n) {
-    const char* const some[] = {"<s>",    "The", "·old",  "·doctor", "·asked",  "·the",
-                                "·nurse", "·to", "·wait", ",",       "·because"};
+    const char* const some[] = {"<s>", "The", "·old", "·doctor", "·asked", "·the", "·nurse", "·to", "·wait", ",", "·because"};
     std::vector<draw::Label> out;
     for (int i = 0; i < n; ++i) out.push_back({{}, QString::fromUtf8(some[i % 11]), i % 11 == 0});
     return out;
@@ -90,17 +88,15 @@ inline std::vector<draw::Label> words(int n) {
 /// Three terms of a score, stacked, over the tokens; the first is a gap.
 inline PlotData stacked(int tokens) {
     PlotData data = named("focus-2", "What the largest score is made of");
-    data.note =
-        QStringLiteral("L3H5, largest target of each query. The position term is ALiBi, 0 on the token itself.");
+    data.note = QStringLiteral("L3H5, largest target of each query. The position term is ALiBi, 0 on the token itself.");
     Panel panel;
     panel.x.labels = words(tokens);
     panel.x.label = QStringLiteral("query (current token)");
     panel.x.stands_for = plot::Axis::Stands::query;
     panel.x.low = -0.5, panel.x.high = tokens - 0.5, panel.x.tight = true;
     panel.y.label = QStringLiteral("score");
-    const std::pair<const char*, Color::Role> terms[] = {{"position", Color::Role::clark_orange},
-                                                         {"bias", Color::Role::clark_sea},
-                                                         {"quadratic", Color::Role::clark_blue}};
+    const std::pair<const char*, Color::Role> terms[] = {
+        {"position", Color::Role::clark_orange}, {"bias", Color::Role::clark_sea}, {"quadratic", Color::Role::clark_blue}};
     for (int k = 0; k < 3; ++k) {
         Series s;
         s.kind = Series::Kind::stacked;

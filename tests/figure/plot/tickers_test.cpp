@@ -23,8 +23,7 @@ TEST(LogTicker, OneStyleOfNumbersOnAnAxis) {
     for (const auto& [low, high] : {std::pair(1.0, 1e6), std::pair(1e-3, 1e3)})
         for (const std::string& label : labels(low, high)) EXPECT_EQ(label.find("⁰"), std::string::npos) << label;
     for (const auto& [low, high] : {std::pair(1e-6, 1.0), std::pair(10.0, 1e9)})
-        for (const std::string& label : labels(low, high))
-            EXPECT_EQ(label.substr(0, 2), "10") << label << " between powers";
+        for (const std::string& label : labels(low, high)) EXPECT_EQ(label.substr(0, 2), "10") << label << " between powers";
     EXPECT_THAT(labels(10, 1e9), testing::Contains("10⁴"));
 }
 

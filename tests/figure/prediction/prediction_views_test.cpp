@@ -20,9 +20,8 @@ class PredictionViews : public testing::Test {
 protected:
     static void SetUpTestSuite() {
         const std::filesystem::path folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m";
-        trace_ = trace::run(
-            model::Model::load(folder), text::Tokenizer::load(folder),
-            {.text = "The old doctor asked the nurse to wait, because the old doctor was late.", .pair = {}});
+        trace_ = trace::run(model::Model::load(folder), text::Tokenizer::load(folder),
+                            {.text = "The old doctor asked the nurse to wait, because the old doctor was late.", .pair = {}});
     }
     static void TearDownTestSuite() { trace_.reset(); }
 
@@ -52,15 +51,14 @@ TEST_F(PredictionViews, LensCellsSayWhatTheLensSays) {
     EXPECT_EQ(hit.query, Position(7));
     EXPECT_EQ(hit.head->layer, Layer(3));
     EXPECT_NEAR(*hit.value, static_cast<double>(expected.state(3, Position(7)).top[0].probability), 1e-6);
-    EXPECT_NEAR(*figure->hit_test(output, {}, {}).value,
-                static_cast<double>(expected.state(-1, Position(7)).top[0].probability), 1e-6);
+    EXPECT_NEAR(*figure->hit_test(output, {}, {}).value, static_cast<double>(expected.state(-1, Position(7)).top[0].probability),
+                1e-6);
     EXPECT_EQ(figure->hit_test({at.width - 1, 10}, {}, {}).kind, Hit::Kind::none);
     EXPECT_EQ(figure->table().rows.size(), static_cast<std::size_t>(7 * trace_->tokens()));
 }
 
 TEST_F(PredictionViews, OpenedRowListsTwentyCandidatesAndPushesTheRestDown) {
-    const auto closed = lens_view(trace_, std::nullopt, Layer(2), {}),
-               open = lens_view(trace_, Position(4), Layer(2), {});
+    const auto closed = lens_view(trace_, std::nullopt, Layer(2), {}), open = lens_view(trace_, Position(4), Layer(2), {});
     for (Figure* figure : {closed.get(), open.get()}) paint(*figure, Theme::dark_theme());
     const LensLayout &a = dynamic_cast<LensFigure&>(*closed).places(), &b = dynamic_cast<LensFigure&>(*open).places();
     EXPECT_EQ(b.candidates, 20);
@@ -103,8 +101,7 @@ TEST_F(PredictionViews, AttributionBarsEndInTheLogit) {
             sources += value;
         else
             parts += value;
-        if (component == "head" && row[1] == Table::Cell(std::int64_t{4}) && row[2] == Table::Cell(std::int64_t{5}))
-            head = value;
+        if (component == "head" && row[1] == Table::Cell(std::int64_t{4}) && row[2] == Table::Cell(std::int64_t{5})) head = value;
     }
     EXPECT_NEAR(sum, total, 1e-4 * std::abs(total));
     EXPECT_NEAR(parts, total, 1e-4 * std::abs(total));
@@ -124,8 +121,7 @@ TEST_F(PredictionViews, MemoriesRaiseTheOtherEndWhenTheirCoefficientIsNegative) 
         const Neuron neuron(std::get<std::int64_t>(row[2]));
         const analyze::Promoted value = analyze::promoted_tokens(*trace_->model(), Layer(3), {neuron}, {.top = 1})[0];
         const bool turned = std::get<double>(row[3]) < 0;
-        const std::string raised =
-            text::token_label(*trace_->tokenizer(), turned ? value.bottom[0].id : value.top[0].id);
+        const std::string raised = text::token_label(*trace_->tokenizer(), turned ? value.bottom[0].id : value.top[0].id);
         EXPECT_EQ(std::get<std::string>(row[8]).substr(0, raised.size()), raised);
     }
     const auto& view = dynamic_cast<MlpFigure&>(*figure);
@@ -135,8 +131,8 @@ TEST_F(PredictionViews, MemoriesRaiseTheOtherEndWhenTheirCoefficientIsNegative) 
 
 TEST_F(PredictionViews, AreInTheListAndSayWhatAModelLacks) {
     const std::filesystem::path models = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/models";
-    const auto bert = trace::run(model::Model::load(models / "bert"), text::Tokenizer::load(models / "bert"),
-                                 {.text = "the cat", .pair = {}});
+    const auto bert =
+        trace::run(model::Model::load(models / "bert"), text::Tokenizer::load(models / "bert"), {.text = "the cat", .pair = {}});
     for (const char* id : {"lens", "attribution"}) {
         EXPECT_FALSE(view_spec(id).missing(*bert).empty()) << id;
         EXPECT_TRUE(view_spec(id).missing(*trace_).empty()) << id;

@@ -21,8 +21,8 @@ using testing::HasSubstr;
 TEST(Deberta, RowsOfDistancesAreThoseOfTransformers) {
     const Disentangled v3{.span = 256, .buckets = 256, .max_distance = 512};
     const std::vector<std::pair<std::int64_t, std::int64_t>> expected = {
-        {0, 256}, {1, 257}, {-1, 255}, {3, 259}, {-4, 252}, {127, 383}, {128, 384}, {129, 385}, {130, 386}, {-131, 125},
-        {200, 425}, {-200, 87}, {400, 489}, {511, 511}, {-511, 1}, {512, 511}, {600, 511}, {-5000, 0}};
+        {0, 256},    {1, 257},   {-1, 255},  {3, 259},   {-4, 252},  {127, 383}, {128, 384}, {129, 385}, {130, 386},
+        {-131, 125}, {200, 425}, {-200, 87}, {400, 489}, {511, 511}, {-511, 1},  {512, 511}, {600, 511}, {-5000, 0}};
     for (const auto& [distance, row] : expected) EXPECT_EQ(relative_row(v3, distance), row) << distance;
     const Disentangled plain{.span = 5, .max_distance = 5};
     EXPECT_EQ(relative_row(plain, 3), 8);
@@ -42,7 +42,8 @@ std::string refusal(const char* field, const nlohmann::json& value, const char* 
 }
 
 TEST(Deberta, WhatIsNotBuiltIsRefusedByName) {
-    EXPECT_THAT(refusal("conv_kernel_size", 4, "deberta-conv"), AllOf(HasSubstr("conv_kernel_size"), HasSubstr("odd"), HasSubstr("4")));
+    EXPECT_THAT(refusal("conv_kernel_size", 4, "deberta-conv"),
+                AllOf(HasSubstr("conv_kernel_size"), HasSubstr("odd"), HasSubstr("4")));
     EXPECT_THAT(refusal("conv_groups", 3, "deberta-conv"), AllOf(HasSubstr("conv_groups"), HasSubstr("16")));
     EXPECT_THAT(refusal("conv_act", "mish", "deberta-conv"), AllOf(HasSubstr("conv_act"), HasSubstr("tanh")));
     EXPECT_THAT(refusal("conv_groups", 2, "deberta-conv"), AllOf(HasSubstr("encoder.conv.conv.weight"), HasSubstr("[16, 8, 3]")));
@@ -107,7 +108,8 @@ TEST(Deberta, TheConvolutionIsThatOfItsDefinition) {
                     double sum = bias[o].item<double>();
                     for (std::int64_t t = -reach; t <= reach; ++t) {
                         if (p + t < 0 || p + t >= tokens) continue;
-                        sum += at::dot(x[p + t].narrow(0, o / width * width, width), weight[o].select(1, t + reach)).item<double>();
+                        sum +=
+                            at::dot(x[p + t].narrow(0, o / width * width, width), weight[o].select(1, t + reach)).item<double>();
                     }
                     ASSERT_NEAR(pre[p][o].item<double>(), sum, 1e-10) << p << " " << o;
                 }

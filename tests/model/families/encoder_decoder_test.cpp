@@ -20,7 +20,8 @@ std::filesystem::path folder_of_pairs() { return tests_folder() / "fixtures" / "
 
 std::vector<std::string> names() {
     std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_of_pairs())) found.push_back(entry.path().filename().string());
+    for (const auto& entry : std::filesystem::directory_iterator(folder_of_pairs()))
+        found.push_back(entry.path().filename().string());
     std::ranges::sort(found);
     return found;
 }
@@ -32,7 +33,8 @@ struct Expected {
 
 Expected read(const std::string& name, const std::string& precision) {
     Expected e;
-    const io::TensorStore store = io::TensorStore::open_file(tests_folder() / "golden" / "encoder_decoders" / (name + "." + precision + ".safetensors"));
+    const io::TensorStore store =
+        io::TensorStore::open_file(tests_folder() / "golden" / "encoder_decoders" / (name + "." + precision + ".safetensors"));
     for (const auto& [tensor, view] : store.tensors()) e.tensors[tensor] = tensor_of(view);
     const auto take = [&](const char* ids) {
         const at::Tensor t = e.tensors.at(ids);
@@ -79,7 +81,8 @@ double difference(const std::string& name, const at::Tensor& ours, const at::Ten
 }
 
 TEST_P(EncoderDecoder, EveryHookIsTheReferences) {
-    for (const auto& [precision, type, tolerance] : {std::tuple("f32", ComputeType::float32, 2e-5), std::tuple("f64", ComputeType::float64, 1e-10)}) {
+    for (const auto& [precision, type, tolerance] :
+         {std::tuple("f32", ComputeType::float32, 2e-5), std::tuple("f64", ComputeType::float64, 1e-10)}) {
         const Expected expected = read(GetParam(), precision);
         const auto model = load(type);
         const Both both = run(*model, expected.source, expected.target);
@@ -101,7 +104,8 @@ TEST_P(EncoderDecoder, HooksComeInTheListedOrderAndShape) {
     const auto model = load();
     const Expected expected = read(GetParam(), "f32");
     const Both both = run(*model, expected.source, expected.target);
-    const auto tokens = static_cast<std::int64_t>(expected.target.size()), source = static_cast<std::int64_t>(expected.source.size());
+    const auto tokens = static_cast<std::int64_t>(expected.target.size()),
+               source = static_cast<std::int64_t>(expected.source.size());
     ASSERT_NE(tokens, source) << "equal lengths prove nothing";
     const auto listed = hooks_of(model->config());
     ASSERT_EQ(both.decoder.order.size(), listed.size());
@@ -116,7 +120,9 @@ TEST_P(EncoderDecoder, EveryReplacementTakesEffect) {
     const auto model = load();
     const Expected expected = read(GetParam(), "f32");
     const Both plain = run(*model, expected.source, expected.target);
-    const auto change = [](const at::Tensor& t) { return t * 1.5 + at::arange(t.numel(), t.options()).sin().view(t.sizes()) * 0.1; };
+    const auto change = [](const at::Tensor& t) {
+        return t * 1.5 + at::arange(t.numel(), t.options()).sin().view(t.sizes()) * 0.1;
+    };
     for (const HookPoint& point : hooks_of(model->config())) {
         const auto logits = [&](const std::function<at::Tensor(at::Tensor)>& replace) {
             Collector seen;
@@ -127,7 +133,8 @@ TEST_P(EncoderDecoder, EveryReplacementTakesEffect) {
         };
         const at::Tensor before = plain.tensors.at("logits");
         EXPECT_FALSE(at::equal(logits(change), before)) << name_of(point) << " is not wired in";
-        EXPECT_LE((logits([](const at::Tensor& t) { return t.clone(); }) - before).abs().max().item<double>(), 1e-4 * before.abs().max().item<double>())
+        EXPECT_LE((logits([](const at::Tensor& t) { return t.clone(); }) - before).abs().max().item<double>(),
+                  1e-4 * before.abs().max().item<double>())
             << name_of(point);
     }
 }

@@ -79,7 +79,9 @@ TEST(Latent, AReplacedPartLeavesTheMaskAlone) {
     const ForwardInput input = some_text(model->config(), 12);
     Collector plain, changed;
     forward(*model, input, plain, {}, {});
-    changed.replace = [](HookPoint p, at::Tensor t) { return p == HookPoint{Hook::content_scores, Layer(0)} ? at::zeros_like(t) : t; };
+    changed.replace = [](HookPoint p, at::Tensor t) {
+        return p == HookPoint{Hook::content_scores, Layer(0)} ? at::zeros_like(t) : t;
+    };
     forward(*model, input, changed, {}, {});
     const at::Tensor scores = changed.tensors.at("blocks.0.attn.hook_attn_scores"), legal = at::isfinite(scores);
     EXPECT_TRUE(at::equal(legal, at::isfinite(plain.tensors.at("blocks.0.attn.hook_attn_scores"))));
@@ -141,14 +143,30 @@ TEST(Latent, TheReleasedConfigurationsAreRead) {
         return read_config(copy.folder);
     };
     const ModelConfig lite = config_of("deepseek-v2", [](nlohmann::json& c) {
-        c.update({{"hidden_size", 2048}, {"num_hidden_layers", 27}, {"num_attention_heads", 16}, {"num_key_value_heads", 16},
-                  {"kv_lora_rank", 512}, {"q_lora_rank", nullptr}, {"qk_nope_head_dim", 128}, {"qk_rope_head_dim", 64},
-                  {"v_head_dim", 128}, {"n_group", 1}, {"topk_group", 1}, {"topk_method", "greedy"}, {"scoring_func", "softmax"},
-                  {"n_routed_experts", 64}, {"n_shared_experts", 2}, {"num_experts_per_tok", 6}, {"moe_intermediate_size", 1408},
-                  {"intermediate_size", 10944}, {"first_k_dense_replace", 1}, {"rope_theta", 10000},
+        c.update({{"hidden_size", 2048},
+                  {"num_hidden_layers", 27},
+                  {"num_attention_heads", 16},
+                  {"num_key_value_heads", 16},
+                  {"kv_lora_rank", 512},
+                  {"q_lora_rank", nullptr},
+                  {"qk_nope_head_dim", 128},
+                  {"qk_rope_head_dim", 64},
+                  {"v_head_dim", 128},
+                  {"n_group", 1},
+                  {"topk_group", 1},
+                  {"topk_method", "greedy"},
+                  {"scoring_func", "softmax"},
+                  {"n_routed_experts", 64},
+                  {"n_shared_experts", 2},
+                  {"num_experts_per_tok", 6},
+                  {"moe_intermediate_size", 1408},
+                  {"intermediate_size", 10944},
+                  {"first_k_dense_replace", 1},
+                  {"rope_theta", 10000},
                   {"max_position_embeddings", 163840}});
-        c["rope_scaling"] = {{"beta_fast", 32}, {"beta_slow", 1}, {"factor", 40}, {"mscale", 0.707}, {"mscale_all_dim", 0.707},
-                             {"original_max_position_embeddings", 4096}, {"type", "yarn"}};
+        c["rope_scaling"] = {{"beta_fast", 32}, {"beta_slow", 1},          {"factor", 40},
+                             {"mscale", 0.707}, {"mscale_all_dim", 0.707}, {"original_max_position_embeddings", 4096},
+                             {"type", "yarn"}};
     });
     EXPECT_EQ(lite.d_head, 192);
     EXPECT_EQ(lite.rope_dims, 64);
@@ -161,12 +179,28 @@ TEST(Latent, TheReleasedConfigurationsAreRead) {
     EXPECT_NEAR(lite.score_scale, stretched * stretched / std::sqrt(192.0), 1e-12);
 
     const ModelConfig v3 = config_of("deepseek-v3", [](nlohmann::json& c) {
-        c.update({{"hidden_size", 7168}, {"num_hidden_layers", 61}, {"num_attention_heads", 128}, {"num_key_value_heads", 128},
-                  {"kv_lora_rank", 512}, {"q_lora_rank", 1536}, {"qk_nope_head_dim", 128}, {"qk_rope_head_dim", 64},
-                  {"v_head_dim", 128}, {"n_group", 8}, {"topk_group", 4}, {"topk_method", "noaux_tc"}, {"scoring_func", "sigmoid"},
-                  {"n_routed_experts", 256}, {"n_shared_experts", 1}, {"num_experts_per_tok", 8}, {"moe_intermediate_size", 2048},
-                  {"intermediate_size", 18432}, {"first_k_dense_replace", 3}, {"norm_topk_prob", true},
-                  {"routed_scaling_factor", 2.5}, {"num_nextn_predict_layers", 1}});
+        c.update({{"hidden_size", 7168},
+                  {"num_hidden_layers", 61},
+                  {"num_attention_heads", 128},
+                  {"num_key_value_heads", 128},
+                  {"kv_lora_rank", 512},
+                  {"q_lora_rank", 1536},
+                  {"qk_nope_head_dim", 128},
+                  {"qk_rope_head_dim", 64},
+                  {"v_head_dim", 128},
+                  {"n_group", 8},
+                  {"topk_group", 4},
+                  {"topk_method", "noaux_tc"},
+                  {"scoring_func", "sigmoid"},
+                  {"n_routed_experts", 256},
+                  {"n_shared_experts", 1},
+                  {"num_experts_per_tok", 8},
+                  {"moe_intermediate_size", 2048},
+                  {"intermediate_size", 18432},
+                  {"first_k_dense_replace", 3},
+                  {"norm_topk_prob", true},
+                  {"routed_scaling_factor", 2.5},
+                  {"num_nextn_predict_layers", 1}});
     });
     EXPECT_EQ(v3.latent.query_rank, 1536);
     EXPECT_EQ(v3.experts.groups, 8);

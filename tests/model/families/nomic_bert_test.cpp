@@ -25,7 +25,8 @@ void as_released(nlohmann::json& config) {
     config["rotary_emb_base"] = config.at("rope_parameters").at("rope_theta");
     config["activation_function"] = "swiglu";
     for (const char* gone : {"rope_parameters", "hidden_act", "head_dim"}) config.erase(gone);
-    for (const char* off : {"prenorm", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "rotary_emb_interleaved"}) config[off] = false;
+    for (const char* off : {"prenorm", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "rotary_emb_interleaved"})
+        config[off] = false;
     config["rotary_emb_fraction"] = 1.0;
     config["rotary_scaling_factor"] = nullptr;
 }

@@ -17,8 +17,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 /// The fixture's safetensors as a state dict of torch.save, under a prefix.
-void write_torch(const std::filesystem::path& fixture, const std::filesystem::path& file,
-                 const std::string& prefix = "") {
+void write_torch(const std::filesystem::path& fixture, const std::filesystem::path& file, const std::string& prefix = "") {
     const io::TensorStore store = io::TensorStore::open_folder(fixture);
     std::vector<std::pair<std::string, std::string>> items;
     std::vector<std::string> storages;
@@ -68,8 +67,7 @@ TEST_P(Prefixed, TorchFileEqualsSafetensors) {
 
 INSTANTIATE_TEST_SUITE_P(All, Prefixed,
                          testing::Combine(testing::Values("gpt2", "llama-kv2", "bert", "bloom"),
-                                          testing::Values("", "module.", "_orig_mod.", "base_model.model.",
-                                                          "0.auto_model.")));
+                                          testing::Values("", "module.", "_orig_mod.", "base_model.model.", "0.auto_model.")));
 
 TEST(Checkpoint, AFileByItself) {
     const ScratchModel scratch("gpt2");

@@ -6,9 +6,9 @@
 #include "headlight/model/tensor_stats.h"
 #include "model/internals.h"
 #include "model/load/quantization.h"
+#include "model/load/weight_source.h"
 #include "tests/model/run_all.h"
 #include "tests/model/scratch_model.h"
-#include "model/load/weight_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,7 +68,8 @@ TEST_P(Fp8, EveryHookIsThatOfTheReferencesNumbers) {
 TEST_P(Fp8, Float64IsTheExactProduct) {
     const auto wide = Model::load(fixture(in_models(GetParam())), {.dtype = ComputeType::float64, .device = "cpu"});
     bool mapped = false;
-    const at::Tensor expected = to_tensor(*golden().find(std::string(GetParam()) + ".model.layers.1.mlp.down_proj.weight"), at::kFloat, at::kCPU, mapped);
+    const at::Tensor expected =
+        to_tensor(*golden().find(std::string(GetParam()) + ".model.layers.1.mlp.down_proj.weight"), at::kFloat, at::kCPU, mapped);
     const at::Tensor found = wide->internals().layers[1].mlp_out.weight.t();
     EXPECT_TRUE(at::equal(found.to(at::kFloat), expected));
 }
@@ -79,24 +80,26 @@ TEST_P(Fp8, IsKnownWithoutLoading) {
     EXPECT_EQ(seen.config.n_layers, 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, Fp8, testing::Values("blocks", "ragged", "tensors", "rows"), [](const auto& p) { return std::string(p.param); });
+INSTANTIATE_TEST_SUITE_P(Schemes, Fp8, testing::Values("blocks", "ragged", "tensors", "rows"),
+                         [](const auto& p) { return std::string(p.param); });
 
 /// All 256 numbers of the format; LibTorch's own type is not in every version.
 TEST(Fp8Numbers, AreThoseOfTheFormat) {
     std::vector<std::byte> bytes;
     for (int i = 0; i < 256; ++i) bytes.push_back(static_cast<std::byte>(i));
-    const io::TensorView view{.name = "all", .dtype = io::DType::F8_E4M3, .shape = {2, 128}, .bytes = bytes, .file = {}, .owner = {}};
+    const io::TensorView view{
+        .name = "all", .dtype = io::DType::F8_E4M3, .shape = {2, 128}, .bytes = bytes, .file = {}, .owner = {}};
     const at::Tensor x = dequantize_fp8(view, nullptr, at::kFloat);
     const auto at = [&](int bits) { return x[bits / 128][bits % 128].item<float>(); };
     EXPECT_EQ(at(0x00), 0.0f);
     EXPECT_TRUE(std::signbit(at(0x80)));
-    EXPECT_EQ(at(0x01), 1.0f / 512);          // the least above 0
+    EXPECT_EQ(at(0x01), 1.0f / 512);  // the least above 0
     EXPECT_EQ(at(0x07), 7.0f / 512);
-    EXPECT_EQ(at(0x08), 1.0f / 64);           // the least normal one
+    EXPECT_EQ(at(0x08), 1.0f / 64);  // the least normal one
     EXPECT_EQ(at(0x38), 1.0f);
     EXPECT_EQ(at(0x39), 1.125f);
     EXPECT_EQ(at(0xb8), -1.0f);
-    EXPECT_EQ(at(0x7e), 448.0f);              // the largest
+    EXPECT_EQ(at(0x7e), 448.0f);  // the largest
     EXPECT_TRUE(std::isnan(at(0x7f)) && std::isnan(at(0xff)));
     for (int bits = 1; bits < 0x7f; ++bits) EXPECT_GT(at(bits), at(bits - 1));
 }
@@ -143,22 +146,31 @@ ScratchModel::Stored& find(Tensors& tensors, const std::string& end) {
 }
 
 TEST(Fp8Refused, WhatDoesNotFit) {
-    EXPECT_THAT(failure_with("blocks", [](Tensors& t) { std::erase_if(t, [](const auto& x) { return x.name.ends_with("0.mlp.up_proj.weight_scale_inv"); }); }),
-                AllOf(HasSubstr("no scales"), HasSubstr("layers.0.mlp.up_proj.weight"), HasSubstr("weight_scale_inv")));
     EXPECT_THAT(failure_with("blocks",
                              [](Tensors& t) {
-                                 ScratchModel::Stored& scale = find(t, "0.mlp.up_proj.weight_scale_inv");
-                                 scale.shape = {2, 3};
+                                 std::erase_if(t,
+                                               [](const auto& x) { return x.name.ends_with("0.mlp.up_proj.weight_scale_inv"); });
                              }),
-                AllOf(HasSubstr("do not fit"), HasSubstr("[3, 2]"), HasSubstr("[8, 8]"), HasSubstr("[24, 16]"), HasSubstr("[2, 3]")));
-    EXPECT_THAT(failure_with("blocks", [](Tensors& t) { find(t, "0.mlp.up_proj.weight_scale_inv").set_float(1, std::numeric_limits<float>::infinity()); }),
+                AllOf(HasSubstr("no scales"), HasSubstr("layers.0.mlp.up_proj.weight"), HasSubstr("weight_scale_inv")));
+    EXPECT_THAT(
+        failure_with("blocks",
+                     [](Tensors& t) {
+                         ScratchModel::Stored& scale = find(t, "0.mlp.up_proj.weight_scale_inv");
+                         scale.shape = {2, 3};
+                     }),
+        AllOf(HasSubstr("do not fit"), HasSubstr("[3, 2]"), HasSubstr("[8, 8]"), HasSubstr("[24, 16]"), HasSubstr("[2, 3]")));
+    EXPECT_THAT(failure_with("blocks",
+                             [](Tensors& t) {
+                                 find(t, "0.mlp.up_proj.weight_scale_inv").set_float(1, std::numeric_limits<float>::infinity());
+                             }),
                 AllOf(HasSubstr("not a finite number"), HasSubstr("up_proj.weight_scale_inv")));
     EXPECT_THAT(failure_with("blocks", [](Tensors& t) { find(t, "0.mlp.up_proj.weight").bytes[5] = std::byte{0xff}; }),
                 AllOf(HasSubstr("not a finite number"), HasSubstr("[0, 5]"), HasSubstr("NaN")));
-    EXPECT_THAT(failure_with("rows", [](Tensors& t) {
-                    ScratchModel::Stored& scale = find(t, "0.mlp.up_proj.weight_scale");
-                    scale.shape = {2, 12};
-                }),
+    EXPECT_THAT(failure_with("rows",
+                             [](Tensors& t) {
+                                 ScratchModel::Stored& scale = find(t, "0.mlp.up_proj.weight_scale");
+                                 scale.shape = {2, 12};
+                             }),
                 AllOf(HasSubstr("do not fit"), HasSubstr("24 rows"), HasSubstr("[2, 12]")));
 }
 
@@ -168,7 +180,8 @@ TEST(Fp8Refused, OtherSchemesByName) {
         copy.edit_config([&](nlohmann::json& config) { config["quantization_config"] = quantization; });
         return failure(copy.folder);
     };
-    EXPECT_THAT(with({{"quant_method", "compressed-tensors"}, {"format", "pack-quantized"}}), AllOf(HasSubstr("compressed-tensors, pack-quantized"), HasSubstr("original checkpoint")));
+    EXPECT_THAT(with({{"quant_method", "compressed-tensors"}, {"format", "pack-quantized"}}),
+                AllOf(HasSubstr("compressed-tensors, pack-quantized"), HasSubstr("original checkpoint")));
     EXPECT_THAT(with({{"quant_method", "awq"}, {"bits", 4}}), HasSubstr("AWQ, 4 bits"));
     EXPECT_THAT(with({{"quant_method", "mxfp4"}}), HasSubstr("MXFP4"));
     EXPECT_THAT(with({{"quant_method", "fp8"}, {"fmt", "e5m2"}}), AllOf(HasSubstr("fmt"), HasSubstr("e4m3")));

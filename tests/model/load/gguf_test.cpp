@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The fixtures as llama.cpp's converter writes them (tests/golden/make_gguf_golden.py) are the very same models.
-#include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
+#include "headlight/base/error.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/peek.h"
 #include "model/internals.h"
@@ -74,14 +74,17 @@ TEST_P(GgufModel, EveryPrecisionLoads) {
         EXPECT_TRUE(at::equal(file->internals().embed, folder->internals().embed));
         EXPECT_TRUE(at::equal(file->internals().layers[0].o.weight, folder->internals().layers[0].o.weight));
         const auto part = [](const Model& m) {
-            return m.config().latent.any() ? m.internals().layers[1].kv_up.weight : qkv_part(m.internals(), Layer(1), QkvPart::k).weight;
+            return m.config().latent.any() ? m.internals().layers[1].kv_up.weight
+                                           : qkv_part(m.internals(), Layer(1), QkvPart::k).weight;
         };
         EXPECT_TRUE(at::equal(part(*file), part(*folder)));
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Model, GgufModel, testing::Values("llama-kv2", "llama-mha", "gpt2", "bloom", "bert", "qwen2", "qwen3", "gemma", "gemma2", "gemma3",
-                                         "phi", "phi3", "falcon", "falcon-groups", "gpt-bigcode", "deepseek-v2", "deepseek-v2-groups", "deepseek-v3"),
+INSTANTIATE_TEST_SUITE_P(Model, GgufModel,
+                         testing::Values("llama-kv2", "llama-mha", "gpt2", "bloom", "bert", "qwen2", "qwen3", "gemma", "gemma2",
+                                         "gemma3", "phi", "phi3", "falcon", "falcon-groups", "gpt-bigcode", "deepseek-v2",
+                                         "deepseek-v2-groups", "deepseek-v3"),
                          [](const auto& p) {
                              std::string name = p.param;
                              std::ranges::replace(name, '-', '_');
@@ -221,8 +224,11 @@ TEST(GgufLoading, ErrorsNameKeysAndTensors) {
     EXPECT_THAT(failure(gguf_file({llama, gguf_entry("split.count", 2, raw<std::uint16_t>(3))}, {}, "")),
                 HasSubstr("split.count"));
     const auto u32 = [](const char* key, std::uint32_t value) { return gguf_entry(key, 4, raw(value)); };
-    const std::vector<std::string> config = {llama, u32("llama.block_count", 1), u32("llama.embedding_length", 256),
-                                             u32("llama.attention.head_count", 4), u32("llama.feed_forward_length", 256),
+    const std::vector<std::string> config = {llama,
+                                             u32("llama.block_count", 1),
+                                             u32("llama.embedding_length", 256),
+                                             u32("llama.attention.head_count", 4),
+                                             u32("llama.feed_forward_length", 256),
                                              u32("llama.context_length", 64),
                                              gguf_entry("llama.attention.layer_norm_rms_epsilon", 6, raw(1e-5f))};
     EXPECT_THAT(failure(gguf_file(config, {}, "")), HasSubstr("token_embd.weight"));
@@ -235,15 +241,15 @@ TEST(GgufLoading, ErrorsNameKeysAndTensors) {
     EXPECT_THAT(failure(gguf_file(config, {gguf_tensor("token_embd.weight", {256, 2}, 8, 0)}, std::string(544, 'x'))),
                 HasSubstr("missing"));
     // Rows of q that are no whole heads cannot be put in order.
-    EXPECT_THAT(failure(gguf_file(config,
-                                  {gguf_tensor("token_embd.weight", {32, 1}, 8, 0), gguf_tensor("blk.0.attn_q.weight", {4, 9}, 0, 64)},
-                                  std::string(64 + 144, 'x'))),
+    EXPECT_THAT(failure(gguf_file(
+                    config, {gguf_tensor("token_embd.weight", {32, 1}, 8, 0), gguf_tensor("blk.0.attn_q.weight", {4, 9}, 0, 64)},
+                    std::string(64 + 144, 'x'))),
                 AllOf(HasSubstr("blk.0.attn_q.weight"), HasSubstr("9 rows")));
-    EXPECT_THAT(failure(gguf_file(config,
-                                  {gguf_tensor("token_embd.weight", {32, 1}, 8, 0),
-                                   gguf_tensor("blk.0.attn_q.weight", {4, 8, 2}, 0, 64)},
-                                  std::string(64 + 256, 'x'))),
-                AllOf(HasSubstr("blk.0.attn_q.weight"), HasSubstr("a matrix")));
+    EXPECT_THAT(
+        failure(gguf_file(config,
+                          {gguf_tensor("token_embd.weight", {32, 1}, 8, 0), gguf_tensor("blk.0.attn_q.weight", {4, 8, 2}, 0, 64)},
+                          std::string(64 + 256, 'x'))),
+        AllOf(HasSubstr("blk.0.attn_q.weight"), HasSubstr("a matrix")));
 }
 
 }  // namespace

@@ -43,8 +43,7 @@ TEST(LengthFactors, AHeadThatWritesNothingOrAlongOneLine) {
             const std::int64_t rows = t.shape[0], width = t.shape[1], per_head = rows / 2;  // two heads
             for (std::int64_t r = 0; r < 2 * per_head; ++r)
                 for (std::int64_t k = 0; k < width; ++k)
-                    t.set_float(r * width + k,
-                                r < per_head ? 0.0F : static_cast<float>(r) * static_cast<float>(k + 1) / 100.0F);
+                    t.set_float(r * width + k, r < per_head ? 0.0F : static_cast<float>(r) * static_cast<float>(k + 1) / 100.0F);
         }
     });
     const auto model = Model::load(scratch.folder, {.device = "cpu"});

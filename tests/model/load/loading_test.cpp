@@ -12,11 +12,11 @@
 namespace headlight::model {
 namespace {
 
+using nlohmann::json;
 using testing::AllOf;
 using testing::Contains;
 using testing::EndsWith;
 using testing::HasSubstr;
-using nlohmann::json;
 
 /// The message of the Error that loading must end in.
 std::string failure(const std::filesystem::path& folder, const LoadOptions& options = {}) {
@@ -60,36 +60,36 @@ TEST_P(BadConfig, NamesTheField) {
 const json kErased = json(json::value_t::discarded);
 INSTANTIATE_TEST_SUITE_P(
     Fields, BadConfig,
-    testing::Values(BadField{"Missing", "bloom", "hidden_size", kErased, "no such field"},
-                    BadField{"Text", "bloom", "hidden_size", "sixteen", "sixteen"},
-                    BadField{"Fraction", "bloom", "n_layer", 2.5, "2.5"},
-                    BadField{"Negative", "gpt2", "n_layer", -1, "-1"},
-                    BadField{"Zero", "gpt2", "n_head", 0, "found 0"},
-                    BadField{"ManyLayers", "llama-mha", "num_hidden_layers", 1000000000, "1000000000"},
-                    BadField{"PastInt64", "llama-mha", "hidden_size", 18446744073709551615u, "18446744073709551615"},
-                    BadField{"HeadsDoNotDivide", "bloom", "n_head", 3, "found 3"},
-                    BadField{"BertHeadsDoNotDivide", "bert", "num_attention_heads", 5, "found 5"},
-                    BadField{"KvHeadsDoNotDivide", "llama-kv2", "num_key_value_heads", 3, "found 3"},
-                    BadField{"OddRotation", "llama-kv2", "head_dim", 5, "found 5"},
-                    BadField{"EpsilonText", "gpt2", "layer_norm_epsilon", "small", "small"},
-                    BadField{"EpsilonZero", "gpt2", "layer_norm_epsilon", 0, "found 0"},
-                    BadField{"FlagNumber", "bloom", "tie_word_embeddings", 1, "true or false"},
-                    BadField{"Activation", "gpt2", "activation_function", "mish", "mish"},
-                    BadField{"InverseLayer", "gpt2", "scale_attn_by_inverse_layer_idx", true, "found true"},
-                    BadField{"CrossAttention", "gpt2", "add_cross_attention", true, "found true"},
-                    BadField{"Decoder", "bert", "is_decoder", true, "found true"},
-                    BadField{"RelativePositions", "bert", "position_embedding_type", "relative_key", "relative_key"},
-                    BadField{"RopeScaling", "llama-mha", "rope_parameters", json{{"rope_type", "spiral"}, {"factor", 2.0}}, "spiral"},
-                    BadField{"YarnWithoutFactor", "llama-mha", "rope_parameters", json{{"rope_type", "yarn"}, {"factor", "much"}}, "factor"},
-                    BadField{"LongropeFactors", "phi3", "rope_parameters",
-                             json{{"rope_type", "longrope"}, {"short_factor", {1.0}}, {"long_factor", {1.0}}}, "short_factor"},
-                    BadField{"LayerTypes", "gemma3", "layer_types", json{"full_attention", "chunked_attention", "full_attention"}, "chunked_attention"},
-                    BadField{"LayerTypesCount", "gemma3", "layer_types", json{"full_attention"}, "3 names"},
-                    BadField{"BothWays", "gemma", "use_bidirectional_attention", true, "use_bidirectional_attention"},
-                    BadField{"QkLayerNorm", "stablelm", "qk_layernorm", true, "qk_layernorm"},
-                    BadField{"LinearWithoutFactor", "llama-mha", "rope_parameters", json{{"rope_type", "linear"}}, "factor"},
-                    BadField{"RopeText", "llama-mha", "rope_parameters", "linear", "an object"},
-                    BadField{"Architectures", "bloom", "architectures", "BloomForCausalLM", "a list"}),
+    testing::Values(
+        BadField{"Missing", "bloom", "hidden_size", kErased, "no such field"},
+        BadField{"Text", "bloom", "hidden_size", "sixteen", "sixteen"}, BadField{"Fraction", "bloom", "n_layer", 2.5, "2.5"},
+        BadField{"Negative", "gpt2", "n_layer", -1, "-1"}, BadField{"Zero", "gpt2", "n_head", 0, "found 0"},
+        BadField{"ManyLayers", "llama-mha", "num_hidden_layers", 1000000000, "1000000000"},
+        BadField{"PastInt64", "llama-mha", "hidden_size", 18446744073709551615u, "18446744073709551615"},
+        BadField{"HeadsDoNotDivide", "bloom", "n_head", 3, "found 3"},
+        BadField{"BertHeadsDoNotDivide", "bert", "num_attention_heads", 5, "found 5"},
+        BadField{"KvHeadsDoNotDivide", "llama-kv2", "num_key_value_heads", 3, "found 3"},
+        BadField{"OddRotation", "llama-kv2", "head_dim", 5, "found 5"},
+        BadField{"EpsilonText", "gpt2", "layer_norm_epsilon", "small", "small"},
+        BadField{"EpsilonZero", "gpt2", "layer_norm_epsilon", 0, "found 0"},
+        BadField{"FlagNumber", "bloom", "tie_word_embeddings", 1, "true or false"},
+        BadField{"Activation", "gpt2", "activation_function", "mish", "mish"},
+        BadField{"InverseLayer", "gpt2", "scale_attn_by_inverse_layer_idx", true, "found true"},
+        BadField{"CrossAttention", "gpt2", "add_cross_attention", true, "found true"},
+        BadField{"Decoder", "bert", "is_decoder", true, "found true"},
+        BadField{"RelativePositions", "bert", "position_embedding_type", "relative_key", "relative_key"},
+        BadField{"RopeScaling", "llama-mha", "rope_parameters", json{{"rope_type", "spiral"}, {"factor", 2.0}}, "spiral"},
+        BadField{"YarnWithoutFactor", "llama-mha", "rope_parameters", json{{"rope_type", "yarn"}, {"factor", "much"}}, "factor"},
+        BadField{"LongropeFactors", "phi3", "rope_parameters",
+                 json{{"rope_type", "longrope"}, {"short_factor", {1.0}}, {"long_factor", {1.0}}}, "short_factor"},
+        BadField{"LayerTypes", "gemma3", "layer_types", json{"full_attention", "chunked_attention", "full_attention"},
+                 "chunked_attention"},
+        BadField{"LayerTypesCount", "gemma3", "layer_types", json{"full_attention"}, "3 names"},
+        BadField{"BothWays", "gemma", "use_bidirectional_attention", true, "use_bidirectional_attention"},
+        BadField{"QkLayerNorm", "stablelm", "qk_layernorm", true, "qk_layernorm"},
+        BadField{"LinearWithoutFactor", "llama-mha", "rope_parameters", json{{"rope_type", "linear"}}, "factor"},
+        BadField{"RopeText", "llama-mha", "rope_parameters", "linear", "an object"},
+        BadField{"Architectures", "bloom", "architectures", "BloomForCausalLM", "a list"}),
     [](const auto& one) { return one.param.name; });
 
 TEST(Loading, UnknownArchitectureNamesTheNearestAndHowToAddOne) {
@@ -120,10 +120,12 @@ TEST(Loading, ConfigThatIsNoConfig) {
 TEST(Loading, EveryMissingTensorIsListed) {
     const ScratchModel model("bloom");
     model.edit_weights([](auto& tensors) {
-        std::erase_if(tensors, [](const auto& t) { return t.name.ends_with("ln_f.bias") || t.name.ends_with("0.mlp.dense_h_to_4h.bias"); });
+        std::erase_if(
+            tensors, [](const auto& t) { return t.name.ends_with("ln_f.bias") || t.name.ends_with("0.mlp.dense_h_to_4h.bias"); });
     });
-    EXPECT_THAT(failure(model.folder), AllOf(HasSubstr("2 tensors"), HasSubstr("transformer.ln_f.bias"),
-                                             HasSubstr("transformer.h.0.mlp.dense_h_to_4h.bias"), HasSubstr(model.folder.string())));
+    EXPECT_THAT(failure(model.folder),
+                AllOf(HasSubstr("2 tensors"), HasSubstr("transformer.ln_f.bias"),
+                      HasSubstr("transformer.h.0.mlp.dense_h_to_4h.bias"), HasSubstr(model.folder.string())));
 }
 
 TEST(Loading, AWholeLanguageModelNeedsItsHead) {
@@ -208,10 +210,12 @@ TEST(Loading, HalfAMaskedWordHeadIsAnError) {
     std::filesystem::remove(model.folder / "model.safetensors.index.json");
     // The shards as one file without the head's bias.
     std::vector<ScratchModel::Stored> all;
-    for (const char* shard : {"model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors", "model-00003-of-00003.safetensors"}) {
+    for (const char* shard :
+         {"model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors", "model-00003-of-00003.safetensors"}) {
         const auto store = io::TensorStore::open_file(model.folder / shard);
         for (const auto& [name, view] : store.tensors())
-            if (name != "cls.predictions.bias") all.push_back({name, view.dtype, view.shape, {view.bytes.begin(), view.bytes.end()}});
+            if (name != "cls.predictions.bias")
+                all.push_back({name, view.dtype, view.shape, {view.bytes.begin(), view.bytes.end()}});
     }
     std::vector<io::ArrayRef> refs;
     for (const auto& t : all) refs.push_back({t.name, t.dtype, t.shape, t.bytes});
@@ -235,7 +239,8 @@ TEST(Loading, NanAndInfAreFoundWhereTheyAre) {
         });
     };
     put(std::numeric_limits<float>::quiet_NaN());
-    EXPECT_THAT(failure(model.folder), AllOf(HasSubstr("transformer.h.1.mlp.c_fc.weight"), HasSubstr("[3, 5]"), HasSubstr("NaN")));
+    EXPECT_THAT(failure(model.folder),
+                AllOf(HasSubstr("transformer.h.1.mlp.c_fc.weight"), HasSubstr("[3, 5]"), HasSubstr("NaN")));
     put(-std::numeric_limits<float>::infinity());
     EXPECT_THAT(failure(model.folder), AllOf(HasSubstr("[3, 5]"), HasSubstr("Inf")));
     put(std::numeric_limits<float>::max());
@@ -353,7 +358,8 @@ TEST(Alibi, SlopesOfPowersOfTwoAndOthers) {
         const at::Tensor t = alibi_slopes(n);
         return std::vector<double>(t.data_ptr<double>(), t.data_ptr<double>() + n);
     };
-    for (std::int64_t h = 0; h < 8; ++h) EXPECT_DOUBLE_EQ(slopes(8)[static_cast<std::size_t>(h)], std::exp2(-1.0 - static_cast<double>(h)));
+    for (std::int64_t h = 0; h < 8; ++h)
+        EXPECT_DOUBLE_EQ(slopes(8)[static_cast<std::size_t>(h)], std::exp2(-1.0 - static_cast<double>(h)));
     const auto twelve = slopes(12);
     EXPECT_NEAR(twelve[8], 0.70710678, 1e-8);
     EXPECT_NEAR(twelve[11], 0.08838835, 1e-8);

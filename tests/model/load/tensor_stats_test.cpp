@@ -71,8 +71,7 @@ TEST(TensorStats, CountsWhatIsThere) {
 
 // Longer than one part of the reader, and quantised: the numbers are those that the reader of the file makes at once.
 TEST(TensorStats, QuantisedTensorsCountAsTheNumbersTheyStandFor) {
-    const std::filesystem::path file =
-        std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/gguf/llama-kv2.gguf";
+    const std::filesystem::path file = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/gguf/llama-kv2.gguf";
     const auto gguf = io::GgufFile::open(file);
     int checked = 0;
     EXPECT_EQ(tensor_names(file).size(), gguf->tensors().size());
@@ -82,8 +81,7 @@ TEST(TensorStats, QuantisedTensorsCountAsTheNumbersTheyStandFor) {
         const TensorStats s = tensor_stats(file, name);
         EXPECT_EQ(s.min, static_cast<double>(*std::ranges::min_element(numbers))) << name;
         EXPECT_EQ(s.max, static_cast<double>(*std::ranges::max_element(numbers))) << name;
-        EXPECT_NEAR(s.mean, std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size()),
-                    1e-9)
+        EXPECT_NEAR(s.mean, std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size()), 1e-9)
             << name;
         EXPECT_EQ(std::accumulate(s.counts.begin(), s.counts.end(), std::int64_t{0}), s.elements) << name;
         EXPECT_EQ(s.dtype, io::layout_of(tensor.type)->name);
@@ -97,13 +95,12 @@ TEST(TensorStats, LongTensorsAreReadInParts) {
     const auto file = folder / "model.safetensors";
     constexpr std::int64_t n = (1 << 20) + 5;
     const at::Tensor numbers = at::arange(0, n).to(at::kFloat);
-    io::write_safetensors(
-        file,
-        {{"a",
-          io::DType::F32,
-          {n},
-          {static_cast<const std::byte*>(numbers.data_ptr()), static_cast<std::size_t>(numbers.nbytes())}}},
-        {});
+    io::write_safetensors(file,
+                          {{"a",
+                            io::DType::F32,
+                            {n},
+                            {static_cast<const std::byte*>(numbers.data_ptr()), static_cast<std::size_t>(numbers.nbytes())}}},
+                          {});
     const TensorStats s = tensor_stats(file, "a", 5);
     EXPECT_EQ(s.max, static_cast<double>(n - 1));
     EXPECT_DOUBLE_EQ(s.mean, static_cast<double>(n - 1) / 2);

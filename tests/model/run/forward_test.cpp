@@ -50,7 +50,9 @@ TEST(Forward, OneTokenWorksInEveryFamily) {
         forward(*model, some_text(model->config(), 1), seen, {}, {});
         at::Tensor pattern = seen.tensors.at("blocks.1.attn.hook_pattern");
         if (model->config().attention_sinks) pattern = pattern + seen.tensors.at("blocks.1.attn.hook_sink").unsqueeze(-1);
-        EXPECT_TRUE(at::allclose(pattern, at::ones({model->config().n_heads, 1, 1}), 0, model->config().attention_sinks ? 1e-6 : 0)) << name;
+        EXPECT_TRUE(
+            at::allclose(pattern, at::ones({model->config().n_heads, 1, 1}), 0, model->config().attention_sinks ? 1e-6 : 0))
+            << name;
     }
 }
 
@@ -111,7 +113,8 @@ TEST(Forward, AReplacementThatDoesNotFitIsAnError) {
     const auto model = Model::load(fixture("gpt2"));
     Collector seen;
     seen.replace = [](HookPoint p, at::Tensor t) { return p.hook == Hook::z ? t.narrow(0, 0, 1) : t; };
-    EXPECT_THAT(failure(*model, some_text(model->config(), 4), seen), AllOf(HasSubstr("blocks.0.attn.hook_z"), HasSubstr("[4, 2, 8]"), HasSubstr("[1, 2, 8]")));
+    EXPECT_THAT(failure(*model, some_text(model->config(), 4), seen),
+                AllOf(HasSubstr("blocks.0.attn.hook_z"), HasSubstr("[4, 2, 8]"), HasSubstr("[1, 2, 8]")));
     seen.replace = [](HookPoint p, at::Tensor t) { return p.hook == Hook::z ? t.to(at::kDouble) : t; };
     EXPECT_THAT(failure(*model, some_text(model->config(), 4), seen), HasSubstr("Double"));
 }

@@ -3,8 +3,8 @@
 
 #include "headlight/base/error.h"
 #include "model/run/kv_cache.h"
-#include "tests/model/run_all.h"
 #include "model/run/sampler.h"
+#include "tests/model/run_all.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
@@ -38,8 +38,10 @@ TEST(KvCache, EveryFamilyComputesTheSameRowByRow) {
             Collector whole, row;
             whole.wanted = row.wanted = [](HookPoint p) { return p.hook == Hook::logits; };
             forward(*model, {.ids = {text.ids.begin(), text.ids.begin() + static_cast<long>(n)}, .type_ids = {}}, whole, {}, {});
-            forward_cached(*model, {.ids = {text.ids.begin() + static_cast<long>(first), text.ids.begin() + static_cast<long>(n)}, .type_ids = {}},
-                           cache, row, {});
+            forward_cached(
+                *model,
+                {.ids = {text.ids.begin() + static_cast<long>(first), text.ids.begin() + static_cast<long>(n)}, .type_ids = {}},
+                cache, row, {});
             ASSERT_EQ(row.tensors.at("logits").size(0), 1);
             const at::Tensor expected = last_logits(whole), found = last_logits(row);
             EXPECT_LT((expected - found).abs().max().item<double>(), 1e-11 * (1 + expected.abs().max().item<double>())) << n;

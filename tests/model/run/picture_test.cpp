@@ -67,7 +67,7 @@ Picture photo(std::int64_t width, std::int64_t height) {
             std::uint32_t grain = static_cast<std::uint32_t>(x) * 73856093U ^ static_cast<std::uint32_t>(y) * 19349663U;
             grain = (grain ^ grain >> 13) * 1274126177U;
             grain = (grain ^ grain >> 16) & 31U;
-            const bool sky = y < height / 2 + std::abs(x % 128 - 64) / 2, grid = x > width / 3 * 2 && y > height / 3 * 2;
+            const bool sky = y<height / 2 + std::abs(x % 128 - 64) / 2, grid = x> width / 3 * 2 && y > height / 3 * 2;
             for (std::int64_t colour = 0; colour < 3; ++colour) {
                 const std::int64_t value = (sky ? 224 - 60 * colour * y / height : 30 + 25 * colour) + grain;
                 picture.rgb.push_back(static_cast<std::uint8_t>(grid ? 255 * ((x / (2 + colour) + y / 3) & 1) : value));
@@ -90,7 +90,8 @@ TEST(Prepare, PhotographsAreTheReferences) {
         std::ofstream(scratch.folder / "preprocessor_config.json") << golden.metadata().at("preprocessor." + model);
         const Picture picture = photo(std::stoll(size), std::stoll(size.substr(size.find('x') + 1)));
         const PictureInput input = prepare(picture, picture_plan(scratch.folder, c), c);
-        const at::Tensor ours = at::from_blob(const_cast<float*>(input.pixels.data()), {3 * 224 * 224}, at::kFloat).slice(0, 0, 3 * 224 * 224, 97);
+        const at::Tensor ours =
+            at::from_blob(const_cast<float*>(input.pixels.data()), {3 * 224 * 224}, at::kFloat).slice(0, 0, 3 * 224 * 224, 97);
         EXPECT_LE((ours - tensor_of(view)).abs().max().item<float>(), 5e-7f) << name;
     }
     EXPECT_EQ(golden.tensors().size(), 9u);
@@ -151,7 +152,8 @@ TEST(ViT, WithoutPixelsNothingRuns) {
     Collector seen;
     const auto run = [&](ForwardInput input) { return failure([&] { forward(*model, input, seen, {}, {}); }); };
     EXPECT_THAT(run({.ids = {1, 2, 3}, .type_ids = {}}), HasSubstr("reads a picture"));
-    EXPECT_THAT(run({.ids = {}, .type_ids = {}, .pixels = std::make_shared<const std::vector<float>>(7)}), HasSubstr("2304 numbers"));
+    EXPECT_THAT(run({.ids = {}, .type_ids = {}, .pixels = std::make_shared<const std::vector<float>>(7)}),
+                HasSubstr("2304 numbers"));
 }
 
 TEST(ViT, ConfigurationAndLoadReport) {
@@ -167,7 +169,8 @@ TEST(ViT, ConfigurationAndLoadReport) {
     const auto deit = Model::load(fixture("deit"));
     EXPECT_EQ(deit->config().class_tokens, 2);
     EXPECT_EQ(deit->config().activation, Activation::quick_gelu);
-    EXPECT_THAT(deit->report().ignored, testing::UnorderedElementsAre("distillation_classifier.weight", "distillation_classifier.bias"));
+    EXPECT_THAT(deit->report().ignored,
+                testing::UnorderedElementsAre("distillation_classifier.weight", "distillation_classifier.bias"));
     EXPECT_TRUE(deit->report().unused.empty());
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Routers in a bfloat16 run against transformers in bfloat16: which part is rounded decides who is chosen.
 #include "model/blocks/experts.h"
+#include "model/load/weight_source.h"
 #include "tests/model/run_all.h"
 #include "tests/model/scratch_model.h"
-#include "model/load/weight_source.h"
 
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
@@ -28,8 +28,15 @@ protected:
         Collector seen;
         seen.replace = replace;
         const ForwardInput nothing;
-        Pass pass{.model = model->internals(), .input = nothing, .observer = seen, .ids = {}, .type_ids = {}, .rope = {}, .local_rope = {},
-                  .resid_pre = {}, .shared_norm = {}};
+        Pass pass{.model = model->internals(),
+                  .input = nothing,
+                  .observer = seen,
+                  .ids = {},
+                  .type_ids = {},
+                  .rope = {},
+                  .local_rope = {},
+                  .resid_pre = {},
+                  .shared_norm = {}};
         std::int64_t layer = 0;
         while (!has_experts(model->config(), layer)) ++layer;
         experts(pass, Layer(layer), golden("input"));
@@ -42,7 +49,8 @@ protected:
     }
     at::Tensor golden(const std::string& what) const { return as_stored(store, std::string(GetParam()) + "." + what); }
 
-    const std::shared_ptr<const Model> model = Model::load(fixture(GetParam()), {.dtype = ComputeType::bfloat16, .device = "cpu"});
+    const std::shared_ptr<const Model> model =
+        Model::load(fixture(GetParam()), {.dtype = ComputeType::bfloat16, .device = "cpu"});
     const io::TensorStore store = io::TensorStore::open_file(tests_folder() / "golden" / "router_bf16.safetensors");
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Rectangles around heads, pooled texts and example sentences in the real window.
+#include "tests/ui/window_fixture.h"
 #include "ui/document/examples.h"
 #include "ui/document/head_list.h"
-#include "tests/ui/window_fixture.h"
 
 #include <QFile>
 #include <QMenu>
@@ -40,7 +40,8 @@ protected:
         const QSize room = canvas().viewport()->size();
         for (int y = 0; y < room.height(); y += 2)
             for (int x = 0; x < room.width(); x += 2) {
-                const auto hit = canvas().shown()->hit_test(canvas().to_figure(QPointF(x, y)), canvas().style_in_use(), selected());
+                const auto hit =
+                    canvas().shown()->hit_test(canvas().to_figure(QPointF(x, y)), canvas().style_in_use(), selected());
                 if (hit.head && hit.kind == figure::Hit::Kind::head) found[*hit.head] = canvas().to_viewport(hit.area.center());
             }
         return found;
@@ -115,7 +116,8 @@ TEST_F(BrushTest, AnEmptyRectangleTakesAListAwayAndAClickStaysAClick) {
     for (double y = plot.top() + 2; y < plot.bottom() - 14; y += 9) {
         const QRectF empty(plot.right() - 14, y, 12, 12);
         if (!canvas().shown()->heads_in(empty).empty()) continue;
-        drag(canvas().to_viewport(empty.topLeft()).toPoint() + QPoint(1, 1), canvas().to_viewport(empty.bottomRight()).toPoint() - QPoint(1, 1));
+        drag(canvas().to_viewport(empty.topLeft()).toPoint() + QPoint(1, 1),
+             canvas().to_viewport(empty.bottomRight()).toPoint() - QPoint(1, 1));
         break;
     }
     EXPECT_TRUE(window.document().options().finder.isEmpty());

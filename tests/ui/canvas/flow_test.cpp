@@ -44,7 +44,8 @@ TEST_F(WindowTest, ANeuronThatIsClickedIsFollowedByTheOtherViews) {
     ASSERT_TRUE(row);
     // Not the first row: that is the strongest one, shown without a click.
     const auto second = find(canvas(), [&](const Hit& h) {
-        return h.neuron && h.neuron != canvas().shown()->hit_test(canvas().to_figure(*row), canvas().style_in_use(), selected()).neuron;
+        return h.neuron &&
+               h.neuron != canvas().shown()->hit_test(canvas().to_figure(*row), canvas().style_in_use(), selected()).neuron;
     });
     ASSERT_TRUE(second);
     move(*second);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What else than a model folder can be opened: attention computed elsewhere, and the list of models there are.
+#include "tests/ui/window_fixture.h"
 #include "ui/dialogs/model_chooser.h"
 #include "ui/dialogs/tensor_list.h"
-#include "tests/ui/window_fixture.h"
 
 #include <QDir>
 #include <QFile>
@@ -17,7 +17,8 @@ const QString fixtures = QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/")
 
 TEST_F(WindowTest, AttentionWithoutAModel) {
     window.open(fixtures + QStringLiteral("attention/bert.npz"));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().model().reference.endsWith(QStringLiteral("bert.npz")); }));
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return window.jobs().idle() && window.document().model().reference.endsWith(QStringLiteral("bert.npz")); }));
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.error_panel().isVisible()) << window.error_panel().message().toStdString();
     EXPECT_EQ(window.document().trace()->tokens(), 20);
@@ -36,7 +37,8 @@ TEST_F(WindowTest, AttentionWithoutAModel) {
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.error_panel().isVisible()) << window.error_panel().message().toStdString();
     window.open(QStringLiteral("novella-7m"));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().model().reference == QStringLiteral("novella-7m"); }));
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return window.jobs().idle() && window.document().model().reference == QStringLiteral("novella-7m"); }));
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.prompt_bar().text().isReadOnly());
     EXPECT_EQ(window.document().trace()->text_a(), "the doctor asked the nurse");
@@ -47,7 +49,9 @@ TEST_F(WindowTest, AStoredReferenceIsComparedWithAfterTheFirstPicture) {
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.document().reference().pending());
     QTemporaryDir folder;
-    const auto copy = [&](const QString& from, const QString& name) { ASSERT_TRUE(QFile::copy(from, folder.filePath(name))) << name.toStdString(); };
+    const auto copy = [&](const QString& from, const QString& name) {
+        ASSERT_TRUE(QFile::copy(from, folder.filePath(name))) << name.toStdString();
+    };
     for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"})
         copy(fixtures + QStringLiteral("models/gpt2/") + QLatin1String(name), QLatin1String(name));
     copy(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/golden/gpt2.f32.safetensors"), QStringLiteral("reference.safetensors"));
@@ -69,7 +73,8 @@ TEST_F(WindowTest, AStoredReferenceIsComparedWithAfterTheFirstPicture) {
     EXPECT_TRUE(window.status_strip().notes().join(' ').contains(said));
     // Another model has no such line.
     window.open(QStringLiteral("novella-7m"));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().model().reference == QStringLiteral("novella-7m"); }));
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return window.jobs().idle() && window.document().model().reference == QStringLiteral("novella-7m"); }));
     EXPECT_FALSE(window.status_strip().text().contains(QStringLiteral("reference")));
 }
 
@@ -153,7 +158,8 @@ TEST_F(FetchingChooser, ListsWhatWasFetched) {
     ModelChooser chooser(jobs, {}, nullptr, [&](const std::string& reference, const CancelToken&, const Progress& progress) {
         asked = reference;
         progress({"Fetching model.safetensors", "kB", 500, 2000});
-        return fetch::Fetched{.folder = fixtures.toStdString() + "models/gpt2", .reference = "org/tiny", .version = "1", .files = 3, .bytes = 9};
+        return fetch::Fetched{
+            .folder = fixtures.toStdString() + "models/gpt2", .reference = "org/tiny", .version = "1", .files = 3, .bytes = 9};
     });
     fetch(chooser, QStringLiteral(" org/tiny "));
     ASSERT_TRUE(QTest::qWaitFor([&] { return !chooser.fetch_row().busy(); }));
@@ -170,13 +176,14 @@ TEST_F(FetchingChooser, ListsWhatWasFetched) {
 }
 
 TEST_F(FetchingChooser, SaysWhatWentWrongAndStops) {
-    ModelChooser chooser(jobs, {}, nullptr, [](const std::string& reference, const CancelToken& token, const Progress&) -> fetch::Fetched {
-        if (reference == "org/gated") throw Error("the model is gated");
-        while (true) {
-            token.throw_if_cancelled();
-            QThread::msleep(1);
-        }
-    });
+    ModelChooser chooser(jobs, {}, nullptr,
+                         [](const std::string& reference, const CancelToken& token, const Progress&) -> fetch::Fetched {
+                             if (reference == "org/gated") throw Error("the model is gated");
+                             while (true) {
+                                 token.throw_if_cancelled();
+                                 QThread::msleep(1);
+                             }
+                         });
     chooser.fetch_button().click();
     EXPECT_TRUE(chooser.note().contains(QStringLiteral("Type what to fetch")));
     fetch(chooser, QStringLiteral("org/gated"));

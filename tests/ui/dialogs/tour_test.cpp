@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The tour, the palette, and what comes into sight by itself.
 #include "ui/dialogs/tour.h"
-#include "ui/window/command_palette.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/window/command_palette.h"
 
 #include <QLineEdit>
 #include <QPushButton>
@@ -82,7 +82,9 @@ TEST_F(WindowTest, PinsComeIntoSightInLongTexts) {
     window.document().selection().pin_pair(selected().focus, Position(last), Position(last - 30));
     ASSERT_TRUE(settle());
     EXPECT_TRUE(in_sight(canvas().shown()->row_of_query(Position(last)))) << "head view: the query";
-    EXPECT_TRUE(window.prompt_bar().tokens().chip_rect(Position(last)).right() <= window.prompt_bar().tokens().viewport()->width()) << "token strip";
+    EXPECT_TRUE(window.prompt_bar().tokens().chip_rect(Position(last)).right() <=
+                window.prompt_bar().tokens().viewport()->width())
+        << "token strip";
     window.show_view("neuron");
     ASSERT_TRUE(settle());
     EXPECT_TRUE(in_sight(canvas().shown()->row_of_key(Position(last - 30)))) << "neuron view: rows are keys";

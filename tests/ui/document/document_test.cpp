@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Typing, undo, sessions, errors and exports in the real window.
+#include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/window/command_palette.h"
-#include "tests/ui/window_fixture.h"
 
 #include <QDir>
 #include <QFile>
@@ -23,7 +23,8 @@ TEST_F(WindowTest, TypingRunsAgainAndPinsFollowTheirTokens) {
     QTest::keyClicks(&window.prompt_bar().text(), QStringLiteral(" very"));
     ASSERT_TRUE(settle());
     ASSERT_NE(window.document().trace(), first);
-    EXPECT_EQ(window.document().trace()->text_a(), "The very old doctor asked the nurse to wait, because the old doctor was late.");
+    EXPECT_EQ(window.document().trace()->text_a(),
+              "The very old doctor asked the nurse to wait, because the old doctor was late.");
     ASSERT_EQ(selected().pinned_queries.size(), 1u);
     const auto now = selected().pinned_queries[0];
     EXPECT_GT(now, Position(6));
@@ -192,7 +193,8 @@ TEST_F(WindowTest, LostSessionsAreFoundOnceAndOnlyThen) {
 TEST(CommandPaletteMatch, LettersInOrderAndWholeWordsFirst) {
     EXPECT_EQ(match_score(QStringLiteral("xyz"), QStringLiteral("Export figure")), -1);
     EXPECT_GE(match_score(QStringLiteral("efig"), QStringLiteral("Export figure")), 0);
-    EXPECT_LT(match_score(QStringLiteral("fig"), QStringLiteral("Export figure")), match_score(QStringLiteral("efg"), QStringLiteral("Export figure")));
+    EXPECT_LT(match_score(QStringLiteral("fig"), QStringLiteral("Export figure")),
+              match_score(QStringLiteral("efg"), QStringLiteral("Export figure")));
 }
 
 }  // namespace

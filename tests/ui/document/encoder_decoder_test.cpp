@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A model with encoder and decoder in the window: which of its three attentions everything shows.
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "tests/ui/window_fixture.h"
 #include "ui/canvas/recipe.h"
 #include "ui/window/command_palette.h"
-#include "tests/ui/window_fixture.h"
 
-#include <QClipboard>
 #include <QApplication>
+#include <QClipboard>
 
 namespace headlight::ui {
 namespace {
@@ -30,7 +30,8 @@ protected:
         ASSERT_TRUE(settle());
     }
     bool settle() {
-        return QTest::qWaitFor([&] { return window.jobs().idle() && (window.document().up_to_date() || window.error_panel().isVisible()); }, 60'000);
+        return QTest::qWaitFor(
+            [&] { return window.jobs().idle() && (window.document().up_to_date() || window.error_panel().isVisible()); }, 60'000);
     }
     void choose(Stack stack) {
         window.tool_row().attention().button(stack).click();
@@ -143,7 +144,8 @@ TEST_F(EncoderDecoderWindow, UndoSessionsAndCommandsHaveTheChoice) {
 
     QTemporaryDir folder;
     const QString file = folder.filePath(QStringLiteral("a.headlight"));
-    window.document().selection().pin_pair({Layer(1), Head(0)}, Position(2), Position(trace().part(Stack::encoder)->tokens() - 1));
+    window.document().selection().pin_pair({Layer(1), Head(0)}, Position(2),
+                                           Position(trace().part(Stack::encoder)->tokens() - 1));
     ASSERT_TRUE(settle());
     ASSERT_TRUE(window.save_to(file));
     MainWindow other;
@@ -175,7 +177,8 @@ TEST_F(EncoderDecoderWindow, EveryViewShowsEachAttentionOrSaysWhy) {
         for (const figure::ViewSpec& spec : figure::view_specs()) {
             window.show_view(spec.id);
             ASSERT_TRUE(settle()) << spec.id;
-            EXPECT_FALSE(window.error_panel().isVisible()) << name << " " << spec.id << ": " << window.error_panel().message().toStdString();
+            EXPECT_FALSE(window.error_panel().isVisible())
+                << name << " " << spec.id << ": " << window.error_panel().message().toStdString();
             const bool missing = spec.missing && !spec.missing(*shown()).empty();
             EXPECT_EQ(!window.left_pane().shown(), missing) << name << " " << spec.id;
             EXPECT_FALSE(window.left_pane().canvas().grab().isNull());

@@ -131,7 +131,8 @@ TEST_F(WindowTest, AnEncoderDoesNotContinueTexts) {
     pair.has_pair = false;
     window.document().set_prompt(pair);
     window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/bert-mlm"));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().model().reference.endsWith(QStringLiteral("bert-mlm")); }));
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return window.jobs().idle() && window.document().model().reference.endsWith(QStringLiteral("bert-mlm")); }));
     ASSERT_TRUE(settle());
     refused(QStringLiteral("does not continue texts"));
 }

@@ -16,7 +16,9 @@ protected:
     /// Opens a model and waits for it, not for a run: a model of pictures has nothing to run at first.
     void open_model(const QString& name) {
         window.open(name);
-        ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && !window.document().opening() && window.document().model().reference == name; }, 30'000))
+        ASSERT_TRUE(QTest::qWaitFor(
+            [&] { return window.jobs().idle() && !window.document().opening() && window.document().model().reference == name; },
+            30'000))
             << window.error_panel().message().toStdString();
     }
     void open_vit() {
@@ -89,7 +91,8 @@ TEST_F(PictureWindow, ASessionKeepsThePictureAndTheView) {
     open_model(QStringLiteral("novella-7m"));
     ASSERT_TRUE(settle());
     window.open(file);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().model().reference.endsWith(QStringLiteral("vit")); }));
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return window.jobs().idle() && window.document().model().reference.endsWith(QStringLiteral("vit")); }));
     ASSERT_TRUE(settle());
     EXPECT_EQ(window.document().prompt().image, shapes);
     ASSERT_TRUE(window.document().trace());
@@ -109,7 +112,8 @@ TEST_F(PictureWindow, WhatIsNoPictureIsToldAndTheLastOneStays) {
     window.open(broken);
     ASSERT_TRUE(settle());
     ASSERT_TRUE(window.error_panel().isVisible());
-    EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("broken.png"))) << window.error_panel().message().toStdString();
+    EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("broken.png")))
+        << window.error_panel().message().toStdString();
     window.open(shapes);
     // The message stands until the run begins that replaces it: settle() would end at once.
     EXPECT_TRUE(QTest::qWaitFor([&] { return !window.error_panel().isVisible(); }, 60'000));
@@ -122,7 +126,8 @@ TEST_F(PictureWindow, WhatIsAboutTextsSaysSo) {
     for (const char* name : {"pair", "example-0", "pool-texts"}) {
         window.status_strip().say({});
         window.action(QLatin1String(name))->trigger();
-        EXPECT_TRUE(window.status_strip().text().contains(QStringLiteral("reads a picture"))) << name << ": " << window.status_strip().text().toStdString();
+        EXPECT_TRUE(window.status_strip().text().contains(QStringLiteral("reads a picture")))
+            << name << ": " << window.status_strip().text().toStdString();
     }
     EXPECT_FALSE(window.document().prompt().has_pair);
     window.action(QStringLiteral("edit-text"))->trigger();
@@ -134,7 +139,8 @@ TEST_F(PictureWindow, WhatIsAboutTextsSaysSo) {
 TEST_F(PictureWindow, AModelOfTextsTakesNone) {
     window.open(shapes);
     ASSERT_TRUE(window.error_panel().isVisible());
-    EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("reads text"))) << window.error_panel().message().toStdString();
+    EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("reads text")))
+        << window.error_panel().message().toStdString();
     EXPECT_TRUE(window.document().prompt().image.isEmpty());
     EXPECT_TRUE(window.document().up_to_date());
 }
@@ -146,15 +152,18 @@ TEST_F(PictureWindow, TheTowersOfClipAreOneActionApart) {
     ASSERT_TRUE(window.document().trace()) << "the text tower reads the example sentence";
     EXPECT_TRUE(window.action(QStringLiteral("other-tower"))->isVisible());
     window.open(shapes);
-    EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("text tower"))) << window.error_panel().message().toStdString();
+    EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("text tower")))
+        << window.error_panel().message().toStdString();
     window.action(QStringLiteral("other-tower"))->trigger();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().model().reference == clip + QStringLiteral("#vision"); }));
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return window.jobs().idle() && window.document().model().reference == clip + QStringLiteral("#vision"); }));
     EXPECT_EQ(view(), "picture");
     window.open(shapes);
     ASSERT_TRUE(settle());
     EXPECT_EQ(window.document().trace()->tokens(), 10);
     window.action(QStringLiteral("other-tower"))->trigger();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().model().reference == clip + QStringLiteral("#text"); }));
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return window.jobs().idle() && window.document().model().reference == clip + QStringLiteral("#text"); }));
     EXPECT_EQ(window.document().model().model->config().family, "clip-text");
 }
 

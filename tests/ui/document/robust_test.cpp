@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What must not end the window: options of another model or text, figures that throw, sessions of other versions.
-#include "ui/dialogs/export_dialog.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/dialogs/export_dialog.h"
 
 #include <QClipboard>
 #include <QFile>
@@ -14,7 +14,8 @@ namespace {
 const QString fixtures = QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/");
 
 Session session_of(const std::string& options) {
-    return session_from_json("{\"format\": \"headlight-session\", \"version\": 1, \"options\": {" + options + "}}", "a.headlight");
+    return session_from_json("{\"format\": \"headlight-session\", \"version\": 1, \"options\": {" + options + "}}",
+                             "a.headlight");
 }
 
 /// A figure whose layout or painting fails.
@@ -64,7 +65,11 @@ TEST_F(WindowTest, AnOpenDetailAndAPinnedPairOutliveTheModelTheyWereOf) {
     type_text(QStringLiteral("The cat"));  // the small model takes 40 tokens
     ASSERT_TRUE(settle());
     window.open(fixtures + QStringLiteral("gpt2"));
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().up_to_date() && window.document().trace()->config().n_layers == 2; }, 60'000));
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] {
+            return window.jobs().idle() && window.document().up_to_date() && window.document().trace()->config().n_layers == 2;
+        },
+        60'000));
     ASSERT_TRUE(canvas().shown());
     EXPECT_EQ(canvas().shown()->view(), "model");
     EXPECT_FALSE(window.left_pane().shown()->state.detail) << "there is no such head here";
@@ -111,7 +116,11 @@ TEST_F(WindowTest, ASessionOfAnotherModelKeepsItsSelectionOnTheSameText) {
     session.state.selection.pinned_queries = {Position(3)};
     session.state.selection.pinned_keys = {Position(2)};
     window.apply_session(session);
-    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && window.document().up_to_date() && window.document().trace()->config().n_layers == 2; }, 60'000));
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] {
+            return window.jobs().idle() && window.document().up_to_date() && window.document().trace()->config().n_layers == 2;
+        },
+        60'000));
     EXPECT_EQ(selected(), session.state.selection);
 }
 
@@ -176,13 +185,13 @@ TEST(Sessions, WhatIsWrongIsNamedWithItsFile) {
         }
         return "read";
     };
-    for (const auto& [options, word] : std::vector<std::pair<std::string, std::string>>{
-             {R"("gamma": -1)", "gamma"},
-             {R"("threshold": 7)", "threshold"},
-             {R"("keep_mass": "much")", "much"},
-             {R"("view_options": {"model": {"cells": "round"}})", "round"},
-             {R"("view_options": {"model": {"colour": "1"}})", "colour"},
-             {R"("view_options": {"modell": {}})", "modell"}}) {
+    for (const auto& [options, word] :
+         std::vector<std::pair<std::string, std::string>>{{R"("gamma": -1)", "gamma"},
+                                                          {R"("threshold": 7)", "threshold"},
+                                                          {R"("keep_mass": "much")", "much"},
+                                                          {R"("view_options": {"model": {"cells": "round"}})", "round"},
+                                                          {R"("view_options": {"model": {"colour": "1"}})", "colour"},
+                                                          {R"("view_options": {"modell": {}})", "modell"}}) {
         EXPECT_NE(message(options).find(word), std::string::npos) << message(options);
         EXPECT_NE(message(options).find("a.headlight"), std::string::npos) << message(options);
     }

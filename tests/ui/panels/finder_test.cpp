@@ -20,7 +20,8 @@ TEST_F(WindowTest, FinderFiltersAndMarksMistakes) {
     panel.finder().clear();
     QTest::keyClicks(&panel.finder(), QStringLiteral("inducton > 0.3"));
     EXPECT_TRUE(panel.finder_message().isVisible());
-    EXPECT_TRUE(panel.finder_message().text().contains(QStringLiteral("induction"))) << panel.finder_message().text().toStdString();
+    EXPECT_TRUE(panel.finder_message().text().contains(QStringLiteral("induction")))
+        << panel.finder_message().text().toStdString();
 }
 
 TEST_F(WindowTest, KeysInTheFinderAreTheFieldsOwnOnlyWhereTheyHelpThere) {
@@ -63,7 +64,9 @@ TEST_F(WindowTest, MeasuresAreChosenByKind) {
 
 TEST_F(WindowTest, AFilterDimsEveryViewAndNoneWhenNothingMatches) {
     HeadsPanel& panel = window.heads_panel();
-    const auto matches = [&](HeadId head) { return (*window.document().head_table()->find("entropy"))(head.layer.value, head.head.value) < 1; };
+    const auto matches = [&](HeadId head) {
+        return (*window.document().head_table()->find("entropy"))(head.layer.value, head.head.value) < 1;
+    };
     QTest::keyClicks(&panel.finder(), QStringLiteral("entropy < 1"));
     const auto filter = window.document().finder().filter();
     ASSERT_TRUE(filter);
@@ -104,7 +107,8 @@ TEST_F(WindowTest, AMistakeKeepsTheLastFilterInForce) {
     ASSERT_TRUE(filter);
     QTest::keyClicks(&panel.finder(), QStringLiteral(" and nonsens > 2"));
     EXPECT_TRUE(panel.finder_message().isVisible());
-    EXPECT_TRUE(panel.finder_message().text().contains(QStringLiteral("Column 17"))) << panel.finder_message().text().toStdString();
+    EXPECT_TRUE(panel.finder_message().text().contains(QStringLiteral("Column 17")))
+        << panel.finder_message().text().toStdString();
     EXPECT_TRUE(panel.finder_message().text().contains(QStringLiteral("<b>nonsens</b>")));
     EXPECT_EQ(panel.finder().text(), QStringLiteral("entropy < 1 and nonsens > 2")) << "nothing typed is lost";
     EXPECT_EQ(window.document().finder().filter()->dimmed, filter->dimmed);
@@ -124,14 +128,16 @@ TEST_F(WindowTest, AttentionBetweenTokensIsAskedByTheirText) {
     ASSERT_TRUE(settle());
     EXPECT_FALSE(panel.finder_message().isVisible()) << panel.finder_message().text().toStdString();
     const auto& trace = *window.document().trace();
-    const auto values = analyze::attention_between(trace, analyze::tokens_called(trace, "the"), analyze::tokens_called(trace, "doctor"), false);
+    const auto values =
+        analyze::attention_between(trace, analyze::tokens_called(trace, "the"), analyze::tokens_called(trace, "doctor"), false);
     EXPECT_EQ(panel.model().rowCount(), int((values.array() > 0.1).count()));
     ASSERT_GT(panel.model().rowCount(), 0);
     EXPECT_EQ(panel.model().headerData(2, Qt::Horizontal, Qt::DisplayRole).toString(), QStringLiteral("the → doctor"));
     panel.list().sortByColumn(2, Qt::AscendingOrder);
     for (int row = 0; row < panel.model().rowCount(); ++row) {
         const HeadId head = panel.model().heads()[std::size_t(row)];
-        EXPECT_NEAR(panel.model().index(row, 2).data(HeadListModel::value_role).toDouble(), values(head.layer.value, head.head.value), 1e-6);
+        EXPECT_NEAR(panel.model().index(row, 2).data(HeadListModel::value_role).toDouble(),
+                    values(head.layer.value, head.head.value), 1e-6);
     }
     // The tokens are gone: the mistake is told, nothing is dimmed by what was found on the other text.
     type_text(QStringLiteral("Rain fell all night."));
@@ -192,7 +198,8 @@ TEST_F(WindowTest, FiltersGetNamesAreSavedAppliedRenamedAndDeleted) {
     EXPECT_FALSE(filters.name().isVisible()) << "Esc names nothing";
     choose(filters, "save");
     type_name("copies");
-    const std::vector<NamedFilter> both{{QStringLiteral("copies"), QStringLiteral("induction > 0.3")}, {QStringLiteral("sharp"), QStringLiteral("entropy < 1")}};
+    const std::vector<NamedFilter> both{{QStringLiteral("copies"), QStringLiteral("induction > 0.3")},
+                                        {QStringLiteral("sharp"), QStringLiteral("entropy < 1")}};
     EXPECT_EQ(window.document().options().filters, both);
     ASSERT_TRUE(window.save_to(file));
 
@@ -211,7 +218,8 @@ TEST_F(WindowTest, FiltersGetNamesAreSavedAppliedRenamedAndDeleted) {
     EXPECT_EQ(renamed.size(), 2u);
     QTest::qWait(800);  // changes in quick succession are one step of undo
     choose(filters, "delete:copies");
-    EXPECT_EQ(window.document().options().filters, (std::vector<NamedFilter>{{QStringLiteral("narrow"), QStringLiteral("entropy < 1")}}));
+    EXPECT_EQ(window.document().options().filters,
+              (std::vector<NamedFilter>{{QStringLiteral("narrow"), QStringLiteral("entropy < 1")}}));
     window.history().stack().undo();
     EXPECT_EQ(window.document().options().filters, renamed) << "undo brings a filter back";
 
@@ -241,7 +249,8 @@ TEST_F(WindowTest, MatchingHeadsOfTheLayerBecomeActive) {
 
 TEST_F(WindowTest, TheCommandOfAFilteredViewSaysTheFilter) {
     QTest::keyClicks(&window.heads_panel().finder(), QStringLiteral("entropy < 1"));
-    EXPECT_TRUE(window.command_for_shown().contains(QStringLiteral("--where 'entropy < 1'"))) << window.command_for_shown().toStdString();
+    EXPECT_TRUE(window.command_for_shown().contains(QStringLiteral("--where 'entropy < 1'")))
+        << window.command_for_shown().toStdString();
     window.show_view("matrix");
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.command_for_shown().contains(QStringLiteral("--where"))) << "it paints no other heads";

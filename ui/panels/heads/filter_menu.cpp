@@ -65,9 +65,8 @@ void FilterMenu::refresh() {
     menu()->clear();
     bool named = false;
     for (const NamedFilter& filter : filters) {
-        QAction* action = put(menu(), QStringLiteral("apply:") + filter.name, plain(filter.name), [this, filter] {
-            change([&](ViewOptions& o) { o.finder = filter.expression; });
-        });
+        QAction* action = put(menu(), QStringLiteral("apply:") + filter.name, plain(filter.name),
+                              [this, filter] { change([&](ViewOptions& o) { o.finder = filter.expression; }); });
         action->setCheckable(true);
         action->setChecked(filter.expression == expression);
         action->setToolTip(filter.expression);
@@ -79,14 +78,15 @@ void FilterMenu::refresh() {
     if (!filters.empty()) {
         QMenu *rename = menu()->addMenu(tr("Rename")), *remove = menu()->addMenu(tr("Delete"));
         for (const NamedFilter& filter : filters) {
-            put(rename, QStringLiteral("rename:") + filter.name, plain(filter.name), [this, name = filter.name] { ask_name(name); });
-            put(remove, QStringLiteral("delete:") + filter.name, plain(filter.name), [this, name = filter.name] {
-                change([&](ViewOptions& o) { o.filters = without_filter(o.filters, name); });
-            });
+            put(rename, QStringLiteral("rename:") + filter.name, plain(filter.name),
+                [this, name = filter.name] { ask_name(name); });
+            put(remove, QStringLiteral("delete:") + filter.name, plain(filter.name),
+                [this, name = filter.name] { change([&](ViewOptions& o) { o.filters = without_filter(o.filters, name); }); });
         }
     }
     menu()->addSeparator();
-    QAction* activate = put(menu(), QStringLiteral("activate"), tr("Activate matching heads of layer %1").arg(document_.selection().get().layer.value),
+    QAction* activate = put(menu(), QStringLiteral("activate"),
+                            tr("Activate matching heads of layer %1").arg(document_.selection().get().layer.value),
                             [this] { activate_matching(); });
     activate->setEnabled(document_.finder().all() > 0);
     // Lit while what is in force has a name.

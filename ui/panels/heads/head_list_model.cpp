@@ -63,7 +63,8 @@ QVariant HeadListModel::data(const QModelIndex& index, int role) const {
         case Qt::TextAlignmentRole: return int(Qt::AlignRight | Qt::AlignVCenter);
         case share_role: {
             const std::string& id = measures_[static_cast<std::size_t>(index.column() - 1)];
-            const auto info = std::find_if(table_->measures.begin(), table_->measures.end(), [&](const auto& m) { return m.id == id; });
+            const auto info =
+                std::find_if(table_->measures.begin(), table_->measures.end(), [&](const auto& m) { return m.id == id; });
             if (info == table_->measures.end() || std::isnan(v)) return 0.0;
             double high = info->high;
             if (std::isnan(high)) {

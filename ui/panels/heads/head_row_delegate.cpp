@@ -40,7 +40,9 @@ void HeadRowDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
             const double share = index.data(HeadListModel::share_role).toDouble();
             const qlonglong head = index.data(HeadListModel::head_role).toLongLong();
             painter->setBrush(figure::head_color(theme, document_.options().palette, head));
-            if (share > 0) painter->drawRoundedRect(QRectF(track.topLeft(), QSizeF(std::max(1.5, track.width() * share), track.height())), 2, 2);
+            if (share > 0)
+                painter->drawRoundedRect(QRectF(track.topLeft(), QSizeF(std::max(1.5, track.width() * share), track.height())), 2,
+                                         2);
         }
     }
     painter->restore();

@@ -3,8 +3,8 @@
 
 #include "headlight/analyze/heads/measure_groups.h"
 #include "headlight/figure/pattern/pattern_views.h"
-#include "ui/panels/tools/attention_switch.h"
 #include "ui/panels/heads/head_row_delegate.h"
+#include "ui/panels/tools/attention_switch.h"
 #include "ui/style/appearance.h"
 
 #include <QHBoxLayout>
@@ -21,8 +21,17 @@
 namespace headlight::ui {
 
 HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
-    : QWidget(parent), document_(document), mosaic_(new FigureCanvas(document.selection())), measure_(new QToolButton),
-      finder_(new QLineEdit), title_(new QLabel), message_(new QLabel), count_(new QLabel), list_(new QTableView), model_(new HeadListModel(this)), filters_(new FilterMenu(document, this)) {
+    : QWidget(parent),
+      document_(document),
+      mosaic_(new FigureCanvas(document.selection())),
+      measure_(new QToolButton),
+      finder_(new QLineEdit),
+      title_(new QLabel),
+      message_(new QLabel),
+      count_(new QLabel),
+      list_(new QTableView),
+      model_(new HeadListModel(this)),
+      filters_(new FilterMenu(document, this)) {
     setObjectName(QStringLiteral("HeadsPanel"));
     setAttribute(Qt::WA_StyledBackground);
     mosaic_->setAccessibleName(tr("All heads"));
@@ -80,9 +89,8 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     connect(list_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
         if (!following_ && now.isValid()) document_.selection().focus_head(model_->heads()[std::size_t(now.row())]);
     });
-    connect(list_, &QTableView::entered, this, [this](const QModelIndex& index) {
-        document_.selection().hover_head(model_->heads()[std::size_t(index.row())]);
-    });
+    connect(list_, &QTableView::entered, this,
+            [this](const QModelIndex& index) { document_.selection().hover_head(model_->heads()[std::size_t(index.row())]); });
     list_->viewport()->installEventFilter(new LeaveFilter([this] { document_.selection().clear_hover(); }, list_));
     refresh();
 }
@@ -164,11 +172,13 @@ std::vector<std::string> HeadsPanel::columns() const {
 
 /// Esc empties the field before it is anything else's; Ctrl+E is the window's, not the field's end of line.
 bool HeadsPanel::eventFilter(QObject* watched, QEvent* event) {
-    if (watched == finder_ && event->type() == QEvent::ShortcutOverride && static_cast<QKeyEvent*>(event)->keyCombination() == (Qt::CTRL | Qt::Key_E)) {
+    if (watched == finder_ && event->type() == QEvent::ShortcutOverride &&
+        static_cast<QKeyEvent*>(event)->keyCombination() == (Qt::CTRL | Qt::Key_E)) {
         event->ignore();
         return true;
     }
-    if (watched == finder_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape && !finder_->text().isEmpty()) {
+    if (watched == finder_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape &&
+        !finder_->text().isEmpty()) {
         ViewOptions options = document_.options();
         options.finder.clear();
         document_.set_options(options);
@@ -194,9 +204,9 @@ void HeadsPanel::refresh() {
     following_ = true;
     model_->show(table, columns(), found.query());
     following_ = false;
-    count_->setText(found.working()                      ? tr("measuring …")
+    count_->setText(found.working()                   ? tr("measuring …")
                     : found.matching() == found.all() ? tr("%1 heads").arg(found.all())
-                      : found.mistake()               ? tr("%1 of %2, as before").arg(found.matching()).arg(found.all())
+                    : found.mistake()                 ? tr("%1 of %2, as before").arg(found.matching()).arg(found.all())
                                                       : tr("%1 of %2").arg(found.matching()).arg(found.all()));
     auto* header = list_->horizontalHeader();
     header->setSectionResizeMode(0, QHeaderView::Fixed);
@@ -204,8 +214,7 @@ void HeadsPanel::refresh() {
     list_->setColumnWidth(0, QFontMetrics(figure::ui_font(12.5, QFont::DemiBold)).horizontalAdvance(head_name(last)) + 12);
     for (int c = 1; c < model_->columnCount(); ++c) header->setSectionResizeMode(c, QHeaderView::Stretch);
 
-    mosaic_->set_figure(figure::heads_mosaic(table, measure(),
-                                             found.filter() ? found.filter()->dimmed : std::vector<HeadId>()));
+    mosaic_->set_figure(figure::heads_mosaic(table, measure(), found.filter() ? found.filter()->dimmed : std::vector<HeadId>()));
     show_current();
 }
 
@@ -263,7 +272,8 @@ void HeadsPanel::show_mistake(const ErrorFacts& facts) {
         const qsizetype end = at + std::max<qsizetype>(1, found.toUcs4().size());
         const QString wrong = at < characters.size() ? part(at, end) : QStringLiteral("&nbsp;&nbsp;");
         text = QStringLiteral("%1%2<u><b>%3</b></u>%4<br>%5 %6: %7")
-                   .arg(at > 14 ? QStringLiteral("…") : QString(), part(at - 14, at), wrong, part(end, end + 8) + (end + 8 < characters.size() ? QStringLiteral("…") : QString()), tr("Column"),
+                   .arg(at > 14 ? QStringLiteral("…") : QString(), part(at - 14, at), wrong,
+                        part(end, end + 8) + (end + 8 < characters.size() ? QStringLiteral("…") : QString()), tr("Column"),
                         column.captured(1), text);
     }
     message_->setTextFormat(Qt::RichText);

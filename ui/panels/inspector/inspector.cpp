@@ -3,9 +3,9 @@
 
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/model/outline.h"
-#include "ui/panels/tools/attention_switch.h"
 #include "ui/panels/heads/head_list_model.h"
 #include "ui/panels/heads/head_story.h"
+#include "ui/panels/tools/attention_switch.h"
 #include "ui/style/appearance.h"
 
 #include <QHBoxLayout>
@@ -197,15 +197,18 @@ void Inspector::show_card() {
         return;
     }
     const HeadId head = s.hover_head.value_or(s.focus);
-    title_->setText(QStringLiteral("L%1 H%2").arg(head.layer.value).arg(head.head.value) +
-                    (document_.has_parts() ? QStringLiteral(" · ") + AttentionSwitch::title(document_.attention()).toLower() : QString()));
+    title_->setText(
+        QStringLiteral("L%1 H%2").arg(head.layer.value).arg(head.head.value) +
+        (document_.has_parts() ? QStringLiteral(" · ") + AttentionSwitch::title(document_.attention()).toLower() : QString()));
     if (!query) return;
     const QFontMetrics metrics(query_->font());
     query_->setText(metrics.elidedText(query_token(*query), Qt::ElideRight, 104));
     const bool across = document_.trace()->across_texts();
     query_note_->setText((across ? tr("target %1") : tr("query %1")).arg(query->value));
     key_->setText(key ? metrics.elidedText(key_token(*key), Qt::ElideRight, 104) : QStringLiteral("…"));
-    key_note_->setText(across ? (key ? tr("source %1").arg(key->value) : tr("any of the source")) : key ? tr("key %1").arg(key->value) : tr("any key"));
+    key_note_->setText(across ? (key ? tr("source %1").arg(key->value) : tr("any of the source"))
+                       : key  ? tr("key %1").arg(key->value)
+                              : tr("any key"));
     const figure::Theme& theme = Appearance::instance().theme();
     QPalette palette = key_->palette();
     palette.setColor(QPalette::WindowText, figure::head_color(theme, document_.options().palette, head.head.value));
@@ -276,7 +279,8 @@ void Inspector::show_head() {
 void Inspector::show_keys(const std::vector<LooksAt>& keys) {
     chain_.reset();
     clear_rows();
-    add_note(document_.trace()->across_texts() ? tr("looks at, in the source (softmax weight)") : tr("looks at (softmax weight)"));
+    add_note(document_.trace()->across_texts() ? tr("looks at, in the source (softmax weight)")
+                                               : tr("looks at (softmax weight)"));
     const figure::Theme& theme = Appearance::instance().theme();
     for (const LooksAt& key : keys) {
         auto* row = add_row(key_token(key.key), number_text(key.weight, 4), exact_text(key.weight));
@@ -305,16 +309,18 @@ void Inspector::show_chain(const analyze::PairChain& c) {
     const double position = c.position.value_or(0);
     const double largest = std::max({std::abs(c.content), std::abs(position), 1e-9}) * 1.05;
     const double root = 1 / (c.scale * c.scale);
-    const QString scale = c.scale == 1                                  ? QString()
-                          : std::abs(root - std::round(root)) < 1e-4    ? QStringLiteral(" / √%1").arg(std::lround(root))
-                                                                        : QStringLiteral(" · %1").arg(c.scale, 0, 'g', 4);
+    const QString scale = c.scale == 1                               ? QString()
+                          : std::abs(root - std::round(root)) < 1e-4 ? QStringLiteral(" / √%1").arg(std::lround(root))
+                                                                     : QStringLiteral(" · %1").arg(c.scale, 0, 'g', 4);
     // The neuron view's q·k is after the rotation; here what the rotation adds stands for itself.
     const bool rotary = c.position && c.position_kind == "rotary";
-    auto* content = add_row(rotary ? tr("q·k%1, unrotated").arg(scale) : tr("q·k%1").arg(scale), number_text(c.content), exact_text(c.content));
+    auto* content = add_row(rotary ? tr("q·k%1, unrotated").arg(scale) : tr("q·k%1").arg(scale), number_text(c.content),
+                            exact_text(c.content));
     content->set_indent(true);
     content->set_bar(c.content / largest);
     if (c.position) {
-        auto* term = add_row(rotary ? tr("by the rotation") : tr("position (%1)").arg(QString::fromStdString(c.position_kind)), number_text(position), exact_text(position));
+        auto* term = add_row(rotary ? tr("by the rotation") : tr("position (%1)").arg(QString::fromStdString(c.position_kind)),
+                             number_text(position), exact_text(position));
         term->set_indent(true);
         term->set_bar(position / largest);
     } else if (!c.position_kind.empty()) {
@@ -334,7 +340,8 @@ void Inspector::show_chain(const analyze::PairChain& c) {
         double most = 1e-9;
         for (const auto& effect : c.promoted) most = std::max(most, std::abs(effect.logit));
         for (const auto& effect : c.promoted) {
-            auto* row = add_row(QString::fromStdString(effect.label), (effect.logit > 0 ? QStringLiteral("+") : QString()) + number_text(effect.logit),
+            auto* row = add_row(QString::fromStdString(effect.label),
+                                (effect.logit > 0 ? QStringLiteral("+") : QString()) + number_text(effect.logit),
                                 exact_text(effect.logit));
             row->set_wide_bar(true);
             row->set_bar(effect.logit / most * 0.9, false);

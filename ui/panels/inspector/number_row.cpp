@@ -70,7 +70,8 @@ void NumberRow::paintEvent(QPaintEvent*) {
     const int name_right = share_ ? int(track.left()) - 8 : inner.right() - value_width - 8;
     const QRect name_box(inner.left() + (indent_ ? 8 : 0), 0, name_right - inner.left() - (indent_ ? 8 : 0), height());
     painter.setPen(wide_ ? theme.text : theme.muted);
-    painter.drawText(name_box, Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(text(), Qt::ElideRight, name_box.width()));
+    painter.drawText(name_box, Qt::AlignLeft | Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(text(), Qt::ElideRight, name_box.width()));
     if (!share_) return;
     painter.setPen(Qt::NoPen);
     if (!wide_) {

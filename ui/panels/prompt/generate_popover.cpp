@@ -9,8 +9,13 @@
 namespace headlight::ui {
 
 GeneratePopover::GeneratePopover(QWidget* parent)
-    : QFrame(parent, Qt::Popup | Qt::FramelessWindowHint), tokens_(new QSpinBox), top_k_(new QSpinBox), seed_(new QSpinBox),
-      temperature_(new QDoubleSpinBox), top_p_(new QDoubleSpinBox), stop_at_end_(new QCheckBox(tr("Stop where the model ends the text"))) {
+    : QFrame(parent, Qt::Popup | Qt::FramelessWindowHint),
+      tokens_(new QSpinBox),
+      top_k_(new QSpinBox),
+      seed_(new QSpinBox),
+      temperature_(new QDoubleSpinBox),
+      top_p_(new QDoubleSpinBox),
+      stop_at_end_(new QCheckBox(tr("Stop where the model ends the text"))) {
     setProperty("role", "popover");
     setAccessibleName(tr("How the text is continued"));
     auto* form = new QFormLayout(this);

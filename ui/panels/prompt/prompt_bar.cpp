@@ -54,17 +54,29 @@ protected:
         painter.setFont(figure::ui_font(13, QFont::DemiBold));
         painter.setPen(palette().color(QPalette::ButtonText));
         const QRect room = rect().adjusted(12, 0, -28, 0);
-        painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(name, Qt::ElideMiddle, room.width()));
+        painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
+                         painter.fontMetrics().elidedText(name, Qt::ElideMiddle, room.width()));
     }
 };
 
 }  // namespace
 
 PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
-    : QWidget(parent), document_(document), jobs_(jobs), model_(new ModelButton), text_(new PromptEdit), pair_(new PromptEdit), image_(new QPushButton),
-      run_(new QPushButton(tr("Run"))), generate_(new QPushButton(tr("Generate"))), generate_settings_(new GeneratePopover(this)), tokens_(new TokenStrip(document)), facts_(new QLabel),
-      predictions_(new RingToggle(tr("predictions"), tr("Log-probability and rank of every token under it, what comes next in its tip (P). "
-                                                        "Masked-word models: the candidates of the pinned token"))) {
+    : QWidget(parent),
+      document_(document),
+      jobs_(jobs),
+      model_(new ModelButton),
+      text_(new PromptEdit),
+      pair_(new PromptEdit),
+      image_(new QPushButton),
+      run_(new QPushButton(tr("Run"))),
+      generate_(new QPushButton(tr("Generate"))),
+      generate_settings_(new GeneratePopover(this)),
+      tokens_(new TokenStrip(document)),
+      facts_(new QLabel),
+      predictions_(new RingToggle(tr("predictions"),
+                                  tr("Log-probability and rank of every token under it, what comes next in its tip (P). "
+                                     "Masked-word models: the candidates of the pinned token"))) {
     setObjectName(QStringLiteral("PromptBar"));
     setAttribute(Qt::WA_StyledBackground);
     model_->setObjectName(QStringLiteral("ModelButton"));
@@ -89,7 +101,8 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     generate_->setObjectName(QStringLiteral("Generate"));
     generate_->setFixedSize(82, 32);
     generate_->setAccessibleDescription(tr("Lets the model continue the text"));
-    generate_more_ = square_button(QStringLiteral("chevron-down"), tr("How the text is continued"), tr("How many tokens, and how they are drawn"));
+    generate_more_ = square_button(QStringLiteral("chevron-down"), tr("How the text is continued"),
+                                   tr("How many tokens, and how they are drawn"));
     generate_more_->setObjectName(QStringLiteral("GenerateMore"));
     generate_more_->setFixedSize(22, 32);
     swap_ = square_button(QStringLiteral("swap"), tr("Sentence pair"), tr("Show or hide the line for sentence B"));
@@ -181,7 +194,8 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
 void PromptBar::open_generate_settings() { generate_settings_->open_below(generate_more_); }
 
 void PromptBar::toggle_pair() {
-    if (document_.model().model && document_.model().model->part(model::Stack::encoder)) return pair_->setFocus();  // always there
+    if (document_.model().model && document_.model().model->part(model::Stack::encoder))
+        return pair_->setFocus();  // always there
     PromptText prompt = document_.prompt();
     prompt.has_pair = !prompt.has_pair;
     document_.set_prompt(prompt);
@@ -207,8 +221,11 @@ void PromptBar::show_document() {
     const bool pictures = reads_pictures(document_.model());
     text_->setVisible(!pictures);
     image_->setVisible(pictures);
-    image_->setText(prompt.image.isEmpty() ? tr("Open picture …") : image_->fontMetrics().elidedText(QFileInfo(prompt.image).fileName(), Qt::ElideMiddle, 360));
-    image_->setToolTip(prompt.image.isEmpty() ? tr("The picture that the model is shown") : tr("%1\nClick for another picture").arg(prompt.image));
+    image_->setText(prompt.image.isEmpty()
+                        ? tr("Open picture …")
+                        : image_->fontMetrics().elidedText(QFileInfo(prompt.image).fileName(), Qt::ElideMiddle, 360));
+    image_->setToolTip(prompt.image.isEmpty() ? tr("The picture that the model is shown")
+                                              : tr("%1\nClick for another picture").arg(prompt.image));
     const bool fixed = document_.model().model && !model::has_weights(*document_.model().model);
     for (PromptEdit* edit : {text_, pair_}) edit->setReadOnly(fixed);
     text_->setToolTip(fixed ? tr("The text of the saved trace. Open the model to run another") : QString());
@@ -216,7 +233,8 @@ void PromptBar::show_document() {
     swap_->setEnabled(!fixed && !pictures);
     // A button that cannot do its work says why when it is pressed; the tip says it before.
     const auto why = document_.model().model ? document_.why_no_continuation() : std::nullopt;
-    generate_->setToolTip(why ? QString::fromStdString(why->problem + (why->found.empty() ? "" : ": " + why->found)) : tr("Let the model continue the text (Ctrl+G)"));
+    generate_->setToolTip(why ? QString::fromStdString(why->problem + (why->found.empty() ? "" : ": " + why->found))
+                              : tr("Let the model continue the text (Ctrl+G)"));
     swap_->setChecked(prompt.has_pair);
     const auto& model = document_.model().model;
     const bool encodes = model && model->part(model::Stack::encoder);
@@ -225,7 +243,8 @@ void PromptBar::show_document() {
     text_->setAccessibleName(encodes ? tr("Source") : tr("Text"));
     text_->setPlaceholderText(encodes ? tr("Source: what the encoder reads") : tr("Type a sentence"));
     pair_->setAccessibleName(encodes ? tr("Target") : tr("Sentence B"));
-    pair_->setPlaceholderText(encodes ? tr("Target: what the decoder has written so far; empty: its first token is predicted") : tr("Sentence B"));
+    pair_->setPlaceholderText(encodes ? tr("Target: what the decoder has written so far; empty: its first token is predicted")
+                                      : tr("Sentence B"));
     const QString name = model ? QString::fromStdString(model->config().name) : tr("Open a model");
     model_->setText(fontMetrics().elidedText(name, Qt::ElideMiddle, 180));
     const auto& trace = document_.run_trace();

@@ -4,8 +4,8 @@
 #include "ui/document/document.h"
 #include "ui/panels/prompt/generate_popover.h"
 #include "ui/panels/prompt/prompt_edit.h"
-#include "ui/panels/tools/ring_toggle.h"
 #include "ui/panels/prompt/token_strip.h"
+#include "ui/panels/tools/ring_toggle.h"
 
 #include <QLabel>
 #include <QPushButton>

@@ -56,7 +56,8 @@ TokenStrip::TokenStrip(Document& document, QWidget* parent) : QAbstractScrollAre
         follow_pin(first);
         // What the model has just written comes into sight.
         const TextRange written = document_.shown_prompt().written;
-        if (written != std::exchange(written_, written) && !chips_.empty() && chips_.back().written) reveal(Position(std::ssize(chips_) - std::int64_t(first_) - 1));
+        if (written != std::exchange(written_, written) && !chips_.empty() && chips_.back().written)
+            reveal(Position(std::ssize(chips_) - std::int64_t(first_) - 1));
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         viewport()->update();
@@ -181,7 +182,8 @@ void TokenStrip::reveal(Position p) {
 std::vector<Position> TokenStrip::find(const QString& text) const {
     std::vector<Position> found;
     for (const Chip& chip : chips_) {
-        if (!text.isEmpty() && !chip.source && chip.text.contains(text, Qt::CaseInsensitive)) found.push_back(Position(chip.position));
+        if (!text.isEmpty() && !chip.source && chip.text.contains(text, Qt::CaseInsensitive))
+            found.push_back(Position(chip.position));
     }
     return found;
 }
@@ -219,7 +221,9 @@ void TokenStrip::paint_chip(QPainter& painter, const Chip& chip) const {
     }
     const double text_width = chip.width - 2 * chip_padding;
     QRectF text_box(box.left() + std::max(0.0, (chip.width - text_width) / 2) - 0.5, box.top(), text_width + 2, box.height());
-    const bool narrow = chip.width - 2 * chip_padding <= QFontMetricsF(chip_font()).horizontalAdvance(chip.text) + chip.faint_width + 0.5 && chip.width <= 18;
+    const bool narrow =
+        chip.width - 2 * chip_padding <= QFontMetricsF(chip_font()).horizontalAdvance(chip.text) + chip.faint_width + 0.5 &&
+        chip.width <= 18;
     const bool centred = narrow || chip.width == 44;
     if (centred) text_box = box;
     painter.setPen(theme.faint);
@@ -244,18 +248,22 @@ QString TokenStrip::prediction_tip(Position p) const {
     const auto listed = [this](const std::vector<analyze::TokenScore>& scores) {
         QString list;
         for (const analyze::TokenScore& t : scores)
-            list += QStringLiteral("\n%1  %2").arg(QString::fromStdString(text::token_label(*document_.trace()->tokenizer(), t.id)),
-                                                   figure_number(static_cast<double>(t.probability), 4));
+            list += QStringLiteral("\n%1  %2")
+                        .arg(QString::fromStdString(text::token_label(*document_.trace()->tokenizer(), t.id)),
+                             figure_number(static_cast<double>(t.probability), 4));
         return list;
     };
     if (const auto& masked = document_.predictions().masked(); masked && masked->position == p)
-        return tr("\nMasked: log-probability %1, rank %2. Candidates:").arg(log_text(masked->found.log_probability)).arg(masked->found.rank) +
+        return tr("\nMasked: log-probability %1, rank %2. Candidates:")
+                   .arg(log_text(masked->found.log_probability))
+                   .arg(masked->found.rank) +
                listed(masked->found.candidates);
     const auto& all = document_.predictions().all();
     if (p.value < 0 || p.value >= std::ssize(all)) return {};
     const analyze::TokenPrediction& found = all[static_cast<std::size_t>(p.value)];
-    QString tip = found.rank < 0 ? tr("\nNothing before it: not predicted")
-                                 : tr("\nLog-probability %1 nats, rank %2").arg(figure_number(found.log_probability, 4)).arg(found.rank);
+    QString tip = found.rank < 0
+                      ? tr("\nNothing before it: not predicted")
+                      : tr("\nLog-probability %1 nats, rank %2").arg(figure_number(found.log_probability, 4)).arg(found.rank);
     return tip + tr("\nNext:") + listed(found.next);
 }
 
@@ -428,9 +436,13 @@ bool TokenStrip::viewportEvent(QEvent* event) {
         if (const Chip* chip = at(help->pos())) {
             const auto& encoding = chip->source ? document_.trace()->key_encoding() : document_.trace()->encoding();
             const auto i = static_cast<std::size_t>(chip->position);
-            const QString role = chip->role.isEmpty() ? QString() : first_ > 0 ? tr(", in the %1").arg(chip->role) : tr(", said by: %1").arg(chip->role);
+            const QString role = chip->role.isEmpty() ? QString()
+                                 : first_ > 0         ? tr(", in the %1").arg(chip->role)
+                                                      : tr(", said by: %1").arg(chip->role);
             const QString text = tr("%1   position %2, id %3, vocabulary entry %4")
-                                     .arg(chip->text).arg(chip->position).arg(encoding.ids[i])
+                                     .arg(chip->text)
+                                     .arg(chip->position)
+                                     .arg(encoding.ids[i])
                                      .arg(QString::fromStdString(encoding.tokens[i])) +
                                  role + (chip->written ? tr(", written by the model") : QString()) +
                                  (predicting_ && !chip->source ? prediction_tip(Position(chip->position)) : QString());

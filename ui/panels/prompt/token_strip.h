@@ -49,8 +49,8 @@ private:
         bool special = false;
         int sentence = 0;
         QString role;
-        bool source = false;         ///< it is only looked at
-        std::int64_t position = 0;   ///< in its text
+        bool source = false;        ///< it is only looked at
+        std::int64_t position = 0;  ///< in its text
         bool written = false;
     };
     void rebuild();

@@ -22,8 +22,14 @@ QString dtype_name(model::ComputeType type) {
 }  // namespace
 
 StatusStrip::StatusStrip(Document& document, Jobs& jobs, QWidget* parent)
-    : QWidget(parent), document_(document), jobs_(jobs), bar_(new QProgressBar), text_(new QLabel), machine_(new QLabel),
-      cancel_(new QToolButton), notes_button_(new QToolButton) {
+    : QWidget(parent),
+      document_(document),
+      jobs_(jobs),
+      bar_(new QProgressBar),
+      text_(new QLabel),
+      machine_(new QLabel),
+      cancel_(new QToolButton),
+      notes_button_(new QToolButton) {
     setObjectName(QStringLiteral("StatusStrip"));
     setAttribute(Qt::WA_StyledBackground);
     setFixedHeight(28);
@@ -86,7 +92,9 @@ StatusStrip::StatusStrip(Document& document, Jobs& jobs, QWidget* parent)
 void StatusStrip::job_started(Jobs::Lane lane) {
     // What is shown somewhere else, or nobody waits for.
     using Lane = Jobs::Lane;
-    if (lane == Lane::inspector || lane == Lane::preview || lane == Lane::strip || lane == Lane::tensor || lane == Lane::reference) return;
+    if (lane == Lane::inspector || lane == Lane::preview || lane == Lane::strip || lane == Lane::tensor ||
+        lane == Lane::reference)
+        return;
     lane_ = lane;
     doing_ = jobs_.doing(lane) + QStringLiteral(" …");
     bar_->setRange(0, 0);
@@ -119,11 +127,11 @@ void StatusStrip::show_text() {
     } else if (!tip_.isEmpty()) {
         text_->setText(tip_);
     } else {
-        QString text = document_.trace()                        ? tr("Ready")
-                       : !document_.model().model               ? QString()
-                       : reads_pictures(document_.model())      ? tr("Open a picture")
-                       : document_.prompt().text.isEmpty()      ? tr("Type a sentence")
-                                                                : tr("Not run yet");
+        QString text = document_.trace()                   ? tr("Ready")
+                       : !document_.model().model          ? QString()
+                       : reads_pictures(document_.model()) ? tr("Open a picture")
+                       : document_.prompt().text.isEmpty() ? tr("Type a sentence")
+                                                           : tr("Not run yet");
         if (const QString reference = reference_text(); !reference.isEmpty()) text += QStringLiteral("   ·   ") + reference;
         text_->setText(text);
     }
@@ -157,9 +165,12 @@ void StatusStrip::show_document(Document::Change) {
     notes_ = own_notes_;
     if (const auto& model = document_.model().model) {
         for (const auto& tensor : model->report().unused) notes_ << tr("Not used: tensor %1").arg(QString::fromStdString(tensor));
-        for (const auto& part : model->report().optional_missing) notes_ << tr("Not in the files: %1").arg(QString::fromStdString(part));
+        for (const auto& part : model->report().optional_missing)
+            notes_ << tr("Not in the files: %1").arg(QString::fromStdString(part));
         QStringList facts{dtype_name(model->dtype()), QString::fromStdString(model->device_name())};
-        if (trace) facts << tr("%n thread(s)", nullptr, trace->info().threads).replace(QStringLiteral("(s)"), trace->info().threads == 1 ? QString() : QStringLiteral("s"));
+        if (trace)
+            facts << tr("%n thread(s)", nullptr, trace->info().threads)
+                         .replace(QStringLiteral("(s)"), trace->info().threads == 1 ? QString() : QStringLiteral("s"));
         machine_->setText(facts.join(QStringLiteral(" · ")));
     }
     if (document_.reference().found()) notes_ << reference_text().replace(0, 1, QStringLiteral("A"));

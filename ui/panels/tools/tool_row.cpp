@@ -62,7 +62,8 @@ QString filter_name(PairFilter filter) {
     return {};
 }
 
-ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), document_(document), popover_(new TransferPopover(document, this)) {
+ToolRow::ToolRow(Document& document, QWidget* parent)
+    : QWidget(parent), document_(document), popover_(new TransferPopover(document, this)) {
     setObjectName(QStringLiteral("ToolRow"));
     setAttribute(Qt::WA_StyledBackground);
     auto* lines = new QVBoxLayout(this);
@@ -126,8 +127,8 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     tools->setContentsMargins(0, 0, 0, 0);
     tools->setSpacing(6);
     make_slider();
-    for (QWidget* tool : std::initializer_list<QWidget*>{drawing_, pool_, examples_, tensors_, slider_name_, slider_, slider_value_, transfer_,
-                                                         filter_, sinks_, special_, words_})
+    for (QWidget* tool : std::initializer_list<QWidget*>{drawing_, pool_, examples_, tensors_, slider_name_, slider_,
+                                                         slider_value_, transfer_, filter_, sinks_, special_, words_})
         tools->addWidget(tool);
     tools->addStretch();
     attention_ = new AttentionSwitch(document_);
@@ -144,7 +145,8 @@ ToolRow::ToolRow(Document& document, QWidget* parent) : QWidget(parent), documen
     transfer_->setProperty("plain", true);
     connect(transfer_, &QToolButton::clicked, this, &ToolRow::open_transfer);
     connect(sinks_, &RingToggle::clicked, this, [this](bool on) { edit([on](ViewOptions& o) { o.pattern.hide_first = on; }); });
-    connect(special_, &RingToggle::clicked, this, [this](bool on) { edit([on](ViewOptions& o) { o.pattern.hide_special = on; }); });
+    connect(special_, &RingToggle::clicked, this,
+            [this](bool on) { edit([on](ViewOptions& o) { o.pattern.hide_special = on; }); });
     connect(words_, &RingToggle::clicked, this, [this](bool on) { edit([on](ViewOptions& o) { o.pattern.merge_words = on; }); });
     connect(split_, &QToolButton::clicked, this, [this](bool on) {
         OpenViews views = document_.views();
@@ -182,14 +184,16 @@ void ToolRow::make_slider() {
 
 void ToolRow::show_slider() {
     const ViewOption* option = slider_option();
-    for (QWidget* part : std::initializer_list<QWidget*>{slider_name_, slider_, slider_value_}) part->setVisible(option != nullptr);
+    for (QWidget* part : std::initializer_list<QWidget*>{slider_name_, slider_, slider_value_})
+        part->setVisible(option != nullptr);
     if (!option) return;
     const double value = std::clamp(QString::fromStdString(value_of(*option)).toDouble(), option->low, option->high);
     slider_name_->setText(shown(option->title));
     slider_->setAccessibleName(shown(option->title));
     slider_->setToolTip(shown(option->help));
     const QSignalBlocker quiet(slider_);
-    if (!slider_->isSliderDown()) slider_->setValue(int(std::lround(slider_steps * std::log(value / option->low) / std::log(option->high / option->low))));
+    if (!slider_->isSliderDown())
+        slider_->setValue(int(std::lround(slider_steps * std::log(value / option->low) / std::log(option->high / option->low))));
     slider_value_->setText(QStringLiteral("%1").arg(value, 0, 'g', 3));
 }
 
@@ -218,12 +222,14 @@ void ToolRow::edit(const std::function<void(ViewOptions&)>& change) {
 void ToolRow::build_menus() {
     auto* filters = new QMenu(filter_);
     for (const PairFilter f : {PairFilter::all, PairFilter::a_to_a, PairFilter::b_to_b, PairFilter::a_to_b, PairFilter::b_to_a}) {
-        connect(filters->addAction(filter_name(f)), &QAction::triggered, this, [this, f] { edit([f](ViewOptions& o) { o.pattern.filter = f; }); });
+        connect(filters->addAction(filter_name(f)), &QAction::triggered, this,
+                [this, f] { edit([f](ViewOptions& o) { o.pattern.filter = f; }); });
     }
     filter_->setMenu(filters);
     auto* pool = new QMenu(pool_);
     connect(pool->addAction(tr("Pool texts …")), &QAction::triggered, this, &ToolRow::pool_asked);
-    connect(pool->addAction(tr("This text alone")), &QAction::triggered, this, [this] { edit([](ViewOptions& o) { o.pool_file.clear(); }); });
+    connect(pool->addAction(tr("This text alone")), &QAction::triggered, this,
+            [this] { edit([](ViewOptions& o) { o.pool_file.clear(); }); });
     pool->setToolTip(tr("A text file with one text a line, taken together with the text above"));
     pool_->setMenu(pool);
     auto* examples = new QMenu(examples_);
@@ -245,11 +251,13 @@ void ToolRow::build_menus() {
         if (spec.group != group) {
             group = spec.group;
             const auto specs = figure::view_specs();
-            const auto members = std::count_if(specs.begin(), specs.end(), [&](const ViewSpec& s) { return !s.tab && s.group == group; });
+            const auto members =
+                std::count_if(specs.begin(), specs.end(), [&](const ViewSpec& s) { return !s.tab && s.group == group; });
             into = members > most_in_line ? more->addMenu(shown(group)) : more;
             if (into == more) add_heading(*more, shown(group));
         }
-        connect(into->addAction(shown(spec.title)), &QAction::triggered, this, [this, view = spec.id] { Q_EMIT view_asked(view); });
+        connect(into->addAction(shown(spec.title)), &QAction::triggered, this,
+                [this, view = spec.id] { Q_EMIT view_asked(view); });
     }
     more_->setMenu(more);
     connect(more, &QMenu::aboutToHide, this, &ToolRow::show_document);
@@ -311,7 +319,8 @@ void ToolRow::add_field(QMenu& menu, const ViewOption& option) {
     } else {
         auto* line = new QLineEdit(value);
         line->setToolTip(shown(option.help));
-        connect(line, &QLineEdit::editingFinished, this, [this, line, name = option.name] { set_value(name, line->text().toStdString()); });
+        connect(line, &QLineEdit::editingFinished, this,
+                [this, line, name = option.name] { set_value(name, line->text().toStdString()); });
         form->addRow(title, line);
     }
     action->setDefaultWidget(box);
@@ -333,7 +342,8 @@ void ToolRow::fill_options(QMenu& menu) {
         const std::string value = value_of(option);
         switch (option.kind) {
             case ViewOption::Kind::flag:
-                add(shown(option.title), !value.empty(), [this, name = option.name, value] { set_value(name, value.empty() ? "1" : ""); });
+                add(shown(option.title), !value.empty(),
+                    [this, name = option.name, value] { set_value(name, value.empty() ? "1" : ""); });
                 break;
             case ViewOption::Kind::choice:
                 add_heading(menu, shown(option.title));
@@ -352,10 +362,12 @@ void ToolRow::fill_options(QMenu& menu) {
         if (document_.trace() && document_.trace()->across_texts() && analyze::of_whole_layer(weighting)) continue;
         if (weighting == Weighting::layer_mix_norm && document_.trace() && !document_.trace()->config().post_norm) continue;
         if (weighting == Weighting::layer_mix) add_heading(menu, tr("Of the whole layer"));
-        add_shared(weighting_name(weighting), o.pattern.weighting == weighting, [weighting](ViewOptions& v) { v.pattern.weighting = weighting; });
+        add_shared(weighting_name(weighting), o.pattern.weighting == weighting,
+                   [weighting](ViewOptions& v) { v.pattern.weighting = weighting; });
     }
     menu.addSeparator();
-    add_shared(tr("Rows add up to 1 after hiding"), o.pattern.renormalise, [](ViewOptions& v) { v.pattern.renormalise = !v.pattern.renormalise; });
+    add_shared(tr("Rows add up to 1 after hiding"), o.pattern.renormalise,
+               [](ViewOptions& v) { v.pattern.renormalise = !v.pattern.renormalise; });
 }
 
 /// What the button of the view's options says: the first choice as it stands, or the weighting.

@@ -22,7 +22,8 @@ constexpr int threshold_steps = 100;
 double threshold_at(int step) { return step == 0 ? 0 : 0.001 * std::pow(500.0, (step - 1) / double(threshold_steps - 1)); }
 int threshold_step(double value) {
     if (value <= 0) return 0;
-    return std::clamp(int(std::lround(1 + std::log(value / 0.001) / std::log(500.0) * (threshold_steps - 1))), 1, threshold_steps);
+    return std::clamp(int(std::lround(1 + std::log(value / 0.001) / std::log(500.0) * (threshold_steps - 1))), 1,
+                      threshold_steps);
 }
 
 }  // namespace
@@ -84,7 +85,8 @@ TransferPopover::TransferPopover(Document& document, QWidget* parent)
     };
     gamma_ = slider(tr("γ"), tr("Below 1 shows what is faint"), 10, 200, gamma_value_);
     threshold_ = slider(tr("Threshold"), tr("Weights below this are not drawn"), 0, threshold_steps, threshold_value_);
-    keep_mass_ = slider(tr("Keep mass"), tr("Of each query only the largest weights that together make up this share"), 10, 100, keep_mass_value_);
+    keep_mass_ = slider(tr("Keep mass"), tr("Of each query only the largest weights that together make up this share"), 10, 100,
+                        keep_mass_value_);
     column->addLayout(grid);
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         if (change == Document::Change::options) show_document();
@@ -124,7 +126,8 @@ void TransferPopover::take() {
         if (curve(c).isChecked()) options.transfer.curve = c;
     }
     options.transfer.gamma = gamma_->value() / 100.0;
-    if (threshold_->value() != threshold_step(options.transfer.threshold)) options.transfer.threshold = threshold_at(threshold_->value());
+    if (threshold_->value() != threshold_step(options.transfer.threshold))
+        options.transfer.threshold = threshold_at(threshold_->value());
     options.transfer.keep_mass = keep_mass_->value() / 100.0;
     document_.set_options(options);
 }

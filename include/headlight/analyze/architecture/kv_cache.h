@@ -24,10 +24,10 @@ struct KvScheme {
 
 struct KvCacheOptions {
     std::int64_t batch = 1;
-    double bytes_per_element = 2;  ///< float16
-    std::int64_t groups = 0;   ///< GQA's key/value heads; 0: the model's own where it groups, else H / 4 (at least 1)
-    std::int64_t latent = 0;   ///< MLA's d_c; 0: the model's own, else 4 d, as DeepSeek-V2 has it
-    std::int64_t rotary = -1;  ///< MLA's d_r; -1: the model's own, else d / 2
+    double bytes_per_element = 2;          ///< float16
+    std::int64_t groups = 0;               ///< GQA's key/value heads; 0: the model's own where it groups, else H / 4 (at least 1)
+    std::int64_t latent = 0;               ///< MLA's d_c; 0: the model's own, else 4 d, as DeepSeek-V2 has it
+    std::int64_t rotary = -1;              ///< MLA's d_r; -1: the model's own, else d / 2
     std::vector<std::int64_t> contexts{};  ///< empty: powers of two up to the model's context, at least 32,768
 };
 
@@ -40,8 +40,8 @@ struct KvCache {
 
     /// elements * context * batch * bytes of an element.
     double bytes(const KvScheme& scheme, std::int64_t context) const noexcept {
-        return static_cast<double>(scheme.elements_per_token) * static_cast<double>(context) *
-               static_cast<double>(batch) * bytes_per_element;
+        return static_cast<double>(scheme.elements_per_token) * static_cast<double>(context) * static_cast<double>(batch) *
+               bytes_per_element;
     }
 };
 

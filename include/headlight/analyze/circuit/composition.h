@@ -26,7 +26,6 @@ struct CompositionScores {
 };
 
 /// By products of d_head x d_head only. `fold_norms` as in CircuitOptions.
-CompositionScores composition_scores(const model::Model&, bool fold_norms = false, const CancelToken& = {},
-                                     const Progress& = {});
+CompositionScores composition_scores(const model::Model&, bool fold_norms = false, const CancelToken& = {}, const Progress& = {});
 
 }  // namespace headlight::analyze

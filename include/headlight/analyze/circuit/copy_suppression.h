@@ -42,9 +42,8 @@ struct SuppressedPair {
 /// The trace is the run: of an encoder-decoder model its decoder's, whose own heads look at the target.
 /// Errors: the trace lacks z, v or the streams; models whose logits are not one norm and W_U behind the stream
 /// (post-norm, masked-word head) or that have no unembedding; of_source for a model of one stack.
-std::vector<SuppressedPair> suppressed_pairs(const trace::Trace&, std::optional<HeadId> head,
-                                             const CopySuppressionOptions& = {}, const CancelToken& = {},
-                                             const Progress& = {});
+std::vector<SuppressedPair> suppressed_pairs(const trace::Trace&, std::optional<HeadId> head, const CopySuppressionOptions& = {},
+                                             const CancelToken& = {}, const Progress& = {});
 
 /// How much of a head is copy suppression: copy-suppression-preserving ablation. Every result vector a_ds v_s W_O is
 /// projected onto its source token's unembedding and kept where the projection is negative, for the sources of each
@@ -53,14 +52,13 @@ std::vector<SuppressedPair> suppressed_pairs(const trace::Trace&, std::optional<
 /// means.
 struct SuppressionExplained {
     HeadId head;
-    std::int64_t pairs = 0;  ///< above the threshold
-    double share_bottom_10 =
-        0;  ///< of the pairs: source among the ten tokens that the head lowers most; NaN without pairs
+    std::int64_t pairs = 0;        ///< above the threshold
+    double share_bottom_10 = 0;    ///< of the pairs: source among the ten tokens that the head lowers most; NaN without pairs
     double share_bottom_5pc = 0;   ///< among the lowest 5 % of the vocabulary
     double mean_logit_change = 0;  ///< NaN without pairs
-    double kl_preserved = 0;  ///< mean over positions of KL(usual prediction || ablated but for copy suppression), nats
-    double kl_ablated = 0;    ///< the same with the head's output replaced by its mean
-    double explained = 0;     ///< 1 - kl_preserved / kl_ablated; NaN when the head does nothing
+    double kl_preserved = 0;       ///< mean over positions of KL(usual prediction || ablated but for copy suppression), nats
+    double kl_ablated = 0;         ///< the same with the head's output replaced by its mean
+    double explained = 0;          ///< 1 - kl_preserved / kl_ablated; NaN when the head does nothing
 };
 SuppressionExplained suppression_explained(const trace::Trace&, HeadId, const CopySuppressionOptions& = {},
                                            const CancelToken& = {});

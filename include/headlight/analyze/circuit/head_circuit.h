@@ -23,10 +23,10 @@ enum class Circuit { ov, qk };
 
 /// Which vector [d_model] stands for a token.
 enum class TokenVectors {
-    token,   ///< its row of W_E
-    stream,  ///< what enters block 0: behind the embedding norm where the model has one (with token type 0), no
-             ///< position
-    mlp0,    ///< the stream after block 0 with attention and positions left out: W_E + MLP0, the "effective embedding"
+    token,       ///< its row of W_E
+    stream,      ///< what enters block 0: behind the embedding norm where the model has one (with token type 0), no
+                 ///< position
+    mlp0,        ///< the stream after block 0 with attention and positions left out: W_E + MLP0, the "effective embedding"
     unembedding  ///< its column of W_U
 };
 /// "token", "stream", "mlp0", "unembedding".
@@ -59,15 +59,15 @@ struct CircuitSpectrum {
     std::string full_missing;
     double norm = 0;                         ///< Frobenius norm of W_OV (W_QK)
     double first_norm = 0, second_norm = 0;  ///< of W_V and W_O (W_Q and W_K)
-    bool between_is_linear = true;  ///< false: a masked-word head stands between the head and W_U, and is left out
+    bool between_is_linear = true;           ///< false: a masked-word head stands between the head and W_U, and is left out
 };
 
 /// Re sum / sum of absolute values; NaN when all are 0 or there are none.
 double copying_score(std::span<const std::complex<double>>);
 
 /// Errors: no such head; fold_norms with a post-norm model. `source` and `query` stand for W_E.
-CircuitSpectrum circuit_spectrum(const model::Model&, Circuit, HeadId, const CircuitOptions& = {},
-                                 const CancelToken& = {}, const Progress& = {});
+CircuitSpectrum circuit_spectrum(const model::Model&, Circuit, HeadId, const CircuitOptions& = {}, const CancelToken& = {},
+                                 const Progress& = {});
 
 /// An entry of the circuit between two tokens.
 struct CircuitEntry {
@@ -84,8 +84,8 @@ struct CircuitRow {
 /// Rows of chosen tokens. OV: what reading the token writes to the logits of every token, source W_OV W_U. QK: the
 /// score of every token as key for the chosen one as query. Errors: an id that is not in the vocabulary; no
 /// unembedding.
-std::vector<CircuitRow> circuit_rows(const model::Model&, Circuit, HeadId, std::span<const std::int64_t> ids,
-                                     std::int64_t top, const CircuitOptions& = {}, const CancelToken& = {});
+std::vector<CircuitRow> circuit_rows(const model::Model&, Circuit, HeadId, std::span<const std::int64_t> ids, std::int64_t top,
+                                     const CircuitOptions& = {}, const CancelToken& = {});
 
 /// Where the diagonal stands in each row of the circuit between all tokens.
 struct DiagonalRanks {

@@ -70,7 +70,7 @@ struct Importance {
     std::vector<double> gradient_x_input, gradient_norm, blank_out;
     /// [layer, token] of the position, mean over heads; of tokens of a source the cross attention's, which sums to 1 by itself.
     Eigen::MatrixXd attention;
-    Eigen::MatrixXd value_weighted;  ///< [layer, token] |sum_h a_ij v_j W_O^h|
+    Eigen::MatrixXd value_weighted;             ///< [layer, token] |sum_h a_ij v_j W_O^h|
     std::vector<LayerImportance> layers;        ///< the attention to the own text, over its tokens
     std::vector<LayerImportance> cross_layers;  ///< the attention to the source, over its tokens; empty: there is none
 };
@@ -79,8 +79,8 @@ struct Importance {
 /// mask token at the position (where the tokenizer has one) and predict it. Of encoder-decoder models the decoder predicts, and
 /// tokens of both texts are asked about. Errors: an encoder-decoder model without a source; no such position or token; a model
 /// without unembedding; blank-out without a neutral token. Progress counts passes.
-Importance importance(const model::Model&, const text::Tokenizer&, const text::Encoding&, Position,
-                      const ImportanceOptions& = {}, const CancelToken& = {}, const Progress& = {});
+Importance importance(const model::Model&, const text::Tokenizer&, const text::Encoding&, Position, const ImportanceOptions& = {},
+                      const CancelToken& = {}, const Progress& = {});
 
 /// Of one attention, by what a key is.
 struct GradientByKey {
@@ -103,10 +103,10 @@ struct AttentionGradient : GradientByKey {
     std::optional<GradientByKey> cross, encoder;
 };
 /// `source`: what the encoder reads; `encoding` is then the target with what stands before it.
-/// Errors: no unembedding; nothing to predict (one token); an encoder whose tokenizer has no mask token; a decoder behind an encoder
-/// without a source, and a source for another model.
-AttentionGradient attention_gradient(const model::Model&, const text::Tokenizer&, const text::Encoding&,
-                                     std::uint64_t seed = 0, const CancelToken& = {}, const Progress& = {},
+/// Errors: no unembedding; nothing to predict (one token); an encoder whose tokenizer has no mask token; a decoder behind an
+/// encoder without a source, and a source for another model.
+AttentionGradient attention_gradient(const model::Model&, const text::Tokenizer&, const text::Encoding&, std::uint64_t seed = 0,
+                                     const CancelToken& = {}, const Progress& = {},
                                      const std::optional<text::Encoding>& source = {});
 
 }  // namespace headlight::analyze

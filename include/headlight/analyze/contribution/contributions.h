@@ -38,11 +38,11 @@ MlpShares mlp_shares(const trace::Trace&, Layer, Position);
 /// attention to the source, or behind the MLP.
 struct ContributionEdge {
     enum class Kind {
-        attention,  ///< a token that is looked at -> token, through some heads
-        residual,   ///< the token's own stream past the attention
-        mlp,        ///< through the MLP
-        mlp_residual,  ///< past the MLP
-        cross,         ///< the encoder's last state of a token of the source -> token of the target, through some cross heads
+        attention,       ///< a token that is looked at -> token, through some heads
+        residual,        ///< the token's own stream past the attention
+        mlp,             ///< through the MLP
+        mlp_residual,    ///< past the MLP
+        cross,           ///< the encoder's last state of a token of the source -> token of the target, through some cross heads
         cross_residual,  ///< past the attention to the source
     } kind = Kind::attention;
     std::int64_t layer = 0;
@@ -54,8 +54,8 @@ struct ContributionEdge {
 const char* name_of(ContributionEdge::Kind) noexcept;
 
 struct ContributionOptions {
-    double threshold = 0.04;   ///< parts (head and source token) below it are dropped
-    bool renormalise = true;   ///< what stays sums to 1 again at each state
+    double threshold = 0.04;  ///< parts (head and source token) below it are dropped
+    bool renormalise = true;  ///< what stays sums to 1 again at each state
     std::int64_t from_layer = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/analyze/prediction/attribution.h"
 #include "headlight/analyze/contribution/neuron_id.h"
+#include "headlight/analyze/prediction/attribution.h"
 
 #include <cstdint>
 #include <string>
@@ -44,7 +44,7 @@ struct NextTokenNeuron {
     NeuronId id;
     double score = 0;        ///< <w_out_i, W_U[:, t]>
     double coefficient = 0;  ///< m_i at the position; m_i times the score is what the neuron writes along W_U[:, t]
-    double pre = 0;          ///< pre-activation (gated MLPs: of the gate), of which the heads give parts; NaN: its expert was not chosen
+    double pre = 0;  ///< pre-activation (gated MLPs: of the gate), of which the heads give parts; NaN: its expert was not chosen
     std::vector<std::pair<HeadId, double>> heads;  ///< neuron_drivers()'s parts of heads, largest amount first
 };
 

@@ -13,9 +13,9 @@ namespace headlight::analyze {
 
 /// In which order the neurons of a map stand.
 enum class NeuronOrder {
-    strength,  ///< root mean square over the text of |m_i| |v_i|, largest first
-    peak,      ///< by the token at which |m_i| is largest
-    clustered, ///< neurons that move together beside each other
+    strength,   ///< root mean square over the text of |m_i| |v_i|, largest first
+    peak,       ///< by the token at which |m_i| is largest
+    clustered,  ///< neurons that move together beside each other
     index,
 };
 

@@ -69,10 +69,10 @@ struct FocusBreakdown {
     FocusFacts facts;
     std::int64_t sort_idx = 0;
     std::vector<FocusToken> queries;  ///< text after text, in order
-    std::vector<std::int64_t> keys;  ///< [query] position of the target in the same text; -1: the row has fewer targets
-    Eigen::MatrixXd terms;           ///< [query, term] as facts.terms; NaN at gaps and for terms that do not exist
-    Eigen::VectorXd score;           ///< [query] what the softmax saw (absolute_positions: m_h i more); NaN at gaps
-    Eigen::VectorXd probability;     ///< [query]; NaN at gaps
+    std::vector<std::int64_t> keys;   ///< [query] position of the target in the same text; -1: the row has fewer targets
+    Eigen::MatrixXd terms;            ///< [query, term] as facts.terms; NaN at gaps and for terms that do not exist
+    Eigen::VectorXd score;            ///< [query] what the softmax saw (absolute_positions: m_h i more); NaN at gaps
+    Eigen::VectorXd probability;      ///< [query]; NaN at gaps
 };
 /// Error for a head that does not exist and a sort_idx below 0 or not below the longest text. T numbers, never T^2.
 FocusBreakdown focus_breakdown(Traces, HeadId, std::int64_t sort_idx, const FocusOptions& = {}, const CancelToken& = {},
@@ -102,8 +102,8 @@ struct RowMaximum {
 /// Figure 1 without the map: the largest score of every row and what it falls on. Row 0 is `self`.
 struct FocusMaxima {
     FocusFacts facts;
-    std::vector<RowMaximum> rows;  ///< [query]
-    Eigen::VectorXd row_mean;      ///< [query] mean score of the targets: the middle of a row's colours
+    std::vector<RowMaximum> rows;                         ///< [query]
+    Eigen::VectorXd row_mean;                             ///< [query] mean score of the targets: the middle of a row's colours
     std::int64_t counted = 0, on_self = 0, on_first = 0;  ///< over the rows that count
 };
 FocusMaxima focus_maxima(const trace::Trace&, HeadId, const CancelToken& = {});
@@ -137,7 +137,7 @@ struct FocusShares {
     bool include_first_row = false;
     std::int64_t queries = 0;  ///< how many were counted
     std::int64_t texts = 1;
-    Eigen::MatrixXd values;    ///< [layer, head]
+    Eigen::MatrixXd values;  ///< [layer, head]
     /// [layer][rank]: heads by value, largest first (equal: lower head first; NaN last). Line r of the figure joins
     /// values(layer, ranked[layer][r]) over the layers, so that lines never cross.
     std::vector<std::vector<std::int64_t>> ranked;
@@ -175,7 +175,6 @@ struct FocusUpdateOptions {
     bool operator==(const FocusUpdateOptions&) const = default;
 };
 /// T numbers for each head, never T^2. Error for a layer that does not exist.
-FocusUpdates focus_updates(Traces, Layer, const FocusUpdateOptions& = {}, const CancelToken& = {},
-                           const Progress& = {});
+FocusUpdates focus_updates(Traces, Layer, const FocusUpdateOptions& = {}, const CancelToken& = {}, const Progress& = {});
 
 }  // namespace headlight::analyze

@@ -33,8 +33,7 @@ public:
 
     /// Tokens in the expression are looked up in the text of `trace`; null: an expression with tokens is an Error.
     /// The Error names the column of the mistake (1-based, in characters) and the nearest name.
-    static HeadQuery parse(std::string_view expression, const HeadTable& names_from,
-                           const trace::Trace* trace = nullptr);
+    static HeadQuery parse(std::string_view expression, const HeadTable& names_from, const trace::Trace* trace = nullptr);
 
     bool empty() const noexcept { return nodes_.empty(); }
     const std::vector<Term>& terms() const noexcept { return terms_; }
@@ -77,7 +76,7 @@ std::vector<Position> tokens_called(const trace::Trace&, std::string_view typed)
 
 /// Largest weight from any of `from` to any of `to`, [layer, head]; `weighted` as in HeadQuery::Term. A pair that a
 /// causal model cannot have has weight 0.
-Eigen::MatrixXd attention_between(const trace::Trace&, const std::vector<Position>& from,
-                                  const std::vector<Position>& to, bool weighted, const CancelToken& = {});
+Eigen::MatrixXd attention_between(const trace::Trace&, const std::vector<Position>& from, const std::vector<Position>& to,
+                                  bool weighted, const CancelToken& = {});
 
 }  // namespace headlight::analyze

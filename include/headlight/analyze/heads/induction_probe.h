@@ -39,8 +39,7 @@ std::vector<std::vector<std::int64_t>> probe_ids(const text::Tokenizer&, std::in
 
 /// Runs the model once for each sequence (with masks twice), with what the tokenizer puts around a text (<s>, [CLS] and
 /// [SEP]). Errors: as probe_ids(); more tokens than the model takes.
-InductionProbe induction_probe(const std::shared_ptr<const model::Model>&,
-                               const std::shared_ptr<const text::Tokenizer>&, const ProbeOptions& = {},
-                               const CancelToken& = {}, const Progress& = {});
+InductionProbe induction_probe(const std::shared_ptr<const model::Model>&, const std::shared_ptr<const text::Tokenizer>&,
+                               const ProbeOptions& = {}, const CancelToken& = {}, const Progress& = {});
 
 }  // namespace headlight::analyze

@@ -18,14 +18,13 @@ struct NeuronView {
     Position query;
     double scale = 1;
     bool causal = true;
-    std::string position_kind;  ///< as PairChain
-    Vector q;                   ///< [d_head], after rotation
-    Matrix k;                   ///< [key, d_head], after rotation; all keys of the text
-    Matrix products;            ///< [key, d_head] q * k, unscaled
-    Vector dot;                 ///< [key] scale * sum of products
-    std::int64_t content = 0;   ///< MLA: the first numbers of q and k are of content, the others rotate; 0: not told apart
-    std::vector<float>
-        position;       ///< [key] additive term (ALiBi), NaN for masked keys; empty when none or inside q and k
+    std::string position_kind;    ///< as PairChain
+    Vector q;                     ///< [d_head], after rotation
+    Matrix k;                     ///< [key, d_head], after rotation; all keys of the text
+    Matrix products;              ///< [key, d_head] q * k, unscaled
+    Vector dot;                   ///< [key] scale * sum of products
+    std::int64_t content = 0;     ///< MLA: the first numbers of q and k are of content, the others rotate; 0: not told apart
+    std::vector<float> position;  ///< [key] additive term (ALiBi), NaN for masked keys; empty when none or inside q and k
     /// Further additive terms of the score, one value a key (DeBERTa: "c2p" content to position, "p2c" position to content).
     struct Term {
         std::string name;
@@ -35,10 +34,10 @@ struct NeuronView {
     /// MLA: "content" and "rotary", what the two parts of q and k add to `dot`, of which they are the sum; NaN for masked
     /// keys. Empty in other models.
     std::vector<Term> parts;
-    Vector score;       ///< [key]; NaN for masked keys
-    Vector weight;      ///< [key]; 0 for masked keys
-    float sink = 0;     ///< share of the softmax that goes to no key (GPT-OSS); with the weights it is 1
-    Vector value_norm;  ///< [key] |v_j W_O^h|, as PairChain
+    Vector score;                ///< [key]; NaN for masked keys
+    Vector weight;               ///< [key]; 0 for masked keys
+    float sink = 0;              ///< share of the softmax that goes to no key (GPT-OSS); with the weights it is 1
+    Vector value_norm;           ///< [key] |v_j W_O^h|, as PairChain
     Vector weighted_value_norm;  ///< [key] a_ij |v_j W_O^h|
 };
 

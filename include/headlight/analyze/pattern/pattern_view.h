@@ -19,8 +19,9 @@ enum class PairFilter { all, a_to_a, b_to_b, a_to_b, b_to_a };
 
 /// What a map's weight is. value_norm: a_ij |v_j| / sum_j a_ij |v_j| (AttentionViz, Yeh 2023);
 /// output_norm: the same with |v_j W_O^h|, the length of what the key really writes (Kobayashi 2020); output_length: these
-/// lengths |a_ij f_h(x_j)| themselves, over the longest |f_h(x_j)| of the layer's heads; rows do not sum to 1. The others are of the whole layer, so that every head
-/// has the same map: rows of value_mix.h over their sums, MixScope by MixScope (Kobayashi 2020, 2021).
+/// lengths |a_ij f_h(x_j)| themselves, over the longest |f_h(x_j)| of the layer's heads; rows do not sum to 1. The others are of
+/// the whole layer, so that every head has the same map: rows of value_mix.h over their sums, MixScope by MixScope (Kobayashi
+/// 2020, 2021).
 enum class Weighting {
     attention,
     value_norm,

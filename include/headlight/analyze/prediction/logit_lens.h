@@ -47,18 +47,18 @@ private:
 
 struct LensOptions {
     StreamPlace at = StreamPlace::resid_post;
-    std::int64_t top = 10;                   ///< tokens to list for each state
-    std::optional<std::int64_t> watched{};   ///< a token whose rank is wanted everywhere
-    bool watch_text = false;                 ///< watch what the text has: the token behind each position (encoders: at it)
+    std::int64_t top = 10;                  ///< tokens to list for each state
+    std::optional<std::int64_t> watched{};  ///< a token whose rank is wanted everywhere
+    bool watch_text = false;                ///< watch what the text has: the token behind each position (encoders: at it)
     std::shared_ptr<const TunedLens> tuned{};
 };
 
 /// What the model would say if it stopped at one state.
 struct LensState {
-    std::vector<TokenScore> top;        ///< largest first
-    double entropy = 0;                 ///< nats
-    double kl_to_final = 0;             ///< nats, KL(model's output || this state), the loss of a tuned lens; 0: the same
-    std::int64_t watched_rank = -1;     ///< 0: the watched token is the likeliest; -1: none is watched here
+    std::vector<TokenScore> top;     ///< largest first
+    double entropy = 0;              ///< nats
+    double kl_to_final = 0;          ///< nats, KL(model's output || this state), the loss of a tuned lens; 0: the same
+    std::int64_t watched_rank = -1;  ///< 0: the watched token is the likeliest; -1: none is watched here
     TokenScore watched{};
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/base/ids.h"
 #include "headlight/trace/trace.h"
 

@@ -17,27 +17,27 @@ enum class ReadOut {
     /// every sub-layer (BART, Marian) r, y and their sum are read by the one behind this sum: of the last layer that is what the
     /// model does, and an MLP that adds nothing leaves r's token standing.
     model,
-    unembedding, ///< the unembedding alone, as in the paper, whose model has no final norm; o is then the sum itself
+    unembedding,  ///< the unembedding alone, as in the paper, whose model has no final norm; o is then the sum itself
 };
 
 struct RefinementOptions {
     ReadOut read_out = ReadOut::model;
-    bool values = true;       ///< zero agreement and agreement rate, which need the top token of every value
-    bool all_memories = false; ///< zero agreement over all memories, not only the active ones
-    bool skip_first = true;    ///< leave out each text's first token (an attention sink); a picture's is [CLS], and counts
+    bool values = true;         ///< zero agreement and agreement rate, which need the top token of every value
+    bool all_memories = false;  ///< zero agreement over all memories, not only the active ones
+    bool skip_first = true;     ///< leave out each text's first token (an attention sink); a picture's is [CLS], and counts
 };
 
 /// One layer of one or many texts (Geva 2021, Figs 4 and 6 to 11; of an encoder-decoder model the target and its decoder, where
 /// r has what the layer read from the source). With r the stream before the MLP, y its output and o the
 /// stream behind it, top(.) the likeliest token: shares of the looked-at tokens, NaN where there is none.
 struct LayerRefinement {
-    double active = 0;             ///< mean share of memories with m_i > 0 (Fig. 6)
-    double agreement = 0;          ///< top(r) = top(y) = top(o)
-    double residual = 0;           ///< top(o) = top(r), not top(y)
-    double ffn = 0;                ///< top(o) = top(y), not top(r)
-    double composition = 0;        ///< top(o) is neither; also top(r) = top(y) but not top(o). The four sum to 1 (Fig. 11)
-    double zero_agreement = 0;     ///< no memory's value has the top token of the layer's output y (Fig. 8); NaN: not asked for
-    double residual_final = 0;     ///< top(r) is the top token of the last layer's output (Fig. 9)
+    double active = 0;          ///< mean share of memories with m_i > 0 (Fig. 6)
+    double agreement = 0;       ///< top(r) = top(y) = top(o)
+    double residual = 0;        ///< top(o) = top(r), not top(y)
+    double ffn = 0;             ///< top(o) = top(y), not top(r)
+    double composition = 0;     ///< top(o) is neither; also top(r) = top(y) but not top(o). The four sum to 1 (Fig. 11)
+    double zero_agreement = 0;  ///< no memory's value has the top token of the layer's output y (Fig. 8); NaN: not asked for
+    double residual_final = 0;  ///< top(r) is the top token of the last layer's output (Fig. 9)
     double residual_probability = 0;  ///< mean probability of that token in r (Fig. 10)
     double residual_probability_low = 0, residual_probability_median = 0, residual_probability_high = 0;  ///< its quartiles
     /// Share of the memories whose value's top token is the token behind their strongest trigger in the texts (Fig. 4 with

@@ -19,7 +19,6 @@ struct TokenChoice {
 /// `typed` is an id (digits only), a vocabulary string ("Ġshe", "##ing"), or text that is one token as the tokenizer
 /// writes it: first as typed, then with a space before it. Errors: an id outside the vocabulary; a text of several
 /// tokens, with the ids of its parts; nothing typed. `option` is named in them.
-TokenChoice choose_token(const text::Tokenizer&, std::int64_t vocab_size, std::string_view typed,
-                         const std::string& option = {});
+TokenChoice choose_token(const text::Tokenizer&, std::int64_t vocab_size, std::string_view typed, const std::string& option = {});
 
 }  // namespace headlight::analyze

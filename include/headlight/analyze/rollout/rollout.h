@@ -17,9 +17,9 @@
 /// on is what it was. Maps are [query, key]: how much of what the query holds after layer l is from the key's input.
 ///
 /// A decoder behind an encoder reads two texts (as Ferrando et al. 2022, "Towards Opening the Black Box of Neural Machine
-/// Translation", section 3, put contributions together): its self-attention is J, its cross attention hands on (I + C) / 2, with C
-/// the mean cross pattern, whose keys are the encoder's output and so rows of the encoder's rollout E. T_l = J_l T_{l-1} / 2 is of
-/// the target's input, S_l = (J_l S_{l-1} + C_l E) / 2 of the source's; a row of T and the same row of S together sum to 1.
+/// Translation", section 3, put contributions together): its self-attention is J, its cross attention hands on (I + C) / 2, with
+/// C the mean cross pattern, whose keys are the encoder's output and so rows of the encoder's rollout E. T_l = J_l T_{l-1} / 2 is
+/// of the target's input, S_l = (J_l S_{l-1} + C_l E) / 2 of the source's; a row of T and the same row of S together sum to 1.
 namespace headlight::analyze {
 
 struct RolloutOptions {
@@ -40,15 +40,15 @@ struct Rollout {
 };
 
 /// R_l = J_l R_{l-1}, R_0 = J_0. Needs T^2 numbers a layer: an Error with the numbers when there is no memory for them.
-/// Errors: layer or head that does not exist, by_receptive_field for a model that looks both ways or reads a source, of_source for
-/// a model of one stack.
+/// Errors: layer or head that does not exist, by_receptive_field for a model that looks both ways or reads a source, of_source
+/// for a model of one stack.
 Rollout rollout(const trace::Trace&, const RolloutOptions& = {}, const CancelToken& = {}, const Progress& = {});
 
 /// Largest flow from the query's node after layer l to the key's input, with the numbers of J as capacities; then every
 /// row divided by its sum. One maximum-flow problem for each pair, or each input of one `query`: an Error with the
 /// numbers for texts that are too long. `head` is not possible.
-/// A decoder behind an encoder: one network of both texts, in which a layer of the decoder is two steps, J and (I + C) / 2, and the
-/// encoder's output one node a token for all layers; a row is divided by its sum over both texts.
+/// A decoder behind an encoder: one network of both texts, in which a layer of the decoder is two steps, J and (I + C) / 2, and
+/// the encoder's output one node a token for all layers; a row is divided by its sum over both texts.
 Rollout attention_flow(const trace::Trace&, const RolloutOptions& = {}, const CancelToken& = {}, const Progress& = {});
 
 /// How much a token hands down between two layers.
@@ -64,9 +64,9 @@ struct TokenPaths {
     Position query;
     std::optional<Position> key;  ///< flow: the input that they all end at
     double total = 1;             ///< mass at the start; flow: the largest flow, before any normalising
-    /// Decoder behind an encoder: so many tokens, the first ones, are the source's, and `query` and `key` count them in. A level is
-    /// then what a step leaves: one for each layer of the encoder, two for each of the decoder (its own attention, the one to the
-    /// source). 0: one text, a level a layer.
+    /// Decoder behind an encoder: so many tokens, the first ones, are the source's, and `query` and `key` count them in. A level
+    /// is then what a step leaves: one for each layer of the encoder, two for each of the decoder (its own attention, the one to
+    /// the source). 0: one text, a level a layer.
     std::int64_t source = 0, source_layers = 0;
     /// [layer + 2][token]: mass at each token before layer 0, before layer 1, …, after `layer`.
     std::vector<Eigen::VectorXd> mass;
@@ -78,8 +78,8 @@ struct TokenPaths {
 };
 /// Rollout: the token's 1 is handed down as J says; before layer 0 it is row `query` of R_layer.
 TokenPaths rollout_paths(const trace::Trace&, Layer, Position query, double least = 0.01, const CancelToken& = {});
-/// One largest flow to `key`; by default to the input that the largest flow of all goes to. Decoder behind an encoder: the key is a
-/// token of the target, or (`of_source`) of the source.
+/// One largest flow to `key`; by default to the input that the largest flow of all goes to. Decoder behind an encoder: the key is
+/// a token of the target, or (`of_source`) of the source.
 TokenPaths flow_paths(const trace::Trace&, Layer, Position query, std::optional<Position> key, double least = 0.01,
                       const CancelToken& = {}, bool of_source = false);
 

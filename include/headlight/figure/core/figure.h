@@ -24,17 +24,21 @@ namespace headlight::figure {
 /// What is looked at, in every view. Plain data; ui/selection.h announces changes of it.
 struct Selection {
     Layer layer;
-    std::vector<Head> heads;                 ///< active heads of the layer, sorted; never empty once a trace is shown
-    HeadId focus;                            ///< the one head of neuron view, matrix and inspector
+    std::vector<Head> heads;  ///< active heads of the layer, sorted; never empty once a trace is shown
+    HeadId focus;             ///< the one head of neuron view, matrix and inspector
     std::optional<HeadId> hover_head;
     std::optional<Position> hover_query, hover_key;
-    std::vector<Position> pinned_queries;    ///< Ctrl+click adds; the last one is the inspector's
+    std::vector<Position> pinned_queries;  ///< Ctrl+click adds; the last one is the inspector's
     std::vector<Position> pinned_keys;
     std::optional<analyze::NeuronId> neuron;  ///< followed by the views of MLPs; none: each takes the strongest
     bool operator==(const Selection&) const = default;
 
-    std::optional<Position> query() const { return hover_query ? hover_query : pinned_queries.empty() ? std::nullopt : std::optional(pinned_queries.back()); }
-    std::optional<Position> key() const { return hover_key ? hover_key : pinned_keys.empty() ? std::nullopt : std::optional(pinned_keys.back()); }
+    std::optional<Position> query() const {
+        return hover_query ? hover_query : pinned_queries.empty() ? std::nullopt : std::optional(pinned_queries.back());
+    }
+    std::optional<Position> key() const {
+        return hover_key ? hover_key : pinned_keys.empty() ? std::nullopt : std::optional(pinned_keys.back());
+    }
 };
 
 /// What a filter says about heads. Only painted: data, tables and arrays keep every head.
@@ -50,8 +54,8 @@ struct Style {
     HeadPalette palette = HeadPalette::category10;
     Ramp ramp = Ramp::ink;
     Transfer transfer;
-    double zoom = 1;            ///< device-independent px per figure unit; text keeps its size on screen, details appear with it
-    bool exporting = false;     ///< no hover effects; footer instead of interaction hints
+    double zoom = 1;         ///< device-independent px per figure unit; text keeps its size on screen, details appear with it
+    bool exporting = false;  ///< no hover effects; footer instead of interaction hints
     std::shared_ptr<const HeadFilter> filter;  ///< null: every head is painted in full
 
     /// Painted at dimmed_strength: it does not match the filter.
@@ -65,11 +69,11 @@ struct Hit {
     std::optional<HeadId> head;
     std::optional<Position> query, key;
     std::int64_t dimension = -1;
-    std::optional<analyze::NeuronId> neuron;  ///< followed from now on, beside what the kind says
+    std::optional<analyze::NeuronId> neuron;                   ///< followed from now on, beside what the kind says
     std::vector<std::pair<std::string, std::string>> options;  ///< kind option: the view's own options that a click sets
     std::optional<double> value;
-    QString tip;     ///< "L3H5  ·she (9) → ·nurse (5)  weight 0.4312"
-    QRectF area;     ///< in figure units, for highlights and accessibility
+    QString tip;  ///< "L3H5  ·she (9) → ·nurse (5)  weight 0.4312"
+    QRectF area;  ///< in figure units, for highlights and accessibility
 };
 
 /// Tidy data of exactly what is drawn: one row a mark.
@@ -87,7 +91,7 @@ struct NamedArray {
 /// What is needed to make a figure again; footer and file metadata.
 struct Provenance {
     std::string model, model_hash, text, pair, dtype, version;
-    std::string image;  ///< the picture's path, instead of a text
+    std::string image;                                         ///< the picture's path, instead of a text
     std::vector<std::pair<std::string, std::string>> options;  ///< view, layer, heads, transfer, filters …
     std::string command;                                       ///< `headlight render …` that makes the same file
     QString footer() const;                                    ///< one or two lines
@@ -109,8 +113,8 @@ public:
 
     virtual Table table() const = 0;
     virtual std::vector<NamedArray> arrays() const = 0;
-    virtual QString title() const = 0;       ///< "Layer 4"
-    virtual QString description() const = 0; ///< "What am I seeing?": one paragraph and the paper behind it
+    virtual QString title() const = 0;        ///< "Layer 4"
+    virtual QString description() const = 0;  ///< "What am I seeing?": one paragraph and the paper behind it
     /// Where a position's row is, in figure units; empty: it has none. For views that scroll, to bring pins into sight.
     virtual std::optional<QRectF> row_of_query(Position) const { return std::nullopt; }
     virtual std::optional<QRectF> row_of_key(Position) const { return std::nullopt; }

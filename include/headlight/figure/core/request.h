@@ -27,10 +27,10 @@ struct TextPool {
 struct ViewState {
     std::string view = "head";  ///< id in view_specs()
     Layer layer;
-    std::vector<Head> heads;             ///< views of several heads: the active ones; of one head: that one
-    std::optional<Position> query, key;  ///< pinned
+    std::vector<Head> heads;                  ///< views of several heads: the active ones; of one head: that one
+    std::optional<Position> query, key;       ///< pinned
     std::optional<analyze::NeuronId> neuron;  ///< followed
-    std::optional<HeadId> detail;        ///< model view: the head whose pane is open
+    std::optional<HeadId> detail;             ///< model view: the head whose pane is open
     analyze::PatternOptions pattern;
     ViewValues values;
     std::shared_ptr<const TextPool> pool;  ///< null: the trace's own text alone

@@ -16,9 +16,9 @@ struct Theme {
     QColor canvas, panel, bar, line, chip;
     QColor text, muted, faint;
     QColor accent, accent_soft;
-    QColor on_accent;              ///< text on the accent
-    QColor positive, negative;     ///< ends of the signed scale (blue, orange)
-    std::vector<QColor> heads;     ///< ten, used modulo
+    QColor on_accent;           ///< text on the accent
+    QColor positive, negative;  ///< ends of the signed scale (blue, orange)
+    std::vector<QColor> heads;  ///< ten, used modulo
 
     static const Theme& light();
     static const Theme& dark_theme();

@@ -10,14 +10,14 @@ namespace headlight::figure {
 /// From a weight to how strongly it is drawn: one for all views, shown in the legend, written into exports.
 struct Transfer {
     enum class Curve { linear, log, gamma, per_row, rank } curve = Curve::linear;
-    double gamma = 0.5;        ///< for Curve::gamma: t = w^gamma
-    double threshold = 0;      ///< weights below are not drawn
-    double keep_mass = 1;      ///< per row keep the largest weights until this share of the mass
+    double gamma = 0.5;    ///< for Curve::gamma: t = w^gamma
+    double threshold = 0;  ///< weights below are not drawn
+    double keep_mass = 1;  ///< per row keep the largest weights until this share of the mass
     bool operator==(const Transfer&) const = default;
 
     /// weight 0..1 -> strength 0..1 for the curves that need no row (log: 1e-4..1 on a log scale).
     double operator()(double weight) const noexcept;
-    QString legend() const;    ///< "log, ≥ 0.01, 95 % of the mass"
+    QString legend() const;  ///< "log, ≥ 0.01, 95 % of the mass"
 };
 
 /// Applies the whole function to a row (per_row, rank, threshold and keep_mass need it): strengths 0..1.

@@ -20,14 +20,14 @@ namespace headlight::figure {
 /// Options of the same name in several views are the same option and must be described alike.
 struct ViewOption {
     enum class Kind { flag, integer, number, choice, text };
-    std::string name;     ///< "sort-idx": the command line's --sort-idx, the key in sessions
+    std::string name;  ///< "sort-idx": the command line's --sort-idx, the key in sessions
     Kind kind = Kind::flag;
     std::string title;    ///< in the window: "Rank of the target"
     std::string help;     ///< on the command line: "0: the largest score of a row, 1: the second …"
     std::string initial;  ///< the default as text; flags: empty is off
     std::vector<std::pair<std::string, std::string>> choices{};  ///< word and its title in the window
     double low = 0, high = 0;                                    ///< of a number; both 0: any
-    bool slider = false;  ///< a number that is worth a slider of its own above the view
+    bool slider = false;                                         ///< a number that is worth a slider of its own above the view
 };
 
 /// Which parts of the selection and of the shared options make another figure necessary. What is only painted into a

@@ -34,9 +34,8 @@ std::unique_ptr<Figure> focus_figure(TracePtr, const FocusFigureOptions&, const 
 /// One point a head: any measure against any other.
 struct HeadScatterOptions {
     std::string x = "mean_distance", y = "entropy";  ///< ids of measures, or "layer", "head"
-    std::string color =
-        "layer";  ///< "layer", "head", "behaviour" (marker and colour of Clark 2019, section 6), or a measure
-    std::int64_t texts = 1;  ///< the table holds means over these
+    std::string color = "layer";  ///< "layer", "head", "behaviour" (marker and colour of Clark 2019, section 6), or a measure
+    std::int64_t texts = 1;       ///< the table holds means over these
     bool operator==(const HeadScatterOptions&) const = default;
 };
 /// Error names a measure that does not exist, and those that do.
@@ -48,8 +47,7 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const analyze::HeadTable>, s
 /// Clark 2019, figure 4: entropy of each head, by layer; dashed: attention that is uniform over what a query may look
 /// at. `uniform` in nats (uniform_entropy); NaN: the table's own
 /// measure, if it has it.
-std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const analyze::HeadTable>, double uniform,
-                                      std::int64_t texts = 1);
+std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const analyze::HeadTable>, double uniform, std::int64_t texts = 1);
 /// Mean over rows of ln of the number of keys a row may look at: ln n, in causal models mean of ln(i + 1) over i > 0.
 /// NaN for a causal text of one token.
 double uniform_entropy(std::int64_t tokens, bool causal);

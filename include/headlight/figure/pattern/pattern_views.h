@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/analyze/pattern/aggregate.h"
 #include "headlight/analyze/heads/head_table.h"
+#include "headlight/analyze/pattern/aggregate.h"
 #include "headlight/analyze/pattern/neuron_view.h"
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/figure/core/figure.h"
@@ -32,7 +32,7 @@ std::unique_ptr<Figure> score_parts_view(TracePtr, std::vector<HeadId>, const Ca
 /// Layers x heads of thumbnails: lines for short texts, pooled maps for long ones (methods.md 1.4).
 struct ModelViewOptions {
     enum class Cells { automatic, lines, maps } cells = Cells::automatic;
-    bool mean = false;  ///< pooled by mean instead of max
+    bool mean = false;             ///< pooled by mean instead of max
     std::optional<HeadId> detail;  ///< this head's pane is open beside its cell
     /// One column more with heads put together for each layer, one row more with layers put together for each head.
     std::optional<analyze::Aggregate> together;
@@ -40,8 +40,7 @@ struct ModelViewOptions {
     std::vector<Head> heads{};
     bool operator==(const ModelViewOptions&) const = default;
 };
-std::unique_ptr<Figure> model_view(TracePtr, const analyze::PatternOptions&, const ModelViewOptions&,
-                                   const CancelToken& = {});
+std::unique_ptr<Figure> model_view(TracePtr, const analyze::PatternOptions&, const ModelViewOptions&, const CancelToken& = {});
 
 /// Query, key, product, dot, position, softmax, value (methods.md 1.5). Collapsed when there is no query.
 struct NeuronViewOptions {
@@ -52,7 +51,6 @@ struct NeuronViewOptions {
 std::unique_ptr<Figure> neuron_view(TracePtr, HeadId, Position query, const NeuronViewOptions&);
 
 /// The dock's mosaic: layers x heads tinted by one measure.
-std::unique_ptr<Figure> heads_mosaic(std::shared_ptr<const analyze::HeadTable>, std::string measure,
-                                     std::vector<HeadId> dimmed);
+std::unique_ptr<Figure> heads_mosaic(std::shared_ptr<const analyze::HeadTable>, std::string measure, std::vector<HeadId> dimmed);
 
 }  // namespace headlight::figure

@@ -44,8 +44,8 @@ private:
         Transfer transfer;
         std::vector<std::int32_t> active;  ///< indices into data_.weights
         HeadLines lines;
-        std::int64_t key = -1;                 ///< of the strengths below
-        std::vector<Eigen::VectorXf> to_key;   ///< of each active head: strength of every query's weight on that key
+        std::int64_t key = -1;                ///< of the strengths below
+        std::vector<Eigen::VectorXf> to_key;  ///< of each active head: strength of every query's weight on that key
     };
     struct Tiles {
         const Theme* theme = nullptr;

@@ -11,9 +11,7 @@ namespace {
 
 constexpr double reach = 4;  ///< how near the pointer must be to a line
 
-QString head_name(HeadId id) {
-    return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
-}
+QString head_name(HeadId id) { return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value); }
 
 }  // namespace
 
@@ -38,8 +36,7 @@ Hit HeadFigure::token_hit(bool is_query, std::int64_t row, const Style& style, c
     // The pinned token on the other side makes it a pair; alone, the strongest partner is told.
     const auto& pinned = is_query ? selection.pinned_keys : selection.pinned_queries;
     std::int64_t partner = -1;
-    if (!pinned.empty())
-        partner = is_query ? data_.axes.key_column(pinned.back()) : data_.axes.query_row(pinned.back());
+    if (!pinned.empty()) partner = is_query ? data_.axes.key_column(pinned.back()) : data_.axes.query_row(pinned.back());
     const Drawn& d = drawn(style, selection);
     std::int32_t strongest = d.active.front();
     double most = -1;
@@ -74,8 +71,7 @@ Hit HeadFigure::line_hit(QPointF at, const Style& style, const Selection& select
         const double distance = std::abs(y0 + (y1 - y0) * u - at.y()) / std::sqrt(1 + slope * slope);
         if (distance > reach) continue;
         // Near and strong wins; the subject's lines lie on top.
-        const bool on_top =
-            line.key == s.key || std::find(s.queries.begin(), s.queries.end(), line.query) != s.queries.end();
+        const bool on_top = line.key == s.key || std::find(s.queries.begin(), s.queries.end(), line.query) != s.queries.end();
         const double rank = line.opacity * (1.2 - distance / reach) * (on_top ? 4 : 1);
         if (rank > best_rank) best_rank = rank, best = &line;
     }
@@ -87,10 +83,9 @@ Hit HeadFigure::line_hit(QPointF at, const Style& style, const Selection& select
     hit.key = data_.axes.keys[static_cast<std::size_t>(best->key)].first;
     hit.value = data_.weights[static_cast<std::size_t>(best->head)](best->query, best->key);
     hit.tip = pair_tip(best->head, best->query, best->key);
-    hit.area =
-        QRectF(QPointF(layout_.line_x0, layout_.row_y(best->query)), QPointF(layout_.line_x1, layout_.row_y(best->key)))
-            .normalized()
-            .adjusted(0, -reach, 0, reach);
+    hit.area = QRectF(QPointF(layout_.line_x0, layout_.row_y(best->query)), QPointF(layout_.line_x1, layout_.row_y(best->key)))
+                   .normalized()
+                   .adjusted(0, -reach, 0, reach);
     return hit;
 }
 
@@ -103,8 +98,7 @@ Hit HeadFigure::hit_test(QPointF at, const Style& style, const Selection& select
             Hit hit;
             hit.kind = Hit::Kind::head_square;
             hit.head = HeadId{data_.layer, Head(h)};
-            hit.tip = QStringLiteral("%1  click: on or off, double-click: only this head")
-                          .arg(head_name(*hit.head));
+            hit.tip = QStringLiteral("%1  click: on or off, double-click: only this head").arg(head_name(*hit.head));
             if (style.dims(*hit.head)) hit.tip += QStringLiteral("  (not in the filter)");
             hit.area = square;
             return hit;

@@ -24,13 +24,9 @@ std::int64_t HeadLayout::row_at(double y, std::int64_t count) const {
     return row >= 0 && row < static_cast<double>(count) ? static_cast<std::int64_t>(row) : -1;
 }
 
-QRectF HeadLayout::query_box(std::int64_t row) const {
-    return {left_x, row_y(row) - box_height / 2, column_width, box_height};
-}
+QRectF HeadLayout::query_box(std::int64_t row) const { return {left_x, row_y(row) - box_height / 2, column_width, box_height}; }
 
-QRectF HeadLayout::key_box(std::int64_t row) const {
-    return {right_x, row_y(row) - box_height / 2, key_width, box_height};
-}
+QRectF HeadLayout::key_box(std::int64_t row) const { return {right_x, row_y(row) - box_height / 2, key_width, box_height}; }
 
 QRectF HeadLayout::square(std::int64_t head) const {
     const auto line = head / squares_per_line, place = head % squares_per_line;
@@ -38,8 +34,8 @@ QRectF HeadLayout::square(std::int64_t head) const {
             square_width, square_height};
 }
 
-HeadLayout head_layout(const std::vector<double>& query_widths, const std::vector<double>& key_widths,
-                       std::int64_t heads, double title_width, QSizeF available) {
+HeadLayout head_layout(const std::vector<double>& query_widths, const std::vector<double>& key_widths, std::int64_t heads,
+                       double title_width, QSizeF available) {
     HeadLayout l;
     l.queries = static_cast<std::int64_t>(query_widths.size());
     l.keys = static_cast<std::int64_t>(key_widths.size());
@@ -48,9 +44,8 @@ HeadLayout head_layout(const std::vector<double>& query_widths, const std::vecto
     l.squares_x = std::ceil(HeadLayout::margin + title_width + 22);
     const double room = available.width() - HeadLayout::margin - l.squares_x;
     l.squares_per_line = std::clamp<std::int64_t>(
-        static_cast<std::int64_t>((room + HeadLayout::square_pitch_x - HeadLayout::square_width) /
-                                  HeadLayout::square_pitch_x),
-        4, std::max<std::int64_t>(heads, 4));
+        static_cast<std::int64_t>((room + HeadLayout::square_pitch_x - HeadLayout::square_width) / HeadLayout::square_pitch_x), 4,
+        std::max<std::int64_t>(heads, 4));
     const auto lines = std::max<std::int64_t>(1, (heads + l.squares_per_line - 1) / l.squares_per_line);
     l.header_height = 70 + static_cast<double>(lines - 1) * HeadLayout::square_pitch_y;
 
@@ -69,8 +64,7 @@ HeadLayout head_layout(const std::vector<double>& query_widths, const std::vecto
     l.key_width = column(key_widths);
     const double fixed = 2 * HeadLayout::margin + l.column_width + 12 + l.key_width + number_room;
     // Half of the canvas for the lines; what is left stays empty on the right, as margin for numbers and notes.
-    const double gap =
-        std::clamp(std::min(available.width() - fixed, available.width() / 2), narrowest_gap, widest_gap);
+    const double gap = std::clamp(std::min(available.width() - fixed, available.width() / 2), narrowest_gap, widest_gap);
     l.line_x0 = l.left_x + l.column_width + 6;
     l.line_x1 = std::round(l.line_x0 + gap);
     l.right_x = l.line_x1 + 6;

@@ -39,7 +39,7 @@ struct HeadLayout {
     QRectF square(std::int64_t head) const;
 };
 
-HeadLayout head_layout(const std::vector<double>& query_widths, const std::vector<double>& key_widths,
-                       std::int64_t heads, double title_width, QSizeF available);
+HeadLayout head_layout(const std::vector<double>& query_widths, const std::vector<double>& key_widths, std::int64_t heads,
+                       double title_width, QSizeF available);
 
 }  // namespace headlight::figure

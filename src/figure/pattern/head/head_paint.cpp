@@ -14,8 +14,8 @@ namespace {
 constexpr double line_width = 2;
 constexpr double background_strength = 0.28;  ///< of the lines beside the subject's
 constexpr double least_number = 0.01;         ///< weights below get no number of their own
-constexpr double band = 64;                   ///< device pixels of height of a cached picture of lines: a wheel step needs one more
-constexpr std::size_t spare_bands = 160;      ///< kept beside those in sight
+constexpr double band = 64;               ///< device pixels of height of a cached picture of lines: a wheel step needs one more
+constexpr std::size_t spare_bands = 160;  ///< kept beside those in sight
 
 bool contains(const std::vector<std::int64_t>& rows, std::int64_t row) {
     return std::find(rows.begin(), rows.end(), row) != rows.end();
@@ -40,8 +40,7 @@ void HeadFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     const Drawn& d = drawn(style, selection);
     view_ = exposed;
     QRectF rows = exposed.adjusted(0, layout_.header_height, 0, -layout_.legend_height);
-    const Frame f{painter, style, selection, d, subject(style, selection), exposed, draw::on_target(painter, exposed),
-                  rows};
+    const Frame f{painter, style, selection, d, subject(style, selection), exposed, draw::on_target(painter, exposed), rows};
     painter.save();
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     paint_header(f);
@@ -56,8 +55,7 @@ void HeadFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
 void HeadFigure::paint_header(const Frame& f) const {
     QPainter& p = f.painter;
     const double top = f.view.top();
-    draw::text(p, {HeadLayout::margin, top + layout_.title_baseline()}, title(), ui_font(15, QFont::DemiBold),
-               f.theme().text);
+    draw::text(p, {HeadLayout::margin, top + layout_.title_baseline()}, title(), ui_font(15, QFont::DemiBold), f.theme().text);
     const QFont normal = ui_font(11), bold = ui_font(11, QFont::DemiBold);
     const std::vector<Head> on_heads = active_heads(f.selection, data_.layer, data_.heads);
     for (std::int64_t h = 0; h < data_.n_heads; ++h) {
@@ -75,8 +73,7 @@ void HeadFigure::paint_header(const Frame& f) const {
     p.setOpacity(1);
     const QFont caption = ui_font(12);
     const double y = top + layout_.caption_baseline();
-    draw::text(p, {layout_.line_x0 - 12, y}, data_.words.query_caption(), caption, f.theme().muted,
-               draw::Align::right);
+    draw::text(p, {layout_.line_x0 - 12, y}, data_.words.query_caption(), caption, f.theme().muted, draw::Align::right);
     draw::text(p, {layout_.right_x + 8, y}, data_.words.key_caption(), caption, f.theme().muted);
 }
 
@@ -97,17 +94,16 @@ void HeadFigure::paint_legend(const Frame& f) const {
     const auto [low, high] = sole ? draw::scale_ends(f.style.transfer) : draw::ScaleEnds{};
     const double end = draw::opacity_bar(p, bar, hue, low, high, f.theme());
     const bool plain = f.style.transfer == Transfer{};
-    QString note =
-        QStringLiteral("%1 pairs under 1/255 left out of %2 · %3")
-            .arg(draw::count_text(f.drawn.lines.too_faint), draw::count_text(f.drawn.lines.pairs), data_.weight_name);
+    QString note = QStringLiteral("%1 pairs under 1/255 left out of %2 · %3")
+                       .arg(draw::count_text(f.drawn.lines.too_faint), draw::count_text(f.drawn.lines.pairs), data_.weight_name);
     if (!plain) note += QStringLiteral(" · ") + f.style.transfer.legend();
     const double note_x = end + 16;
     const double note_room = layout_.size.width() - HeadLayout::margin - note_x;
     if (draw::text_width(note, font) <= note_room || note_room > 320)
         draw::text(p, {note_x, y}, draw::elided(note, font, note_room), font, f.theme().faint);
     else
-        draw::text(p, {HeadLayout::margin, y + 18},
-                   draw::elided(note, font, layout_.size.width() - 2 * HeadLayout::margin), font, f.theme().faint);
+        draw::text(p, {HeadLayout::margin, y + 18}, draw::elided(note, font, layout_.size.width() - 2 * HeadLayout::margin), font,
+                   f.theme().faint);
 }
 
 // --- lines ----------------------------------------------------------------------------------------------------------
@@ -134,14 +130,13 @@ QImage HeadFigure::line_picture(const Frame& f, const LineList& lines, const QRe
     if (first == lines.end()) return {};
     std::vector<QColor> hues;
     for (std::size_t h = 0; h < data_.weights.size(); ++h) hues.push_back(color(f.style, static_cast<std::int32_t>(h)));
-    LineRaster raster(static_cast<int>(std::ceil(area.width() * scale)),
-                      static_cast<int>(std::lround(area.height() * scale)));
+    LineRaster raster(static_cast<int>(std::ceil(area.width() * scale)), static_cast<int>(std::lround(area.height() * scale)));
     for (auto it = first; it != lines.end(); ++it) {
         const HeadLine* line = *it;
         if (!crosses(line)) continue;
         raster.line((layout_.line_x0 - area.left()) * scale, (layout_.row_y(line->query) - area.top()) * scale,
-                    (layout_.line_x1 - area.left()) * scale, (layout_.row_y(line->key) - area.top()) * scale,
-                    line_width * scale, hues[static_cast<std::size_t>(line->head)], line->opacity);
+                    (layout_.line_x1 - area.left()) * scale, (layout_.row_y(line->key) - area.top()) * scale, line_width * scale,
+                    hues[static_cast<std::size_t>(line->head)], line->opacity);
     }
     return raster.image();
 }
@@ -237,8 +232,7 @@ void HeadFigure::paint_tokens(const Frame& f) const {
         QColor text_color;
         double weight = -1;
         if (chosen) {
-            const bool hovered =
-                !f.style.exporting && (is_query ? f.selection.hover_query : f.selection.hover_key).has_value();
+            const bool hovered = !f.style.exporting && (is_query ? f.selection.hover_query : f.selection.hover_key).has_value();
             draw::box(f.painter, box, 5, f.theme().accent_soft, hovered ? QColor() : f.theme().accent);
         } else if (is_query ? subject.key >= 0 : box_query >= 0) {
             const auto q = is_query ? row : box_query, k = is_query ? subject.key : row;
@@ -246,32 +240,28 @@ void HeadFigure::paint_tokens(const Frame& f) const {
             weight = data_.weights[static_cast<std::size_t>(head)](q, k);
             const double box_strength = strong.front()[is_query ? q : k];
             const auto& pinned = f.selection.pinned_keys;
-            const bool pinned_pair = !is_query && std::any_of(pinned.begin(), pinned.end(), [&](Position p) {
-                return data_.axes.key_column(p) == row;
-            });
+            const bool pinned_pair = !is_query && std::any_of(pinned.begin(), pinned.end(),
+                                                              [&](Position p) { return data_.axes.key_column(p) == row; });
             if (pinned_pair) draw::box(f.painter, box, 5, {}, f.theme().accent);
             if (f.sole_head() && box_strength > 0.35)
                 text_color = text_on(f.theme(), draw::blended(f.theme().canvas, color(f.style, head), box_strength));
         }
         const QRectF inside = box.adjusted(8, 0, is_query ? -6 : -4, 0);
         const QFont& used = chosen ? bold : font;
-        draw::token(f.painter, inside, label, used, f.theme(), is_query ? draw::Align::right : draw::Align::left,
-                    text_color);
+        draw::token(f.painter, inside, label, used, f.theme(), is_query ? draw::Align::right : draw::Align::left, text_color);
         if (!f.sole_head() || weight < least_number) return;
         const double y = draw::centred_baseline(box.center().y(), number_font);
         if (!is_query) {
             draw::number(f.painter, {layout_.number_right, y}, draw::weight_text(weight), number_font, f.theme().muted);
         } else if (draw::token_width(label, used) + 44 < inside.width()) {
             const QColor quiet = text_color.isValid() ? text_color : f.theme().muted;
-            draw::number(f.painter, {box.left() + 8, y}, draw::weight_text(weight), number_font, quiet,
-                         draw::Align::left);
+            draw::number(f.painter, {box.left() + 8, y}, draw::weight_text(weight), number_font, quiet, draw::Align::left);
         }
     };
     const QRectF shown = f.rows & f.visible;
     const auto first = std::max<std::int64_t>(
         0, static_cast<std::int64_t>(std::floor((shown.top() - layout_.header_height) / layout_.row_height)));
-    const auto last =
-        static_cast<std::int64_t>(std::ceil((shown.bottom() - layout_.header_height) / layout_.row_height));
+    const auto last = static_cast<std::int64_t>(std::ceil((shown.bottom() - layout_.header_height) / layout_.row_height));
     for (std::int64_t i = first; i < std::min(last, layout_.queries); ++i)
         paint_one(true, i, layout_.query_box(i), query_labels_[static_cast<std::size_t>(i)]);
     for (std::int64_t j = first; j < std::min(last, layout_.keys); ++j)

@@ -9,9 +9,7 @@
 
 namespace headlight::figure {
 
-std::unique_ptr<Figure> head_figure(HeadViewData data) {
-    return std::make_unique<HeadFigure>(std::move(data));
-}
+std::unique_ptr<Figure> head_figure(HeadViewData data) { return std::make_unique<HeadFigure>(std::move(data)); }
 
 namespace {
 
@@ -31,10 +29,9 @@ void check_shapes(const HeadViewData& data) {
     for (const auto& map : data.weights)
         if (map.rows() != static_cast<Eigen::Index>(data.axes.queries.size()) ||
             map.cols() != static_cast<Eigen::Index>(data.axes.keys.size()))
-            throw Error(
-                {.problem = "a head's map does not fit the tokens",
-                 .expected = std::to_string(data.axes.queries.size()) + " x " + std::to_string(data.axes.keys.size()),
-                 .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
+            throw Error({.problem = "a head's map does not fit the tokens",
+                         .expected = std::to_string(data.axes.queries.size()) + " x " + std::to_string(data.axes.keys.size()),
+                         .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
 }
 
 }  // namespace
@@ -50,8 +47,8 @@ HeadFigure::HeadFigure(HeadViewData data) : data_(std::move(data)) {
 }
 
 QSizeF HeadFigure::layout(QSizeF available, const Style& style, const Selection& selection) {
-    layout_ = head_layout(query_widths_, key_widths_, data_.n_heads,
-                          draw::text_width(title(), ui_font(15, QFont::DemiBold)), available);
+    layout_ = head_layout(query_widths_, key_widths_, data_.n_heads, draw::text_width(title(), ui_font(15, QFont::DemiBold)),
+                          available);
     view_ = QRectF(QPointF(0, 0), layout_.size);
     tiles_.images.clear();
     drawn(style, selection);
@@ -63,8 +60,7 @@ const HeadFigure::Drawn& HeadFigure::drawn(const Style& style, const Selection& 
     std::vector<std::int32_t> active;
     if (is_together()) active.push_back(0);
     for (std::size_t h = 0; h < data_.heads.size() && !is_together(); ++h)
-        if (std::find(heads.begin(), heads.end(), data_.heads[h]) != heads.end())
-            active.push_back(static_cast<std::int32_t>(h));
+        if (std::find(heads.begin(), heads.end(), data_.heads[h]) != heads.end()) active.push_back(static_cast<std::int32_t>(h));
     if (drawn_.active != active || !(drawn_.transfer == style.transfer)) {
         drawn_.lines = head_lines(data_.weights, active, data_.axes, data_.causal, style.transfer);
         drawn_.active = std::move(active);
@@ -87,8 +83,7 @@ std::vector<Eigen::VectorXf> HeadFigure::strengths(bool on_keys, std::int64_t ro
     for (const std::int32_t head : drawn_.active) {
         const auto& map = data_.weights[static_cast<std::size_t>(head)];
         Eigen::VectorXf column(map.rows());
-        for (Eigen::Index i = 0; i < map.rows(); ++i)
-            column[i] = apply(drawn_.transfer, Eigen::VectorXf(map.row(i)))[row];
+        for (Eigen::Index i = 0; i < map.rows(); ++i) column[i] = apply(drawn_.transfer, Eigen::VectorXf(map.row(i)))[row];
         all.push_back(std::move(column));
     }
     drawn_.key = row;
@@ -109,8 +104,7 @@ HeadSubject HeadFigure::subject(const Style& style, const Selection& selection) 
         return s;
     }
     for (Position p : selection.pinned_queries) add_query(p);
-    if (s.queries.empty() && !selection.pinned_keys.empty())
-        s.key = data_.axes.key_column(selection.pinned_keys.back());
+    if (s.queries.empty() && !selection.pinned_keys.empty()) s.key = data_.axes.key_column(selection.pinned_keys.back());
     return s;
 }
 
@@ -163,7 +157,10 @@ Table HeadFigure::table() const {
         else
             row = {data_.together.toStdString()};
         const std::vector<Table::Cell> rest{
-            query.first.value, query.continuation + query.label, key.first.value, key.continuation + key.label,
+            query.first.value,
+            query.continuation + query.label,
+            key.first.value,
+            key.continuation + key.label,
             static_cast<double>(data_.weights[static_cast<std::size_t>(line.head)](line.query, line.key)),
             static_cast<double>(line.opacity)};
         row.insert(row.end(), rest.begin(), rest.end());
@@ -192,11 +189,11 @@ std::vector<NamedArray> HeadFigure::arrays() const {
 QString HeadFigure::description() const {
     if (data_.words.across)
         return QStringLiteral(
-            "Each line joins a token of the target, which looks (left), with a token of the source, which the encoder has "
-            "read (right). The stronger the line, the larger the %1 of that pair; the colour is the head. Point at a token "
-            "on the left to see what it reads from the source, on the right to see which tokens of the target read it. "
-            "Bahdanau et al., “Neural Machine Translation by Jointly Learning to Align and Translate”, 2015; Vig, “A "
-            "Multiscale Visualization of Attention in the Transformer Model”, 2019.")
+                   "Each line joins a token of the target, which looks (left), with a token of the source, which the encoder has "
+                   "read (right). The stronger the line, the larger the %1 of that pair; the colour is the head. Point at a token "
+                   "on the left to see what it reads from the source, on the right to see which tokens of the target read it. "
+                   "Bahdanau et al., “Neural Machine Translation by Jointly Learning to Align and Translate”, 2015; Vig, “A "
+                   "Multiscale Visualization of Attention in the Transformer Model”, 2019.")
             .arg(data_.weight_name);
     if (is_together())
         return QStringLiteral(

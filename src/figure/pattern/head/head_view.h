@@ -21,8 +21,8 @@ struct HeadViewData {
     /// The one map of several heads put together, of any layers: "mean of 8 heads of layer 4". `weights` then holds it
     /// alone, and `heads` says only which squares are on.
     QString together;
-    QString layer_label;  ///< what sets the layer apart where layers differ: "local 512"
-    QString attention;    ///< which one of an encoder-decoder model
+    QString layer_label;                                     ///< what sets the layer apart where layers differ: "local 512"
+    QString attention;                                       ///< which one of an encoder-decoder model
     QString weight_name = QStringLiteral("softmax weight");  ///< with what was hidden or merged
 };
 

@@ -16,8 +16,7 @@ void LineRaster::blend(int x, int y, const Pixel& color, float coverage) {
     p = p * (1 - color[3] * coverage) + color * coverage;
 }
 
-void LineRaster::line(double x0, double y0, double x1, double y1, double thickness, const QColor& color,
-                      double opacity) {
+void LineRaster::line(double x0, double y0, double x1, double y1, double thickness, const QColor& color, double opacity) {
     const auto a = static_cast<float>(opacity);
     const Pixel premultiplied(static_cast<float>(color.blueF()) * a, static_cast<float>(color.greenF()) * a,
                               static_cast<float>(color.redF()) * a, a);

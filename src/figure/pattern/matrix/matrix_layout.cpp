@@ -26,9 +26,8 @@ double cell_for(const MatrixLayout& l, std::int64_t across, std::int64_t down, Q
 
 }  // namespace
 
-MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t panels, double row_extent,
-                           double column_extent, QSizeF available, double legend_height, double sum_extent,
-                           double sums_below) {
+MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t panels, double row_extent, double column_extent,
+                           QSizeF available, double legend_height, double sum_extent, double sums_below) {
     MatrixLayout l;
     l.legend_height = legend_height;
     l.sum_extent = sum_extent, l.sums_below = sums_below;
@@ -54,10 +53,9 @@ MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t pa
         l.panels.emplace_back(x + row_extent + MatrixLayout::label_gap,
                               y + MatrixLayout::panel_title + column_extent + MatrixLayout::label_gap, width, height);
     }
-    l.size = QSizeF(
-        std::max(available.width(), MatrixLayout::margin + static_cast<double>(across) * (width + extra.width())),
-        std::max(available.height(), MatrixLayout::header_height +
-                                         static_cast<double>(down) * (height + extra.height()) + l.legend_height));
+    l.size = QSizeF(std::max(available.width(), MatrixLayout::margin + static_cast<double>(across) * (width + extra.width())),
+                    std::max(available.height(), MatrixLayout::header_height +
+                                                     static_cast<double>(down) * (height + extra.height()) + l.legend_height));
     return l;
 }
 

@@ -25,8 +25,8 @@ struct MatrixLayout {
     QSizeF size;
 };
 
-MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t panels, double row_extent,
-                           double column_extent, QSizeF available, double legend_height = MatrixLayout::plain_legend,
-                           double sum_extent = 0, double sums_below = 0);
+MatrixLayout matrix_layout(std::int64_t rows, std::int64_t cols, std::int64_t panels, double row_extent, double column_extent,
+                           QSizeF available, double legend_height = MatrixLayout::plain_legend, double sum_extent = 0,
+                           double sums_below = 0);
 
 }  // namespace headlight::figure

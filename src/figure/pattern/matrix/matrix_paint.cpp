@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Painting of the matrix view. Everything here is in px on screen: the painter's zoom is taken back first.
+#include "figure/core/wrapped.h"
 #include "figure/pattern/matrix/matrix_figure.h"
 #include "figure/pattern/matrix/matrix_frame.h"
 #include "figure/pattern/matrix/matrix_panel.h"
-#include "figure/core/wrapped.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,38 +34,27 @@ MatrixFigure::Panel MatrixFigure::panel(std::size_t index, const QRectF& view, d
     p.clip = p.cells & body & QRectF(QPointF(left, top), body.bottomRight() - QPointF(sums, layout_.sums_below));
     p.row_strip = QRectF(left - gap - layout_.row_extent, p.clip.top(), layout_.row_extent, p.clip.height());
     p.column_strip = QRectF(p.clip.left(), top - gap - layout_.column_extent, p.clip.width(), layout_.column_extent);
-    p.title =
-        QRectF(left, p.column_strip.top() - MatrixLayout::panel_title, p.clip.width(), MatrixLayout::panel_title - 4);
+    p.title = QRectF(left, p.column_strip.top() - MatrixLayout::panel_title, p.clip.width(), MatrixLayout::panel_title - 4);
     if (sums > 0) p.row_sums = QRectF(p.clip.right() + gap, p.clip.top(), sums - gap, p.clip.height());
     if (layout_.sums_below > 0)
         p.column_sums = QRectF(p.clip.left(), p.clip.bottom() + gap, p.clip.width(), layout_.sums_below - gap);
     if (p.clip.isEmpty()) return p;
-    p.row_begin =
-        std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor((p.clip.top() - p.cells.top()) / p.cell)));
-    p.row_end =
-        std::min(layout_.rows, static_cast<std::int64_t>(std::ceil((p.clip.bottom() - p.cells.top()) / p.cell)));
-    p.col_begin =
-        std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor((p.clip.left() - p.cells.left()) / p.cell)));
-    p.col_end =
-        std::min(layout_.cols, static_cast<std::int64_t>(std::ceil((p.clip.right() - p.cells.left()) / p.cell)));
+    p.row_begin = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor((p.clip.top() - p.cells.top()) / p.cell)));
+    p.row_end = std::min(layout_.rows, static_cast<std::int64_t>(std::ceil((p.clip.bottom() - p.cells.top()) / p.cell)));
+    p.col_begin = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor((p.clip.left() - p.cells.left()) / p.cell)));
+    p.col_end = std::min(layout_.cols, static_cast<std::int64_t>(std::ceil((p.clip.right() - p.cells.left()) / p.cell)));
     return p;
 }
 
-void MatrixFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style,
-                         const Selection& selection) const {
+void MatrixFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     view_ = exposed;
     const double zoom = style.zoom;
     painter.save();
     painter.scale(1 / zoom, 1 / zoom);
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     const QRectF view(exposed.topLeft() * zoom, exposed.size() * zoom);
-    const Frame f{painter,
-                  style,
-                  selection,
-                  view,
-                  draw::on_target(painter, view),
-                  draw::device_scale(painter),
-                  draw::is_vector(painter)};
+    const Frame f{
+        painter, style, selection, view, draw::on_target(painter, view), draw::device_scale(painter), draw::is_vector(painter)};
     paint_header(f);
     for (std::size_t i = 0; i < data_.weights.size(); ++i) {
         const Panel p = panel(i, view, zoom);
@@ -82,8 +71,8 @@ void MatrixFigure::paint_header(const Frame& f) const {
     draw::text(f.painter, {f.view.left() + MatrixLayout::margin, y}, name, font, f.theme().text);
     const double before = draw::text_width(name, font) + 14;
     const QString rows = draw::count_text(layout_.rows), columns = draw::count_text(layout_.cols);
-    for (const QString& size :
-         {QStringLiteral("%1 %2, %3 %4").arg(rows, data_.words.queries(), columns, data_.words.keys()), rows + QStringLiteral(" × ") + columns}) {
+    for (const QString& size : {QStringLiteral("%1 %2, %3 %4").arg(rows, data_.words.queries(), columns, data_.words.keys()),
+                                rows + QStringLiteral(" × ") + columns}) {
         if (before + draw::text_width(size, small) > room) continue;
         return draw::text(f.painter, {f.view.left() + MatrixLayout::margin + before, y}, size, small, f.theme().muted);
     }
@@ -154,8 +143,7 @@ void MatrixFigure::paint_tiles(const Frame& f, const Panel& p) const {
          static_cast<double>(tr) * span < static_cast<double>(p.row_end); ++tr)
         for (auto tc = static_cast<std::int64_t>(static_cast<double>(p.col_begin) / span);
              static_cast<double>(tc) * span < static_cast<double>(p.col_end); ++tc) {
-            QImage& image =
-                tiles_.images[{static_cast<std::int64_t>(p.index), static_cast<std::int64_t>(number), tr, tc}];
+            QImage& image = tiles_.images[{static_cast<std::int64_t>(p.index), static_cast<std::int64_t>(number), tr, tc}];
             if (image.isNull()) image = tile_image(tr, tc);
             const double size = p.cell * pooled;
             const QRectF target(p.cells.left() + static_cast<double>(tc * tile_side) * size,
@@ -195,12 +183,8 @@ void MatrixFigure::paint_marks(const Frame& f, const Panel& p) const {
         f.painter.setBrush(Qt::NoBrush);
         f.painter.drawRect(rect.adjusted(-0.5, -0.5, 0.5, 0.5));
     };
-    auto row_rect = [&](std::int64_t r) {
-        return QRectF(p.cells.left(), p.cell_rect(r, 0).top(), p.cells.width(), p.cell);
-    };
-    auto col_rect = [&](std::int64_t c) {
-        return QRectF(p.cell_rect(0, c).left(), p.cells.top(), p.cell, p.cells.height());
-    };
+    auto row_rect = [&](std::int64_t r) { return QRectF(p.cells.left(), p.cell_rect(r, 0).top(), p.cells.width(), p.cell); };
+    auto col_rect = [&](std::int64_t c) { return QRectF(p.cell_rect(0, c).left(), p.cells.top(), p.cell, p.cells.height()); };
     if (data_.marks)
         for (std::int64_t r = p.row_begin; r < p.row_end; ++r) {
             const std::int64_t c = data_.marks->columns[static_cast<std::size_t>(r)];
@@ -250,8 +234,8 @@ namespace {
 
 /// Indices whose labels are shown: the chosen tokens are always named, and their neighbours' labels make room for them.
 template <class Chosen>
-std::vector<std::int64_t> shown_labels(std::int64_t begin, std::int64_t end, std::int64_t stride, double cell,
-                                       double line, const Chosen& chosen) {
+std::vector<std::int64_t> shown_labels(std::int64_t begin, std::int64_t end, std::int64_t stride, double cell, double line,
+                                       const Chosen& chosen) {
     auto near = [&](std::int64_t a, std::int64_t b) { return static_cast<double>(std::abs(a - b)) * cell < line; };
     std::vector<std::int64_t> special, out;
     for (std::int64_t i = begin; i < end; ++i)
@@ -262,8 +246,7 @@ std::vector<std::int64_t> shown_labels(std::int64_t begin, std::int64_t end, std
     return out;
 }
 
-bool is_chosen(const std::optional<Position>& hover, const std::vector<Position>& pinned,
-               const analyze::AxisItem& item) {
+bool is_chosen(const std::optional<Position>& hover, const std::vector<Position>& pinned, const analyze::AxisItem& item) {
     auto covers = [&](Position at) { return at >= item.first && at.value < item.first.value + item.count; };
     return (hover && covers(*hover)) || std::any_of(pinned.begin(), pinned.end(), covers);
 }
@@ -283,12 +266,11 @@ void MatrixFigure::paint_row_labels(const Frame& f, const Panel& p) const {
         // A tall row that is cut by the edge keeps its label in sight.
         if (p.cell > 2 * line)
             y = std::clamp(y, p.clip.top() + line / 2, std::max(p.clip.top() + line / 2, p.clip.bottom() - line / 2));
-        if (y < p.clip.top() || y > p.clip.bottom() || y < f.visible.top() - line || y > f.visible.bottom() + line)
-            continue;
+        if (y < p.clip.top() || y > p.clip.bottom() || y < f.visible.top() - line || y > f.visible.bottom() + line) continue;
         const bool on = chosen(r);
         const QRectF box(p.row_strip.left(), y - line / 2, p.row_strip.width(), line);
-        draw::token(f.painter, box, query_labels_[static_cast<std::size_t>(r)], on ? bold : font, f.theme(),
-                    draw::Align::right, on ? f.theme().accent : QColor());
+        draw::token(f.painter, box, query_labels_[static_cast<std::size_t>(r)], on ? bold : font, f.theme(), draw::Align::right,
+                    on ? f.theme().accent : QColor());
     }
 }
 
@@ -332,8 +314,8 @@ void MatrixFigure::paint_captions(const Frame& f, const Panel& p) const {
     }
     if (p.index > 0) return;  // the first map explains the others
     draw::text(f.painter, {x, y}, data_.words.key_caption(), caption, f.theme().muted);
-    draw::text(f.painter, {p.row_strip.right(), p.clip.top() - 6}, data_.words.query_caption(), caption,
-               f.theme().muted, draw::Align::right);
+    draw::text(f.painter, {p.row_strip.right(), p.clip.top() - 6}, data_.words.query_caption(), caption, f.theme().muted,
+               draw::Align::right);
 }
 
 std::array<QRgb, 256> MatrixFigure::colors(const Frame& f) const {
@@ -380,8 +362,8 @@ QStringList MatrixFigure::missing_labels(double cell) const {
     const auto columns = draw::fit_columns(key_widths_, cell, line, layout_.column_extent);
     const auto missing = rows.left_out(layout_.rows) + columns.left_out(layout_.cols);
     if (missing <= 0) return {};
-    return {QStringLiteral("%1 of %2 labels left out")
-                .arg(draw::count_text(missing), draw::count_text(layout_.rows + layout_.cols))};
+    return {
+        QStringLiteral("%1 of %2 labels left out").arg(draw::count_text(missing), draw::count_text(layout_.rows + layout_.cols))};
 }
 
 void MatrixFigure::paint_legend(const Frame& f) const {
@@ -395,11 +377,10 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     const QRectF bar(left + draw::text_width(data_.weight_name, font) + lead, y - 9, data_.diverging ? 90 : 120, 10);
     auto [low, high] = draw::scale_ends(f.style.transfer);
     if (data_.full != 1 && high == QStringLiteral("1")) high = QStringLiteral("≥ %1").arg(data_.full);
-    const double end = data_.diverging
-                           ? draw::bar(
-                                 f.painter, bar, [&](double t) { return signed_color(f.theme(), 2 * t - 1); },
-                                 QStringLiteral("−") + end_text, end_text, f.theme())
-                           : draw::ramp_bar(f.painter, bar, f.style.ramp, low, high, f.theme());
+    const double end = data_.diverging ? draw::bar(
+                                             f.painter, bar, [&](double t) { return signed_color(f.theme(), 2 * t - 1); },
+                                             QStringLiteral("−") + end_text, end_text, f.theme())
+                                       : draw::ramp_bar(f.painter, bar, f.style.ramp, low, high, f.theme());
     QStringList notes = standing_notes(f.style);
     const double cell = layout_.cell * f.style.zoom;
     const double pixels = f.cell_pixels(cell, std::max(layout_.rows, layout_.cols));

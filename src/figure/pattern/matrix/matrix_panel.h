@@ -22,8 +22,7 @@ struct MatrixFigure::Panel {
     std::int64_t row_begin = 0, row_end = 0, col_begin = 0, col_end = 0;  ///< cells that `clip` meets
 
     QRectF cell_rect(std::int64_t row, std::int64_t col) const {
-        return {cells.left() + static_cast<double>(col) * cell, cells.top() + static_cast<double>(row) * cell, cell,
-                cell};
+        return {cells.left() + static_cast<double>(col) * cell, cells.top() + static_cast<double>(row) * cell, cell, cell};
     }
     std::int64_t row_at(double y, std::int64_t rows) const { return index_at(y - cells.top(), rows); }
     std::int64_t col_at(double x, std::int64_t cols) const { return index_at(x - cells.left(), cols); }

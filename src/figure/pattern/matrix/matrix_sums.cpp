@@ -43,8 +43,7 @@ void MatrixFigure::paint_sums(const Frame& f, const Panel& p) const {
     const double row_room = p.row_sums.width() - (numbers ? number_room : 4);
     each_bar({p.row_begin, p.row_end, p.cell}, rows, [&](std::int64_t i, std::int64_t count, double sum) {
         const double thick = std::max(p.cell * static_cast<double>(count) - (p.cell > 4 ? 2 : 0), 1.0);
-        const QRectF bar(p.row_sums.left(), p.cell_rect(i, 0).top() + (p.cell > 4 ? 1 : 0),
-                         sum / longest_row * row_room, thick);
+        const QRectF bar(p.row_sums.left(), p.cell_rect(i, 0).top() + (p.cell > 4 ? 1 : 0), sum / longest_row * row_room, thick);
         f.painter.fillRect(bar & p.row_sums, fill);
     });
     f.painter.restore();
@@ -53,12 +52,12 @@ void MatrixFigure::paint_sums(const Frame& f, const Panel& p) const {
             const double y = p.cell_rect(i, 0).center().y();
             if (y < p.row_sums.top() || y > p.row_sums.bottom()) continue;
             const double x = p.row_sums.left() + rows[i] / longest_row * row_room + 4;
-            draw::number(f.painter, {x, draw::centred_baseline(y, font)}, draw::number_text(rows[i], 2), font,
-                         f.theme().muted, draw::Align::left);
+            draw::number(f.painter, {x, draw::centred_baseline(y, font)}, draw::number_text(rows[i], 2), font, f.theme().muted,
+                         draw::Align::left);
         }
     const QFont caption = ui_font(11);
-    draw::text(f.painter, {p.row_sums.left(), p.clip.top() - 6},
-               data_.sums ? QStringLiteral("row sums") : QStringLiteral("sink"), caption, f.theme().muted);
+    draw::text(f.painter, {p.row_sums.left(), p.clip.top() - 6}, data_.sums ? QStringLiteral("row sums") : QStringLiteral("sink"),
+               caption, f.theme().muted);
     if (!data_.sums) return;
 
     const Eigen::VectorXd& columns = column_sums_[p.index];
@@ -79,8 +78,7 @@ void MatrixFigure::paint_sums(const Frame& f, const Panel& p) const {
             const double x = p.cell_rect(0, i).center().x();
             if (x < p.column_sums.left() || x > p.column_sums.right()) continue;
             const double y = p.column_sums.top() + columns[i] / longest_column * column_room + line;
-            draw::number(f.painter, {x, y}, draw::number_text(columns[i], 2), font, f.theme().muted,
-                         draw::Align::center);
+            draw::number(f.painter, {x, y}, draw::number_text(columns[i], 2), font, f.theme().muted, draw::Align::center);
         }
     draw::text(f.painter, {p.row_strip.right(), p.column_sums.top() + 12}, QStringLiteral("column sums"), caption,
                f.theme().muted, draw::Align::right);

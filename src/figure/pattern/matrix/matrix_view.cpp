@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/pattern/matrix/matrix_view.h"
 
+#include "figure/core/wrapped.h"
 #include "figure/pattern/head/head_lines.h"
 #include "figure/pattern/matrix/matrix_figure.h"
 #include "figure/pattern/matrix/matrix_panel.h"
-#include "figure/core/wrapped.h"
 #include "headlight/base/error.h"
 
 #include <algorithm>
@@ -12,9 +12,7 @@
 
 namespace headlight::figure {
 
-std::unique_ptr<Figure> matrix_figure(MatrixViewData data) {
-    return std::make_unique<MatrixFigure>(std::move(data));
-}
+std::unique_ptr<Figure> matrix_figure(MatrixViewData data) { return std::make_unique<MatrixFigure>(std::move(data)); }
 
 namespace {
 
@@ -39,10 +37,9 @@ MatrixFigure::MatrixFigure(MatrixViewData data) : data_(std::move(data)) {
     for (const auto& map : data_.weights)
         if (map.rows() != static_cast<Eigen::Index>(data_.axes.queries.size()) ||
             map.cols() != static_cast<Eigen::Index>(data_.axes.keys.size()))
-            throw Error(
-                {.problem = "a head's map does not fit the tokens",
-                 .expected = std::to_string(data_.axes.queries.size()) + " x " + std::to_string(data_.axes.keys.size()),
-                 .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
+            throw Error({.problem = "a head's map does not fit the tokens",
+                         .expected = std::to_string(data_.axes.queries.size()) + " x " + std::to_string(data_.axes.keys.size()),
+                         .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
     const QFont font = ui_font(matrix_label_size);
     for (const auto& item : data_.axes.queries) query_labels_.push_back(draw::label_of(item));
     for (const auto& item : data_.axes.keys) key_labels_.push_back(draw::label_of(item));
@@ -58,8 +55,7 @@ MatrixFigure::MatrixFigure(MatrixViewData data) : data_(std::move(data)) {
 }
 
 QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selection&) {
-    const auto n_q = static_cast<std::int64_t>(query_labels_.size()),
-               n_k = static_cast<std::int64_t>(key_labels_.size());
+    const auto n_q = static_cast<std::int64_t>(query_labels_.size()), n_k = static_cast<std::int64_t>(key_labels_.size());
     const double line = QFontMetricsF(ui_font(matrix_label_size)).height();
     // Beside each other, the maps need the room more than the labels.
     const double share = data_.weights.size() > 1 ? 0.6 : 1;
@@ -67,9 +63,9 @@ QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selectio
     const auto columns = draw::fit_columns(key_widths_, line, line, tallest_column_label * share);
     const double least = draw::text_width(data_.words.query_caption(), ui_font(11));
     const auto lay_out = [&](QStringList notes, double width) {
-        note_lines_ = std::max(1, static_cast<int>(wrapped(notes.join(QStringLiteral(" · ")), ui_font(12),
-                                                           width - 2 * MatrixLayout::margin)
-                                                       .size()));
+        note_lines_ = std::max(
+            1,
+            static_cast<int>(wrapped(notes.join(QStringLiteral(" · ")), ui_font(12), width - 2 * MatrixLayout::margin).size()));
         layout_ = matrix_layout(n_q, n_k, static_cast<std::int64_t>(data_.weights.size()),
                                 std::max(std::ceil(rows.extent) + 4, least), std::ceil(columns.extent) + 2, available,
                                 MatrixLayout::plain_legend + (data_.marks ? MatrixLayout::mark_line : 0) +
@@ -119,10 +115,9 @@ bool MatrixFigure::legal(std::size_t panel, std::int64_t row, std::int64_t col) 
 
 QString MatrixFigure::pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const {
     const auto q = static_cast<std::size_t>(row), k = static_cast<std::size_t>(col);
-    const QString value = legal(panel, row, col)
-                              ? (data_.names.empty() ? data_.value_word + u' ' : QString()) +
-                                    draw::number_text(data_.weights[panel](row, col), 4)
-                              : QStringLiteral("masked: a later token");
+    const QString value = legal(panel, row, col) ? (data_.names.empty() ? data_.value_word + u' ' : QString()) +
+                                                       draw::number_text(data_.weights[panel](row, col), 4)
+                                                 : QStringLiteral("masked: a later token");
     return QStringLiteral("%1  %2 → %3  %4")
         .arg(data_.name_of(panel), data_.words.named_query(query_labels_[q].with_position(data_.axes.queries[q].first)),
              data_.words.named_key(key_labels_[k].with_position(data_.axes.keys[k].first)), value);
@@ -161,8 +156,7 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
         const Panel panel = this->panel(i, view, zoom);
         const auto row = panel.row_at(p.y(), layout_.rows), col = panel.col_at(p.x(), layout_.cols);
         auto figure_rect = [&](const QRectF& r) { return QRectF(r.topLeft() / zoom, r.size() / zoom); };
-        if (panel.clip.contains(p) && row >= 0 && col >= 0)
-            return pair_hit(i, row, col, figure_rect(panel.cell_rect(row, col)));
+        if (panel.clip.contains(p) && row >= 0 && col >= 0) return pair_hit(i, row, col, figure_rect(panel.cell_rect(row, col)));
         Hit hit;
         if (panel.row_strip.contains(p) && row >= 0) {
             hit.kind = Hit::Kind::query;
@@ -183,7 +177,9 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
             hit.kind = Hit::Kind::key;
             hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
             hit.value = column_sums_[i][col];
-            hit.tip = sum_tip(QStringLiteral("column"), data_.words.named_key(key_labels_[static_cast<std::size_t>(col)].with_position(*hit.key)), *hit.value);
+            hit.tip =
+                sum_tip(QStringLiteral("column"),
+                        data_.words.named_key(key_labels_[static_cast<std::size_t>(col)].with_position(*hit.key)), *hit.value);
         } else if (panel.title.contains(p)) {
             hit.kind = data_.names.empty() ? Hit::Kind::head : Hit::Kind::legend;
             if (data_.names.empty()) hit.head = data_.heads[i];
@@ -231,8 +227,7 @@ Table MatrixFigure::table() const {
                 else
                     row = {data_.names[h].toStdString()};
                 const std::vector<Table::Cell> rest{query.first.value, query.continuation + query.label, key.first.value,
-                                                    key.continuation + key.label,
-                                                    static_cast<double>(data_.weights[h](i, j))};
+                                                    key.continuation + key.label, static_cast<double>(data_.weights[h](i, j))};
                 row.insert(row.end(), rest.begin(), rest.end());
             }
     for (std::size_t h = 0; h < data_.sinks.size(); ++h)
@@ -251,8 +246,7 @@ std::vector<NamedArray> MatrixFigure::arrays() const {
     const auto n = static_cast<std::int64_t>(data_.weights.size());
     NamedArray weights{"weights", {n, n_q, n_k}, {}}, heads{"heads", {n, 2}, {}};
     for (std::size_t h = 0; h < data_.weights.size(); ++h) {
-        weights.values.insert(weights.values.end(), data_.weights[h].data(),
-                              data_.weights[h].data() + data_.weights[h].size());
+        weights.values.insert(weights.values.end(), data_.weights[h].data(), data_.weights[h].data() + data_.weights[h].size());
         if (!data_.names.empty()) continue;
         heads.values.push_back(static_cast<float>(data_.heads[h].layer.value));
         heads.values.push_back(static_cast<float>(data_.heads[h].head.value));
@@ -271,7 +265,8 @@ std::vector<NamedArray> MatrixFigure::arrays() const {
 QString MatrixFigure::title() const {
     if (!data_.title.isEmpty()) return with_attention(data_.title, data_.attention);
     if (data_.heads.size() == 1)
-        return with_attention(QStringLiteral("Layer %1 head %2").arg(data_.heads[0].layer.value).arg(data_.heads[0].head.value), data_.attention);
+        return with_attention(QStringLiteral("Layer %1 head %2").arg(data_.heads[0].layer.value).arg(data_.heads[0].head.value),
+                              data_.attention);
     return with_attention(QStringLiteral("%1 heads").arg(data_.heads.size()), data_.attention);
 }
 
@@ -291,7 +286,8 @@ QString MatrixFigure::description() const {
                "masked. A bright column is a token that many look at, a diagonal a head that looks a fixed distance "
                "back. Zoomed out, a pixel shows the largest weight of the pairs under it. Vaswani et al., “Attention "
                "Is All You Need”, 2017, section 3.2.")
-        .arg(data_.weight_name, data_.sinks.empty() ? QString() : QStringLiteral(" together with the head's sink, which is no key"));
+        .arg(data_.weight_name,
+             data_.sinks.empty() ? QString() : QStringLiteral(" together with the head's sink, which is no key"));
 }
 
 }  // namespace headlight::figure

@@ -18,9 +18,9 @@ struct MatrixViewData {
     std::vector<analyze::Matrix> weights;  ///< of each: [axes.queries, axes.keys]
     analyze::PatternAxes axes;
     AxisWords words;
-    QString attention;                     ///< which one of an encoder-decoder model
+    QString attention;  ///< which one of an encoder-decoder model
     bool causal = true;
-    std::vector<std::int64_t> windows;     ///< of each map: how far a query sees, 0: no limit; empty: none has one
+    std::vector<std::int64_t> windows;  ///< of each map: how far a query sees, 0: no limit; empty: none has one
     QString weight_name = QStringLiteral("softmax weight");
 
     /// Signed numbers: colours run from orange over the canvas (at the row's middle) to blue, `limit` away on each
@@ -44,13 +44,13 @@ struct MatrixViewData {
     };
     std::optional<Marks> marks;
 
-    std::string view = "matrix", column = "weight";              ///< of the table
+    std::string view = "matrix", column = "weight";  ///< of the table
     QString value_word = QStringLiteral("weight");
-    QString title, description;                                  ///< empty: a matrix view's
-    double full = 1;             ///< the number that is drawn at full strength
-    bool sums = false;           ///< bars with the sums of rows and columns beside the maps
+    QString title, description;          ///< empty: a matrix view's
+    double full = 1;                     ///< the number that is drawn at full strength
+    bool sums = false;                   ///< bars with the sums of rows and columns beside the maps
     std::vector<Eigen::VectorXf> sinks;  ///< of each map: [query] what goes to no key, a column beside the map; empty: none
-    std::vector<std::string> notes;  ///< sentences for the legend
+    std::vector<std::string> notes;      ///< sentences for the legend
     QString name_of(std::size_t map) const;
 };
 

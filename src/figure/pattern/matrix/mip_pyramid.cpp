@@ -30,24 +30,21 @@ std::size_t MipPyramid::level_for(double pixels) const {
     return static_cast<std::size_t>(std::clamp(level, 0.0, static_cast<double>(levels.size() - 1)));
 }
 
-MipPyramid mip_pyramid(const analyze::Matrix& map, const analyze::PatternAxes& axes, const Mask& mask,
-                       const Transfer& transfer) {
+MipPyramid mip_pyramid(const analyze::Matrix& map, const analyze::PatternAxes& axes, const Mask& mask, const Transfer& transfer) {
     MipPyramid out;
     MipPyramid::Level base{map.rows(), map.cols(), {}};
     base.cells.resize(static_cast<std::size_t>(map.size()));
     for (Eigen::Index i = 0; i < map.rows(); ++i) {
         const Eigen::VectorXf strength = apply(transfer, Eigen::VectorXf(map.row(i)));
         for (Eigen::Index j = 0; j < map.cols(); ++j) {
-            if (!is_legal(mask, axes.queries[static_cast<std::size_t>(i)], axes.keys[static_cast<std::size_t>(j)]))
-                continue;
+            if (!is_legal(mask, axes.queries[static_cast<std::size_t>(i)], axes.keys[static_cast<std::size_t>(j)])) continue;
             base.cells[static_cast<std::size_t>(i * map.cols() + j)] =
                 static_cast<std::uint8_t>(1.5F + std::clamp(strength[j], 0.F, 1.F) * 254);
         }
     }
     out.levels.push_back(std::move(base));
     const auto largest = [](std::initializer_list<std::uint8_t> cells) { return std::max(cells); };
-    while (out.levels.back().rows > 1 || out.levels.back().cols > 1)
-        out.levels.push_back(halved(out.levels.back(), largest));
+    while (out.levels.back().rows > 1 || out.levels.back().cols > 1) out.levels.push_back(halved(out.levels.back(), largest));
     return out;
 }
 
@@ -58,8 +55,7 @@ MipPyramid signed_pyramid(const analyze::Matrix& map, const analyze::PatternAxes
     base.cells.resize(static_cast<std::size_t>(map.size()));
     for (Eigen::Index i = 0; i < map.rows(); ++i)
         for (Eigen::Index j = 0; j < map.cols(); ++j) {
-            if (!is_legal(mask, axes.queries[static_cast<std::size_t>(i)], axes.keys[static_cast<std::size_t>(j)]))
-                continue;
+            if (!is_legal(mask, axes.queries[static_cast<std::size_t>(i)], axes.keys[static_cast<std::size_t>(j)])) continue;
             const float t = (map(i, j) - middle[i]) / limit;
             if (!std::isfinite(t)) continue;
             base.cells[static_cast<std::size_t>(i * map.cols() + j)] =
@@ -71,8 +67,7 @@ MipPyramid signed_pyramid(const analyze::Matrix& map, const analyze::PatternAxes
         return *std::max_element(cells.begin(), cells.end(),
                                  [&](std::uint8_t a, std::uint8_t b) { return distance(a) < distance(b); });
     };
-    while (out.levels.back().rows > 1 || out.levels.back().cols > 1)
-        out.levels.push_back(halved(out.levels.back(), farthest));
+    while (out.levels.back().rows > 1 || out.levels.back().cols > 1) out.levels.push_back(halved(out.levels.back(), farthest));
     return out;
 }
 

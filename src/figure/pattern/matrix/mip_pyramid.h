@@ -27,8 +27,8 @@ struct MipPyramid {
 
 /// For signed numbers: 1 is `limit` below the row's middle, 128 the middle, 255 `limit` above. A larger cell is the one
 /// of its four that is farthest from the middle.
-MipPyramid signed_pyramid(const analyze::Matrix&, const analyze::PatternAxes&, const Mask&,
-                          const Eigen::VectorXf& middle, float limit);
+MipPyramid signed_pyramid(const analyze::Matrix&, const analyze::PatternAxes&, const Mask&, const Eigen::VectorXf& middle,
+                          float limit);
 
 MipPyramid mip_pyramid(const analyze::Matrix&, const analyze::PatternAxes&, const Mask&, const Transfer&);
 

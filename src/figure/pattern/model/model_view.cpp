@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/core/heads_text.h"
-#include "figure/pattern/model/model_view_figure.h"
 #include "figure/core/weight_name.h"
+#include "figure/pattern/model/model_view_figure.h"
 #include "headlight/analyze/contribution/value_mix.h"
 
 #include <algorithm>
@@ -21,12 +21,9 @@ bool draws_lines(const ModelShape& shape, ModelViewOptions::Cells cells) {
     const auto pairs = shape.rows * shape.columns;
     const bool fits = shape.layers * shape.heads * pairs * 4 <= line_memory && pairs <= 256 * 256;
     switch (cells) {
-        case ModelViewOptions::Cells::lines:
-            return fits;
-        case ModelViewOptions::Cells::maps:
-            return false;
-        case ModelViewOptions::Cells::automatic:
-            break;
+        case ModelViewOptions::Cells::lines: return fits;
+        case ModelViewOptions::Cells::maps: return false;
+        case ModelViewOptions::Cells::automatic: break;
     }
     return fits && std::max(shape.rows, shape.columns) <= short_text;
 }
@@ -59,8 +56,7 @@ public:
     analyze::PooledMap pooled(HeadId head) {
         const std::lock_guard lock(mutex_);
         auto found = pooled_.find(head.layer);
-        if (found == pooled_.end())
-            found = pooled_.emplace(head.layer, analyze::pooled_pattern(*trace_, head, options_)).first;
+        if (found == pooled_.end()) found = pooled_.emplace(head.layer, analyze::pooled_pattern(*trace_, head, options_)).first;
         analyze::PooledMap map = found->second;
         map.head = head;
         return map;
@@ -167,8 +163,8 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
 
 }  // namespace
 
-std::unique_ptr<Figure> model_view(TracePtr trace, const analyze::PatternOptions& options,
-                                   const ModelViewOptions& view, const CancelToken& cancel) {
+std::unique_ptr<Figure> model_view(TracePtr trace, const analyze::PatternOptions& options, const ModelViewOptions& view,
+                                   const CancelToken& cancel) {
     return std::make_unique<ModelFigure>(store_for(trace, options, view, cancel), view);
 }
 

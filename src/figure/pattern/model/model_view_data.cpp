@@ -18,20 +18,18 @@ Span span(const std::vector<analyze::AxisItem>& items, std::int64_t cell, std::i
 
 }  // namespace
 
-QString ModelFigure::title() const {
-    return with_attention(QStringLiteral("All heads"), store_->data().attention);
-}
+QString ModelFigure::title() const { return with_attention(QStringLiteral("All heads"), store_->data().attention); }
 
 QString ModelFigure::description() const {
     return QStringLiteral(
-        "The attention of the whole model on this text: rows are layers from the first at the top, columns are heads. "
-        "For short texts each cell draws one line from the token that looks (left) to the token that is looked at "
-        "(right), as strong as the weight; for long texts it is a map with %1 downwards and %2 across, and "
-        "each of its cells shows the largest or the mean weight of many pairs, as the legend says. Patterns to look "
-        "for: a diagonal attends to itself, a line just below it to the token before, a vertical stripe to one token "
-        "that many look at, a stripe far off the diagonal to earlier copies of the same text. A last column and row, "
-        "where they are asked for, put the heads of a layer and the layers together. After the model view of "
-        "BertViz (Vig 2019, A Multiscale Visualization of Attention in the Transformer Model).")
+               "The attention of the whole model on this text: rows are layers from the first at the top, columns are heads. "
+               "For short texts each cell draws one line from the token that looks (left) to the token that is looked at "
+               "(right), as strong as the weight; for long texts it is a map with %1 downwards and %2 across, and "
+               "each of its cells shows the largest or the mean weight of many pairs, as the legend says. Patterns to look "
+               "for: a diagonal attends to itself, a line just below it to the token before, a vertical stripe to one token "
+               "that many look at, a stripe far off the diagonal to earlier copies of the same text. A last column and row, "
+               "where they are asked for, put the heads of a layer and the layers together. After the model view of "
+               "BertViz (Vig 2019, A Multiscale Visualization of Attention in the Transformer Model).")
         .arg(words().queries(), words().keys());
 }
 

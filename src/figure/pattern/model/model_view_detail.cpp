@@ -89,8 +89,7 @@ void ModelFigure::paint_detail_column(Frame& frame, HeadId head, const QRectF& a
     const auto& items = keys ? axes().keys : axes().queries;
     const auto count = static_cast<std::int64_t>(items.size());
     const double height = area.height() / double(count);
-    const QFont font = ui_font(std::clamp(height * 0.68, 7.5, 12.0)),
-                numbers = ui_font(std::clamp(height * 0.6, 7.0, 10.5));
+    const QFont font = ui_font(std::clamp(height * 0.68, 7.5, 12.0)), numbers = ui_font(std::clamp(height * 0.6, 7.0, 10.5));
     const bool by_key = frame.hover() && frame.selection.hover_key && !frame.selection.hover_query;
     const auto query = chosen_query(frame.selection, frame.hover());
     const auto key = chosen_key(frame.selection, frame.hover());
@@ -101,8 +100,7 @@ void ModelFigure::paint_detail_column(Frame& frame, HeadId head, const QRectF& a
     const auto& pattern = store_->pattern_now(head);
     for (std::int64_t i = 0; i < count; ++i) {
         const auto& item = items[static_cast<std::size_t>(i)];
-        const QRectF box(keys ? area.right() + 6 : Sizes::margin, area.top() + double(i) * height, Sizes::column,
-                         height);
+        const QRectF box(keys ? area.right() + 6 : Sizes::margin, area.top() + double(i) * height, Sizes::column, height);
         const bool subject = chosen && covers(item, keys ? key : query);
         QColor ink;
         if (subject) {
@@ -116,8 +114,7 @@ void ModelFigure::paint_detail_column(Frame& frame, HeadId head, const QRectF& a
             draw::box(frame.painter, box.adjusted(0, 0.5, 0, -0.5), 4, draw::faded(color, weight));
             ink = text_on(frame.theme(), draw::blended(frame.theme().canvas, color, weight));
             if (weight >= 0.01 && height >= 9) {
-                const QPointF at(keys ? box.right() - 5 : box.left() + 5,
-                                 draw::centred_baseline(box.center().y(), numbers));
+                const QPointF at(keys ? box.right() - 5 : box.left() + 5, draw::centred_baseline(box.center().y(), numbers));
                 draw::number(frame.painter, at, draw::weight_text(weight), numbers, ink,
                              keys ? draw::Align::right : draw::Align::left);
                 keys ? label.setRight(label.right() - 32) : label.setLeft(label.left() + 32);
@@ -132,8 +129,7 @@ void ModelFigure::paint_detail_map(Frame& frame, HeadId head, const QRectF& area
     draw::box(frame.painter, area, 3, frame.theme().panel);
     paint_map(frame, head, area);
     // Where the selected query and key run through the map.
-    const auto at_query = chosen_query(frame.selection, frame.hover()),
-               at_key = chosen_key(frame.selection, frame.hover());
+    const auto at_query = chosen_query(frame.selection, frame.hover()), at_key = chosen_key(frame.selection, frame.hover());
     const auto row = at_query ? axes().query_row(*at_query) : -1;
     const auto key = at_key ? axes().key_column(*at_key) : -1;
     frame.painter.setPen(QPen(draw::faded(frame.theme().accent, 0.6), 1));
@@ -149,8 +145,7 @@ void ModelFigure::paint_detail_map(Frame& frame, HeadId head, const QRectF& area
     QString where = QStringLiteral("%1 down, %2 across").arg(words().query(), words().key());
     if (row >= 0 && key >= 0) {
         where = query_name(row) + QStringLiteral(" → ") + key_name(key);
-        if (const auto* pattern = store_->pattern(head))
-            where += QStringLiteral("   ") + draw::weight_text((*pattern)(row, key));
+        if (const auto* pattern = store_->pattern(head)) where += QStringLiteral("   ") + draw::weight_text((*pattern)(row, key));
     }
     draw::text(frame.painter, {area.left() + 2, area.bottom() + 19}, draw::elided(where, font, area.width()), font,
                frame.theme().muted);

@@ -57,8 +57,7 @@ double ModelFigure::max_zoom() const {
     return std::max(8.0, (shape().lines ? 40.0 : 80.0) * cells / at_.cell.height());
 }
 
-void ModelFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style,
-                        const Selection& selection) const {
+void ModelFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     seen_ = exposed & QRectF(0, 0, at_.width, at_.height);
     Frame frame{painter,
                 seen_,
@@ -192,8 +191,8 @@ void ModelFigure::paint_image(Frame& frame, const QRectF& area, const QImage& im
     const int right = std::min(image.width(), static_cast<int>(std::ceil((shown.right() - area.left()) / x)));
     const int bottom = std::min(image.height(), static_cast<int>(std::ceil((shown.bottom() - area.top()) / y)));
     painter.setRenderHint(QPainter::SmoothPixmapTransform, shape().lines || on_device.width() < image.width());
-    painter.drawImage(QRectF(area.left() + left * x, area.top() + top * y, (right - left) * x, (bottom - top) * y),
-                      image, QRectF(left, top, right - left, bottom - top));
+    painter.drawImage(QRectF(area.left() + left * x, area.top() + top * y, (right - left) * x, (bottom - top) * y), image,
+                      QRectF(left, top, right - left, bottom - top));
 }
 
 std::optional<HeadId> ModelFigure::marked(const Frame& frame) const {
@@ -204,8 +203,7 @@ void ModelFigure::paint_rings(Frame& frame) const {
     const auto ring = [&](HeadId head, const QColor& color) {
         if (head.layer.value >= at_.layers || head.head.value >= at_.heads) return;
         const double out = 1.5 * frame.unit;
-        draw::box(frame.painter, at_.cell_rect(head).adjusted(-out, -out, out, out), 4 * frame.unit, {}, color,
-                  2 * frame.unit);
+        draw::box(frame.painter, at_.cell_rect(head).adjusted(-out, -out, out, out), 4 * frame.unit, {}, color, 2 * frame.unit);
     };
     if (const auto head = marked(frame)) ring(*head, frame.theme().accent);
     if (frame.hover() && frame.selection.hover_head && *frame.selection.hover_head != frame.selection.focus)
@@ -220,11 +218,11 @@ void ModelFigure::paint_title(Frame& frame) const {
     const auto count = [](std::int64_t n, const QString& one) {
         return draw::count_text(n) + u' ' + one + (n == 1 ? QString() : QStringLiteral("s"));
     };
-    const QString facts =
-        QStringLiteral("%1 × %2, %3")
-            .arg(count(shape().layers, QStringLiteral("layer")), count(shape().heads, QStringLiteral("head")),
-                 words().across ? QStringLiteral("%1 target and %2 source tokens").arg(draw::count_text(shape().rows), draw::count_text(shape().columns))
-                                : count(tokens, QStringLiteral("token")));
+    const QString facts = QStringLiteral("%1 × %2, %3")
+                              .arg(count(shape().layers, QStringLiteral("layer")), count(shape().heads, QStringLiteral("head")),
+                                   words().across ? QStringLiteral("%1 target and %2 source tokens")
+                                                        .arg(draw::count_text(shape().rows), draw::count_text(shape().columns))
+                                                  : count(tokens, QStringLiteral("token")));
     QString line = facts;
     std::map<QString, std::int64_t> layers_of;
     for (const QString& label : store_->data().labels)
@@ -236,8 +234,7 @@ void ModelFigure::paint_title(Frame& frame) const {
                     .arg(draw::count_text(filter->matching), QString::fromStdString(filter->expression));
     const double x = draw::text_width(title(), heading) + 14;
     const double room = frame.seen.width() / frame.unit - ModelLayout::margin * 2 - x;
-    frame.text(at + QPointF(x * frame.unit, 0), draw::elided(line, note, std::max(room, 40.0)), note,
-               frame.theme().muted);
+    frame.text(at + QPointF(x * frame.unit, 0), draw::elided(line, note, std::max(room, 40.0)), note, frame.theme().muted);
 }
 
 void ModelFigure::paint_axes(Frame& frame) const {
@@ -245,15 +242,12 @@ void ModelFigure::paint_axes(Frame& frame) const {
     const QRectF grid = at_.grid();
     const Theme& theme = frame.theme();
     // Indices stand at the grid, or at the edge of what is seen when that has scrolled away.
-    const bool top_gone = frame.seen.top() > grid.top() - 22 * unit,
-               left_gone = frame.seen.left() > grid.left() - 26 * unit;
+    const bool top_gone = frame.seen.top() > grid.top() - 22 * unit, left_gone = frame.seen.left() > grid.left() - 26 * unit;
     const double top = top_gone ? frame.seen.top() + 22 * unit : grid.top();
     const double left = left_gone ? frame.seen.left() + 26 * unit : grid.left();
     const QColor veil = theme.canvas;
-    if (top_gone)
-        frame.painter.fillRect(QRectF(frame.seen.left(), frame.seen.top(), frame.seen.width(), 22 * unit), veil);
-    if (left_gone)
-        frame.painter.fillRect(QRectF(frame.seen.left(), frame.seen.top(), 26 * unit, frame.seen.height()), veil);
+    if (top_gone) frame.painter.fillRect(QRectF(frame.seen.left(), frame.seen.top(), frame.seen.width(), 22 * unit), veil);
+    if (left_gone) frame.painter.fillRect(QRectF(frame.seen.left(), frame.seen.top(), 26 * unit, frame.seen.height()), veil);
 
     const auto range = at_.touching(frame.target.adjusted(-at_.pitch.width(), -at_.pitch.height(), 0, 0));
     const auto color = [&](bool focused) { return focused ? theme.accent : theme.muted; };
@@ -318,12 +312,11 @@ void ModelFigure::paint_legend(Frame& frame) const {
         if (!shape().lines) {
             const auto most = std::max(shape().rows, shape().columns);
             const auto pairs = frame.pooled_side > 0 ? (most + frame.pooled_side - 1) / frame.pooled_side : 1;
-            what = frame.pooled
-                       ? QStringLiteral("%1 of %2 × %2 pairs a cell, %3 down, %4 across")
-                             .arg(options_.mean ? QStringLiteral("mean weight") : QStringLiteral("largest weight"))
-                             .arg(pairs)
-                             .arg(words().query(), words().key())
-                       : QStringLiteral("one cell a pair, %1 down, %2 across").arg(words().query(), words().key());
+            what = frame.pooled ? QStringLiteral("%1 of %2 × %2 pairs a cell, %3 down, %4 across")
+                                      .arg(options_.mean ? QStringLiteral("mean weight") : QStringLiteral("largest weight"))
+                                      .arg(pairs)
+                                      .arg(words().query(), words().key())
+                                : QStringLiteral("one cell a pair, %1 down, %2 across").arg(words().query(), words().key());
         } else {
             const auto count = store_->count();
             more = QStringLiteral("%1 of %2 pairs left out, under 1/255")
@@ -332,8 +325,7 @@ void ModelFigure::paint_legend(Frame& frame) const {
         const bool two_lines = at_.legend_height > 40;
         const double width = frame.seen.width() / unit - 2 * ModelLayout::margin;
         draw::text(painter, {0, 0}, draw::elided(what, note_font(), width), note_font(), theme.muted);
-        const QRectF bar(two_lines ? 12 : draw::text_width(what, note_font()) + 34, two_lines ? 9 : -9,
-                         two_lines ? 80 : 120, 9);
+        const QRectF bar(two_lines ? 12 : draw::text_width(what, note_font()) + 34, two_lines ? 9 : -9, two_lines ? 80 : 120, 9);
         const auto [low, high] = draw::scale_ends(transfer);
         const double end = shape().lines ? draw::opacity_bar(painter, bar, theme.text, low, high, theme)
                                          : draw::ramp_bar(painter, bar, frame.style.ramp, low, high, theme);

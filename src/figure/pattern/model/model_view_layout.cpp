@@ -12,8 +12,7 @@ QRectF ModelLayout::cell_rect(HeadId id) const {
 }
 
 QRectF ModelLayout::grid() const {
-    return {left, top, double(heads - 1) * pitch.width() + cell.width(),
-            double(layers - 1) * pitch.height() + cell.height()};
+    return {left, top, double(heads - 1) * pitch.width() + cell.width(), double(layers - 1) * pitch.height() + cell.height()};
 }
 
 std::optional<HeadId> ModelLayout::head_at(QPointF point) const {

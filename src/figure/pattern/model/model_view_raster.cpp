@@ -68,8 +68,8 @@ std::vector<std::int64_t> first_columns(const analyze::PatternAxes& axes, std::i
     return first;
 }
 
-QImage map_image(const analyze::Matrix& strengths, const std::array<QRgb, 256>& ramp,
-                 const std::vector<std::int64_t>& legal, const std::vector<std::int64_t>& first) {
+QImage map_image(const analyze::Matrix& strengths, const std::array<QRgb, 256>& ramp, const std::vector<std::int64_t>& legal,
+                 const std::vector<std::int64_t>& first) {
     const auto rows = strengths.rows(), columns = strengths.cols();
     QImage image(static_cast<int>(columns), static_cast<int>(rows), QImage::Format_ARGB32_Premultiplied);
     for (Eigen::Index r = 0; r < rows; ++r) {
@@ -125,8 +125,8 @@ QImage lines_image(const analyze::Matrix& strengths, QSize size, double width, c
     for (int y = 0; y < size.height(); ++y) {
         auto* line = reinterpret_cast<QRgb*>(image.scanLine(y));
         for (int x = 0; x < size.width(); ++x) {
-            const float a = alpha[static_cast<std::size_t>(x) * static_cast<std::size_t>(size.height()) +
-                                  static_cast<std::size_t>(y)];
+            const float a =
+                alpha[static_cast<std::size_t>(x) * static_cast<std::size_t>(size.height()) + static_cast<std::size_t>(y)];
             line[x] = qPremultiply(qRgba(color.red(), color.green(), color.blue(), static_cast<int>(a * 255 + 0.5F)));
         }
     }

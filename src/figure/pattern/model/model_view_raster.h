@@ -21,8 +21,7 @@ analyze::Matrix halved(const analyze::Matrix&, bool mean);
 
 /// How many of the columns of each row may hold an attended pair when `axes` is pooled to rows x columns: all, or in
 /// causal models and windows those whose first key the row's last query may see.
-std::vector<std::int64_t> legal_columns(const analyze::PatternAxes& axes, const Mask&, std::int64_t rows,
-                                        std::int64_t columns);
+std::vector<std::int64_t> legal_columns(const analyze::PatternAxes& axes, const Mask&, std::int64_t rows, std::int64_t columns);
 
 /// Where a row's columns begin that its window reaches: those whose last key is nearer than `window` to the row's first
 /// query. Empty for window 0.
@@ -30,8 +29,8 @@ std::vector<std::int64_t> first_columns(const analyze::PatternAxes& axes, std::i
                                         std::int64_t columns);
 
 /// One pixel a cell; cells from a row's legal column on, and before its first where there is one, stay transparent.
-QImage map_image(const analyze::Matrix& strengths, const std::array<QRgb, 256>& ramp,
-                 const std::vector<std::int64_t>& legal, const std::vector<std::int64_t>& first = {});
+QImage map_image(const analyze::Matrix& strengths, const std::array<QRgb, 256>& ramp, const std::vector<std::int64_t>& legal,
+                 const std::vector<std::int64_t>& first = {});
 
 /// Lines from row i at the left to column j at the right, antialiased, each as opaque as its strength; what is under
 /// 1/255 is left out. `width` is the line's in px.

@@ -23,8 +23,8 @@ QImage picture(const analyze::Matrix& level, const PixelStyle& style, const std:
                      first_columns(data.axes, mask.window, level.rows(), level.cols()));
 }
 
-std::shared_ptr<const RealMap> make_real(analyze::Matrix pattern, const PixelStyle& style,
-                                         const std::array<QRgb, 256>& ramp, const ModelViewData& data, Layer layer) {
+std::shared_ptr<const RealMap> make_real(analyze::Matrix pattern, const PixelStyle& style, const std::array<QRgb, 256>& ramp,
+                                         const ModelViewData& data, Layer layer) {
     auto map = std::make_shared<RealMap>();
     map->style = style;
     map->pattern = std::move(pattern);
@@ -98,9 +98,7 @@ const QImage* ModelViewStore::lines(HeadId head, QSize size, double line_width) 
         refining_ = true;
         return &have->image;
     }
-    return keep(head, size,
-                lines_image(strengths(pattern_now(head), style_.transfer), size, line_width,
-                            color(head)));
+    return keep(head, size, lines_image(strengths(pattern_now(head), style_.transfer), size, line_width, color(head)));
 }
 
 QColor ModelViewStore::color(HeadId cell) const {
@@ -130,8 +128,7 @@ const QImage* ModelViewStore::map(HeadId head, int wanted) {
     auto pooled = data_.pooled(head);
     analyze::Matrix level = std::move(style_.mean ? pooled.mean : pooled.max);
     while (std::max(level.rows(), level.cols()) > side) level = halved(level, style_.mean);
-    return keep(head, size,
-                picture(level, style_, ramp_, data_, head.layer));
+    return keep(head, size, picture(level, style_, ramp_, data_, head.layer));
 }
 
 std::int64_t ModelViewStore::real_capacity() const {
@@ -148,7 +145,8 @@ std::shared_ptr<const RealMap> ModelViewStore::real(HeadId head) {
     }
     if (failed_.contains(head)) return nullptr;
     if (patient_) {
-        auto map = make_real(found != real_.end() ? found->second->pattern : data_.pattern(head), style_, ramp_, data_, head.layer);
+        auto map =
+            make_real(found != real_.end() ? found->second->pattern : data_.pattern(head), style_, ramp_, data_, head.layer);
         insert(head, map);
         return map;
     }

@@ -25,8 +25,8 @@ struct ModelViewData {
     bool causal = true;
     std::vector<std::int64_t> windows;  ///< [layer] how far a query sees, 0: no limit; empty: none has one
     std::vector<QString> labels;        ///< [layer] what sets it apart where layers differ: "local 512"; empty: nothing
-    QString together;                 ///< "mean" or "max", with shape.together
-    std::map<HeadId, QString> names;  ///< of the cells that put heads together: "mean of 8 heads of layer 3"
+    QString together;                   ///< "mean" or "max", with shape.together
+    std::map<HeadId, QString> names;    ///< of the cells that put heads together: "mean of 8 heads of layer 3"
     QString name_of(HeadId) const;
     QString weight_name;  ///< what a weight is, where it is not the plain softmax weight
     /// [rows, columns]; may be called from another thread.

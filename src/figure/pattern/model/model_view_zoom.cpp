@@ -40,8 +40,8 @@ void ModelFigure::paint_line_labels(Frame& frame, const QRectF& cell, const Cell
             if (top + height < frame.target.top() || top > frame.target.bottom()) continue;
             const auto& item = items[static_cast<std::size_t>(i)];
             const auto hovered = keys ? selection.hover_key : selection.hover_query;
-            const bool strong = frame.hover() && hovered && hovered->value >= item.first.value &&
-                                hovered->value < item.first.value + item.count;
+            const bool strong =
+                frame.hover() && hovered && hovered->value >= item.first.value && hovered->value < item.first.value + item.count;
             frame.at({side.left(), top}, [&] {
                 const QRectF box(5, 0, side.width() / unit - 10, height / unit);
                 draw::token(frame.painter, box, draw::label_of(item), token_font(), frame.theme(),
@@ -88,8 +88,7 @@ void ModelFigure::paint_map_labels(Frame& frame, const QRectF& cell, const CellP
                         draw::Align::right);
         });
     }
-    for (auto j = first(columns.left() - parts.area.left(), column_width, every_column); j < shape().columns;
-         j += every_column) {
+    for (auto j = first(columns.left() - parts.area.left(), column_width, every_column); j < shape().columns; j += every_column) {
         const double x = parts.area.left() + (double(j) + 0.5) * column_width;
         if (x > columns.right()) break;
         if (x < std::max(columns.left(), rows.right())) continue;
@@ -126,8 +125,8 @@ void ModelFigure::paint_numbers(Frame& frame, HeadId head, const QRectF& area) c
                 px >= 44 ? draw::weight_text(weight) : QString::number(weight, 'f', 2).mid(weight < 0.995 ? 1 : 0, 3);
             const QColor back = ramp_color(frame.style.ramp, frame.theme(), strength[j]);
             frame.at({area.left() + (double(j) + 0.5) * width, area.top() + (double(i) + 0.5) * height}, [&] {
-                draw::number(frame.painter, {0, draw::centred_baseline(0, font)}, text, font,
-                             text_on(frame.theme(), back), draw::Align::center);
+                draw::number(frame.painter, {0, draw::centred_baseline(0, font)}, text, font, text_on(frame.theme(), back),
+                             draw::Align::center);
             });
         }
     }
@@ -147,8 +146,7 @@ void ModelFigure::pair_hit(Hit& hit, HeadId head, std::int64_t row, std::int64_t
 
 void ModelFigure::cell_hit(Hit& hit, QPointF point, HeadId head, const CellParts& parts) const {
     const auto row_at = [&](double y, std::int64_t count) {
-        const auto i =
-            static_cast<std::int64_t>(std::floor((y - parts.area.top()) / parts.area.height() * double(count)));
+        const auto i = static_cast<std::int64_t>(std::floor((y - parts.area.top()) / parts.area.height() * double(count)));
         return std::clamp<std::int64_t>(i, 0, count - 1);
     };
     if (shape().lines) {
@@ -161,8 +159,8 @@ void ModelFigure::cell_hit(Hit& hit, QPointF point, HeadId head, const CellParts
         return;
     }
     if (!parts.area.contains(point)) return;
-    const auto column = static_cast<std::int64_t>(
-        std::floor((point.x() - parts.area.left()) / parts.area.width() * double(shape().columns)));
+    const auto column =
+        static_cast<std::int64_t>(std::floor((point.x() - parts.area.left()) / parts.area.width() * double(shape().columns)));
     pair_hit(hit, head, row_at(point.y(), shape().rows), std::clamp<std::int64_t>(column, 0, shape().columns - 1));
 }
 

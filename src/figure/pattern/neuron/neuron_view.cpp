@@ -51,8 +51,8 @@ std::string dtype_note(const std::string& dtype) {
 
 std::unique_ptr<Figure> neuron_view(TracePtr trace, HeadId head, Position query, const NeuronViewOptions& options) {
     if (!options.expanded)
-        return std::make_unique<CollapsedNeuron>(head_view(trace, head.layer, {head.head}, analyze::PatternOptions{}),
-                                                 head, attention_name(trace->config()));
+        return std::make_unique<CollapsedNeuron>(head_view(trace, head.layer, {head.head}, analyze::PatternOptions{}), head,
+                                                 attention_name(trace->config()));
     NeuronViewData data;
     data.words = axis_words(*trace);
     data.attention = attention_name(trace->config());

@@ -7,9 +7,7 @@
 namespace headlight::figure {
 namespace {
 
-std::vector<float> flat(const analyze::Matrix& m) {
-    return {m.data(), m.data() + m.size()};
-}
+std::vector<float> flat(const analyze::Matrix& m) { return {m.data(), m.data() + m.size()}; }
 
 }  // namespace
 
@@ -138,10 +136,9 @@ QString NeuronFigure::position_note() const {
 QString NeuronFigure::row_tip(std::int64_t key) const {
     const auto& view = data_.view;
     QString text = QStringLiteral("%1  %2 → %3  %4 = %5")
-                       .arg(head_name(view.head), query_named(), named(key),
-                            dot_heading(view.scale, data_.d_head()), fixed(view.dot[key], 4));
-    if (data_.has_position())
-        text += QStringLiteral("  position %1").arg(fixed(view.position[static_cast<std::size_t>(key)], 4));
+                       .arg(head_name(view.head), query_named(), named(key), dot_heading(view.scale, data_.d_head()),
+                            fixed(view.dot[key], 4));
+    if (data_.has_position()) text += QStringLiteral("  position %1").arg(fixed(view.position[static_cast<std::size_t>(key)], 4));
     for (const auto& part : view.parts)
         text += QStringLiteral("  %1 %2").arg(QString::fromStdString(part.name), fixed(part.values[key], 4));
     for (const auto& term : view.terms)
@@ -162,8 +159,8 @@ QString NeuronFigure::dimension_tip(std::int64_t key, std::int64_t d) const {
 Table NeuronFigure::table() const {
     const auto& view = data_.view;
     Table table;
-    table.columns = data_.words.columns({"layer", "head", "query", "key", "query_token", "key_token", "scale", "qk_scaled", "position",
-                                         "score", "weight", "value_norm", "weighted_value_norm"});
+    table.columns = data_.words.columns({"layer", "head", "query", "key", "query_token", "key_token", "scale", "qk_scaled",
+                                         "position", "score", "weight", "value_norm", "weighted_value_norm"});
     for (const auto* list : {&view.parts, &view.terms})
         for (const auto& term : *list) table.columns.push_back(term.name);
     const auto numbered = [&](const char* name) {
@@ -172,16 +169,10 @@ Table NeuronFigure::table() const {
     numbered("k_");
     numbered("product_");
     for (std::int64_t key = 0; key < data_.rows(); ++key) {
-        std::vector<Table::Cell> row{view.head.layer.value,
-                                     view.head.head.value,
-                                     view.query.value,
-                                     key,
-                                     query_token().toStdString(),
-                                     token(key).toStdString(),
-                                     view.scale,
-                                     double(view.dot[key])};
-        row.push_back(data_.has_position() ? Table::Cell(double(view.position[static_cast<std::size_t>(key)]))
-                                           : Table::Cell());
+        std::vector<Table::Cell> row{
+            view.head.layer.value,       view.head.head.value,     view.query.value, key,
+            query_token().toStdString(), token(key).toStdString(), view.scale,       double(view.dot[key])};
+        row.push_back(data_.has_position() ? Table::Cell(double(view.position[static_cast<std::size_t>(key)])) : Table::Cell());
         for (const auto* column : {&view.score, &view.weight, &view.value_norm, &view.weighted_value_norm})
             row.emplace_back(double((*column)[key]));
         for (const auto* list : {&view.parts, &view.terms})
@@ -203,8 +194,7 @@ std::vector<NamedArray> NeuronFigure::arrays() const {
                                 {"k", {keys, numbers}, flat(view.k.topRows(keys))},
                                 {"products", {keys, numbers}, flat(view.products.topRows(keys))},
                                 column("dot", view.dot)};
-    if (data_.has_position())
-        out.push_back({"position", {keys}, {view.position.begin(), view.position.begin() + keys}});
+    if (data_.has_position()) out.push_back({"position", {keys}, {view.position.begin(), view.position.begin() + keys}});
     for (const auto* list : {&view.parts, &view.terms})
         for (const auto& term : *list) out.push_back(column(term.name, term.values));
     out.push_back(column("score", view.score));
@@ -216,7 +206,8 @@ std::vector<NamedArray> NeuronFigure::arrays() const {
 }
 
 QString NeuronFigure::title() const {
-    return with_attention(QStringLiteral("Layer %1  head %2").arg(data_.view.head.layer.value).arg(data_.view.head.head.value), data_.attention);
+    return with_attention(QStringLiteral("Layer %1  head %2").arg(data_.view.head.layer.value).arg(data_.view.head.head.value),
+                          data_.attention);
 }
 
 QString NeuronFigure::description() const {

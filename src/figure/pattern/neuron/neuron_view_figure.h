@@ -31,8 +31,7 @@ private:
     void paint_numbers(QPainter&, std::int64_t key, double baseline, bool strong, const Style&) const;
     void paint_top(QPainter&, double shift, const Style&, const Selection&) const;
     void paint_footer(QPainter&, double top, const Style&) const;
-    void paint_strip(QPainter&, double x, double top, double height, const float* values, double divisor,
-                     const Style&) const;
+    void paint_strip(QPainter&, double x, double top, double height, const float* values, double divisor, const Style&) const;
     draw::Label label_of(std::int64_t position) const;
     QString token(std::int64_t position) const;  ///< of a key
     QString query_token() const;

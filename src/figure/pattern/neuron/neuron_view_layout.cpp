@@ -32,13 +32,9 @@ std::vector<std::int64_t> dimension_order(const NeuronViewData& data, bool sorte
     return order;
 }
 
-double number_opacity(double x, double divisor) {
-    return std::tanh(std::abs(x) / divisor);
-}
+double number_opacity(double x, double divisor) { return std::tanh(std::abs(x) / divisor); }
 
-double connector_opacity(double weight) {
-    return std::tanh(1.8 * weight);
-}
+double connector_opacity(double weight) { return std::tanh(1.8 * weight); }
 
 double color_divisor(const float* values, std::int64_t count) {
     std::vector<float> sizes;
@@ -89,9 +85,7 @@ QString fixed(double value, int digits) {
     return text;
 }
 
-QString head_name(HeadId head) {
-    return QStringLiteral("L%1H%2").arg(head.layer.value).arg(head.head.value);
-}
+QString head_name(HeadId head) { return QStringLiteral("L%1H%2").arg(head.layer.value).arg(head.head.value); }
 
 QString dot_heading(double scale, std::int64_t d_head) {
     const QString qk = QStringLiteral("q·k");
@@ -147,8 +141,8 @@ NeuronLayout neuron_layout(const NeuronViewData& data, double available_width, d
     const double to_value = between(56, 74), to_weighted = between(98, 112), right = between(12, 44) + 16;
     const auto terms = static_cast<double>(data.view.terms.size()), parts = static_cast<double>(data.view.parts.size());
     const double of_parts = std::max(0.0, parts - 1) * to_position;
-    const double columns = strip_gap + to_dot + of_parts + (data.has_position() ? to_position : 0) + terms * to_position + to_score + bar_gap +
-                           at.bar_width + weight + to_value + to_weighted + right;
+    const double columns = strip_gap + to_dot + of_parts + (data.has_position() ? to_position : 0) + terms * to_position +
+                           to_score + bar_gap + at.bar_width + weight + to_value + to_weighted + right;
     const double most = std::max(200.0, 10.0 * double(at.dimensions));
     at.strip_width = std::clamp((available_width - at.key_x - columns) / 2, 110.0, most);
 

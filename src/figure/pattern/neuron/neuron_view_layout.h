@@ -65,8 +65,8 @@ struct NeuronLayout {
     double token_x = 0, token_width = 0;
     double key_x = 0, product_x = 0, strip_width = 0;
     double dot_right = 0, position_right = 0, score_right = 0;  ///< behind parts there is no dot column: their sum is the score
-    std::vector<double> terms_right;  ///< of the view's further terms
-    std::vector<double> parts_right;  ///< of what the score is the sum of
+    std::vector<double> terms_right;                            ///< of the view's further terms
+    std::vector<double> parts_right;                            ///< of what the score is the sum of
     double bar_x = 0, bar_width = 0, weight_x = 0;
     double value_right = 0, weighted_right = 0;
     std::int64_t rows = 0, dimensions = 0;

@@ -51,8 +51,7 @@ QSizeF NeuronFigure::layout(QSizeF available, const Style&, const Selection&) {
     return {at_.width, at_.height};
 }
 
-void NeuronFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style,
-                         const Selection& selection) const {
+void NeuronFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const bool whole = style.exporting;
     seen_top_ = whole ? 0 : exposed.top();
     seen_bottom_ = whole ? at_.height : std::min(exposed.bottom(), at_.height);
@@ -75,19 +74,15 @@ void NeuronFigure::paint(QPainter& painter, const QRectF& exposed, const Style& 
     paint_footer(painter, footer, style);
 }
 
-void NeuronFigure::paint_row(QPainter& painter, std::int64_t key, const Style& style,
-                             const Selection& selection) const {
+void NeuronFigure::paint_row(QPainter& painter, std::int64_t key, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     const QRectF row = at_.row(key);
     const bool strong = key == strongest_;
     const bool hovered = !style.exporting && selection.hover_key == Position{key};
-    const bool pinned = std::find(selection.pinned_keys.begin(), selection.pinned_keys.end(), Position{key}) !=
-                        selection.pinned_keys.end();
+    const bool pinned =
+        std::find(selection.pinned_keys.begin(), selection.pinned_keys.end(), Position{key}) != selection.pinned_keys.end();
     if (strong || hovered || pinned)
-        draw::box(painter, row.adjusted(0, 1, 0, -1), 6,
-                  pinned    ? theme.accent_soft
-                  : hovered ? theme.chip
-                            : theme.panel);
+        draw::box(painter, row.adjusted(0, 1, 0, -1), 6, pinned ? theme.accent_soft : hovered ? theme.chip : theme.panel);
 
     // A mark at the edge, as strong as BertViz's connecting lines: heavy keys are found while scrolling past hundreds.
     const double mark = connector_opacity(data_.view.weight[key]);
@@ -103,13 +98,11 @@ void NeuronFigure::paint_row(QPainter& painter, std::int64_t key, const Style& s
 
     const auto numbers = static_cast<std::ptrdiff_t>(data_.d_head());
     paint_strip(painter, at_.key_x, row.top() + 7, 16, data_.view.k.data() + key * numbers, vector_divisor_, style);
-    paint_strip(painter, at_.product_x, row.top() + 7, 16, data_.view.products.data() + key * numbers, product_divisor_,
-                style);
+    paint_strip(painter, at_.product_x, row.top() + 7, 16, data_.view.products.data() + key * numbers, product_divisor_, style);
     paint_numbers(painter, key, baseline, strong, style);
 }
 
-void NeuronFigure::paint_numbers(QPainter& painter, std::int64_t key, double baseline, bool strong,
-                                 const Style& style) const {
+void NeuronFigure::paint_numbers(QPainter& painter, std::int64_t key, double baseline, bool strong, const Style& style) const {
     const Theme& theme = *style.theme;
     const auto& view = data_.view;
     std::vector<double> terms, places;
@@ -134,29 +127,27 @@ void NeuronFigure::paint_numbers(QPainter& painter, std::int64_t key, double bas
     const QColor term = strong ? theme.text : theme.muted;
     for (std::size_t i = 0; i < shown.size(); ++i)
         draw::number(painter, {places[i], baseline}, fixed(shown[i], digits_), number_font(false), term, draw::Align::right);
-    draw::number(painter, {at_.score_right, baseline}, fixed(std::round(view.score[key] * unit) / unit, digits_), number_font(strong), theme.text,
-                 draw::Align::right);
+    draw::number(painter, {at_.score_right, baseline}, fixed(std::round(view.score[key] * unit) / unit, digits_),
+                 number_font(strong), theme.text, draw::Align::right);
 
     const double weight = view.weight[key];
     const QRectF bar(at_.bar_x, baseline - 10, at_.bar_width, 10);
     draw::box(painter, bar, 2, theme.line);
     if (weight > 0) {
         painter.save();
-        painter.setClipRect(QRectF(bar.topLeft(), QSizeF(std::max(0.5, bar.width() * weight), bar.height())),
-                            Qt::IntersectClip);
+        painter.setClipRect(QRectF(bar.topLeft(), QSizeF(std::max(0.5, bar.width() * weight), bar.height())), Qt::IntersectClip);
         draw::box(painter, bar, 2, head_color(theme, style.palette, view.head.head.value));
         painter.restore();
     }
-    draw::number(painter, {at_.weight_x, baseline}, draw::weight_text(weight), number_font(false), term,
-                 draw::Align::left);
+    draw::number(painter, {at_.weight_x, baseline}, draw::weight_text(weight), number_font(false), term, draw::Align::left);
     draw::number(painter, {at_.value_right, baseline}, fixed(view.value_norm[key], 2), number_font(false), theme.muted,
                  draw::Align::right);
-    draw::number(painter, {at_.weighted_right, baseline}, fixed(view.weighted_value_norm[key], 2), number_font(strong),
-                 term, draw::Align::right);
+    draw::number(painter, {at_.weighted_right, baseline}, fixed(view.weighted_value_norm[key], 2), number_font(strong), term,
+                 draw::Align::right);
 }
 
-void NeuronFigure::paint_strip(QPainter& painter, double x, double top, double height, const float* values,
-                               double divisor, const Style& style) const {
+void NeuronFigure::paint_strip(QPainter& painter, double x, double top, double height, const float* values, double divisor,
+                               const Style& style) const {
     const double step = at_.strip_width / double(at_.dimensions);
     // Thin cells stand without a gap; smoothing would draw seams between them.
     const double gap = step >= 3 ? std::min(0.7, step * 0.15) : 0;
@@ -164,11 +155,11 @@ void NeuronFigure::paint_strip(QPainter& painter, double x, double top, double h
     painter.setRenderHint(QPainter::Antialiasing, gap > 0);
     for (std::int64_t slot = 0; slot < at_.dimensions; ++slot) {
         const float number = values[order_[static_cast<std::size_t>(slot)]];
-        painter.fillRect(QRectF(x + double(slot) * step, top, step - gap, height),
-                         number_color(*style.theme, number, divisor));
+        painter.fillRect(QRectF(x + double(slot) * step, top, step - gap, height), number_color(*style.theme, number, divisor));
     }
     if (data_.view.content > 0 && !options_.sorted)  // content ends here, and what rotates begins
-        painter.fillRect(QRectF(x + double(data_.view.content) * step - gap / 2 - 0.5, top - 3, 1, height + 6), style.theme->text);
+        painter.fillRect(QRectF(x + double(data_.view.content) * step - gap / 2 - 0.5, top - 3, 1, height + 6),
+                         style.theme->text);
     painter.restore();
 }
 
@@ -183,8 +174,8 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     draw::text(painter, {after, NeuronLayout::title_baseline},
                QStringLiteral("what makes %1“%2” (%3) look where it looks")
                    .arg(data_.words.across ? QStringLiteral("target ") : QString(), query)
-                   .arg(view.query.value), note,
-               theme.muted);
+                   .arg(view.query.value),
+               note, theme.muted);
 
     painter.save();
     painter.translate(0, shift);
@@ -199,7 +190,10 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     paint_strip(painter, at_.key_x, band.top() + 10, 20, view.q.data(), vector_divisor_, style);
     QString numbers = QStringLiteral("query vector, %1 numbers").arg(data_.d_head());
     if (view.content > 0)
-        numbers += QStringLiteral(": %1 of content, %2 rotary; score = %3").arg(view.content).arg(data_.d_head() - view.content).arg(dot_heading(view.scale, data_.d_head()));
+        numbers += QStringLiteral(": %1 of content, %2 rotary; score = %3")
+                       .arg(view.content)
+                       .arg(data_.d_head() - view.content)
+                       .arg(dot_heading(view.scale, data_.d_head()));
     draw::text(painter, {at_.product_x, baseline}, numbers, small, theme.muted);
     draw::text(painter, {at_.weighted_right, baseline}, group_note(), small, theme.muted, draw::Align::right);
 
@@ -236,9 +230,8 @@ void NeuronFigure::paint_footer(QPainter& painter, double top, const Style& styl
     QLinearGradient gradient(bar.topLeft(), bar.topRight());
     for (int i = 0; i <= 40; ++i)
         // Blended, not transparent: a gradient with alpha becomes an image in PDF.
-        gradient.setColorAt(
-            i / 40.0,
-            signed_color(theme, std::copysign(number_opacity((i - 20) / 20.0 * end, vector_divisor_), i - 20)));
+        gradient.setColorAt(i / 40.0,
+                            signed_color(theme, std::copysign(number_opacity((i - 20) / 20.0 * end, vector_divisor_), i - 20)));
     painter.fillRect(bar, gradient);
     const auto number = [](double x) { return QString::number(x, 'g', 3).replace(u'-', QChar(0x2212)); };
     draw::text(painter, {bar.left(), top + 36}, number(-end), tick, theme.muted);
@@ -251,23 +244,21 @@ void NeuronFigure::paint_footer(QPainter& painter, double top, const Style& styl
                     : QStringLiteral("colour: tanh of the number, vectors / %1, products / %2")
                           .arg(number(vector_divisor_), number(product_divisor_)),
                note_font(), theme.muted);
-    draw::text(painter, {at_.product_x, top + 37}, QStringLiteral("a row’s products add up to q·k"), note_font(),
-               theme.faint);
+    draw::text(painter, {at_.product_x, top + 37}, QStringLiteral("a row’s products add up to q·k"), note_font(), theme.faint);
 
     const double right = at_.width - NeuronLayout::margin - 8;
     QStringList facts;
     if (data_.view.sink > 0)
-        facts << QStringLiteral("sink: %1 of the softmax goes to no key").arg(draw::weight_text(static_cast<double>(data_.view.sink)));
-    for (const QString& fact :
-         {QString::fromStdString(data_.model), QString::fromStdString(data_.dtype), position_note()})
+        facts << QStringLiteral("sink: %1 of the softmax goes to no key")
+                     .arg(draw::weight_text(static_cast<double>(data_.view.sink)));
+    for (const QString& fact : {QString::fromStdString(data_.model), QString::fromStdString(data_.dtype), position_note()})
         if (!fact.isEmpty()) facts << fact;
-    draw::text(painter, {right, top + 21}, facts.join(QStringLiteral(" · ")), note_font(), theme.faint,
-               draw::Align::right);
+    draw::text(painter, {right, top + 21}, facts.join(QStringLiteral(" · ")), note_font(), theme.faint, draw::Align::right);
     if (const auto masked = data_.masked(); masked > 0)
-        draw::text(painter, {right, top + 37},
-                   masked == 1 ? QStringLiteral("1 later token is masked")
-                               : QStringLiteral("%1 later tokens are masked").arg(masked),
-                   note_font(), theme.faint, draw::Align::right);
+        draw::text(
+            painter, {right, top + 37},
+            masked == 1 ? QStringLiteral("1 later token is masked") : QStringLiteral("%1 later tokens are masked").arg(masked),
+            note_font(), theme.faint, draw::Align::right);
 }
 
 }  // namespace headlight::figure
