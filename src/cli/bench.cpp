@@ -20,7 +20,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct BenchArguments {
     std::vector<std::string> names;
     std::string model, tokens;
     int repeats = 7, threads = 0;
@@ -83,7 +83,7 @@ std::string line_of(const trace::Measured& m) {
     return text;
 }
 
-int bench(const Options& o, const Console& console) {
+int bench(const BenchArguments& o, const Console& console) {
     trace::BenchmarkOptions options;
     options.repeats = o.repeats;
     if (!o.tokens.empty()) options.tokens = parse_index_list(o.tokens, "--tokens");
@@ -127,7 +127,7 @@ int bench(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_bench(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<BenchArguments>();
     CLI::Option* names = definition.app->add_option("NAME", options->names, "what to measure (default: everything)");
     definition.restrict_to(names, known_names());
     CLI::Option* model = definition.app->add_option("--model", options->model,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/result_file.h"
 
+#include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
 #include "headlight/io/atomic_file.h"
 #include "headlight/io/npz.h"
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 
 namespace headlight::cli {
 namespace {
@@ -39,7 +39,7 @@ std::vector<double> numbers(const figure::Table& table, std::size_t column) {
         else if (const auto* real = std::get_if<double>(&cell))
             values.push_back(*real);
         else
-            values.push_back(std::numeric_limits<double>::quiet_NaN());
+            values.push_back(kNaN);
     }
     return values;
 }
@@ -58,6 +58,11 @@ void write_npz(const Result& result, const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+std::string token_name(const std::vector<text::TokenLabel>& labels, std::int64_t position) {
+    const text::TokenLabel& label = labels[static_cast<std::size_t>(position)];
+    return label.continuation + label.text;
+}
 
 Facts facts_of(const model::Model& model) {
     return {{"model", model.config().name}, {"model_sha256", model.hash()}, {"version", std::string(version())}};

@@ -19,6 +19,9 @@ struct Result {
     std::vector<std::pair<std::string, std::string>> facts;        ///< model, text, options …, in JSON and NPZ
 };
 
+/// A token as a table names it: "##ing".
+std::string token_name(const std::vector<text::TokenLabel>&, std::int64_t position);
+
 /// Model, its hash, text, dtype, version: what every result says about its run.
 std::vector<std::pair<std::string, std::string>> facts_of(const trace::Trace&);
 std::vector<std::pair<std::string, std::string>> facts_of(const model::Model&);

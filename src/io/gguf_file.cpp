@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint32_t kMagic = 0x46554747;      // "GGUF"
 constexpr std::uint64_t kMaxString = 64u << 20;   // a chat template or a licence; a token has a few bytes
 constexpr std::uint64_t kMaxElements = 1u << 25;  // of all arrays together: each costs memory for its value
-constexpr int kMaxDepth = 8;
+constexpr int kMaxArrayDepth = 8;
 constexpr std::uint32_t kMaxDimensions = 4;
 constexpr std::uint64_t kMaxAlignment = 1u << 20;
 
@@ -161,8 +161,8 @@ private:
     }
 
     nlohmann::json read_array(const std::string& item, int depth) {
-        if (depth >= kMaxDepth)
-            fail("arrays are nested too deep", item, "at most " + std::to_string(kMaxDepth) + " levels", "more");
+        if (depth >= kMaxArrayDepth)
+            fail("arrays are nested too deep", item, "at most " + std::to_string(kMaxArrayDepth) + " levels", "more");
         const auto type = number<std::uint32_t>(item);
         if (type >= count)
             fail("unknown type of a value in the metadata", item, "0 to " + std::to_string(count - 1), std::to_string(type));

@@ -9,10 +9,10 @@
 namespace headlight::io {
 namespace {
 
-using Row = std::pair<std::uint32_t, GgmlLayout>;
+using LayoutRow = std::pair<std::uint32_t, GgmlLayout>;
 
 /// Sizes from ggml (ggml-common.h); 256 numbers in a block of the K and IQ types.
-constexpr std::array kRows = std::to_array<Row>({
+constexpr std::array kLayouts = std::to_array<LayoutRow>({
     {0, {"F32", 1, 4}},
     {1, {"F16", 1, 2}},
     {2, {"Q4_0", 32, 18}},
@@ -52,13 +52,13 @@ constexpr std::array kRows = std::to_array<Row>({
 }  // namespace
 
 const GgmlLayout* layout_of(GgmlType type) noexcept {
-    const auto row = std::ranges::find(kRows, static_cast<std::uint32_t>(type), &Row::first);
-    return row == kRows.end() ? nullptr : &row->second;
+    const auto row = std::ranges::find(kLayouts, static_cast<std::uint32_t>(type), &LayoutRow::first);
+    return row == kLayouts.end() ? nullptr : &row->second;
 }
 
 std::string readable_ggml_types() {
     std::string list;
-    for (const auto& [number, layout] : kRows)
+    for (const auto& [number, layout] : kLayouts)
         if (layout.readable) list += (list.empty() ? "" : ", ") + std::string(layout.name);
     return list;
 }

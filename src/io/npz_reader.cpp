@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kMaxMember = std::uint64_t{1} << 36;
 constexpr std::int64_t kMaxTextBytes = 1 << 26;
-constexpr std::size_t kMaxHeader = 1u << 16;
+constexpr std::size_t kMaxArrayHeader = 1u << 16;
 
 constexpr std::array<std::pair<std::string_view, DType>, 10> kTypes{{{"<f8", DType::F64},
                                                                      {"<f4", DType::F32},
@@ -133,7 +133,7 @@ private:
         std::size_t length = byte(8) | byte(9) << 8;
         if (version > 1) length |= static_cast<std::size_t>(byte(10)) << 16 | static_cast<std::size_t>(byte(11)) << 24;
         const std::size_t start = version > 1 ? 12 : 10;
-        if (length > kMaxHeader || length > bytes_.size() - start) fail("the header is cut short, or too long");
+        if (length > kMaxArrayHeader || length > bytes_.size() - start) fail("the header is cut short, or too long");
         data_ = start + length;
         const std::string_view header(reinterpret_cast<const char*>(bytes_.data()) + start, length);
         const auto type = value(header, "'descr'");

@@ -15,8 +15,6 @@
 namespace headlight::io {
 namespace {
 
-using Kind = PickleValue::Kind;
-
 constexpr std::size_t kMaxBytes = 32u << 20;
 constexpr std::size_t kMaxValues = 2'000'000;
 constexpr std::size_t kMaxText = 1u << 20;
@@ -73,19 +71,19 @@ private:
     }
 
     // Values and the stack. A mark is a null pointer on it.
-    PickleValue& make(Kind kind) {
+    PickleValue& make(PickleKind kind) {
         if (pickle_.values.size() >= kMaxValues) fail("too many values in the pickle", "at most " + std::to_string(kMaxValues));
         PickleValue& value = pickle_.values.emplace_back();
         value.kind = kind;
         return value;
     }
-    PickleValue& push(Kind kind) {
+    PickleValue& push(PickleKind kind) {
         PickleValue& value = make(kind);
         stack_.push_back(&value);
         return value;
     }
-    void push_text(Kind kind, std::string_view text) { push(kind).text = text; }
-    void push_integer(std::int64_t integer, Kind kind = Kind::integer) { push(kind).integer = integer; }
+    void push_text(PickleKind kind, std::string_view text) { push(kind).text = text; }
+    void push_integer(std::int64_t integer, PickleKind kind = PickleKind::integer) { push(kind).integer = integer; }
     PickleValue* pop() {
         if (stack_.empty() || !stack_.back()) fail("the pickle takes a value that is not there");
         PickleValue* value = stack_.back();
@@ -103,16 +101,16 @@ private:
         stack_.erase(mark.base() - 1, stack_.end());
         return items;
     }
-    void push_tuple(std::vector<const PickleValue*> items) { push(Kind::tuple).items = std::move(items); }
+    void push_tuple(std::vector<const PickleValue*> items) { push(PickleKind::tuple).items = std::move(items); }
     void push_last(std::size_t count) {
         std::vector<const PickleValue*> items(count);
         while (count > 0) items[--count] = pop();
         push_tuple(std::move(items));
     }
-    void append(const std::vector<const PickleValue*>& items, Kind to, const char* name) {
+    void append(const std::vector<const PickleValue*>& items, PickleKind to, const char* name) {
         PickleValue& target = top();
         if (target.kind != to) fail(std::string("the pickle adds to something that is no ") + name);
-        if (to == Kind::dict && items.size() % 2) fail("a key without a value in the pickle");
+        if (to == PickleKind::dict && items.size() % 2) fail("a key without a value in the pickle");
         held_ += items.size();
         // What containers hold is counted too: one value may be put into a list again and again.
         if (held_ > kMaxValues) fail("too many values in the pickle", "at most " + std::to_string(kMaxValues));
@@ -125,36 +123,36 @@ private:
             fail("the pickle asks for something that has no place in a file of weights", "tensors and plain values",
                  whole.size() > 200 ? whole.substr(0, 200) + "…" : whole,
                  "Nothing of it was run. If you trust its origin, save only the state dict as safetensors");
-        push(Kind::global).text = whole;
+        push(PickleKind::global).text = whole;
     }
     void global_from_stack() {
         const PickleValue* name = pop();
         const PickleValue* module = pop();
-        if (name->kind != Kind::text || module->kind != Kind::text) fail("a global without a name in the pickle");
+        if (name->kind != PickleKind::text || module->kind != PickleKind::text) fail("a global without a name in the pickle");
         global(module->text, name->text);
     }
     void call() {
         const PickleValue* arguments = pop();
         const PickleValue* callable = pop();
-        if (callable->kind != Kind::global || arguments->kind != Kind::tuple)
+        if (callable->kind != PickleKind::global || arguments->kind != PickleKind::tuple)
             fail("the pickle calls something that cannot be called");
         if (callable->text != kOrderedDict) {
-            push(Kind::call).items = {callable, arguments};
+            push(PickleKind::call).items = {callable, arguments};
             return;
         }
-        push(Kind::dict);
+        push(PickleKind::dict);
         if (arguments->items.empty()) return;
-        if (arguments->items.size() > 1 || arguments->items.front()->kind != Kind::list)
+        if (arguments->items.size() > 1 || arguments->items.front()->kind != PickleKind::list)
             fail("an OrderedDict made of something else than a list of pairs");
         for (const PickleValue* pair : arguments->items.front()->items) {
-            if ((pair->kind != Kind::tuple && pair->kind != Kind::list) || pair->items.size() != 2)
+            if ((pair->kind != PickleKind::tuple && pair->kind != PickleKind::list) || pair->items.size() != 2)
                 fail("an OrderedDict made of something else than a list of pairs");
-            append({pair->items[0], pair->items[1]}, Kind::dict, "dict");
+            append({pair->items[0], pair->items[1]}, PickleKind::dict, "dict");
         }
     }
     void build() {
         pop();  // attributes of a state dict: "_metadata", the versions of its modules
-        if (top().kind != Kind::dict) fail("the pickle gives attributes to something that has none");
+        if (top().kind != PickleKind::dict) fail("the pickle gives attributes to something that has none");
     }
 
     void remember(std::uint64_t index) {
@@ -181,7 +179,7 @@ private:
     }
     void text_integer() {
         std::string_view text = line();
-        if (text == "00" || text == "01") return push_integer(text == "01", Kind::boolean);
+        if (text == "00" || text == "01") return push_integer(text == "01", PickleKind::boolean);
         if (text.ends_with('L')) text.remove_suffix(1);
         std::int64_t value = 0;
         const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -191,7 +189,7 @@ private:
     void big_endian_real() {
         std::uint64_t bits = 0;
         for (const char c : take(8)) bits = bits << 8 | static_cast<unsigned char>(c);
-        push(Kind::real).real = std::bit_cast<double>(bits);
+        push(PickleKind::real).real = std::bit_cast<double>(bits);
     }
 
     void step() {
@@ -211,9 +209,9 @@ private:
                 return;
             case '1': pop_to_mark(); return;
             case '2': stack_.push_back(&top()); return;
-            case 'N': push(Kind::none); return;
-            case '\x88': return push_integer(1, Kind::boolean);
-            case '\x89': return push_integer(0, Kind::boolean);
+            case 'N': push(PickleKind::none); return;
+            case '\x88': return push_integer(1, PickleKind::boolean);
+            case '\x89': return push_integer(0, PickleKind::boolean);
             case 'I':
             case 'L': return text_integer();
             case 'J': return push_integer(static_cast<std::int32_t>(number(4)));
@@ -222,48 +220,48 @@ private:
             case '\x8a': return long_integer(number(1));
             case '\x8b': return long_integer(number(4));
             case 'G': return big_endian_real();
-            case 'X': return push_text(Kind::text, sized(4));
-            case '\x8c': return push_text(Kind::text, sized(1));
-            case '\x8d': return push_text(Kind::text, sized(8));
-            case 'U': return push_text(Kind::text, sized(1));
-            case 'T': return push_text(Kind::text, sized(4));
-            case 'V': return push_text(Kind::text, line());
-            case 'C': return push_text(Kind::bytes, sized(1));
-            case 'B': return push_text(Kind::bytes, sized(4));
-            case '\x8e': return push_text(Kind::bytes, sized(8));
+            case 'X': return push_text(PickleKind::text, sized(4));
+            case '\x8c': return push_text(PickleKind::text, sized(1));
+            case '\x8d': return push_text(PickleKind::text, sized(8));
+            case 'U': return push_text(PickleKind::text, sized(1));
+            case 'T': return push_text(PickleKind::text, sized(4));
+            case 'V': return push_text(PickleKind::text, line());
+            case 'C': return push_text(PickleKind::bytes, sized(1));
+            case 'B': return push_text(PickleKind::bytes, sized(4));
+            case '\x8e': return push_text(PickleKind::bytes, sized(8));
             case ')': return push_tuple({});
             case '\x85': return push_last(1);
             case '\x86': return push_last(2);
             case '\x87': return push_last(3);
             case 't': return push_tuple(pop_to_mark());
-            case ']': push(Kind::list); return;
+            case ']': push(PickleKind::list); return;
             case 'l': {
                 auto items = pop_to_mark();
-                push(Kind::list).items = std::move(items);
+                push(PickleKind::list).items = std::move(items);
                 return;
             }
             case 'a': {
                 const PickleValue* item = pop();
-                return append({item}, Kind::list, "list");
+                return append({item}, PickleKind::list, "list");
             }
             case 'e': {
                 const auto items = pop_to_mark();
-                return append(items, Kind::list, "list");
+                return append(items, PickleKind::list, "list");
             }
-            case '}': push(Kind::dict); return;
+            case '}': push(PickleKind::dict); return;
             case 'd': {
                 const auto items = pop_to_mark();
-                push(Kind::dict);
-                return append(items, Kind::dict, "dict");
+                push(PickleKind::dict);
+                return append(items, PickleKind::dict, "dict");
             }
             case 's': {
                 const PickleValue* value = pop();
                 const PickleValue* key = pop();
-                return append({key, value}, Kind::dict, "dict");
+                return append({key, value}, PickleKind::dict, "dict");
             }
             case 'u': {
                 const auto items = pop_to_mark();
-                return append(items, Kind::dict, "dict");
+                return append(items, PickleKind::dict, "dict");
             }
             case 'q': return remember(number(1));
             case 'r': return remember(number(4));
@@ -279,7 +277,7 @@ private:
             case '\x93': return global_from_stack();
             case 'Q': {
                 const PickleValue* id = pop();
-                push(Kind::persistent).items = {id};
+                push(PickleKind::persistent).items = {id};
                 return;
             }
             case 'R': return call();

@@ -14,9 +14,10 @@
 
 namespace headlight::io {
 
+enum class PickleKind { none, boolean, integer, real, text, bytes, tuple, list, dict, global, call, persistent };
+
 struct PickleValue {
-    enum class Kind { none, boolean, integer, real, text, bytes, tuple, list, dict, global, call, persistent };
-    Kind kind = Kind::none;
+    PickleKind kind = PickleKind::none;
     std::int64_t integer = 0;  ///< also of a boolean
     double real = 0;
     std::string text;  ///< also of bytes; of a global "module.name"

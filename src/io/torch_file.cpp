@@ -18,10 +18,8 @@
 namespace headlight::io {
 namespace {
 
-using Kind = PickleValue::Kind;
-
 constexpr std::uint64_t kMaxPickle = 32u << 20;
-constexpr std::int64_t kMaxDimensions = 16;
+constexpr std::int64_t kMaxTensorDimensions = 16;
 
 constexpr std::string_view kRebuildTensor = "torch._utils._rebuild_tensor_v2";
 constexpr std::string_view kRebuildTensor3 = "torch._utils._rebuild_tensor_v3";  // fp8: refused by its type
@@ -46,9 +44,9 @@ constexpr std::array<std::string_view, 25> kAllowed{
     "torch.QInt8Storage", "torch.QUInt8Storage", "torch.QInt32Storage", "torch.ComplexFloatStorage", "torch.ComplexDoubleStorage",
     "torch.storage.UntypedStorage", "torch.float8_e4m3fn", "torch.float8_e5m2", "torch.float8_e4m3fnuz", "torch.float8_e5m2fnuz"};
 
-class Reader {
+class TorchReader {
 public:
-    explicit Reader(std::shared_ptr<const MappedFile> file) : mapped_(std::move(file)), file_(mapped_->path()) {}
+    explicit TorchReader(std::shared_ptr<const MappedFile> file) : mapped_(std::move(file)), file_(mapped_->path()) {}
 
     std::vector<TensorView> read() {
         check_format();
@@ -114,7 +112,7 @@ private:
         }
     }
 
-    static bool is_call(const PickleValue& value) { return value.kind == Kind::call; }
+    static bool is_call(const PickleValue& value) { return value.kind == PickleKind::call; }
 
     static bool holds_tensors(const PickleValue& dict) {
         for (std::size_t i = 1; i < dict.items.size(); i += 2)
@@ -124,12 +122,13 @@ private:
 
     const PickleValue& state_dict() const {
         const PickleValue& root = *pickle_.root;
-        if (root.kind != Kind::dict)
+        if (root.kind != PickleKind::dict)
             fail("not a state dict", "data.pkl", "a dict: name -> tensor", is_call(root) ? "a single tensor" : "something else",
                  "Save model.state_dict()");
         for (const std::string_view key : {"state_dict", "model_state_dict", "model", "module"})
             for (std::size_t i = 0; i + 1 < root.items.size(); i += 2)
-                if (root.items[i]->text == key && root.items[i + 1]->kind == Kind::dict && holds_tensors(*root.items[i + 1]))
+                if (root.items[i]->text == key && root.items[i + 1]->kind == PickleKind::dict &&
+                    holds_tensors(*root.items[i + 1]))
                     return *root.items[i + 1];
         if (holds_tensors(root)) return root;
         fail("no tensors in the file", "data.pkl", "a state dict: name -> tensor",
@@ -138,7 +137,7 @@ private:
 
     void add(const PickleValue& key, const PickleValue& value) {
         if (!is_call(value)) return;  // a step counter, a version
-        if (key.kind != Kind::text) fail("a tensor without a name", "data.pkl", "a text");
+        if (key.kind != PickleKind::text) fail("a tensor without a name", "data.pkl", "a text");
         name_ = key.text.size() > 200 ? key.text.substr(0, 200) + "…" : key.text;
         if (!names_.insert(key.text).second) fail_tensor("the same name twice");
         const PickleValue* tensor = &value;
@@ -165,18 +164,18 @@ private:
     }
 
     std::int64_t size_of_argument(const PickleValue& value, const char* what) const {
-        if (value.kind != Kind::integer || value.integer < 0)
+        if (value.kind != PickleKind::integer || value.integer < 0)
             fail_tensor(std::string("wrong ") + what, "whole numbers from 0",
-                        value.kind == Kind::integer ? std::to_string(value.integer) : "something else");
+                        value.kind == PickleKind::integer ? std::to_string(value.integer) : "something else");
         return value.integer;
     }
     std::vector<std::int64_t> sizes(const PickleValue& value, const char* what) const {
         const PickleValue* list = &value;
         if (is_call(value) && value.items[0]->text == "torch.Size" && value.items[1]->items.size() == 1)
             list = value.items[1]->items[0];
-        if ((list->kind != Kind::tuple && list->kind != Kind::list) ||
-            static_cast<std::int64_t>(list->items.size()) > kMaxDimensions)
-            fail_tensor(std::string("wrong ") + what, "a tuple of at most " + std::to_string(kMaxDimensions) + " numbers");
+        if ((list->kind != PickleKind::tuple && list->kind != PickleKind::list) ||
+            static_cast<std::int64_t>(list->items.size()) > kMaxTensorDimensions)
+            fail_tensor(std::string("wrong ") + what, "a tuple of at most " + std::to_string(kMaxTensorDimensions) + " numbers");
         std::vector<std::int64_t> numbers;
         for (const PickleValue* item : list->items) numbers.push_back(size_of_argument(*item, what));
         return numbers;
@@ -189,10 +188,11 @@ private:
 
     /// ('storage', torch.FloatStorage, '0', 'cpu', number of elements)
     Storage storage_of(const PickleValue& value) const {
-        if (value.kind != Kind::persistent || value.items[0]->kind != Kind::tuple || value.items[0]->items.size() != 5)
+        if (value.kind != PickleKind::persistent || value.items[0]->kind != PickleKind::tuple ||
+            value.items[0]->items.size() != 5)
             fail_tensor("a tensor without a storage");
         const auto& id = value.items[0]->items;
-        if (id[0]->text != "storage" || id[1]->kind != Kind::global || id[2]->kind != Kind::text)
+        if (id[0]->text != "storage" || id[1]->kind != PickleKind::global || id[2]->kind != PickleKind::text)
             fail_tensor("a tensor without a storage");
         const auto row = std::ranges::find(kStorages, std::string_view(id[1]->text), &std::pair<std::string_view, DType>::first);
         if (row == kStorages.end()) fail_type(id[1]->text);
@@ -307,6 +307,6 @@ bool is_torch_file(const MappedFile& file) {
            looks_like_zip(file.bytes());
 }
 
-std::vector<TensorView> read_torch_file(const std::shared_ptr<const MappedFile>& file) { return Reader(file).read(); }
+std::vector<TensorView> read_torch_file(const std::shared_ptr<const MappedFile>& file) { return TorchReader(file).read(); }
 
 }  // namespace headlight::io

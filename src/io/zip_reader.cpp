@@ -16,9 +16,9 @@ constexpr std::uint64_t kEndSize = 22, kLocatorSize = 20, kEnd64Size = 56, kLoca
 constexpr std::uint64_t kMaxComment = 0xFFFF;
 constexpr std::uint32_t kWide = 0xFFFFFFFF;  // "see the zip64 field"
 
-class Reader {
+class ZipDirectory {
 public:
-    Reader(std::span<const std::byte> bytes, const std::filesystem::path& file) : bytes_(bytes), file_(file) {}
+    ZipDirectory(std::span<const std::byte> bytes, const std::filesystem::path& file) : bytes_(bytes), file_(file) {}
 
     std::map<std::string, ZipEntry> read() {
         find_directory();
@@ -180,7 +180,7 @@ bool looks_like_zip(std::span<const std::byte> bytes) noexcept {
 }
 
 std::map<std::string, ZipEntry> read_zip(std::span<const std::byte> bytes, const std::filesystem::path& file) {
-    return Reader(bytes, file).read();
+    return ZipDirectory(bytes, file).read();
 }
 
 std::span<const std::byte> unpack(const ZipEntry& entry, const std::filesystem::path& file, std::uint64_t limit,

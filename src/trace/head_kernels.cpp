@@ -2,10 +2,10 @@
 #include "trace/head_kernels.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <unordered_map>
 
 namespace headlight::trace {
@@ -21,8 +21,6 @@ std::int64_t legal_pairs(const TextFacts& facts, std::int64_t i0, std::int64_t i
     }
     return pairs;
 }
-
-constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
 constexpr std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -95,7 +93,7 @@ TextFacts TextFacts::of(const std::vector<std::int64_t>& ids, const std::vector<
     double logs = 0;
     for (std::int64_t i = 0; i < facts.tokens; ++i) logs += std::log(static_cast<double>(facts.legal(i).count()));
     facts.uniform_with_first = logs / n;
-    facts.uniform = !is_causal ? logs / n : ids.size() > 1 ? logs / (n - 1) : kUndefined;
+    facts.uniform = !is_causal ? logs / n : ids.size() > 1 ? logs / (n - 1) : kNaN;
     facts.cell_begin = facts.column_begin = cells_of(facts.tokens);
     return facts;
 }
@@ -388,7 +386,7 @@ void HeadAccumulator::finish() {
 }
 
 HeadSummary HeadAccumulator::means(const Sums& sums, double uniform) const {
-    const auto mean = [](double sum, std::int64_t count) { return count > 0 ? sum / static_cast<double>(count) : kUndefined; };
+    const auto mean = [](double sum, std::int64_t count) { return count > 0 ? sum / static_cast<double>(count) : kNaN; };
     HeadSummary out;
     for (const auto member : kAdded) out.*member = mean(sums.of.*member, sums.rows);
     const auto over = [&](double HeadSummary::*member, std::int64_t count) { out.*member = mean(sums.of.*member, count); };
@@ -401,19 +399,19 @@ HeadSummary HeadAccumulator::means(const Sums& sums, double uniform) const {
     over(&HeadSummary::vw_share_special, sums.weighted);
     over(&HeadSummary::weighted_value_norm, value_norms_.empty() ? 0 : sums.rows);
     out.value_norm = mean(value_norm_sum_, value_norms_.empty() ? 0 : facts_.keys);
-    out.entropy_uniform = sums.rows > 0 ? uniform : kUndefined;
-    out.max_weight = facts_.keys > 1 ? sums.of.max_weight : kUndefined;
-    if (facts_.tokens < 2) out.share_previous = out.share_next = kUndefined;
+    out.entropy_uniform = sums.rows > 0 ? uniform : kNaN;
+    out.max_weight = facts_.keys > 1 ? sums.of.max_weight : kNaN;
+    if (facts_.tokens < 2) out.share_previous = out.share_next = kNaN;
 
     // Clark's figures are about models that look both ways and frame a text with [CLS] and [SEP].
     const bool separated = !facts_.causal && !facts_.separators.empty();
-    out.share_cls = !facts_.causal && facts_.starts_special ? out.share_first : kUndefined;
-    out.entropy_cls = !facts_.causal && facts_.starts_special ? sums.entropy_cls : kUndefined;
-    out.share_sep = separated ? out.share_sep : kUndefined;
-    out.sep_to_sep = separated ? mean(sums.of.sep_to_sep, sums.separator_rows) : kUndefined;
-    out.other_to_sep = separated ? mean(sums.of.share_sep - sums.of.sep_to_sep, sums.rows - sums.separator_rows) : kUndefined;
+    out.share_cls = !facts_.causal && facts_.starts_special ? out.share_first : kNaN;
+    out.entropy_cls = !facts_.causal && facts_.starts_special ? sums.entropy_cls : kNaN;
+    out.share_sep = separated ? out.share_sep : kNaN;
+    out.sep_to_sep = separated ? mean(sums.of.sep_to_sep, sums.separator_rows) : kNaN;
+    out.other_to_sep = separated ? mean(sums.of.share_sep - sums.of.sep_to_sep, sums.rows - sums.separator_rows) : kNaN;
     if (facts_.across)
-        for (const auto member : kOfOneText) out.*member = kUndefined;
+        for (const auto member : kOfOneText) out.*member = kNaN;
     return out;
 }
 

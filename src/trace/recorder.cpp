@@ -13,7 +13,7 @@ namespace {
 using model::Hook;
 using model::HookPoint;
 
-std::string shape_text(const at::Tensor& t) {
+std::string sizes_text(const at::Tensor& t) {
     std::ostringstream text;
     text << t.scalar_type() << " [";
     for (std::int64_t d = 0; d < t.dim(); ++d) text << (d == 0 ? "" : ", ") << t.size(d);
@@ -25,14 +25,14 @@ void check_replacement(HookPoint point, const at::Tensor& was, const at::Tensor&
     if (!now.defined()) {
         throw Error({.problem = "A hook function returned nothing",
                      .item = name_of(point),
-                     .expected = shape_text(was),
+                     .expected = sizes_text(was),
                      .hint = "Return the tensor it was given, or a replacement"});
     }
     if (now.sizes() == was.sizes() && now.scalar_type() == was.scalar_type() && now.device() == was.device()) return;
     throw Error({.problem = "A replacement does not fit its place in the pass",
                  .item = name_of(point),
-                 .expected = shape_text(was),
-                 .found = shape_text(now)});
+                 .expected = sizes_text(was),
+                 .found = sizes_text(now)});
 }
 
 /// Scores of replaced terms, and what is made of replaced scores or sinks, cannot be had from q and k later.

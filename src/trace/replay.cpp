@@ -18,14 +18,6 @@ namespace {
 using model::Hook;
 using model::HookPoint;
 
-void require_unembedding(const model::Model& model) {
-    require_weights(model);
-    if (model.config().has_unembedding) return;
-    throw Error({.problem = "This model has no unembedding: it gives no logits",
-                 .file = model.folder().string(),
-                 .hint = "Open a model with a language-model or masked-word head"});
-}
-
 /// Calls interventions, keeps the logits.
 class Replayer final : public model::Observer {
 public:

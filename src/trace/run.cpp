@@ -90,8 +90,8 @@ const char* dtype_name(model::ComputeType type) {
     return "float32";
 }
 
-void check_memory(const model::Model& model, std::int64_t tokens, const std::set<model::HookPoint>& stored, const Hooked& hooked,
-                  bool overview, std::int64_t source) {
+void check_run_memory(const model::Model& model, std::int64_t tokens, const std::set<model::HookPoint>& stored,
+                      const Hooked& hooked, bool overview, std::int64_t source) {
     std::set<model::HookPoint> all = stored;
     bool whole_patterns = false;
     for (const auto& [point, functions] : hooked) {
@@ -138,8 +138,8 @@ std::unique_ptr<Trace::Internals> run_pass(Pass pass, at::Tensor* output, Trace:
     internals->kept = pass.plan.resolve(config, part);
     const std::set<model::HookPoint> stored = stored_for(config, internals->kept);
     Hooked hooked = resolve_interventions(config, pass.interventions, part);
-    check_memory(*pass.model, internals->encoding.size(), stored, hooked, pass.plan.overview,
-                 pass.source ? pass.source->size() : 0);
+    check_run_memory(*pass.model, internals->encoding.size(), stored, hooked, pass.plan.overview,
+                     pass.source ? pass.source->size() : 0);
     internals->labels = text::token_labels(*pass.tokenizer, internals->encoding);
 
     const at::NoGradGuard no_grad;

@@ -39,6 +39,8 @@ public:
     at::Tensor visit(model::HookPoint, at::Tensor t) override { return t; }
 };
 
+}  // namespace
+
 void require_unembedding(const model::Model& model) {
     require_weights(model);
     if (model.internals().unembed.weight.defined()) return;
@@ -46,8 +48,6 @@ void require_unembedding(const model::Model& model) {
                  .file = model.folder().string(),
                  .hint = "Open a model with a language-model or masked-word head"});
 }
-
-}  // namespace
 
 namespace {
 

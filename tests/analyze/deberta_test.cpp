@@ -16,7 +16,7 @@
 #include <algorithm>
 
 namespace headlight::analyze {
-namespace {
+namespace deberta_test {
 
 using model::Hook;
 using model::HookPoint;
@@ -112,5 +112,5 @@ TEST(DebertaTerms, TermsAreMadeOnDemand) {
     EXPECT_TRUE(trace->has({Hook::c2p, Layer(0)}) && trace->has({Hook::p2c, Layer(1)}));
 }
 
-}  // namespace
+}  // namespace deberta_test
 }  // namespace headlight::analyze

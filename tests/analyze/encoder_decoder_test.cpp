@@ -23,7 +23,7 @@
 #include <functional>
 
 namespace headlight::analyze {
-namespace {
+namespace encoder_decoder_test {
 
 using model::Hook;
 using model::Stack;
@@ -473,5 +473,5 @@ TEST(DecoderDrivers, SumToThePreActivationAlsoBehindNorms) {
     }
 }
 
-}  // namespace
+}  // namespace encoder_decoder_test
 }  // namespace headlight::analyze

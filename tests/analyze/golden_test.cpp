@@ -15,7 +15,7 @@
 #include <fstream>
 
 namespace headlight::analyze {
-namespace {
+namespace golden_test {
 
 using nlohmann::json;
 
@@ -188,5 +188,5 @@ INSTANTIATE_TEST_SUITE_P(Models, AnalyzeGolden, testing::ValuesIn(folders_with_g
     return name;
 });
 
-}  // namespace
+}  // namespace golden_test
 }  // namespace headlight::analyze

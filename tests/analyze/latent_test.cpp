@@ -15,7 +15,7 @@
 #include <map>
 
 namespace headlight::analyze {
-namespace {
+namespace latent_test {
 
 using model::Hook;
 using model::HookPoint;
@@ -169,5 +169,5 @@ TEST(LatentCache, IsThatOfThePaper) {
     EXPECT_TRUE(what_if.schemes[0].own);
 }
 
-}  // namespace
+}  // namespace latent_test
 }  // namespace headlight::analyze

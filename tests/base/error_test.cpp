@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight {
-namespace {
+namespace error_test {
 
 TEST(Error, SaysEveryFactOnOneLine) {
     const Error e(ErrorFacts{.problem = "wrong shape",
@@ -28,5 +28,5 @@ TEST(CancelToken, CopiesShareTheFlag) {
     EXPECT_THROW(b.throw_if_cancelled(), Cancelled);
 }
 
-}  // namespace
+}  // namespace error_test
 }  // namespace headlight

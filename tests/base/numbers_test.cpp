@@ -6,7 +6,7 @@
 #include <limits>
 
 namespace headlight {
-namespace {
+namespace numbers_test {
 
 TEST(Numbers, CommasStandBetweenThousands) {
     EXPECT_EQ(with_commas(0), "0");
@@ -18,5 +18,5 @@ TEST(Numbers, CommasStandBetweenThousands) {
     EXPECT_EQ(with_commas(std::numeric_limits<std::int64_t>::min()), "-9,223,372,036,854,775,808");
 }
 
-}  // namespace
+}  // namespace numbers_test
 }  // namespace headlight

@@ -12,7 +12,7 @@
 #include <sstream>
 
 namespace headlight {
-namespace {
+namespace analyze_circuit_test {
 
 using nlohmann::json;
 using test::in_process;
@@ -145,5 +145,5 @@ TEST(AnalyzeImportance, AttentionGradientByWhatIsLookedAt) {
     EXPECT_EQ(in_process({"analyze", "attention-gradient", kFixtures + "bert-mlm", "--text", "The cats asked."}).code, 0);
 }
 
-}  // namespace
+}  // namespace analyze_circuit_test
 }  // namespace headlight

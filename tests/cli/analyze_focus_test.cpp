@@ -10,7 +10,7 @@
 #include <sstream>
 
 namespace headlight {
-namespace {
+namespace analyze_focus_test {
 
 using nlohmann::json;
 using test::headlight;
@@ -112,5 +112,5 @@ TEST(AnalyzeRollout, RowsAndFlows) {
     EXPECT_THAT(with({"--head", "8"}).err, HasSubstr("head 0 to 7"));
 }
 
-}  // namespace
+}  // namespace analyze_focus_test
 }  // namespace headlight

@@ -13,7 +13,7 @@
 #include <sstream>
 
 namespace headlight {
-namespace {
+namespace analyze_lens_test {
 
 using test::built_in_model;
 using test::in_process;
@@ -142,5 +142,5 @@ TEST(AnalyzeErrors, SayWhatToDo) {
     EXPECT_THAT(masked.err, HasSubstr("not a sum"));
 }
 
-}  // namespace
+}  // namespace analyze_lens_test
 }  // namespace headlight

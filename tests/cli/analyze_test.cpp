@@ -13,7 +13,7 @@
 #include <sstream>
 
 namespace headlight {
-namespace {
+namespace analyze_test {
 
 using nlohmann::json;
 using test::in_process;
@@ -151,5 +151,5 @@ TEST(AnalyzeDetect, ScoresEveryHead) {
     EXPECT_EQ(in_process({"analyze", "detect", "novella-7m", "--text", kText}).code, 2);
 }
 
-}  // namespace
+}  // namespace analyze_test
 }  // namespace headlight

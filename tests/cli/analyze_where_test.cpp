@@ -10,7 +10,7 @@
 #include <map>
 
 namespace headlight {
-namespace {
+namespace analyze_where_test {
 
 using nlohmann::json;
 using test::in_process;
@@ -122,5 +122,5 @@ TEST(RenderWhere, FadesHeadsAndSaysSoInTheFile) {
     EXPECT_EQ(wrong.code, 2);
 }
 
-}  // namespace
+}  // namespace analyze_where_test
 }  // namespace headlight

@@ -12,7 +12,7 @@
 #include <set>
 
 namespace headlight {
-namespace {
+namespace bench_test {
 
 using nlohmann::json;
 using test::headlight;
@@ -87,5 +87,5 @@ TEST(Bench, LengthsAndRoundsAreChecked) {
     }
 }
 
-}  // namespace
+}  // namespace bench_test
 }  // namespace headlight

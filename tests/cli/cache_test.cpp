@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight {
-namespace {
+namespace cache_test {
 
 namespace fs = std::filesystem;
 using test::headlight;
@@ -69,5 +69,5 @@ TEST(Cache, SaysWhatIsNotThere) {
     }
 }
 
-}  // namespace
+}  // namespace cache_test
 }  // namespace headlight

@@ -13,7 +13,7 @@
 #include <map>
 
 namespace headlight {
-namespace {
+namespace encoder_decoder_test {
 
 using test::in_process;
 using test::Outcome;
@@ -250,5 +250,5 @@ TEST(CrossAttention, ImportanceHasRowsOfBothTexts) {
     EXPECT_EQ(target, 1 + 2);  // the header, and the target up to the position
 }
 
-}  // namespace
+}  // namespace encoder_decoder_test
 }  // namespace headlight

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight {
-namespace {
+namespace info_test {
 
 using nlohmann::json;
 using test::built_in_model;
@@ -108,5 +108,5 @@ TEST(Info, TellsHowATensorIsSpread) {
     EXPECT_THAT(wrong.err, HasSubstr("Did you mean " + full));
 }
 
-}  // namespace
+}  // namespace info_test
 }  // namespace headlight

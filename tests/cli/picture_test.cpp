@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight {
-namespace {
+namespace picture_test {
 
 using nlohmann::json;
 using test::headlight;
@@ -148,5 +148,5 @@ TEST(PictureCommands, WrongUseIsTold) {
     EXPECT_FALSE(std::filesystem::exists(out));
 }
 
-}  // namespace
+}  // namespace picture_test
 }  // namespace headlight

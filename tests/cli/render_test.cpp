@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight {
-namespace {
+namespace render_test {
 
 using nlohmann::json;
 using test::headlight;
@@ -148,5 +148,5 @@ TEST(Render, OneTokenIsEnoughForEveryView) {
         EXPECT_EQ(headlight({"render", "novella-7m", "--text", "a", "--view", view, "--out", folder / "f.png"}).code, 0) << view;
 }
 
-}  // namespace
+}  // namespace render_test
 }  // namespace headlight

@@ -12,7 +12,7 @@
 #include <cstring>
 
 namespace headlight {
-namespace {
+namespace saved_trace_test {
 
 using test::headlight;
 using test::little;
@@ -234,5 +234,5 @@ TEST(KvCache, IsTheFormulaOfItsTable) {
     EXPECT_EQ(headlight({"analyze", "kv-cache", kFixtures + "models/llama-kv2", "--groups", "3"}).code, 1);
 }
 
-}  // namespace
+}  // namespace saved_trace_test
 }  // namespace headlight

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight {
-namespace {
+namespace tokenize_test {
 
 using nlohmann::json;
 using test::built_in_model;
@@ -138,5 +138,5 @@ TEST(Tokenize, ChatsNeedTheModelsMarks) {
     EXPECT_EQ(asked.out, same.out);
 }
 
-}  // namespace
+}  // namespace tokenize_test
 }  // namespace headlight

@@ -13,7 +13,7 @@
 #include <cstring>
 
 namespace headlight {
-namespace {
+namespace trace_test {
 
 using nlohmann::json;
 using test::built_in_model;
@@ -190,5 +190,5 @@ TEST(Trace, RefusesMoreTokensThanTheModelTakes) {
     }
 }
 
-}  // namespace
+}  // namespace trace_test
 }  // namespace headlight

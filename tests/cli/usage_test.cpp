@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::cli {
-namespace {
+namespace usage_test {
 
 using test::headlight;
 using test::Outcome;
@@ -195,5 +195,5 @@ TEST(Man, HasEveryCommandAndOption) {
     EXPECT_THAT(man.out, HasSubstr("\\fB\\-\\-text\\-file\\fR"));
 }
 
-}  // namespace
+}  // namespace usage_test
 }  // namespace headlight::cli

@@ -33,7 +33,7 @@
 #include <optional>
 
 namespace headlight::fetch {
-namespace {
+namespace fetch_test {
 
 namespace fs = std::filesystem;
 using test::slurp;
@@ -580,5 +580,5 @@ TEST_F(Fetch, PackagesComeByPip) {
     qunsetenv("HEADLIGHT_PIP");
 }
 
-}  // namespace
+}  // namespace fetch_test
 }  // namespace headlight::fetch

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::test {
-namespace {
+namespace corpus_test {
 
 void run_all(const char* name, void (*target)(std::string_view)) {
     int files = 0;
@@ -24,5 +24,5 @@ TEST(FuzzCorpus, Gguf) { run_all("gguf", fuzz_gguf); }
 TEST(FuzzCorpus, Pickle) { run_all("pickle", fuzz_pickle); }
 TEST(FuzzCorpus, Tokenizer) { run_all("tokenizer", fuzz_tokenizer); }
 
-}  // namespace
+}  // namespace corpus_test
 }  // namespace headlight::test

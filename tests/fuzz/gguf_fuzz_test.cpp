@@ -10,7 +10,7 @@
 #include <random>
 
 namespace headlight::io {
-namespace {
+namespace gguf_fuzz_test {
 
 using namespace test;
 
@@ -82,5 +82,5 @@ TEST(FuzzGguf, DamagedModels) {
     for (int i = 0; i < 2'000; ++i) try_gguf(mutate(file, 12'000));
 }
 
-}  // namespace
+}  // namespace gguf_fuzz_test
 }  // namespace headlight::io

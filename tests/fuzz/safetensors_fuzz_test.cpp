@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::io {
-namespace {
+namespace safetensors_fuzz_test {
 
 /// True when the bytes were taken for a sound file; then every view must lie inside them.
 bool try_safetensors(const std::string& content) {
@@ -66,5 +66,5 @@ TEST(FuzzJson, DamagedText) {
     EXPECT_GT(sound, 0);
 }
 
-}  // namespace
+}  // namespace safetensors_fuzz_test
 }  // namespace headlight::io

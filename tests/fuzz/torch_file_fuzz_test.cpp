@@ -13,7 +13,7 @@
 #include <set>
 
 namespace headlight::io {
-namespace {
+namespace torch_file_fuzz_test {
 
 using namespace test;
 
@@ -38,7 +38,7 @@ TEST(FuzzPickle, DamagedBytes) {
             const Pickle pickle = read_pickle(std::as_bytes(std::span(damaged)), "fuzz", kAllowed);
             ASSERT_NE(pickle.root, nullptr);
             for (const PickleValue& value : pickle.values)
-                if (value.kind == PickleValue::Kind::global) {
+                if (value.kind == PickleKind::global) {
                     EXPECT_NE(std::find(std::begin(kAllowed), std::end(kAllowed), value.text), std::end(kAllowed));
                 }
             ++accepted;
@@ -80,5 +80,5 @@ TEST(FuzzTorchFile, DamagedPickleInASoundArchive) {
     }
 }
 
-}  // namespace
+}  // namespace torch_file_fuzz_test
 }  // namespace headlight::io

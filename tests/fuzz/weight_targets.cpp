@@ -40,7 +40,7 @@ void fuzz_pickle(std::string_view content) {
         const io::Pickle pickle = io::read_pickle(std::as_bytes(std::span(content)), "fuzz", kAllowed);
         require(pickle.root != nullptr, "a pickle has a value");
         for (const io::PickleValue& value : pickle.values)
-            if (value.kind == io::PickleValue::Kind::global)
+            if (value.kind == io::PickleKind::global)
                 require(std::ranges::find(kAllowed, value.text) != kAllowed.end(), "no global beside those that are allowed");
     } catch (const Error&) {
         return;  // the archive would say the same

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::io {
-namespace {
+namespace gguf_test {
 
 using namespace test;
 using testing::HasSubstr;
@@ -146,5 +146,5 @@ TEST(TruncatedGguf, EveryLengthIsRefused) {
         EXPECT_THROW(GgufFile::parse(std::as_bytes(std::span(whole)).first(size), "cut"), Error) << size;
 }
 
-}  // namespace
+}  // namespace gguf_test
 }  // namespace headlight::io

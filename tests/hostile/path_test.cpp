@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::io {
-namespace {
+namespace path_test {
 
 using test::raw_safetensors;
 using test::TempFolder;
@@ -139,5 +139,5 @@ TEST(HostileFolder, IsAFile) {
     EXPECT_THAT(message_of([] { TensorStore::open_folder("/nonexistent"); }), HasSubstr("no such folder"));
 }
 
-}  // namespace
+}  // namespace path_test
 }  // namespace headlight::io

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::io {
-namespace {
+namespace safetensors_test {
 
 using test::raw_safetensors;
 using test::TempFolder;
@@ -134,5 +134,5 @@ TEST(TruncatedSafetensors, EveryLengthIsRefused) {
         EXPECT_THROW(TensorStore::open_file(folder.write("cut.safetensors", whole.substr(0, size))), Error) << size;
 }
 
-}  // namespace
+}  // namespace safetensors_test
 }  // namespace headlight::io

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::io {
-namespace {
+namespace torch_file_test {
 
 using namespace test;
 using testing::HasSubstr;
@@ -146,5 +146,5 @@ TEST(HostileTorchFile, EveryPrefixIsRefused) {
         EXPECT_THROW(TensorStore::open_file(folder.write("cut.bin", whole.substr(0, size))), Error) << size;
 }
 
-}  // namespace
+}  // namespace torch_file_test
 }  // namespace headlight::io

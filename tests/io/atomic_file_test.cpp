@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::io {
-namespace {
+namespace atomic_file_test {
 
 using test::slurp;
 using test::TempFolder;
@@ -159,5 +159,5 @@ TEST(AtomicFile, UnusableTargets) {
     EXPECT_THAT(message_of([&] { write_atomically(folder / "d/a.txt", "x"); }), HasSubstr("Permission denied"));
 }
 
-}  // namespace
+}  // namespace atomic_file_test
 }  // namespace headlight::io

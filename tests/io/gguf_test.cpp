@@ -12,7 +12,7 @@
 #include <cstring>
 
 namespace headlight::io {
-namespace {
+namespace gguf_test {
 
 using namespace test;
 using testing::ElementsAre;
@@ -113,5 +113,5 @@ TEST(GgufFileOf, AFileByItsNameAFolderByItsOnlyOne) {
     EXPECT_EQ(gguf_file_of(folder.path()), std::nullopt) << "the folder's own weights count";
 }
 
-}  // namespace
+}  // namespace gguf_test
 }  // namespace headlight::io

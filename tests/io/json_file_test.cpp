@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::io {
-namespace {
+namespace json_file_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -50,5 +50,5 @@ TEST(Json, DepthIsLimited) {
     EXPECT_THAT(message_of(std::string(10'000'000, '[')), HasSubstr("more than 64 nested levels"));
 }
 
-}  // namespace
+}  // namespace json_file_test
 }  // namespace headlight::io

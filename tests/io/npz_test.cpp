@@ -12,7 +12,7 @@
 #include <map>
 
 namespace headlight::io {
-namespace {
+namespace npz_test {
 
 using test::TempFolder;
 
@@ -125,5 +125,5 @@ TEST(Npz, RefusesNamesThatCollide) {
     EXPECT_EQ(folder.count(), 0u);
 }
 
-}  // namespace
+}  // namespace npz_test
 }  // namespace headlight::io

@@ -11,7 +11,7 @@
 #include <cstring>
 
 namespace headlight::io {
-namespace {
+namespace safetensors_test {
 
 using test::TempFolder;
 
@@ -113,5 +113,5 @@ TEST(Hash, IsSha256) {
     EXPECT_EQ(sha256_file(folder.write("empty", "")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-}  // namespace
+}  // namespace safetensors_test
 }  // namespace headlight::io

@@ -13,7 +13,7 @@
 #include <cstring>
 
 namespace headlight::io {
-namespace {
+namespace torch_file_test {
 
 using test::TempFolder;
 using testing::AllOf;
@@ -92,5 +92,5 @@ TEST(TorchFile, SaysWhatOtherFilesAre) {
     EXPECT_THAT(failure(kFixtures / "fp8.bin"), AllOf(HasSubstr("fp8"), HasSubstr("tensor w"), HasSubstr("bfloat16")));
 }
 
-}  // namespace
+}  // namespace torch_file_test
 }  // namespace headlight::io

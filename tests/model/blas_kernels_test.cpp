@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::model {
-namespace {
+namespace blas_kernels_test {
 
 TEST(BlasKernels, ProcessorsNewerThanOpenBlasGetTheirWideKernels) {
     const Processor zen5{"AuthenticAMD", 26, true}, zen4{"AuthenticAMD", 25, true}, xeon{"GenuineIntel", 6, true},
@@ -62,5 +62,5 @@ TEST(BlasKernels, ThisMachineIsRead) {
     EXPECT_EQ(blas_kernels().find(' '), std::string::npos);
 }
 
-}  // namespace
+}  // namespace blas_kernels_test
 }  // namespace headlight::model

@@ -7,7 +7,7 @@
 #include <set>
 
 namespace headlight::model {
-namespace {
+namespace golden_test {
 
 /// Largest difference, relative to the largest number of the reference; patterns absolute. -inf must meet -inf.
 double deviation(const std::string& name, const at::Tensor& ours, const at::Tensor& theirs) {
@@ -81,5 +81,5 @@ TEST(Registry, EveryFamilyHasAFixtureWithGoldens) {
         EXPECT_TRUE(covered.contains(family)) << "family " << family << " has no fixture in tests/fixtures/models with goldens";
 }
 
-}  // namespace
+}  // namespace golden_test
 }  // namespace headlight::model

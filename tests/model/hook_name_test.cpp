@@ -6,7 +6,7 @@
 #include <algorithm>
 
 namespace headlight::model {
-namespace {
+namespace hook_name_test {
 
 ModelConfig config_with_everything() {
     ModelConfig c;
@@ -56,5 +56,5 @@ TEST(GlobMatch, StarsAndQuestionMarks) {
     EXPECT_FALSE(glob_match("", "a"));
 }
 
-}  // namespace
+}  // namespace hook_name_test
 }  // namespace headlight::model

@@ -9,7 +9,7 @@
 #include <mutex>
 
 namespace headlight::model {
-namespace {
+namespace invariants_test {
 
 double relative(const at::Tensor& a, const at::Tensor& b) { return ((a - b).abs().max() / b.abs().max()).item<double>(); }
 
@@ -221,5 +221,5 @@ std::string test_name(const testing::TestParamInfo<std::string>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Fixtures, Invariants, testing::ValuesIn(fixture_names()), test_name);
 
-}  // namespace
+}  // namespace invariants_test
 }  // namespace headlight::model

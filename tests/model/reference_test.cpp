@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::model {
-namespace {
+namespace reference_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -76,5 +76,5 @@ TEST(Reference, OfAnotherModelIsAProblemAndNoError) {
     EXPECT_EQ(text_of(*broken), broken->problem);
 }
 
-}  // namespace
+}  // namespace reference_test
 }  // namespace headlight::model

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace includes_test {
 
 namespace fs = std::filesystem;
 
@@ -146,4 +146,4 @@ TEST(Includes, TheWindowNeverSeesATensor) {
     }
 }
 
-}  // namespace
+}  // namespace includes_test

@@ -12,7 +12,7 @@
 #include <map>
 
 namespace headlight::text {
-namespace {
+namespace chat_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -143,5 +143,5 @@ TEST(Chat, RolesAreReadFromTheMarks) {
     EXPECT_THAT(chat_roles(*plain, plain->encode("no chat")), Each(""));
 }
 
-}  // namespace
+}  // namespace chat_test
 }  // namespace headlight::text

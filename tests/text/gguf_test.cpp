@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::text {
-namespace {
+namespace gguf_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -106,5 +106,5 @@ TEST(GgufVocabulary, ErrorsNameTheKey) {
                 AllOf(HasSubstr("bos_token_id"), HasSubstr("found 7")));
 }
 
-}  // namespace
+}  // namespace gguf_test
 }  // namespace headlight::text

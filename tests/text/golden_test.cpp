@@ -14,7 +14,7 @@
 #include <sstream>
 
 namespace headlight::text {
-namespace {
+namespace golden_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -234,5 +234,5 @@ TEST(Stages, EveryCharacterOfUnicode) {
     }
 }
 
-}  // namespace
+}  // namespace golden_test
 }  // namespace headlight::text

@@ -12,7 +12,7 @@
 #include <functional>
 
 namespace headlight::text {
-namespace {
+namespace hostile_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -228,5 +228,5 @@ TEST_F(Hostile, APatternThatBacktracksForEverStops) {
     EXPECT_THROW(t->encode(std::string(60, 'a')), Error);
 }
 
-}  // namespace
+}  // namespace hostile_test
 }  // namespace headlight::text

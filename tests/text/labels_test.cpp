@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::text {
-namespace {
+namespace labels_test {
 
 using testing::ElementsAre;
 
@@ -89,5 +89,5 @@ TEST(Labels, NoEntryOfAVocabularyIsEmpty) {
     }
 }
 
-}  // namespace
+}  // namespace labels_test
 }  // namespace headlight::text

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::text {
-namespace {
+namespace marian_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -112,5 +112,5 @@ TEST(Marian, VocabulariesThatDoNotFitAreErrors) {
     EXPECT_THAT(complaint(json::array()), HasSubstr("vocab.json"));
 }
 
-}  // namespace
+}  // namespace marian_test
 }  // namespace headlight::text

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::text {
-namespace {
+namespace sentence_piece_layout_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -99,5 +99,5 @@ TEST(SpieceLayouts, FilesThatDoNotFitAreErrors) {
                 HasSubstr("[START]"));
 }
 
-}  // namespace
+}  // namespace sentence_piece_layout_test
 }  // namespace headlight::text

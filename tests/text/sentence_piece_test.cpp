@@ -13,7 +13,7 @@
 #include <sstream>
 
 namespace headlight::text {
-namespace {
+namespace sentence_piece_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -162,5 +162,5 @@ TEST(SentencePiece, DamagedFilesAreErrors) {
     }
 }
 
-}  // namespace
+}  // namespace sentence_piece_test
 }  // namespace headlight::text

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::text {
-namespace {
+namespace tekken_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -63,5 +63,5 @@ TEST(Tekken, DamagedFilesAreErrors) {
     EXPECT_THAT(failure([](json& j) { j["config"].erase("pattern"); }), HasSubstr("pattern"));
 }
 
-}  // namespace
+}  // namespace tekken_test
 }  // namespace headlight::text

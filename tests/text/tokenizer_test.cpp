@@ -8,7 +8,7 @@
 #include <thread>
 
 namespace headlight::text {
-namespace {
+namespace tokenizer_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -153,5 +153,5 @@ TEST(Tokenizer, ThreadsAgree) {
     EXPECT_THAT(wrong, testing::Each(0));
 }
 
-}  // namespace
+}  // namespace tokenizer_test
 }  // namespace headlight::text

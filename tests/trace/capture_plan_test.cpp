@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 namespace headlight::trace {
-namespace {
+namespace capture_plan_test {
 
 using model::Hook;
 using testing::HasSubstr;
@@ -138,5 +138,5 @@ TEST(Benchmark, AnUnknownNameListsTheKnownOnes) {
     }
 }
 
-}  // namespace
+}  // namespace capture_plan_test
 }  // namespace headlight::trace

@@ -15,7 +15,7 @@
 #include <filesystem>
 
 namespace headlight::trace {
-namespace {
+namespace encoder_decoder_test {
 
 namespace fs = std::filesystem;
 using model::Hook;
@@ -210,5 +210,5 @@ TEST(EncoderDecoderPlan, GlobsAreOfEitherStack) {
     EXPECT_THROW(part_of(plain, Stack::cross), Error);
 }
 
-}  // namespace
+}  // namespace encoder_decoder_test
 }  // namespace headlight::trace

@@ -14,7 +14,7 @@
 #include <map>
 
 namespace headlight::trace {
-namespace {
+namespace families_test {
 
 namespace fs = std::filesystem;
 using model::Hook;
@@ -165,5 +165,5 @@ TEST(Pairs, GetTheirTypesAndLandInTheTrace) {
     EXPECT_GT(largest_difference(types[second], types[0]), 1e-3);
 }
 
-}  // namespace
+}  // namespace families_test
 }  // namespace headlight::trace

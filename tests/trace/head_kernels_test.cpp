@@ -11,7 +11,7 @@
 #include <thread>
 
 namespace headlight::trace {
-namespace {
+namespace head_kernels_test {
 
 using namespace testing_support;
 
@@ -216,5 +216,5 @@ TEST(HeadKernels, KnownHeads) {
     EXPECT_DOUBLE_EQ(s.argmax_self, 0.0);
 }
 
-}  // namespace
+}  // namespace head_kernels_test
 }  // namespace headlight::trace

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::trace {
-namespace {
+namespace intervention_test {
 
 using model::Hook;
 using model::HookPoint;
@@ -141,5 +141,5 @@ TEST(Interventions, TheCallersTensorIsNotTheTraces) {
     EXPECT_TRUE(at::equal(tensor(*trace, point), before));
 }
 
-}  // namespace
+}  // namespace intervention_test
 }  // namespace headlight::trace

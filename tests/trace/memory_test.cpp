@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 namespace headlight::trace {
-namespace {
+namespace memory_test {
 
 namespace fs = std::filesystem;
 
@@ -56,5 +56,5 @@ TEST_F(Memory, ThisMachineHasSome) {
     EXPECT_EQ(available_memory(root_ / "nowhere"), std::numeric_limits<std::int64_t>::max());
 }
 
-}  // namespace
+}  // namespace memory_test
 }  // namespace headlight::trace

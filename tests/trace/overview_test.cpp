@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 namespace headlight::trace {
-namespace {
+namespace overview_test {
 
 using namespace testing_support;
 
@@ -65,5 +65,5 @@ TEST(Overview, PooledMapsAreThoseOfThePatterns) {
     EXPECT_EQ(pooled.max[127], 0.0F);  // the future
 }
 
-}  // namespace
+}  // namespace overview_test
 }  // namespace headlight::trace

@@ -12,7 +12,7 @@
 #include <functional>
 
 namespace headlight::trace {
-namespace {
+namespace picture_test {
 
 using model::Hook;
 using testing::HasSubstr;
@@ -103,5 +103,5 @@ TEST(Clip, TheTowerIsPartOfTheModelsName) {
     EXPECT_THAT(failure([&] { model::Model::load(fixture("gpt2#vision")); }), HasSubstr("no towers"));
 }
 
-}  // namespace
+}  // namespace picture_test
 }  // namespace headlight::trace

@@ -10,7 +10,7 @@
 #include <filesystem>
 
 namespace headlight::trace {
-namespace {
+namespace replay_test {
 
 using model::Hook;
 using model::HookPoint;
@@ -130,5 +130,5 @@ TEST(Replay, IsTheRun) {
     EXPECT_THROW(gradients(*model, ids_of(run_of->encoding()), {}, objective, cancel), Cancelled);
 }
 
-}  // namespace
+}  // namespace replay_test
 }  // namespace headlight::trace

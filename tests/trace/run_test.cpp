@@ -8,7 +8,7 @@
 #include <thread>
 
 namespace headlight::trace {
-namespace {
+namespace run_test {
 
 using model::Hook;
 using model::HookPoint;
@@ -236,5 +236,5 @@ TEST(Run, RowsThatDoNotExistAreErrors) {
     EXPECT_THAT(error_of([&] { trace->summary(Layer(0), Head(9)); }), HasSubstr("head 9"));
 }
 
-}  // namespace
+}  // namespace run_test
 }  // namespace headlight::trace

@@ -28,5 +28,7 @@ std::shared_ptr<const Trace> open_saved(const std::filesystem::path&, const Canc
 
 /// Error for the outline that a saved trace has of its model.
 void require_weights(const model::Model&);
+/// Error for a model without unembedding, or without weights.
+void require_unembedding(const model::Model&);
 
 }  // namespace headlight::trace

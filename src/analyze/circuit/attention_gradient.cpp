@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/circuit/importance.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/trace/replay.h"
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <map>
 #include <random>
 
@@ -103,7 +103,7 @@ GradientByKey by_key(const Tensors& gradients, const Tensors& values, Hook hook,
                      const std::vector<std::size_t>& groups, const Pairs& pairs) {
     GradientByKey out;
     const auto counts = pair_counts(groups, pairs);
-    const Eigen::MatrixXd gap = Eigen::MatrixXd::Constant(c.n_layers, c.n_heads, std::numeric_limits<double>::quiet_NaN());
+    const Eigen::MatrixXd gap = Eigen::MatrixXd::Constant(c.n_layers, c.n_heads, kNaN);
     out.gradient.assign(kGroups.size(), gap);
     out.weight.assign(kGroups.size(), gap);
     for (std::size_t group = 0; group < kGroups.size(); ++group)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/circuit/copy_suppression.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
 #include "headlight/base/error.h"
@@ -15,8 +16,6 @@ namespace headlight::analyze {
 namespace {
 
 using model::Hook;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 void check_direct_path(const trace::Trace& trace) {
     require_own_text(trace, "Copy suppression");

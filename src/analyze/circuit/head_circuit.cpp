@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/circuit/head_circuit.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/circuit/circuit_weights.h"
 #include "headlight/analyze/prediction/logit_lens.h"
@@ -17,8 +18,6 @@
 
 namespace headlight::analyze {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// Vectors of the tokens [first, first + count): [count, d_model] float64.
 at::Tensor token_block(const model::Model& model, TokenVectors kind, std::int64_t first, std::int64_t count, bool fold) {

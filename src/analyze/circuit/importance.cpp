@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/circuit/importance.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
 #include "headlight/analyze/heads/rank_correlation.h"
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <random>
 
@@ -18,8 +18,6 @@ namespace {
 
 using model::Hook;
 using model::HookPoint;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// The question: which text is read, and where.
 struct Question {

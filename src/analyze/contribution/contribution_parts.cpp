@@ -20,8 +20,6 @@ using model::HookPoint;
 
 constexpr double kLeast = 1e-5;
 
-at::Tensor plain(const at::Tensor& t) { return t.to(at::kCPU, at::kFloat).contiguous(); }
-
 at::Tensor rows_of(const trace::Trace& trace, Hook hook, Layer layer, TokenRange at) {
     return plain(trace::tensor_rows(trace, HookPoint{hook, layer}, at.first, at.count));
 }

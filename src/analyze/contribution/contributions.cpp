@@ -47,27 +47,26 @@ public:
     const std::vector<bool>& read() const noexcept { return read_; }
 
 private:
-    using Kind = ContributionEdge::Kind;
-
     std::vector<bool> layer(Layer l, const std::vector<bool>& wanted, const CancelToken& cancel) {
         std::vector<std::int64_t> used = behind_mlp(l, wanted);
         if (cross_ && !used.empty()) {
             std::vector<bool> past(wanted.size());
-            behind_attention(WrittenValues(trace_, *cross_, l), l, used, Kind::cross, cancel, [&](const ContributionEdge& edge) {
-                (edge.kind == Kind::cross ? read_ : past)[static_cast<std::size_t>(edge.from)] = true;
-            });
+            behind_attention(WrittenValues(trace_, *cross_, l), l, used, EdgeKind::cross, cancel,
+                             [&](const ContributionEdge& edge) {
+                                 (edge.kind == EdgeKind::cross ? read_ : past)[static_cast<std::size_t>(edge.from)] = true;
+                             });
             std::erase_if(used, [&](std::int64_t p) { return !past[static_cast<std::size_t>(p)]; });
         }
         std::vector<bool> below(wanted.size());
         if (!used.empty())
-            behind_attention(WrittenValues(trace_, trace_, l), l, used, Kind::attention, cancel,
+            behind_attention(WrittenValues(trace_, trace_, l), l, used, EdgeKind::attention, cancel,
                              [&](const ContributionEdge& edge) { below[static_cast<std::size_t>(edge.from)] = true; });
         return below;
     }
 
     /// Edges to some tokens' states behind an attention; `see` is shown each.
     template <class See>
-    void behind_attention(const WrittenValues& values, Layer l, const std::vector<std::int64_t>& used, Kind kind,
+    void behind_attention(const WrittenValues& values, Layer l, const std::vector<std::int64_t>& used, EdgeKind kind,
                           const CancelToken& cancel, const See& see) {
         for (auto from = used.begin(); from != used.end();) {
             cancel.throw_if_cancelled();
@@ -105,21 +104,26 @@ private:
             const bool through = kept(s.mlp), past = kept(s.residual);
             const double rest = (through ? s.mlp : 0) + (past ? s.residual : 0);
             const double by = o_.renormalise && rest > 0 ? 1 / rest : 1;
-            if (through) graph_.edges.push_back({Kind::mlp, l.value, p, p, in_encoder_, s.mlp * by, {}});
-            if (past) graph_.edges.push_back({Kind::mlp_residual, l.value, p, p, in_encoder_, s.residual * by, {}});
+            if (through) graph_.edges.push_back({EdgeKind::mlp, l.value, p, p, in_encoder_, s.mlp * by, {}});
+            if (past) graph_.edges.push_back({EdgeKind::mlp_residual, l.value, p, p, in_encoder_, s.residual * by, {}});
             if (through || past) used.push_back(p);
         }
         return used;
     }
 
     /// Edges to a token's state behind an attention.
-    std::vector<ContributionEdge> attention(Layer l, std::int64_t p, const AttentionShares& s, Kind kind) const {
+    std::vector<ContributionEdge> attention(Layer l, std::int64_t p, const AttentionShares& s, EdgeKind kind) const {
         std::vector<ContributionEdge> edges;
         double rest = 0;
         if (kept(s.residual)) {
             rest = s.residual;
-            edges.push_back(
-                {kind == Kind::cross ? Kind::cross_residual : Kind::residual, l.value, p, p, in_encoder_, s.residual, {}});
+            edges.push_back({kind == EdgeKind::cross ? EdgeKind::cross_residual : EdgeKind::residual,
+                             l.value,
+                             p,
+                             p,
+                             in_encoder_,
+                             s.residual,
+                             {}});
         }
         std::vector<std::pair<std::int64_t, double>> heads;
         for (Eigen::Index j = 0; j < s.from_heads.cols(); ++j) {
@@ -164,7 +168,7 @@ const trace::Trace& cross_of(const trace::Trace& trace) {
                  .expected = "an encoder-decoder model"});
 }
 
-Eigen::MatrixXd map_of(const trace::Trace& run, const trace::Trace& attention, HeadId id, const CancelToken& cancel) {
+Eigen::MatrixXd head_map(const trace::Trace& run, const trace::Trace& attention, HeadId id, const CancelToken& cancel) {
     check_head(attention, id);
     const at::NoGradGuard no_grad;
     const WrittenValues values(run, attention, id.layer);
@@ -183,14 +187,14 @@ Eigen::MatrixXd map_of(const trace::Trace& run, const trace::Trace& attention, H
 
 }  // namespace
 
-const char* name_of(ContributionEdge::Kind kind) noexcept {
+const char* name_of(EdgeKind kind) noexcept {
     switch (kind) {
-        case ContributionEdge::Kind::attention: return "attention";
-        case ContributionEdge::Kind::residual: return "residual";
-        case ContributionEdge::Kind::mlp: return "mlp";
-        case ContributionEdge::Kind::cross: return "cross";
-        case ContributionEdge::Kind::cross_residual: return "cross_residual";
-        case ContributionEdge::Kind::mlp_residual: break;
+        case EdgeKind::attention: return "attention";
+        case EdgeKind::residual: return "residual";
+        case EdgeKind::mlp: return "mlp";
+        case EdgeKind::cross: return "cross";
+        case EdgeKind::cross_residual: return "cross_residual";
+        case EdgeKind::mlp_residual: break;
     }
     return "mlp_residual";
 }
@@ -247,11 +251,11 @@ ContributionGraph contribution_graph(const trace::Trace& trace, Position p, cons
 
 Eigen::MatrixXd head_contribution_map(const trace::Trace& trace, HeadId id, const CancelToken& cancel) {
     require_own_text(trace, "The map of a head's contributions");
-    return map_of(trace, trace, id, cancel);
+    return head_map(trace, trace, id, cancel);
 }
 
 Eigen::MatrixXd cross_contribution_map(const trace::Trace& trace, HeadId id, const CancelToken& cancel) {
-    return map_of(trace, cross_of(trace), id, cancel);
+    return head_map(trace, cross_of(trace), id, cancel);
 }
 
 }  // namespace headlight::analyze

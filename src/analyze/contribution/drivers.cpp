@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/contribution/drivers.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
 #include "analyze/prediction/stream_paths.h"
@@ -12,15 +13,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace headlight::analyze {
 namespace {
 
 using model::Hook;
 using model::HookPoint;
-
-at::Tensor wide(const at::Tensor& t) { return t.to(at::kCPU, at::kDouble); }
 
 void check_neuron(const model::ModelConfig& c, NeuronId id) {
     const bool layer = id.layer.value >= 0 && id.layer.value < c.n_layers;
@@ -154,7 +152,7 @@ std::vector<NextTokenNeuron> next_token_drivers(const trace::Trace& trace, std::
     std::vector<NextTokenNeuron> all;
     for (const NeuronScore& found : next_token_neurons(*trace.model(), token, top)) {
         if (!neuron_works(trace, found.id, p)) {
-            all.push_back({found.id, found.value, 0, std::numeric_limits<double>::quiet_NaN(), {}});
+            all.push_back({found.id, found.value, 0, kNaN, {}});
             continue;
         }
         const at::Tensor post = wide(trace::tensor_rows(trace, {Hook::mlp_post, found.id.layer}, p.value, 1));

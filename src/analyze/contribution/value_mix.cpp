@@ -18,9 +18,7 @@ namespace {
 
 using model::Hook;
 
-at::Tensor plain(const at::Tensor& t) { return t.to(at::kCPU, at::kFloat).contiguous(); }
-
-void check(const trace::Trace& trace, Layer layer, MixScope scope) {
+void check_scope(const trace::Trace& trace, Layer layer, MixScope scope) {
     check_head(trace, {layer, Head(0)});
     if (scope == MixScope::with_norm && !trace.config().post_norm)
         throw Error({.problem = "This model has no norm behind its attention",
@@ -43,20 +41,20 @@ at::Tensor inverse_scale(const trace::Trace& trace, Layer layer, MixScope scope)
 }
 
 /// What is added to the stream is the attention's output behind a norm of its own.
-bool behind_branch_norm(const trace::Trace& trace, MixScope scope) {
+bool has_branch_norm(const trace::Trace& trace, MixScope scope) {
     return trace.config().branch_norm && scope != MixScope::attention;
 }
 
 /// That norm's part that is the same for all tokens.
 at::Tensor branch_shaped(const trace::Trace& trace, Layer layer, MixScope scope, at::Tensor x) {
-    if (!behind_branch_norm(trace, scope)) return x;
+    if (!has_branch_norm(trace, scope)) return x;
     if (trace.config().norm == model::Norm::layer_norm) x = x - x.mean(-1, true);
     return x * plain(trace::attention_output(*trace.model(), layer).branch.gain);
 }
 
 /// And its scale: what the attention's part of each token is multiplied with. [token]
 at::Tensor branch_inverse(const trace::Trace& trace, Layer layer, MixScope scope) {
-    if (!behind_branch_norm(trace, scope)) return at::ones({trace.tokens()}, at::kFloat);
+    if (!has_branch_norm(trace, scope)) return at::ones({trace.tokens()}, at::kFloat);
     return plain(1.0 / trace::tensor(trace, {Hook::ln1_post_scale, layer}).to(at::kFloat).reshape({-1}));
 }
 
@@ -150,7 +148,7 @@ struct MixRows::State {
 };
 
 MixRows::MixRows(const trace::Trace& trace, Layer layer, MixScope scope, std::int64_t sources, const CancelToken& cancel) {
-    check(trace, layer, scope);
+    check_scope(trace, layer, scope);
     require_own_text(trace, "What a layer makes of its stream");
     const at::NoGradGuard no_grad;
     state_ = std::make_unique<const State>(State{trace, layer, ReadableKeys(trace, layer),
@@ -199,7 +197,7 @@ bool of_whole_layer(Weighting weighting) noexcept {
 
 Matrix value_mix_rows(const trace::Trace& trace, Layer layer, MixScope scope, Position from, std::int64_t wanted,
                       const CancelToken& cancel) {
-    check(trace, layer, scope);
+    check_scope(trace, layer, scope);
     if (wanted < 1) return Matrix(0, trace.tokens());
     check_position(trace, from, "row");
     check_position(trace, Position(from.value + wanted - 1), "row");
@@ -208,7 +206,7 @@ Matrix value_mix_rows(const trace::Trace& trace, Layer layer, MixScope scope, Po
 }
 
 Vector mixing_ratio(const trace::Trace& trace, Layer layer, MixScope scope) {
-    check(trace, layer, scope);
+    check_scope(trace, layer, scope);
     const at::NoGradGuard no_grad;
     const model::ModelConfig& c = trace.config();
     const std::int64_t tokens = trace.tokens();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/focus/focus.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/focus/focus_terms.h"
 #include "analyze/pattern/head_reader.h"
@@ -12,8 +13,6 @@
 
 namespace headlight::analyze {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
@@ -92,7 +91,7 @@ void add_breakdown(FocusBreakdown& out, const trace::Trace& trace, Eigen::Index 
 FocusMaxima empty_maxima(const trace::Trace& trace, HeadId id) {
     FocusMaxima maxima;
     maxima.facts = focus_facts(trace, id);
-    maxima.row_mean = Eigen::VectorXd::Constant(trace.tokens(), nan);
+    maxima.row_mean = Eigen::VectorXd::Constant(trace.tokens(), kNaN);
     maxima.rows.resize(static_cast<std::size_t>(trace.tokens()));
     return maxima;
 }
@@ -127,7 +126,7 @@ double centre(Eigen::VectorXd& values) {
     if (values.size() > 1)
         values.array() -= mean;
     else
-        values.setConstant(nan);
+        values.setConstant(kNaN);
     return mean;
 }
 
@@ -143,8 +142,8 @@ FocusBreakdown focus_breakdown(Traces traces, HeadId id, std::int64_t sort_idx, 
     for (std::size_t t = 0; t < traces.size(); ++t)
         for (std::int64_t i = 0; i < traces[t]->tokens(); ++i) out.queries.push_back({static_cast<std::int64_t>(t), Position(i)});
     const auto rows = static_cast<Eigen::Index>(out.queries.size());
-    out.terms = Eigen::MatrixXd::Constant(rows, static_cast<Eigen::Index>(out.facts.terms.size()), nan);
-    out.score = out.probability = Eigen::VectorXd::Constant(rows, nan);
+    out.terms = Eigen::MatrixXd::Constant(rows, static_cast<Eigen::Index>(out.facts.terms.size()), kNaN);
+    out.score = out.probability = Eigen::VectorXd::Constant(rows, kNaN);
     for (const auto& trace : traces) {
         add_breakdown(out, *trace, static_cast<Eigen::Index>(out.keys.size()), options, cancel);
         if (progress && traces.size() > 1)
@@ -175,8 +174,8 @@ void for_each_focus_row(const trace::Trace& trace, HeadId id, const FocusOptions
             const model::KeyRange legal = legal_keys_of(trace, id.layer, row.query);
             for (std::int64_t j = 0; j < row.targets; ++j) {
                 if (legal.has(j)) continue;
-                row.score[j] = nan;  // outside the window
-                row.terms.row(j).setConstant(nan);
+                row.score[j] = kNaN;  // outside the window
+                row.terms.row(j).setConstant(kNaN);
             }
             row.probability = Eigen::Map<const Eigen::VectorXd>(weights.data_ptr<double>() + r * n, row.targets);
             fn(row);

@@ -3,18 +3,15 @@
 
 #include "analyze/pattern/head_reader.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/trace/tensors.h"
 #include "headlight/trace/weights.h"
-
-#include <limits>
 
 namespace headlight::analyze {
 namespace {
 
 using model::Hook;
 using model::Positions;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 at::Tensor or_zeros(const at::Tensor& bias, std::int64_t head, std::int64_t width) {
     if (!bias.defined()) return at::zeros({width}, at::kDouble);
@@ -102,7 +99,7 @@ FocusFacts focus_facts(const trace::Trace& trace, HeadId id, const FocusOptions&
     FocusFacts facts;
     facts.head = id;
     facts.position_kind = position_kind(trace);
-    facts.alibi_slope = nan;
+    facts.alibi_slope = kNaN;
     if (config.positions == Positions::alibi)
         facts.alibi_slope = trace::alibi_slopes(*trace.model())[id.head.value].item<double>();
     facts.scale = config.score_scale;
@@ -151,7 +148,7 @@ ScoreTerms::ScoreTerms(const trace::Trace& trace, HeadId id, const FocusOptions&
 
 at::Tensor ScoreTerms::join(const at::Tensor& position, const at::Tensor& bias, const at::Tensor& quadratic,
                             const at::Tensor& key_bias, const at::Tensor& constant) const {
-    std::vector<at::Tensor> terms = {position.defined() ? position : at::full_like(quadratic, nan), bias.expand_as(quadratic),
+    std::vector<at::Tensor> terms = {position.defined() ? position : at::full_like(quadratic, kNaN), bias.expand_as(quadratic),
                                      quadratic};
     if (five_) {
         terms.push_back(key_bias.expand_as(quadratic));

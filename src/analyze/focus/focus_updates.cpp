@@ -2,18 +2,16 @@
 #include "analyze/focus/focus_terms.h"
 #include "analyze/pattern/head_reader.h"
 #include "headlight/analyze/focus/focus.h"
+#include "headlight/base/numbers.h"
 #include "headlight/trace/weights.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace headlight::analyze {
 namespace {
 
 using model::Hook;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 Eigen::VectorXd to_doubles(const at::Tensor& tensor) {
     const at::Tensor plain = tensor.to(at::kDouble).contiguous();
@@ -24,7 +22,7 @@ Eigen::VectorXd lengths(const at::Tensor& rows) { return to_doubles(rows.square(
 
 /// a / b, NaN where b is 0.
 Eigen::VectorXd ratio(const Eigen::VectorXd& a, const Eigen::VectorXd& b) {
-    return (b.array() > 0).select(a.array() / b.array(), nan);
+    return (b.array() > 0).select(a.array() / b.array(), kNaN);
 }
 
 /// One entry (a head or b_O) of one text.
@@ -48,7 +46,7 @@ void write_flags(FocusUpdates& out, const trace::Trace& trace, Head head, Eigen:
     });
 }
 
-std::vector<std::string> notes_of(const trace::Trace& trace, const FocusUpdates& updates) {
+std::vector<std::string> update_notes(const trace::Trace& trace, const FocusUpdates& updates) {
     std::vector<std::string> notes;
     if (updates.literal) notes.push_back("Magnitude is |z| / |h|, before W_O; orientation is of the update after W_O.");
     if (updates.has_output_bias)
@@ -65,18 +63,18 @@ void add_text(FocusUpdates& out, const trace::Trace& trace, Eigen::Index at, con
     const trace::AttentionTensors w = trace::attention_output(*trace.model(), out.layer);
     const at::Tensor stream = trace::tensor(trace, {Hook::resid_pre, out.layer}).to(at::kDouble);
     const at::Tensor z = trace::tensor(trace, {Hook::z, out.layer});
-    const auto added = [&](const at::Tensor& update) { return behind_branch_norm(trace, out.layer, 0, update); };
+    const auto behind_norm = [&](const at::Tensor& update) { return behind_branch_norm(trace, out.layer, 0, update); };
     for (std::int64_t h = 0; h < out.n_heads; ++h) {
         cancel.throw_if_cancelled();
         const at::Tensor own = z.select(1, h).to(at::kDouble);
-        Entry entry{added(at::matmul(own, w.w_o.select(0, h).cpu().to(at::kDouble))), {}};
+        Entry entry{behind_norm(at::matmul(own, w.w_o.select(0, h).cpu().to(at::kDouble))), {}};
         entry.size = lengths(options.literal ? own : entry.update);
         write_entry(out, h, at, stream, entry);
         if (options.on_first) write_flags(out, trace, Head(h), at);
         done(h + 1);
     }
     if (!out.has_output_bias) return;
-    Entry bias{added(w.b_o.cpu().to(at::kDouble).unsqueeze(0).expand_as(stream)), {}};
+    Entry bias{behind_norm(w.b_o.cpu().to(at::kDouble).unsqueeze(0).expand_as(stream)), {}};
     bias.size = lengths(bias.update);
     write_entry(out, out.n_heads, at, stream, bias);
 }
@@ -98,11 +96,11 @@ FocusUpdates focus_updates(Traces traces, Layer layer, const FocusUpdateOptions&
     out.n_heads = first.config().n_heads;
     out.literal = options.literal;
     out.has_output_bias = trace::attention_output(*first.model(), layer).b_o.defined();
-    out.notes = notes_of(first, out);
+    out.notes = update_notes(first, out);
     for (std::size_t t = 0; t < traces.size(); ++t)
         for (std::int64_t i = 0; i < traces[t]->tokens(); ++i) out.tokens.push_back({static_cast<std::int64_t>(t), Position(i)});
     const auto rows = static_cast<Eigen::Index>(out.tokens.size());
-    out.magnitude = out.orientation = Eigen::MatrixXd::Constant(rows, out.entries(), nan);
+    out.magnitude = out.orientation = Eigen::MatrixXd::Constant(rows, out.entries(), kNaN);
     out.on_first.setConstant(rows, out.n_heads, false);
     Eigen::Index at = 0;
     std::int64_t heads_done = 0;

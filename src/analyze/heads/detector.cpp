@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/heads/detector.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
 #include "headlight/base/error.h"
 
 #include <cmath>
-#include <limits>
 #include <unordered_map>
 
 namespace headlight::analyze {
@@ -41,9 +41,8 @@ double detector_score(const Matrix& pattern, const Matrix& detection, const Dete
             hits += a * d;
             differences += std::abs(a - d);
         }
-    if (options.measure == DetectorMeasure::abs)
-        return n > 0 ? 1 - differences / static_cast<double>(n) : std::numeric_limits<double>::quiet_NaN();
-    return all > 0 ? hits / all : std::numeric_limits<double>::quiet_NaN();
+    if (options.measure == DetectorMeasure::abs) return n > 0 ? 1 - differences / static_cast<double>(n) : kNaN;
+    return all > 0 ? hits / all : kNaN;
 }
 
 Eigen::MatrixXd detector_scores(const trace::Trace& trace, HeadKind kind, const DetectorOptions& options) {

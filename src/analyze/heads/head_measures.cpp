@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analyze/heads/head_measures.h"
-
-#include <limits>
+#include "headlight/base/numbers.h"
 
 namespace headlight::analyze {
 namespace {
 
-constexpr double data_driven = std::numeric_limits<double>::quiet_NaN();
-
 using Field = double trace::HeadSummary::*;
 
 Measure nats(const char* id, const char* title, const char* definition, Field field) {
-    return {{id, title, definition, "nats", 0, data_driven}, field, nullptr};
+    return {{id, title, definition, "nats", 0, kNaN}, field, nullptr};
 }
 
 Measure share(const char* id, const char* title, const char* definition, Field field) {
     return {{id, title, definition, "share", 0, 1}, field, nullptr};
 }
 
-Measure length(const char* id, const char* title, const char* definition, Field field) {
-    return {{id, title, definition, "length", 0, data_driven}, field, nullptr};
+Measure length_measure(const char* id, const char* title, const char* definition, Field field) {
+    return {{id, title, definition, "length", 0, kNaN}, field, nullptr};
 }
 
 std::vector<Measure> make_list() {
@@ -34,7 +31,7 @@ std::vector<Measure> make_list() {
              "Mean over queries of ln n_i: ln(i + 1) in causal models, else ln n. What the entropies compare with.",
              &S::entropy_uniform),
         {{"mean_distance", "mean distance",
-          "Mean over queries of sum_j a_ij |i - j| (after Vig & Belinkov 2019, with the first token).", "tokens", 0, data_driven},
+          "Mean over queries of sum_j a_ij |i - j| (after Vig & Belinkov 2019, with the first token).", "tokens", 0, kNaN},
          &S::mean_distance,
          nullptr},
         share("share_self", "share on itself", "Mean over queries of a_ii (Clark 2019, 3.1).", &S::share_self),
@@ -67,7 +64,7 @@ std::vector<Measure> make_list() {
               nullptr),
         {{"update_magnitude", "size of the update",
           "Mean over queries of |u_i| / |h_i|: the head's update u_i = z_i W_O beside the stream h_i it is added to.", "ratio", 0,
-          data_driven},
+          kNaN},
          nullptr,
          &HeadUpdates::magnitude},
         {{"update_orientation", "direction of the update",
@@ -96,13 +93,13 @@ std::vector<Measure> make_list() {
         share("vw_share_special", "value-weighted share on special tokens",
               "Mean over queries of the same value-weighted share, summed over special tokens (Kobayashi 2020).",
               &S::vw_share_special),
-        length("value_norm", "length of the values",
-               "Mean over tokens of |f_j| = |v_j W_O|: what a weight of 1 writes (Kobayashi 2020).", &S::value_norm),
-        length("weighted_value_norm", "length of the weighted values", "Mean over queries of sum_j |a_ij f_j| (Kobayashi 2020).",
-               &S::weighted_value_norm),
+        length_measure("value_norm", "length of the values",
+                       "Mean over tokens of |f_j| = |v_j W_O|: what a weight of 1 writes (Kobayashi 2020).", &S::value_norm),
+        length_measure("weighted_value_norm", "length of the weighted values",
+                       "Mean over queries of sum_j |a_ij f_j| (Kobayashi 2020).", &S::weighted_value_norm),
         {{"update_inner", "size of z",
           "Mean over queries of |z_i| / |h_i|: the update before W_O (BLOOM's context_layer) beside the stream.", "ratio", 0,
-          data_driven},
+          kNaN},
          nullptr,
          &HeadUpdates::inner},
         share("share_cls", "share on [CLS]",

@@ -2,6 +2,7 @@
 // HeadQuery: the expression is turned into reverse Polish by the shunting-yard method, which needs no recursion, so
 // that no text can exhaust the stack.
 #include "headlight/analyze/heads/head_query.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/heads/head_query_text.h"
 #include "headlight/analyze/heads/head_table.h"
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -20,9 +20,6 @@ namespace {
 using Node = HeadQuery::Node;
 using Term = HeadQuery::Term;
 using Token = QueryToken;
-using Kind = QueryToken::Kind;
-
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 bool compare(double value, const std::string& op, double number) {
     if (std::isnan(value) || std::isnan(number)) return false;
@@ -86,11 +83,11 @@ public:
         : tokens_(query_tokens(text)), names_(table), table_(table), trace_(trace) {}
 
     std::vector<Node> run() {
-        if (now().kind == Kind::end) return {};
+        if (now().kind == QueryTokenKind::end) return {};
         while (true) {
             operand();
-            while (now().kind == Kind::close) close();
-            if (now().kind == Kind::end) break;
+            while (now().kind == QueryTokenKind::close) close();
+            if (now().kind == QueryTokenKind::end) break;
             if (!is("and") && !is("or")) fail_at(now(), "Two conditions without a word between them", "and, or");
             push_operator(is("and") ? Node::Kind::logical_and : Node::Kind::logical_or);
             ++at_;
@@ -114,10 +111,10 @@ private:
 
     const Token& now() const { return tokens_[at_]; }
     const Token& ahead(std::size_t by) const { return tokens_[std::min(at_ + by, tokens_.size() - 1)]; }
-    static bool is(const Token& token, const char* word) { return token.kind == Kind::name && token.text == word; }
+    static bool is(const Token& token, const char* word) { return token.kind == QueryTokenKind::name && token.text == word; }
     bool is(const char* word) const { return is(now(), word); }
     static bool can_name(const Token& token) {
-        return token.kind == Kind::name && !is(token, "and") && !is(token, "or") && !is(token, "not");
+        return token.kind == QueryTokenKind::name && !is(token, "and") && !is(token, "or") && !is(token, "not");
     }
 
     void pop() {
@@ -139,18 +136,18 @@ private:
 
     /// Any number of "not" and "(" and then one comparison or the name of a head.
     void operand() {
-        while (now().kind == Kind::open || is("not")) {
-            pending_.push_back({now().kind == Kind::open, Node::Kind::logical_not, now()});
+        while (now().kind == QueryTokenKind::open || is("not")) {
+            pending_.push_back({now().kind == QueryTokenKind::open, Node::Kind::logical_not, now()});
             ++at_;
         }
-        if (now().kind == Kind::name && ahead(1).kind != Kind::comparison && place_head()) return;
+        if (now().kind == QueryTokenKind::name && ahead(1).kind != QueryTokenKind::comparison && place_head()) return;
         Node node;
-        const bool number_first = now().kind == Kind::number;
+        const bool number_first = now().kind == QueryTokenKind::number;
         if (number_first)
             node.number = number();
         else
             node.measure = measure();
-        if (now().kind != Kind::comparison) fail_at(now(), "A comparison is missing", "< <= > >= = or !=");
+        if (now().kind != QueryTokenKind::comparison) fail_at(now(), "A comparison is missing", "< <= > >= = or !=");
         node.op = now().text;
         ++at_;
         if (number_first) {
@@ -178,12 +175,12 @@ private:
     }
 
     double number() {
-        if (now().kind != Kind::number) fail_at(now(), "A number is missing", "a number such as 0.3");
+        if (now().kind != QueryTokenKind::number) fail_at(now(), "A number is missing", "a number such as 0.3");
         return tokens_[at_++].number;
     }
 
     std::string measure() {
-        if (now().kind == Kind::quoted) {
+        if (now().kind == QueryTokenKind::quoted) {
             const Token& token = tokens_[at_++];
             return sole(names_, names_.find(token.text), token.text, token);
         }
@@ -237,7 +234,7 @@ private:
         if (!is(word)) fail_at(now(), std::string("The word \"") + word + "\" is missing", "attention from `a` to `b`");
         ++at_;
         const Token& token = now();
-        if (token.kind == Kind::number) {
+        if (token.kind == QueryTokenKind::number) {
             const auto position = static_cast<std::int64_t>(token.number);
             const std::int64_t count = side == Side::keys ? trace_->keys() : trace_->tokens();
             if (token.number < 0 || token.number >= static_cast<double>(count) || static_cast<double>(position) != token.number)
@@ -246,7 +243,7 @@ private:
             ++at_;
             return std::to_string(position);
         }
-        if (token.kind != Kind::name && token.kind != Kind::quoted)
+        if (token.kind != QueryTokenKind::name && token.kind != QueryTokenKind::quoted)
             fail_at(token, "A token is missing", "a token of the text such as `the`, or its position from 0");
         positions = tokens_called(*trace_, token.text, side);
         if (positions.empty()) {
@@ -316,9 +313,9 @@ bool HeadQuery::matches(const HeadTable& table, HeadId id) const {
         if (measure == "layer") return static_cast<double>(id.layer.value);
         if (measure == "head") return static_cast<double>(id.head.value);
         for (const Term& term : terms_)
-            if (term.id == measure) return term.values.size() > 0 ? term.values(id.layer.value, id.head.value) : not_a_number;
+            if (term.id == measure) return term.values.size() > 0 ? term.values(id.layer.value, id.head.value) : kNaN;
         const Eigen::MatrixXd* values = table.find(measure);
-        return values ? (*values)(id.layer.value, id.head.value) : not_a_number;
+        return values ? (*values)(id.layer.value, id.head.value) : kNaN;
     };
     for (const Node& node : nodes_) {
         if (node.kind == Node::Kind::compare) {
@@ -342,7 +339,7 @@ HeadTable HeadQuery::with_terms(const HeadTable& table) const {
                                        " over the pairs of these tokens, on this text.";
         out.measures.push_back({term.id, term.title, definition, "share", 0, 1});
         const bool known = term.values.size() > 0;
-        out.values.push_back(known ? term.values : Eigen::MatrixXd::Constant(table.n_layers, table.n_heads, not_a_number));
+        out.values.push_back(known ? term.values : Eigen::MatrixXd::Constant(table.n_layers, table.n_heads, kNaN));
     }
     return out;
 }
@@ -359,7 +356,7 @@ std::string measure_called(std::string_view words, const HeadTable& table) {
     if (words == "layer" || words == "head" || table.find(words)) return std::string(words);
     const MeasureNames names(table);
     Token whole;
-    whole.kind = Kind::name;
+    whole.kind = QueryTokenKind::name;
     whole.text = whole.typed = words;
     return sole(names, names.find(words), whole.text, whole);
 }

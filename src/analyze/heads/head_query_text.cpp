@@ -14,7 +14,6 @@
 namespace headlight::analyze {
 namespace {
 
-using Kind = QueryToken::Kind;
 using Words = std::vector<std::string>;
 
 bool is_letter(char c) {
@@ -47,7 +46,7 @@ public:
         } else if (is_digit(c) || c == '.' || c == '-' || c == '+') {
             number(token);
         } else if (c == '(' || c == ')') {
-            token.kind = c == '(' ? Kind::open : Kind::close;
+            token.kind = c == '(' ? QueryTokenKind::open : QueryTokenKind::close;
             ++at_;
         } else if (c == '`' || c == '"' || c == '\'') {
             quoted(token, c);
@@ -57,7 +56,7 @@ public:
                 "a measure, a number, attention from `a` to `b`, < <= > >= = !=, and, or, not, ( or )");
         }
         token.typed = text_.substr(begin, at_ - begin);
-        if (token.text.empty() && token.kind != Kind::quoted) token.text = token.typed;
+        if (token.text.empty() && token.kind != QueryTokenKind::quoted) token.text = token.typed;
         return token;
     }
 
@@ -69,7 +68,7 @@ private:
     }
 
     static void bad(QueryToken& token, const char* problem, const char* expected) {
-        token.kind = Kind::bad;
+        token.kind = QueryTokenKind::bad;
         token.problem = problem;
         token.expected = expected;
     }
@@ -82,7 +81,7 @@ private:
             if (at_ > begin && comparison_at(at_).size() > 1) break;  // "induction≥0.3"
             ++at_;
         }
-        token.kind = Kind::name;
+        token.kind = QueryTokenKind::name;
         token.text = lower(text_.substr(begin, at_ - begin));
         if (at_ < text_.size() && text_[at_] == ':') ++at_;
     }
@@ -91,7 +90,7 @@ private:
         const char* begin = text_.data() + at_ + (text_[at_] == '+' ? 1 : 0);
         const auto result = std::from_chars(begin, text_.data() + text_.size(), token.number);
         const auto length = static_cast<std::size_t>(result.ptr - (text_.data() + at_));
-        token.kind = Kind::number;
+        token.kind = QueryTokenKind::number;
         if (result.ec != std::errc{}) bad(token, "Not a number", "a number such as 0.3");
         at_ += std::max<std::size_t>(length, 1);
     }
@@ -99,7 +98,7 @@ private:
     void quoted(QueryToken& token, char quote) {
         const std::size_t close = text_.find(quote, at_ + 1);
         const std::size_t end = close == std::string_view::npos ? text_.size() : close;
-        token.kind = Kind::quoted;
+        token.kind = QueryTokenKind::quoted;
         token.text = text_.substr(at_ + 1, end - at_ - 1);
         at_ = std::min(end + 1, text_.size());
         if (close == std::string_view::npos) bad(token, "A quote is not closed", quote == '`' ? "`" : "the same quote");
@@ -115,7 +114,7 @@ private:
     bool comparison(QueryToken& token) {
         const std::string_view op = comparison_at(at_);
         if (op.empty()) return false;
-        token.kind = Kind::comparison;
+        token.kind = QueryTokenKind::comparison;
         token.text = op == "==" ? "=" : op == "≤" ? "<=" : op == "≥" ? ">=" : op == "≠" ? "!=" : std::string(op);
         at_ += op.size();
         return true;
@@ -167,19 +166,19 @@ std::vector<QueryToken> query_tokens(std::string_view expression) {
     Lexer lexer(expression);
     std::vector<QueryToken> tokens;
     do tokens.push_back(lexer.next());
-    while (tokens.back().kind != Kind::end && tokens.back().kind != Kind::bad);
-    if (tokens.back().kind == Kind::bad) tokens.push_back({.kind = Kind::end, .text = {}, .typed = {}});
+    while (tokens.back().kind != QueryTokenKind::end && tokens.back().kind != QueryTokenKind::bad);
+    if (tokens.back().kind == QueryTokenKind::bad) tokens.push_back({.kind = QueryTokenKind::end, .text = {}, .typed = {}});
     return tokens;
 }
 
 void fail_at(const QueryToken& at, const std::string& problem, const std::string& expected, const std::string& hint) {
-    const bool bad = at.kind == Kind::bad;
+    const bool bad = at.kind == QueryTokenKind::bad;
     throw Error(ErrorFacts{.problem = bad ? at.problem : problem,
                            .item = "column " + std::to_string(at.column),
                            .expected = bad ? at.expected : expected,
-                           .found = at.kind == Kind::end      ? "the end"
-                                    : at.kind == Kind::quoted ? at.typed
-                                                              : "\"" + at.typed + "\"",
+                           .found = at.kind == QueryTokenKind::end      ? "the end"
+                                    : at.kind == QueryTokenKind::quoted ? at.typed
+                                                                        : "\"" + at.typed + "\"",
                            .hint = bad ? std::string() : hint});
 }
 

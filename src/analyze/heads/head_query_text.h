@@ -14,9 +14,11 @@ namespace headlight::analyze {
 
 struct HeadTable;
 
+enum class QueryTokenKind { name, number, comparison, open, close, quoted, bad, end };
+
 struct QueryToken {
     /// bad: what cannot stand in an expression; text says why. Always the last one before end.
-    enum class Kind { name, number, comparison, open, close, quoted, bad, end } kind = Kind::end;
+    QueryTokenKind kind = QueryTokenKind::end;
     std::string text;   ///< as typed; names in lower case, quoted ones without their quotes
     std::string typed;  ///< as typed, with quotes
     double number = 0;

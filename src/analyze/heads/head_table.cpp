@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/heads/head_table.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/heads/head_measures.h"
 #include "analyze/pattern/head_reader.h"
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 namespace headlight::analyze {
@@ -45,7 +45,7 @@ HeadTable head_table(const trace::Trace& trace, const HeadTableOptions& options)
     table.n_heads = trace.config().n_heads;
     table.n_kv_heads = trace.config().n_kv_heads;
     table.measures = head_measures();
-    constexpr double gap = std::numeric_limits<double>::quiet_NaN();
+    constexpr double gap = kNaN;
     table.values.assign(table.measures.size(), Eigen::MatrixXd::Constant(table.n_layers, table.n_heads, gap));
     const HeadUpdates updates = head_updates(trace, options.with_first_row);
     for (std::size_t m = 0; m < table.values.size(); ++m) {

@@ -25,7 +25,7 @@ private:
     std::uint64_t state_;
 };
 
-void check(const ProbeOptions& options, std::size_t candidates) {
+void check_probe(const ProbeOptions& options, std::size_t candidates) {
     const auto at_least = [](const char* name, std::int64_t value, std::int64_t least) {
         if (value >= least) return;
         throw Error({.problem = "The probe is too small",
@@ -57,7 +57,7 @@ std::vector<std::vector<std::int64_t>> probe_ids(const text::Tokenizer& tokenize
     std::vector<std::int64_t> candidates;
     for (std::int64_t id = 0; id < std::min(vocabulary, tokenizer.vocab_size()); ++id)
         if (!tokenizer.is_special(id) && !tokenizer.token_of(id).empty()) candidates.push_back(id);
-    check(options, candidates.size());
+    check_probe(options, candidates.size());
     SplitMix64 random(options.seed);
     std::vector<std::vector<std::int64_t>> sequences;
     for (std::int64_t b = 0; b < options.batch; ++b) {

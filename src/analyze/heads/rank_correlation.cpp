@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/heads/rank_correlation.h"
+#include "headlight/base/numbers.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -47,7 +47,7 @@ double pearson(const Values& x, const Values& y) {
         xx += (x[i] - mx) * (x[i] - mx);
         yy += (y[i] - my) * (y[i] - my);
     }
-    return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : std::numeric_limits<double>::quiet_NaN();
+    return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : kNaN;
 }
 
 int order_of(double a, double b) { return a < b ? -1 : a > b ? 1 : 0; }
@@ -56,7 +56,7 @@ int order_of(double a, double b) { return a < b ? -1 : a > b ? 1 : 0; }
 
 double spearman(std::span<const double> x, std::span<const double> y) {
     const auto [a, b] = complete(x, y);
-    if (a.size() < 2) return std::numeric_limits<double>::quiet_NaN();
+    if (a.size() < 2) return kNaN;
     return pearson(ranks(a), ranks(b));
 }
 
@@ -70,7 +70,7 @@ double kendall(std::span<const double> x, std::span<const double> y) {
             x_differs += dx != 0;
             y_differs += dy != 0;
         }
-    return x_differs > 0 && y_differs > 0 ? both / std::sqrt(x_differs * y_differs) : std::numeric_limits<double>::quiet_NaN();
+    return x_differs > 0 && y_differs > 0 ? both / std::sqrt(x_differs * y_differs) : kNaN;
 }
 
 }  // namespace headlight::analyze

@@ -35,7 +35,7 @@ std::string_view stripped(std::string_view text) {
     return text;
 }
 
-std::string plain(std::string_view text) { return folded(stripped(text)); }
+std::string bare_word(std::string_view text) { return folded(stripped(text)); }
 
 /// One side of the patterns.
 struct Text {
@@ -52,8 +52,8 @@ struct Text {
     std::string bytes_at(std::size_t position) const { return tokenizer.bytes_of(encoding.ids[position]); }
     bool reads(std::size_t position, const std::string& wanted) const {
         const text::TokenLabel& label = labels[position];
-        return plain(bytes_at(position)) == wanted || plain(label.text) == wanted ||
-               plain(label.continuation + label.text) == wanted || plain(encoding.tokens[position]) == wanted;
+        return bare_word(bytes_at(position)) == wanted || bare_word(label.text) == wanted ||
+               bare_word(label.continuation + label.text) == wanted || bare_word(encoding.tokens[position]) == wanted;
     }
 };
 
@@ -65,7 +65,7 @@ std::vector<Position> tokens_called(const trace::Trace& trace, std::string_view 
 
 std::vector<Position> tokens_called(const trace::Trace& trace, std::string_view typed, Side side) {
     const Text own(trace, side);
-    const std::string wanted = plain(typed);
+    const std::string wanted = bare_word(typed);
     std::vector<Position> found;
     if (wanted.empty()) return found;
     const std::size_t count = own.size();
@@ -80,7 +80,7 @@ std::vector<Position> tokens_called(const trace::Trace& trace, std::string_view 
              end < count && encoding.words[end] == encoding.words[begin] && encoding.sequence[end] == encoding.sequence[begin];
              ++end)
             word += own.bytes_at(end);
-        if (encoding.words[begin] < 0 || plain(word) != wanted) continue;
+        if (encoding.words[begin] < 0 || bare_word(word) != wanted) continue;
         for (std::size_t i = begin; i < end; ++i) found.emplace_back(static_cast<std::int64_t>(i));
     }
     return found;
@@ -88,7 +88,7 @@ std::vector<Position> tokens_called(const trace::Trace& trace, std::string_view 
 
 std::string nearest_token(const trace::Trace& trace, std::string_view typed, Side side) {
     const Text own(trace, side);
-    const std::string wanted = plain(typed);
+    const std::string wanted = bare_word(typed);
     std::size_t least = std::max<std::size_t>(wanted.size(), 3);
     std::string nearest;
     for (std::size_t i = 0; i < own.size(); ++i) {

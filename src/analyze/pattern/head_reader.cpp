@@ -137,6 +137,14 @@ at::Tensor behind_branch_norm(const trace::Trace& trace, Layer layer, std::int64
 
 std::int64_t row_block(const trace::Trace& trace) { return std::max<std::int64_t>(1, block_elements / trace.keys()); }
 
+at::Tensor plain(const at::Tensor& t) { return t.to(at::kCPU, at::kFloat).contiguous(); }
+
+at::Tensor wide(const at::Tensor& t) { return t.to(at::kCPU, at::kDouble); }
+
+at::Tensor state_row(const trace::Trace& trace, model::Hook hook, Layer layer, Position p) {
+    return wide(trace::tensor_rows(trace, {hook, layer}, p.value, 1).select(0, 0)).contiguous();
+}
+
 Matrix to_matrix(const at::Tensor& tensor) {
     const at::Tensor plain = tensor.to(at::kFloat).contiguous();
     return Eigen::Map<const Matrix>(plain.data_ptr<float>(), plain.size(0), plain.size(1));

@@ -42,6 +42,12 @@ at::Tensor value_norms(const trace::Trace&, HeadId);
 /// |v_j W_O^h|: [token] float32, by v (W_O W_O^T) v^T so that nothing of width d_model is made.
 at::Tensor output_norms(const trace::Trace&, HeadId);
 
+/// On the CPU, contiguous float32; in double precision.
+at::Tensor plain(const at::Tensor&);
+at::Tensor wide(const at::Tensor&);
+/// What one position of a hook [pos, width] holds: [width] in double precision.
+at::Tensor state_row(const trace::Trace&, model::Hook, Layer, Position);
+
 Matrix to_matrix(const at::Tensor&);  ///< of a 2-D tensor
 Vector to_vector(const at::Tensor&);  ///< of a 1-D tensor
 

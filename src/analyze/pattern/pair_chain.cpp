@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/pattern/pair_chain.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
 #include "headlight/trace/weights.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace headlight::analyze {
 namespace {
@@ -20,11 +20,6 @@ double scalar_product(const at::Tensor& a, const at::Tensor& b) {
 
 double length(const at::Tensor& x) { return std::sqrt(scalar_product(x, x)); }
 
-/// Row i of a kept [pos, …] tensor, in float64.
-at::Tensor row(const trace::Trace& trace, Hook hook, Layer layer, Position i) {
-    return trace::tensor(trace, HookPoint{hook, layer}).select(0, i.value).to(at::kDouble);
-}
-
 /// A direct path from an update to the logits exists: a causal model whose stream goes through one final norm.
 bool has_direct_path(const model::ModelConfig& config) { return config.has_unembedding && config.causal && !config.post_norm; }
 
@@ -33,7 +28,7 @@ at::Tensor logit_effects(const trace::Trace& trace, Position i, at::Tensor updat
     const auto& config = trace.config();
     if (config.final_norm) {
         if (config.norm == model::Norm::layer_norm) updates = updates - updates.mean(1, true);
-        updates = updates / row(trace, Hook::ln_final_scale, Layer(0), i);
+        updates = updates / state_row(trace, Hook::ln_final_scale, Layer(0), i);
         const at::Tensor gain = trace::final_norm(*trace.model()).gain;
         if (gain.defined()) updates = updates * gain.cpu().to(at::kDouble);
     }
@@ -115,10 +110,10 @@ PairChain pair_chain(const trace::Trace& trace, HeadId id, Position query, Posit
     const auto added = [&](const at::Tensor& x) {
         return behind_branch_norm(trace, id.layer, query.value, x.unsqueeze(0)).squeeze(0);
     };
-    const at::Tensor update = added(at::matmul(row(trace, Hook::z, id.layer, query).select(0, id.head.value), w_o));
-    const at::Tensor stream = row(trace, Hook::resid_pre, id.layer, query);
+    const at::Tensor update = added(at::matmul(state_row(trace, Hook::z, id.layer, query).select(0, id.head.value), w_o));
+    const at::Tensor stream = state_row(trace, Hook::resid_pre, id.layer, query);
     const double size = length(update), base = length(stream);
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    constexpr double nan = kNaN;
     chain.update_ratio = base > 0 ? size / base : nan;
     chain.update_cosine = base > 0 && size > 0 ? scalar_product(update, stream) / (size * base) : nan;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/prediction/attribution.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
 #include "analyze/prediction/stream_paths.h"
@@ -8,7 +9,6 @@
 #include "headlight/trace/weights.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace headlight::analyze {
 namespace {
@@ -24,7 +24,7 @@ void check_token(const trace::Trace& trace, std::int64_t id) {
                  .found = std::to_string(id)});
 }
 
-void check(const trace::Trace& trace, Position p, const AttributionOptions& o) {
+void check_attribution(const trace::Trace& trace, Position p, const AttributionOptions& o) {
     const model::ModelConfig& c = trace.config();
     require_unembedding(c, "Attribution to a logit");
     if (c.mlm_head || (c.post_norm && !has_cross_attention(c)))
@@ -52,8 +52,6 @@ double logit_of(const trace::Trace& trace, Position p, std::int64_t id) {
     return trace::tensor_rows(trace, HookPoint{Hook::logits, Layer(0)}, p.value, 1)[0][id].to(at::kDouble).item<double>();
 }
 
-at::Tensor wide(const at::Tensor& t) { return t.to(at::kCPU, at::kDouble); }
-
 Eigen::VectorXd to_vector_d(const at::Tensor& t) { return Eigen::Map<const Eigen::VectorXd>(t.data_ptr<double>(), t.size(0)); }
 
 }  // namespace
@@ -79,8 +77,8 @@ const char* name_of(Component component) noexcept {
 
 namespace {
 
-Eigen::MatrixXd map_of(const std::vector<Contribution>& parts, Component component, const model::ModelConfig& config) {
-    Eigen::MatrixXd map = Eigen::MatrixXd::Constant(config.n_layers, config.n_heads, std::numeric_limits<double>::quiet_NaN());
+Eigen::MatrixXd component_map(const std::vector<Contribution>& parts, Component component, const model::ModelConfig& config) {
+    Eigen::MatrixXd map = Eigen::MatrixXd::Constant(config.n_layers, config.n_heads, kNaN);
     for (const Contribution& part : parts)
         if (part.component == component) map(part.layer, part.index) = part.value;
     return map;
@@ -88,10 +86,10 @@ Eigen::MatrixXd map_of(const std::vector<Contribution>& parts, Component compone
 
 }  // namespace
 
-Eigen::MatrixXd Split::heads(const model::ModelConfig& config) const { return map_of(parts, Component::head, config); }
+Eigen::MatrixXd Split::heads(const model::ModelConfig& config) const { return component_map(parts, Component::head, config); }
 
 Eigen::MatrixXd Split::cross_heads(const model::ModelConfig& config) const {
-    return has_cross_attention(config) ? map_of(parts, Component::cross_head, config) : Eigen::MatrixXd();
+    return has_cross_attention(config) ? component_map(parts, Component::cross_head, config) : Eigen::MatrixXd();
 }
 
 Reading logit_reading(const trace::Trace& trace, Position p, const AttributionOptions& o) {
@@ -109,14 +107,14 @@ Reading logit_reading(const trace::Trace& trace, Position p, const AttributionOp
 }
 
 Split attribution(const trace::Trace& trace, Position p, const AttributionOptions& o) {
-    check(trace, p, o);
+    check_attribution(trace, p, o);
     Split split = split_reading(trace, p, logit_reading(trace, p, o), o.neurons);
     split.total = logit_of(trace, p, o.token) - (o.minus ? logit_of(trace, p, *o.minus) : 0.0);
     return split;
 }
 
 Eigen::VectorXd head_sources(const trace::Trace& trace, HeadId id, Position p, const AttributionOptions& o) {
-    check(trace, p, o);
+    check_attribution(trace, p, o);
     check_head(trace, id);
     Directions directions;
     split_reading(trace, p, logit_reading(trace, p, o), false, &directions);
@@ -124,7 +122,7 @@ Eigen::VectorXd head_sources(const trace::Trace& trace, HeadId id, Position p, c
 }
 
 Eigen::VectorXd cross_head_sources(const trace::Trace& trace, HeadId id, Position p, const AttributionOptions& o) {
-    check(trace, p, o);
+    check_attribution(trace, p, o);
     const auto& cross = trace.part(model::Stack::cross);
     if (!cross)
         throw Error({.problem = "This model has no attention to a source",
@@ -137,7 +135,7 @@ Eigen::VectorXd cross_head_sources(const trace::Trace& trace, HeadId id, Positio
 }
 
 Eigen::MatrixXd all_head_sources(const trace::Trace& trace, Position p, const AttributionOptions& o, const CancelToken& cancel) {
-    check(trace, p, o);
+    check_attribution(trace, p, o);
     const model::ModelConfig& c = trace.config();
     Directions directions;
     split_reading(trace, p, logit_reading(trace, p, o), false, &directions);

@@ -27,7 +27,7 @@ Hook hook_of(StreamPlace place) {
                                              : Hook::resid_post;
 }
 
-void check(const trace::Trace& trace, const LensOptions& options) {
+void check_lens(const trace::Trace& trace, const LensOptions& options) {
     require_unembedding(trace.config(), "The logit lens");
     if (options.tuned) check_place(*options.tuned, options.at);
     if (options.watched) {
@@ -67,7 +67,7 @@ struct Output {
 };
 
 /// `watched` -1: none.
-LensState read(const float* logits, std::int64_t vocab, std::int64_t top, std::int64_t watched, const Output* output) {
+LensState read_state(const float* logits, std::int64_t vocab, std::int64_t top, std::int64_t watched, const Output* output) {
     const LogitRow row(logits, vocab);
     const RowNumbers numbers = row.numbers();
     LensState state;
@@ -103,7 +103,7 @@ public:
                 for (std::int64_t r = begin; r < end; ++r) {
                     const Output& output = outputs_[static_cast<std::size_t>(r % count)];
                     cell(layer + r / count, first + r % count) =
-                        read(data + r * lens_.vocab, lens_.vocab, o_.top, watched(first + r % count), &output);
+                        read_state(data + r * lens_.vocab, lens_.vocab, o_.top, watched(first + r % count), &output);
                 }
             });
         }
@@ -129,7 +129,7 @@ private:
             for (std::int64_t i = begin; i < end; ++i) {
                 const float* x = data + i * lens_.vocab;
                 Output& output = outputs_[static_cast<std::size_t>(i)];
-                cell(lens_.layers, first + i) = read(x, lens_.vocab, o_.top, watched(first + i), nullptr);
+                cell(lens_.layers, first + i) = read_state(x, lens_.vocab, o_.top, watched(first + i), nullptr);
                 output.entropy = cell(lens_.layers, first + i).entropy;
                 output.probabilities.assign(x, x + lens_.vocab);
                 constexpr float no_sink = -std::numeric_limits<float>::infinity();
@@ -177,7 +177,7 @@ void require_stream_unembedding(const model::ModelConfig& config, const std::str
 }
 
 LogitLens logit_lens(const trace::Trace& trace, const LensOptions& options, const CancelToken& cancel, const Progress& progress) {
-    check(trace, options);
+    check_lens(trace, options);
     const at::NoGradGuard no_grad;
     LogitLens lens{.at = options.at,
                    .layers = trace.config().n_layers,
@@ -199,7 +199,7 @@ LogitLens logit_lens(const trace::Trace& trace, const LensOptions& options, cons
 
 LensHistory lens_history(const trace::Trace& trace, Position position, const std::vector<std::int64_t>& ids,
                          const LensOptions& options) {
-    check(trace, options);
+    check_lens(trace, options);
     check_position(trace, position, "position");
     const at::NoGradGuard no_grad;
     const std::int64_t vocab = trace.config().vocab_size, layers = trace.config().n_layers;

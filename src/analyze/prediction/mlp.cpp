@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/prediction/mlp.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
 #include "analyze/prediction/logit_rows.h"
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 namespace headlight::analyze {
@@ -19,14 +19,14 @@ namespace {
 
 using model::Hook;
 
-void check_layer(const model::ModelConfig& c, Layer layer) {
+void check_mlp_layer(const model::ModelConfig& c, Layer layer) {
     if (layer.value >= 0 && layer.value < c.n_layers) return;
     throw Error({.problem = "There is no such layer",
                  .expected = "0 to " + std::to_string(c.n_layers - 1),
                  .found = std::to_string(layer.value)});
 }
 
-void check_neuron(const model::ModelConfig& c, Layer layer, Neuron neuron) {
+void check_memory_neuron(const model::ModelConfig& c, Layer layer, Neuron neuron) {
     const std::int64_t width = model::mlp_width(c, layer.value);
     if (neuron.value >= 0 && neuron.value < width) return;
     throw Error({.problem = "There is no such neuron",
@@ -35,10 +35,6 @@ void check_neuron(const model::ModelConfig& c, Layer layer, Neuron neuron) {
 }
 
 /// Row of a kept tensor at a token, float64.
-at::Tensor row(const trace::Trace& trace, Hook hook, Layer layer, Position p) {
-    return trace::tensor_rows(trace, {hook, layer}, p.value, 1).select(0, 0).to(at::kDouble).contiguous();
-}
-
 at::Tensor indices(const std::vector<Neuron>& neurons, std::size_t first, std::size_t last) {
     at::Tensor index = at::empty({static_cast<std::int64_t>(last - first)}, at::kLong);
     for (std::size_t i = first; i < last; ++i) index.data_ptr<std::int64_t>()[i - first] = neurons[i].value;
@@ -83,17 +79,17 @@ std::vector<Neuron> all_neurons(const model::ModelConfig& c, Layer layer) {
 
 std::vector<Memory> memories(const trace::Trace& trace, Layer layer, Position p, std::int64_t top) {
     const model::ModelConfig& c = trace.config();
-    check_layer(c, layer);
+    check_mlp_layer(c, layer);
     check_position(trace, p, "position");
     const at::NoGradGuard no_grad;
-    const at::Tensor m = row(trace, Hook::mlp_post, layer, p), pre = row(trace, Hook::mlp_pre, layer, p);
-    const at::Tensor up = c.gated_mlp ? row(trace, Hook::mlp_pre_linear, layer, p) : at::Tensor();
+    const at::Tensor m = state_row(trace, Hook::mlp_post, layer, p), pre = state_row(trace, Hook::mlp_pre, layer, p);
+    const at::Tensor up = c.gated_mlp ? state_row(trace, Hook::mlp_pre_linear, layer, p) : at::Tensor();
     const at::Tensor w_out = trace::mlp_weights(*trace.model(), layer).w_out.cpu();
     const at::Tensor norms = w_out.to(at::kDouble).square().sum(1).sqrt().contiguous();
     const std::int64_t width = model::mlp_width(c, layer.value);
-    const at::Tensor experts = model::has_experts(c, layer.value) ? row(trace, Hook::experts, layer, p) : at::Tensor();
+    const at::Tensor experts = model::has_experts(c, layer.value) ? state_row(trace, Hook::experts, layer, p) : at::Tensor();
     const double shared =
-        experts.defined() && c.experts.shared_gate ? row(trace, Hook::shared_gate, layer, p).item<double>() : 1.0;
+        experts.defined() && c.experts.shared_gate ? state_row(trace, Hook::shared_gate, layer, p).item<double>() : 1.0;
     std::vector<Memory> all(static_cast<std::size_t>(width));
     for (std::size_t i = 0; i < all.size(); ++i) {
         const double coefficient = m.data_ptr<double>()[i], norm = norms.data_ptr<double>()[i];
@@ -103,7 +99,7 @@ std::vector<Memory> memories(const trace::Trace& trace, Layer layer, Position p,
                   .weight = expert >= 0 ? experts.data_ptr<double>()[expert] : shared,
                   .coefficient = coefficient,
                   .pre = pre.data_ptr<double>()[i],
-                  .up = up.defined() ? up.data_ptr<double>()[i] : std::numeric_limits<double>::quiet_NaN(),
+                  .up = up.defined() ? up.data_ptr<double>()[i] : kNaN,
                   .value_norm = norm,
                   .contribution_norm = std::abs(coefficient) * norm};
     }
@@ -119,12 +115,12 @@ std::vector<Promoted> promoted_tokens(const model::Model& model, Layer layer, co
                                       const PromotedOptions& o, const CancelToken& cancel, const Progress& progress) {
     const model::ModelConfig& c = model.config();
     require_stream_unembedding(c, "What a memory promotes");
-    check_layer(c, layer);
+    check_mlp_layer(c, layer);
     if (o.watched && (*o.watched < 0 || *o.watched >= c.vocab_size))
         throw Error({.problem = "There is no such token",
                      .expected = "an id from 0 to " + std::to_string(c.vocab_size - 1),
                      .found = std::to_string(*o.watched)});
-    for (const Neuron neuron : neurons) check_neuron(c, layer, neuron);
+    for (const Neuron neuron : neurons) check_memory_neuron(c, layer, neuron);
     const std::vector<Neuron> wanted = neurons.empty() ? all_neurons(c, layer) : neurons;
     std::vector<Promoted> out(wanted.size());
     for_each_value(model, layer, wanted, o.gain, cancel, progress, [&](std::size_t i, const LogitRow& row) {
@@ -140,7 +136,7 @@ std::vector<Promoted> promoted_tokens(const model::Model& model, Layer layer, co
 
 std::vector<std::int64_t> top_tokens_of_values(const model::Model& model, Layer layer, bool gain, const CancelToken& cancel) {
     require_stream_unembedding(model.config(), "What a memory promotes");
-    check_layer(model.config(), layer);
+    check_mlp_layer(model.config(), layer);
     std::vector<std::int64_t> out(static_cast<std::size_t>(model::mlp_width(model.config(), layer.value)));
     for_each_value(model, layer, all_neurons(model.config(), layer), gain, cancel, {},
                    [&](std::size_t i, const LogitRow& row) { out[i] = row.largest(1, 0)[0].id; });
@@ -152,8 +148,8 @@ Vector neuron_activations(const trace::Trace& trace, Layer layer, Neuron neuron)
 }
 
 Matrix layer_activations(const trace::Trace& trace, Layer layer, const std::vector<Neuron>& neurons) {
-    check_layer(trace.config(), layer);
-    for (const Neuron neuron : neurons) check_neuron(trace.config(), layer, neuron);
+    check_mlp_layer(trace.config(), layer);
+    for (const Neuron neuron : neurons) check_memory_neuron(trace.config(), layer, neuron);
     const at::Tensor post = trace::tensor(trace, {Hook::mlp_post, layer});
     return to_matrix((neurons.empty() ? post : post.index_select(1, indices(neurons, 0, neurons.size()))).t());
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/prediction/predictions.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
 #include "analyze/prediction/logit_rows.h"
@@ -11,14 +12,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace headlight::analyze {
 namespace {
 
 using model::Hook;
-
-at::Tensor plain(const at::Tensor& t) { return t.to(at::kCPU, at::kFloat).contiguous(); }
 
 }  // namespace
 
@@ -34,7 +32,7 @@ std::vector<TokenPrediction> predictions(const trace::Trace& trace, std::int64_t
     const std::vector<std::int64_t>& ids = trace.encoding().ids;
     const at::Tensor logits = plain(trace::tensor(trace, {Hook::logits, Layer(0)}));
     std::vector<TokenPrediction> out(static_cast<std::size_t>(tokens));
-    out[0].log_probability = std::numeric_limits<double>::quiet_NaN();
+    out[0].log_probability = kNaN;
     at::parallel_for(0, tokens, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const float* x = logits.data_ptr<float>() + i * vocab;

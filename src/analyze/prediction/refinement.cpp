@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/prediction/refinement.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
 #include "analyze/prediction/logit_rows.h"
@@ -13,14 +14,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace headlight::analyze {
 namespace {
 
 using model::Hook;
 using Runs = std::vector<std::shared_ptr<const trace::Trace>>;
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// Top token of each vector, and the probability that it gives a wished token.
 struct Reads {
@@ -28,7 +27,7 @@ struct Reads {
     std::vector<double> probability;
 };
 
-Reads read(const model::Model& model, const at::Tensor& vectors, ReadOut how, const std::vector<std::int64_t>* of) {
+Reads read_vectors(const model::Model& model, const at::Tensor& vectors, ReadOut how, const std::vector<std::int64_t>* of) {
     const auto n = vectors.size(0);
     Reads reads{std::vector<std::int64_t>(static_cast<std::size_t>(n)),
                 std::vector<double>(of ? static_cast<std::size_t>(n) : 0)};
@@ -55,7 +54,7 @@ Reads read(const model::Model& model, const at::Tensor& vectors, ReadOut how, co
     return reads;
 }
 
-at::Tensor behind_norm(const at::Tensor& x, const trace::NormTensors& norm, const model::ModelConfig& c) {
+at::Tensor normed(const at::Tensor& x, const trace::NormTensors& norm, const model::ModelConfig& c) {
     const at::Tensor wide = x.to(at::kCPU, at::kDouble),
                      centred = c.norm == model::Norm::layer_norm ? wide - wide.mean(-1, true) : wide;
     at::Tensor out = centred / (centred.square().mean(-1, true) + c.norm_epsilon).sqrt();
@@ -64,8 +63,8 @@ at::Tensor behind_norm(const at::Tensor& x, const trace::NormTensors& norm, cons
     return out.to(x.scalar_type());
 }
 
-double quantile(std::vector<double> sorted, double q) {
-    if (sorted.empty()) return nan;
+double quantile_of(std::vector<double> sorted, double q) {
+    if (sorted.empty()) return kNaN;
     const double at = q * static_cast<double>(sorted.size() - 1);
     const auto low = static_cast<std::size_t>(at);
     const std::size_t high = std::min(low + 1, sorted.size() - 1);
@@ -123,13 +122,13 @@ private:
     /// Part of a sum as the model would read it if it were all of it: through the norm behind the sum, its statistics the part's
     /// own.
     at::Tensor part(const at::Tensor& x, Layer l) const {
-        return c_.post_norm && o_.read_out == ReadOut::model ? behind_norm(x, trace::mlp_weights(model_, l).norm, c_) : x;
+        return c_.post_norm && o_.read_out == ReadOut::model ? normed(x, trace::mlp_weights(model_, l).norm, c_) : x;
     }
 
     void outputs() {
         for (const auto& run : runs_) {
             out_.tokens += run->tokens() - first_of(*run);
-            final_.push_back(read(model_, output(*run, Layer(c_.n_layers - 1)), o_.read_out, nullptr).top);
+            final_.push_back(read_vectors(model_, output(*run, Layer(c_.n_layers - 1)), o_.read_out, nullptr).top);
         }
     }
 
@@ -152,9 +151,9 @@ private:
                   Triggers& triggers) {
         if (trace.tokens() == first_of(trace)) return;
         const std::vector<std::int64_t>& final = final_[static_cast<std::size_t>(text)];
-        const Reads r = read(model_, part(before(trace, l), l), o_.read_out, &final);
-        const Reads y = read(model_, part(rows(trace, Hook::mlp_out, l), l), o_.read_out, nullptr);
-        const Reads o = read(model_, output(trace, l), o_.read_out, nullptr);
+        const Reads r = read_vectors(model_, part(before(trace, l), l), o_.read_out, &final);
+        const Reads y = read_vectors(model_, part(rows(trace, Hook::mlp_out, l), l), o_.read_out, nullptr);
+        const Reads o = read_vectors(model_, output(trace, l), o_.read_out, nullptr);
         const at::Tensor m = rows(trace, Hook::mlp_post, l).to(at::kFloat).contiguous();
         const bool last = l.value + 1 == c_.n_layers;
         for (std::size_t i = 0; i < r.top.size(); ++i) {
@@ -194,29 +193,29 @@ private:
     }
 
     void finish(Counts& counts, const Triggers& triggers, const std::vector<std::int64_t>& values) {
-        const auto share = [&](double count) { return out_.tokens > 0 ? count / static_cast<double>(out_.tokens) : nan; };
+        const auto share = [&](double count) { return out_.tokens > 0 ? count / static_cast<double>(out_.tokens) : kNaN; };
         LayerRefinement layer;
         layer.active = share(counts.active);
         layer.agreement = share(static_cast<double>(counts.agreement));
         layer.residual = share(static_cast<double>(counts.residual));
         layer.ffn = share(static_cast<double>(counts.ffn));
         layer.composition = share(static_cast<double>(counts.composition));
-        layer.zero_agreement = values.empty() ? nan : share(static_cast<double>(counts.none_agrees));
+        layer.zero_agreement = values.empty() ? kNaN : share(static_cast<double>(counts.none_agrees));
         layer.residual_final = share(static_cast<double>(counts.final_top));
         double sum = 0;
         for (const double p : counts.probabilities) sum += p;
         layer.residual_probability = share(sum);
         std::sort(counts.probabilities.begin(), counts.probabilities.end());
-        layer.residual_probability_low = quantile(counts.probabilities, 0.25);
-        layer.residual_probability_median = quantile(counts.probabilities, 0.5);
-        layer.residual_probability_high = quantile(counts.probabilities, 0.75);
+        layer.residual_probability_low = quantile_of(counts.probabilities, 0.25);
+        layer.residual_probability_median = quantile_of(counts.probabilities, 0.5);
+        layer.residual_probability_high = quantile_of(counts.probabilities, 0.75);
         std::int64_t agree = 0;
         for (std::size_t i = 0; i < values.size(); ++i) {
             layer.active_memories += triggers.next[i] >= 0;
             agree += triggers.next[i] >= 0 && triggers.next[i] == values[i];
         }
         layer.value_agreement =
-            layer.active_memories > 0 ? static_cast<double>(agree) / static_cast<double>(layer.active_memories) : nan;
+            layer.active_memories > 0 ? static_cast<double>(agree) / static_cast<double>(layer.active_memories) : kNaN;
         out_.layers.push_back(layer);
     }
 

@@ -12,12 +12,6 @@ namespace {
 using model::Hook;
 using model::HookPoint;
 
-at::Tensor wide(const at::Tensor& t) { return t.defined() ? t.to(at::kCPU, at::kDouble) : t; }
-
-at::Tensor row(const trace::Trace& trace, Hook hook, Layer layer, Position p) {
-    return wide(trace::tensor_rows(trace, HookPoint{hook, layer}, p.value, 1).select(0, 0));
-}
-
 double scalar(const at::Tensor& a, const at::Tensor& b) { return at::dot(a, b).item<double>(); }
 
 /// Walks from the last layer to the embedding, one position.
@@ -60,7 +54,7 @@ private:
     void convolution(Layer l) {
         if (!has_convolution(c_, l.value)) return;
         through(Hook::ln_conv_scale, l);
-        add(Component::conv, l.value, -1, scalar(u_, row(trace_, Hook::conv_out, l, p_)));
+        add(Component::conv, l.value, -1, scalar(u_, state_row(trace_, Hook::conv_out, l, p_)));
     }
 
     void mlp(Layer l) {
@@ -69,7 +63,7 @@ private:
         if (neurons_)
             each_neuron(l, branch(Hook::ln2_post_scale, l));
         else
-            add(Component::mlp, l.value, -1, scalar(u_, row(trace_, Hook::mlp_out, l, p_)));
+            add(Component::mlp, l.value, -1, scalar(u_, state_row(trace_, Hook::mlp_out, l, p_)));
         if (c_.residual_after_norm) through(Hook::ln2_scale, l);
     }
 
@@ -84,7 +78,7 @@ private:
     void heads_of(const trace::Trace& trace, Layer l, const at::Tensor& u, Component head, Component bias) {
         const at::Tensor b_o = wide(trace::attention_output(*trace.model(), l).b_o);
         if (b_o.defined()) add(bias, l.value, -1, scalar(u, b_o));
-        const at::Tensor heads = at::mv(row(trace, Hook::result, l, p_), u).contiguous();
+        const at::Tensor heads = at::mv(state_row(trace, Hook::result, l, p_), u).contiguous();
         for (std::int64_t h = heads.size(0) - 1; h >= 0; --h) add(head, l.value, h, heads.data_ptr<double>()[h]);
     }
 
@@ -95,9 +89,10 @@ private:
         const trace::MlpTensors w = trace::mlp_weights(*trace_.model(), l);
         if (w.b_out.defined()) add(Component::mlp_bias, l.value, -1, scalar(u, wide(w.b_out)));
         if (w.b_experts.defined())
-            add(Component::mlp_bias, l.value, -1, scalar(u, at::mv(wide(w.b_experts).t(), row(trace_, Hook::experts, l, p_))));
+            add(Component::mlp_bias, l.value, -1,
+                scalar(u, at::mv(wide(w.b_experts).t(), state_row(trace_, Hook::experts, l, p_))));
         // The matrix stays in its own type: turning it to float64 would cost ten times the product.
-        const at::Tensor post = row(trace_, Hook::mlp_post, l, p_);
+        const at::Tensor post = state_row(trace_, Hook::mlp_post, l, p_);
         const at::Tensor weight = w.w_out.cpu();
         const auto type = weight.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
         const at::Tensor effect = (at::mv(weight.to(type), u.to(type)).to(at::kDouble) * post).contiguous();
@@ -116,13 +111,13 @@ private:
     void embedding() {
         const bool pos = c_.positions == model::Positions::learned, type = c_.type_vocab_size > 0;
         if ((c_.embed_norm && !pos && !type) || c_.d_embed > 0) {
-            add(Component::embed, -1, -1, scalar(u_, row(trace_, Hook::resid_pre, Layer(0), p_)));
+            add(Component::embed, -1, -1, scalar(u_, state_row(trace_, Hook::resid_pre, Layer(0), p_)));
             return;
         }
         if (c_.embed_norm) through(Hook::embed_norm_scale, Layer(0));
-        if (type) add(Component::token_type, -1, -1, scalar(u_, row(trace_, Hook::token_type_embed, Layer(0), p_)));
-        if (pos) add(Component::pos, -1, -1, scalar(u_, row(trace_, Hook::pos_embed, Layer(0), p_)));
-        add(Component::embed, -1, -1, scalar(u_, row(trace_, Hook::embed, Layer(0), p_)));
+        if (type) add(Component::token_type, -1, -1, scalar(u_, state_row(trace_, Hook::token_type_embed, Layer(0), p_)));
+        if (pos) add(Component::pos, -1, -1, scalar(u_, state_row(trace_, Hook::pos_embed, Layer(0), p_)));
+        add(Component::embed, -1, -1, scalar(u_, state_row(trace_, Hook::embed, Layer(0), p_)));
     }
 
     const trace::Trace& trace_;
@@ -165,7 +160,7 @@ FrozenNorm frozen_norm(const trace::Trace& trace, Hook scale, Layer layer, Posit
     }
     return {.gain = wide(w.gain),
             .bias = wide(w.bias),
-            .scale = row(trace, scale, layer, p).item<double>(),
+            .scale = state_row(trace, scale, layer, p).item<double>(),
             .centred = trace.config().norm == model::Norm::layer_norm};
 }
 

@@ -100,7 +100,7 @@ Matrix product(const Matrix& a, const Matrix& b) {
     return out;
 }
 
-std::vector<std::string> notes_of(const trace::Trace& trace, const RolloutOptions& options, bool flow) {
+std::vector<std::string> rollout_notes(const trace::Trace& trace, const RolloutOptions& options, bool flow) {
     std::vector<std::string> notes;
     if (trace.config().causal && !options.by_receptive_field)
         notes.push_back("In a causal model more paths lead to the first tokens than to later ones.");
@@ -242,7 +242,7 @@ Rollout rollout(const trace::Trace& trace, const RolloutOptions& options, const 
     // Beside the maps that are kept: J, R below, the map in the making, and the same again for even attention.
     check_memory(trace, (options.layer ? 1 : last + 1) + 3 + (options.by_receptive_field ? 3 : 0),
                  options.layer ? "Take a shorter text" : "Ask for one layer, or take a shorter text");
-    Rollout out{{}, {}, notes_of(trace, options, false)};
+    Rollout out{{}, {}, rollout_notes(trace, options, false)};
     const Matrix even_one = options.by_receptive_field ? even_joint(trace.tokens()) : Matrix();
     Matrix below, even;
     for (std::int64_t l = 0; l <= last; ++l) {
@@ -280,7 +280,7 @@ Rollout attention_flow(const trace::Trace& trace, const RolloutOptions& options,
     const std::int64_t last = options.layer ? options.layer->value : trace.config().n_layers - 1;
     check_flow_work(last + 1, options, trace.tokens(), trace.config().causal);
     check_memory(trace, (last + 1) * (options.by_receptive_field ? 2 : 1) + (options.query ? 1 : 3), "Take a shorter text");
-    Rollout out{{}, {}, notes_of(trace, options, true)};
+    Rollout out{{}, {}, rollout_notes(trace, options, true)};
     const bool causal = trace.config().causal;
     const auto flow_through = [&](const std::vector<Matrix>& joint) -> Matrix {
         if (!options.query) return flow_of(joint, cancel, progress);

@@ -9,7 +9,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct AttributionArguments {
     ModelArgument model;
     TextArguments text;
     ComputeOptions compute;
@@ -19,7 +19,7 @@ struct Options {
     bool neurons = false;
 };
 
-int dla(const Options& o, const Console& console) {
+int dla(const AttributionArguments& o, const Console& console) {
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
     const model::ModelConfig& config = loaded.model->config();
@@ -45,7 +45,7 @@ int dla(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_dla(Definition& definition, const Frontend&) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<AttributionArguments>();
     o->model.add(definition);
     o->text.add(definition);
     o->text.add_image(definition);

@@ -8,14 +8,14 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct CompositionArguments {
     ModelArgument model;
     ComputeOptions compute;
     ResultFile out;
     bool fold = false;
 };
 
-int composition(const Options& o, const Console& console) {
+int composition(const CompositionArguments& o, const Console& console) {
     o.out.check();
     const std::filesystem::path folder = o.model.folder();
     model::start_runtime(o.compute.threads);
@@ -45,7 +45,7 @@ int composition(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_composition(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<CompositionArguments>();
     options->model.add(definition);
     options->out.add(definition);
     definition.app->add_flag("--fold-norms", options->fold, "multiply the norms' gains (and centring) into the matrices");

@@ -8,7 +8,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct ContributionsArguments {
     ModelArgument model;
     TextArguments text;
     ComputeOptions compute;
@@ -18,7 +18,7 @@ struct Options {
     bool keep_sizes = false;
 };
 
-int contributions(const Options& o, const Console& console) {
+int contributions(const ContributionsArguments& o, const Console& console) {
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
     const auto trace = run_loaded(loaded, {}, console);
@@ -61,7 +61,7 @@ int contributions(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_contributions(Definition& definition, const Frontend&) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<ContributionsArguments>();
     o->model.add(definition);
     o->text.add(definition);
     o->text.add_image(definition);

@@ -8,7 +8,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct CopySuppressionArguments {
     ModelArgument model;
     TextArguments text;
     AttentionArgument attention;
@@ -71,7 +71,7 @@ Result head_table(const trace::Trace& trace, std::optional<HeadId> only, const a
     return result;
 }
 
-int copy_suppression(const Options& o, const Console& console) {
+int copy_suppression(const CopySuppressionArguments& o, const Console& console) {
     if ((o.layer < 0) != (o.head < 0)) throw UsageError("--layer and --head name one head: give both or none");
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
@@ -96,7 +96,7 @@ int copy_suppression(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_copy_suppression(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<CopySuppressionArguments>();
     CLI::App& app = *definition.app;
     options->model.add(definition);
     options->text.add(definition);

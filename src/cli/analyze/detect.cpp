@@ -7,7 +7,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct DetectArguments {
     ModelArgument model;
     TextArguments text;
     AttentionArgument attention;
@@ -17,7 +17,7 @@ struct Options {
     ResultFile out;
 };
 
-int detect(const Options& o, const Console& console) {
+int detect(const DetectArguments& o, const Console& console) {
     using analyze::HeadKind;
     o.out.check();
     const HeadKind kind = o.kind == "induction"         ? HeadKind::induction
@@ -48,7 +48,7 @@ int detect(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_detect(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<DetectArguments>();
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_image(definition);

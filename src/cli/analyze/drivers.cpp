@@ -9,7 +9,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct DriversArguments {
     ModelArgument model;
     TextArguments text;
     ComputeOptions compute;
@@ -23,7 +23,7 @@ struct Options {
 };
 
 /// What drives one neuron.
-Result of_neuron(const Options& o, const trace::Trace& trace) {
+Result of_neuron(const DriversArguments& o, const trace::Trace& trace) {
     const analyze::NeuronId id{Layer(o.layer), Neuron(o.neuron)};
     const analyze::Split split =
         analyze::neuron_drivers(trace, id, Position(o.position), o.up ? analyze::Branch::up : analyze::Branch::gate);
@@ -36,7 +36,7 @@ Result of_neuron(const Options& o, const trace::Trace& trace) {
     return result;
 }
 
-Result of_head(const Options& o, const trace::Trace& trace, const std::vector<analyze::NeuronScore>& found) {
+Result of_head(const DriversArguments& o, const trace::Trace& trace, const std::vector<analyze::NeuronScore>& found) {
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(trace)};
     result.facts.emplace_back("head", "L" + std::to_string(o.layer) + "H" + std::to_string(o.head));
     result.facts.emplace_back("position", std::to_string(o.position));
@@ -58,7 +58,7 @@ Result of_token(const model::Model& model, const std::string& token, const std::
 }
 
 /// The same neurons on a text, a row for each of the heads that drive one most.
-Result of_token_at(const Options& o, const trace::Trace& trace, const std::string& token, std::int64_t id) {
+Result of_token_at(const DriversArguments& o, const trace::Trace& trace, const std::string& token, std::int64_t id) {
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = facts_of(trace)};
     result.facts.emplace_back("token", token);
     result.facts.emplace_back("position", std::to_string(o.position));
@@ -81,7 +81,7 @@ Result of_token_at(const Options& o, const trace::Trace& trace, const std::strin
     return result;
 }
 
-int drivers(const Options& o, const Console& console) {
+int drivers(const DriversArguments& o, const Console& console) {
     if (o.questions() != 1) throw UsageError("one of --neuron, --head and --token is needed");
     if (!o.token.given() && (o.layer_option->count() == 0 || o.position_option->count() == 0))
         throw UsageError("--layer and --position are needed with --neuron and --head");
@@ -112,7 +112,7 @@ int drivers(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_drivers(Definition& definition, const Frontend&) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<DriversArguments>();
     o->model.add(definition);
     o->text.add(definition);
     o->text.add_image(definition);

@@ -11,7 +11,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct ExpertsArguments {
     ModelArgument model;
     TextArguments text;
     ComputeOptions compute;
@@ -23,7 +23,7 @@ figure::NamedArray array_of(const std::string& name, const analyze::Matrix& m) {
     return {name, {m.rows(), m.cols()}, {m.data(), m.data() + m.size()}};
 }
 
-int experts(const Options& o, const Console& console) {
+int experts(const ExpertsArguments& o, const Console& console) {
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
     const auto trace = run_loaded(loaded, {}, console);
@@ -58,7 +58,7 @@ int experts(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_experts(Definition& definition, const Frontend&) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<ExpertsArguments>();
     o->model.add(definition);
     o->text.add(definition);
     add_index(definition, "--layer", o->layer, "only this layer, from 0");

@@ -14,9 +14,9 @@ namespace headlight::cli {
 namespace {
 
 /// Rows of a table take some 400 bytes each; longer texts get arrays.
-constexpr std::int64_t most_rows = 2'100'000;
+constexpr std::int64_t most_focus_rows = 2'100'000;
 
-struct Options {
+struct FocusArguments {
     ModelArgument model;
     TextArguments text;
     ComputeOptions compute;
@@ -28,25 +28,20 @@ struct Options {
 
 using TracePtr = std::shared_ptr<const trace::Trace>;
 
-std::string token_name(const trace::Trace& trace, std::int64_t position) {
-    const text::TokenLabel& label = trace.labels()[static_cast<std::size_t>(position)];
-    return label.continuation + label.text;
-}
-
 using Cells = std::vector<figure::Table::Cell>;
 
 /// A row of the table; `terms` is a row of numbers as facts.terms.
 template <class Terms>
 Cells row_of(const trace::Trace& trace, std::int64_t query, std::int64_t key, const Terms& terms, double score,
              double probability) {
-    Cells cells{query, token_name(trace, query), key, token_name(trace, key)};
+    Cells cells{query, token_name(trace.labels(), query), key, token_name(trace.labels(), key)};
     for (Eigen::Index t = 0; t < terms.size(); ++t) cells.emplace_back(terms[t]);
     cells.emplace_back(score);
     cells.emplace_back(probability);
     return cells;
 }
 
-void add_ranked(Result& result, const TracePtr& trace, HeadId id, const Options& o, const CancelToken& cancel,
+void add_ranked(Result& result, const TracePtr& trace, HeadId id, const FocusArguments& o, const CancelToken& cancel,
                 const Console& console) {
     const analyze::FocusBreakdown found =
         analyze::focus_breakdown(std::array{trace}, id, o.sort_idx, o.focus, cancel, console.progress());
@@ -57,13 +52,13 @@ void add_ranked(Result& result, const TracePtr& trace, HeadId id, const Options&
                                                found.score[at], found.probability[at]));
             continue;
         }
-        Cells gap{found.queries[i].position.value, token_name(*trace, found.queries[i].position.value)};
+        Cells gap{found.queries[i].position.value, token_name(trace->labels(), found.queries[i].position.value)};
         gap.resize(result.table.columns.size());
         result.table.rows.push_back(std::move(gap));
     }
 }
 
-void add_every(Result& result, const trace::Trace& trace, HeadId id, const Options& o, const CancelToken& cancel,
+void add_every(Result& result, const trace::Trace& trace, HeadId id, const FocusArguments& o, const CancelToken& cancel,
                const Console& console) {
     analyze::for_each_focus_row(
         trace, id, o.focus,
@@ -76,7 +71,7 @@ void add_every(Result& result, const trace::Trace& trace, HeadId id, const Optio
 }
 
 /// Arrays [query, key] in place of a row a pair; NaN where a key is masked or a term does not exist.
-void add_arrays(Result& result, const trace::Trace& trace, HeadId id, const Options& o, const CancelToken& cancel,
+void add_arrays(Result& result, const trace::Trace& trace, HeadId id, const FocusArguments& o, const CancelToken& cancel,
                 const Console& console) {
     const std::int64_t n = trace.tokens();
     for (std::size_t c = 4; c < result.table.columns.size(); ++c)
@@ -99,7 +94,7 @@ void add_arrays(Result& result, const trace::Trace& trace, HeadId id, const Opti
     result.table.columns.clear();
 }
 
-void describe(Result& result, const analyze::FocusFacts& facts, const Options& o) {
+void describe(Result& result, const analyze::FocusFacts& facts, const FocusArguments& o) {
     result.table.columns = {"query", "query_token", "key", "key_token"};
     for (const analyze::FocusTerm& term : facts.terms) {
         result.table.columns.push_back(term.id);
@@ -116,7 +111,7 @@ void describe(Result& result, const analyze::FocusFacts& facts, const Options& o
         result.facts.emplace_back("note_" + std::to_string(k + 1), facts.notes[k]);
 }
 
-int focus(const Options& o, const Console& console) {
+int focus(const FocusArguments& o, const Console& console) {
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
     const auto trace = run_loaded(loaded, {}, console);
@@ -126,10 +121,10 @@ int focus(const Options& o, const Console& console) {
     describe(result, facts, o);
     const bool as_arrays = o.all_targets && std::filesystem::path(o.out.path).extension() == ".npz";
     const std::int64_t n = trace->tokens(), pairs = facts.causal ? n * (n + 1) / 2 : n * n;
-    if (o.all_targets && !as_arrays && pairs > most_rows)
+    if (o.all_targets && !as_arrays && pairs > most_focus_rows)
         throw Error(ErrorFacts{.problem = "a row for every pair would be too long a table",
                                .item = "--all-targets",
-                               .expected = "at most " + std::to_string(most_rows) + " pairs",
+                               .expected = "at most " + std::to_string(most_focus_rows) + " pairs",
                                .found = std::to_string(pairs) + " of " + std::to_string(n) + " tokens",
                                .hint = "Write .npz, which holds [query, key] arrays of any length"});
     if (as_arrays)
@@ -147,7 +142,7 @@ int focus(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_focus(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<FocusArguments>();
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_image(definition);

@@ -21,7 +21,7 @@ using analyze::CircuitOptions;
 using analyze::TokenVectors;
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct HeadCircuitArguments {
     ModelArgument model;
     ComputeOptions compute;
     ResultFile out;
@@ -106,7 +106,7 @@ Json diagonal_json(const analyze::DiagonalRanks& d, const CircuitOptions& o, Cir
     return out;
 }
 
-int circuit(const Options& o, Circuit which, const Console& console) {
+int circuit(const HeadCircuitArguments& o, Circuit which, const Console& console) {
     o.out.check();
     const std::filesystem::path folder = o.model.folder();
     model::start_runtime(o.compute.threads);
@@ -154,7 +154,7 @@ int circuit(const Options& o, Circuit which, const Console& console) {
 }
 
 Action define(Definition& definition, Circuit which) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<HeadCircuitArguments>();
     CLI::App& app = *definition.app;
     options->model.add(definition);
     app.add_option("--layer", options->layer, "layer, from 0")->required()->type_name("N");

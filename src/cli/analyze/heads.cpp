@@ -10,7 +10,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct HeadsArguments {
     ModelArgument model;
     TextArguments text;
     TextList texts;
@@ -25,7 +25,8 @@ struct Options {
 /// What the measures are made of, and no more: long texts fit.
 trace::CapturePlan plan() { return {.globs = {"*.hook_pattern", "*.hook_z", "*.hook_resid_pre"}, .overview = true}; }
 
-analyze::HeadTable of_texts(const Options& o, std::vector<std::pair<std::string, std::string>>& facts, const Console& console) {
+analyze::HeadTable of_texts(const HeadsArguments& o, std::vector<std::pair<std::string, std::string>>& facts,
+                            const Console& console) {
     const std::vector<TextList::Line> lines = o.texts.lines();
     Loaded loaded = load_model(o.model, o.compute, console);
     analyze::HeadAverages averages({.with_first_row = o.include_first_row});
@@ -41,7 +42,7 @@ analyze::HeadTable of_texts(const Options& o, std::vector<std::pair<std::string,
 }
 
 /// The rows: heads that --where keeps, in the order of --sort. Attention that --where speaks of becomes a column.
-std::vector<HeadId> rows_of(const Options& o, const trace::Trace* trace, analyze::HeadTable& measured) {
+std::vector<HeadId> rows_of(const HeadsArguments& o, const trace::Trace* trace, analyze::HeadTable& measured) {
     analyze::HeadQuery query;
     if (!o.where.empty()) query = read_where(o.where, measured, trace);
     if (trace) query.measure(*trace, interruptible());
@@ -50,7 +51,7 @@ std::vector<HeadId> rows_of(const Options& o, const trace::Trace* trace, analyze
     return analyze::ranked_heads(measured, query, read_sort(o.sort, measured), o.ascending);
 }
 
-int heads(const Options& o, const Console& console) {
+int heads(const HeadsArguments& o, const Console& console) {
     o.out.check();
     if (o.texts.given() && o.attention.given()) throw UsageError("--attention: pooled texts have no target to look from");
     Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = {}};
@@ -97,7 +98,7 @@ int heads(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_heads(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<HeadsArguments>();
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_image(definition);

@@ -11,7 +11,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct ImportanceArguments {
     ModelArgument model;
     TextArguments text;
     ComputeOptions compute;
@@ -36,7 +36,7 @@ text::Encoding source_of(const Loaded& loaded) {
     return loaded.tokenizer->encode(loaded.prompt.text, std::nullopt, loaded.prompt.add_special_tokens);
 }
 
-std::int64_t target_of(const Options& o, const Loaded& loaded, const text::Encoding& encoding) {
+std::int64_t target_of(const ImportanceArguments& o, const Loaded& loaded, const text::Encoding& encoding) {
     if (o.target != "next")
         return analyze::choose_token(*loaded.tokenizer, loaded.model->config().vocab_size, o.target, "--target").id;
     const std::int64_t at = o.position + (loaded.model->config().causal ? 1 : 0);
@@ -46,7 +46,8 @@ std::int64_t target_of(const Options& o, const Loaded& loaded, const text::Encod
                  .hint = "Name a token, or leave --target out for the model's own prediction"});
 }
 
-std::vector<std::pair<std::string, std::string>> facts(const Loaded& loaded, const Options& o, const analyze::Importance& r) {
+std::vector<std::pair<std::string, std::string>> facts(const Loaded& loaded, const ImportanceArguments& o,
+                                                       const analyze::Importance& r) {
     auto list = facts_of(*loaded.model);
     const auto label = [&](std::int64_t id) { return text::token_label(*loaded.tokenizer, id); };
     list.emplace_back("dtype", o.compute.dtype);
@@ -137,7 +138,7 @@ void layer_rows(Result& result, const analyze::Importance& r) {
     add_layers(r.layers, "target");
 }
 
-int importance(const Options& o, const Console& console) {
+int importance(const ImportanceArguments& o, const Console& console) {
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
     const text::Encoding encoding = encoding_of(loaded);
@@ -161,7 +162,7 @@ int importance(const Options& o, const Console& console) {
     return 0;
 }
 
-int attention_gradient(const Options& o, const Console& console) {
+int attention_gradient(const ImportanceArguments& o, const Console& console) {
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
     std::optional<text::Encoding> source;
@@ -206,7 +207,7 @@ int attention_gradient(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_importance(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<ImportanceArguments>();
     CLI::App& app = *definition.app;
     options->model.add(definition);
     options->text.add(definition);
@@ -234,7 +235,7 @@ Action define_analyze_importance(Definition& definition, const Frontend&) {
 }
 
 Action define_analyze_attention_gradient(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<ImportanceArguments>();
     options->model.add(definition);
     options->text.add(definition);
     definition.app->add_option("--seed", options->options.seed, "which words of an encoder's text are masked")

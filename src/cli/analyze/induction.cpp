@@ -9,14 +9,14 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct InductionArguments {
     ModelArgument model;
     analyze::ProbeOptions probe;
     ComputeOptions compute;
     ResultFile out;
 };
 
-int induction(const Options& o, const Console& console) {
+int induction(const InductionArguments& o, const Console& console) {
     o.out.check();
     const Loaded loaded = load_model(o.model, o.compute, console);
     const analyze::InductionProbe probe =
@@ -65,7 +65,7 @@ int induction(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_induction(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<InductionArguments>();
     options->model.add(definition);
     CLI::App& app = *definition.app;
     app.add_option("--n", options->probe.n, "random tokens in a sequence, which are repeated once")

@@ -10,7 +10,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct KvCacheArguments {
     ModelArgument model;
     std::string contexts, type = "float16";
     analyze::KvCacheOptions cache;
@@ -19,7 +19,7 @@ struct Options {
 
 double bytes_of(const std::string& type) { return type == "float32" ? 4 : type == "fp8" ? 1 : type == "int4" ? 0.5 : 2; }
 
-int kv_cache(const Options& o, const Console& console) {
+int kv_cache(const KvCacheArguments& o, const Console& console) {
     o.out.check();
     analyze::KvCacheOptions options = o.cache;
     options.bytes_per_element = bytes_of(o.type);
@@ -54,7 +54,7 @@ int kv_cache(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_kv_cache(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<KvCacheArguments>();
     options->model.add(definition);
     definition.app->add_option("--context", options->contexts, "tokens in the cache: 4096,32768 (default: powers of two)")
         ->type_name("LIST");

@@ -14,7 +14,7 @@ namespace {
 using analyze::LensState;
 using analyze::StreamPlace;
 
-struct Options {
+struct LensArguments {
     ModelArgument model;
     TextArguments text;
     ComputeOptions compute;
@@ -30,8 +30,8 @@ StreamPlace place_of(const std::string& name) {
     return StreamPlace::resid_post;
 }
 
-void add_rows(figure::Table& table, const trace::Trace& trace, const analyze::LogitLens& lens, std::int64_t layer,
-              std::int64_t position) {
+void add_state(figure::Table& table, const trace::Trace& trace, const analyze::LogitLens& lens, std::int64_t layer,
+               std::int64_t position) {
     const LensState& state = lens.state(layer, Position(position));
     const auto row = [&](std::int64_t rank, const analyze::TokenScore& token) {
         auto& cells = table.rows.emplace_back();
@@ -54,7 +54,7 @@ void add_rows(figure::Table& table, const trace::Trace& trace, const analyze::Lo
     if (lens.watched && !listed) row(state.watched_rank, state.watched);
 }
 
-int lens(const Options& o, const Console& console) {
+int lens(const LensArguments& o, const Console& console) {
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
     analyze::require_unembedding(loaded.model->config(), "The logit lens");
@@ -78,7 +78,7 @@ int lens(const Options& o, const Console& console) {
                           {"entropy", "nats, on rank 0"}};
     for (std::int64_t layer = 0; layer <= read.layers; ++layer)
         for (std::int64_t position = 0; position < read.positions; ++position)
-            add_rows(result.table, *trace, read, layer == read.layers ? -1 : layer, position);
+            add_state(result.table, *trace, read, layer == read.layers ? -1 : layer, position);
     o.out.write(result, console);
     return 0;
 }
@@ -86,7 +86,7 @@ int lens(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_lens(Definition& definition, const Frontend&) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<LensArguments>();
     o->model.add(definition);
     o->text.add(definition);
     o->text.add_image(definition);

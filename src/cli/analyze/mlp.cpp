@@ -10,7 +10,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct MlpArguments {
     ModelArgument model;
     TextArguments text;
     ComputeOptions compute;
@@ -19,7 +19,7 @@ struct Options {
     bool gain = false;
 };
 
-int memories(const Options& o, const Console& console) {
+int memories(const MlpArguments& o, const Console& console) {
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
     const auto trace = run_loaded(loaded, {}, console);
@@ -75,7 +75,7 @@ int memories(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_memories(Definition& definition, const Frontend&) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<MlpArguments>();
     o->model.add(definition);
     o->text.add(definition);
     o->text.add_image(definition);

@@ -10,7 +10,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct PredictionsArguments {
     ModelArgument model;
     TextArguments text;
     ComputeOptions compute;
@@ -38,7 +38,7 @@ void of_next_tokens(Result& result, const trace::Trace& trace, std::int64_t top)
         }
 }
 
-void of_masked_token(Result& result, const trace::Trace& trace, const Options& o, const CancelToken& cancel) {
+void of_masked_token(Result& result, const trace::Trace& trace, const PredictionsArguments& o, const CancelToken& cancel) {
     const analyze::MaskedCandidates found = analyze::masked_candidates(trace, Position(o.position), o.top, cancel);
     result.facts.emplace_back("masked", std::to_string(o.position));
     result.facts.emplace_back("log_probability", std::to_string(found.log_probability));
@@ -51,7 +51,7 @@ void of_masked_token(Result& result, const trace::Trace& trace, const Options& o
     }
 }
 
-int predictions(const Options& o, const Console& console) {
+int predictions(const PredictionsArguments& o, const Console& console) {
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
     const bool masked = o.position_option->count() > 0;
@@ -70,7 +70,7 @@ int predictions(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_predictions(Definition& definition, const Frontend&) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<PredictionsArguments>();
     o->model.add(definition);
     o->text.add(definition);
     definition.app->add_option("--top", o->top, "candidates to list")

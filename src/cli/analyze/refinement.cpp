@@ -9,7 +9,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct RefinementArguments {
     ModelArgument model;
     TextArguments text;
     ComputeOptions compute;
@@ -68,7 +68,7 @@ figure::Table change_table(const analyze::Refinement& r, const text::Tokenizer& 
     return table;
 }
 
-int refinement(const Options& o, const Console& console) {
+int refinement(const RefinementArguments& o, const Console& console) {
     o.out.check();
     if (o.texts.empty() == !o.text.given()) throw UsageError("one of --text, --text-file, --texts and --image is needed");
     std::vector<std::shared_ptr<const trace::Trace>> runs;
@@ -122,7 +122,7 @@ int refinement(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_refinement(Definition& definition, const Frontend&) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<RefinementArguments>();
     o->model.add(definition);
     o->text.add(definition);
     o->text.add_image(definition);

@@ -13,9 +13,9 @@
 namespace headlight::cli {
 namespace {
 
-constexpr std::int64_t most_rows = 2'000'000;
+constexpr std::int64_t most_rollout_rows = 2'000'000;
 
-struct Options {
+struct RolloutArguments {
     ModelArgument model;
     TextArguments text;
     AttentionArgument attention;
@@ -25,7 +25,7 @@ struct Options {
     bool flow = false, by_receptive_field = false;
 };
 
-analyze::RolloutOptions options_of(const Options& o) {
+analyze::RolloutOptions options_of(const RolloutArguments& o) {
     analyze::RolloutOptions options;
     if (o.layer >= 0) options.layer = Layer(o.layer);
     if (o.head >= 0) options.head = Head(o.head);
@@ -34,7 +34,7 @@ analyze::RolloutOptions options_of(const Options& o) {
     return options;
 }
 
-figure::NamedArray array_of(std::string name, const analyze::Rollout& found) {
+figure::NamedArray rollout_array(std::string name, const analyze::Rollout& found) {
     const analyze::Matrix& one = found.maps.front();
     figure::NamedArray out{std::move(name), {static_cast<std::int64_t>(found.maps.size()), one.rows(), one.cols()}, {}};
     out.values.reserve(static_cast<std::size_t>(one.size()) * found.maps.size());
@@ -42,13 +42,8 @@ figure::NamedArray array_of(std::string name, const analyze::Rollout& found) {
     return out;
 }
 
-std::string token_name(const std::vector<text::TokenLabel>& labels, std::int64_t position) {
-    const text::TokenLabel& label = labels[static_cast<std::size_t>(position)];
-    return label.continuation + label.text;
-}
-
 /// One row a pair that is not masked.
-void add_rows(figure::Table& table, const trace::Trace& trace, const Options& o, const analyze::Rollout& rollout,
+void add_rows(figure::Table& table, const trace::Trace& trace, const RolloutArguments& o, const analyze::Rollout& rollout,
               const analyze::Rollout* flow) {
     const bool across = trace.across_texts();
     table.columns = {"layer", "query", "query_token", "key", "key_token", "rollout"};
@@ -70,17 +65,17 @@ void add_rows(figure::Table& table, const trace::Trace& trace, const Options& o,
             }
 }
 
-void check_rows(const trace::Trace& trace, const Options& o) {
+void check_rows(const trace::Trace& trace, const RolloutArguments& o) {
     const std::int64_t n = trace.tokens(), layers = o.layer >= 0 ? 1 : trace.config().n_layers, queries = o.query >= 0 ? 1 : n,
                        rows = (o.query < 0 && trace.config().causal ? n * (n + 1) / 2 : queries * trace.keys()) * layers;
-    if (rows <= most_rows) return;
+    if (rows <= most_rollout_rows) return;
     throw Error(ErrorFacts{.problem = "a row for every pair and layer would be too long a table",
-                           .expected = "at most " + std::to_string(most_rows) + " rows",
+                           .expected = "at most " + std::to_string(most_rollout_rows) + " rows",
                            .found = std::to_string(rows) + " of " + std::to_string(n) + " tokens",
                            .hint = "Write .npz, which holds arrays of any size, or ask for one --layer or --query"});
 }
 
-int rollout(const Options& o, const Console& console) {
+int rollout(const RolloutArguments& o, const Console& console) {
     if (o.flow && o.head >= 0) throw UsageError("--flow goes through all heads together: leave out --head");
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
@@ -121,8 +116,8 @@ int rollout(const Options& o, const Console& console) {
         console.note(found.notes[k]);
     }
     if (arrays) {
-        result.arrays.push_back(array_of("rollout", found));
-        if (o.flow) result.arrays.push_back(array_of("flow", flow));
+        result.arrays.push_back(rollout_array("rollout", found));
+        if (o.flow) result.arrays.push_back(rollout_array("flow", flow));
     } else {
         add_rows(result.table, *trace, o, found, o.flow ? &flow : nullptr);
     }
@@ -133,7 +128,7 @@ int rollout(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_rollout(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<RolloutArguments>();
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_image(definition);

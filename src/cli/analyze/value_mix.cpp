@@ -16,9 +16,9 @@ namespace {
 using analyze::MixScope;
 using Cell = figure::Table::Cell;
 
-constexpr std::int64_t most_rows = 2'000'000;
+constexpr std::int64_t most_mix_rows = 2'000'000;
 
-struct Options {
+struct ValueMixArguments {
     ModelArgument model;
     TextArguments text;
     AttentionArgument attention;
@@ -38,11 +38,6 @@ std::vector<Column> columns_of(const model::ModelConfig& config) {
                                 {MixScope::attention_residual, "ratio_residual", "length_residual"}};
     if (config.post_norm) columns.push_back({MixScope::with_norm, "ratio_norm", "length_norm"});
     return columns;
-}
-
-std::string token_name(const trace::Trace& trace, std::int64_t position) {
-    const text::TokenLabel& label = trace.labels()[static_cast<std::size_t>(position)];
-    return label.continuation + label.text;
 }
 
 /// Mixing ratio of every token in every layer.
@@ -66,14 +61,14 @@ void of_layers(Result& result, const trace::Trace& trace, const CancelToken& can
         for (const Column& column : columns) ratios.push_back(analyze::mixing_ratio(trace, Layer(l), column.scope));
         for (std::int64_t p = 0; p < trace.tokens(); ++p) {
             auto& row = result.table.rows.emplace_back();
-            row = {l, p, token_name(trace, p)};
+            row = {l, p, token_name(trace.labels(), p)};
             for (const analyze::Vector& ratio : ratios) row.emplace_back(static_cast<double>(ratio[p]));
         }
     }
 }
 
 /// Lengths of every pair of one layer, and of one of its heads.
-void of_pairs(Result& result, const trace::Trace& trace, const Options& o, bool arrays, const CancelToken& cancel) {
+void of_pairs(Result& result, const trace::Trace& trace, const ValueMixArguments& o, bool arrays, const CancelToken& cancel) {
     const auto columns = columns_of(trace.config());
     const std::int64_t n = trace.tokens();
     std::vector<std::pair<std::string, analyze::Matrix>> maps;
@@ -96,9 +91,9 @@ void of_pairs(Result& result, const trace::Trace& trace, const Options& o, bool 
     }
     const bool causal = trace.config().causal;
     const std::int64_t rows = causal ? n * (n + 1) / 2 : n * n;
-    if (rows > most_rows)
+    if (rows > most_mix_rows)
         throw Error({.problem = "a row for every pair would be too long a table",
-                     .expected = "at most " + std::to_string(most_rows) + " rows",
+                     .expected = "at most " + std::to_string(most_mix_rows) + " rows",
                      .found = std::to_string(rows) + " of " + std::to_string(n) + " tokens",
                      .hint = "Write .npz, which holds arrays of any size"});
     result.table.columns = {"query", "query_token", "key", "key_token"};
@@ -106,12 +101,12 @@ void of_pairs(Result& result, const trace::Trace& trace, const Options& o, bool 
     for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t j = 0; j < (causal ? i + 1 : n); ++j) {
             auto& row = result.table.rows.emplace_back();
-            row = {i, token_name(trace, i), j, token_name(trace, j)};
+            row = {i, token_name(trace.labels(), i), j, token_name(trace.labels(), j)};
             for (const auto& each : maps) row.emplace_back(static_cast<double>(each.second(i, j)));
         }
 }
 
-int value_mix(const Options& o, const Console& console) {
+int value_mix(const ValueMixArguments& o, const Console& console) {
     if (o.head >= 0 && o.layer < 0) throw UsageError("--head needs --layer");
     o.out.check();
     const Loaded loaded = load_for_run(o.model, o.text, o.compute, console);
@@ -134,7 +129,7 @@ int value_mix(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_analyze_value_mix(Definition& definition, const Frontend&) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<ValueMixArguments>();
     o->model.add(definition);
     o->text.add(definition);
     o->text.add_image(definition);

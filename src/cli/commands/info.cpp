@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-struct Options {
+struct InfoArguments {
     ModelArgument model;
     bool json = false;
     bool tensors = false;
@@ -124,7 +124,7 @@ ordered_json files_json(const model::Model& model) {
     return files;
 }
 
-std::string json(const model::Model& model) {
+std::string json_text(const model::Model& model) {
     const auto counts = model.parameter_counts();
     const TokenizerFacts tokenizer = tokenizer_facts(model.folder(), model.config());
     ordered_json root;
@@ -255,7 +255,7 @@ std::string stats_text(const model::TensorStats& s) {
 }
 
 /// One tensor, read from the files without the rest of the model.
-int tensor_info(const Options& options, const Console& console) {
+int tensor_info(const InfoArguments& options, const Console& console) {
     const fs::path folder = options.model.folder();
     const auto names = model::tensor_names(folder);
     if (std::ranges::find(names, options.tensor) == names.end()) {
@@ -274,20 +274,20 @@ int tensor_info(const Options& options, const Console& console) {
     return 0;
 }
 
-int info(const Options& options, const Console& console) {
+int info(const InfoArguments& options, const Console& console) {
     if (options.tensor.empty() && trace::is_saved(options.model.typed))
         return info_of_saved(options.model.typed, options.json, options.tensors, console);
     if (!options.tensor.empty()) return tensor_info(options, console);
     const auto model = model::Model::load(options.model.folder(), {.device = "cpu"}, interruptible(), console.progress());
     console.clear_progress();
-    console.result(options.json ? json(*model) : text(*model, options.tensors));
+    console.result(options.json ? json_text(*model) : text(*model, options.tensors));
     return 0;
 }
 
 }  // namespace
 
 Action define_info(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<InfoArguments>();
     options->model.add(definition);
     definition.app->add_flag("--json", options->json, "everything as one JSON object");
     definition.app->add_flag("--tensors", options->tensors, "list every tensor and what it feeds");

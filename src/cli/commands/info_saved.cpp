@@ -73,7 +73,7 @@ ordered_json json_of(const std::filesystem::path& file, const std::shared_ptr<co
     return json;
 }
 
-void line(std::string& out, const std::string& name, const std::string& value) {
+void fact_line(std::string& out, const std::string& name, const std::string& value) {
     if (value.empty()) return;
     out += "  " + name + std::string(name.size() < 16 ? 16 - name.size() : 1, ' ') + value + "\n";
 }
@@ -81,24 +81,24 @@ void line(std::string& out, const std::string& name, const std::string& value) {
 std::string text_of(const ordered_json& json, bool tensors) {
     const auto field = [&](const char* key) { return json.value(key, std::string()); };
     std::string out = "a saved trace of " + (field("name").empty() ? "a model without a name" : field("name")) + "\n";
-    line(out, "file", field("saved_trace"));
-    line(out, "family", field("family"));
-    line(out, "sha-256", field("hash"));
-    line(out, "computed in", field("dtype"));
-    line(out, "on", field("device"));
-    line(out, "by Headlight", field("version"));
+    fact_line(out, "file", field("saved_trace"));
+    fact_line(out, "family", field("family"));
+    fact_line(out, "sha-256", field("hash"));
+    fact_line(out, "computed in", field("dtype"));
+    fact_line(out, "on", field("device"));
+    fact_line(out, "by Headlight", field("version"));
     const bool two_texts = json["parts"].contains("cross");
-    line(out, two_texts ? "source" : "text", field("text"));
-    line(out, two_texts ? "target" : "sentence B", field("pair"));
+    fact_line(out, two_texts ? "source" : "text", field("text"));
+    fact_line(out, two_texts ? "target" : "sentence B", field("pair"));
     for (const auto& [name, part] : json["parts"].items()) {
         const auto number = [&, &part = part](const char* key) { return part[key].get<std::int64_t>(); };
         std::string size = with_commas(number("queries"));
         size += number("keys") != number("queries") ? " × " + with_commas(number("keys")) + " tokens" : " tokens";
-        line(out, name,
-             std::to_string(number("n_layers")) + " layers of " + std::to_string(number("n_heads")) + " heads, " + size);
+        fact_line(out, name,
+                  std::to_string(number("n_layers")) + " layers of " + std::to_string(number("n_heads")) + " heads, " + size);
     }
-    line(out, "tensors", with_commas(static_cast<std::int64_t>(json["tensors"].size())));
-    for (const auto& warning : json["warnings"]) line(out, "note", warning.get<std::string>());
+    fact_line(out, "tensors", with_commas(static_cast<std::int64_t>(json["tensors"].size())));
+    for (const auto& warning : json["warnings"]) fact_line(out, "note", warning.get<std::string>());
     if (!tensors) return out;
     for (const auto& tensor : json["tensors"])
         out += "  " + tensor["name"].get<std::string>() + "  " + tensor["dtype"].get<std::string>() + " " +

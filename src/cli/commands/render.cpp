@@ -20,7 +20,7 @@ namespace {
 
 using figure::Request;
 
-struct Options {
+struct RenderArguments {
     ModelArgument model;
     TextArguments text;
     TextList texts;
@@ -65,7 +65,7 @@ std::optional<analyze::NeuronId> neuron_of(const std::string& typed, Layer layer
     return analyze::NeuronId{Layer(number(typed.substr(0, colon))), Neuron(number(typed.substr(colon + 1)))};
 }
 
-void define_what(Definition& d, Options& o) {
+void define_what(Definition& d, RenderArguments& o) {
     std::vector<std::string> views;
     for (const figure::ViewSpec& spec : figure::view_specs()) views.push_back(spec.id);
     d.add_choice("--view", o.view, views, "what to draw")->required();
@@ -90,30 +90,31 @@ void define_what(Definition& d, Options& o) {
     d.app->add_flag("--words", o.words, "merge sub-words to words");
 }
 
-/// Options that belong to single views, each once.
-void define_view_options(Definition& d, Options& o) {
-    using Kind = figure::ViewOption::Kind;
+/// RenderArguments that belong to single views, each once.
+void define_view_options(Definition& d, RenderArguments& o) {
     for (const figure::ViewSpec& spec : figure::view_specs())
         for (const figure::ViewOption& option : spec.options) {
             const std::string flag = "--" + option.name;
             if (d.app->get_option_no_throw(flag)) continue;
             const auto take = [&o, name = option.name](const std::string& value) { o.values[name] = value; };
-            if (option.kind == Kind::flag) {
+            if (option.kind == figure::OptionKind::flag) {
                 d.app->add_flag_callback(
                     flag, [take] { take("1"); }, option.help);
                 continue;
             }
             CLI::Option* added = d.app->add_option_function<std::string>(flag, take, option.help);
             if (!option.initial.empty()) added->default_str(option.initial);
-            added->type_name(option.kind == Kind::integer ? "N" : option.kind == Kind::number ? "X" : "TEXT");
-            if (option.kind != Kind::choice) continue;
+            added->type_name(option.kind == figure::OptionKind::integer  ? "N"
+                             : option.kind == figure::OptionKind::number ? "X"
+                                                                         : "TEXT");
+            if (option.kind != figure::OptionKind::choice) continue;
             std::vector<std::string> words;
             for (const auto& [word, title] : option.choices) words.push_back(word);
             d.restrict_to(added, words);
         }
 }
 
-void define_looks(Definition& d, Options& o) {
+void define_looks(Definition& d, RenderArguments& o) {
     d.add_choice("--theme", o.theme, {"light", "dark"}, "colours");
     d.add_choice("--ramp", o.ramp, {"ink", "viridis", "cividis", "magma"}, "colours of maps");
     d.add_choice("--palette", o.palette, {"category10", "okabe-ito"}, "colours of heads");
@@ -134,7 +135,7 @@ void define_looks(Definition& d, Options& o) {
     d.app->add_flag("--no-footer", o.no_footer, "without the line that says how it was made");
 }
 
-figure::ExportOptions output_of(const Options& o) {
+figure::ExportOptions output_of(const RenderArguments& o) {
     figure::ExportOptions out;
     using figure::Ramp;
     using Curve = figure::Transfer::Curve;
@@ -158,7 +159,7 @@ figure::ExportOptions output_of(const Options& o) {
     return out;
 }
 
-analyze::PatternOptions pattern_of(const Options& o) {
+analyze::PatternOptions pattern_of(const RenderArguments& o) {
     using analyze::PairFilter;
     analyze::PatternOptions pattern;
     pattern.filter = chosen<PairFilter>(o.filter, {{"all", PairFilter::all},
@@ -176,7 +177,7 @@ analyze::PatternOptions pattern_of(const Options& o) {
 }
 
 /// Heads as typed; by default all of the layer where the view is of all heads, one worth looking at in the others.
-std::vector<Head> heads_of(const Options& o, const figure::ViewSpec& spec, const trace::Trace& trace, Head interesting) {
+std::vector<Head> heads_of(const RenderArguments& o, const figure::ViewSpec& spec, const trace::Trace& trace, Head interesting) {
     std::vector<Head> heads;
     const auto aggregate = o.values.find("aggregate");
     const bool together = aggregate != o.values.end() && aggregate->second != "none";
@@ -190,7 +191,7 @@ std::vector<Head> heads_of(const Options& o, const figure::ViewSpec& spec, const
     return heads;
 }
 
-Request request_of(const Options& o, const trace::Trace& trace) {
+Request request_of(const RenderArguments& o, const trace::Trace& trace) {
     const figure::ViewSpec& spec = figure::view_spec(o.view);
     Request request;
     request.view = o.view;
@@ -240,7 +241,7 @@ std::shared_ptr<const figure::HeadFilter> filter_of(const std::string& where, co
 }
 
 /// An option that the view does not have would be silently without effect.
-void check_view_options(const Options& o) {
+void check_view_options(const RenderArguments& o) {
     const figure::ViewSpec& spec = figure::view_spec(o.view);
     for (const auto& [name, value] : o.values)
         if (!spec.option(name)) throw UsageError("--" + name + " is no option of the view " + o.view);
@@ -257,7 +258,7 @@ struct Texts {
     std::shared_ptr<const figure::TextPool> pool;
 };
 
-Texts run_texts(const Options& o, const Console& console) {
+Texts run_texts(const RenderArguments& o, const Console& console) {
     if (!o.texts.given()) return {open_or_run(o.model, o.text, o.compute, {}, console), nullptr};
     const std::vector<TextList::Line> lines = o.texts.lines();
     auto pool = std::make_shared<figure::TextPool>();
@@ -277,7 +278,7 @@ Texts run_texts(const Options& o, const Console& console) {
     return texts;
 }
 
-int render(const Options& o, const Console& console) {
+int render(const RenderArguments& o, const Console& console) {
     figure::format_of(o.out);  // a wrong extension is told before the work
     check_view_options(o);
     if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
@@ -299,7 +300,7 @@ int render(const Options& o, const Console& console) {
 }  // namespace
 
 Action define_render(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<RenderArguments>();
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_image(definition);

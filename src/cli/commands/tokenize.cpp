@@ -11,7 +11,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct TokenizeArguments {
     ModelArgument model;
     TextArguments text;
     bool json = false;
@@ -31,7 +31,7 @@ std::string table(const text::Tokenizer& tokenizer, const text::Encoding& encodi
     return out;
 }
 
-int tokenize(const Options& options, const Console& console) {
+int tokenize(const TokenizeArguments& options, const Console& console) {
     options.text.require();
     const std::string typed = options.text.text();
     const std::string pair = options.text.pair();
@@ -51,7 +51,7 @@ int tokenize(const Options& options, const Console& console) {
 }  // namespace
 
 Action define_tokenize(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<TokenizeArguments>();
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_chat(definition);

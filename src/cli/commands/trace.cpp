@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct TraceArguments {
     ModelArgument model;
     TextArguments text;
     ComputeOptions compute;
@@ -131,7 +131,7 @@ std::map<std::string, std::string> metadata_of(const trace::Trace& trace, const 
     return metadata;
 }
 
-int run_trace(const Options& options, const Console& console) {
+int run_trace(const TraceArguments& options, const Console& console) {
     check_format(options.out);
     trace::CapturePlan plan;
     plan.globs = split_globs(options.capture);
@@ -173,7 +173,7 @@ int run_trace(const Options& options, const Console& console) {
 }  // namespace
 
 Action define_trace(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<TraceArguments>();
     options->model.add(definition);
     options->text.add(definition);
     options->text.add_image(definition);

@@ -11,7 +11,7 @@
 namespace headlight::cli {
 namespace {
 
-struct Options {
+struct WindowArguments {
     ModelArgument model;
     TextArguments text;
     std::string device = "auto";
@@ -45,7 +45,7 @@ void check_display() {
 }  // namespace
 
 Action define_window(Definition& definition, const Frontend& frontend) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<WindowArguments>();
     options->model.add(definition);
     definition.app->get_option("MODEL")->required(false);
     options->text.add(definition);

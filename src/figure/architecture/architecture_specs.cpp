@@ -8,8 +8,6 @@
 namespace headlight::figure {
 namespace {
 
-using Kind = ViewOption::Kind;
-
 analyze::KvCacheOptions cache_options(const ViewState& s) {
     return {.batch = integer_value(s, "batch"),
             .bytes_per_element = number_value(s, "cache-bytes"),
@@ -33,28 +31,28 @@ std::vector<ViewSpec> about_model_view_specs() {
          .group = "Model",
          .needs = {},
          .options = {{.name = "batch",
-                      .kind = Kind::integer,
+                      .kind = OptionKind::integer,
                       .title = "Texts at the same time",
                       .help = "kv-cache: texts at the same time",
                       .initial = "1",
                       .low = 1,
                       .high = 1 << 20},
                      {.name = "cache-bytes",
-                      .kind = Kind::number,
+                      .kind = OptionKind::number,
                       .title = "Bytes of a number",
                       .help = "kv-cache: bytes of a kept number, 4 float32, 2 float16, 1 fp8, 0.5 int4",
                       .initial = "2",
                       .low = 0.125,
                       .high = 16},
                      {.name = "groups",
-                      .kind = Kind::integer,
+                      .kind = OptionKind::integer,
                       .title = "Key/value heads of GQA",
                       .help = "kv-cache: key/value heads of GQA, 0: the model's, or a quarter of its heads",
                       .initial = "0",
                       .low = 0,
                       .high = 1 << 16},
                      {.name = "latent",
-                      .kind = Kind::integer,
+                      .kind = OptionKind::integer,
                       .title = "Width of MLA's latent",
                       .help = "kv-cache: width of MLA's latent, 0: the model's, or 4 times the width of a head",
                       .initial = "0",

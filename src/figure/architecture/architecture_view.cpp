@@ -12,7 +12,7 @@
 namespace headlight::figure {
 namespace {
 
-constexpr double margin = 16, box_height = 44, gap = 14, branch = 46, frame_pad = 16, knot = 6, row_height = 22, bar_height = 18,
+constexpr double box_height = 44, block_gap = 14, branch = 46, frame_pad = 16, knot = 6, tensor_row_height = 22, bar_height = 18,
                  line_height = 16, detail_size = 11.5;
 constexpr double wide_enough = 760;  ///< the parameters stand beside the diagram, else under it
 constexpr std::array<const char*, 7> kParts{"embedding", "positions", "attention", "mlp", "norms", "unembedding", "convolution"};
@@ -30,7 +30,7 @@ QString short_count(std::int64_t n) {
     return draw::count_text(n);
 }
 
-QString percent(double share) { return draw::number_text(100 * share, 1) + QStringLiteral(" %"); }
+QString parameter_share(double share) { return draw::number_text(100 * share, 1) + QStringLiteral(" %"); }
 
 }  // namespace
 
@@ -82,7 +82,7 @@ void ArchitectureFigure::place(const std::vector<model::BlockInfo>& blocks, doub
         const QStringList detail = wrapped(QString::fromStdString(block.detail), ui_font(detail_size), width - 24);
         const double height = box_height + line_height * static_cast<double>(std::max<qsizetype>(0, detail.size() - 1));
         boxes_.push_back({QRectF(block.adds ? left + branch : left, y, width, height), &block, detail});
-        y += height + gap + (block.adds ? knot : 0);
+        y += height + block_gap + (block.adds ? knot : 0);
     }
 }
 
@@ -90,33 +90,35 @@ QSizeF ArchitectureFigure::layout(QSizeF available, const Style&, const Selectio
     boxes_.clear();
     slices_.clear();
     const bool beside = available.width() >= wide_enough;
-    const double diagram = beside ? std::min(480.0, available.width() * 0.52) : std::max(300.0, available.width() - 2 * margin);
-    const double left = margin, right = margin + diagram;
+    const double diagram =
+        beside ? std::min(480.0, available.width() * 0.52) : std::max(300.0, available.width() - 2 * page_margin);
+    const double left = page_margin, right = page_margin + diagram;
     stream_x_ = left + frame_pad + 12;
-    stream_top_ = margin;
-    double y = margin + 14;
+    stream_top_ = page_margin;
+    double y = page_margin + 14;
     place(blocks_.before, y, left + frame_pad, right - frame_pad);
     const double top = y;
     y += frame_pad + 16;
     place(blocks_.layer, y, left + frame_pad, right - frame_pad);
-    repeated_ = QRectF(left, top, diagram, y - top + frame_pad - gap);
-    y = repeated_.bottom() + gap;
+    repeated_ = QRectF(left, top, diagram, y - top + frame_pad - block_gap);
+    y = repeated_.bottom() + block_gap;
     place(blocks_.after, y, left + frame_pad, right - frame_pad);
     stream_bottom_ = y + 4;
 
-    parts_at_ = beside ? QPointF(right + 32, margin + 14) : QPointF(margin, stream_bottom_ + 28);
-    parts_width_ = beside ? std::min(420.0, available.width() - right - 32 - margin) : diagram;
+    parts_at_ = beside ? QPointF(right + 32, page_margin + 14) : QPointF(page_margin, stream_bottom_ + 28);
+    parts_width_ = beside ? std::min(420.0, available.width() - right - 32 - page_margin) : diagram;
     double x = parts_at_.x();
     double row = parts_at_.y() + 30 + bar_height + 14;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         const double width = parts_[i].share * parts_width_;
         slices_.push_back(
-            {QRectF(x, parts_at_.y() + 30, width, bar_height), QRectF(parts_at_.x(), row, parts_width_, row_height), i});
+            {QRectF(x, parts_at_.y() + 30, width, bar_height), QRectF(parts_at_.x(), row, parts_width_, tensor_row_height), i});
         x += width;
-        row += row_height;
+        row += tensor_row_height;
     }
-    const double parts_bottom = row + 18 + static_cast<double>(facts_.size()) * 18 + margin;
-    return {beside ? parts_at_.x() + parts_width_ + margin : right + margin, std::max(stream_bottom_ + margin, parts_bottom)};
+    const double parts_bottom = row + 18 + static_cast<double>(facts_.size()) * 18 + page_margin;
+    return {beside ? parts_at_.x() + parts_width_ + page_margin : right + page_margin,
+            std::max(stream_bottom_ + page_margin, parts_bottom)};
 }
 
 QColor ArchitectureFigure::color_of(const std::string& part, const Style& style) const {
@@ -153,7 +155,7 @@ void ArchitectureFigure::paint_stream(QPainter& p, const Style& style) const {
     p.setBrush(Qt::NoBrush);
     for (const Box& box : boxes_) {
         if (!box.block->adds) continue;
-        const double in = box.area.top() - gap / 2, out = box.area.bottom() + gap / 2;
+        const double in = box.area.top() - block_gap / 2, out = box.area.bottom() + block_gap / 2;
         const double corner = box.area.left() + 18;
         QPainterPath path(QPointF(stream_x_, in));
         path.lineTo(corner, in);
@@ -183,7 +185,7 @@ void ArchitectureFigure::paint_parts(QPainter& p, const Style& style) const {
         draw::box(p, QRectF(slice.row.left(), slice.row.center().y() - 5, 10, 10), 2, color);
         draw::text(p, {slice.row.left() + 18, line}, part_name(part.part), small, theme.text);
         draw::text(p, {slice.row.right() - 64, line}, draw::count_text(part.parameters), small, theme.text, draw::Align::right);
-        draw::text(p, {slice.row.right(), line}, percent(part.share), small, theme.muted, draw::Align::right);
+        draw::text(p, {slice.row.right(), line}, parameter_share(part.share), small, theme.muted, draw::Align::right);
     }
     double y = (slices_.empty() ? parts_at_.y() + 30 : slices_.back().row.bottom()) + 26;
     for (const QString& fact : facts_) {
@@ -222,7 +224,7 @@ Hit ArchitectureFigure::hit_test(QPointF at, const Style&, const Selection&) con
             hit.area = slice.bar.contains(at) ? slice.bar : slice.row;
             hit.value = part.share;
             hit.tip = QStringLiteral("%1  %2 parameters  %3")
-                          .arg(part_name(part.part), draw::count_text(part.parameters), percent(part.share));
+                          .arg(part_name(part.part), draw::count_text(part.parameters), parameter_share(part.share));
             return hit;
         }
     return hit;
@@ -241,7 +243,7 @@ Table ArchitectureFigure::table() const {
     add("after", blocks_.after, 1);
     for (const PartShare& part : parts_)
         table.rows.push_back(
-            {std::string("part"), part.part, percent(part.share).toStdString(), part.parameters, std::int64_t{1}});
+            {std::string("part"), part.part, parameter_share(part.share).toStdString(), part.parameters, std::int64_t{1}});
     return table;
 }
 

@@ -22,7 +22,7 @@ QString size_text(double bytes) {
     return draw::number_text(bytes / (bytes >= 1e9 ? 1e9 : bytes >= 1e6 ? 1e6 : 1e3), 3) + QLatin1String(unit);
 }
 
-Color::Role color_of(const KvScheme& scheme) {
+Color::Role scheme_color(const KvScheme& scheme) {
     return scheme.id == "MHA"   ? Color::Role::clark_red
            : scheme.id == "GQA" ? Color::Role::clark_orange
            : scheme.id == "MQA" ? Color::Role::clark_blue
@@ -36,7 +36,7 @@ Series line_of(const KvCache& cache, const KvScheme& scheme) {
     line.marked = true;
     line.width = scheme.own ? 3 : 1.5;
     line.dashed = !scheme.own;
-    line.color = {color_of(scheme)};
+    line.color = {scheme_color(scheme)};
     const bool expanded = scheme.id == "expanded";
     line.name = QString::fromStdString((expanded ? "MLA, " : scheme.id + ", ") + scheme.what) +
                 (scheme.own ? QStringLiteral(" (this model)") : QString());

@@ -154,21 +154,20 @@ struct CircuitWords {
 /// One row a token of the text: its own entry, the place of that among the whole vocabulary, and the ends of the row.
 TableSection circuit_section(const trace::Trace& trace, analyze::Circuit circuit, const std::vector<analyze::CircuitRow>& rows,
                              const std::vector<Position>& places, const CircuitWords& words) {
-    using Kind = TableColumn::Kind;
     TableSection section;
     section.title = words.title;
     section.note = words.note;
     section.columns = {
-        {.kind = Kind::token, .id = "token", .title = QStringLiteral("token")},
-        {.kind = Kind::bar, .id = words.own_id, .title = words.own, .tip = words.own_tip},
-        {.kind = Kind::signed_tint,
+        {.kind = ColumnKind::token, .id = "token", .title = QStringLiteral("token")},
+        {.kind = ColumnKind::bar, .id = words.own_id, .title = words.own, .tip = words.own_tip},
+        {.kind = ColumnKind::signed_tint,
          .id = "place",
          .title = QStringLiteral("place"),
          .tip = words.place_tip,
          .decimals = 2,
          .limit = 1},
-        {.kind = Kind::text, .id = words.largest_id, .title = words.largest, .tip = words.largest_tip, .decimals = 2},
-        {.kind = Kind::text, .id = words.smallest_id, .title = words.smallest, .tip = words.smallest_tip, .decimals = 2}};
+        {.kind = ColumnKind::text, .id = words.largest_id, .title = words.largest, .tip = words.largest_tip, .decimals = 2},
+        {.kind = ColumnKind::text, .id = words.smallest_id, .title = words.smallest, .tip = words.smallest_tip, .decimals = 2}};
     const auto& tokenizer = *trace.tokenizer();
     const double last = static_cast<double>(trace.config().vocab_size - 1);
     for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -248,7 +247,7 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
 
     plot::PlotData plots;
     plots.view = "head-circuit";
-    plots.title = QStringLiteral("Circuits of %1").arg(plot::head_name(id));
+    plots.title = QStringLiteral("Circuits of %1").arg(head_name(id));
     plots.subtitle = spectrum_text(ov) + spectrum_text(qk);
     if (model.config().n_kv_heads != model.config().n_heads)
         plots.subtitle += QStringLiteral("Reads key/value head %1. ").arg(ov.kv_head);

@@ -15,22 +15,15 @@ namespace {
 using analyze::Composition;
 
 constexpr std::array<Composition, 3> all_kinds = {Composition::q, Composition::k, Composition::v};
-constexpr double legend_height = 34, title_height = 18;
+constexpr double legend_height = 34, plot_title_height = 18;
 constexpr std::int64_t arcs_of_a_head = 12;
 
 QString name_of(Composition kind) {
     return kind == Composition::q ? QStringLiteral("Q") : kind == Composition::k ? QStringLiteral("K") : QStringLiteral("V");
 }
 
-QString name_of(HeadId id) { return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value); }
-
 QColor color_of(Composition kind, const Style& style) {
     return head_color(*style.theme, style.palette, static_cast<std::int64_t>(kind));
-}
-
-const QFont& label_font() {
-    static const QFont font = ui_font(11);
-    return font;
 }
 
 }  // namespace
@@ -64,7 +57,7 @@ CompositionLayout composition_layout(std::int64_t layers, std::int64_t heads, QS
     at.layers = layers;
     at.heads = heads;
     at.left = 70;
-    at.top = 46 + title_height;
+    at.top = 46 + plot_title_height;
     const double across = double(std::max<std::int64_t>(1, heads - 1)), down = double(std::max<std::int64_t>(1, layers - 1));
     at.pitch_x = std::clamp((available.width() - at.left - 40) / across, 16.0, 150.0);
     // As tall as the canvas; a file that may choose takes rows in which the arcs can be told apart.
@@ -143,8 +136,8 @@ void CompositionGraph::paint(QPainter& painter, const QRectF& exposed, const Sty
     for (std::int64_t l = 0; l < at_.layers; ++l) {
         const double y = at_.node({Layer(l), Head(0)}).y();
         if (y < exposed.top() - at_.pitch_y || y > exposed.bottom() + at_.pitch_y) continue;
-        draw::text(painter, {at_.left - at_.radius - 12, draw::centred_baseline(y, label_font())},
-                   QStringLiteral("layer %1").arg(l), label_font(), theme.muted, draw::Align::right);
+        draw::text(painter, {at_.left - at_.radius - 12, draw::centred_baseline(y, small_font())},
+                   QStringLiteral("layer %1").arg(l), small_font(), theme.muted, draw::Align::right);
         for (std::int64_t h = 0; h < at_.heads; ++h) {
             const HeadId id{Layer(l), Head(h)};
             const QPointF centre = at_.node(id);
@@ -153,8 +146,8 @@ void CompositionGraph::paint(QPainter& painter, const QRectF& exposed, const Sty
             painter.setBrush(focus ? theme.accent_soft : theme.panel);
             painter.drawEllipse(centre, at_.radius, at_.radius);
             if (at_.radius >= 9)
-                draw::text(painter, {centre.x(), draw::centred_baseline(centre.y(), label_font())}, QString::number(h),
-                           label_font(), focus ? theme.text : theme.muted, draw::Align::center);
+                draw::text(painter, {centre.x(), draw::centred_baseline(centre.y(), small_font())}, QString::number(h),
+                           small_font(), focus ? theme.text : theme.muted, draw::Align::center);
         }
     }
     paint_legend(painter, style);
@@ -170,8 +163,8 @@ void CompositionGraph::paint_legend(QPainter& painter, const Style& style) const
         painter.setPen(QPen(color_of(kind, style), 3, Qt::SolidLine, Qt::RoundCap));
         painter.drawLine(QPointF(x, 37), QPointF(x + 18, 37));
         const QString label = name_of(kind) + QStringLiteral(" composition");
-        draw::text(painter, {x + 24, 41}, label, label_font(), theme.muted);
-        x += 24 + draw::text_width(label, label_font()) + 18;
+        draw::text(painter, {x + 24, 41}, label, small_font(), theme.muted);
+        x += 24 + draw::text_width(label, small_font()) + 18;
     }
     const std::size_t shown = arcs_.size();
     QString note = shown == 0 ? QStringLiteral("no pair of heads has a score of %1 or more").arg(options_.threshold)
@@ -179,7 +172,7 @@ void CompositionGraph::paint_legend(QPainter& painter, const Style& style) const
                                     .arg(draw::count_text(static_cast<std::int64_t>(shown)),
                                          draw::number_text(arcs_.back().score, 3), draw::number_text(arcs_.front().score, 3));
     const double bottom = at_.height - 14;
-    draw::text(painter, {16, bottom}, draw::elided(note, label_font(), at_.width - 32), label_font(), theme.muted);
+    draw::text(painter, {16, bottom}, draw::elided(note, small_font(), at_.width - 32), small_font(), theme.muted);
 }
 
 Hit CompositionGraph::hit_test(QPointF point, const Style& style, const Selection& selection) const {
@@ -189,11 +182,11 @@ Hit CompositionGraph::hit_test(QPointF point, const Style& style, const Selectio
         hit.head = *head;
         const QPointF centre = at_.node(*head);
         hit.area = {centre.x() - at_.radius, centre.y() - at_.radius, 2 * at_.radius, 2 * at_.radius};
-        hit.tip = name_of(*head);
+        hit.tip = head_name(*head);
         for (const CompositionArc& arc : strongest_arcs(*scores_, {.kinds = options_.kinds, .threshold = 0, .most = 3}, *head))
             hit.tip += QStringLiteral("  %1 %2 %3 %4")
                            .arg(name_of(arc.kind), arc.from == *head ? QStringLiteral("→") : QStringLiteral("←"),
-                                name_of(arc.from == *head ? arc.to : arc.from), draw::number_text(arc.score, 3));
+                                head_name(arc.from == *head ? arc.to : arc.from), draw::number_text(arc.score, 3));
         return hit;
     }
     QPainterPathStroker reach;
@@ -206,7 +199,7 @@ Hit CompositionGraph::hit_test(QPointF point, const Style& style, const Selectio
             hit.value = arc.score;
             hit.area = path(arc).boundingRect();
             hit.tip = QStringLiteral("%1 → %2  %3 composition %4")
-                          .arg(name_of(arc.from), name_of(arc.to), name_of(arc.kind), draw::number_text(arc.score, 4));
+                          .arg(head_name(arc.from), head_name(arc.to), name_of(arc.kind), draw::number_text(arc.score, 4));
             return true;
         }
         return false;

@@ -13,16 +13,9 @@
 namespace headlight::figure {
 namespace {
 
-using Kind = TableColumn::Kind;
+constexpr std::size_t most_pairs = 300;  ///< that a reader may go through; files have every pair
 
-constexpr std::size_t most_rows = 300;  ///< that a reader may go through; files have every pair
-
-draw::Label label_at(const std::vector<text::TokenLabel>& labels, Position position) {
-    const text::TokenLabel& label = labels[static_cast<std::size_t>(position.value)];
-    return {QString::fromStdString(label.continuation), QString::fromStdString(label.text), label.special};
-}
-
-QString share_text(double share) {
+QString suppression_text(double share) {
     return std::isfinite(share) ? QStringLiteral("%1 %").arg(draw::number_text(100 * share, 0)) : QStringLiteral("none");
 }
 
@@ -44,49 +37,49 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
                        "%1 pairs with more than %2 attention; in %3 of them the source is among the ten tokens that "
                        "the head lowers most.")
                        .arg(draw::count_text(std::ssize(pairs)), draw::number_text(threshold, 2),
-                            pairs.empty() ? QStringLiteral("none") : share_text(double(low) / double(pairs.size())));
+                            pairs.empty() ? QStringLiteral("none") : suppression_text(double(low) / double(pairs.size())));
     if (explained) {
         const analyze::SuppressionExplained e = analyze::suppression_explained(*run, id, options, cancel);
-        section.note +=
-            std::isfinite(e.explained)
-                ? QStringLiteral(
-                      " Copy suppression explains %1 of the head: without it the prediction moves by %2 "
-                      "nats, with nothing but it by %3.")
-                      .arg(share_text(e.explained), draw::number_text(e.kl_ablated, 4), draw::number_text(e.kl_preserved, 4))
-                : QStringLiteral(" The head does nothing to this text's predictions.");
+        section.note += std::isfinite(e.explained)
+                            ? QStringLiteral(
+                                  " Copy suppression explains %1 of the head: without it the prediction moves by %2 "
+                                  "nats, with nothing but it by %3.")
+                                  .arg(suppression_text(e.explained), draw::number_text(e.kl_ablated, 4),
+                                       draw::number_text(e.kl_preserved, 4))
+                            : QStringLiteral(" The head does nothing to this text's predictions.");
     }
-    if (pairs.size() > most_rows)
-        section.note += QStringLiteral(" The %1 that it lowers most are listed; a table or file has all.").arg(most_rows);
-    section.columns = {{.kind = Kind::token, .id = "source_token", .title = QStringLiteral("source")},
-                       {.kind = Kind::text, .id = "destination_token", .title = QStringLiteral("looked at from")},
-                       {.kind = Kind::bar, .id = "attention", .title = QStringLiteral("attention"), .limit = 1},
-                       {.kind = Kind::number,
+    if (pairs.size() > most_pairs)
+        section.note += QStringLiteral(" The %1 that it lowers most are listed; a table or file has all.").arg(most_pairs);
+    section.columns = {{.kind = ColumnKind::token, .id = "source_token", .title = QStringLiteral("source")},
+                       {.kind = ColumnKind::text, .id = "destination_token", .title = QStringLiteral("looked at from")},
+                       {.kind = ColumnKind::bar, .id = "attention", .title = QStringLiteral("attention"), .limit = 1},
+                       {.kind = ColumnKind::number,
                         .id = "predicted_rank",
                         .title = QStringLiteral("predicted rank"),
                         .tip = QStringLiteral("of the source's token by the logit lens before the head; 0: the top prediction"),
                         .decimals = 0},
-                       {.kind = Kind::bar,
+                       {.kind = ColumnKind::bar,
                         .id = "logit_change",
                         .title = QStringLiteral("logit change"),
                         .tip = QStringLiteral("direct effect of the head on the logit of the source's token")},
-                       {.kind = Kind::bar,
+                       {.kind = ColumnKind::bar,
                         .id = "pair_logit_change",
                         .title = QStringLiteral("by this source"),
                         .tip = QStringLiteral("what this source alone adds of it")},
-                       {.kind = Kind::number,
+                       {.kind = ColumnKind::number,
                         .id = "rank",
                         .title = QStringLiteral("rank"),
                         .tip = QStringLiteral("tokens whose logit the head lowers more; 0: the most suppressed"),
                         .decimals = 0}};
     section.columns[4].group = section.columns[5].group = 1;
     section.empty = QStringLiteral("No pair of tokens has more attention than %1.").arg(draw::number_text(threshold, 2));
-    for (const analyze::SuppressedPair& p : std::span(pairs).first(std::min(pairs.size(), most_rows))) {
+    for (const analyze::SuppressedPair& p : std::span(pairs).first(std::min(pairs.size(), most_pairs))) {
         TableRow row;
         row.query = p.destination;
         row.key = p.source;
         row.head = id;
-        row.cells = {TableCell::of(label_at(trace->key_labels(), p.source)),
-                     TableCell::of(label_at(trace->labels(), p.destination).with_position(p.destination)),
+        row.cells = {TableCell::of(draw::label_of(trace->key_labels(), p.source)),
+                     TableCell::of(draw::label_of(trace->labels(), p.destination).with_position(p.destination)),
                      TableCell::of(p.attention),
                      TableCell::of(double(p.predicted_rank)),
                      TableCell::of(p.logit_change),

@@ -11,21 +11,11 @@
 namespace headlight::figure {
 namespace {
 
-using Kind = TableColumn::Kind;
-
 /// Tokens up to which blank-out and shuffles are done unasked: each is a pass over the text.
 constexpr std::int64_t most_passes = 128;
 /// Rows that a reader may go through in the order of the text.
-constexpr std::size_t most_rows = 100;
+constexpr std::size_t most_words = 100;
 constexpr std::size_t most_listed = 40;  ///< where there are more
-
-draw::Label label_of_token(const text::TokenLabel& label) {
-    return {QString::fromStdString(label.continuation), QString::fromStdString(label.text), label.special};
-}
-
-draw::Label label_at(const trace::Trace& trace, std::int64_t position) {
-    return label_of_token(trace.labels()[static_cast<std::size_t>(position)]);
-}
 
 /// Which of the tokens a section is about: of an encoder-decoder model the source's or the target's, else all.
 struct Part {
@@ -42,7 +32,7 @@ Part own_of(const trace::Trace& trace, const analyze::Importance& r) {
     return {false, r.source, r.tokens - r.source, &trace.labels()};
 }
 
-QString quoted(const trace::Trace& trace, std::int64_t id) {
+QString quoted_token(const trace::Trace& trace, std::int64_t id) {
     return QString::fromStdString(text::token_label(*trace.tokenizer(), id));
 }
 
@@ -58,39 +48,39 @@ std::optional<std::int64_t> target_of(const trace::Trace& trace, Position positi
 
 TableSection token_section(const trace::Trace& trace, const analyze::Importance& r, const Part& part) {
     TableSection section;
-    section.title =
-        QStringLiteral("What the prediction at %1 depends on").arg(label_at(trace, r.position.value).with_position(r.position));
+    section.title = QStringLiteral("What the prediction at %1 depends on")
+                        .arg(draw::label_of(trace.labels(), r.position).with_position(r.position));
     if (r.source > 0) section.title += part.source ? QStringLiteral(": the source") : QStringLiteral(": the target so far");
     section.note = QStringLiteral("Target %1, probability %2%3. ")
-                       .arg(quoted(trace, r.target), draw::weight_text(r.probability),
+                       .arg(quoted_token(trace, r.target), draw::weight_text(r.probability),
                             r.masked ? QStringLiteral(", with the position masked") : QString());
     section.note +=
-        r.neutral >= 0 ? QStringLiteral("Blank-out puts %1 in a token's place. ").arg(quoted(trace, r.neutral)) : QString();
+        r.neutral >= 0 ? QStringLiteral("Blank-out puts %1 in a token's place. ").arg(quoted_token(trace, r.neutral)) : QString();
     section.note += part.source ? QStringLiteral("On the right: cross attention of the position in each layer, mean over heads.")
                                 : QStringLiteral("On the right: attention of the position in each layer, mean over heads.");
-    section.columns = {{.kind = Kind::token,
+    section.columns = {{.kind = ColumnKind::token,
                         .id = part.source ? "source_token" : "token",
                         .title = part.source ? QStringLiteral("source") : QStringLiteral("token")},
-                       {.kind = Kind::bar,
+                       {.kind = ColumnKind::bar,
                         .id = "gradient_x_input",
                         .title = QStringLiteral("gradient × input"),
                         .tip = QStringLiteral("embedding times the gradient of the target's probability"),
                         .decimals = 4},
-                       {.kind = Kind::bar,
+                       {.kind = ColumnKind::bar,
                         .id = "blank_out",
                         .title = QStringLiteral("blank-out"),
                         .tip = QStringLiteral("target's probability minus the one without this token"),
                         .decimals = 4},
-                       {.kind = Kind::bar,
+                       {.kind = ColumnKind::bar,
                         .id = "attention",
                         .title = QStringLiteral("attention"),
                         .tip = QStringLiteral("from the position, mean over heads and layers")},
-                       {.kind = Kind::bar,
+                       {.kind = ColumnKind::bar,
                         .id = "value_weighted",
                         .title = QStringLiteral("value-weighted"),
                         .tip = QStringLiteral("|Σ weight · v W_O| over the heads, mean over layers")}};
     for (Eigen::Index l = 0; l < r.attention.rows(); ++l)
-        section.columns.push_back({.kind = Kind::tint,
+        section.columns.push_back({.kind = ColumnKind::tint,
                                    .id = "attention_layer_" + std::to_string(l),
                                    .title = QString::number(l),
                                    .tip = QStringLiteral("attention in layer %1, mean over heads").arg(l),
@@ -102,9 +92,9 @@ TableSection token_section(const trace::Trace& trace, const analyze::Importance&
         const auto at = static_cast<std::size_t>(j);
         TableRow row;
         if (!part.source) row.key = Position(i);  // the selection is of the decoder's own text
-        row.cells = {TableCell::of(label_of_token((*part.labels)[static_cast<std::size_t>(i)])),
-                     TableCell::of(r.gradient_x_input[at]), TableCell::of(r.blank_out[at]),
-                     TableCell::of(r.attention.col(j).mean()), TableCell::of(r.value_weighted.col(j).mean())};
+        row.cells = {TableCell::of(draw::label_of(*part.labels, Position(i))), TableCell::of(r.gradient_x_input[at]),
+                     TableCell::of(r.blank_out[at]), TableCell::of(r.attention.col(j).mean()),
+                     TableCell::of(r.value_weighted.col(j).mean())};
         for (Eigen::Index l = 0; l < r.attention.rows(); ++l) row.cells.push_back(TableCell::of(r.attention(l, j)));
         section.rows.push_back(std::move(row));
     }
@@ -126,7 +116,7 @@ TableSection together(const std::vector<TableSection>& parts, const char* column
     TableSection whole = parts.back();
     if (parts.size() == 1) return whole;
     whole.rows.clear();
-    whole.columns.insert(whole.columns.begin(), {.kind = Kind::text, .id = column, .title = QString::fromLatin1(column)});
+    whole.columns.insert(whole.columns.begin(), {.kind = ColumnKind::text, .id = column, .title = QString::fromLatin1(column)});
     for (std::size_t p = 0; p < parts.size(); ++p)
         for (TableRow row : parts[p].rows) {
             row.cells.insert(row.cells.begin(), TableCell::of(p == 0 ? QStringLiteral("source") : QStringLiteral("target")));
@@ -137,7 +127,7 @@ TableSection together(const std::vector<TableSection>& parts, const char* column
 
 /// Of a long text the tokens that matter most.
 TableSection shortened(TableSection section) {
-    if (section.rows.size() <= most_rows) return section;
+    if (section.rows.size() <= most_words) return section;
     const auto size = [](const TableRow& row) { return std::abs(row.cells[1].value); };
     std::ranges::stable_sort(section.rows, [&](const TableRow& a, const TableRow& b) { return size(a) > size(b); });
     section.note += QStringLiteral(" The %1 of %2 tokens with the largest gradient × input are listed; a table or file has all.")
@@ -158,16 +148,16 @@ TableSection layer_section(const analyze::Importance& r, const ImportanceViewOpt
                             "layer's weights of the position are put in a "
                             "random order; median and 10–90 % of %1 shuffles.")
                             .arg(o.permutations);
-    section.columns = {{.kind = Kind::token, .id = "layer", .title = QStringLiteral("layer")}};
+    section.columns = {{.kind = ColumnKind::token, .id = "layer", .title = QStringLiteral("layer")}};
     const auto pair = [&](const char* id, const QString& over, const QString& against) {
-        section.columns.push_back({.kind = Kind::signed_tint,
+        section.columns.push_back({.kind = ColumnKind::signed_tint,
                                    .id = std::string(id) + "_spearman",
                                    .title = against + QStringLiteral(" ρ"),
                                    .tip = over + QStringLiteral(" against ") + against + QStringLiteral(": Spearman"),
                                    .decimals = 2,
                                    .limit = 1,
                                    .over = over});
-        section.columns.push_back({.kind = Kind::signed_tint,
+        section.columns.push_back({.kind = ColumnKind::signed_tint,
                                    .id = std::string(id) + "_kendall",
                                    .title = against + QStringLiteral(" τ"),
                                    .tip = over + QStringLiteral(" against ") + against + QStringLiteral(": Kendall"),
@@ -180,7 +170,7 @@ TableSection layer_section(const analyze::Importance& r, const ImportanceViewOpt
     pair("weighted_gradient", QStringLiteral("value-weighted"), QStringLiteral("gradient"));
     pair("weighted_blank", QStringLiteral("value-weighted"), QStringLiteral("blank-out"));
     for (const char* id : {"shuffled_median", "shuffled_low", "shuffled_high"})
-        section.columns.push_back({.kind = Kind::number,
+        section.columns.push_back({.kind = ColumnKind::number,
                                    .id = id,
                                    .title = QString::fromLatin1(id + 9),
                                    .tip = QStringLiteral("total variation distance after shuffling"),
@@ -224,8 +214,8 @@ std::unique_ptr<Figure> importance_view(TracePtr trace, Position position, const
                                                       cancel);
     TableData data;
     data.view = "importance";
-    data.title =
-        QStringLiteral("What the prediction at %1 depends on").arg(label_at(*trace, position.value).with_position(position));
+    data.title = QStringLiteral("What the prediction at %1 depends on")
+                     .arg(draw::label_of(trace->labels(), position).with_position(position));
     data.description = QStringLiteral(
         "Attention of one position beside three measures of what its prediction depends on: gradient times embedding, "
         "the change when a token is blanked out, and "

@@ -11,26 +11,18 @@ namespace headlight::figure {
 namespace {
 
 using analyze::ContributionEdge;
-using Kind = ContributionEdge::Kind;
 
-constexpr double label_size = 12;
-
-const QFont& small_font() {
-    static const QFont font = ui_font(11);
-    return font;
-}
-
-QColor color_of(Kind kind, const Style& style) {
+QColor edge_color(analyze::EdgeKind kind, const Style& style) {
     const Theme& theme = *style.theme;
     switch (kind) {
-        case Kind::attention: return theme.accent;
-        case Kind::cross: return head_color(theme, style.palette, 2);
-        case Kind::mlp: return head_color(theme, style.palette, 1);
+        case analyze::EdgeKind::attention: return theme.accent;
+        case analyze::EdgeKind::cross: return head_color(theme, style.palette, 2);
+        case analyze::EdgeKind::mlp: return head_color(theme, style.palette, 1);
         default: return theme.muted;
     }
 }
 
-bool through_heads(Kind kind) { return kind == Kind::attention || kind == Kind::cross; }
+bool through_heads(analyze::EdgeKind kind) { return kind == analyze::EdgeKind::attention || kind == analyze::EdgeKind::cross; }
 
 std::vector<ContributionToken> touched(const analyze::ContributionGraph& graph) {
     std::set<ContributionToken> all{{false, graph.target.value}};
@@ -40,8 +32,6 @@ std::vector<ContributionToken> touched(const analyze::ContributionGraph& graph) 
     }
     return {all.begin(), all.end()};
 }
-
-QString share_text(double share) { return draw::number_text(100 * share, share < 0.1 ? 2 : 1) + QStringLiteral(" %"); }
 
 }  // namespace
 
@@ -87,7 +77,7 @@ bool ContributionFigure::pointed(ContributionToken token, const Style& style, co
 
 void ContributionFigure::paint(QPainter& painter, const QRectF&, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    static const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(12.5);
+    const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(12.5);
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     draw::text(painter, {ContributionLayout::margin, 34}, draw::elided(title(), heading, at_.width - 48), heading, theme.text);
     const auto of_source =
@@ -123,11 +113,11 @@ void ContributionFigure::paint_stems(QPainter& painter, const Style& style) cons
     std::map<std::int64_t, std::int64_t> last;
     for (const std::size_t i : drawn_) {
         const ContributionEdge& edge = data_.graph->edges[i];
-        if (edge.kind != Kind::cross) continue;
+        if (edge.kind != analyze::EdgeKind::cross) continue;
         auto& layer = last.try_emplace(edge.from, 0).first->second;
         layer = std::max(layer, edge.layer);
     }
-    painter.setPen(QPen(draw::faded(color_of(Kind::cross, style), 0.45), 1, Qt::DotLine, Qt::FlatCap));
+    painter.setPen(QPen(draw::faded(edge_color(analyze::EdgeKind::cross, style), 0.45), 1, Qt::DotLine, Qt::FlatCap));
     for (const auto& [position, layer] : last) {
         const double x = at_.x({true, position});
         painter.drawLine(QPointF(x, at_.y_before(0)), QPointF(x, at_.y_before(layer)));
@@ -152,7 +142,7 @@ void ContributionFigure::paint_edges(QPainter& painter, const Style& style, cons
             painter.drawPath(line);
             opacity = 1;
         }
-        painter.setPen(QPen(draw::faded(color_of(edge.kind, style), opacity), width, Qt::SolidLine, Qt::FlatCap));
+        painter.setPen(QPen(draw::faded(edge_color(edge.kind, style), opacity), width, Qt::SolidLine, Qt::FlatCap));
         painter.drawPath(line);
     }
 }
@@ -172,15 +162,15 @@ void ContributionFigure::paint_nodes(QPainter& painter, const Style& style, cons
     for (const ContributionEdge& edge : data_.graph->edges) {
         const Place from{edge.layer, from_token(edge)};
         switch (edge.kind) {
-            case Kind::attention:
-            case Kind::residual: before.insert(from); break;
-            case Kind::cross:
+            case analyze::EdgeKind::attention:
+            case analyze::EdgeKind::residual: before.insert(from); break;
+            case analyze::EdgeKind::cross:
                 before.insert({data_.graph->source_layers, from.token});
                 read.emplace(edge.layer, edge.from);
                 break;
-            case Kind::cross_residual: behind.insert(from); break;
-            case Kind::mlp: through.insert(from); [[fallthrough]];
-            case Kind::mlp_residual: (at_.two() && !edge.in_encoder ? joined : behind).insert(from); break;
+            case analyze::EdgeKind::cross_residual: behind.insert(from); break;
+            case analyze::EdgeKind::mlp: through.insert(from); [[fallthrough]];
+            case analyze::EdgeKind::mlp_residual: (at_.two() && !edge.in_encoder ? joined : behind).insert(from); break;
         }
     }
     const auto dot = [&](double x, double y, double r) { painter.drawEllipse(QPointF(x, y), r, r); };
@@ -188,7 +178,7 @@ void ContributionFigure::paint_nodes(QPainter& painter, const Style& style, cons
     painter.setBrush(draw::blended(theme.canvas, theme.muted, 0.75));
     for (const auto& [layer, token] : behind) dot(at_.x(token), at_.y_behind_attention(layer, token.of_source), radius * 0.75);
     for (const auto& [layer, token] : joined) dot(at_.x(token), at_.y_behind_cross(layer), radius * 0.75);
-    painter.setBrush(draw::blended(theme.canvas, color_of(Kind::cross, style), 0.75));
+    painter.setBrush(draw::blended(theme.canvas, edge_color(analyze::EdgeKind::cross, style), 0.75));
     for (const auto& [layer, position] : read)
         if (layer > 0) dot(at_.x({true, position}), at_.y_before(layer), radius * 0.6);
     for (const Place& place : before) {
@@ -198,7 +188,7 @@ void ContributionFigure::paint_nodes(QPainter& painter, const Style& style, cons
         dot(at_.x(place.token), at_.y_before(place.layer, place.token.of_source), last ? radius + 2 : radius);
     }
     painter.setPen(Qt::NoPen);
-    painter.setBrush(color_of(Kind::mlp, style));
+    painter.setBrush(edge_color(analyze::EdgeKind::mlp, style));
     for (const auto& [layer, token] : through) {
         const double bow = std::min(22.0, 0.62 * at_.pitch_x) * 0.75, r = radius * 0.9,
                      y = (y_before_mlp(at_, layer, token.of_source) + at_.y_before(layer + 1, token.of_source)) / 2;
@@ -273,10 +263,11 @@ void ContributionFigure::paint_legend(QPainter& painter, const Style& style) con
         draw::text(painter, {x + 26, y}, text, small_font(), theme.muted);
         x += wide;
     };
-    entry(draw::faded(color_of(Kind::attention, style), 0.8), 3, QStringLiteral("attention"));
-    if (at_.two()) entry(draw::faded(color_of(Kind::cross, style), 0.8), 3, QStringLiteral("attention to the source"));
-    entry(draw::faded(color_of(Kind::mlp, style), 0.62), 3, QStringLiteral("MLP"));
-    entry(draw::faded(color_of(Kind::residual, style), 0.62), 3, QStringLiteral("was there already"));
+    entry(draw::faded(edge_color(analyze::EdgeKind::attention, style), 0.8), 3, QStringLiteral("attention"));
+    if (at_.two())
+        entry(draw::faded(edge_color(analyze::EdgeKind::cross, style), 0.8), 3, QStringLiteral("attention to the source"));
+    entry(draw::faded(edge_color(analyze::EdgeKind::mlp, style), 0.62), 3, QStringLiteral("MLP"));
+    entry(draw::faded(edge_color(analyze::EdgeKind::residual, style), 0.62), 3, QStringLiteral("was there already"));
     for (const double share : {least, 0.25, 1.0})
         entry(draw::faded(theme.muted, 0.62), contribution_width(share, at_), share_text(share));
     const std::int64_t columns = std::ssize(at_.columns) + std::ssize(at_.source_columns);

@@ -16,6 +16,10 @@
 
 namespace headlight::figure {
 
+/// "4.2 %", with two decimals below 10 %.
+inline QString share_text(double share) { return draw::number_text(100 * share, share < 0.1 ? 2 : 1) + QStringLiteral(" %"); }
+inline constexpr double label_size = 12;  ///< px of the tokens under the graph
+
 /// Layer, source and target of an attention edge; as an option of the view: "3:4:13". Behind an encoder that is the decoder's own
 /// attention; "cross:3:4:13" is the attention to the source, "encoder:3:4:13" the encoder's.
 struct EdgeName {

@@ -11,9 +11,6 @@ namespace headlight::figure {
 namespace {
 
 using analyze::ContributionEdge;
-using Kind = ContributionEdge::Kind;
-
-QString percent(double share) { return draw::number_text(100 * share, share < 0.1 ? 2 : 1) + QStringLiteral(" %"); }
 
 }  // namespace
 
@@ -45,21 +42,22 @@ Hit ContributionFigure::edge_hit(const ContributionEdge& edge) const {
         hit.kind = Hit::Kind::option;
         hit.options = {{"edge", open ? std::string() : text_of(*name)}};
         // The head in focus is one of the attention that is looked at.
-        if (!open && !edge.in_encoder && (edge.kind == Kind::cross) == data_.across)
+        if (!open && !edge.in_encoder && (edge.kind == analyze::EdgeKind::cross) == data_.across)
             hit.head = HeadId{Layer(edge.layer), Head(edge.heads.front().first)};
-        hit.tip = layer + QStringLiteral("%1 → %2  %3 of the state:").arg(to, named(from_token(edge)), percent(edge.weight));
+        hit.tip = layer + QStringLiteral("%1 → %2  %3 of the state:").arg(to, named(from_token(edge)), share_text(edge.weight));
         for (std::size_t i = 0; i < edge.heads.size() && i < 4; ++i)
-            hit.tip += QStringLiteral("  H%1 %2").arg(edge.heads[i].first).arg(percent(edge.heads[i].second));
+            hit.tip += QStringLiteral("  H%1 %2").arg(edge.heads[i].first).arg(share_text(edge.heads[i].second));
         if (edge.heads.size() > 4) hit.tip += QStringLiteral("  and %1 more heads").arg(edge.heads.size() - 4);
         return hit;
     }
     hit.kind = Hit::Kind::legend;
-    const QString what = edge.kind == Kind::mlp        ? QStringLiteral("the MLP adds %1 of the state of %2")
-                         : edge.kind == Kind::residual ? QStringLiteral("%1 of the state of %2 was there before attention")
-                         : edge.kind == Kind::cross_residual
+    const QString what = edge.kind == analyze::EdgeKind::mlp ? QStringLiteral("the MLP adds %1 of the state of %2")
+                         : edge.kind == analyze::EdgeKind::residual
+                             ? QStringLiteral("%1 of the state of %2 was there before attention")
+                         : edge.kind == analyze::EdgeKind::cross_residual
                              ? QStringLiteral("%1 of the state of %2 was there before the attention to the source")
                              : QStringLiteral("%1 of the state of %2 was there before the MLP");
-    hit.tip = layer + what.arg(percent(edge.weight), to);
+    hit.tip = layer + what.arg(share_text(edge.weight), to);
     return hit;
 }
 

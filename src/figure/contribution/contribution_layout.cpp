@@ -15,16 +15,15 @@ namespace headlight::figure {
 namespace {
 
 using analyze::ContributionEdge;
-using Kind = ContributionEdge::Kind;
 using Attention = EdgeName::Attention;
 
-constexpr double roomy = 30, least_pitch = 5, label_size = 12;
+constexpr double roomy = 30, least_pitch = 5;
 /// A layer with three steps is so much higher than one with two.
 constexpr double with_cross = 1.4;
 
 constexpr std::pair<Attention, std::string_view> kWords[] = {{Attention::cross, "cross:"}, {Attention::encoder, "encoder:"}};
 
-std::vector<std::int64_t> touched(const analyze::ContributionGraph& graph, bool of_source) {
+std::vector<std::int64_t> touched_positions(const analyze::ContributionGraph& graph, bool of_source) {
     std::set<std::int64_t> all;
     if (!of_source) all.insert(graph.target.value);
     for (const ContributionEdge& edge : graph.edges)
@@ -41,7 +40,9 @@ std::vector<std::int64_t> all_of(const std::vector<analyze::AxisItem>& tokens) {
 
 }  // namespace
 
-ContributionToken from_token(const ContributionEdge& edge) { return {edge.in_encoder || edge.kind == Kind::cross, edge.from}; }
+ContributionToken from_token(const ContributionEdge& edge) {
+    return {edge.in_encoder || edge.kind == analyze::EdgeKind::cross, edge.from};
+}
 ContributionToken to_token(const ContributionEdge& edge) { return {edge.in_encoder, edge.to}; }
 
 std::optional<EdgeName> edge_name(const std::string& text) {
@@ -76,10 +77,10 @@ std::string text_of(const EdgeName& edge) {
 }
 
 std::optional<EdgeName> name_of_edge(const ContributionEdge& edge) {
-    if (edge.kind != Kind::attention && edge.kind != Kind::cross) return std::nullopt;
-    return EdgeName{edge.kind == Kind::cross ? Attention::cross
-                    : edge.in_encoder        ? Attention::encoder
-                                             : Attention::own,
+    if (edge.kind != analyze::EdgeKind::attention && edge.kind != analyze::EdgeKind::cross) return std::nullopt;
+    return EdgeName{edge.kind == analyze::EdgeKind::cross ? Attention::cross
+                    : edge.in_encoder                     ? Attention::encoder
+                                                          : Attention::own,
                     edge.layer, edge.from, edge.to};
 }
 
@@ -120,8 +121,8 @@ ContributionLayout contribution_layout(const ContributionGraphData& data, QSizeF
         at.columns = all_of(data.tokens);
         at.source_columns = all_of(data.source);
     } else {
-        at.columns = touched(*data.graph, false);
-        at.source_columns = touched(*data.graph, true);
+        at.columns = touched_positions(*data.graph, false);
+        at.source_columns = touched_positions(*data.graph, true);
     }
     const auto own = static_cast<double>(at.columns.size()), read = static_cast<double>(at.source_columns.size());
     at.pitch_x = std::clamp(room / (own + read), least_pitch, 96.0);
@@ -162,7 +163,7 @@ QPainterPath ContributionFigure::path(const ContributionEdge& edge) const {
         line.lineTo(to, end);
     };
     switch (edge.kind) {
-        case Kind::attention:
+        case analyze::EdgeKind::attention:
             // Beside the stream when it is the token's own: the line past the attention runs straight up.
             line.moveTo(from, before);
             if (edge.from == edge.to) {
@@ -173,19 +174,19 @@ QPainterPath ContributionFigure::path(const ContributionEdge& edge) const {
                 curve(middle);
             }
             break;
-        case Kind::cross:
+        case analyze::EdgeKind::cross:
             line.moveTo(from, before);
             curve(joined);
             break;
-        case Kind::residual: straight(before, middle); break;
-        case Kind::cross_residual: straight(middle, joined); break;
-        case Kind::mlp: {
+        case analyze::EdgeKind::residual: straight(before, middle); break;
+        case analyze::EdgeKind::cross_residual: straight(middle, joined); break;
+        case analyze::EdgeKind::mlp: {
             const double bow = std::min(22.0, 0.62 * at_.pitch_x), third = (joined - after) / 3;
             line.moveTo(from, joined);
             line.cubicTo(QPointF(from + bow, joined - third), QPointF(from + bow, after + third), QPointF(to, after));
             break;
         }
-        case Kind::mlp_residual: straight(joined, after); break;
+        case analyze::EdgeKind::mlp_residual: straight(joined, after); break;
     }
     return line;
 }

@@ -6,8 +6,6 @@
 namespace headlight::figure {
 namespace {
 
-using Kind = ViewOption::Kind;
-
 Position last_or_pinned(const trace::Trace& trace, const ViewState& state) {
     return state.query.value_or(Position(trace.tokens() - 1));
 }
@@ -35,7 +33,7 @@ ViewSpec contribution_spec() {
         .needs = {.focus = true, .query = true},
         .options =
             {{.name = "least-share",
-              .kind = Kind::number,
+              .kind = OptionKind::number,
               .title = "Threshold",
               .help = "contribution-graph: parts of a state under this share are dropped",
               .initial = "0.04",
@@ -43,12 +41,12 @@ ViewSpec contribution_spec() {
               .high = 0.5,
               .slider = true},
              {.name = "keep-sizes",
-              .kind = Kind::flag,
+              .kind = OptionKind::flag,
               .title = "Do not bring what stays to a sum of 1",
               .help = "contribution-graph: do not bring what stays to a sum of 1 again",
               .initial = ""},
              {.name = "edge",
-              .kind = Kind::text,
+              .kind = OptionKind::text,
               .title = "Opened line",
               .help =
                   "contribution-graph: LAYER:FROM:TO, the line of attention whose heads and maps are shown; behind an encoder also cross:LAYER:FROM:TO and encoder:LAYER:FROM:TO",
@@ -71,7 +69,7 @@ ViewSpec neuron_map_spec() {
         .group = "Prediction",
         .needs = {.layer = true},
         .options = {{.name = "order",
-                     .kind = Kind::choice,
+                     .kind = OptionKind::choice,
                      .title = "Order of the neurons",
                      .help = "neuron-map: in which order the neurons stand",
                      .initial = "strength",
@@ -80,14 +78,14 @@ ViewSpec neuron_map_spec() {
                                  {"clustered", "Clustered"},
                                  {"number", "By number"}}},
                     {.name = "rows",
-                     .kind = Kind::integer,
+                     .kind = OptionKind::integer,
                      .title = "Neurons",
                      .help = "neuron-map: how many of the layer's strongest neurons are rows",
                      .initial = "60",
                      .low = 1,
                      .high = static_cast<double>(analyze::most_clustered)},
                     {.name = "by-row",
-                     .kind = Kind::flag,
+                     .kind = OptionKind::flag,
                      .title = "Each neuron by its own largest",
                      .help = "neuron-map: colours over each neuron's own largest coefficient",
                      .initial = ""}},
@@ -108,12 +106,12 @@ std::vector<ViewSpec> flow_view_specs() {
              .group = "Prediction",
              .needs = {.focus = true, .query = true, .neuron = true},
              .options = {{.name = "up",
-                          .kind = Kind::flag,
+                          .kind = OptionKind::flag,
                           .title = "Linear branch of a gated MLP",
                           .help = "drivers: of a gated MLP the linear branch instead of the gate",
                           .initial = ""},
                          {.name = "promotes",
-                          .kind = Kind::text,
+                          .kind = OptionKind::text,
                           .title = "Neurons that promote",
                           .help = "drivers: the token whose next-token neurons are listed, by id or text; by default the "
                                   "likeliest there",
@@ -133,7 +131,7 @@ std::vector<ViewSpec> flow_view_specs() {
              .group = "Prediction",
              .needs = {.layer = true},
              .options = {{.name = "every-layer",
-                          .kind = Kind::flag,
+                          .kind = OptionKind::flag,
                           .title = "All layers",
                           .help = "experts: every layer that has experts, under each other",
                           .initial = ""}},
@@ -148,7 +146,7 @@ std::vector<ViewSpec> flow_view_specs() {
              .group = "Prediction",
              .needs = {.query = true},
              .options = {{.name = "candidates",
-                          .kind = Kind::integer,
+                          .kind = OptionKind::integer,
                           .title = "Candidates",
                           .help = "predictions: how many likely tokens are listed",
                           .initial = "5",

@@ -26,9 +26,9 @@ const ContributionEdge* find_edge(const analyze::ContributionGraph& graph, const
 
 /// The attention whose heads an edge goes through.
 const trace::Trace& attention_of(const trace::Trace& run, const ContributionEdge& edge) {
-    return edge.kind == ContributionEdge::Kind::cross ? *run.part(model::Stack::cross)
-           : edge.in_encoder                          ? *run.part(model::Stack::encoder)
-                                                      : run;
+    return edge.kind == analyze::EdgeKind::cross ? *run.part(model::Stack::cross)
+           : edge.in_encoder                     ? *run.part(model::Stack::encoder)
+                                                 : run;
 }
 
 /// Heads of the edge with the weight of their attention beside the share of the state that it brought.
@@ -48,10 +48,9 @@ std::unique_ptr<Figure> heads_table(const trace::Trace& trace, const Contributio
     section.note =
         QStringLiteral("Heads over the threshold, as shares of the state behind attention. ") +
         (edge.in_encoder ? QStringLiteral("The maps are the first one's.") : QStringLiteral("Click a head for its maps."));
-    section.columns = {
-        {.kind = TableColumn::Kind::text, .id = "head", .title = QStringLiteral("head")},
-        {.kind = TableColumn::Kind::bar, .id = "contribution", .title = QStringLiteral("contribution"), .decimals = 4},
-        {.kind = TableColumn::Kind::bar, .id = "attention", .title = QStringLiteral("attention weight"), .limit = 1}};
+    section.columns = {{.kind = ColumnKind::text, .id = "head", .title = QStringLiteral("head")},
+                       {.kind = ColumnKind::bar, .id = "contribution", .title = QStringLiteral("contribution"), .decimals = 4},
+                       {.kind = ColumnKind::bar, .id = "attention", .title = QStringLiteral("attention weight"), .limit = 1}};
     for (std::size_t i = 0; i < heads.size(); ++i) {
         TableRow row;
         if (!edge.in_encoder) row.head = heads[i];  // heads in focus are the decoder's: the encoder may have more of them
@@ -137,7 +136,7 @@ std::unique_ptr<Figure> contribution_graph_view(TracePtr trace, Position target,
     const HeadId head = its ? options.head : HeadId{Layer(edge->layer), Head(edge->heads.front().first)};
     const trace::Trace& attention = attention_of(*stream, *edge);
     const TracePtr kept_of = edge->in_encoder ? stream->part(model::Stack::encoder) : stream;
-    const bool cross = edge->kind == ContributionEdge::Kind::cross;
+    const bool cross = edge->kind == analyze::EdgeKind::cross;
     const auto shares = maps.of(kept_of, {head, cross}, [&]() -> analyze::Matrix {
         return (cross ? analyze::cross_contribution_map(*stream, head, cancel)
                       : analyze::head_contribution_map(attention, head, cancel))

@@ -9,11 +9,11 @@
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/prediction/mlp.h"
 #include "headlight/analyze/prediction/predictions.h"
+#include "headlight/base/numbers.h"
 #include "headlight/text/tokenizer.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 namespace headlight::figure {
@@ -25,8 +25,6 @@ using analyze::NeuronId;
 constexpr std::int64_t most_downstream = 15, most_promoting = 10, most_drivers = 4;
 
 QString name_of(NeuronId id) { return QStringLiteral("L%1 neuron %2").arg(id.layer.value).arg(id.neuron.value); }
-QString name_of(HeadId id) { return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value); }
-
 /// The head that drives most, either way.
 HeadId strongest_head(const analyze::Split& split) {
     HeadId best;
@@ -41,13 +39,13 @@ HeadId strongest_head(const analyze::Split& split) {
 
 std::unique_ptr<Figure> downstream_table(const trace::Trace& trace, HeadId head, Position position) {
     TableSection section;
-    section.title = QStringLiteral("What %1 drives").arg(name_of(head));
+    section.title = QStringLiteral("What %1 drives").arg(head_name(head));
     section.note = QStringLiteral(
         "Neurons of its own and later layers whose pre-activation its output at this token changes most by the direct "
         "path. Click one to see what drives it.");
-    section.columns = {{.kind = TableColumn::Kind::text, .id = "neuron", .title = QStringLiteral("neuron")},
-                       {.kind = TableColumn::Kind::bar, .id = "contribution", .title = QStringLiteral("the head adds")},
-                       {.kind = TableColumn::Kind::bar,
+    section.columns = {{.kind = ColumnKind::text, .id = "neuron", .title = QStringLiteral("neuron")},
+                       {.kind = ColumnKind::bar, .id = "contribution", .title = QStringLiteral("the head adds")},
+                       {.kind = ColumnKind::bar,
                         .id = "pre_activation",
                         .title = QStringLiteral("pre-activation"),
                         .tip = QStringLiteral("the whole of it: what the activation function reads")}};
@@ -75,16 +73,16 @@ std::unique_ptr<Figure> promoting_table(const trace::Trace& trace, std::optional
                        "Neurons of all layers whose value points most along the token's unembedding, with their "
                        "coefficient here and the heads that drive their pre-activation most. Click one to see "
                        "all that drives it.");
-    section.columns = {{.kind = TableColumn::Kind::text, .id = "neuron", .title = QStringLiteral("neuron")},
-                       {.kind = TableColumn::Kind::bar,
+    section.columns = {{.kind = ColumnKind::text, .id = "neuron", .title = QStringLiteral("neuron")},
+                       {.kind = ColumnKind::bar,
                         .id = "score",
                         .title = QStringLiteral("value · token"),
                         .tip = QStringLiteral("inner product of the neuron's value with the token's column of the unembedding")},
-                       {.kind = TableColumn::Kind::bar,
+                       {.kind = ColumnKind::bar,
                         .id = "coefficient",
                         .title = QStringLiteral("coefficient"),
                         .tip = QStringLiteral("of the neuron at this token; below 0 it writes against the token")},
-                       {.kind = TableColumn::Kind::text,
+                       {.kind = ColumnKind::text,
                         .id = "heads",
                         .title = QStringLiteral("heads that drive it"),
                         .tip = QStringLiteral("with their parts of the pre-activation, largest amount first"),
@@ -94,7 +92,7 @@ std::unique_ptr<Figure> promoting_table(const trace::Trace& trace, std::optional
     for (const analyze::NextTokenNeuron& found : neurons) full = std::max(full, std::abs(found.coefficient));
     for (const analyze::NextTokenNeuron& found : neurons) {
         TableCell heads;
-        for (const auto& [head, part] : found.heads) heads.tokens.emplace_back(draw::Label{{}, name_of(head), false}, part);
+        for (const auto& [head, part] : found.heads) heads.tokens.emplace_back(draw::Label{{}, head_name(head), false}, part);
         TableRow row;
         row.neuron = found.id;
         row.cells = {TableCell::of(name_of(found.id)), TableCell::of(found.score), TableCell::of(found.coefficient),
@@ -122,7 +120,7 @@ std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position posit
     // Later layers cannot drive it; MLPs of its own layer come after it.
     data.heads = data.split.heads(c).topRows(id.layer.value + 1);
     if (has_cross_attention(c)) data.cross = data.split.cross_heads(c).topRows(id.layer.value + 1);
-    data.mlps = Eigen::VectorXd::Constant(id.layer.value + 1, std::numeric_limits<double>::quiet_NaN());
+    data.mlps = Eigen::VectorXd::Constant(id.layer.value + 1, kNaN);
     data.attn_biases = Eigen::VectorXd::Zero(id.layer.value + 1);
     for (const analyze::Contribution& part : data.split.parts) {
         if (part.layer < 0 || part.layer > id.layer.value) continue;

@@ -13,19 +13,11 @@ namespace {
 
 using analyze::NeuronOrder;
 
-constexpr double label_size = 12, tallest = 18, lowest = 2;
-constexpr std::int64_t most_named = 128;  ///< rows whose promoted token is looked up
-constexpr std::int64_t most_vector_cells = 40'000;
+constexpr double row_label_size = 12, tallest = 18, lowest = 2;
+constexpr std::int64_t most_promoted = 128;  ///< rows whose promoted token is looked up
+constexpr std::int64_t most_map_cells = 40'000;
 
-const QFont& label_font() {
-    static const QFont font = ui_font(label_size);
-    return font;
-}
-const QFont& small_font() {
-    static const QFont font = ui_font(11);
-    return font;
-}
-
+const QFont& label_font() { return ui_font(row_label_size); }
 QString order_name(NeuronOrder order) {
     switch (order) {
         case NeuronOrder::strength: return QStringLiteral("strongest first");
@@ -123,7 +115,7 @@ QImage NeuronMapFigure::picture(const Theme& theme, int width, int height) const
 
 void NeuronMapFigure::paint_cells(QPainter& painter, const QRectF& exposed, const Style& style) const {
     const QRectF map = at_.map();
-    if (draw::is_vector(painter) && at_.rows * at_.columns <= most_vector_cells) {
+    if (draw::is_vector(painter) && at_.rows * at_.columns <= most_map_cells) {
         for (std::int64_t r = 0; r < at_.rows; ++r)
             for (std::int64_t c = 0; c < at_.columns; ++c)
                 painter.fillRect(at_.cell(r, c).adjusted(0, 0, 0.05, 0.05), signed_color(*style.theme, strength(r, c)));
@@ -147,7 +139,7 @@ void NeuronMapFigure::paint_cells(QPainter& painter, const QRectF& exposed, cons
 
 void NeuronMapFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    static const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(12.5);
+    const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(12.5);
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     draw::text(painter, {NeuronMapLayout::margin, 36}, title(), heading, theme.text);
     QString said = at_.rows < data_.neurons
@@ -302,7 +294,7 @@ std::unique_ptr<Figure> neuron_map_view(TracePtr trace, Layer layer, const Neuro
     data.neurons = model::mlp_width(c, layer.value);
     data.by_row = options.by_row;
     data.tokens = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
-    if (analyze::unembeds_stream(c) && std::ssize(data.map.neurons) <= most_named)
+    if (analyze::unembeds_stream(c) && std::ssize(data.map.neurons) <= most_promoted)
         for (const analyze::Promoted& p : analyze::promoted_tokens(*trace->model(), layer, data.map.neurons, {.top = 1}, cancel))
             data.raised.push_back(QString::fromStdString(text::token_label(*trace->tokenizer(), p.top.front().id)));
     return std::make_unique<NeuronMapFigure>(std::move(data));

@@ -189,6 +189,14 @@ Label label_of(const analyze::AxisItem& item) {
     return {QString::fromStdString(item.continuation), QString::fromStdString(item.label), item.special};
 }
 
+Label label_of(const text::TokenLabel& label) {
+    return {QString::fromStdString(label.continuation), QString::fromStdString(label.text), label.special};
+}
+
+Label label_of(const std::vector<text::TokenLabel>& labels, Position at) {
+    return label_of(labels[static_cast<std::size_t>(at.value)]);
+}
+
 double token_width(const Label& label, const QFont& font) {
     return text_width(label.continuation, font) + text_width(label.text, font);
 }

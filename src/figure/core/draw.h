@@ -54,6 +54,8 @@ struct Label {
     QString with_position(Position) const;
 };
 Label label_of(const analyze::AxisItem&);
+Label label_of(const text::TokenLabel&);
+Label label_of(const std::vector<text::TokenLabel>&, Position);
 double token_width(const Label&, const QFont&);
 /// Inside a box, vertically centred, elided to its width. `color` invalid: text or muted by `special`.
 void token(QPainter&, const QRectF& box, const Label&, const QFont&, const Theme&, Align, const QColor& color = {});

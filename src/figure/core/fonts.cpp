@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 namespace headlight::figure {
 namespace {
@@ -37,10 +39,15 @@ const QStringList& families() {
 
 }  // namespace
 
-QFont ui_font(double pixel_size, int weight) {
-    QFont font;
+const QFont& ui_font(double pixel_size, int weight) {
+    // QFont is reentrant, not thread-safe, and workers export while the window paints: each thread has its own.
+    thread_local std::map<std::pair<int, int>, QFont> made;
+    const int size = std::max(1, static_cast<int>(std::lround(pixel_size)));
+    const auto [entry, fresh] = made.try_emplace({size, weight});
+    QFont& font = entry->second;
+    if (!fresh) return font;
     font.setFamilies(families());
-    font.setPixelSize(std::max(1, static_cast<int>(std::lround(pixel_size))));
+    font.setPixelSize(size);
     font.setWeight(static_cast<QFont::Weight>(weight));
     // Glyphs keep their places at every scale, so that a figure is laid out the same on screen and in a file.
     font.setHintingPreference(QFont::PreferNoHinting);

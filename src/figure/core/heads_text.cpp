@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/core/heads_text.h"
 
+#include "headlight/figure/core/figure.h"
+
 #include <QStringList>
 
 #include <set>
 
 namespace headlight::figure {
+
+QString head_name(HeadId id) { return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value); }
+
 namespace {
 
 QString heads_text(const std::vector<HeadId>& heads) {
@@ -17,7 +22,7 @@ QString heads_text(const std::vector<HeadId>& heads) {
             .arg(layers.size() == 1 ? QStringLiteral("layer %1").arg(layers.begin()->value)
                                     : QStringLiteral("%1 layers").arg(layers.size()));
     QStringList names;
-    for (const HeadId id : heads) names << QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
+    for (const HeadId id : heads) names << head_name(id);
     return names.join(QStringLiteral(", "));
 }
 

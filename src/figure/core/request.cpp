@@ -16,7 +16,7 @@ namespace {
 
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-std::string number(double value) {
+std::string number_word(double value) {
     char text[32];
     const auto end = std::to_chars(text, text + sizeof text, value).ptr;
     return {text, end};
@@ -100,7 +100,7 @@ void put_what(Options& out, const Request& r) {
     if (r.neuron && spec.needs.neuron)
         out.emplace_back("neuron", std::to_string(r.neuron->layer.value) + ":" + std::to_string(r.neuron->neuron.value));
     for (const auto& [name, value] : tidy(spec, r.values))
-        out.emplace_back(name, spec.option(name)->kind == ViewOption::Kind::flag ? "" : value);
+        out.emplace_back(name, spec.option(name)->kind == OptionKind::flag ? "" : value);
 }
 
 void put_pattern(Options& out, const analyze::PatternOptions& p) {
@@ -119,9 +119,9 @@ void put_looks(Options& out, const ExportOptions& o) {
     if (s.ramp != defaults.ramp) out.emplace_back("ramp", word(s.ramp));
     if (s.palette == HeadPalette::okabe_ito) out.emplace_back("palette", "okabe-ito");
     if (s.transfer.curve != defaults.transfer.curve) out.emplace_back("transfer", word(s.transfer.curve));
-    if (s.transfer.curve == Transfer::Curve::gamma) out.emplace_back("gamma", number(s.transfer.gamma));
-    if (s.transfer.threshold != 0) out.emplace_back("threshold", number(s.transfer.threshold));
-    if (s.transfer.keep_mass != 1) out.emplace_back("keep-mass", number(s.transfer.keep_mass));
+    if (s.transfer.curve == Transfer::Curve::gamma) out.emplace_back("gamma", number_word(s.transfer.gamma));
+    if (s.transfer.threshold != 0) out.emplace_back("threshold", number_word(s.transfer.threshold));
+    if (s.transfer.keep_mass != 1) out.emplace_back("keep-mass", number_word(s.transfer.keep_mass));
 }
 
 void put_filter(Options& out, const Request& r) {
@@ -131,10 +131,10 @@ void put_filter(Options& out, const Request& r) {
 
 void put_size(Options& out, const ExportOptions& o) {
     const ExportOptions defaults;
-    if (o.size_px.width() != defaults.size_px.width()) out.emplace_back("width", number(o.size_px.width()));
-    if (o.size_px.height() != defaults.size_px.height()) out.emplace_back("height", number(o.size_px.height()));
-    if (o.width_mm) out.emplace_back("size-mm", number(*o.width_mm));
-    if (o.scale != defaults.scale) out.emplace_back("scale", number(o.scale));
+    if (o.size_px.width() != defaults.size_px.width()) out.emplace_back("width", number_word(o.size_px.width()));
+    if (o.size_px.height() != defaults.size_px.height()) out.emplace_back("height", number_word(o.size_px.height()));
+    if (o.width_mm) out.emplace_back("size-mm", number_word(*o.width_mm));
+    if (o.scale != defaults.scale) out.emplace_back("scale", number_word(o.scale));
     if (o.transparent) out.emplace_back("transparent", "");
     if (!o.footer) out.emplace_back("no-footer", "");
 }

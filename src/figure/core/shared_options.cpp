@@ -9,11 +9,13 @@
 
 namespace headlight::figure {
 
-using Kind = ViewOption::Kind;
+ViewOption flag(const char* name, const char* title, const char* help) {
+    return {.name = name, .kind = OptionKind::flag, .title = title, .help = help, .initial = ""};
+}
 
 ViewOption sums_option() {
     return {.name = "sums",
-            .kind = Kind::flag,
+            .kind = OptionKind::flag,
             .title = "Sums of rows and columns",
             .help = "bars with the sums of rows and columns beside the map",
             .initial = ""};
@@ -21,7 +23,7 @@ ViewOption sums_option() {
 
 ViewOption aggregate_option() {
     return {.name = "aggregate",
-            .kind = Kind::choice,
+            .kind = OptionKind::choice,
             .title = "Heads together",
             .help =
                 "head, matrix: several heads as one; model: a column more with a layer's heads as one, a row more "
@@ -32,7 +34,7 @@ ViewOption aggregate_option() {
 
 ViewOption layers_option() {
     return {.name = "layers",
-            .kind = Kind::text,
+            .kind = OptionKind::text,
             .title = "Layers",
             .help = "heads put together are of these layers: 0,2-4 or all (default: --layer; model: all)",
             .initial = ""};

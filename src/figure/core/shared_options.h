@@ -10,6 +10,7 @@
 
 namespace headlight::figure {
 
+ViewOption flag(const char* name, const char* title, const char* help);
 ViewOption sums_option();
 /// none, mean, max
 ViewOption aggregate_option();

@@ -6,10 +6,7 @@
 namespace headlight::figure {
 namespace {
 
-const QFont& token_font() {
-    static const QFont font = ui_font(13);
-    return font;
-}
+const QFont& token_font() { return ui_font(13); }
 
 }  // namespace
 

@@ -78,7 +78,7 @@ std::optional<T> parsed(const std::string& text) {
 
 std::string range_text(const ViewOption& option) {
     const auto whole = [](double x) { return std::to_string(static_cast<std::int64_t>(x)); };
-    if (option.kind == ViewOption::Kind::integer) return whole(option.low) + " to " + whole(option.high);
+    if (option.kind == OptionKind::integer) return whole(option.low) + " to " + whole(option.high);
     std::string low = std::to_string(option.low), high = std::to_string(option.high);
     for (std::string* text : {&low, &high}) {
         text->erase(text->find_last_not_of('0') + 1);
@@ -92,17 +92,17 @@ std::string expectation(const ViewOption& option, const std::string& value) {
     const bool bounded = option.low != 0 || option.high != 0;
     const auto outside = [&](double x) { return bounded && (x < option.low || x > option.high); };
     switch (option.kind) {
-        case ViewOption::Kind::integer: {
+        case OptionKind::integer: {
             const auto number = parsed<std::int64_t>(value);
             if (!number) return "a whole number";
             return outside(static_cast<double>(*number)) ? range_text(option) : "";
         }
-        case ViewOption::Kind::number: {
+        case OptionKind::number: {
             const auto number = parsed<double>(value);
             if (!number || !std::isfinite(*number)) return "a number";
             return outside(*number) ? range_text(option) : "";
         }
-        case ViewOption::Kind::choice: {
+        case OptionKind::choice: {
             std::string words;
             for (const auto& [word, title] : option.choices) {
                 if (word == value) return {};
@@ -110,8 +110,8 @@ std::string expectation(const ViewOption& option, const std::string& value) {
             }
             return "one of " + words;
         }
-        case ViewOption::Kind::flag:
-        case ViewOption::Kind::text: break;
+        case OptionKind::flag:
+        case OptionKind::text: break;
     }
     return {};
 }

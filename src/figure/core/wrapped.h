@@ -7,6 +7,8 @@
 
 namespace headlight::figure {
 
+inline constexpr double page_margin = 16;  ///< px around the content of a figure that is a page: tables, panels, diagrams
+
 /// A text's lines in this font, none wider than `width`; a word that is wider is elided.
 QStringList wrapped(const QString&, const QFont&, double width);
 

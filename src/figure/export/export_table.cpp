@@ -15,7 +15,7 @@ namespace headlight::figure {
 namespace {
 
 /// Shortest text that reads back as the same float32 (weights are float32; as doubles they would show noise).
-std::string number(double value) {
+std::string csv_number(double value) {
     if (std::isnan(value)) return {};
     char text[40];
     const auto narrow = static_cast<float>(value);
@@ -40,7 +40,7 @@ std::string json_text(const std::string& s) {
 struct CsvCell {
     std::string operator()(std::monostate) const { return {}; }
     std::string operator()(std::int64_t v) const { return std::to_string(v); }
-    std::string operator()(double v) const { return number(v); }
+    std::string operator()(double v) const { return csv_number(v); }
     std::string operator()(const std::string& v) const { return quoted(v); }
 };
 

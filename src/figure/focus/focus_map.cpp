@@ -53,7 +53,7 @@ std::unique_ptr<Figure> focus_map_figure(TracePtr trace, const FocusFigureOption
     data.windows = {model::window_of(trace->config(), options.head.layer.value)};
     data.marks = marks_of(map.maxima);
     data.view = "focus-1";
-    const QString head = plot::head_name(options.head);
+    const QString head = head_name(options.head);
     if (options.probability) {
         data.weights.push_back(analyze::pattern(*trace, options.head, {}));
         data.title = QStringLiteral("Weights of %1").arg(head);

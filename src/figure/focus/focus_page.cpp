@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // All Attention Focus Plots on one page that scrolls, under the text's tokens.
+#include "figure/core/wrapped.h"
 #include "figure/focus/focus_plots.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 namespace headlight::figure {
 namespace {
 
-constexpr double margin = 16, strip_top = 46, chip_height = 24, chip_gap = 4, two_columns_from = 1040;
+constexpr double strip_top = 46, chip_height = 24, chip_gap = 4, two_columns_from = 1040;
 constexpr int most_chip_rows = 3;
 
 class FocusPage : public Figure {
@@ -67,12 +68,12 @@ public:
             const QRectF& place = places_[i];
             if (!place.intersects(seen)) continue;
             painter.setPen(draw::hairline(style.theme->line, style));
-            painter.drawLine(place.topLeft() + QPointF(margin, 0), place.topRight() - QPointF(margin, 0));
+            painter.drawLine(place.topLeft() + QPointF(page_margin, 0), place.topRight() - QPointF(page_margin, 0));
             painter.save();
             painter.translate(place.topLeft());
             figures_[i]->paint(painter, QRectF(QPointF(0, 0), place.size()), style, selection);
             painter.restore();
-            draw::text(painter, place.topRight() + QPointF(-margin, 18), QString::fromStdString(figures_[i]->view()), small,
+            draw::text(painter, place.topRight() + QPointF(-page_margin, 18), QString::fromStdString(figures_[i]->view()), small,
                        style.theme->faint, draw::Align::right);
         }
         painter.restore();
@@ -145,15 +146,15 @@ private:
 
     void lay_out_strip(double width) {
         chips_.clear();
-        double x = margin, y = strip_top;
+        double x = page_margin, y = strip_top;
         int row = 0;
-        const double room = width - margin, more = draw::text_width(QStringLiteral("… 10,000 more"), chip_font()) + 12;
+        const double room = width - page_margin, more = draw::text_width(QStringLiteral("… 10,000 more"), chip_font()) + 12;
         for (const draw::Label& label : labels_) {
-            const double w = std::min(draw::token_width(label, chip_font()) + 12, room - margin);
+            const double w = std::min(draw::token_width(label, chip_font()) + 12, room - page_margin);
             if (x + w > room - (row + 1 == most_chip_rows ? more : 0)) {
                 if (row + 1 == most_chip_rows) break;
                 ++row;
-                x = margin, y += chip_height + chip_gap;
+                x = page_margin, y += chip_height + chip_gap;
             }
             chips_.emplace_back(x, y, w, chip_height);
             x += w + chip_gap;
@@ -165,11 +166,12 @@ private:
     void paint_strip(QPainter& painter, const Style& style, const Selection& selection) const {
         const Theme& theme = *style.theme;
         const QFont heading = ui_font(15, QFont::DemiBold);
-        draw::text(painter, {margin, 32}, title(), heading, theme.text);
+        draw::text(painter, {page_margin, 32}, title(), heading, theme.text);
         if (texts_ > 1) {
-            const double x = margin + draw::text_width(title(), heading) + 14;
+            const double x = page_margin + draw::text_width(title(), heading) + 14;
             const QString words = QStringLiteral("1 to 3 of the first of %1 texts, 4 to 10 of all").arg(draw::count_text(texts_));
-            draw::text(painter, {x, 32}, draw::elided(words, ui_font(12), size_.width() - margin - x), ui_font(12), theme.muted);
+            draw::text(painter, {x, 32}, draw::elided(words, ui_font(12), size_.width() - page_margin - x), ui_font(12),
+                       theme.muted);
         }
         const auto query = style.exporting && selection.pinned_queries.empty() ? std::nullopt
                            : style.exporting                                   ? std::optional(selection.pinned_queries.back())

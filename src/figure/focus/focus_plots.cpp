@@ -8,7 +8,6 @@ namespace headlight::figure {
 
 using plot::Axis;
 using plot::Color;
-using plot::head_name;
 using plot::Panel;
 using plot::PlotData;
 using plot::Series;

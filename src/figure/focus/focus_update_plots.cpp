@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/focus/focus_plot_parts.h"
+#include "headlight/base/numbers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +10,6 @@ namespace headlight::figure {
 
 using plot::Axis;
 using plot::Color;
-using plot::head_name;
 using plot::Panel;
 using plot::PlotData;
 using plot::Series;
@@ -19,19 +19,17 @@ using namespace focus;
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
 QString magnitude_label(const analyze::FocusUpdates& data) {
     return data.literal ? QStringLiteral("magnitude |z| / |h|") : QStringLiteral("magnitude |u| / |h|");
 }
 
-std::int64_t texts_of(const analyze::FocusUpdates& data) { return data.tokens.empty() ? 0 : data.tokens.back().text + 1; }
+std::int64_t text_count(const analyze::FocusUpdates& data) { return data.tokens.empty() ? 0 : data.tokens.back().text + 1; }
 
 PlotData update_plot(const analyze::FocusUpdates& data, int figure, const char* title) {
     PlotData out;
     out.view = "focus-" + std::to_string(figure);
     out.title = QString::fromUtf8(title);
-    const auto texts = texts_of(data);
+    const auto texts = text_count(data);
     out.subtitle = QStringLiteral("layer %1 · %2 tokens")
                        .arg(data.layer.value)
                        .arg(draw::count_text(static_cast<std::int64_t>(data.tokens.size())));
@@ -54,7 +52,7 @@ Series entry_series(const analyze::FocusUpdates& data, std::int64_t column) {
 }
 
 double median(std::vector<double> values) {
-    if (values.empty()) return nan;
+    if (values.empty()) return kNaN;
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
     if (values.size() % 2 == 1) return *middle;
@@ -157,7 +155,7 @@ PlotData focus_scatter_plot(const analyze::FocusUpdates& from, const TokenLabels
     if (!log) panel.x.from_zero = true;
     for (std::int64_t c = 0; c < from.entries(); ++c) {
         Series s = entry_series(from, c);
-        const bool linked = texts_of(from) == 1;
+        const bool linked = text_count(from) == 1;
         for (std::size_t i = 0; i < from.tokens.size(); ++i) {
             const auto r = static_cast<Eigen::Index>(i);
             s.x.push_back(from.magnitude(r, c));
@@ -193,7 +191,7 @@ PlotData focus_tokens_plot(const analyze::FocusUpdates& from, const TokenLabels&
                       kSource;
     out.columns = {"layer", "head", "text", "token", "magnitude", "on_first"};
     Panel panel;
-    const bool linked = texts_of(from) == 1;
+    const bool linked = text_count(from) == 1;
     if (linked) {
         panel.x = token_axis(labels, QStringLiteral("token"), Axis::Stands::query);
     } else {

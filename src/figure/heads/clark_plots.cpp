@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Clark et al. 2019, figures 2 and 4: what kinds of tokens heads look at, and how widely, by layer (methods.md 2.4).
 #include "figure/plot/plot_data.h"
+#include "headlight/base/numbers.h"
 #include "headlight/figure/heads/head_plots.h"
 
 #include <cmath>
-#include <limits>
 
 namespace headlight::figure {
 namespace {
 
 using analyze::HeadTable;
 using plot::Color;
-using plot::head_name;
 using plot::Series;
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 const QString source = QStringLiteral(" Clark, Khandelwal, Levy, Manning: “What Does BERT Look At?”, 2019");
 
 struct Kind {
@@ -52,7 +50,7 @@ void add_dots(plot::Panel& panel, const Eigen::MatrixXd& values, const QString& 
             if (std::isfinite(values(l, h))) sum += values(l, h), ++n;
         }
         line.x.push_back(static_cast<double>(l) + aside);
-        line.y.push_back(n ? sum / n : nan);
+        line.y.push_back(n ? sum / n : kNaN);
     }
     const auto heads = dots.heads;
     const auto y = dots.y, mean = line.y;
@@ -136,10 +134,10 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
 }
 
 double uniform_entropy(std::int64_t tokens, bool causal) {
-    if (!causal) return tokens > 0 ? std::log(static_cast<double>(tokens)) : nan;
+    if (!causal) return tokens > 0 ? std::log(static_cast<double>(tokens)) : kNaN;
     double sum = 0;
     for (std::int64_t i = 1; i < tokens; ++i) sum += std::log(static_cast<double>(i + 1));
-    return tokens > 1 ? sum / static_cast<double>(tokens - 1) : nan;
+    return tokens > 1 ? sum / static_cast<double>(tokens - 1) : kNaN;
 }
 
 std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, double uniform, std::int64_t texts) {

@@ -13,7 +13,6 @@ namespace {
 
 using analyze::HeadTable;
 using plot::Color;
-using plot::head_name;
 using plot::Marker;
 using plot::Series;
 

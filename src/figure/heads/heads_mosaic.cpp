@@ -11,12 +11,9 @@
 namespace headlight::figure {
 namespace {
 
-constexpr double legend_height = 34;
+constexpr double mosaic_legend_height = 34;
 
-const QFont& index_font() {
-    static const QFont font = ui_font(10.5);
-    return font;
-}
+const QFont& index_font() { return ui_font(10.5); }
 
 /// Every n-th index, so that two digits never touch.
 std::int64_t index_step(double pitch) {
@@ -42,7 +39,7 @@ MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, double avail
     at.gap = at.pitch >= 18 ? 2 : at.pitch >= 10 ? 1.5 : at.pitch >= 6 ? 1 : 0.5;
     const QRectF grid = at.grid();
     const double legend_width = std::clamp(grid.width(), 120.0, std::max(120.0, room));
-    at.legend = {at.left, grid.bottom() + 12, legend_width, legend_height};
+    at.legend = {at.left, grid.bottom() + 12, legend_width, mosaic_legend_height};
     at.width = std::max(grid.right(), at.legend.right()) + 4;
     at.height = at.legend.bottom();
     return at;

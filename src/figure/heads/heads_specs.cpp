@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Rows of the list of views for the plots: Attention Focus Plots, heads by their measures.
+#include "figure/core/shared_options.h"
 #include "figure/core/view_tables.h"
+#include "headlight/base/numbers.h"
 #include "headlight/figure/heads/head_plots.h"
 
 #include <array>
-#include <limits>
 
 namespace headlight::figure {
 namespace {
 
-using Kind = ViewOption::Kind;
 using analyze::HeadTable;
-
-ViewOption flag(const char* name, const char* title, const char* help) {
-    return {.name = name, .kind = Kind::flag, .title = title, .help = help, .initial = ""};
-}
 
 const ViewOption sort_idx{
     .name = "sort-idx",
-    .kind = Kind::integer,
+    .kind = OptionKind::integer,
     .title = "Rank of the target",
     .help = "focus-2: which target of a row is taken apart, 0 the one with the largest score, 1 the second …",
     .initial = "0",
@@ -33,7 +29,7 @@ const ViewOption first_row = flag("include-first-row", "Count the first token",
 const ViewOption literal = flag("literal", "Before W_O", "focus-7, -9, -10: |z| / |h| in place of |u| / |h|");
 const ViewOption log_magnitude = flag("log-magnitude", "Logarithmic magnitude", "focus-7, -9, -10: logarithmic axis");
 const ViewOption bins{.name = "bins",
-                      .kind = Kind::integer,
+                      .kind = OptionKind::integer,
                       .title = "Bins",
                       .help = "focus-7 and -8: bins of the histograms",
                       .initial = "50",
@@ -104,7 +100,7 @@ std::vector<ViewSpec> focus_specs() {
 }
 
 ViewOption measure_option(const char* name, const char* title, const char* help, const char* initial, bool color) {
-    ViewOption option{.name = name, .kind = Kind::choice, .title = title, .help = help, .initial = initial};
+    ViewOption option{.name = name, .kind = OptionKind::choice, .title = title, .help = help, .initial = initial};
     if (color) option.choices = {{"behaviour", "what the head mostly does"}};
     option.choices.insert(option.choices.end(), {{"layer", "layer"}, {"head", "head"}});
     for (const auto& measure : analyze::head_measures()) option.choices.emplace_back(measure.id, measure.title);
@@ -167,8 +163,7 @@ std::vector<ViewSpec> plot_view_specs() {
                    .make =
                        [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
                            // Of several texts: the mean of theirs, which the table has.
-                           const double uniform = s.pool ? std::numeric_limits<double>::quiet_NaN()
-                                                         : uniform_entropy(trace->tokens(), trace->config().causal);
+                           const double uniform = s.pool ? kNaN : uniform_entropy(trace->tokens(), trace->config().causal);
                            return clark_entropy(table_of(trace, s, cancel), uniform, texts_of(s));
                        },
                    .quick = few_texts,

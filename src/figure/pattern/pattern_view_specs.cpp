@@ -6,8 +6,6 @@
 namespace headlight::figure {
 namespace {
 
-using Kind = ViewOption::Kind;
-
 /// Weights that are computed in less than a frame, also in a build without optimisation of the surroundings.
 constexpr std::int64_t quick_weights = 2'000'000;
 
@@ -40,7 +38,7 @@ std::unique_ptr<Figure> matrix(TracePtr trace, const ViewState& s, const CancelT
 
 ViewOption over_heads_option() {
     return {.name = "over-heads",
-            .kind = ViewOption::Kind::text,
+            .kind = OptionKind::text,
             .title = "Heads",
             .help = "model: heads put together: 0,2-4 or all (default: all)",
             .initial = ""};
@@ -87,7 +85,7 @@ std::vector<ViewSpec> pattern_view_specs() {
                      layers_option(),
                      sums_option(),
                      {.name = "parts",
-                      .kind = Kind::flag,
+                      .kind = OptionKind::flag,
                       .title = "Parts of the score",
                       .help = "matrix: scores before the softmax and the parts that they are the sum of, in place of weights",
                       .initial = ""}},
@@ -99,13 +97,13 @@ std::vector<ViewSpec> pattern_view_specs() {
          .tab = true,
          .needs = {.pattern = true},
          .options = {{.name = "cells",
-                      .kind = Kind::choice,
+                      .kind = OptionKind::choice,
                       .title = "Cells",
                       .help = "model view: what a cell holds",
                       .initial = "auto",
                       .choices = {{"auto", "Lines or maps by length"}, {"lines", "Lines"}, {"maps", "Maps"}}},
                      {.name = "mean",
-                      .kind = Kind::flag,
+                      .kind = OptionKind::flag,
                       .title = "Maps pooled by mean",
                       .help = "model view: pool by mean instead of maximum",
                       .initial = ""},
@@ -130,12 +128,12 @@ std::vector<ViewSpec> pattern_view_specs() {
          .tab = true,
          .needs = {.focus = true, .query = true, .hover = true},
          .options = {{.name = "sorted",
-                      .kind = Kind::flag,
+                      .kind = OptionKind::flag,
                       .title = "Numbers by contribution",
                       .help = "neuron view: dimensions by contribution instead of by index",
                       .initial = ""},
                      {.name = "collapsed",
-                      .kind = Kind::flag,
+                      .kind = OptionKind::flag,
                       .title = "Without the vectors",
                       .help = "neuron view: without the vectors",
                       .initial = ""}},

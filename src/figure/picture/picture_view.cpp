@@ -223,7 +223,6 @@ std::vector<NamedArray> PictureFigure::arrays() const {
 // ---- the row in the list of views
 
 std::vector<ViewSpec> picture_view_specs() {
-    using Kind = ViewOption::Kind;
     return {
         {.id = "picture",
          .title = "Picture",
@@ -232,7 +231,7 @@ std::vector<ViewSpec> picture_view_specs() {
          .needs = {.layer = true, .heads = true, .query = true, .pattern = true},
          .all_heads = true,
          .options = {{.name = "of",
-                      .kind = Kind::choice,
+                      .kind = OptionKind::choice,
                       .title = "Panels",
                       .help =
                           "picture: a panel for each head, or one of their mean, their maximum, or the rollout up to the layer",
@@ -242,7 +241,7 @@ std::vector<ViewSpec> picture_view_specs() {
                                   {"max", "Maximum of the heads"},
                                   {"rollout", "Rollout"}}},
                      {.name = "over",
-                      .kind = Kind::choice,
+                      .kind = OptionKind::choice,
                       .title = "Over the picture",
                       .help = "picture: weights as a colour over the grey picture, or as how much of the picture is seen",
                       .initial = "colour",

@@ -33,6 +33,4 @@ QColor resolved(const Color& color, const Style& style) {
     return {};
 }
 
-QString head_name(HeadId id) { return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value); }
-
 }  // namespace headlight::figure::plot

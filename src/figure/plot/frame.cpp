@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/plot/frame.h"
+#include "headlight/base/numbers.h"
 
 #include "figure/plot/stamp.h"
 #include "figure/plot/tickers.h"
@@ -11,7 +12,7 @@
 namespace headlight::figure::plot {
 
 double Scale::px(double value) const {
-    if (!std::isfinite(value) || (log && value <= 0)) return std::numeric_limits<double>::quiet_NaN();
+    if (!std::isfinite(value) || (log && value <= 0)) return kNaN;
     const double t = log ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
     return begin + t * (end - begin);
 }

@@ -137,8 +137,6 @@ struct PlotData {
 
 std::unique_ptr<Figure> plot_figure(PlotData);
 
-/// "L3H5"
-QString head_name(HeadId);
 /// "means over 12 texts"; of one text nothing.
 QString texts_words(std::int64_t texts);
 /// With " · " between those that say something.

@@ -12,8 +12,8 @@ namespace headlight::figure::plot {
 
 namespace {
 
-constexpr double margin = 16, title_height = 42, line_height = 16, least_width = 200, least_panel = 150;
-constexpr std::int64_t longest_table = 4'000'000;
+constexpr double least_width = 200, least_panel = 150;
+constexpr std::int64_t longest_plot_table = 4'000'000;
 
 void check(const Series& s, const std::string& panel) {
     const std::size_t n = s.y.size(), edges = n + (s.kind == Series::Kind::steps && n > 0);
@@ -207,9 +207,9 @@ Table PlotFigure::table() const {
     std::int64_t rows = 0;
     for (const Panel& panel : data_.panels)
         for (const Series& s : panel.series) rows += static_cast<std::int64_t>(s.size());
-    if (rows > longest_table)
+    if (rows > longest_plot_table)
         throw Error({.problem = "the table would have too many rows",
-                     .expected = "at most " + std::to_string(longest_table),
+                     .expected = "at most " + std::to_string(longest_plot_table),
                      .found = std::to_string(rows),
                      .hint = "Write the arrays as .npz"});
     for (const Panel& panel : data_.panels)

@@ -12,6 +12,8 @@
 
 namespace headlight::figure::plot {
 
+inline constexpr double margin = 16, title_height = 42, line_height = 16;
+
 class PlotFigure : public Figure {
 public:
     explicit PlotFigure(PlotData);

@@ -11,7 +11,6 @@ namespace headlight::figure::plot {
 
 namespace {
 
-constexpr double margin = 16, title_height = 42, line_height = 16;
 constexpr double faint_marks = 0.25;  ///< opacity of what is not the subject (interface.md, "The look")
 constexpr std::size_t most_vector_points = 20'000;
 constexpr double file_scale = 300.0 / 96;  ///< pixels a px of point clouds in vector files: 300 dpi

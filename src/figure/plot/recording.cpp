@@ -88,7 +88,7 @@ private:
 };
 
 /// A figure's hairline is crisp when it covers whole device pixels.
-QLineF snapped(const QLineF& line, const QPen& pen, double scale, QPointF origin) {
+QLineF snapped_line(const QLineF& line, const QPen& pen, double scale, QPointF origin) {
     const double width = std::max(1.0, std::round(pen.widthF() * scale));
     const double half = std::fmod(width, 2) == 1 ? 0.5 : 0;
     const auto snap = [&](double v, double from) {
@@ -146,7 +146,7 @@ void Recording::replay(QPainter& painter) const {
             } else {
                 const bool snaps = upright && c.transform.type() <= QTransform::TxTranslate;
                 const QPointF from = origin + QPointF(c.transform.dx(), c.transform.dy());
-                for (const QLineF& line : c.lines) painter.drawLine(snaps ? snapped(line, c.pen, scale, from) : line);
+                for (const QLineF& line : c.lines) painter.drawLine(snaps ? snapped_line(line, c.pen, scale, from) : line);
             }
         }
         if (clips) painter.restore();

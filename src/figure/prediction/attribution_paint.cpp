@@ -8,11 +8,6 @@
 namespace headlight::figure {
 namespace {
 
-const QFont& note_font() {
-    static const QFont font = ui_font(11.5);
-    return font;
-}
-
 /// Colours of small parts stay visible: the square root of the share of the largest.
 QColor part_color(const Theme& theme, double value, double limit) {
     return signed_color(theme, std::copysign(std::sqrt(std::min(1.0, std::abs(value) / limit)), value));
@@ -22,7 +17,7 @@ QColor part_color(const Theme& theme, double value, double limit) {
 
 void AttributionFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    static const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13);
+    const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13);
     painter.setRenderHint(QPainter::Antialiasing);
     draw::text(painter, {AttributionLayout::margin, 36}, title(), heading, theme.text);
     draw::text(painter, {AttributionLayout::margin + draw::text_width(title(), heading) + 16, 36},
@@ -35,7 +30,7 @@ void AttributionFigure::paint(QPainter& painter, const QRectF& exposed, const St
 
 void AttributionFigure::paint_map(QPainter& painter, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    static const QFont small = ui_font(11);
+    const QFont small = ui_font(11);
     const double top = at_.map_top - 10;
     const bool cross = data_.cross.size() > 0;
     draw::text(painter, {at_.map_x, top - 18}, cross ? QStringLiteral("heads, own") : QStringLiteral("heads"), note_font(),
@@ -94,7 +89,7 @@ void AttributionFigure::paint_map(QPainter& painter, const Style& style, const S
 
 void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const {
     const Theme& theme = *style.theme;
-    static const QFont font = ui_font(12.5), strong = ui_font(12.5, QFont::DemiBold);
+    const QFont font = ui_font(12.5), strong = ui_font(12.5, QFont::DemiBold);
     draw::text(painter, {at_.bars_x, at_.map_top - 12}, QStringLiteral("largest parts"), note_font(), theme.muted);
     double low = std::min(0.0, data_.split.total), high = std::max(0.0, data_.split.total);
     for (const NamedPart& part : bars_) {
@@ -150,7 +145,7 @@ QStringList AttributionFigure::strongest_sources() const {
 void AttributionFigure::paint_sources(QPainter& painter, const QRectF& exposed, const Style& style,
                                       const Selection& selection) const {
     const Theme& theme = *style.theme;
-    static const QFont strong = ui_font(13, QFont::DemiBold);
+    const QFont strong = ui_font(13, QFont::DemiBold);
     const double y = at_.sources_top;
     painter.fillRect(QRectF(AttributionLayout::margin, y - 24, at_.width - 2 * AttributionLayout::margin, 1), theme.line);
     const QString name = head_name(data_.head, data_.of_cross);

@@ -7,17 +7,9 @@
 namespace headlight::figure {
 namespace {
 
-const QFont& cell_font() {
-    static const QFont font = ui_font(12);
-    return font;
-}
-const QFont& note_font() {
-    static const QFont font = ui_font(11.5);
-    return font;
-}
-
+const QFont& cell_font() { return ui_font(12); }
 /// Two digits that mean something: "87 %", "3.1 %", "<0.1 %".
-QString percent(double p) {
+QString probability_text(double p) {
     if (p >= 0.0995) return QString::number(p * 100, 'f', 0) + QStringLiteral(" %");
     if (p >= 0.001) return QString::number(p * 100, 'f', 1) + QStringLiteral(" %");
     return QStringLiteral("<0.1 %");
@@ -48,7 +40,7 @@ QString name_of(LensColor color) {
 }  // namespace
 
 QSizeF LensFigure::layout(QSizeF available, const Style&, const Selection&) {
-    static const QFont font = ui_font(14);
+    const QFont font = ui_font(14);
     double widest = 0;
     qsizetype longest = 0;
     for (const analyze::AxisItem& item : data_.labels) longest = std::max(longest, static_cast<qsizetype>(item.label.size()));
@@ -92,7 +84,7 @@ void LensFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
 
 void LensFigure::paint_row(QPainter& painter, std::int64_t row, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    static const QFont token_font = ui_font(14), small = ui_font(11);
+    const QFont token_font = ui_font(14), small = ui_font(11);
     const double top = at_.row_top(row), baseline = draw::centred_baseline(top + LensLayout::row_height / 2, cell_font());
     const bool hovered = !style.exporting && selection.hover_query == Position(row);
     const bool pinned = at_.opened == row;
@@ -117,7 +109,7 @@ void LensFigure::paint_row(QPainter& painter, std::int64_t row, const Style& sty
     const analyze::LensState& output = state(at_.layers, row);
     const bool right = output.top.front().id == next;
     const QString said = output.watched_rank >= 0 && output.watched.id == next
-                             ? percent(static_cast<double>(output.watched.probability))
+                             ? probability_text(static_cast<double>(output.watched.probability))
                              : QString();
     const double said_width = said.isEmpty() ? 0 : draw::text_width(said, note_font()) + 10;
     const QString text = draw::elided(word(next), cell_font(), LensLayout::next_width - 24 - said_width);
@@ -127,7 +119,7 @@ void LensFigure::paint_row(QPainter& painter, std::int64_t row, const Style& sty
 
 void LensFigure::paint_list(QPainter& painter, const Style& style) const {
     const Theme& theme = *style.theme;
-    static const QFont small = ui_font(11);
+    const QFont small = ui_font(11);
     const double top = at_.row_top(at_.opened) + LensLayout::row_height;
     painter.fillRect(QRectF(LensLayout::margin, top + 2, at_.width - 2 * LensLayout::margin, at_.list_height() - 4), theme.panel);
     const std::int64_t width = at_.candidates;
@@ -161,7 +153,7 @@ void LensFigure::paint_list(QPainter& painter, const Style& style) const {
 
 void LensFigure::paint_heading(QPainter& painter, double shift, const Style& style) const {
     const Theme& theme = *style.theme;
-    static const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13);
+    const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13);
     draw::text(painter, {LensLayout::margin + 8, LensLayout::title_baseline}, title(), heading, theme.text);
     draw::text(
         painter, {LensLayout::margin + 24 + draw::text_width(title(), heading), LensLayout::title_baseline},

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/prediction/lens_view.h"
+#include "headlight/base/numbers.h"
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <mutex>
 #include <tuple>
 
@@ -130,9 +130,7 @@ double LensFigure::strength(const analyze::LensState& s) const {
     const double vocab = std::log(static_cast<double>(data_.lens->vocab));
     switch (data_.color) {
         case LensColor::probability: return static_cast<double>(s.top.front().probability);
-        case LensColor::rank:
-            return s.watched_rank < 0 ? std::numeric_limits<double>::quiet_NaN()
-                                      : 1 - std::log1p(static_cast<double>(s.watched_rank)) / vocab;
+        case LensColor::rank: return s.watched_rank < 0 ? kNaN : 1 - std::log1p(static_cast<double>(s.watched_rank)) / vocab;
         case LensColor::entropy: return s.entropy / vocab;
         case LensColor::kl: return std::min(1.0, s.kl_to_final / kl_limit_);
     }

@@ -81,7 +81,7 @@ QString MlpFigure::description() const {
 
 void MlpFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    static const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13), small = ui_font(11.5);
+    const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13), small = ui_font(11.5);
     painter.setRenderHint(QPainter::Antialiasing);
     draw::text(painter, {MlpLayout::margin, 36}, title(), heading, theme.text);
     const double share =
@@ -112,7 +112,7 @@ void MlpFigure::paint(QPainter& painter, const QRectF& exposed, const Style& sty
 
 void MlpFigure::paint_row(QPainter& painter, std::size_t i, const Style& style) const {
     const Theme& theme = *style.theme;
-    static const QFont font = ui_font(12.5), strong = ui_font(12.5, QFont::DemiBold), words = ui_font(13), small = ui_font(11);
+    const QFont font = ui_font(12.5), strong = ui_font(12.5, QFont::DemiBold), words = ui_font(13), small = ui_font(11);
     const analyze::Memory& m = data_.memories[i];
     const QRectF row = at_.row(static_cast<std::int64_t>(i));
     const bool followed = m.neuron == data_.followed;
@@ -145,7 +145,7 @@ void MlpFigure::paint_row(QPainter& painter, std::size_t i, const Style& style) 
 
 void MlpFigure::paint_flow(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
-    static const QFont strong = ui_font(13, QFont::DemiBold), note = ui_font(11.5), small = ui_font(11);
+    const QFont strong = ui_font(13, QFont::DemiBold), note = ui_font(11.5), small = ui_font(11);
     const double y = at_.flow_top;
     painter.fillRect(QRectF(MlpLayout::margin - 8, y - 28, at_.width - 2 * MlpLayout::margin + 16, 1), theme.line);
     const QString name = QStringLiteral("Neuron %1").arg(data_.followed.value);

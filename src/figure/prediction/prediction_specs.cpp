@@ -8,8 +8,6 @@
 namespace headlight::figure {
 namespace {
 
-using Kind = ViewOption::Kind;
-
 /// The pinned query, or the last token.
 Position position_of(const trace::Trace& trace, const ViewState& state) {
     // A picture's class is read off its first token, what comes behind a text off its last.
@@ -63,7 +61,7 @@ std::vector<ViewSpec> prediction_view_specs() {
          .tab = true,
          .needs = {.layer = true, .query = true},
          .options = {{.name = "at",
-                      .kind = Kind::choice,
+                      .kind = OptionKind::choice,
                       .title = "State of the layers",
                       .help = "logit lens: which state of each layer is read",
                       .initial = "resid_post",
@@ -71,7 +69,7 @@ std::vector<ViewSpec> prediction_view_specs() {
                                   {"resid_mid", "Behind attention"},
                                   {"resid_post", "Behind the layer"}}},
                      {.name = "shade",
-                      .kind = Kind::choice,
+                      .kind = OptionKind::choice,
                       .title = "Colour",
                       .help = "logit lens: what the colour says",
                       .initial = "probability",
@@ -80,12 +78,12 @@ std::vector<ViewSpec> prediction_view_specs() {
                                   {"entropy", "Entropy"},
                                   {"kl", "KL divergence to the output"}}},
                      {.name = "watch",
-                      .kind = Kind::text,
+                      .kind = OptionKind::text,
                       .title = "Watched token",
                       .help = "logit lens: a token by id or text; by default the one that the text goes on with",
                       .initial = ""},
                      {.name = "tuned",
-                      .kind = Kind::text,
+                      .kind = OptionKind::text,
                       .title = "Tuned lens",
                       .help = "logit lens: a safetensors file with a tuned lens of this model",
                       .initial = ""}},
@@ -101,7 +99,7 @@ std::vector<ViewSpec> prediction_view_specs() {
          .tab = true,
          .needs = {.layer = true, .query = true, .neuron = true},
          .options = {{.name = "gain",
-                      .kind = Kind::flag,
+                      .kind = OptionKind::flag,
                       .title = "Values with the final norm's gain",
                       .help = "MLP view: read values with the final norm's gain",
                       .initial = ""}},
@@ -118,12 +116,12 @@ std::vector<ViewSpec> prediction_view_specs() {
          .tab = true,
          .needs = {.focus = true, .query = true},
          .options = {{.name = "token",
-                      .kind = Kind::text,
+                      .kind = OptionKind::text,
                       .title = "Token",
                       .help = "attribution: the token by id or text; by default the likeliest there",
                       .initial = ""},
                      {.name = "minus",
-                      .kind = Kind::text,
+                      .kind = OptionKind::text,
                       .title = "Difference to",
                       .help = "attribution: split the difference to this token's logit",
                       .initial = ""}},
@@ -139,7 +137,7 @@ std::vector<ViewSpec> prediction_view_specs() {
          .group = "Prediction",
          .needs = {},
          .options = {{.name = "unembedding",
-                      .kind = Kind::flag,
+                      .kind = OptionKind::flag,
                       .title = "Without the final norm",
                       .help = "refinement: read vectors by the unembedding alone",
                       .initial = ""}},

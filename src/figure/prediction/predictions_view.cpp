@@ -3,19 +3,12 @@
 #include "figure/core/kept_results.h"
 #include "figure/table/table_figure.h"
 #include "headlight/analyze/prediction/predictions.h"
+#include "headlight/base/numbers.h"
 
 #include <cmath>
-#include <limits>
 
 namespace headlight::figure {
 namespace {
-
-using Kind = TableColumn::Kind;
-
-draw::Label label_at(const trace::Trace& trace, std::int64_t position) {
-    const text::TokenLabel& label = trace.labels()[static_cast<std::size_t>(position)];
-    return {QString::fromStdString(label.continuation), QString::fromStdString(label.text), label.special};
-}
 
 draw::Label label_of_id(const trace::Trace& trace, std::int64_t id) {
     return {{}, QString::fromStdString(text::token_label(*trace.tokenizer(), id)), false};
@@ -24,7 +17,7 @@ draw::Label label_of_id(const trace::Trace& trace, std::int64_t id) {
 double mean_of(const std::vector<analyze::TokenPrediction>& all) {
     double sum = 0;
     for (std::size_t i = 1; i < all.size(); ++i) sum += all[i].log_probability;
-    return all.size() > 1 ? sum / static_cast<double>(all.size() - 1) : std::numeric_limits<double>::quiet_NaN();
+    return all.size() > 1 ? sum / static_cast<double>(all.size() - 1) : kNaN;
 }
 
 TableSection next_tokens(const TracePtr& run, std::int64_t top) {
@@ -41,22 +34,22 @@ TableSection next_tokens(const TracePtr& run, std::int64_t top) {
                              "The first token has nothing before it.")
                              .arg(draw::number_text(mean, 3), draw::number_text(std::exp(-mean), 1))
                        : QStringLiteral("The first token has nothing before it.");
-    section.columns = {{.kind = Kind::token, .id = "token", .title = QStringLiteral("token")},
-                       {.kind = Kind::bar,
+    section.columns = {{.kind = ColumnKind::token, .id = "token", .title = QStringLiteral("token")},
+                       {.kind = ColumnKind::bar,
                         .id = "log_probability",
                         .title = QStringLiteral("log-probability"),
                         .tip = QStringLiteral("of this token given those before it, in nats")},
-                       {.kind = Kind::number,
+                       {.kind = ColumnKind::number,
                         .id = "rank",
                         .title = QStringLiteral("rank"),
                         .tip = QStringLiteral("of this token among all; 0: the likeliest"),
                         .decimals = 0},
-                       {.kind = Kind::number,
+                       {.kind = ColumnKind::number,
                         .id = "next_entropy",
                         .title = QStringLiteral("entropy after"),
                         .tip = QStringLiteral("of the distribution of the next token, in nats"),
                         .decimals = 2},
-                       {.kind = Kind::text,
+                       {.kind = ColumnKind::text,
                         .id = "next",
                         .title = QStringLiteral("what may come next"),
                         .tip = QStringLiteral("likeliest tokens after this one, with their probabilities")}};
@@ -67,8 +60,8 @@ TableSection next_tokens(const TracePtr& run, std::int64_t top) {
         TableCell next;
         for (const analyze::TokenScore& t : p.next)
             next.tokens.emplace_back(label_of_id(trace, t.id), static_cast<double>(t.probability));
-        row.cells = {TableCell::of(label_at(trace, static_cast<std::int64_t>(i))), TableCell::of(p.log_probability),
-                     TableCell::of(p.rank < 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(p.rank)),
+        row.cells = {TableCell::of(draw::label_of(trace.labels(), Position(static_cast<std::int64_t>(i)))),
+                     TableCell::of(p.log_probability), TableCell::of(p.rank < 0 ? kNaN : static_cast<double>(p.rank)),
                      TableCell::of(p.entropy), std::move(next)};
         section.rows.push_back(std::move(row));
     }
@@ -78,16 +71,16 @@ TableSection next_tokens(const TracePtr& run, std::int64_t top) {
 TableSection masked_token(const trace::Trace& trace, Position position, std::int64_t top, const CancelToken& cancel) {
     const analyze::MaskedCandidates found = analyze::masked_candidates(trace, position, std::max<std::int64_t>(top, 20), cancel);
     TableSection section;
-    section.title = QStringLiteral("%1 masked").arg(label_at(trace, position.value).with_position(position));
+    section.title = QStringLiteral("%1 masked").arg(draw::label_of(trace.labels(), position).with_position(position));
     section.note = QStringLiteral(
                        "The token that stands there has log-probability %1 nats and rank %2 (0: the likeliest). "
                        "Pin another token to mask that one.")
                        .arg(draw::number_text(found.log_probability, 3), draw::count_text(found.rank));
     section.columns = {
-        {.kind = Kind::text, .id = "rank", .title = QStringLiteral("rank")},
-        {.kind = Kind::token, .id = "token", .title = QStringLiteral("candidate")},
-        {.kind = Kind::bar, .id = "probability", .title = QStringLiteral("probability"), .decimals = 4, .limit = 1},
-        {.kind = Kind::number, .id = "logit", .title = QStringLiteral("logit"), .decimals = 3}};
+        {.kind = ColumnKind::text, .id = "rank", .title = QStringLiteral("rank")},
+        {.kind = ColumnKind::token, .id = "token", .title = QStringLiteral("candidate")},
+        {.kind = ColumnKind::bar, .id = "probability", .title = QStringLiteral("probability"), .decimals = 4, .limit = 1},
+        {.kind = ColumnKind::number, .id = "logit", .title = QStringLiteral("logit"), .decimals = 3}};
     for (std::size_t k = 0; k < found.candidates.size(); ++k) {
         const analyze::TokenScore& t = found.candidates[k];
         TableRow row;

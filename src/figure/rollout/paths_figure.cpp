@@ -10,7 +10,7 @@ namespace headlight::figure {
 
 namespace {
 
-constexpr double label_size = 12, widest_label = 120, note_line = 15;
+constexpr double path_label_size = 12, widest_label = 120, note_line = 15;
 
 class PathsFigure : public Figure {
 public:
@@ -26,10 +26,10 @@ public:
         for (const std::size_t c : {std::size_t{0}, data_.paths.mass.size() - 1})
             for (std::size_t t = 0; t < labels_.size(); ++t)
                 if (data_.paths.mass[c][static_cast<Eigen::Index>(t)] >= data_.paths.least * data_.paths.total)
-                    widest = std::max(widest, draw::token_width(labels_[t], ui_font(label_size)) + 10);
+                    widest = std::max(widest, draw::token_width(labels_[t], ui_font(path_label_size)) + 10);
         const double room = std::min(std::ceil(widest) + 8, widest_label);
         // Notes break into lines at the width that the picture gets, which may be more than there is.
-        notes_ = wrapped(notes_text(), ui_font(label_size),
+        notes_ = wrapped(notes_text(), ui_font(path_label_size),
                          std::max(paths_layout(data_, room, available).size.width() - 2 * PathsLayout::margin, 120.0));
         const auto more = static_cast<double>(std::max<qsizetype>(notes_.size() - 1, 0));
         layout_ = paths_layout(data_, room, available, PathsLayout::legend + note_line * more);
@@ -136,7 +136,7 @@ void PathsFigure::paint(QPainter& painter, const QRectF& exposed, const Style& s
 
 void PathsFigure::paint_nodes(QPainter& painter, const QRectF&, const Style& style) const {
     const Theme& theme = *style.theme;
-    const QFont font = ui_font(label_size), caption = ui_font(11);
+    const QFont font = ui_font(path_label_size), caption = ui_font(11);
     const double line = QFontMetricsF(font).height();
     const auto columns = static_cast<std::int64_t>(layout_.columns.size());
     const double step = columns > 1 ? layout_.columns[1][0].area.left() - layout_.columns[0][0].area.left() : 0;

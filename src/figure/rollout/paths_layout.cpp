@@ -9,7 +9,7 @@ namespace headlight::figure {
 
 namespace {
 
-constexpr double gap = 5, least_unit = 260, most_unit = 640;
+constexpr double node_gap = 5, least_unit = 260, most_unit = 640;
 
 /// Tokens with at least `least` of the whole, and one node for all others of the column.
 std::vector<PathNode> column_nodes(const analyze::TokenPaths& paths, std::int64_t column) {
@@ -58,7 +58,7 @@ PathsLayout paths_layout(const PathsData& data, double label_room, QSizeF availa
         most = std::max(most, l.columns.back().size());
     }
     const double around = PathsLayout::header + PathsLayout::column_caption + legend_height,
-                 gaps = gap * static_cast<double>(most - 1);
+                 gaps = node_gap * static_cast<double>(most - 1);
     l.unit = std::clamp(available.height() - around - gaps, least_unit, most_unit);
     const double left = PathsLayout::margin + label_room,
                  right = std::max(available.width() - PathsLayout::margin - label_room - PathsLayout::node_width,
@@ -68,10 +68,10 @@ PathsLayout paths_layout(const PathsData& data, double label_room, QSizeF availa
     const double scale = paths.total > 0 ? l.unit / paths.total : 0;
     for (auto& column : l.columns) {
         // A column with fewer nodes has fewer gaps: it stands in the middle.
-        double y = top + (gaps - gap * static_cast<double>(column.size() - 1)) / 2;
+        double y = top + (gaps - node_gap * static_cast<double>(column.size() - 1)) / 2;
         for (PathNode& node : column) {
             node.area = QRectF(left + step * static_cast<double>(node.column), y, PathsLayout::node_width, node.mass * scale);
-            y += node.area.height() + gap;
+            y += node.area.height() + node_gap;
         }
     }
     // Ends stand in the order of the tokens at the other end; what is left out is missing at the lower edge.

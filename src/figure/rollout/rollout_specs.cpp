@@ -6,12 +6,6 @@
 namespace headlight::figure {
 namespace {
 
-using Kind = ViewOption::Kind;
-
-ViewOption flag(const char* name, const char* title, const char* help) {
-    return {.name = name, .kind = Kind::flag, .title = title, .help = help, .initial = ""};
-}
-
 ViewOption all_layers() {
     return flag("all-layers", "Every layer up to this one", "rollout, flow: a map of each layer up to --layer");
 }
@@ -24,7 +18,7 @@ ViewOption receptive_field() {
 /// The window's layer is the one whose heads are looked at; attention through the layers is asked for up to the last.
 ViewOption up_to() {
     return {.name = "up-to",
-            .kind = Kind::choice,
+            .kind = OptionKind::choice,
             .title = "Up to",
             .help = "rollout, flow without --layer: up to the last layer, or that of a head worth looking at",
             .initial = "last",
@@ -33,7 +27,7 @@ ViewOption up_to() {
 
 ViewOption least() {
     return {.name = "least",
-            .kind = Kind::number,
+            .kind = OptionKind::number,
             .title = "Thinnest ribbon",
             .help = "ribbons and nodes below this share of the whole are counted, not drawn",
             .initial = "0.01",
@@ -73,7 +67,7 @@ std::vector<ViewSpec> rollout_view_specs() {
          .needs = {.layer = true, .heads = true, .pattern = true},
          .all_heads = true,
          .options = {{.name = "together",
-                      .kind = Kind::choice,
+                      .kind = OptionKind::choice,
                       .title = "Put together by",
                       .help = "several heads as one map: their mean or their maximum",
                       .initial = "mean",
@@ -91,7 +85,7 @@ std::vector<ViewSpec> rollout_view_specs() {
                      receptive_field(),
                      sums_option(),
                      {.name = "last-head",
-                      .kind = Kind::integer,
+                      .kind = OptionKind::integer,
                       .title = "Last step by one head",
                       .help = "rollout: the last step by this head alone; -1: the mean of all",
                       .initial = "-1",

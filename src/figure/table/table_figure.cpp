@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/table/table_figure.h"
+#include "figure/core/wrapped.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,29 +8,15 @@
 namespace headlight::figure {
 namespace {
 
-using Kind = TableColumn::Kind;
-
-constexpr double row_height = 22, header_height = 24, over_height = 18, title_height = 30, margin = 16, gap = 10;
+constexpr double row_height = 22, header_height = 24, over_height = 18, table_title_height = 30, column_gap = 10;
 constexpr double most_off_bar = 50;  ///< of its 90 pixels, where cells beside it need the room
 
-const QFont& cell_font() {
-    static const QFont font = ui_font(12.5);
-    return font;
-}
-const QFont& head_font() {
-    static const QFont font = ui_font(11, QFont::DemiBold);
-    return font;
-}
-const QFont& title_font() {
-    static const QFont font = ui_font(14, QFont::DemiBold);
-    return font;
-}
-const QFont& note_font() {
-    static const QFont font = ui_font(11);
-    return font;
-}
+const QFont& table_cell_font() { return ui_font(12.5); }
+const QFont& table_head_font() { return ui_font(11, QFont::DemiBold); }
+const QFont& table_title_font() { return ui_font(14, QFont::DemiBold); }
+const QFont& table_note_font() { return ui_font(11); }
 
-bool has_number(Kind kind) { return kind != Kind::token && kind != Kind::text; }
+bool has_number(ColumnKind kind) { return kind != ColumnKind::token && kind != ColumnKind::text; }
 
 /// "the doctor's text in two lines": greedy wrapping of a note to a width.
 std::vector<QString> wrapped(const QString& text, const QFont& font, double width) {
@@ -84,24 +71,24 @@ bool any_cell(const TableSection& section, std::size_t c, const std::function<bo
 /// What a column needs: its head and its longest content.
 double wanted_width(const TableSection& section, std::size_t c) {
     const TableColumn& column = section.columns[c];
-    double width = draw::text_width(column.title, head_font());
+    double width = draw::text_width(column.title, table_head_font());
     // The longest of a thousand tokens, without measuring each number.
     for (const TableRow& row : section.rows) {
         const TableCell& cell = row.cells[c];
-        if (column.kind == Kind::token)
-            width = std::max(width, draw::token_width(cell.label, cell_font()) + (row.key || row.query ? 38 : 0));
-        else if (column.kind == Kind::text && cell.tokens.empty())
-            width = std::max(width, draw::text_width(cell.text, cell_font()));
+        if (column.kind == ColumnKind::token)
+            width = std::max(width, draw::token_width(cell.label, table_cell_font()) + (row.key || row.query ? 38 : 0));
+        else if (column.kind == ColumnKind::text && cell.tokens.empty())
+            width = std::max(width, draw::text_width(cell.text, table_cell_font()));
         else if (has_number(column.kind) && std::isfinite(cell.value))
-            width = std::max(width, draw::number_width(draw::number_text(cell.value, column.decimals), cell_font()));
+            width = std::max(width, draw::number_width(draw::number_text(cell.value, column.decimals), table_cell_font()));
     }
     switch (column.kind) {
-        case Kind::token: return std::min(width, 180.0);
-        case Kind::text: return std::min(width, 180.0);
-        case Kind::number: return width;
-        case Kind::bar: return std::max(width, 56.0) + 90;
-        case Kind::tint:
-        case Kind::signed_tint: return std::max(width + 6, 30.0);
+        case ColumnKind::token: return std::min(width, 180.0);
+        case ColumnKind::text: return std::min(width, 180.0);
+        case ColumnKind::number: return width;
+        case ColumnKind::bar: return std::max(width, 56.0) + 90;
+        case ColumnKind::tint:
+        case ColumnKind::signed_tint: return std::max(width + 6, 30.0);
     }
     return width;
 }
@@ -109,9 +96,9 @@ double wanted_width(const TableSection& section, std::size_t c) {
 /// Between a column and the next one: tinted cells are a strip; a number stands apart from that of a bar.
 double gap_behind(const TableSection& section, std::size_t c) {
     if (c + 1 >= section.columns.size()) return 0;
-    const Kind kind = section.columns[c].kind, next = section.columns[c + 1].kind;
-    if (kind == Kind::tint && next == Kind::tint) return 2;
-    return kind == Kind::bar && next == Kind::number ? gap + 10 : gap;
+    const ColumnKind kind = section.columns[c].kind, next = section.columns[c + 1].kind;
+    if (kind == ColumnKind::tint && next == ColumnKind::tint) return 2;
+    return kind == ColumnKind::bar && next == ColumnKind::number ? column_gap + 10 : column_gap;
 }
 
 class TableFigure final : public Figure {
@@ -133,7 +120,7 @@ private:
     /// The first row that is about the position.
     std::optional<QRectF> row_where(std::optional<Position> TableRow::*is, Position) const;
     QRectF row_box(const SectionLayout& at, std::size_t row) const {
-        return {margin - 6, at.rows + row_height * double(row), width_ - 2 * margin + 12, row_height};
+        return {page_margin - 6, at.rows + row_height * double(row), width_ - 2 * page_margin + 12, row_height};
     }
     SectionLayout lay_out(const TableSection&, double top, double width) const;
     void paint_section(QPainter&, const TableSection&, const SectionLayout&, const QRectF& exposed, const Style&,
@@ -150,9 +137,10 @@ private:
 SectionLayout TableFigure::lay_out(const TableSection& section, double top, double width) const {
     SectionLayout at;
     at.top = top;
-    const double room = width - 2 * margin;
-    at.note = wrapped(section.note, note_font(), room);
-    at.header = top + (section.title.isEmpty() ? 0 : title_height) + 15.0 * double(at.note.size()) + (at.note.empty() ? 0 : 6);
+    const double room = width - 2 * page_margin;
+    at.note = wrapped(section.note, table_note_font(), room);
+    at.header =
+        top + (section.title.isEmpty() ? 0 : table_title_height) + 15.0 * double(at.note.size()) + (at.note.empty() ? 0 : 6);
     at.over = std::any_of(section.columns.begin(), section.columns.end(), [](const TableColumn& c) { return !c.over.isEmpty(); });
     at.rows = at.header + header_height + (at.over ? over_height : 0);
     at.bottom = at.rows + row_height * double(std::max<std::size_t>(1, section.rows.size()));
@@ -162,8 +150,8 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
     double fixed = 0;
     for (std::size_t c = 0; c < n; ++c) fixed += gap_behind(section, c);
     for (std::size_t c = 0; c < n; ++c) {
-        const Kind kind = section.columns[c].kind;
-        at.stretched.push_back(kind == Kind::text &&
+        const ColumnKind kind = section.columns[c].kind;
+        at.stretched.push_back(kind == ColumnKind::text &&
                                any_cell(section, c, [](const TableCell& cell) { return !cell.tokens.empty(); }));
     }
     for (std::size_t c = 0; c < n; ++c) {
@@ -178,10 +166,10 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
     std::size_t texts = 0, tints = 0, bars = 0;
     for (std::size_t c = 0; c < n; ++c) {
         at.width.push_back(wanted_width(section, c));
-        const Kind kind = section.columns[c].kind;
+        const ColumnKind kind = section.columns[c].kind;
         texts += at.stretched[c];
-        tints += kind == Kind::tint;
-        bars += kind == Kind::bar;
+        tints += kind == ColumnKind::tint;
+        bars += kind == ColumnKind::bar;
         if (!at.stretched[c]) fixed += at.width[c];
     }
     // Texts share what is left. Without texts bars give way to tinted cells, and these when there are many layers.
@@ -189,12 +177,12 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
     const double shorter = tints > 0 && bars > 0 && texts == 0 ? std::clamp(over / double(bars), 0.0, most_off_bar) : 0;
     over -= shorter * double(bars);
     for (std::size_t c = 0; c < n; ++c) {
-        const Kind kind = section.columns[c].kind;
+        const ColumnKind kind = section.columns[c].kind;
         if (at.stretched[c]) at.width[c] = std::max(120.0, (room - fixed) / double(texts));
-        if (kind == Kind::bar) at.width[c] -= shorter;
-        if (kind == Kind::tint && over > 0 && texts == 0) at.width[c] = std::max(8.0, at.width[c] - over / double(tints));
+        if (kind == ColumnKind::bar) at.width[c] -= shorter;
+        if (kind == ColumnKind::tint && over > 0 && texts == 0) at.width[c] = std::max(8.0, at.width[c] - over / double(tints));
     }
-    double x = margin;
+    double x = page_margin;
     for (std::size_t c = 0; c < n; ++c) {
         at.x.push_back(x);
         x += at.width[c] + gap_behind(section, c);
@@ -209,7 +197,7 @@ QSizeF TableFigure::layout(QSizeF available, const Style&, const Selection&) {
     for (const TableSection& section : data_.sections) {
         at_.push_back(lay_out(section, y, width_));
         y = at_.back().bottom + 22;
-        if (!at_.back().x.empty()) right = std::max(right, at_.back().x.back() + at_.back().width.back() + margin);
+        if (!at_.back().x.empty()) right = std::max(right, at_.back().x.back() + at_.back().width.back() + page_margin);
     }
     width_ = right;
     return {right, y};
@@ -227,13 +215,13 @@ void TableFigure::paint_section(QPainter& painter, const TableSection& section, 
     const Theme& theme = *style.theme;
     double y = at.top;
     if (!section.title.isEmpty()) {
-        draw::text(painter, {margin, y + 19}, draw::elided(section.title, title_font(), width_ - 2 * margin), title_font(),
-                   theme.text);
-        y += title_height;
+        draw::text(painter, {page_margin, y + 19}, draw::elided(section.title, table_title_font(), width_ - 2 * page_margin),
+                   table_title_font(), theme.text);
+        y += table_title_height;
     }
-    for (const QString& line : at.note) draw::text(painter, {margin, (y += 15) - 4}, line, note_font(), theme.muted);
+    for (const QString& line : at.note) draw::text(painter, {page_margin, (y += 15) - 4}, line, table_note_font(), theme.muted);
     if (section.rows.empty()) {
-        draw::text(painter, {margin, at.rows + 15}, section.empty, cell_font(), theme.muted);
+        draw::text(painter, {page_margin, at.rows + 15}, section.empty, table_cell_font(), theme.muted);
     }
     const auto first = static_cast<std::int64_t>(std::max(0.0, std::floor((exposed.top() - at.rows) / row_height)));
     const auto last = std::min(static_cast<std::int64_t>(section.rows.size()),
@@ -269,8 +257,8 @@ void TableFigure::paint_heads(QPainter& painter, const TableSection& section, co
         while (end < section.columns.size() && !over.isEmpty() && section.columns[end].over == over) ++end;
         if (!over.isEmpty()) {
             const double left = at.x[c], right = at.x[end - 1] + at.width[end - 1];
-            draw::text(painter, {(left + right) / 2, y + 13}, draw::elided(over, head_font(), std::max(40.0, right - left)),
-                       head_font(), theme.muted, draw::Align::center);
+            draw::text(painter, {(left + right) / 2, y + 13}, draw::elided(over, table_head_font(), std::max(40.0, right - left)),
+                       table_head_font(), theme.muted, draw::Align::center);
         }
         c = end;
     }
@@ -278,57 +266,59 @@ void TableFigure::paint_heads(QPainter& painter, const TableSection& section, co
     double free_from = 0;  // narrow tinted columns show every few of their numbers
     for (std::size_t c = 0; c < section.columns.size(); ++c) {
         const TableColumn& column = section.columns[c];
-        const bool left = !has_number(column.kind),
-                   middle = column.kind == Kind::tint || column.kind == Kind::signed_tint || column.kind == Kind::bar;
+        const bool left = !has_number(column.kind), middle = column.kind == ColumnKind::tint ||
+                                                             column.kind == ColumnKind::signed_tint ||
+                                                             column.kind == ColumnKind::bar;
         const double x = left ? at.x[c] : middle ? at.x[c] + at.width[c] / 2 : at.x[c] + at.width[c];
-        const double wide = draw::text_width(column.title, head_font());
+        const double wide = draw::text_width(column.title, table_head_font());
         const double begin = left ? x : middle ? x - wide / 2 : x - wide;
         if (begin < free_from) continue;
         free_from = begin + wide + 3;
-        draw::text(painter, {x, base}, column.title, head_font(), theme.muted,
+        draw::text(painter, {x, base}, column.title, table_head_font(), theme.muted,
                    left     ? draw::Align::left
                    : middle ? draw::Align::center
                             : draw::Align::right);
     }
     painter.setPen(QPen(theme.line, 1));
-    painter.drawLine(QPointF(margin, y + height - 3.5), QPointF(width_ - margin, y + height - 3.5));
+    painter.drawLine(QPointF(page_margin, y + height - 3.5), QPointF(width_ - page_margin, y + height - 3.5));
 }
 
 void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const TableRow& row, const TableCell& cell,
                              const QRectF& box, double limit, double zero_at, const Style& style) const {
     const Theme& theme = *style.theme;
-    const double base = draw::centred_baseline(box.center().y(), cell_font());
+    const double base = draw::centred_baseline(box.center().y(), table_cell_font());
     const QString number = draw::number_text(cell.value, column.decimals);
     switch (column.kind) {
-        case Kind::token: {
+        case ColumnKind::token: {
             double x = box.left();
             if (const auto at = row.key ? row.key : row.query) {
-                draw::number(painter, {x + 28, base}, QString::number(at->value), note_font(), theme.faint);
+                draw::number(painter, {x + 28, base}, QString::number(at->value), table_note_font(), theme.faint);
                 x += 38;
             }
-            draw::token(painter, {x, box.top(), box.right() - x, box.height()}, cell.label, cell_font(), theme,
+            draw::token(painter, {x, box.top(), box.right() - x, box.height()}, cell.label, table_cell_font(), theme,
                         draw::Align::left);
             break;
         }
-        case Kind::text: {
+        case ColumnKind::text: {
             if (cell.tokens.empty()) {
-                draw::text(painter, {box.left(), base}, draw::elided(cell.text, cell_font(), box.width()), cell_font(),
-                           theme.text);
+                draw::text(painter, {box.left(), base}, draw::elided(cell.text, table_cell_font(), box.width()),
+                           table_cell_font(), theme.text);
                 break;
             }
             double x = box.left();
             for (const auto& [label, value] : cell.tokens) {
                 const QString small = draw::number_text(value, column.decimals);
-                const double width = draw::token_width(label, cell_font()), beside = draw::number_width(small, note_font());
+                const double width = draw::token_width(label, table_cell_font()),
+                             beside = draw::number_width(small, table_note_font());
                 if (x + width + 4 + beside > box.right()) break;
-                draw::token(painter, {x, box.top(), width + 1, box.height()}, label, cell_font(), theme, draw::Align::left);
-                draw::number(painter, {x + width + 4, base}, small, note_font(), theme.faint, draw::Align::left);
+                draw::token(painter, {x, box.top(), width + 1, box.height()}, label, table_cell_font(), theme, draw::Align::left);
+                draw::number(painter, {x + width + 4, base}, small, table_note_font(), theme.faint, draw::Align::left);
                 x += width + beside + 16;
             }
             break;
         }
-        case Kind::number: draw::number(painter, {box.right(), base}, number, cell_font(), theme.text); break;
-        case Kind::bar: {
+        case ColumnKind::number: draw::number(painter, {box.right(), base}, number, table_cell_font(), theme.text); break;
+        case ColumnKind::bar: {
             const double room = std::max(20.0, box.width() - 62), zero = box.left() + std::max(1.0, zero_at * room);
             painter.setPen(QPen(theme.line, 1));
             painter.drawLine(QPointF(zero, box.top() + 3), QPointF(zero, box.bottom() - 3));
@@ -337,19 +327,19 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
                 const QRectF bar(std::min(zero, zero + length), box.top() + 5, std::abs(length), box.height() - 10);
                 draw::box(painter, bar, 1.5, cell.value < 0 ? theme.negative : theme.positive);
             }
-            draw::number(painter, {box.right(), base}, number, cell_font(), theme.text);
+            draw::number(painter, {box.right(), base}, number, table_cell_font(), theme.text);
             break;
         }
-        case Kind::tint:
-        case Kind::signed_tint: {
+        case ColumnKind::tint:
+        case ColumnKind::signed_tint: {
             if (!std::isfinite(cell.value)) break;
             const double t = limit > 0 ? cell.value / limit : 0;
-            const QColor fill = column.kind == Kind::tint ? ramp_color(style.ramp, theme, std::clamp(t, 0.0, 1.0))
-                                                          : signed_color(theme, std::clamp(t, -1.0, 1.0));
+            const QColor fill = column.kind == ColumnKind::tint ? ramp_color(style.ramp, theme, std::clamp(t, 0.0, 1.0))
+                                                                : signed_color(theme, std::clamp(t, -1.0, 1.0));
             draw::box(painter, box.adjusted(0, 1, 0, -1), box.width() > 16 ? 3 : 0, fill);
-            if (draw::number_width(number, note_font()) + 4 <= box.width())
-                draw::number(painter, {box.center().x(), draw::centred_baseline(box.center().y(), note_font())}, number,
-                             note_font(), text_on(theme, fill), draw::Align::center);
+            if (draw::number_width(number, table_note_font()) + 4 <= box.width())
+                draw::number(painter, {box.center().x(), draw::centred_baseline(box.center().y(), table_note_font())}, number,
+                             table_note_font(), text_on(theme, fill), draw::Align::center);
             break;
         }
     }
@@ -396,8 +386,9 @@ Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
                                             : Hit::Kind::legend;
             hit.area = row_box(at, r);
             const TableCell& first = row.cells.front();
-            QString name = section.columns.front().kind == Kind::token ? first.label.continuation + first.label.text : first.text;
-            if (row.key && section.columns.front().kind == Kind::token) name = first.label.with_position(*row.key);
+            QString name =
+                section.columns.front().kind == ColumnKind::token ? first.label.continuation + first.label.text : first.text;
+            if (row.key && section.columns.front().kind == ColumnKind::token) name = first.label.with_position(*row.key);
             const QString heading = (column.over.isEmpty() ? QString() : column.over + u' ') + column.title;
             hit.tip = name;
             if (has_number(column.kind)) {
@@ -428,8 +419,8 @@ Table TableFigure::table() const {
         for (std::size_t c = 0; c < section.columns.size(); ++c) {
             const TableCell& cell = row.cells[c];
             switch (section.columns[c].kind) {
-                case Kind::token: cells.emplace_back((cell.label.continuation + cell.label.text).toStdString()); break;
-                case Kind::text: {
+                case ColumnKind::token: cells.emplace_back((cell.label.continuation + cell.label.text).toStdString()); break;
+                case ColumnKind::text: {
                     QString text = cell.text;
                     for (const auto& [label, value] : cell.tokens)
                         text += (text.isEmpty() ? QString() : QStringLiteral(" ")) + label.continuation + label.text;

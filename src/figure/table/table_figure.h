@@ -13,15 +13,17 @@
 
 namespace headlight::figure {
 
+enum class ColumnKind {
+    token,  ///< a label, behind its position where the row has one
+    text,   ///< columns with lists of tokens share the room that is left; others are as wide as their texts
+    number,
+    bar,         ///< to the right, negative ones to the left; from the middle where there are any; the number beside it
+    tint,        ///< the style's ramp from 0 to the column group's largest value
+    signed_tint  ///< the signed scale from -limit to limit
+};
+
 struct TableColumn {
-    enum class Kind {
-        token,  ///< a label, behind its position where the row has one
-        text,   ///< columns with lists of tokens share the room that is left; others are as wide as their texts
-        number,
-        bar,         ///< to the right, negative ones to the left; from the middle where there are any; the number beside it
-        tint,        ///< the style's ramp from 0 to the column group's largest value
-        signed_tint  ///< the signed scale from -limit to limit
-    } kind = Kind::text;
+    ColumnKind kind = ColumnKind::text;
     std::string id{};        ///< column of the export
     QString title{}, tip{};  ///< tip: what the column is
     int decimals = 3;

@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace albert {
 
 ModelConfig parse_config(const ConfigReader& json) {
     for (const char* field : {"num_hidden_groups", "inner_group_num"})
@@ -87,8 +87,8 @@ Spec spec(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"AlbertModel", "AlbertForMaskedLM", "AlbertForPreTraining"};
 
-}  // namespace
+}  // namespace albert
 
-const Family kAlbert = {"albert", kArchitectures, "albert", parse_config, weight_map, spec};
+const Family kAlbert = {"albert", albert::kArchitectures, "albert", albert::parse_config, albert::weight_map, albert::spec};
 
 }  // namespace headlight::model

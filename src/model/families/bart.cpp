@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace bart {
 
 enum class Kin { bart, mbart, marian };
 
@@ -109,12 +109,28 @@ constexpr std::string_view kBartArchitectures[] = {"BartForConditionalGeneration
 constexpr std::string_view kMbartArchitectures[] = {"MBartForConditionalGeneration"};
 constexpr std::string_view kMarianArchitectures[] = {"MarianMTModel"};
 
-}  // namespace
+}  // namespace bart
 
-const Family kBart = {"bart", kBartArchitectures, "bart", config<Kin::bart, true>, weight_map, spec, config<Kin::bart, false>};
-const Family kMbart = {"mbart", kMbartArchitectures,      "mbart", config<Kin::mbart, true>, weight_map,
-                       spec,    config<Kin::mbart, false>};
-const Family kMarian = {"marian", kMarianArchitectures,      "marian", config<Kin::marian, true>, weight_map,
-                        spec,     config<Kin::marian, false>};
+const Family kBart = {"bart",
+                      bart::kBartArchitectures,
+                      "bart",
+                      bart::config<bart::Kin::bart, true>,
+                      bart::weight_map,
+                      bart::spec,
+                      bart::config<bart::Kin::bart, false>};
+const Family kMbart = {"mbart",
+                       bart::kMbartArchitectures,
+                       "mbart",
+                       bart::config<bart::Kin::mbart, true>,
+                       bart::weight_map,
+                       bart::spec,
+                       bart::config<bart::Kin::mbart, false>};
+const Family kMarian = {"marian",
+                        bart::kMarianArchitectures,
+                        "marian",
+                        bart::config<bart::Kin::marian, true>,
+                        bart::weight_map,
+                        bart::spec,
+                        bart::config<bart::Kin::marian, false>};
 
 }  // namespace headlight::model

@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace bert {
 
 ModelConfig parse_config(const ConfigReader& json) {
     json.require_flag("is_decoder", false, false);
@@ -115,8 +115,8 @@ Spec spec(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"BertModel", "BertForMaskedLM", "BertForPreTraining"};
 
-}  // namespace
+}  // namespace bert
 
-const Family kBert = {"bert", kArchitectures, "bert", parse_config, weight_map, spec};
+const Family kBert = {"bert", bert::kArchitectures, "bert", bert::parse_config, bert::weight_map, bert::spec};
 
 }  // namespace headlight::model

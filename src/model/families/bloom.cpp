@@ -6,7 +6,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace bloom {
 
 ModelConfig parse_config(const ConfigReader& json) {
     ModelConfig c;
@@ -68,8 +68,8 @@ Spec spec(const ModelConfig&) {
 
 constexpr std::string_view kArchitectures[] = {"BloomForCausalLM", "BloomModel"};
 
-}  // namespace
+}  // namespace bloom
 
-const Family kBloom = {"bloom", kArchitectures, "bloom", parse_config, weight_map, spec};
+const Family kBloom = {"bloom", bloom::kArchitectures, "bloom", bloom::parse_config, bloom::weight_map, bloom::spec};
 
 }  // namespace headlight::model

@@ -10,7 +10,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace clip {
 
 ModelConfig parse(const ConfigReader& json, std::int64_t width, std::int64_t heads, std::int64_t hidden) {
     ModelConfig c;
@@ -101,9 +101,10 @@ Spec spec(const ModelConfig& c) {
 constexpr std::string_view kTextNames[] = {"CLIPTextModel", "CLIPTextModelWithProjection"};
 constexpr std::string_view kVisionNames[] = {"CLIPVisionModel", "CLIPVisionModelWithProjection"};
 
-}  // namespace
+}  // namespace clip
 
-const Family kClipText = {"clip-text", kTextNames, "clip_text_model", parse_text, text_map, spec};
-const Family kClipVision = {"clip-vision", kVisionNames, "clip_vision_model", parse_vision, vision_map, spec};
+const Family kClipText = {"clip-text", clip::kTextNames, "clip_text_model", clip::parse_text, clip::text_map, clip::spec};
+const Family kClipVision = {"clip-vision",      clip::kVisionNames, "clip_vision_model",
+                            clip::parse_vision, clip::vision_map,   clip::spec};
 
 }  // namespace headlight::model

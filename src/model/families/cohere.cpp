@@ -3,7 +3,7 @@
 #include "model/families/llama_shape.h"
 
 namespace headlight::model {
-namespace {
+namespace cohere {
 
 ModelConfig parse_config(const ConfigReader& json) {
     ModelConfig c = llama_config(
@@ -24,8 +24,8 @@ WeightMap weight_map(const ModelConfig& c) { return llama_map(c, {.o_bias = c.qu
 
 constexpr std::string_view kArchitectures[] = {"CohereForCausalLM", "CohereModel"};
 
-}  // namespace
+}  // namespace cohere
 
-const Family kCohere = {"cohere", kArchitectures, "cohere", parse_config, weight_map, llama_spec};
+const Family kCohere = {"cohere", cohere::kArchitectures, "cohere", cohere::parse_config, cohere::weight_map, llama_spec};
 
 }  // namespace headlight::model

@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace deberta {
 
 constexpr std::int64_t kMaxConvolution = 1023;  ///< tokens of its kernel; the models there are have 3
 
@@ -189,8 +189,9 @@ Spec spec(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"DebertaV2Model", "DebertaV2ForMaskedLM"};
 
-}  // namespace
+}  // namespace deberta
 
-const Family kDeberta = {"deberta-v2", kArchitectures, "deberta-v2", parse_config, weight_map, spec};
+const Family kDeberta = {"deberta-v2",          deberta::kArchitectures, "deberta-v2",
+                         deberta::parse_config, deberta::weight_map,     deberta::spec};
 
 }  // namespace headlight::model

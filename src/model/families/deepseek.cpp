@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace deepseek {
 
 /// Where the two differ.
 struct Version {
@@ -160,9 +160,11 @@ WeightMap weight_map(const ModelConfig& c) {
 constexpr std::string_view kV2Architectures[] = {"DeepseekV2ForCausalLM", "DeepseekV2Model"};
 constexpr std::string_view kV3Architectures[] = {"DeepseekV3ForCausalLM", "DeepseekV3Model"};
 
-}  // namespace
+}  // namespace deepseek
 
-const Family kDeepseekV2 = {"deepseek_v2", kV2Architectures, "deepseek_v2", parse_v2, weight_map, llama_spec};
-const Family kDeepseekV3 = {"deepseek_v3", kV3Architectures, "deepseek_v3", parse_v3, weight_map, llama_spec};
+const Family kDeepseekV2 = {"deepseek_v2",      deepseek::kV2Architectures, "deepseek_v2",
+                            deepseek::parse_v2, deepseek::weight_map,       llama_spec};
+const Family kDeepseekV3 = {"deepseek_v3",      deepseek::kV3Architectures, "deepseek_v3",
+                            deepseek::parse_v3, deepseek::weight_map,       llama_spec};
 
 }  // namespace headlight::model

@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace falcon {
 
 ModelConfig parse_config(const ConfigReader& json) {
     // Its ALiBi rounds slope times position to bfloat16, by the position and not the distance.
@@ -73,8 +73,8 @@ Spec spec(const ModelConfig&) {
 
 constexpr std::string_view kArchitectures[] = {"FalconForCausalLM", "FalconModel", "RWForCausalLM"};
 
-}  // namespace
+}  // namespace falcon
 
-const Family kFalcon = {"falcon", kArchitectures, "falcon", parse_config, weight_map, spec};
+const Family kFalcon = {"falcon", falcon::kArchitectures, "falcon", falcon::parse_config, falcon::weight_map, falcon::spec};
 
 }  // namespace headlight::model

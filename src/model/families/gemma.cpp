@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace gemma {
 
 void refuse_bidirectional(const ConfigReader& json) { json.require_flag("use_bidirectional_attention", false, false); }
 
@@ -87,10 +87,10 @@ constexpr std::string_view kGemmaNames[] = {"GemmaForCausalLM", "GemmaModel"};
 constexpr std::string_view kGemma2Names[] = {"Gemma2ForCausalLM", "Gemma2Model"};
 constexpr std::string_view kGemma3Names[] = {"Gemma3ForCausalLM", "Gemma3TextModel"};
 
-}  // namespace
+}  // namespace gemma
 
-const Family kGemma = {"gemma", kGemmaNames, "gemma", parse_gemma, gemma_map, llama_spec};
-const Family kGemma2 = {"gemma2", kGemma2Names, "gemma2", parse_gemma2, branch_map, llama_spec};
-const Family kGemma3 = {"gemma3", kGemma3Names, "gemma3_text", parse_gemma3, branch_map, llama_spec};
+const Family kGemma = {"gemma", gemma::kGemmaNames, "gemma", gemma::parse_gemma, gemma::gemma_map, llama_spec};
+const Family kGemma2 = {"gemma2", gemma::kGemma2Names, "gemma2", gemma::parse_gemma2, gemma::branch_map, llama_spec};
+const Family kGemma3 = {"gemma3", gemma::kGemma3Names, "gemma3_text", gemma::parse_gemma3, gemma::branch_map, llama_spec};
 
 }  // namespace headlight::model

@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace gpt2 {
 
 ModelConfig parse_config(const ConfigReader& json) {
     json.require_flag("scale_attn_by_inverse_layer_idx", false, false);
@@ -53,8 +53,8 @@ WeightMap weight_map(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"GPT2LMHeadModel", "GPT2Model"};
 
-}  // namespace
+}  // namespace gpt2
 
-const Family kGpt2 = {"gpt2", kArchitectures, "gpt2", parse_config, weight_map, decoder_spec};
+const Family kGpt2 = {"gpt2", gpt2::kArchitectures, "gpt2", gpt2::parse_config, gpt2::weight_map, decoder_spec};
 
 }  // namespace headlight::model

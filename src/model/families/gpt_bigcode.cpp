@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace gpt_bigcode {
 
 ModelConfig parse_config(const ConfigReader& json) {
     json.require_flag("add_cross_attention", false, false);
@@ -47,8 +47,9 @@ WeightMap weight_map(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"GPTBigCodeForCausalLM", "GPTBigCodeModel"};
 
-}  // namespace
+}  // namespace gpt_bigcode
 
-const Family kGptBigcode = {"gpt_bigcode", kArchitectures, "gpt_bigcode", parse_config, weight_map, decoder_spec};
+const Family kGptBigcode = {
+    "gpt_bigcode", gpt_bigcode::kArchitectures, "gpt_bigcode", gpt_bigcode::parse_config, gpt_bigcode::weight_map, decoder_spec};
 
 }  // namespace headlight::model

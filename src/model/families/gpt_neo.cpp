@@ -5,7 +5,7 @@
 #include "model/load/config_reader.h"
 
 namespace headlight::model {
-namespace {
+namespace gpt_neo {
 
 /// "attention_layers": ["global", "local", …], or "attention_types": [[["global", "local"], 12]].
 std::vector<std::string> layer_kinds(const ConfigReader& json, const ModelConfig& c) {
@@ -83,8 +83,8 @@ WeightMap weight_map(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"GPTNeoForCausalLM", "GPTNeoModel"};
 
-}  // namespace
+}  // namespace gpt_neo
 
-const Family kGptNeo = {"gpt_neo", kArchitectures, "gpt_neo", parse_config, weight_map, decoder_spec};
+const Family kGptNeo = {"gpt_neo", gpt_neo::kArchitectures, "gpt_neo", gpt_neo::parse_config, gpt_neo::weight_map, decoder_spec};
 
 }  // namespace headlight::model

@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace gpt_neox {
 
 ModelConfig parse_config(const ConfigReader& json) {
     json.require_flag("attention_bias", true, true);
@@ -52,8 +52,9 @@ WeightMap weight_map(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"GPTNeoXForCausalLM", "GPTNeoXModel"};
 
-}  // namespace
+}  // namespace gpt_neox
 
-const Family kGptNeox = {"gpt_neox", kArchitectures, "gpt_neox", parse_config, weight_map, decoder_spec};
+const Family kGptNeox = {"gpt_neox",  gpt_neox::kArchitectures, "gpt_neox", gpt_neox::parse_config, gpt_neox::weight_map,
+                         decoder_spec};
 
 }  // namespace headlight::model

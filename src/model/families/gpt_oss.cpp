@@ -5,7 +5,7 @@
 #include "model/families/llama_shape.h"
 
 namespace headlight::model {
-namespace {
+namespace gpt_oss {
 
 ModelConfig parse_config(const ConfigReader& json) {
     ModelConfig c = llama_config(json, {.kv_heads = 8, .d_head = 64, .context = 131072, .epsilon = 1e-5, .rope_theta = 150000.0});
@@ -45,8 +45,8 @@ WeightMap weight_map(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"GptOssForCausalLM", "GptOssModel"};
 
-}  // namespace
+}  // namespace gpt_oss
 
-const Family kGptOss = {"gpt_oss", kArchitectures, "gpt_oss", parse_config, weight_map, llama_spec};
+const Family kGptOss = {"gpt_oss", gpt_oss::kArchitectures, "gpt_oss", gpt_oss::parse_config, gpt_oss::weight_map, llama_spec};
 
 }  // namespace headlight::model

@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace gptj {
 
 ModelConfig parse_config(const ConfigReader& json) {
     ModelConfig c;
@@ -52,8 +52,8 @@ WeightMap weight_map(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"GPTJForCausalLM", "GPTJModel"};
 
-}  // namespace
+}  // namespace gptj
 
-const Family kGptj = {"gptj", kArchitectures, "gptj", parse_config, weight_map, decoder_spec};
+const Family kGptj = {"gptj", gptj::kArchitectures, "gptj", gptj::parse_config, gptj::weight_map, decoder_spec};
 
 }  // namespace headlight::model

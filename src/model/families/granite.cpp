@@ -3,7 +3,7 @@
 #include "model/families/llama_shape.h"
 
 namespace headlight::model {
-namespace {
+namespace granite {
 
 ModelConfig parse_config(const ConfigReader& json) {
     ModelConfig c = llama_config(json);
@@ -20,8 +20,8 @@ WeightMap weight_map(const ModelConfig& c) { return llama_map(c, {.o_bias = c.qu
 
 constexpr std::string_view kArchitectures[] = {"GraniteForCausalLM", "GraniteModel"};
 
-}  // namespace
+}  // namespace granite
 
-const Family kGranite = {"granite", kArchitectures, "granite", parse_config, weight_map, llama_spec};
+const Family kGranite = {"granite", granite::kArchitectures, "granite", granite::parse_config, granite::weight_map, llama_spec};
 
 }  // namespace headlight::model

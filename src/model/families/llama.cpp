@@ -3,7 +3,7 @@
 #include "model/families/llama_shape.h"
 
 namespace headlight::model {
-namespace {
+namespace llama {
 
 ModelConfig parse_config(const ConfigReader& json) {
     ModelConfig c = llama_config(json);
@@ -16,8 +16,8 @@ WeightMap weight_map(const ModelConfig& c) { return llama_map(c, {.o_bias = c.qu
 
 constexpr std::string_view kArchitectures[] = {"LlamaForCausalLM", "LlamaModel"};
 
-}  // namespace
+}  // namespace llama
 
-const Family kLlama = {"llama", kArchitectures, "llama", parse_config, weight_map, llama_spec};
+const Family kLlama = {"llama", llama::kArchitectures, "llama", llama::parse_config, llama::weight_map, llama_spec};
 
 }  // namespace headlight::model

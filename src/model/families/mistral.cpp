@@ -3,7 +3,7 @@
 #include "model/families/llama_shape.h"
 
 namespace headlight::model {
-namespace {
+namespace mistral {
 
 ModelConfig parse_config(const ConfigReader& json) {
     if (json.has("layer_types")) json.unsupported("layer_types", "no such field: one window for all layers");
@@ -16,8 +16,8 @@ WeightMap weight_map(const ModelConfig& c) { return llama_map(c); }
 
 constexpr std::string_view kArchitectures[] = {"MistralForCausalLM", "MistralModel"};
 
-}  // namespace
+}  // namespace mistral
 
-const Family kMistral = {"mistral", kArchitectures, "mistral", parse_config, weight_map, llama_spec};
+const Family kMistral = {"mistral", mistral::kArchitectures, "mistral", mistral::parse_config, mistral::weight_map, llama_spec};
 
 }  // namespace headlight::model

@@ -4,7 +4,7 @@
 #include "model/families/llama_shape.h"
 
 namespace headlight::model {
-namespace {
+namespace mixtral {
 
 ModelConfig parse_config(const ConfigReader& json) {
     ModelConfig c = llama_config(json, {.kv_heads = 8, .context = 4096 * 32, .epsilon = 1e-5, .rope_theta = 1e6});
@@ -29,8 +29,8 @@ WeightMap weight_map(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"MixtralForCausalLM", "MixtralModel"};
 
-}  // namespace
+}  // namespace mixtral
 
-const Family kMixtral = {"mixtral", kArchitectures, "mixtral", parse_config, weight_map, llama_spec};
+const Family kMixtral = {"mixtral", mixtral::kArchitectures, "mixtral", mixtral::parse_config, mixtral::weight_map, llama_spec};
 
 }  // namespace headlight::model

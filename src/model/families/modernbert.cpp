@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace modernbert {
 
 ModelConfig parse_config(const ConfigReader& json) {
     // Fields that only add biases to products that have none in the released models.
@@ -91,8 +91,9 @@ Spec spec(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"ModernBertModel", "ModernBertForMaskedLM"};
 
-}  // namespace
+}  // namespace modernbert
 
-const Family kModernbert = {"modernbert", kArchitectures, "modernbert", parse_config, weight_map, spec};
+const Family kModernbert = {
+    "modernbert", modernbert::kArchitectures, "modernbert", modernbert::parse_config, modernbert::weight_map, modernbert::spec};
 
 }  // namespace headlight::model

@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace mpt {
 
 ModelConfig parse_config(const ConfigReader& json) {
     json.require_flag("no_bias", true, true);
@@ -71,8 +71,8 @@ Spec spec(const ModelConfig&) {
 
 constexpr std::string_view kArchitectures[] = {"MptForCausalLM", "MptModel", "MPTForCausalLM"};
 
-}  // namespace
+}  // namespace mpt
 
-const Family kMpt = {"mpt", kArchitectures, "mpt", parse_config, weight_map, spec};
+const Family kMpt = {"mpt", mpt::kArchitectures, "mpt", mpt::parse_config, mpt::weight_map, mpt::spec};
 
 }  // namespace headlight::model

@@ -9,7 +9,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace nomic_bert {
 
 /// Fields of the authors' code that change the numbers; transformers' own configuration has none of them.
 void refuse_variants(const ConfigReader& json) {
@@ -93,8 +93,9 @@ Spec spec(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"NomicBertModel", "NomicBertForMaskedLM"};
 
-}  // namespace
+}  // namespace nomic_bert
 
-const Family kNomicBert = {"nomic-bert", kArchitectures, "nomic_bert", parse_config, weight_map, spec};
+const Family kNomicBert = {
+    "nomic-bert", nomic_bert::kArchitectures, "nomic_bert", nomic_bert::parse_config, nomic_bert::weight_map, nomic_bert::spec};
 
 }  // namespace headlight::model

@@ -4,7 +4,7 @@
 #include "model/families/llama_shape.h"
 
 namespace headlight::model {
-namespace {
+namespace olmo {
 
 ModelConfig parse_olmo(const ConfigReader& json) {
     ModelConfig c = llama_config(json);
@@ -35,9 +35,9 @@ WeightMap olmo2_map(const ModelConfig& c) {
 constexpr std::string_view kOlmoNames[] = {"OlmoForCausalLM", "OlmoModel"};
 constexpr std::string_view kOlmo2Names[] = {"Olmo2ForCausalLM", "Olmo2Model"};
 
-}  // namespace
+}  // namespace olmo
 
-const Family kOlmo = {"olmo", kOlmoNames, "olmo", parse_olmo, olmo_map, llama_spec};
-const Family kOlmo2 = {"olmo2", kOlmo2Names, "olmo2", parse_olmo2, olmo2_map, llama_spec};
+const Family kOlmo = {"olmo", olmo::kOlmoNames, "olmo", olmo::parse_olmo, olmo::olmo_map, llama_spec};
+const Family kOlmo2 = {"olmo2", olmo::kOlmo2Names, "olmo2", olmo::parse_olmo2, olmo::olmo2_map, llama_spec};
 
 }  // namespace headlight::model

@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace opt {
 
 ModelConfig parse_config(const ConfigReader& json) {
     json.require_flag("do_layer_norm_before", true, true);
@@ -52,8 +52,8 @@ WeightMap weight_map(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"OPTForCausalLM", "OPTModel"};
 
-}  // namespace
+}  // namespace opt
 
-const Family kOpt = {"opt", kArchitectures, "opt", parse_config, weight_map, decoder_spec};
+const Family kOpt = {"opt", opt::kArchitectures, "opt", opt::parse_config, opt::weight_map, decoder_spec};
 
 }  // namespace headlight::model

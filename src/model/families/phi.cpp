@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace phi {
 
 ModelConfig parse_config(const ConfigReader& json) {
     json.require_flag("qk_layernorm", false, false);
@@ -53,8 +53,8 @@ WeightMap weight_map(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"PhiForCausalLM", "PhiModel"};
 
-}  // namespace
+}  // namespace phi
 
-const Family kPhi = {"phi", kArchitectures, "phi", parse_config, weight_map, decoder_spec};
+const Family kPhi = {"phi", phi::kArchitectures, "phi", phi::parse_config, phi::weight_map, decoder_spec};
 
 }  // namespace headlight::model

@@ -3,7 +3,7 @@
 #include "model/families/llama_shape.h"
 
 namespace headlight::model {
-namespace {
+namespace phi3 {
 
 ModelConfig parse_config(const ConfigReader& json) {
     ModelConfig c = llama_config(json, {.context = 4096, .epsilon = 1e-5});
@@ -15,8 +15,8 @@ WeightMap weight_map(const ModelConfig& c) { return llama_map(c, {.fused = true}
 
 constexpr std::string_view kArchitectures[] = {"Phi3ForCausalLM", "Phi3Model"};
 
-}  // namespace
+}  // namespace phi3
 
-const Family kPhi3 = {"phi3", kArchitectures, "phi3", parse_config, weight_map, llama_spec};
+const Family kPhi3 = {"phi3", phi3::kArchitectures, "phi3", phi3::parse_config, phi3::weight_map, llama_spec};
 
 }  // namespace headlight::model

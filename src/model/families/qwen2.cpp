@@ -3,7 +3,7 @@
 #include "model/families/llama_shape.h"
 
 namespace headlight::model {
-namespace {
+namespace qwen2 {
 
 ModelConfig parse_config(const ConfigReader& json) {
     ModelConfig c = llama_config(json, {.kv_heads = 32, .context = 32768});
@@ -16,8 +16,8 @@ WeightMap weight_map(const ModelConfig& c) { return llama_map(c); }
 
 constexpr std::string_view kArchitectures[] = {"Qwen2ForCausalLM", "Qwen2Model"};
 
-}  // namespace
+}  // namespace qwen2
 
-const Family kQwen2 = {"qwen2", kArchitectures, "qwen2", parse_config, weight_map, llama_spec};
+const Family kQwen2 = {"qwen2", qwen2::kArchitectures, "qwen2", qwen2::parse_config, qwen2::weight_map, llama_spec};
 
 }  // namespace headlight::model

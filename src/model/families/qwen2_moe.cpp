@@ -7,7 +7,7 @@
 #include <algorithm>
 
 namespace headlight::model {
-namespace {
+namespace qwen2_moe {
 
 /// Every decoder_sparse_step-th layer has experts, but for those that "mlp_only_layers" names.
 std::vector<bool> layers_with_experts(const ConfigReader& json, std::int64_t n_layers) {
@@ -68,8 +68,9 @@ WeightMap weight_map(const ModelConfig& c) {
 
 constexpr std::string_view kArchitectures[] = {"Qwen2MoeForCausalLM", "Qwen2MoeModel"};
 
-}  // namespace
+}  // namespace qwen2_moe
 
-const Family kQwen2Moe = {"qwen2_moe", kArchitectures, "qwen2_moe", parse_config, weight_map, llama_spec};
+const Family kQwen2Moe = {"qwen2_moe", qwen2_moe::kArchitectures, "qwen2_moe", qwen2_moe::parse_config, qwen2_moe::weight_map,
+                          llama_spec};
 
 }  // namespace headlight::model

@@ -3,7 +3,7 @@
 #include "model/families/llama_shape.h"
 
 namespace headlight::model {
-namespace {
+namespace qwen3 {
 
 ModelConfig parse_config(const ConfigReader& json) {
     ModelConfig c = llama_config(json, {.kv_heads = 32, .d_head = 128, .context = 32768});
@@ -17,8 +17,8 @@ WeightMap weight_map(const ModelConfig& c) { return llama_map(c, {.o_bias = c.qu
 
 constexpr std::string_view kArchitectures[] = {"Qwen3ForCausalLM", "Qwen3Model"};
 
-}  // namespace
+}  // namespace qwen3
 
-const Family kQwen3 = {"qwen3", kArchitectures, "qwen3", parse_config, weight_map, llama_spec};
+const Family kQwen3 = {"qwen3", qwen3::kArchitectures, "qwen3", qwen3::parse_config, qwen3::weight_map, llama_spec};
 
 }  // namespace headlight::model

@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace roberta {
 
 /// What every encoder normalised behind its sub-layers has in common.
 void set_encoder(const ConfigReader& json, ModelConfig& c) {
@@ -179,10 +179,13 @@ constexpr std::string_view kRobertaNames[] = {"RobertaModel", "RobertaForMaskedL
 constexpr std::string_view kElectraNames[] = {"ElectraModel", "ElectraForMaskedLM", "ElectraForPreTraining"};
 constexpr std::string_view kDistilbertNames[] = {"DistilBertModel", "DistilBertForMaskedLM"};
 
-}  // namespace
+}  // namespace roberta
 
-const Family kRoberta = {"roberta", kRobertaNames, "roberta", parse_roberta, roberta_map, spec};
-const Family kElectra = {"electra", kElectraNames, "electra", parse_electra, electra_map, spec};
-const Family kDistilbert = {"distilbert", kDistilbertNames, "distilbert", parse_distilbert, distilbert_map, spec};
+const Family kRoberta = {"roberta",    roberta::kRobertaNames, "roberta", roberta::parse_roberta, roberta::roberta_map,
+                         roberta::spec};
+const Family kElectra = {"electra",    roberta::kElectraNames, "electra", roberta::parse_electra, roberta::electra_map,
+                         roberta::spec};
+const Family kDistilbert = {
+    "distilbert", roberta::kDistilbertNames, "distilbert", roberta::parse_distilbert, roberta::distilbert_map, roberta::spec};
 
 }  // namespace headlight::model

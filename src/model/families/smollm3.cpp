@@ -3,7 +3,7 @@
 #include "model/families/llama_shape.h"
 
 namespace headlight::model {
-namespace {
+namespace smollm3 {
 
 void read_rotating_layers(const ConfigReader& json, ModelConfig& c) {
     const std::vector<std::int64_t> listed = json.integers("no_rope_layers", c.n_layers);  // 1: the layer rotates
@@ -34,8 +34,8 @@ WeightMap weight_map(const ModelConfig& c) { return llama_map(c, {.o_bias = c.qu
 
 constexpr std::string_view kArchitectures[] = {"SmolLM3ForCausalLM", "SmolLM3Model"};
 
-}  // namespace
+}  // namespace smollm3
 
-const Family kSmollm3 = {"smollm3", kArchitectures, "smollm3", parse_config, weight_map, llama_spec};
+const Family kSmollm3 = {"smollm3", smollm3::kArchitectures, "smollm3", smollm3::parse_config, smollm3::weight_map, llama_spec};
 
 }  // namespace headlight::model

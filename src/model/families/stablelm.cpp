@@ -3,7 +3,7 @@
 #include "model/families/llama_shape.h"
 
 namespace headlight::model {
-namespace {
+namespace stablelm {
 
 ModelConfig parse_config(const ConfigReader& json) {
     json.require_flag("qk_layernorm", false, false);
@@ -19,8 +19,9 @@ WeightMap weight_map(const ModelConfig& c) { return llama_map(c, {.norm_bias = t
 
 constexpr std::string_view kArchitectures[] = {"StableLmForCausalLM", "StableLmModel"};
 
-}  // namespace
+}  // namespace stablelm
 
-const Family kStablelm = {"stablelm", kArchitectures, "stablelm", parse_config, weight_map, llama_spec};
+const Family kStablelm = {"stablelm", stablelm::kArchitectures, "stablelm", stablelm::parse_config, stablelm::weight_map,
+                          llama_spec};
 
 }  // namespace headlight::model

@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace t5 {
 
 /// "relu", "gated-gelu": as transformers takes it apart; the gated GELU is the tanh form.
 void read_mlp(const ConfigReader& json, ModelConfig& c) {
@@ -124,9 +124,9 @@ Spec spec(const ModelConfig& c) {
 constexpr std::string_view kT5Architectures[] = {"T5ForConditionalGeneration", "T5WithLMHeadModel"};
 constexpr std::string_view kMt5Architectures[] = {"MT5ForConditionalGeneration"};
 
-}  // namespace
+}  // namespace t5
 
-const Family kT5 = {"t5", kT5Architectures, "t5", parse_t5, weight_map, spec, encoder_config};
-const Family kMt5 = {"mt5", kMt5Architectures, "mt5", parse_mt5, weight_map, spec, encoder_config};
+const Family kT5 = {"t5", t5::kT5Architectures, "t5", t5::parse_t5, t5::weight_map, t5::spec, t5::encoder_config};
+const Family kMt5 = {"mt5", t5::kMt5Architectures, "mt5", t5::parse_mt5, t5::weight_map, t5::spec, t5::encoder_config};
 
 }  // namespace headlight::model

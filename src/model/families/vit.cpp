@@ -9,7 +9,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace vit {
 
 ModelConfig parse(const ConfigReader& json, std::int64_t class_tokens) {
     ModelConfig c;
@@ -73,9 +73,9 @@ Spec spec(const ModelConfig&) {
 constexpr std::string_view kVitNames[] = {"ViTForImageClassification", "ViTModel"};
 constexpr std::string_view kDeitNames[] = {"DeiTForImageClassification", "DeiTForImageClassificationWithTeacher", "DeiTModel"};
 
-}  // namespace
+}  // namespace vit
 
-const Family kVit = {"vit", kVitNames, "vit", parse_vit, weight_map, spec};
-const Family kDeit = {"deit", kDeitNames, "deit", parse_deit, weight_map, spec};
+const Family kVit = {"vit", vit::kVitNames, "vit", vit::parse_vit, vit::weight_map, vit::spec};
+const Family kDeit = {"deit", vit::kDeitNames, "deit", vit::parse_deit, vit::weight_map, vit::spec};
 
 }  // namespace headlight::model

@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace headlight::model {
-namespace {
+namespace gguf {
 
 using nlohmann::json;
 using Meta = GgufMetadata;
@@ -434,26 +434,26 @@ json deepseek2(const Meta& m) {
     return c;
 }
 
-}  // namespace
+}  // namespace gguf
 
 const GgufArchitecture& architecture_of(const GgufMetadata& m) {
     static const std::array kAll = std::to_array<GgufArchitecture>({
-        {"llama", kLlama, llama},
-        {"qwen2", kQwen, qwen2},
-        {"qwen3", kQwen, qwen3},
-        {"gemma", kGemma, gemma},
-        {"gemma2", kGemma2, gemma2},
-        {"gemma3", kGemma2, gemma3},
-        {"gpt2", kGpt2Names<Change::transpose>, gpt2},
-        {"starcoder", kGpt2Names<Change::none>, starcoder},
-        {"phi2", kPhi2, phi2},
-        {"phi3", kPhi3, phi3},
-        {"bert", kBert, bert},
-        {"bloom", kBloom, bloom},
-        {"falcon", kFalconNames<false>, falcon},
-        {"deepseek2", kDeepseek2, deepseek2},
+        {"llama", gguf::kLlama, gguf::llama},
+        {"qwen2", gguf::kQwen, gguf::qwen2},
+        {"qwen3", gguf::kQwen, gguf::qwen3},
+        {"gemma", gguf::kGemma, gguf::gemma},
+        {"gemma2", gguf::kGemma2, gguf::gemma2},
+        {"gemma3", gguf::kGemma2, gguf::gemma3},
+        {"gpt2", gguf::kGpt2Names<Change::transpose>, gguf::gpt2},
+        {"starcoder", gguf::kGpt2Names<Change::none>, gguf::starcoder},
+        {"phi2", gguf::kPhi2, gguf::phi2},
+        {"phi3", gguf::kPhi3, gguf::phi3},
+        {"bert", gguf::kBert, gguf::bert},
+        {"bloom", gguf::kBloom, gguf::bloom},
+        {"falcon", gguf::kFalconNames<false>, gguf::falcon},
+        {"deepseek2", gguf::kDeepseek2, gguf::deepseek2},
     });
-    static const GgufArchitecture kFalconTwoNorms{"falcon", kFalconNames<true>, falcon};
+    static const GgufArchitecture kFalconTwoNorms{"falcon", gguf::kFalconNames<true>, gguf::falcon};
     if (m.architecture() == kFalconTwoNorms.name && m.has_tensor("blk.0.attn_norm_2.weight")) return kFalconTwoNorms;
     std::string known;
     for (const GgufArchitecture& one : kAll) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kArchitecture = "general.architecture";
 
-std::string shown(const nlohmann::json& value) {
+std::string shown_value(const nlohmann::json& value) {
     if (value.is_array()) return "an array of " + std::to_string(value.size());
     std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
     return text.size() > 60 ? text.substr(0, 60) + "…" : text;
@@ -36,7 +36,7 @@ GgufMetadata::GgufMetadata(const io::GgufFile& file) : file_(file) {
                                .file = file.path().string(),
                                .item = kArchitecture,
                                .expected = "a text like \"llama\"",
-                               .found = entry == file.metadata().end() ? "no such key" : shown(*entry)});
+                               .found = entry == file.metadata().end() ? "no such key" : shown_value(*entry)});
     architecture_ = entry->get<std::string>();
 }
 
@@ -58,7 +58,7 @@ std::int64_t GgufMetadata::integer(const std::string& key, std::optional<std::in
     if (!value) wrong(key, "a whole number", "no such key");
     const bool fits = value->is_number_integer() &&
                       (!value->is_number_unsigned() || value->get<std::uint64_t>() <= static_cast<std::uint64_t>(INT64_MAX));
-    if (!fits) wrong(key, "a whole number", shown(*value));
+    if (!fits) wrong(key, "a whole number", shown_value(*value));
     return value->get<std::int64_t>();
 }
 
@@ -66,21 +66,21 @@ double GgufMetadata::number(const std::string& key, std::optional<double> fallba
     const nlohmann::json* value = find(key);
     if (!value && fallback) return *fallback;
     if (!value) wrong(key, "a number", "no such key");
-    if (!value->is_number() || !std::isfinite(value->get<double>())) wrong(key, "a number", shown(*value));
+    if (!value->is_number() || !std::isfinite(value->get<double>())) wrong(key, "a number", shown_value(*value));
     return as_written(value->get<double>());
 }
 
 std::string GgufMetadata::text(const std::string& key, const std::string& fallback) const {
     const nlohmann::json* value = find(key);
     if (!value) return fallback;
-    if (!value->is_string()) wrong(key, "a text", shown(*value));
+    if (!value->is_string()) wrong(key, "a text", shown_value(*value));
     return value->get<std::string>();
 }
 
 bool GgufMetadata::flag(const std::string& key, bool fallback) const {
     const nlohmann::json* value = find(key);
     if (!value) return fallback;
-    if (!value->is_boolean()) wrong(key, "true or false", shown(*value));
+    if (!value->is_boolean()) wrong(key, "true or false", shown_value(*value));
     return value->get<bool>();
 }
 

@@ -92,7 +92,7 @@ std::string convolution_text(const ModelConfig& c) {
 
 std::string norm_text(const ModelConfig& c) { return c.norm == Norm::rms_norm ? "RMSNorm" : "LayerNorm"; }
 
-std::string product(std::int64_t a, std::int64_t b) { return with_commas(a) + " × " + with_commas(b); }
+std::string size_text(std::int64_t a, std::int64_t b) { return with_commas(a) + " × " + with_commas(b); }
 
 /// The layer that the list describes where MLPs differ: one with experts.
 std::int64_t first_with_experts(const ModelConfig& c) {
@@ -130,38 +130,39 @@ BlockInfo block_of(const Model& model, Block block) {
             return {.id = "token_embedding",
                     .part = "embedding",
                     .title = "Token embedding",
-                    .detail = product(c.vocab_size, embedding_width(c)),
+                    .detail = size_text(c.vocab_size, embedding_width(c)),
                     .parameters = numbers(model, {"embed.W_E"})};
         case Block::position_embedding:
             return {.id = "position_embedding",
                     .part = "positions",
                     .title = "Position embedding",
-                    .detail = product(c.context_length, embedding_width(c)),
+                    .detail = size_text(c.context_length, embedding_width(c)),
                     .parameters = numbers(model, {"pos_embed."})};
         case Block::token_type_embedding:
             return {.id = "token_type_embedding",
                     .part = "embedding",
                     .title = "Sentence embedding",
-                    .detail = product(c.type_vocab_size, embedding_width(c)),
+                    .detail = size_text(c.type_vocab_size, embedding_width(c)),
                     .parameters = numbers(model, {"token_type_embed."})};
         case Block::patch_embedding:
             return {.id = "patch_embedding",
                     .part = "embedding",
                     .title = "Patch embedding",
-                    .detail = product(patch_rows(c), patch_columns(c)) + " patches of " + product(c.patch_size, c.patch_size) +
-                              " pixels, 3 colours, " + (c.class_tokens == 2 ? "[CLS] and [DIST]" : "[CLS]"),
+                    .detail = size_text(patch_rows(c), patch_columns(c)) + " patches of " +
+                              size_text(c.patch_size, c.patch_size) + " pixels, 3 colours, " +
+                              (c.class_tokens == 2 ? "[CLS] and [DIST]" : "[CLS]"),
                     .parameters = numbers(model, {"patch_embed.", "class_embed", "distill_embed"})};
         case Block::relative_positions:
             return {.id = "relative_positions",
                     .part = "positions",
                     .title = "Relative positions",
-                    .detail = product(2 * c.disentangled.span, c.d_model) + ", read by the scores of every layer",
+                    .detail = size_text(2 * c.disentangled.span, c.d_model) + ", read by the scores of every layer",
                     .parameters = numbers(model, {"relative_embed."})};
         case Block::embedding_projection:
             return {.id = "embedding_projection",
                     .part = "embedding",
                     .title = "Projection to the stream",
-                    .detail = product(c.d_embed, c.d_model),
+                    .detail = size_text(c.d_embed, c.d_model),
                     .parameters = numbers(model, {"embed_projection."})};
         case Block::embedding_norm: return norm_block(model, "embedding_norm", "embed_ln.");
         case Block::attention:
@@ -199,19 +200,19 @@ BlockInfo block_of(const Model& model, Block block) {
             return {.id = "mlm_head",
                     .part = "unembedding",
                     .title = "Masked-word head",
-                    .detail = product(c.d_model, embedding_width(c)) + ", " + norm_text(c),
+                    .detail = size_text(c.d_model, embedding_width(c)) + ", " + norm_text(c),
                     .parameters = numbers(model, {"mlm_head."})};
         case Block::projection:
             return {.id = "projection",
                     .part = "unembedding",
                     .title = "Projection",
-                    .detail = product(c.d_model, c.d_projection),
+                    .detail = size_text(c.d_model, c.d_projection),
                     .parameters = numbers(model, {"projection."})};
         case Block::unembedding:
             return {.id = "unembedding",
                     .part = "unembedding",
                     .title = reads_pictures(c) ? "Classifier" : "Unembedding",
-                    .detail = product(embedding_width(c), c.vocab_size) +
+                    .detail = size_text(embedding_width(c), c.vocab_size) +
                               (c.tied_unembedding ? ", the token embedding transposed (tied)" : ""),
                     .parameters = numbers(model, {"unembed."})};
         default: break;

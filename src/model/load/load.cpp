@@ -33,7 +33,7 @@ at::ScalarType scalar_type(ComputeType type) {
 }
 
 /// The member a slot of this layer (or of the whole model) is kept in.
-at::Tensor& place_of(Model::Internals& m, Slot slot, std::int64_t layer) {
+at::Tensor& slot_tensor(Model::Internals& m, Slot slot, std::int64_t layer) {
     LayerWeights& l = m.layers[static_cast<std::size_t>(layer)];
     switch (slot) {
         case Slot::embed: return m.embed;
@@ -132,17 +132,17 @@ void place(Model::Internals& m, Slot slot, std::int64_t layer, const at::Tensor&
     const ModelConfig& c = m.config;
     switch (slot) {  // stored with the axes of a convolution and of a batch
         case Slot::patch_weight:
-        case Slot::conv_weight: place_of(m, slot, layer) = tensor.flatten(1).t(); return;
+        case Slot::conv_weight: slot_tensor(m, slot, layer) = tensor.flatten(1).t(); return;
         case Slot::class_embed:
-        case Slot::distill_embed: place_of(m, slot, layer) = tensor.flatten(); return;
+        case Slot::distill_embed: slot_tensor(m, slot, layer) = tensor.flatten(); return;
         case Slot::pos_embed: m.pos_embed = tensor.dim() == 3 ? tensor.squeeze(0) : tensor; return;
         default: break;
     }
     const std::int64_t last = tensor.dim() - 1;
     if (slot == Slot::mlp_gate_up_weight || slot == Slot::mlp_gate_up_bias) {
         const bool weight = slot == Slot::mlp_gate_up_weight;
-        place_of(m, weight ? Slot::mlp_in_weight : Slot::mlp_in_bias, layer) = tensor.narrow(last, 0, c.d_mlp);
-        place_of(m, weight ? Slot::mlp_up_weight : Slot::mlp_up_bias, layer) = tensor.narrow(last, c.d_mlp, c.d_mlp);
+        slot_tensor(m, weight ? Slot::mlp_in_weight : Slot::mlp_in_bias, layer) = tensor.narrow(last, 0, c.d_mlp);
+        slot_tensor(m, weight ? Slot::mlp_up_weight : Slot::mlp_up_bias, layer) = tensor.narrow(last, c.d_mlp, c.d_mlp);
         return;
     }
     if (slot == Slot::experts_gate_up_weight || slot == Slot::experts_gate_up_bias) {
@@ -151,21 +151,21 @@ void place(Model::Internals& m, Slot slot, std::int64_t layer, const at::Tensor&
             const at::Tensor part = tensor.slice(last, which, tensor.size(last), 2);
             return weight ? part.transpose(1, 2).reshape({-1, c.d_model}).t() : part.reshape({-1});
         };
-        place_of(m, weight ? Slot::mlp_in_weight : Slot::mlp_in_bias, layer) = units(0);
-        place_of(m, weight ? Slot::mlp_up_weight : Slot::mlp_up_bias, layer) = units(1);
+        slot_tensor(m, weight ? Slot::mlp_in_weight : Slot::mlp_in_bias, layer) = units(0);
+        slot_tensor(m, weight ? Slot::mlp_up_weight : Slot::mlp_up_bias, layer) = units(1);
         return;
     }
     if (slot == Slot::experts_out_weight) {
-        place_of(m, Slot::mlp_out_weight, layer) = tensor.reshape({-1, c.d_model});
+        slot_tensor(m, Slot::mlp_out_weight, layer) = tensor.reshape({-1, c.d_model});
         return;
     }
     if (slot == Slot::sinks) {
-        place_of(m, slot, layer) = tensor.to(at::kCPU, at::kDouble);
+        slot_tensor(m, slot, layer) = tensor.to(at::kCPU, at::kDouble);
         return;
     }
     const bool weight = slot == Slot::qkv_weight;
     if (!(weight || slot == Slot::qkv_bias) || (m.qkv_layout != QkvLayout::blocks && m.qkv_layout != QkvLayout::grouped)) {
-        place_of(m, slot, layer) = tensor;
+        slot_tensor(m, slot, layer) = tensor;
         return;
     }
     const std::int64_t group = c.n_heads / c.n_kv_heads, d = c.d_head;
@@ -174,15 +174,15 @@ void place(Model::Internals& m, Slot slot, std::int64_t layer, const at::Tensor&
         const std::vector<std::int64_t> split = {c.n_kv_heads, group + 2, d};
         return tensor.unflatten(last, split).narrow(last + 1, first, heads).flatten(last, last + 2).contiguous();
     };
-    place_of(m, weight ? Slot::q_weight : Slot::q_bias, layer) = part(0, group, 0);
-    place_of(m, weight ? Slot::k_weight : Slot::k_bias, layer) = part(group, 1, c.n_heads);
-    place_of(m, weight ? Slot::v_weight : Slot::v_bias, layer) = part(group + 1, 1, c.n_heads + c.n_kv_heads);
+    slot_tensor(m, weight ? Slot::q_weight : Slot::q_bias, layer) = part(0, group, 0);
+    slot_tensor(m, weight ? Slot::k_weight : Slot::k_bias, layer) = part(group, 1, c.n_heads);
+    slot_tensor(m, weight ? Slot::v_weight : Slot::v_bias, layer) = part(group + 1, 1, c.n_heads + c.n_kv_heads);
 }
 
 /// The hidden units of one expert: copied to their place among the layer's. A unit's numbers lie side by side there, so that
 /// an expert is a piece of memory and not a strip of every row.
 void place_units(Model::Internals& m, const ResolvedRow& r, const at::Tensor& tensor) {
-    at::Tensor& whole = place_of(m, r.row->slot, r.layer);
+    at::Tensor& whole = slot_tensor(m, r.row->slot, r.layer);
     const bool out = r.row->slot == Slot::mlp_out_weight;
     if (!whole.defined()) {
         whole = at::empty({mlp_width(m.config, r.layer), m.config.d_model}, tensor.options());

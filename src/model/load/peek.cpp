@@ -18,7 +18,7 @@ namespace headlight::model {
 namespace {
 
 /// config.json, or what a GGUF file says instead.
-ConfigReader reader_of(const std::filesystem::path& path) {
+ConfigReader config_reader_of(const std::filesystem::path& path) {
     if (const auto gguf = io::gguf_file_of(path)) return outline_gguf(*gguf).config;
     const std::filesystem::path file = folder_of(path) / "config.json";
     return {file, config_of_tower(io::read_json(file), path)};
@@ -41,7 +41,7 @@ ModelConfig config_of(const ConfigReader& json, const Family& family, const std:
 }  // namespace
 
 ModelConfig read_config(const std::filesystem::path& path) {
-    const ConfigReader json = reader_of(path);
+    const ConfigReader json = config_reader_of(path);
     return config_of(json, family_for(json), path);
 }
 
@@ -49,7 +49,7 @@ Peek peek(const std::filesystem::path& path) {
     Peek out;
     try {
         out.config.name = name_of_model(path);
-        const ConfigReader json = reader_of(path);
+        const ConfigReader json = config_reader_of(path);
         out.config.architecture = json.architecture();
         const Family& family = family_for(json);
         out.config = config_of(json, family, path);

@@ -133,7 +133,7 @@ std::array<float, 256> e4m3_numbers() {
 }
 
 template <class T, class Wide>
-void fill(at::Tensor& out, const io::TensorView& view, const Fp8Scale* scale, const at::Tensor& factors) {
+void fill_scaled(at::Tensor& out, const io::TensorView& view, const Fp8Scale* scale, const at::Tensor& factors) {
     static const std::array<float, 256> numbers = e4m3_numbers();
     const std::int64_t rows = view.shape.empty() ? 1 : view.shape.front(), columns = rows > 0 ? view.numel() / rows : 0;
     const std::int64_t block_rows = scale ? scale->rows : rows, block_columns = scale ? scale->columns : columns;
@@ -199,11 +199,11 @@ at::Tensor dequantize_fp8(const io::TensorView& view, const Fp8Scale* scale, at:
     }
     at::Tensor out = at::empty(view.shape, at::TensorOptions(dtype));
     if (dtype == at::kDouble)
-        fill<double, double>(out, view, scale, factors);
+        fill_scaled<double, double>(out, view, scale, factors);
     else if (dtype == at::kBFloat16)
-        fill<at::BFloat16, float>(out, view, scale, factors);
+        fill_scaled<at::BFloat16, float>(out, view, scale, factors);
     else
-        fill<float, float>(out, view, scale, factors);
+        fill_scaled<float, float>(out, view, scale, factors);
     return out;
 }
 

@@ -13,7 +13,7 @@
 namespace headlight::model {
 namespace {
 
-constexpr std::int64_t kMaxSide = 1 << 15;
+constexpr std::int64_t kMaxPictureSide = 1 << 15;
 
 // ---- preprocessor_config.json
 
@@ -41,13 +41,13 @@ void read_size(const ConfigReader& json, std::string_view field, bool number_is_
     if (!json.has(field)) return;
     if (const auto object = json.object_of_kind(field)) {
         if (shortest && object->has("shortest_edge")) {
-            *shortest = object->size({"shortest_edge"}, kMaxSide);
+            *shortest = object->size({"shortest_edge"}, kMaxPictureSide);
             height = width = 0;
             return;
         }
-        height = object->size({"height"}, kMaxSide), width = object->size({"width"}, kMaxSide);
+        height = object->size({"height"}, kMaxPictureSide), width = object->size({"width"}, kMaxPictureSide);
     } else {
-        const std::int64_t side = json.size({field}, kMaxSide);
+        const std::int64_t side = json.size({field}, kMaxPictureSide);
         if (shortest && number_is_shortest) {
             *shortest = side;
             height = width = 0;
@@ -229,11 +229,11 @@ PictureInput prepare(const Picture& picture, const PicturePlan& plan, const Mode
                      .item = "preprocessor_config.json",
                      .expected = size_text(c.image_width, c.image_height),
                      .found = size_text(cut_width, cut_height)});
-    if (width < cut_width || height < cut_height || width > kMaxSide || height > kMaxSide)
-        throw Error(
-            {.problem = width > kMaxSide || height > kMaxSide ? "the picture is too long and narrow" : "the picture is too small",
-             .expected = "at least " + size_text(cut_width, cut_height),
-             .found = size_text(width, height)});
+    if (width < cut_width || height < cut_height || width > kMaxPictureSide || height > kMaxPictureSide)
+        throw Error({.problem = width > kMaxPictureSide || height > kMaxPictureSide ? "the picture is too long and narrow"
+                                                                                    : "the picture is too small",
+                     .expected = "at least " + size_text(cut_width, cut_height),
+                     .found = size_text(width, height)});
 
     const bool same = width == picture.width && height == picture.height;
     const Picture scaled = same ? picture : resized(picture, width, height, plan.resample);

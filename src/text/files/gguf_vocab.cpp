@@ -4,6 +4,7 @@
 #include "headlight/io/gguf.h"
 #include "text/files/gguf_pre_types.h"
 #include "text/files/merges_of_scores.h"
+#include "text/files/piece_type.h"
 #include "text/tokenizer_impl.h"
 #include "text/unicode/utf8.h"
 
@@ -14,11 +15,6 @@ namespace headlight::text {
 namespace {
 
 using nlohmann::json;
-
-/// tokenizer.ggml.token_type, as llama.cpp numbers them.
-enum TokenType : std::int64_t { normal = 1, unknown, control, user_defined, unused, byte };
-
-constexpr const char* kSpace = "▁";
 
 class GgufVocab {
 public:

@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "text/files/merges_of_scores.h"
+#include "text/files/piece_type.h"
 #include "text/files/sentence_piece_layout.h"
 #include "text/tokenizer_impl.h"
 #include "text/unicode/utf8.h"
@@ -19,10 +20,6 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr const char* kSpace = "▁";
-
-/// ModelProto.SentencePiece.Type
-enum PieceType : std::uint64_t { normal = 1, unknown, control, user_defined, unused, byte };
 /// TrainerSpec.ModelType
 enum ModelType : std::uint64_t { unigram = 1, bpe };
 

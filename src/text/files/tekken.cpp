@@ -47,7 +47,7 @@ std::string in_alphabet(std::string_view bytes) {
 }
 
 /// The strings of the special tokens by rank, filled up to how many places they take.
-std::vector<std::string> special_tokens(const Field& root) {
+std::vector<std::string> tekken_specials(const Field& root) {
     const auto listed = root.find("special_tokens");
     if (!listed)
         throw Error(ErrorFacts{.problem = "this kind of tekken.json is not read",
@@ -110,7 +110,7 @@ json merges_of(const std::vector<std::string>& tokens) {
 json json_from_tekken(const fs::path& file) {
     const json content = io::read_json(file);
     const Field root(content, file.string());
-    const std::vector<std::string> special = special_tokens(root), tokens = ranked_tokens(root, special.size());
+    const std::vector<std::string> special = tekken_specials(root), tokens = ranked_tokens(root, special.size());
     json vocab = json::object(), added = json::array();
     for (std::size_t i = 0; i < special.size(); ++i) {
         vocab[special[i]] = i;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "text/files/json_fields.h"
-#include "text/files/section.h"
+#include "text/section.h"
 
 #include <memory>
 

@@ -12,7 +12,7 @@
 namespace headlight::text {
 namespace {
 
-constexpr char32_t kSpace = U'▁';
+constexpr char32_t kSpaceMark = U'▁';
 
 class SentencePiece final : public Normalizer {
 public:
@@ -39,7 +39,7 @@ public:
             at += size;
         }
         std::vector<Char> out;
-        const char32_t space = escape_ ? kSpace : U' ';
+        const char32_t space = escape_ ? kSpaceMark : U' ';
         const bool first = begins && at < text.size();
         if (first && prefix_ && !suffix_) out.push_back({space, s.at(at)});
         bool after_space = remove_ && begins;

@@ -4,9 +4,9 @@
 namespace headlight::text {
 namespace {
 
-class Sequence final : public Normalizer {
+class NormalizerSequence final : public Normalizer {
 public:
-    explicit Sequence(std::vector<NormalizerPtr> parts) : parts_(std::move(parts)) {}
+    explicit NormalizerSequence(std::vector<NormalizerPtr> parts) : parts_(std::move(parts)) {}
     void normalize(Section& s) const override {
         for (const auto& part : parts_) part->normalize(s);
     }
@@ -20,7 +20,7 @@ private:
 NormalizerPtr make_normalizer_sequence(const Field& f) {
     std::vector<NormalizerPtr> parts;
     for (const Field& item : f.at("normalizers").items()) parts.push_back(make_normalizer(item));
-    return std::make_unique<Sequence>(std::move(parts));
+    return std::make_unique<NormalizerSequence>(std::move(parts));
 }
 
 }  // namespace headlight::text

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "text/files/section.h"
+#include "text/section.h"
 
 #include <string_view>
 #include <vector>

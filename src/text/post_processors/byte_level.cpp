@@ -28,9 +28,9 @@ std::size_t trailing_blanks(std::string_view token) {
     return n;
 }
 
-class ByteLevel final : public PostProcessor {
+class ByteLevelPostProcessor final : public PostProcessor {
 public:
-    explicit ByteLevel(const Field& f)
+    explicit ByteLevelPostProcessor(const Field& f)
         : trim_(f.boolean_or("trim_offsets", true)), add_prefix_space_(f.boolean_or("add_prefix_space", true)) {}
     void process(std::vector<Segment>& segments, bool, const VocabView& vocab) const override {
         if (!trim_) return;
@@ -64,6 +64,6 @@ void trim_offsets(Segment& s, bool add_prefix_space, const VocabView& vocab) {
     }
 }
 
-PostProcessorPtr make_byte_level_processor(const Field& f) { return std::make_unique<ByteLevel>(f); }
+PostProcessorPtr make_byte_level_processor(const Field& f) { return std::make_unique<ByteLevelPostProcessor>(f); }
 
 }  // namespace headlight::text

@@ -4,9 +4,9 @@
 namespace headlight::text {
 namespace {
 
-class Sequence final : public PostProcessor {
+class PostProcessorSequence final : public PostProcessor {
 public:
-    explicit Sequence(std::vector<PostProcessorPtr> parts) : parts_(std::move(parts)) {}
+    explicit PostProcessorSequence(std::vector<PostProcessorPtr> parts) : parts_(std::move(parts)) {}
     void process(std::vector<Segment>& segments, bool add_special_tokens, const VocabView& vocab) const override {
         for (const auto& part : parts_) part->process(segments, add_special_tokens, vocab);
     }
@@ -31,7 +31,7 @@ PostProcessorPtr make_post_processor_sequence(const Field& f, const VocabView& v
         if (parts.back()->is_template() && has_template) item.fail("A sequence can have only one template");
         has_template = has_template || parts.back()->is_template();
     }
-    return std::make_unique<Sequence>(std::move(parts));
+    return std::make_unique<PostProcessorSequence>(std::move(parts));
 }
 
 }  // namespace headlight::text

@@ -7,9 +7,9 @@
 namespace headlight::text {
 namespace {
 
-class ByteLevel final : public PreTokenizer {
+class ByteLevelPreTokenizer final : public PreTokenizer {
 public:
-    explicit ByteLevel(const Field& f)
+    explicit ByteLevelPreTokenizer(const Field& f)
         : add_prefix_space_(f.boolean_or("add_prefix_space", true)), use_regex_(f.boolean_or("use_regex", true)) {}
 
     void split(Section& s) const override {
@@ -57,6 +57,6 @@ private:
 
 }  // namespace
 
-PreTokenizerPtr make_byte_level(const Field& f) { return std::make_unique<ByteLevel>(f); }
+PreTokenizerPtr make_byte_level(const Field& f) { return std::make_unique<ByteLevelPreTokenizer>(f); }
 
 }  // namespace headlight::text

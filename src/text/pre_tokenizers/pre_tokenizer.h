@@ -2,8 +2,8 @@
 #pragma once
 
 #include "text/files/json_fields.h"
-#include "text/files/section.h"
 #include "text/pattern/pattern.h"
+#include "text/section.h"
 
 #include <memory>
 #include <string_view>

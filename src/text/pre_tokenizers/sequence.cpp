@@ -4,9 +4,9 @@
 namespace headlight::text {
 namespace {
 
-class Sequence final : public PreTokenizer {
+class PreTokenizerSequence final : public PreTokenizer {
 public:
-    explicit Sequence(std::vector<PreTokenizerPtr> parts) : parts_(std::move(parts)) {}
+    explicit PreTokenizerSequence(std::vector<PreTokenizerPtr> parts) : parts_(std::move(parts)) {}
     void split(Section& s) const override {
         for (const auto& part : parts_) {
             s.write_out_bytes();  // only where a stage follows ByteLevel: it sees the alphabet's characters
@@ -23,7 +23,7 @@ private:
 PreTokenizerPtr make_pre_tokenizer_sequence(const Field& f) {
     std::vector<PreTokenizerPtr> parts;
     for (const Field& item : f.at("pretokenizers").items()) parts.push_back(make_pre_tokenizer(item));
-    return std::make_unique<Sequence>(std::move(parts));
+    return std::make_unique<PreTokenizerSequence>(std::move(parts));
 }
 
 }  // namespace headlight::text

@@ -8,7 +8,7 @@
 namespace headlight::text {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trimmed_line(std::string_view text) {
     const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
     while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
     while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
@@ -30,7 +30,7 @@ Punctuation punctuation(const Tokenizer& tokenizer, const Encoding& encoding) {
         const std::string bytes = tokenizer.bytes_of(encoding.ids[i]);
         const bool special = encoding.special[i] || tokenizer.is_special(encoding.ids[i]);
         // A piece of a character is no punctuation mark, whatever it is a piece of.
-        const std::string_view text = special || utf8::first_invalid(bytes) ? std::string_view() : trimmed(bytes);
+        const std::string_view text = special || utf8::first_invalid(bytes) ? std::string_view() : trimmed_line(bytes);
         found.period_or_comma.push_back(text == "." || text == ",");
         found.any.push_back(only_punctuation(text));
     }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "text/files/section.h"
+#include "text/section.h"
 
 /// Character properties, from ICU. Hugging Face `tokenizers` takes its properties from several tables of different
 /// Unicode versions; ids can only be equal when a character added later is unknown here as it is there (and the other

@@ -14,7 +14,7 @@
 #include <fstream>
 
 namespace headlight::analyze {
-namespace {
+namespace copy_suppression_test {
 
 /// One token a letter, a to l.
 std::shared_ptr<const text::Tokenizer> letters() {
@@ -122,5 +122,5 @@ TEST(CopySuppression, SaysWhyNot) {
     EXPECT_TRUE(std::isnan(suppression_explained(*one, head_id(0, 0)).explained));
 }
 
-}  // namespace
+}  // namespace copy_suppression_test
 }  // namespace headlight::analyze

@@ -13,7 +13,7 @@
 #include <cmath>
 
 namespace headlight::analyze {
-namespace {
+namespace decoder_copies_test {
 
 using model::Hook;
 using model::Stack;
@@ -89,5 +89,5 @@ TEST(DecoderCopySuppression, NormsBehindTheLayersLeaveNoDirectPath) {
     EXPECT_THROW(suppressed_pairs(*built_in("the cat"), std::nullopt, {.of_source = true}), Error);
 }
 
-}  // namespace
+}  // namespace decoder_copies_test
 }  // namespace headlight::analyze

@@ -19,7 +19,7 @@
 #include <random>
 
 namespace headlight::analyze {
-namespace {
+namespace head_circuit_test {
 
 using Complex = std::complex<double>;
 using ModelPtr = std::shared_ptr<const model::Model>;
@@ -329,5 +329,5 @@ TEST(HeadCircuit, AgreesWithNumPy) {
     }
 }
 
-}  // namespace
+}  // namespace head_circuit_test
 }  // namespace headlight::analyze

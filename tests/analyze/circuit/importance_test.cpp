@@ -14,7 +14,7 @@
 #include <fstream>
 
 namespace headlight::analyze {
-namespace {
+namespace importance_test {
 
 using trace::TokenIds;
 
@@ -266,5 +266,5 @@ TEST(Importance, AgreesWithTransformers) {
     }
 }
 
-}  // namespace
+}  // namespace importance_test
 }  // namespace headlight::analyze

@@ -14,7 +14,7 @@
 #include <set>
 
 namespace headlight::analyze {
-namespace {
+namespace contributions_test {
 
 using model::Hook;
 constexpr const char* sentence = "The cats asked; the old cat asked.";
@@ -94,14 +94,13 @@ TEST_P(Shares, OfEveryStateInTheGraphSumToOne) {
         std::map<std::pair<std::int64_t, std::int64_t>, double> attention, mlp;
         std::set<std::pair<std::int64_t, std::int64_t>> used{{trace->config().n_layers, target.value}};
         for (const ContributionEdge& edge : graph.edges) {
-            const bool in_attention =
-                edge.kind == ContributionEdge::Kind::attention || edge.kind == ContributionEdge::Kind::residual;
+            const bool in_attention = edge.kind == EdgeKind::attention || edge.kind == EdgeKind::residual;
             (in_attention ? attention : mlp)[{edge.layer, edge.to}] += edge.weight;
             EXPECT_TRUE(used.contains({edge.layer + 1, edge.to})) << "nothing is computed that is not used above";
             if (in_attention) used.insert({edge.layer, edge.from});
             double heads = 0;
             for (const auto& [head, weight] : edge.heads) heads += weight;
-            if (edge.kind == ContributionEdge::Kind::attention) {
+            if (edge.kind == EdgeKind::attention) {
                 EXPECT_NEAR(heads, edge.weight, 1e-12);
             }
         }
@@ -200,5 +199,5 @@ TEST(MixingRatio, OfOneTokenIsAGap) {
     EXPECT_EQ(contribution_graph(*trace, Position(0)).target, Position(0));
 }
 
-}  // namespace
+}  // namespace contributions_test
 }  // namespace headlight::analyze

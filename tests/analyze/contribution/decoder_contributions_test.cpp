@@ -14,11 +14,10 @@
 #include <tuple>
 
 namespace headlight::analyze {
-namespace {
+namespace decoder_contributions_test {
 
 using model::Hook;
 using model::Stack;
-using Kind = ContributionEdge::Kind;
 
 at::Tensor wide(const trace::Trace& trace, Hook hook, std::int64_t layer) {
     return trace::tensor(trace, {hook, Layer(layer)}).to(at::kDouble);
@@ -96,28 +95,28 @@ TEST_P(DecoderContributions, GoThroughBothStacks) {
             const bool two = !e.in_encoder;
             State from, to;
             switch (e.kind) {
-                case Kind::attention:
-                case Kind::residual: from = {e.in_encoder, e.layer, 0, e.from}, to = {e.in_encoder, e.layer, 1, e.to}; break;
-                case Kind::cross: from = {true, graph.source_layers, 0, e.from}, to = {false, e.layer, 2, e.to}; break;
-                case Kind::cross_residual: from = {false, e.layer, 1, e.from}, to = {false, e.layer, 2, e.to}; break;
-                case Kind::mlp:
-                case Kind::mlp_residual:
+                case EdgeKind::attention:
+                case EdgeKind::residual: from = {e.in_encoder, e.layer, 0, e.from}, to = {e.in_encoder, e.layer, 1, e.to}; break;
+                case EdgeKind::cross: from = {true, graph.source_layers, 0, e.from}, to = {false, e.layer, 2, e.to}; break;
+                case EdgeKind::cross_residual: from = {false, e.layer, 1, e.from}, to = {false, e.layer, 2, e.to}; break;
+                case EdgeKind::mlp:
+                case EdgeKind::mlp_residual:
                     from = {e.in_encoder, e.layer, two ? 2 : 1, e.from}, to = {e.in_encoder, e.layer + 1, 0, e.to};
                     break;
             }
             EXPECT_TRUE(used.contains(to)) << name_of(e.kind) << " of layer " << e.layer << " leads to a state that nothing uses";
             used.insert(from);
             sums[to] += e.weight;
-            if (e.kind == Kind::cross) read.insert(e.from);
+            if (e.kind == EdgeKind::cross) read.insert(e.from);
             double heads = 0;
             for (const auto& [head, weight] : e.heads) heads += weight;
-            if (e.kind == Kind::cross || e.kind == Kind::attention) {
+            if (e.kind == EdgeKind::cross || e.kind == EdgeKind::attention) {
                 EXPECT_NEAR(heads, e.weight, 1e-12);
             }
         }
         for (const auto& [state, sum] : sums) EXPECT_NEAR(sum, 1, 1e-9);
         ASSERT_FALSE(read.empty());
-        std::map<std::tuple<std::int64_t, Kind, std::int64_t, std::int64_t>, double> alone;
+        std::map<std::tuple<std::int64_t, EdgeKind, std::int64_t, std::int64_t>, double> alone;
         for (const std::int64_t j : read)
             for (const ContributionEdge& e : contribution_graph(*encoder, Position(j), {.threshold = threshold}).edges)
                 alone[{e.layer, e.kind, e.from, e.to}] = e.weight;
@@ -142,10 +141,10 @@ TEST_P(DecoderContributions, LinesAreTheShares) {
     double seen = 0;
     for (const ContributionEdge& e : contribution_graph(*decoder, target, {.threshold = 0, .renormalise = false}).edges) {
         if (e.layer != last || e.to != target.value || e.in_encoder) continue;
-        if (e.kind == Kind::cross_residual) {
+        if (e.kind == EdgeKind::cross_residual) {
             EXPECT_NEAR(e.weight, shares.residual, 1e-9);
         }
-        if (e.kind != Kind::cross) continue;
+        if (e.kind != EdgeKind::cross) continue;
         EXPECT_NEAR(e.weight, shares.from_heads.col(e.from).sum(), 1e-9);
         for (const auto& [head, weight] : e.heads) EXPECT_NEAR(weight, shares.from_heads(head, e.from), 1e-9);
         seen += e.weight;
@@ -155,5 +154,5 @@ TEST_P(DecoderContributions, LinesAreTheShares) {
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, DecoderContributions, testing::ValuesIn(pair_models()), pair_name);
 
-}  // namespace
+}  // namespace decoder_contributions_test
 }  // namespace headlight::analyze

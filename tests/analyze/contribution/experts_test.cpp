@@ -12,7 +12,7 @@
 #include <set>
 
 namespace headlight::analyze {
-namespace {
+namespace experts_test {
 
 using model::Hook;
 constexpr const char* sentence = "The cats asked; the old cat asked.";
@@ -74,5 +74,5 @@ TEST(Experts, AsManyAsTheModelChoosesAreComputedForEveryToken) {
     EXPECT_GE(models, 3U);
 }
 
-}  // namespace
+}  // namespace experts_test
 }  // namespace headlight::analyze

@@ -13,7 +13,7 @@
 #include <set>
 
 namespace headlight::analyze {
-namespace {
+namespace neuron_map_test {
 
 /// Average linkage as it is defined: the two clusters with the largest mean cosine over the pairs of their rows, again
 /// and again. Returns the sets of rows that were clusters at some time.
@@ -110,5 +110,5 @@ TEST_P(NeuronMaps, RowsAreTheStrongestNeuronsWithTheirCoefficients) {
 
 INSTANTIATE_TEST_SUITE_P(Models, NeuronMaps, testing::ValuesIn(model_folders()), model_name);
 
-}  // namespace
+}  // namespace neuron_map_test
 }  // namespace headlight::analyze

@@ -12,7 +12,7 @@
 #include <fstream>
 
 namespace headlight::analyze {
-namespace {
+namespace focus_golden_test {
 
 using nlohmann::json;
 
@@ -83,5 +83,5 @@ TEST_P(FocusGolden, AgreesWithTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Models, FocusGolden, testing::ValuesIn(folders_with_golden("focus")), model_name);
 
-}  // namespace
+}  // namespace focus_golden_test
 }  // namespace headlight::analyze

@@ -14,7 +14,7 @@
 #include <cmath>
 
 namespace headlight::analyze {
-namespace {
+namespace focus_terms_test {
 
 constexpr const char* sentence = "The cats asked; the old cat asked.";
 
@@ -377,5 +377,5 @@ TEST(FocusBreakdown, WrongHeadOrRankSaysWhatThereIs) {
     EXPECT_THROW(focus_breakdown(std::array{trace}, head_id(0, 0), 0, {}, cancel), Cancelled);
 }
 
-}  // namespace
+}  // namespace focus_terms_test
 }  // namespace headlight::analyze

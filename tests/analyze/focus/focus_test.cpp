@@ -14,7 +14,7 @@
 #include <cmath>
 
 namespace headlight::analyze {
-namespace {
+namespace focus_test {
 
 constexpr const char* sentence = "The cats asked; the old cat asked.";
 constexpr std::array shares = {FocusShare::argmax_self, FocusShare::argmax_first, FocusShare::top1_minus_top2};
@@ -169,5 +169,5 @@ TEST(FocusUpdates, TextsFollowEachOtherAndSilentHeadsAreGaps) {
     EXPECT_TRUE(nothing.orientation.leftCols(8).array().isNaN().all());
 }
 
-}  // namespace
+}  // namespace focus_test
 }  // namespace headlight::analyze

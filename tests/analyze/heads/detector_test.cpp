@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace headlight::analyze {
-namespace {
+namespace detector_test {
 
 const std::vector<std::int64_t> ids = {5, 6, 5, 6};
 
@@ -56,5 +56,5 @@ TEST(Detector, OfATraceIsThatOfItsPatterns) {
     }
 }
 
-}  // namespace
+}  // namespace detector_test
 }  // namespace headlight::analyze

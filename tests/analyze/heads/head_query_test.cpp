@@ -11,7 +11,7 @@
 #include <limits>
 
 namespace headlight::analyze {
-namespace {
+namespace head_query_test {
 
 using testing::HasSubstr;
 
@@ -394,5 +394,5 @@ TEST(HeadMeasures, EveryMeasureIsDescribedOnce) {
     EXPECT_EQ(std::adjacent_find(ids.begin(), ids.end()), ids.end());
 }
 
-}  // namespace
+}  // namespace head_query_test
 }  // namespace headlight::analyze

@@ -15,7 +15,7 @@
 #include <set>
 
 namespace headlight::analyze {
-namespace {
+namespace induction_probe_test {
 
 constexpr std::int64_t kPlaces = 64, kWords = 60, kWidth = kPlaces + 2 * kWords;
 
@@ -232,5 +232,5 @@ TEST(InductionProbe, TooLongForTheModelNamesN) {
     }
 }
 
-}  // namespace
+}  // namespace induction_probe_test
 }  // namespace headlight::analyze

@@ -8,7 +8,7 @@
 #include <map>
 
 namespace headlight::analyze {
-namespace {
+namespace measure_groups_test {
 
 TEST(MeasureGroups, HaveEveryMeasureOnce) {
     std::map<std::string, int> times;
@@ -20,5 +20,5 @@ TEST(MeasureGroups, HaveEveryMeasureOnce) {
     EXPECT_EQ(times.size(), head_measures().size()) << "a group names a measure that there is not";
 }
 
-}  // namespace
+}  // namespace measure_groups_test
 }  // namespace headlight::analyze

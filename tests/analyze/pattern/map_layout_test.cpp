@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::analyze {
-namespace {
+namespace map_layout_test {
 
 /// [CLS] a b1 b2 [SEP]: the example of methods.md 2.6.
 TokenFacts one_sentence() { return {.special = {true, false, false, false, true}, .words = {-1, 0, 1, 1, -1}, .pair_start = 5}; }
@@ -126,5 +126,5 @@ TEST(MapLayout, LegalColumnsOfACausalRow) {
     EXPECT_EQ(legal_columns(to_b, 3, true), 0);
 }
 
-}  // namespace
+}  // namespace map_layout_test
 }  // namespace headlight::analyze

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::analyze {
-namespace {
+namespace pooling_test {
 
 TEST(Pooling, CellsCoverTheAxisAsDocumented) {
     for (const std::int64_t length : {1, 5, 7, 128, 130, 1000}) {
@@ -52,5 +52,5 @@ TEST(Pooling, RepoolingCutsThroughNoCell) {
     EXPECT_EQ(repooled_side(60, 25), 20);
 }
 
-}  // namespace
+}  // namespace pooling_test
 }  // namespace headlight::analyze

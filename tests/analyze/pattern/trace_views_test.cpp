@@ -15,7 +15,7 @@
 #include <set>
 
 namespace headlight::analyze {
-namespace {
+namespace trace_views_test {
 
 constexpr const char* sentence = "The cats asked; the old cat asked.";
 
@@ -286,5 +286,5 @@ TEST(PooledPattern, OverviewAndRecomputedPicturesAgree) {
     }
 }
 
-}  // namespace
+}  // namespace trace_views_test
 }  // namespace headlight::analyze

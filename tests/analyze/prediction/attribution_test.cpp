@@ -14,7 +14,7 @@
 #include <cmath>
 
 namespace headlight::analyze {
-namespace {
+namespace attribution_test {
 
 using model::Hook;
 constexpr const char* sentence = "The cats asked; the old cat asked.";
@@ -197,5 +197,5 @@ TEST(Attribution, WorksOnOneTokenAndNamesWhatIsNotThere) {
     EXPECT_THROW(neuron_drivers(*trace, {Layer(0), Neuron(trace->config().d_mlp)}, Position(0)), Error);
 }
 
-}  // namespace
+}  // namespace attribution_test
 }  // namespace headlight::analyze

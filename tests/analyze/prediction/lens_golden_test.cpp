@@ -15,7 +15,7 @@
 #include <fstream>
 
 namespace headlight::analyze {
-namespace {
+namespace lens_golden_test {
 
 using nlohmann::json;
 
@@ -138,5 +138,5 @@ TEST_P(LensGolden, AgreesWithTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Models, LensGolden, testing::Values("models/novella-7m", "tests/fixtures/models/llama-kv2"));
 
-}  // namespace
+}  // namespace lens_golden_test
 }  // namespace headlight::analyze

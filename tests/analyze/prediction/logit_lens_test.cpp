@@ -15,7 +15,7 @@
 #include <cmath>
 
 namespace headlight::analyze {
-namespace {
+namespace logit_lens_test {
 
 using model::Hook;
 constexpr const char* sentence = "The cats asked; the old cat asked.";
@@ -274,5 +274,5 @@ TEST(Predictions, OfAMaskAreThoseOfATextWithTheMaskInIt) {
     EXPECT_THROW(masked_candidates(*built_in("a"), Position(0), 1), Error);
 }
 
-}  // namespace
+}  // namespace logit_lens_test
 }  // namespace headlight::analyze

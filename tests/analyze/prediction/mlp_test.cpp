@@ -19,7 +19,7 @@
 #include <sstream>
 
 namespace headlight::analyze {
-namespace {
+namespace mlp_test {
 
 using model::Hook;
 constexpr const char* sentence = "The cats asked; the old cat asked.";
@@ -254,5 +254,5 @@ TEST(MemoryErrors, NameWhatIsNotThere) {
     EXPECT_THROW(refinement({}), Error);
 }
 
-}  // namespace
+}  // namespace mlp_test
 }  // namespace headlight::analyze

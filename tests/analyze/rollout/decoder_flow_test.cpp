@@ -11,7 +11,7 @@
 #include <queue>
 
 namespace headlight::analyze {
-namespace {
+namespace decoder_flow_test {
 
 using model::Hook;
 using model::Stack;
@@ -154,5 +154,5 @@ TEST_P(DecoderFlow, PathsCarryTheLargestFlow) {
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, DecoderFlow, testing::ValuesIn(pair_models()), pair_name);
 
-}  // namespace
+}  // namespace decoder_flow_test
 }  // namespace headlight::analyze

@@ -12,7 +12,7 @@
 #include <random>
 
 namespace headlight::analyze {
-namespace {
+namespace rollout_test {
 
 constexpr const char* sentence = "The cats asked; the old cat asked.";
 
@@ -331,5 +331,5 @@ TEST(Rollout, SaysWhatIsTooMuchOrDoesNotExist) {
     }
 }
 
-}  // namespace
+}  // namespace rollout_test
 }  // namespace headlight::analyze

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 namespace headlight::figure {
-namespace {
+namespace architecture_view_test {
 
 class Architecture : public testing::TestWithParam<const char*> {
 protected:
@@ -52,5 +52,5 @@ INSTANTIATE_TEST_SUITE_P(Families, Architecture,
                              return name;
                          });
 
-}  // namespace
+}  // namespace architecture_view_test
 }  // namespace headlight::figure

@@ -14,7 +14,7 @@
 #include <set>
 
 namespace headlight::figure {
-namespace {
+namespace circuit_views_test {
 
 using analyze::Composition;
 
@@ -107,14 +107,13 @@ TEST(CompositionGraph, WidthSaysTheScore) {
 }
 
 TableData some_table() {
-    using Kind = TableColumn::Kind;
     TableSection section;
     section.title = QStringLiteral("Numbers");
     section.columns = {
-        {.kind = Kind::token, .id = "token", .title = QStringLiteral("token")},
-        {.kind = Kind::bar, .id = "bar", .title = QStringLiteral("bar")},
-        {.kind = Kind::tint, .id = "a", .title = QStringLiteral("0"), .group = 1, .over = QStringLiteral("layers")},
-        {.kind = Kind::tint, .id = "b", .title = QStringLiteral("1"), .group = 1, .over = QStringLiteral("layers")}};
+        {.kind = ColumnKind::token, .id = "token", .title = QStringLiteral("token")},
+        {.kind = ColumnKind::bar, .id = "bar", .title = QStringLiteral("bar")},
+        {.kind = ColumnKind::tint, .id = "a", .title = QStringLiteral("0"), .group = 1, .over = QStringLiteral("layers")},
+        {.kind = ColumnKind::tint, .id = "b", .title = QStringLiteral("1"), .group = 1, .over = QStringLiteral("layers")}};
     for (std::int64_t i = 0; i < 1000; ++i) {
         TableRow row;
         row.key = Position(i);
@@ -276,5 +275,5 @@ TEST(CircuitViews, ModelsWithoutAnUnembeddingAreToldWhy) {
     }
 }
 
-}  // namespace
+}  // namespace circuit_views_test
 }  // namespace headlight::figure

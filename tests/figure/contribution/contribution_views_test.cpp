@@ -20,7 +20,7 @@
 #include <set>
 
 namespace headlight::figure {
-namespace {
+namespace contribution_views_test {
 
 const std::filesystem::path source = HEADLIGHT_SOURCE_DIR;
 
@@ -66,7 +66,7 @@ TEST_F(FlowViews, EveryLineOfTheGraphIsAHitThatSaysItsWeight) {
         for (const analyze::ContributionEdge& edge : graph.edges) {
             const Hit hit = figure->hit_test(view.path(edge).pointAtPercent(0.5), {}, {});
             ASSERT_TRUE(hit.value) << edge.layer << ": " << edge.from << " to " << edge.to;
-            if (edge.kind != analyze::ContributionEdge::Kind::attention) continue;
+            if (edge.kind != analyze::EdgeKind::attention) continue;
             ++attention;
             own += std::abs(*hit.value - edge.weight) < 1e-12;
         }
@@ -89,7 +89,7 @@ TEST_F(FlowViews, AClickOnALineOpensItsHeadsAndASecondOneClosesThem) {
     const analyze::ContributionGraph graph = analyze::contribution_graph(*trace_, Position(13), {});
     Hit hit;
     for (const analyze::ContributionEdge& edge : graph.edges) {
-        if (edge.kind != analyze::ContributionEdge::Kind::attention || edge.from == edge.to) continue;
+        if (edge.kind != analyze::EdgeKind::attention || edge.from == edge.to) continue;
         hit = closed->hit_test(view.path(edge).pointAtPercent(0.4), {}, {});
         if (hit.kind == Hit::Kind::option) break;
     }
@@ -159,7 +159,7 @@ TEST_F(FlowViews, ADecodersGraphHasBothTexts) {
         const ContributionLayout& at = view.places();
         ASSERT_TRUE(at.two());
         EXPECT_LT(at.x({true, at.source_columns.back()}), at.left);
-        std::set<analyze::ContributionEdge::Kind> kinds;
+        std::set<analyze::EdgeKind> kinds;
         for (const analyze::ContributionEdge& edge : graph.edges) {
             kinds.insert(edge.kind);
             const QPainterPath line = view.path(edge);
@@ -190,8 +190,7 @@ TEST_F(FlowViews, ADecodersGraphHasBothTexts) {
     EXPECT_EQ(text_of({EdgeName::Attention::encoder, 0, 4, 5}), "encoder:0:4:5");
     // Opened, a line to the source has the maps of that attention below.
     const auto widest = std::max_element(graph.edges.begin(), graph.edges.end(), [](const auto& a, const auto& b) {
-        return (a.kind == analyze::ContributionEdge::Kind::cross ? a.weight : 0) <
-               (b.kind == analyze::ContributionEdge::Kind::cross ? b.weight : 0);
+        return (a.kind == analyze::EdgeKind::cross ? a.weight : 0) < (b.kind == analyze::EdgeKind::cross ? b.weight : 0);
     });
     ContributionViewOptions open = options;
     open.edge = text_of(*name_of_edge(*widest));
@@ -356,5 +355,5 @@ TEST_F(FlowViews, PredictionsAreThoseOfTheAnalysis) {
     EXPECT_GT(make_figure(plain, state)->table().rows.size(), 0U) << "needs no unembedding";
 }
 
-}  // namespace
+}  // namespace contribution_views_test
 }  // namespace headlight::figure

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 namespace headlight::figure {
-namespace {
+namespace from_trace_test {
 
 class FromTrace : public testing::Test {
 protected:
@@ -54,5 +54,5 @@ TEST_F(FromTrace, OptionsReachTheMapAndTheLegend) {
     EXPECT_GT(weight(*hidden, 13, 4), plain) << "rows sum to 1 again";
 }
 
-}  // namespace
+}  // namespace from_trace_test
 }  // namespace headlight::figure

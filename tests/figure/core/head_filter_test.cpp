@@ -15,7 +15,7 @@
 #include <cmath>
 
 namespace headlight::figure {
-namespace {
+namespace head_filter_test {
 
 std::shared_ptr<const HeadFilter> without(std::vector<HeadId> dimmed) {
     auto filter = std::make_shared<HeadFilter>();
@@ -159,5 +159,5 @@ TEST(FilteredRequest, OnlyViewsThatPaintItNameTheFilter) {
     EXPECT_FALSE(names_it("neuron"));
 }
 
-}  // namespace
+}  // namespace head_filter_test
 }  // namespace headlight::figure

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 namespace headlight::figure {
-namespace {
+namespace selection_rules_test {
 
 std::vector<Head> heads(std::initializer_list<int> values) {
     std::vector<Head> out;
@@ -64,5 +64,5 @@ TEST(ActiveHeads, AreThoseHeldAndSelected) {
     EXPECT_EQ(active_heads(s, Layer(2), heads({0, 3})), heads({0, 3}));
 }
 
-}  // namespace
+}  // namespace selection_rules_test
 }  // namespace headlight::figure

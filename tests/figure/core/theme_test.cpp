@@ -12,7 +12,7 @@
 #include <cmath>
 
 namespace headlight::figure {
-namespace {
+namespace theme_test {
 
 // CIE L* of an sRGB colour.
 double lightness(const QColor& c) {
@@ -133,5 +133,5 @@ TEST(Fonts, EveryGlyphIsThatOfACharacterTyped) {
     }
 }
 
-}  // namespace
+}  // namespace theme_test
 }  // namespace headlight::figure

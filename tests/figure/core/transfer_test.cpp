@@ -7,7 +7,7 @@
 #include <limits>
 
 namespace headlight::figure {
-namespace {
+namespace transfer_test {
 
 using Curve = Transfer::Curve;
 
@@ -71,5 +71,5 @@ TEST(Transfer, LegendSaysAllThatWasDone) {
     EXPECT_EQ(t.legend(), QStringLiteral("γ = 0.5, ≥ 0.01, 95 % of the mass"));
 }
 
-}  // namespace
+}  // namespace transfer_test
 }  // namespace headlight::figure

@@ -9,9 +9,7 @@
 #include <set>
 
 namespace headlight::figure {
-namespace {
-
-using Kind = ViewOption::Kind;
+namespace view_spec_test {
 
 TEST(ViewSpecs, IdsAreUniqueAndTabsComeFirst) {
     std::set<std::string> ids;
@@ -34,8 +32,8 @@ TEST(ViewSpecs, DefaultsOfOptionsAreValuesAndSameNamesAreTheSameOption) {
         for (const ViewOption& option : spec.options) {
             const std::string where = spec.id + " " + option.name;
             EXPECT_LE(option.low, option.high) << where;
-            EXPECT_EQ(option.kind == Kind::choice, !option.choices.empty()) << where;
-            if (option.kind == Kind::flag)
+            EXPECT_EQ(option.kind == OptionKind::choice, !option.choices.empty()) << where;
+            if (option.kind == OptionKind::flag)
                 EXPECT_TRUE(option.initial.empty()) << where;
             else
                 EXPECT_NO_THROW(check_values(spec, {{option.name, option.initial}})) << where;
@@ -47,7 +45,7 @@ TEST(ViewSpecs, DefaultsOfOptionsAreValuesAndSameNamesAreTheSameOption) {
         }
 }
 
-ViewOption option(const char* name, Kind kind, const char* initial, double low = 0, double high = 0) {
+ViewOption option(const char* name, OptionKind kind, const char* initial, double low = 0, double high = 0) {
     ViewOption made;
     made.name = name;
     made.kind = kind;
@@ -60,8 +58,9 @@ ViewOption option(const char* name, Kind kind, const char* initial, double low =
 ViewSpec sample() {
     ViewSpec spec;
     spec.id = "sample";
-    spec.options = {option("top", Kind::integer, "5", 1, 100), option("share", Kind::number, "0.5", 0, 10),
-                    option("word", Kind::choice, "a"), option("on", Kind::flag, ""), option("free", Kind::text, "")};
+    spec.options = {option("top", OptionKind::integer, "5", 1, 100), option("share", OptionKind::number, "0.5", 0, 10),
+                    option("word", OptionKind::choice, "a"), option("on", OptionKind::flag, ""),
+                    option("free", OptionKind::text, "")};
     spec.options[2].choices = {{"a", "A"}, {"b", "B"}};
     return spec;
 }
@@ -90,5 +89,5 @@ TEST(ViewSpecs, OnlyValuesThatDifferFromTheDefaultAreKept) {
     EXPECT_EQ(tidy(sample(), {{"top", "5"}, {"word", "b"}, {"unknown", "1"}}), (ViewValues{{"word", "b"}}));
 }
 
-}  // namespace
+}  // namespace view_spec_test
 }  // namespace headlight::figure

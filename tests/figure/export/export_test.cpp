@@ -18,7 +18,7 @@
 #include <sstream>
 
 namespace headlight::figure {
-namespace {
+namespace export_test {
 
 namespace fs = std::filesystem;
 
@@ -196,5 +196,5 @@ TEST_F(Export, MatrixBecomesRectanglesInVectorFiles) {
     EXPECT_THAT(out.str(), HasSubstr(">t5</text>"));
 }
 
-}  // namespace
+}  // namespace export_test
 }  // namespace headlight::figure

@@ -17,7 +17,7 @@
 #include <map>
 
 namespace headlight::figure {
-namespace {
+namespace focus_plots_test {
 
 const Style style;
 
@@ -376,5 +376,5 @@ TEST(SignedPyramid, KeepsWhatIsFarthestFromTheMiddle) {
     EXPECT_LT(p.levels[1].at(1, 0), 40) << "−3 of 4 and, in the row below, −9";
 }
 
-}  // namespace
+}  // namespace focus_plots_test
 }  // namespace headlight::figure

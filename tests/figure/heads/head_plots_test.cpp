@@ -11,7 +11,7 @@
 #include <map>
 
 namespace headlight::figure {
-namespace {
+namespace head_plots_test {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 const Style style;
@@ -109,5 +109,5 @@ TEST(ClarkEntropy, NothingToSeeSaysSo) {
     EXPECT_NO_THROW(figure->layout({500, 300}, style, {}));
 }
 
-}  // namespace
+}  // namespace head_plots_test
 }  // namespace headlight::figure

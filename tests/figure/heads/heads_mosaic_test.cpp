@@ -9,7 +9,7 @@
 #include <cmath>
 
 namespace headlight::figure {
-namespace {
+namespace heads_mosaic_test {
 
 std::shared_ptr<analyze::HeadTable> head_values(std::int64_t layers, std::int64_t heads) {
     auto table = std::make_shared<analyze::HeadTable>();
@@ -94,5 +94,5 @@ TEST(HeadsMosaic, UnknownMeasureIsNamedWithTheKnownOnes) {
     }
 }
 
-}  // namespace
+}  // namespace heads_mosaic_test
 }  // namespace headlight::figure

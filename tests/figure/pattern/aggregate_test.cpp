@@ -12,7 +12,7 @@
 #include <limits>
 
 namespace headlight::figure {
-namespace {
+namespace aggregate_test {
 
 using analyze::Aggregate;
 using testing::HasSubstr;
@@ -233,5 +233,5 @@ TEST_F(Together, ARectangleHoldsTheHeadsOfItsMarks) {
     EXPECT_TRUE(figure->heads_in(QRectF(panel.at(2.6, 3), panel.at(2.9, 2)).normalized()).empty());
 }
 
-}  // namespace
+}  // namespace aggregate_test
 }  // namespace headlight::figure

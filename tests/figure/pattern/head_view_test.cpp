@@ -13,7 +13,7 @@
 #include <cmath>
 
 namespace headlight::figure {
-namespace {
+namespace head_view_test {
 
 using testing::ElementsAre;
 
@@ -253,5 +253,5 @@ TEST(HeadLayout, RowsStayReadableAndColumnsApart) {
         }
 }
 
-}  // namespace
+}  // namespace head_view_test
 }  // namespace headlight::figure

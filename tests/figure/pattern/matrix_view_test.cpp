@@ -12,7 +12,7 @@
 #include <QImage>
 
 namespace headlight::figure {
-namespace {
+namespace matrix_view_test {
 
 constexpr QSizeF canvas(900, 700);
 
@@ -180,5 +180,5 @@ TEST(MipPyramid, KeepsTheLargestAndWhatIsMasked) {
     EXPECT_EQ(p.level_for(0.001), 3U);
 }
 
-}  // namespace
+}  // namespace matrix_view_test
 }  // namespace headlight::figure

@@ -10,7 +10,7 @@
 #include <thread>
 
 namespace headlight::figure {
-namespace {
+namespace model_view_test {
 
 std::shared_ptr<ModelViewStore> store(std::int64_t layers, std::int64_t heads, std::int64_t tokens) {
     return std::make_shared<ModelViewStore>(sample::model(layers, heads, tokens));
@@ -259,5 +259,5 @@ TEST(ModelView, OneTokenAndNoTokenArePainted) {
     }
 }
 
-}  // namespace
+}  // namespace model_view_test
 }  // namespace headlight::figure

@@ -9,7 +9,7 @@
 #include <set>
 
 namespace headlight::figure {
-namespace {
+namespace neuron_view_test {
 
 double cell_number(const Table& table, std::size_t row, const std::string& column) {
     const auto at = std::find(table.columns.begin(), table.columns.end(), column);
@@ -206,5 +206,5 @@ TEST(NeuronView, OneTokenIsItsOwnWholeTable) {
     EXPECT_NO_THROW(figure.paint(painter, QRectF(0, 0, 1200, 300), style, {}));
 }
 
-}  // namespace
+}  // namespace neuron_view_test
 }  // namespace headlight::figure

@@ -16,7 +16,7 @@
 #include <set>
 
 namespace headlight::figure {
-namespace {
+namespace picture_view_test {
 
 const std::string kTests = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/";
 const Style style;
@@ -154,5 +154,5 @@ TEST(PictureView, ATextHasNone) {
     EXPECT_THROW(make_figure(text, state_of("picture", *text)), Error);
 }
 
-}  // namespace
+}  // namespace picture_view_test
 }  // namespace headlight::figure

@@ -16,7 +16,7 @@
 #include <thread>
 
 namespace headlight::figure {
-namespace {
+namespace plot_figure_test {
 
 namespace fs = std::filesystem;
 using plot::PlotFigure;
@@ -318,5 +318,5 @@ TEST_F(PlotFiles, LargeCloudsBecomeAPictureInVectorFiles) {
     EXPECT_THAT(svg, Not(HasSubstr("<circle")));
 }
 
-}  // namespace
+}  // namespace plot_figure_test
 }  // namespace headlight::figure

@@ -41,7 +41,7 @@ inline PlotData scatter(int heads, int tokens) {
     for (int h = 0; h < heads; ++h) {
         Series s;
         const HeadId id{Layer(3), Head(h)};
-        s.name = plot::head_name(id);
+        s.name = head_name(id);
         s.color = Color::of_head(id.head);
         s.head = id;
         for (int t = 0; t < tokens; ++t) {
@@ -68,7 +68,7 @@ inline PlotData histogram(int heads, bool log) {
         Series s;
         s.kind = Series::Kind::steps;
         s.head = HeadId{Layer(3), Head(h)};
-        s.name = plot::head_name(*s.head);
+        s.name = head_name(*s.head);
         s.color = Color::of_head(Head(h));
         for (int b = 0; b <= 50; ++b) s.x.push_back(log ? std::pow(10, -3 + b * 0.06) : b * 0.02);
         for (int b = 0; b < 50; ++b) s.y.push_back(std::round(60 * std::exp(-std::pow((b - 5.0 - 3 * h) / (3 + h), 2))));

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::figure::plot {
-namespace {
+namespace tickers_test {
 
 std::vector<std::string> labels(double low, double high) {
     LogTicker ticker;
@@ -27,5 +27,5 @@ TEST(LogTicker, OneStyleOfNumbersOnAnAxis) {
     EXPECT_THAT(labels(10, 1e9), testing::Contains("10⁴"));
 }
 
-}  // namespace
+}  // namespace tickers_test
 }  // namespace headlight::figure::plot

@@ -14,7 +14,7 @@
 #include <numeric>
 
 namespace headlight::figure {
-namespace {
+namespace prediction_views_test {
 
 class PredictionViews : public testing::Test {
 protected:
@@ -142,5 +142,5 @@ TEST_F(PredictionViews, AreInTheListAndSayWhatAModelLacks) {
     EXPECT_EQ(make_figure(bert, state)->table().rows.size(), 20U) << "coefficients need no unembedding";
 }
 
-}  // namespace
+}  // namespace prediction_views_test
 }  // namespace headlight::figure

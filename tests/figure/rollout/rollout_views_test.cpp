@@ -17,7 +17,7 @@
 #include <set>
 
 namespace headlight::figure {
-namespace {
+namespace rollout_views_test {
 
 /// Three tokens, two layers, by hand: 1 = 0.75 + 0.2 + 0.05 from token 2.
 PathsData three_tokens() {
@@ -163,5 +163,5 @@ TEST_F(RolloutViews, HeadsPutTogetherAreTheirMeanAndMaximum) {
     EXPECT_THROW(analyze::aggregate_pattern(*trace_, {{Layer(0), Head(8)}}, analyze::Aggregate::mean), Error);
 }
 
-}  // namespace
+}  // namespace rollout_views_test
 }  // namespace headlight::figure

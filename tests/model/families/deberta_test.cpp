@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace headlight::model {
-namespace {
+namespace deberta_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -134,5 +134,5 @@ TEST(Deberta, EveryParameterIsCounted) {
     }
 }
 
-}  // namespace
+}  // namespace deberta_test
 }  // namespace headlight::model

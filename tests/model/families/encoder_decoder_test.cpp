@@ -12,7 +12,7 @@
 #include <set>
 
 namespace headlight::model {
-namespace {
+namespace encoder_decoder_test {
 
 using testing::HasSubstr;
 
@@ -224,5 +224,5 @@ TEST(EncoderDecoderNames, OfCrossAttentionsAreTheDecoders) {
     EXPECT_EQ(name_of({Hook::logits, Layer(0)}, encoder), "logits");
 }
 
-}  // namespace
+}  // namespace encoder_decoder_test
 }  // namespace headlight::model

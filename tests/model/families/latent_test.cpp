@@ -11,7 +11,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace {
+namespace latent_test {
 
 using testing::HasSubstr;
 
@@ -210,5 +210,5 @@ TEST(Latent, TheReleasedConfigurationsAreRead) {
     EXPECT_EQ(layer_label(v3, 3), "experts");
 }
 
-}  // namespace
+}  // namespace latent_test
 }  // namespace headlight::model

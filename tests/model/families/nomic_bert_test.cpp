@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::model {
-namespace {
+namespace nomic_bert_test {
 
 /// config.json as the released nomic-embed-text models have it: GPT-2's fields.
 void as_released(nlohmann::json& config) {
@@ -64,5 +64,5 @@ TEST(NomicBert, WhatIsNotBuiltIsRefusedByName) {
     EXPECT_THAT(refusal("activation_function", "gelu"), testing::HasSubstr("activation_function"));
 }
 
-}  // namespace
+}  // namespace nomic_bert_test
 }  // namespace headlight::model

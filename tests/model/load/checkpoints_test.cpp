@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::model {
-namespace {
+namespace checkpoints_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -119,5 +119,5 @@ TEST(Checkpoint, Fp8) {
     EXPECT_THAT(failure(scratch.folder), AllOf(HasSubstr("fp8"), HasSubstr("tensor w"), HasSubstr("F8_E5M2")));
 }
 
-}  // namespace
+}  // namespace checkpoints_test
 }  // namespace headlight::model

@@ -16,7 +16,7 @@
 #include <limits>
 
 namespace headlight::model {
-namespace {
+namespace fp8_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -191,5 +191,5 @@ TEST(Fp8Refused, OtherSchemesByName) {
     EXPECT_THAT(failure(copy.folder), AllOf(HasSubstr("no quantization_config"), HasSubstr("weight_scale_inv")));
 }
 
-}  // namespace
+}  // namespace fp8_test
 }  // namespace headlight::model

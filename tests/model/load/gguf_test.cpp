@@ -16,7 +16,7 @@
 #include <fstream>
 
 namespace headlight::model {
-namespace {
+namespace gguf_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -252,5 +252,5 @@ TEST(GgufLoading, ErrorsNameKeysAndTensors) {
         AllOf(HasSubstr("blk.0.attn_q.weight"), HasSubstr("a matrix")));
 }
 
-}  // namespace
+}  // namespace gguf_test
 }  // namespace headlight::model

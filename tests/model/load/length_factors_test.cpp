@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::model {
-namespace {
+namespace length_factors_test {
 
 at::Tensor lengths(const at::Tensor& x, const at::Tensor& w) {
     return at::matmul(x.to(at::kDouble), w.to(at::kDouble)).norm(2, -1);
@@ -51,5 +51,5 @@ TEST(LengthFactors, AHeadThatWritesNothingOrAlongOneLine) {
     expect_same_lengths(*model);
 }
 
-}  // namespace
+}  // namespace length_factors_test
 }  // namespace headlight::model

@@ -10,7 +10,7 @@
 #include <limits>
 
 namespace headlight::model {
-namespace {
+namespace loading_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -370,5 +370,5 @@ TEST(Alibi, SlopesOfPowersOfTwoAndOthers) {
     EXPECT_NEAR(many[111], 0.01631678, 1e-8);
 }
 
-}  // namespace
+}  // namespace loading_test
 }  // namespace headlight::model

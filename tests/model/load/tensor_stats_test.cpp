@@ -16,7 +16,7 @@
 #include <numeric>
 
 namespace headlight::model {
-namespace {
+namespace tensor_stats_test {
 
 template <class T>
 io::ArrayRef array(const char* name, io::DType dtype, const std::vector<T>& numbers) {
@@ -110,5 +110,5 @@ TEST(TensorStats, LongTensorsAreReadInParts) {
     EXPECT_THROW(tensor_stats(file, "a", 5, cancelled), Cancelled);
 }
 
-}  // namespace
+}  // namespace tensor_stats_test
 }  // namespace headlight::model

@@ -12,7 +12,7 @@
 #include <thread>
 
 namespace headlight::model {
-namespace {
+namespace forward_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -198,5 +198,5 @@ TEST(Runtime, OneThreadOnEveryThread) {
     EXPECT_FALSE(runtime_facts().blas.empty());
 }
 
-}  // namespace
+}  // namespace forward_test
 }  // namespace headlight::model

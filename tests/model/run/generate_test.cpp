@@ -13,7 +13,7 @@
 #include <set>
 
 namespace headlight::model {
-namespace {
+namespace generate_test {
 
 using testing::HasSubstr;
 
@@ -161,5 +161,5 @@ TEST(EndTokens, AsTheFilesSay) {
     EXPECT_EQ(end_tokens(folder.path()), std::vector<std::int64_t>{7});
 }
 
-}  // namespace
+}  // namespace generate_test
 }  // namespace headlight::model

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::model {
-namespace {
+namespace picture_test {
 
 using testing::HasSubstr;
 
@@ -186,5 +186,5 @@ TEST(ViT, BadConfigurationIsNamed) {
     EXPECT_THAT(with("id2label", {{"0", "cat"}, {"7", "dog"}}), HasSubstr("id2label"));
 }
 
-}  // namespace
+}  // namespace picture_test
 }  // namespace headlight::model

@@ -11,7 +11,7 @@
 #include <set>
 
 namespace headlight::ui {
-namespace {
+namespace brush_test {
 
 TEST(HeadList, NamesWholeLayersAloneAndIsToldFromAQuestion) {
     const auto id = [](int l, int h) { return HeadId{Layer(l), Head(h)}; };
@@ -186,5 +186,5 @@ TEST_F(WindowTest, RolloutGoesUpToTheLastLayerUnlessTheChosenOneIsAskedFor) {
     EXPECT_TRUE(window.command_for_shown().contains(QStringLiteral("--layer 2")));
 }
 
-}  // namespace
+}  // namespace brush_test
 }  // namespace headlight::ui

@@ -11,7 +11,7 @@
 #include <QTemporaryDir>
 
 namespace headlight::ui {
-namespace {
+namespace open_test {
 
 const QString fixtures = QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/");
 
@@ -232,5 +232,5 @@ TEST_F(WindowTest, TabsThatDoNotFitStandInTheMenuBehindThem) {
     EXPECT_TRUE(window.tool_row().tab("lens").isVisible());
 }
 
-}  // namespace
+}  // namespace open_test
 }  // namespace headlight::ui

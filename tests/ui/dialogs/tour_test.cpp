@@ -9,7 +9,7 @@
 #include <QScrollBar>
 
 namespace headlight::ui {
-namespace {
+namespace tour_test {
 
 TEST_F(WindowTest, TheTourShowsSixStepsEachWithItsView) {
     window.show_view("matrix");
@@ -109,5 +109,5 @@ TEST_F(WindowTest, ThePaletteFindsAndRunsACommand) {
     EXPECT_EQ(window.document().views().left, "matrix");
 }
 
-}  // namespace
+}  // namespace tour_test
 }  // namespace headlight::ui

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headlight::ui {
-namespace {
+namespace alignment_test {
 
 using Strings = std::vector<std::string>;
 using Indices = std::vector<std::int64_t>;
@@ -41,5 +41,5 @@ TEST(Alignment, PinsGoWithTheirTokensOrGo) {
     EXPECT_FALSE(moved.hover_query);
 }
 
-}  // namespace
+}  // namespace alignment_test
 }  // namespace headlight::ui

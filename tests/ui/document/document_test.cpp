@@ -10,7 +10,7 @@
 #include <QSignalSpy>
 
 namespace headlight::ui {
-namespace {
+namespace document_test {
 
 TEST_F(WindowTest, TypingRunsAgainAndPinsFollowTheirTokens) {
     const auto first = window.document().trace();
@@ -197,5 +197,5 @@ TEST(CommandPaletteMatch, LettersInOrderAndWholeWordsFirst) {
               match_score(QStringLiteral("efg"), QStringLiteral("Export figure")));
 }
 
-}  // namespace
+}  // namespace document_test
 }  // namespace headlight::ui

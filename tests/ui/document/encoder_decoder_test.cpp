@@ -9,7 +9,7 @@
 #include <QClipboard>
 
 namespace headlight::ui {
-namespace {
+namespace encoder_decoder_test {
 
 using model::Stack;
 
@@ -214,5 +214,5 @@ TEST_F(EncoderDecoderWindow, PredictionsStayUnderTheTarget) {
     EXPECT_TRUE(strip().prediction_text(Position(2)).isEmpty());
 }
 
-}  // namespace
+}  // namespace encoder_decoder_test
 }  // namespace headlight::ui

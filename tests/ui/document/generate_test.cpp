@@ -5,7 +5,7 @@
 #include <QSignalSpy>
 
 namespace headlight::ui {
-namespace {
+namespace generate_test {
 
 ContinueSettings greedy(std::int64_t tokens) {
     ContinueSettings s;
@@ -149,5 +149,5 @@ TEST_F(WindowTest, SessionsKeepWhatTheModelWrote) {
     EXPECT_THROW(session_from_json(wrong, "a"), Error);
 }
 
-}  // namespace
+}  // namespace generate_test
 }  // namespace headlight::ui

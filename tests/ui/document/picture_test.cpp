@@ -6,7 +6,7 @@
 #include <QPushButton>
 
 namespace headlight::ui {
-namespace {
+namespace picture_test {
 
 const QString fixtures = QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/");
 const QString shapes = fixtures + QStringLiteral("pictures/shapes.png");
@@ -167,5 +167,5 @@ TEST_F(PictureWindow, TheTowersOfClipAreOneActionApart) {
     EXPECT_EQ(window.document().model().model->config().family, "clip-text");
 }
 
-}  // namespace
+}  // namespace picture_test
 }  // namespace headlight::ui

@@ -9,7 +9,7 @@
 #include <QSignalSpy>
 
 namespace headlight::ui {
-namespace {
+namespace robust_test {
 
 const QString fixtures = QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/");
 
@@ -197,5 +197,5 @@ TEST(Sessions, WhatIsWrongIsNamedWithItsFile) {
     }
 }
 
-}  // namespace
+}  // namespace robust_test
 }  // namespace headlight::ui

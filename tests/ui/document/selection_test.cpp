@@ -3,7 +3,7 @@
 #include "tests/ui/window_fixture.h"
 
 namespace headlight::ui {
-namespace {
+namespace selection_test {
 
 using Kind = figure::Hit::Kind;
 
@@ -112,5 +112,5 @@ TEST_F(WindowTest, TokenChipsAndTheMosaicSetTheSameSelection) {
     EXPECT_EQ(selected().pinned_queries, std::vector{Position(7)}) << "another head of the same token";
 }
 
-}  // namespace
+}  // namespace selection_test
 }  // namespace headlight::ui

@@ -6,7 +6,7 @@
 #include <QMenu>
 
 namespace headlight::ui {
-namespace {
+namespace finder_test {
 
 TEST_F(WindowTest, FinderFiltersAndMarksMistakes) {
     HeadsPanel& panel = window.heads_panel();
@@ -267,5 +267,5 @@ TEST(SessionFilters, TwoOfOneNameAreAMistakeThatIsNamed) {
     }
 }
 
-}  // namespace
+}  // namespace finder_test
 }  // namespace headlight::ui

@@ -6,8 +6,6 @@
 
 namespace headlight::ui {
 
-QString head_name(HeadId head) { return QStringLiteral("L%1H%2").arg(head.layer.value).arg(head.head.value); }
-
 void HeadListModel::show(std::shared_ptr<const analyze::HeadTable> table, std::vector<std::string> measures,
                          const analyze::HeadQuery& query) {
     beginResetModel();
@@ -52,7 +50,7 @@ QVariant HeadListModel::data(const QModelIndex& index, int role) const {
     const HeadId head = heads_[static_cast<std::size_t>(index.row())];
     if (role == head_role) return QVariant::fromValue<qlonglong>(head.head.value);
     if (index.column() == 0) {
-        if (role == Qt::DisplayRole || role == Qt::AccessibleTextRole) return head_name(head);
+        if (role == Qt::DisplayRole || role == Qt::AccessibleTextRole) return figure::head_name(head);
         return {};
     }
     const double v = value(index.row(), index.column());

@@ -44,6 +44,4 @@ private:
     Qt::SortOrder order_ = Qt::DescendingOrder;
 };
 
-QString head_name(HeadId);  ///< "L3H5"
-
 }  // namespace headlight::ui

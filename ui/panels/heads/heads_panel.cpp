@@ -211,7 +211,8 @@ void HeadsPanel::refresh() {
     auto* header = list_->horizontalHeader();
     header->setSectionResizeMode(0, QHeaderView::Fixed);
     const HeadId last{Layer(table->n_layers - 1), Head(table->n_heads - 1)};
-    list_->setColumnWidth(0, QFontMetrics(figure::ui_font(12.5, QFont::DemiBold)).horizontalAdvance(head_name(last)) + 12);
+    list_->setColumnWidth(0,
+                          QFontMetrics(figure::ui_font(12.5, QFont::DemiBold)).horizontalAdvance(figure::head_name(last)) + 12);
     for (int c = 1; c < model_->columnCount(); ++c) header->setSectionResizeMode(c, QHeaderView::Stretch);
 
     mosaic_->set_figure(figure::heads_mosaic(table, measure(), found.filter() ? found.filter()->dimmed : std::vector<HeadId>()));

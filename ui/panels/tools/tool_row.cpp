@@ -299,14 +299,14 @@ void ToolRow::add_field(QMenu& menu, const ViewOption& option) {
         spin->setKeyboardTracking(false);
         spin->setToolTip(shown(option.help));
     };
-    if (option.kind == ViewOption::Kind::integer) {
+    if (option.kind == figure::OptionKind::integer) {
         auto* spin = new QSpinBox;
         spin->setRange(-1'000'000, 1'000'000);
         bounded(spin);
         spin->setValue(value.toInt());
         connect(spin, &QSpinBox::valueChanged, this, [this, name = option.name](int v) { set_value(name, std::to_string(v)); });
         form->addRow(title, spin);
-    } else if (option.kind == ViewOption::Kind::number) {
+    } else if (option.kind == figure::OptionKind::number) {
         auto* spin = new QDoubleSpinBox;
         spin->setDecimals(6);
         spin->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
@@ -341,18 +341,18 @@ void ToolRow::fill_options(QMenu& menu) {
     for (const ViewOption& option : spec.options) {
         const std::string value = value_of(option);
         switch (option.kind) {
-            case ViewOption::Kind::flag:
+            case figure::OptionKind::flag:
                 add(shown(option.title), !value.empty(),
                     [this, name = option.name, value] { set_value(name, value.empty() ? "1" : ""); });
                 break;
-            case ViewOption::Kind::choice:
+            case figure::OptionKind::choice:
                 add_heading(menu, shown(option.title));
                 for (const auto& [word, title] : option.choices)
                     add(shown(title), word == value, [this, name = option.name, word = word] { set_value(name, word); });
                 break;
-            case ViewOption::Kind::integer:
-            case ViewOption::Kind::number:
-            case ViewOption::Kind::text: add_field(menu, option); break;
+            case figure::OptionKind::integer:
+            case figure::OptionKind::number:
+            case figure::OptionKind::text: add_field(menu, option); break;
         }
     }
     if (!spec.needs.pattern) return;
@@ -379,7 +379,7 @@ QString ToolRow::options_text() const {
         return name.left(1).toLower() + name.mid(1);
     }
     for (const ViewOption& option : spec.options) {
-        if (option.kind != ViewOption::Kind::choice) continue;
+        if (option.kind != figure::OptionKind::choice) continue;
         const std::string value = value_of(option);
         if (option.name == "aggregate" && value == option.initial) continue;  // heads by themselves go without saying
         for (const auto& [word, title] : option.choices)

@@ -34,24 +34,26 @@ AttentionShares attention_shares(const trace::Trace&, Layer, Position);
 AttentionShares cross_shares(const trace::Trace&, Layer, Position);
 MlpShares mlp_shares(const trace::Trace&, Layer, Position);
 
+enum class EdgeKind {
+    attention,       ///< a token that is looked at -> token, through some heads
+    residual,        ///< the token's own stream past the attention
+    mlp,             ///< through the MLP
+    mlp_residual,    ///< past the MLP
+    cross,           ///< the encoder's last state of a token of the source -> token of the target, through some cross heads
+    cross_residual,  ///< past the attention to the source
+};
+
 /// One edge of the graph: from the state of a token before the layer to a token's state behind attention, behind the
 /// attention to the source, or behind the MLP.
 struct ContributionEdge {
-    enum class Kind {
-        attention,       ///< a token that is looked at -> token, through some heads
-        residual,        ///< the token's own stream past the attention
-        mlp,             ///< through the MLP
-        mlp_residual,    ///< past the MLP
-        cross,           ///< the encoder's last state of a token of the source -> token of the target, through some cross heads
-        cross_residual,  ///< past the attention to the source
-    } kind = Kind::attention;
+    EdgeKind kind = EdgeKind::attention;
     std::int64_t layer = 0;
     std::int64_t from = 0, to = 0;  ///< positions
     bool in_encoder = false;        ///< layer and positions are the encoder's; of `cross` only `from` is a position of the source
     double weight = 0;              ///< sum over heads
     std::vector<std::pair<std::int64_t, double>> heads;  ///< attention, cross: heads that stayed and their weights, largest first
 };
-const char* name_of(ContributionEdge::Kind) noexcept;
+const char* name_of(EdgeKind) noexcept;
 
 struct ContributionOptions {
     double threshold = 0.04;  ///< parts (head and source token) below it are dropped

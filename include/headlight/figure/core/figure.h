@@ -21,6 +21,9 @@
 
 namespace headlight::figure {
 
+/// "L3H5"
+QString head_name(HeadId);
+
 /// What is looked at, in every view. Plain data; ui/selection.h announces changes of it.
 struct Selection {
     Layer layer;

@@ -16,12 +16,13 @@
 
 namespace headlight::figure {
 
+enum class OptionKind { flag, integer, number, choice, text };
+
 /// A choice that a view offers beside the shared ones: an option of `headlight render`, an entry of the window's menu.
 /// Options of the same name in several views are the same option and must be described alike.
 struct ViewOption {
-    enum class Kind { flag, integer, number, choice, text };
     std::string name;  ///< "sort-idx": the command line's --sort-idx, the key in sessions
-    Kind kind = Kind::flag;
+    OptionKind kind = OptionKind::flag;
     std::string title;    ///< in the window: "Rank of the target"
     std::string help;     ///< on the command line: "0: the largest score of a row, 1: the second …"
     std::string initial;  ///< the default as text; flags: empty is off

@@ -11,8 +11,6 @@ namespace {
 
 constexpr double reach = 4;  ///< how near the pointer must be to a line
 
-QString head_name(HeadId id) { return QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value); }
-
 }  // namespace
 
 QString HeadFigure::pair_tip(std::int32_t head, std::int64_t query, std::int64_t key) const {

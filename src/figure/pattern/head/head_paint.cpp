@@ -14,7 +14,7 @@ namespace {
 constexpr double line_width = 2;
 constexpr double background_strength = 0.28;  ///< of the lines beside the subject's
 constexpr double least_number = 0.01;         ///< weights below get no number of their own
-constexpr double band = 64;               ///< device pixels of height of a cached picture of lines: a wheel step needs one more
+constexpr double band_height = 64;        ///< device pixels of height of a cached picture of lines: a wheel step needs one more
 constexpr std::size_t spare_bands = 160;  ///< kept beside those in sight
 
 bool contains(const std::vector<std::int64_t>& rows, std::int64_t row) {
@@ -146,7 +146,7 @@ void HeadFigure::paint_pictures(const Frame& f, const LineList& lines, std::map<
     const QRectF shown = f.rows & f.visible;
     if (shown.isEmpty()) return;
     const double left = std::floor(layout_.line_x0) - 2, width = std::ceil(layout_.line_x1) + 2 - left;
-    const double height = band / scale;
+    const double height = band_height / scale;
     const auto first = static_cast<std::int64_t>(std::floor(shown.top() / height));
     const auto last = static_cast<std::int64_t>(std::floor(shown.bottom() / height));
     if (known.size() > static_cast<std::size_t>(last - first) + spare_bands) known.clear();

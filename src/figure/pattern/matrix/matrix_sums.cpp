@@ -11,7 +11,7 @@ namespace headlight::figure {
 
 namespace {
 
-constexpr double number_room = 34;  ///< px at the end of a strip for its numbers
+constexpr double sum_room = 34;  ///< px at the end of a strip for its numbers
 
 /// Bars of [begin, end) cells; thinner ones than a pixel are joined: the longest of them is drawn.
 struct Bars {
@@ -40,7 +40,7 @@ void MatrixFigure::paint_sums(const Frame& f, const Panel& p) const {
     const bool numbers = p.cell >= line;
     f.painter.save();
     f.painter.setRenderHint(QPainter::Antialiasing, false);
-    const double row_room = p.row_sums.width() - (numbers ? number_room : 4);
+    const double row_room = p.row_sums.width() - (numbers ? sum_room : 4);
     each_bar({p.row_begin, p.row_end, p.cell}, rows, [&](std::int64_t i, std::int64_t count, double sum) {
         const double thick = std::max(p.cell * static_cast<double>(count) - (p.cell > 4 ? 2 : 0), 1.0);
         const QRectF bar(p.row_sums.left(), p.cell_rect(i, 0).top() + (p.cell > 4 ? 1 : 0), sum / longest_row * row_room, thick);

@@ -40,7 +40,7 @@ void ModelFigure::paint_detail(Frame& frame) const {
     if (head.layer.value >= at_.layers || head.head.value >= at_.heads) return;
     const QRectF place = pane(frame.style.zoom);
     const Theme& theme = frame.theme();
-    static const QFont bold = ui_font(13, QFont::DemiBold);
+    const QFont bold = ui_font(13, QFont::DemiBold);
     frame.at(place.topLeft(), [&] {
         const QRectF all(QPointF(0, 0), place.size() * frame.style.zoom);
         QPainter& painter = frame.painter;
@@ -141,7 +141,7 @@ void ModelFigure::paint_detail_map(Frame& frame, HeadId head, const QRectF& area
         const double x = area.left() + (double(key) + 0.5) * area.width() / double(shape().columns);
         frame.painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
     }
-    static const QFont font = ui_font(11);
+    const QFont font = ui_font(11);
     QString where = QStringLiteral("%1 down, %2 across").arg(words().query(), words().key());
     if (row >= 0 && key >= 0) {
         where = query_name(row) + QStringLiteral(" → ") + key_name(key);

@@ -11,18 +11,8 @@
 namespace headlight::figure {
 namespace {
 
-const QFont& index_font() {
-    static const QFont font = ui_font(11);
-    return font;
-}
-
-const QFont& note_font() {
-    static const QFont font = ui_font(11.5);
-    return font;
-}
-
 /// Every n-th index, so that numbers never touch.
-std::int64_t index_step(double pitch_px) {
+std::int64_t label_step(double pitch_px) {
     for (const std::int64_t step : {1, 2, 4, 8, 16})
         if (pitch_px * double(step) >= 18) return step;
     return 32;
@@ -211,7 +201,7 @@ void ModelFigure::paint_rings(Frame& frame) const {
 }
 
 void ModelFigure::paint_title(Frame& frame) const {
-    static const QFont heading = ui_font(15, QFont::DemiBold), note = ui_font(13);
+    const QFont heading = ui_font(15, QFont::DemiBold), note = ui_font(13);
     const QPointF at(ModelLayout::margin, ModelLayout::title_baseline);
     frame.text(at, title(), heading, frame.theme().text);
     const auto tokens = std::max(shape().rows, shape().columns);
@@ -252,7 +242,7 @@ void ModelFigure::paint_axes(Frame& frame) const {
     const auto range = at_.touching(frame.target.adjusted(-at_.pitch.width(), -at_.pitch.height(), 0, 0));
     const auto color = [&](bool focused) { return focused ? theme.accent : theme.muted; };
     const auto mark = marked(frame);
-    const auto columns = index_step(at_.pitch.width() / unit), rows = index_step(at_.pitch.height() / unit);
+    const auto columns = label_step(at_.pitch.width() / unit), rows = label_step(at_.pitch.height() / unit);
     const auto inside = [](double low, double high, double from, double to) {
         const double a = std::max(low, from), b = std::min(high, to);
         return b > a ? (a + b) / 2 : (low + high) / 2;
@@ -263,14 +253,14 @@ void ModelFigure::paint_axes(Frame& frame) const {
         const double x = inside(cell.left(), cell.right(), frame.seen.left(), frame.seen.right());
         if (left_gone && x < left) continue;
         const QString name = h < shape().heads ? QString::number(h) : store_->data().together;
-        frame.text({x, top - 7 * unit}, name, index_font(), color(mark && mark->head.value == h), draw::Align::center);
+        frame.text({x, top - 7 * unit}, name, small_font(), color(mark && mark->head.value == h), draw::Align::center);
     }
     for (auto l = range.first_layer / rows * rows; l <= range.last_layer; l += rows) {
         const QRectF cell = at_.cell_rect({Layer{l}, Head{0}});
         const double y = inside(cell.top(), cell.bottom(), frame.seen.top(), frame.seen.bottom());
         if (top_gone && y < top) continue;
         const QString name = l < shape().layers ? QString::number(l) : store_->data().together;
-        frame.text({left - 6 * unit, y + 4 * unit}, name, index_font(), color(mark && mark->layer.value == l),
+        frame.text({left - 6 * unit, y + 4 * unit}, name, small_font(), color(mark && mark->layer.value == l),
                    draw::Align::right);
     }
     const double above = grid.top() - (shape().group_size() > 1 ? 46 : 26) * unit;
@@ -286,7 +276,7 @@ void ModelFigure::paint_groups(Frame& frame) const {
     // Which query heads read the same keys and values.
     const double unit = frame.unit, y = at_.top - 26 * unit, tick = 4 * unit;
     frame.painter.setPen(QPen(frame.theme().faint, unit));
-    static const QFont font = ui_font(10);
+    const QFont font = ui_font(10);
     for (std::int64_t g = 0; g < shape().kv_heads; ++g) {
         const double from = at_.cell_rect({Layer{0}, Head{g * shape().group_size()}}).left();
         const double to = at_.cell_rect({Layer{0}, Head{(g + 1) * shape().group_size() - 1}}).right();

@@ -7,14 +7,7 @@
 #include <cmath>
 
 namespace headlight::figure {
-namespace {
-
-const QFont& token_font() {
-    static const QFont font = ui_font(11);
-    return font;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 QString ModelFigure::query_name(std::int64_t row) const {
     const auto& item = axes().queries[static_cast<std::size_t>(row)];
@@ -44,7 +37,7 @@ void ModelFigure::paint_line_labels(Frame& frame, const QRectF& cell, const Cell
                 frame.hover() && hovered && hovered->value >= item.first.value && hovered->value < item.first.value + item.count;
             frame.at({side.left(), top}, [&] {
                 const QRectF box(5, 0, side.width() / unit - 10, height / unit);
-                draw::token(frame.painter, box, draw::label_of(item), token_font(), frame.theme(),
+                draw::token(frame.painter, box, draw::label_of(item), small_font(), frame.theme(),
                             keys ? draw::Align::left : draw::Align::right, strong ? frame.theme().accent : QColor());
             });
         }
@@ -84,7 +77,7 @@ void ModelFigure::paint_map_labels(Frame& frame, const QRectF& cell, const CellP
         if (y < std::max(rows.top(), columns.bottom())) continue;
         frame.at({rows.left(), y}, [&] {
             draw::token(painter, QRectF(4, -8, rows.width() / unit - 9, 16),
-                        draw::label_of(axes().queries[static_cast<std::size_t>(i)]), token_font(), frame.theme(),
+                        draw::label_of(axes().queries[static_cast<std::size_t>(i)]), small_font(), frame.theme(),
                         draw::Align::right);
         });
     }
@@ -94,7 +87,7 @@ void ModelFigure::paint_map_labels(Frame& frame, const QRectF& cell, const CellP
         if (x < std::max(columns.left(), rows.right())) continue;
         frame.at({x, columns.top()}, [&] {
             draw::token_upwards(painter, QRectF(-8, 4, 16, columns.height() / unit - 9),
-                                draw::label_of(axes().keys[static_cast<std::size_t>(j)]), token_font(), frame.theme());
+                                draw::label_of(axes().keys[static_cast<std::size_t>(j)]), small_font(), frame.theme());
         });
     }
 }
@@ -102,7 +95,7 @@ void ModelFigure::paint_map_labels(Frame& frame, const QRectF& cell, const CellP
 void ModelFigure::paint_numbers(Frame& frame, HeadId head, const QRectF& area) const {
     const auto* pattern = store_->pattern(head);
     if (!pattern) return;
-    static const QFont small = ui_font(10), large = ui_font(12);
+    const QFont small = ui_font(10), large = ui_font(12);
     const double height = area.height() / double(shape().rows), width = area.width() / double(shape().columns);
     const double px = std::min(height, width) / frame.unit;
     const QRectF shown = area & frame.target;

@@ -85,8 +85,6 @@ QString fixed(double value, int digits) {
     return text;
 }
 
-QString head_name(HeadId head) { return QStringLiteral("L%1H%2").arg(head.layer.value).arg(head.head.value); }
-
 QString dot_heading(double scale, std::int64_t d_head) {
     const QString qk = QStringLiteral("q·k");
     if (scale == 1) return qk;

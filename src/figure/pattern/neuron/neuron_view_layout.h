@@ -52,8 +52,6 @@ std::vector<double> round_to_sum(const std::vector<double>& terms, double score,
 int score_digits(const NeuronViewData&);
 /// Fixed digits with a real minus sign, never "−0.00"; "–" for NaN (a masked key).
 QString fixed(double value, int digits);
-/// "L4H5"
-QString head_name(HeadId);
 /// "q·k / √32", "q·k × 0.25", "q·k": what turns the sum of products into the dot column.
 QString dot_heading(double scale, std::int64_t d_head);
 /// "c→p", what stands over the column of a further term of the score.

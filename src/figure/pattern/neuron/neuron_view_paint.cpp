@@ -10,13 +10,8 @@ namespace headlight::figure {
 namespace {
 
 const QFont& number_font(bool strong) {
-    static const QFont plain = ui_font(12.5), bold = ui_font(12.5, QFont::DemiBold);
+    const QFont plain = ui_font(12.5), bold = ui_font(12.5, QFont::DemiBold);
     return strong ? bold : plain;
-}
-
-const QFont& note_font() {
-    static const QFont font = ui_font(11.5);
-    return font;
 }
 
 QColor number_color(const Theme& theme, double x, double divisor) {
@@ -32,7 +27,7 @@ void rule(QPainter& painter, double left, double right, double y, const QColor& 
 }  // namespace
 
 QSizeF NeuronFigure::layout(QSizeF available, const Style&, const Selection&) {
-    static const QFont font = ui_font(14, QFont::DemiBold);
+    const QFont font = ui_font(14, QFont::DemiBold);
     // Measuring thousands of labels would be felt: the longest in letters are the widest, but for rare scripts, which
     // are cut with an ellipsis.
     std::vector<QString> labels;
@@ -90,7 +85,7 @@ void NeuronFigure::paint_row(QPainter& painter, std::int64_t key, const Style& s
         draw::box(painter, QRectF(row.left() + 3, row.top() + 8, 3, 14), 1.5,
                   draw::faded(head_color(theme, style.palette, data_.view.head.head.value), mark));
 
-    static const QFont plain = ui_font(14), bold = ui_font(14, QFont::DemiBold);
+    const QFont plain = ui_font(14), bold = ui_font(14, QFont::DemiBold);
     const QFont& font = strong ? bold : plain;
     const double baseline = row.top() + 20;
     draw::token(painter, QRectF(at_.token_x, row.top(), at_.token_width, row.height()), label_of(key), font, theme,
@@ -165,8 +160,8 @@ void NeuronFigure::paint_strip(QPainter& painter, double x, double top, double h
 
 void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style, const Selection&) const {
     const Theme& theme = *style.theme;
-    static const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13), small = ui_font(12),
-                       query_font = ui_font(14, QFont::DemiBold);
+    const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13), small = ui_font(12),
+                query_font = ui_font(14, QFont::DemiBold);
     const auto& view = data_.view;
     const QString query = query_token();
     draw::text(painter, {at_.token_x - 6, NeuronLayout::title_baseline}, title(), heading, theme.text);
@@ -221,7 +216,7 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
 
 void NeuronFigure::paint_footer(QPainter& painter, double top, const Style& style) const {
     const Theme& theme = *style.theme;
-    static const QFont tick = ui_font(10.5);
+    const QFont tick = ui_font(10.5);
     painter.fillRect(QRectF(0, top, at_.width, NeuronLayout::footer_height), theme.canvas);
     rule(painter, NeuronLayout::margin, at_.width - NeuronLayout::margin, top, theme.line);
 

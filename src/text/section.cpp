@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "text/files/section.h"
+#include "text/section.h"
 
 #include "headlight/base/error.h"
 #include "text/unicode/byte_alphabet.h"
