@@ -139,7 +139,7 @@ std::int64_t row_block(const trace::Trace& trace) { return std::max<std::int64_t
 
 at::Tensor plain(const at::Tensor& t) { return t.to(at::kCPU, at::kFloat).contiguous(); }
 
-at::Tensor wide(const at::Tensor& t) { return t.to(at::kCPU, at::kDouble); }
+at::Tensor wide(const at::Tensor& t) { return t.defined() ? t.to(at::kCPU, at::kDouble) : t; }
 
 at::Tensor state_row(const trace::Trace& trace, model::Hook hook, Layer layer, Position p) {
     return wide(trace::tensor_rows(trace, {hook, layer}, p.value, 1).select(0, 0)).contiguous();

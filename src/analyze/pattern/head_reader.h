@@ -42,7 +42,7 @@ at::Tensor value_norms(const trace::Trace&, HeadId);
 /// |v_j W_O^h|: [token] float32, by v (W_O W_O^T) v^T so that nothing of width d_model is made.
 at::Tensor output_norms(const trace::Trace&, HeadId);
 
-/// On the CPU, contiguous float32; in double precision.
+/// On the CPU as contiguous float32; in double precision, an undefined tensor staying undefined.
 at::Tensor plain(const at::Tensor&);
 at::Tensor wide(const at::Tensor&);
 /// What one position of a hook [pos, width] holds: [width] in double precision.

@@ -9,10 +9,7 @@
 namespace headlight::figure {
 namespace {
 
-const QFont& number_font(bool strong) {
-    const QFont plain = ui_font(12.5), bold = ui_font(12.5, QFont::DemiBold);
-    return strong ? bold : plain;
-}
+const QFont& number_font(bool strong) { return ui_font(12.5, strong ? QFont::DemiBold : QFont::Normal); }
 
 QColor number_color(const Theme& theme, double x, double divisor) {
     QColor color = x >= 0 ? theme.positive : theme.negative;
