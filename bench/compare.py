@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The same pass in Headlight, Hugging Face transformers and TransformerLens, in turns on this machine.
 
-    python bench/compare.py --headlight build/release/bin/headlight --folder FOLDER [--tokens 512 1024] [--rounds 5]
+    python bench/compare.py --bench build/release/bin/headlight_bench --folder FOLDER [--tokens 512 1024] [--rounds 5]
 
-FOLDER is made by make_gpt2_small.py. Each program hands out everything its own way: Headlight a trace of every hook,
+`headlight_bench --write-model FOLDER` makes FOLDER. Each program returns everything its own way: Headlight a trace of every hook,
 once with its overview (pooled maps and numbers of all heads, which the others do not make) and once without,
 transformers all attentions and hidden states (eager attention), TransformerLens run_with_cache.
 All use the same number of threads; the median over the rounds counts. Prints a line a length, or JSON with --json.
@@ -23,7 +23,7 @@ from transformer_lens.model_bridge import TransformerBridge
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--headlight", required=True)
+    parser.add_argument("--bench", required=True)
     parser.add_argument("--folder", required=True)
     parser.add_argument("--tokens", type=int, nargs="+", default=[512, 1024])
     parser.add_argument("--rounds", type=int, default=5)
@@ -34,7 +34,7 @@ def arguments():
 
 def headlight_pass(args, tokens):
     """Milliseconds of a traced pass, of one without the overview, and the share of the matrix product taken in the same turns."""
-    command = [args.headlight, "bench", "forward", "--model", args.folder, "--tokens", str(tokens), "--repeats", "3",
+    command = [args.bench, "forward", "--model", args.folder, "--tokens", str(tokens), "--repeats", "3",
                "--json"]
     results = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["results"]
     by_name = {(r["what"], r["unit"]): r["value"] for r in results}
@@ -99,7 +99,6 @@ def main():
         print(r["tokens"], "tokens:", ", ".join(f"{name} {ms:,.0f} ms" for name, ms in r["ms"].items()))
         for own, what in (("hooks", "every hook, no overview"), ("headlight", "with overview")):
             print("   times as fast,", what + ":", ", ".join(f"{name} {x:.2f}" for name, x in r["ratio"][own].items()))
-
 
 
 if __name__ == "__main__":

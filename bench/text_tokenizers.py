@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Encoding speed against Hugging Face `tokenizers`: one thread each, the same text, the same machine, by turns.
 
-    python bench/text_tokenizers.py BENCH_BINARY TEXT TOKENIZER.json [TOKENIZER.json …]
+    python bench/text_tokenizers.py BENCH TEXT TOKENIZER.json [TOKENIZER.json …]
 
-BENCH_BINARY is build/release/bin/tokenizer_bench. Each program encodes the text line by line and in one call, again and again; the best
+BENCH is build/release/bin/headlight_bench. Each program encodes the text line by line and in one call, again and again; the best
 pass of each counts, in processor time, because the machine may be shared. Both have seen the text before by then (both keep a cache
 of words).
 """
@@ -49,10 +49,12 @@ def main():
         for _ in range(ROUNDS):
             for mode, parts in (("lines", lines), ("whole", [text])):
                 best[mode][0] = max(best[mode][0], best_speed(theirs, parts, size))
-            done = subprocess.run([binary, "speed", file, text_file, str(SECONDS)], capture_output=True, check=True, text=True)
-            result = json.loads(done.stdout)
-            for mode in best:
-                best[mode][1] = max(best[mode][1], result[mode + "_mb_s"])
+            done = subprocess.run([binary, "tokenizer", "--model", file, "--text-file", text_file, "--repeats", "15", "--json"],
+                                  capture_output=True, check=True, text=True)
+            for row in json.loads(done.stdout)["results"]:
+                if row["unit"] == "MB/s":
+                    mode = "lines" if "by lines" in row["what"] else "whole"
+                    best[mode][1] = max(best[mode][1], row["value"])
         for mode, (a, b) in best.items():
             print(f"{os.path.basename(os.path.dirname(os.path.abspath(file)))[:44]:44} {mode:6} {a:8.2f} {b:8.2f} {b / a:6.1f}x")
 

@@ -67,6 +67,7 @@ Action define_fetch(Definition&, const Frontend&);
 Action define_info(Definition&, const Frontend&);
 Action define_tokenize(Definition&, const Frontend&);
 Action define_trace(Definition&, const Frontend&);
+Action define_generate(Definition&, const Frontend&);
 Action define_render(Definition&, const Frontend&);
 Action define_bench(Definition&, const Frontend&);
 Action define_gallery(Definition&, const Frontend&);
@@ -80,5 +81,8 @@ struct Built {
     Action action;
 };
 Built build(const Command&, const Frontend&);
+
+/// Parses the words behind a command's name, does its work and returns the exit code.
+int run_command(const Command&, std::vector<std::string> words, const Frontend&);
 
 }  // namespace headlight::cli

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
-#include "cli/commands/generate.h"
 
 namespace headlight::cli {
 namespace {
@@ -49,8 +48,8 @@ constexpr Command kCommands[] = {
      {"headlight analyze heads novella-7m --text \"The doctor asked the nurse.\" --out heads.csv", "headlight analyze --help"},
      define_analyze},
     {"bench",
-     "Measure the speed of Headlight on this machine.",
-     {"headlight bench", "headlight bench forward capture --json > bench.json"},
+     "Measure the speed of Headlight on this machine (a program of its own beside this one, built from bench/).",
+     {"headlight bench", "headlight bench forward capture"},
      define_bench},
     {"gallery",
      "Write a page with every view of an example sentence. Needs no display.",

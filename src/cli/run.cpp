@@ -101,10 +101,8 @@ int run_action(const Built& built) {
 
 }  // namespace
 
-int run(int argc, const char* const* argv, const Frontend& frontend) {
+int run_command(const Command& command, std::vector<std::string> words, const Frontend& frontend) {
     install_signal_messages();
-    std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-    const Command& command = take_command(words);
     const Built built = build(command, frontend);
     CLI::App& app = *built.definition.app;
     const std::string first = words.empty() ? "" : words.front();
@@ -124,6 +122,12 @@ int run(int argc, const char* const* argv, const Frontend& frontend) {
         return say_wrong_usage(app, e.what());
     }
     return run_action(built);
+}
+
+int run(int argc, const char* const* argv, const Frontend& frontend) {
+    std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    const Command& command = take_command(words);
+    return run_command(command, std::move(words), frontend);
 }
 
 }  // namespace headlight::cli

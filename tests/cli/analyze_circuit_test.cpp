@@ -15,7 +15,7 @@ namespace headlight {
 namespace analyze_circuit_test {
 
 using nlohmann::json;
-using test::in_process;
+using test::headlight;
 using test::Outcome;
 using test::TempFolder;
 using testing::AllOf;
@@ -34,8 +34,8 @@ std::vector<std::string> lines(const std::string& text) {
 TEST(AnalyzeCircuit, OvIsOneObject) {
     const TempFolder folder;
     const std::string file = folder / "ov.json";
-    const Outcome outcome = in_process({"analyze", "ov", kFixtures + "llama-kv2", "--layer", "1", "--head", "3", "--token", "17",
-                                        "--token", "a", "--top", "4", "--diagonal", "--out", file});
+    const Outcome outcome = headlight({"analyze", "ov", kFixtures + "llama-kv2", "--layer", "1", "--head", "3", "--token", "17",
+                                       "--token", "a", "--top", "4", "--diagonal", "--out", file});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const json ov = json::parse(test::slurp(file));
     EXPECT_EQ(ov["kv_head"], 1);
@@ -59,24 +59,24 @@ TEST(AnalyzeCircuit, OvIsOneObject) {
 TEST(AnalyzeCircuit, ModelWithoutUnembeddingOffersWhatWorks) {
     const TempFolder folder;
     const std::string file = folder / "ov.json";
-    ASSERT_EQ(in_process({"analyze", "ov", kFixtures + "bert", "--layer", "0", "--head", "0", "--out", file}).code, 0);
+    ASSERT_EQ(headlight({"analyze", "ov", kFixtures + "bert", "--layer", "0", "--head", "0", "--out", file}).code, 0);
     const json ov = json::parse(test::slurp(file));
     EXPECT_TRUE(ov["copying_score"].is_number());
     EXPECT_TRUE(ov["copying_score_full"].is_null());
     EXPECT_THAT(ov["missing"].get<std::string>(), HasSubstr("unembedding"));
     const Outcome ranks =
-        in_process({"analyze", "ov", kFixtures + "bert", "--layer", "0", "--head", "0", "--diagonal", "--out", file});
+        headlight({"analyze", "ov", kFixtures + "bert", "--layer", "0", "--head", "0", "--diagonal", "--out", file});
     EXPECT_EQ(ranks.code, 1);
     EXPECT_THAT(ranks.err, AllOf(HasSubstr("no unembedding"), HasSubstr("composition")));
-    EXPECT_EQ(in_process({"analyze", "qk", kFixtures + "bert", "--layer", "0", "--head", "0", "--diagonal", "--query", "stream",
-                          "--out", file})
+    EXPECT_EQ(headlight({"analyze", "qk", kFixtures + "bert", "--layer", "0", "--head", "0", "--diagonal", "--query", "stream",
+                         "--out", file})
                   .code,
               0);
-    EXPECT_EQ(in_process({"analyze", "composition", kFixtures + "bert", "--out", folder / "c.csv"}).code, 0);
+    EXPECT_EQ(headlight({"analyze", "composition", kFixtures + "bert", "--out", folder / "c.csv"}).code, 0);
 }
 
 TEST(AnalyzeCircuit, CompositionListsLaterLayers) {
-    const Outcome outcome = in_process({"analyze", "composition", kFixtures + "gpt2"});
+    const Outcome outcome = headlight({"analyze", "composition", kFixtures + "gpt2"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto rows = lines(outcome.out);
     EXPECT_EQ(rows[0], "kind,from_layer,from_head,to_layer,to_head,score");
@@ -87,7 +87,7 @@ TEST(AnalyzeCircuit, CompositionListsLaterLayers) {
 
 TEST(AnalyzeCircuit, CopySuppressionPairsAndHeads) {
     const Outcome pairs =
-        in_process({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5", "--head", "7"});
+        headlight({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5", "--head", "7"});
     ASSERT_EQ(pairs.code, 0) << pairs.err;
     EXPECT_EQ(
         lines(pairs.out)[0],
@@ -95,12 +95,12 @@ TEST(AnalyzeCircuit, CopySuppressionPairsAndHeads) {
         "pair_logit_change");
     EXPECT_GT(lines(pairs.out).size(), 5U);
     const Outcome heads =
-        in_process({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5", "--head", "7", "--explained"});
+        headlight({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5", "--head", "7", "--explained"});
     ASSERT_EQ(heads.code, 0) << heads.err;
     EXPECT_EQ(lines(heads.out)[0],
               "layer,head,pairs,share_bottom_10,share_bottom_5_percent,mean_logit_change,kl_preserved,kl_ablated,explained");
     EXPECT_EQ(lines(heads.out).size(), 2U);
-    const Outcome half = in_process({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5"});
+    const Outcome half = headlight({"analyze", "copy-suppression", "novella-7m", "--text", kText, "--layer", "5"});
     EXPECT_EQ(half.code, 2);
     EXPECT_THAT(half.err, HasSubstr("--head"));
 }
@@ -109,7 +109,7 @@ TEST(AnalyzeImportance, TokensAndLayers) {
     const TempFolder folder;
     const std::string file = folder / "i.json";
     ASSERT_EQ(
-        in_process({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--target", "next", "--out", file})
+        headlight({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--target", "next", "--out", file})
             .code,
         0);
     json tokens = json::parse(test::slurp(file));
@@ -117,32 +117,32 @@ TEST(AnalyzeImportance, TokensAndLayers) {
                                        "attention", "value_weighted"}));
     EXPECT_EQ(tokens["rows"].size(), 6U) << "a causal model reads no further";
     EXPECT_EQ(tokens["facts"]["position"], "5");
-    ASSERT_EQ(in_process({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--rows", "layers",
-                          "--permutations", "3", "--out", file})
+    ASSERT_EQ(headlight({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--rows", "layers",
+                         "--permutations", "3", "--out", file})
                   .code,
               0);
     const json layers = json::parse(test::slurp(file));
     EXPECT_EQ(layers["rows"].size(), 6U * 4);
     for (const json& row : layers["rows"]) EXPECT_LE(std::abs(row[3].get<double>()), 1);
 
-    const Outcome missing = in_process({"analyze", "importance", kFixtures + "bert", "--text", "The cat.", "--position", "1"});
+    const Outcome missing = headlight({"analyze", "importance", kFixtures + "bert", "--text", "The cat.", "--position", "1"});
     EXPECT_EQ(missing.code, 1);
     EXPECT_THAT(missing.err, HasSubstr("unembedding"));
     const Outcome several =
-        in_process({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--target", "the nurse"});
+        headlight({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--target", "the nurse"});
     EXPECT_EQ(several.code, 1);
     EXPECT_THAT(several.err, HasSubstr("one token"));
-    const Outcome outside = in_process({"analyze", "importance", "novella-7m", "--text", kText, "--position", "50"});
+    const Outcome outside = headlight({"analyze", "importance", "novella-7m", "--text", kText, "--position", "50"});
     EXPECT_EQ(outside.code, 1);
     EXPECT_THAT(outside.err, HasSubstr("50"));
 }
 
 TEST(AnalyzeImportance, AttentionGradientByWhatIsLookedAt) {
-    const Outcome outcome = in_process({"analyze", "attention-gradient", "novella-7m", "--text", kText});
+    const Outcome outcome = headlight({"analyze", "attention-gradient", "novella-7m", "--text", kText});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(lines(outcome.out)[0], "layer,head,keys,number_of_keys,mean_abs_gradient,mean_weight");
     EXPECT_EQ(lines(outcome.out).size(), 1U + 6 * 8 * 4);
-    EXPECT_EQ(in_process({"analyze", "attention-gradient", kFixtures + "bert-mlm", "--text", "The cats asked."}).code, 0);
+    EXPECT_EQ(headlight({"analyze", "attention-gradient", kFixtures + "bert-mlm", "--text", "The cats asked."}).code, 0);
 }
 
 }  // namespace analyze_circuit_test

@@ -16,7 +16,7 @@ namespace headlight {
 namespace analyze_lens_test {
 
 using test::built_in_model;
-using test::in_process;
+using test::headlight;
 using test::Outcome;
 using testing::HasSubstr;
 
@@ -51,7 +51,7 @@ Outcome analyze(std::vector<std::string> arguments) {
         arguments.push_back("--text");
         arguments.push_back(text);
     }
-    return in_process(arguments);
+    return headlight(arguments);
 }
 
 TEST(AnalyzeLens, HasTheDocumentedColumns) {
@@ -100,7 +100,7 @@ TEST(AnalyzeDrivers, AnswersThreeQuestions) {
     EXPECT_EQ(table(neuron.out).back()[0], "total");
     const Outcome head = analyze({"drivers", "--layer", "2", "--head", "1", "--position", "3", "--top", "5"});
     EXPECT_EQ(table(head.out).size(), 6U);
-    const Outcome token = in_process({"analyze", "drivers", built_in_model(), "--token", " nurse", "--top", "3"});
+    const Outcome token = headlight({"analyze", "drivers", built_in_model(), "--token", " nurse", "--top", "3"});
     EXPECT_EQ(table(token.out).size(), 4U) << token.err;
     const Outcome driven = analyze({"drivers", "--token", " nurse", "--position", "3", "--top", "3", "--drivers", "2"});
     EXPECT_EQ(table(driven.out)[0], fields("layer,neuron,score,coefficient,pre_activation,from_layer,from_head,contribution"))
@@ -116,8 +116,8 @@ TEST(AnalyzeContributions, RefinementAndPredictions) {
     EXPECT_EQ(table(layers.out).size(), 7U) << layers.err;
     const test::TempFolder folder;
     const Outcome texts =
-        in_process({"analyze", "refinement", built_in_model(), "--texts",
-                    folder.write("texts.txt", "The old doctor asked.\n\nThe nurse was late.\n").string(), "--changes"});
+        headlight({"analyze", "refinement", built_in_model(), "--texts",
+                   folder.write("texts.txt", "The old doctor asked.\n\nThe nurse was late.\n").string(), "--changes"});
     EXPECT_EQ(table(texts.out)[0], fields("text,position,before_id,before,after_id,after")) << texts.err;
     const Outcome next = analyze({"predictions", "--top", "2"});
     EXPECT_EQ(table(next.out)[1][3], "") << "the first token was not predicted: a gap";
@@ -132,13 +132,12 @@ TEST(AnalyzeErrors, SayWhatToDo) {
     EXPECT_EQ(far.code, 1);
     EXPECT_THAT(far.err, HasSubstr("99"));
     const std::string bert = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/bert";
-    const Outcome headless = in_process({"analyze", "lens", bert, "--text", "the cat"});
+    const Outcome headless = headlight({"analyze", "lens", bert, "--text", "the cat"});
     EXPECT_EQ(headless.code, 1);
     EXPECT_THAT(headless.err, HasSubstr("unembedding"));
-    const Outcome coefficients =
-        in_process({"analyze", "memories", bert, "--text", "the cat", "--layer", "0", "--position", "1"});
+    const Outcome coefficients = headlight({"analyze", "memories", bert, "--text", "the cat", "--layer", "0", "--position", "1"});
     EXPECT_EQ(coefficients.code, 0) << "coefficients need no unembedding: " << coefficients.err;
-    const Outcome masked = in_process({"analyze", "dla", bert + "-mlm", "--text", "the cat", "--position", "1", "--token", "5"});
+    const Outcome masked = headlight({"analyze", "dla", bert + "-mlm", "--text", "the cat", "--position", "1", "--token", "5"});
     EXPECT_THAT(masked.err, HasSubstr("not a sum"));
 }
 

@@ -16,7 +16,7 @@ namespace headlight {
 namespace analyze_test {
 
 using nlohmann::json;
-using test::in_process;
+using test::headlight;
 using test::Outcome;
 using test::TempFolder;
 using testing::HasSubstr;
@@ -46,7 +46,7 @@ std::map<std::string, std::vector<std::string>> columns(const std::string& csv) 
 }
 
 TEST(AnalyzeHeads, WritesOneRowAHeadWithTheColumnsInTheirOrder) {
-    const Outcome outcome = in_process({"analyze", "heads", "novella-7m", "--text", kText});
+    const Outcome outcome = headlight({"analyze", "heads", "novella-7m", "--text", kText});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(
         outcome.out,
@@ -66,7 +66,7 @@ TEST(AnalyzeHeads, WritesOneRowAHeadWithTheColumnsInTheirOrder) {
 
 TEST(AnalyzeHeads, OneTokenHasGaps) {
     const Outcome outcome =
-        in_process({"analyze", "heads", std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/gpt2", "--text", "a"});
+        headlight({"analyze", "heads", std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/gpt2", "--text", "a"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto table = columns(outcome.out);
     for (const char* gap : {"entropy", "share_self", "share_previous", "top1_minus_top2", "update_magnitude", "max_weight"})
@@ -74,8 +74,8 @@ TEST(AnalyzeHeads, OneTokenHasGaps) {
 }
 
 TEST(AnalyzeHeads, TheFirstRowCountsWhenAskedFor) {
-    const auto without = columns(in_process({"analyze", "heads", "novella-7m", "--text", kText}).out);
-    const auto with = columns(in_process({"analyze", "heads", "novella-7m", "--text", kText, "--include-first-row"}).out);
+    const auto without = columns(headlight({"analyze", "heads", "novella-7m", "--text", kText}).out);
+    const auto with = columns(headlight({"analyze", "heads", "novella-7m", "--text", kText, "--include-first-row"}).out);
     const double n = 17;  // with <s>
     for (std::size_t head = 0; head < 48; head += 7) {
         const auto value = [&](const auto& table, const char* name) { return std::stod(table.at(name)[head]); };
@@ -90,7 +90,7 @@ TEST(AnalyzeHeads, SeveralTextsAreMeansOfWeightOne) {
     const std::string other = "She waited.";
     const auto list = folder.write("texts", kText + "\r\n\n  \n" + other + "\n");
     const auto out = folder / "heads.json";
-    const Outcome outcome = in_process({"analyze", "heads", "novella-7m", "--texts", list, "--out", out});
+    const Outcome outcome = headlight({"analyze", "heads", "novella-7m", "--texts", list, "--out", out});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const json result = json::parse(test::slurp(out));
     EXPECT_EQ(result["facts"]["documents"], "2");
@@ -101,8 +101,8 @@ TEST(AnalyzeHeads, SeveralTextsAreMeansOfWeightOne) {
         return static_cast<std::size_t>(std::find(result["columns"].begin(), result["columns"].end(), name) -
                                         result["columns"].begin());
     };
-    const auto a = columns(in_process({"analyze", "heads", "novella-7m", "--text", kText}).out);
-    const auto b = columns(in_process({"analyze", "heads", "novella-7m", "--text", other}).out);
+    const auto a = columns(headlight({"analyze", "heads", "novella-7m", "--text", kText}).out);
+    const auto b = columns(headlight({"analyze", "heads", "novella-7m", "--text", other}).out);
     for (std::size_t head = 0; head < 48; head += 5) {
         const json& row = result["rows"][head];
         EXPECT_NEAR(row[column("entropy")].get<double>(),
@@ -116,39 +116,39 @@ TEST(AnalyzeHeads, SeveralTextsAreMeansOfWeightOne) {
 
 TEST(AnalyzeHeads, MistakesInAListNameTheLine) {
     const TempFolder folder;
-    const Outcome broken = in_process({"analyze", "heads", "novella-7m", "--texts", folder.write("broken", "fine\n\n\xff\n")});
+    const Outcome broken = headlight({"analyze", "heads", "novella-7m", "--texts", folder.write("broken", "fine\n\n\xff\n")});
     EXPECT_EQ(broken.code, 1);
     EXPECT_THAT(broken.err, HasSubstr("line 3"));
     EXPECT_THAT(broken.err, HasSubstr("UTF-8"));
-    const Outcome blank = in_process({"analyze", "heads", "novella-7m", "--texts", folder.write("blank", "\n \n")});
+    const Outcome blank = headlight({"analyze", "heads", "novella-7m", "--texts", folder.write("blank", "\n \n")});
     EXPECT_EQ(blank.code, 1);
     EXPECT_THAT(blank.err, HasSubstr("one text a line"));
-    EXPECT_EQ(in_process({"analyze", "heads", "novella-7m", "--texts", folder / "absent"}).code, 1);
+    EXPECT_EQ(headlight({"analyze", "heads", "novella-7m", "--texts", folder / "absent"}).code, 1);
 }
 
 TEST(AnalyzeInduction, WritesTheProbeOfEveryHead) {
     const std::vector<std::string> call = {"analyze", "induction", "novella-7m", "--n", "20", "--batch", "2", "--seed", "4"};
-    const Outcome outcome = in_process(call);
+    const Outcome outcome = headlight(call);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, testing::StartsWith("layer,head,probe_induction,probe_previous,probe_duplicate\n"));
     const auto table = columns(outcome.out);
     EXPECT_EQ(table.at("layer").size(), 48U);
-    EXPECT_EQ(in_process(call).out, outcome.out) << "the same seed";
+    EXPECT_EQ(headlight(call).out, outcome.out) << "the same seed";
     double best = 0;
     for (const std::string& cell : table.at("probe_induction")) best = std::max(best, std::stod(cell));
     EXPECT_GT(best, 0.2) << "the built-in model has induction heads";
-    EXPECT_EQ(in_process({"analyze", "induction", "novella-7m", "--n", "1"}).code, 2);
-    const Outcome long_one = in_process({"analyze", "induction", "novella-7m", "--n", "100000"});
+    EXPECT_EQ(headlight({"analyze", "induction", "novella-7m", "--n", "1"}).code, 2);
+    const Outcome long_one = headlight({"analyze", "induction", "novella-7m", "--n", "100000"});
     EXPECT_EQ(long_one.code, 1);
     EXPECT_THAT(long_one.err, HasSubstr("vocabulary"));
 }
 
 TEST(AnalyzeDetect, ScoresEveryHead) {
-    const auto table = columns(in_process({"analyze", "detect", "novella-7m", "--text", kText, "--kind", "previous-token"}).out);
-    const auto heads = columns(in_process({"analyze", "heads", "novella-7m", "--text", kText, "--include-first-row"}).out);
+    const auto table = columns(headlight({"analyze", "detect", "novella-7m", "--text", kText, "--kind", "previous-token"}).out);
+    const auto heads = columns(headlight({"analyze", "heads", "novella-7m", "--text", kText, "--include-first-row"}).out);
     for (std::size_t head = 0; head < 48; ++head)
         EXPECT_NEAR(std::stod(table.at("score")[head]), std::stod(heads.at("share_previous")[head]), 1e-5);
-    EXPECT_EQ(in_process({"analyze", "detect", "novella-7m", "--text", kText}).code, 2);
+    EXPECT_EQ(headlight({"analyze", "detect", "novella-7m", "--text", kText}).code, 2);
 }
 
 }  // namespace analyze_test

@@ -13,7 +13,7 @@ namespace headlight {
 namespace analyze_where_test {
 
 using nlohmann::json;
-using test::in_process;
+using test::headlight;
 using test::Outcome;
 using test::TempFolder;
 using testing::HasSubstr;
@@ -25,7 +25,7 @@ std::vector<std::map<std::string, json>> rows(std::vector<std::string> options) 
     const TempFolder folder;
     const std::string file = (folder.path() / "heads.json").string();
     options.insert(options.begin(), {"analyze", "heads", "novella-7m", "--text", kText, "--out", file});
-    const Outcome outcome = in_process(options);
+    const Outcome outcome = headlight(options);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     const json result = json::parse(test::slurp(file));
     std::vector<std::map<std::string, json>> out;
@@ -79,7 +79,7 @@ TEST(AnalyzeWhere, AttentionBecomesAColumn) {
 
 TEST(AnalyzeWhere, NothingFoundIsATableWithoutRows) {
     EXPECT_TRUE(rows({"--where", "entropy > 100"}).empty());
-    const Outcome outcome = in_process({"analyze", "heads", "novella-7m", "--text", kText, "--where", "entropy > 100"});
+    const Outcome outcome = headlight({"analyze", "heads", "novella-7m", "--text", kText, "--where", "entropy > 100"});
     EXPECT_EQ(outcome.code, 0);
     EXPECT_THAT(outcome.err, HasSubstr("no head matches"));
 }
@@ -87,7 +87,7 @@ TEST(AnalyzeWhere, NothingFoundIsATableWithoutRows) {
 TEST(AnalyzeWhere, MistakesAreWrongUsageWithTheirColumn) {
     const auto says = [](std::vector<std::string> options) {
         options.insert(options.begin(), {"analyze", "heads", "novella-7m", "--text", kText});
-        const Outcome outcome = in_process(options);
+        const Outcome outcome = headlight(options);
         EXPECT_EQ(outcome.code, 2) << outcome.err;
         EXPECT_EQ(outcome.out, "");
         return outcome.err;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What `headlight bench` prints, on the smallest runs; how fast it is here is nobody's test.
-#include "headlight/trace/benchmark.h"
+// What headlight_bench prints on the smallest runs, called as `headlight bench`; no test looks at the speed.
 #include "tests/cli/program.h"
 
 #include <nlohmann/json.hpp>
@@ -15,9 +14,8 @@ namespace headlight {
 namespace bench_test {
 
 using nlohmann::json;
-using test::headlight;
-using test::in_process;
 using test::Outcome;
+using test::program;
 using testing::HasSubstr;
 
 json small_run(const std::vector<std::string>& names) {
@@ -25,7 +23,7 @@ json small_run(const std::vector<std::string>& names) {
     arguments.insert(arguments.end(), names.begin(), names.end());
     for (const char* more : {"--model", "novella-7m", "--tokens", "4", "--repeats", "1", "--threads", "1", "--json"})
         arguments.emplace_back(more);
-    const Outcome outcome = headlight(arguments);
+    const Outcome outcome = program(arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return json::parse(outcome.out, nullptr, false);
 }
@@ -57,21 +55,33 @@ TEST(Bench, JsonHasTheMachineAndOneRowANumber) {
     EXPECT_EQ(names, (std::set<std::string>{"forward", "load"})) << "what was named, and nothing else";
 }
 
+/// 6 layers of width 256: q, k, v and o, the attention, the MLP; and the unembedding.
+TEST(Bench, CountsTheFlopsOfADensePass) {
+    std::map<std::string, double> of;
+    const json found = small_run({"forward"});
+    for (const json& row : found.at("results"))
+        of[row.at("what").get<std::string>() + row.at("unit").get<std::string>()] = row.at("value");
+    const json config = json::parse(test::slurp(test::built_in_model() + "/config.json"));
+    const double t = 4, d = config.at("hidden_size"), vocabulary = config.at("vocab_size"), layers = config.at("n_layer");
+    const double flops = layers * (24 * t * d * d + 4 * t * t * d) + 2 * t * d * vocabulary;
+    EXPECT_NEAR(of.at("traced passGFLOP/s") * of.at("traced passms") * 1e6 / flops, 1, 1e-9);
+}
+
 TEST(Bench, LinesAreForPeople) {
-    const Outcome outcome = headlight({"bench", "memory", "--model", "novella-7m", "--tokens", "4", "--repeats", "1"});
+    const Outcome outcome = program({"bench", "memory", "--model", "novella-7m", "--tokens", "4", "--repeats", "1"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("memory"));
     EXPECT_THAT(outcome.err, HasSubstr("LibTorch"));
     EXPECT_FALSE(json::accept(outcome.out));
 }
 
-TEST(Bench, NamesAreKnownAndMisspellingIsAnswered) {
-    const Outcome help = in_process({"bench", "--help"});
+TEST(Bench, NamesAreKnownAndAMisspeltOneIsAnswered) {
+    const Outcome help = program({"bench", "--help"});
     EXPECT_EQ(help.code, 0);
-    std::vector<std::string> names = trace::benchmark_names();
-    names.insert(names.end(), {"tokenizer", "ui"});
-    for (const std::string& name : names) EXPECT_THAT(help.out, HasSubstr(name));
-    const Outcome wrong = in_process({"bench", "foward"});
+    for (const char* name :
+         {"forward", "capture", "memory", "load", "generate", "measures", "prediction", "circuits", "tokenizer", "ui"})
+        EXPECT_THAT(help.out, HasSubstr(name));
+    const Outcome wrong = program({"bench", "foward"});
     EXPECT_EQ(wrong.code, 2);
     EXPECT_THAT(wrong.err, HasSubstr("did you mean forward?"));
 }
@@ -79,12 +89,30 @@ TEST(Bench, NamesAreKnownAndMisspellingIsAnswered) {
 TEST(Bench, LengthsAndRoundsAreChecked) {
     for (const std::vector<std::string>& wrong :
          {std::vector<std::string>{"--tokens", "0"}, {"--tokens", "four"}, {"--repeats", "0"}, {"--threads", "-1"}}) {
-        std::vector<std::string> arguments{"bench", "tokenizer"};
-        arguments.insert(arguments.end(), wrong.begin(), wrong.end());
-        const Outcome outcome = in_process(arguments);
+        const Outcome outcome = program({"bench", "tokenizer", wrong[0], wrong[1]});
         EXPECT_EQ(outcome.code, 2) << wrong[0] << " " << wrong[1] << outcome.err;
         EXPECT_THAT(outcome.err, HasSubstr(wrong[0]));
     }
+}
+
+TEST(Bench, TheTokenizerReadsAFileByLinesAndInOneCall) {
+    const test::TempFolder folder;
+    const std::string text = folder.write("text.txt", "The doctor asked the nurse.\nThe nurse was late.\n");
+    const Outcome outcome = program({"bench", "tokenizer", "--model", test::built_in_model() + "/tokenizer.json", "--text-file",
+                                     text, "--repeats", "1", "--json"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    std::set<std::string> what;
+    const json found = json::parse(outcome.out);
+    for (const json& row : found.at("results")) what.insert(row.at("what").get<std::string>());
+    EXPECT_EQ(what, (std::set<std::string>{"text", "text, by lines", "tokens", "tokens, by lines"}));
+}
+
+TEST(Bench, AProgramThatStandsAloneSaysHowToBuildTheBenchmarks) {
+    const test::TempFolder folder;
+    std::filesystem::copy_file(HEADLIGHT_PROGRAM, folder / "headlight");
+    const std::string out = folder.write("err", "");
+    EXPECT_NE(std::system(((folder / "headlight").string() + " bench 2> " + out).c_str()), 0);
+    EXPECT_THAT(test::slurp(out), HasSubstr("headlight_bench"));
 }
 
 }  // namespace bench_test

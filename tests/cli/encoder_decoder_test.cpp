@@ -15,7 +15,7 @@
 namespace headlight {
 namespace encoder_decoder_test {
 
-using test::in_process;
+using test::headlight;
 using test::Outcome;
 using test::TempFolder;
 using testing::AllOf;
@@ -29,7 +29,7 @@ const std::string kSource = "the cat, the hat: the cat", kTarget = "die Katze, d
 Outcome on(const std::string& model, std::vector<std::string> before, const std::vector<std::string>& behind) {
     before.insert(before.end(), {model, "--text", kSource, "--pair", kTarget});
     before.insert(before.end(), behind.begin(), behind.end());
-    return in_process(before);
+    return headlight(before);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -81,7 +81,7 @@ TEST_P(SavedEncoderDecoder, DrawsAllThreeAttentionsWithoutTheModel) {
                 with_model.insert(with_model.end(), {"--out", a});
                 without.insert(without.end(), {"--out", b});
                 of_file.insert(of_file.end(), without.begin(), without.end());
-                const Outcome first = on(model_called(GetParam()), {"render"}, with_model), second = in_process(of_file);
+                const Outcome first = on(model_called(GetParam()), {"render"}, with_model), second = headlight(of_file);
                 ASSERT_EQ(first.code, 0) << attention << " " << view << ": " << first.err;
                 ASSERT_EQ(second.code, 0) << attention << " " << view << ": " << second.err;
                 const io::NpzContent x = io::read_npz(a), y = io::read_npz(b);
@@ -100,7 +100,7 @@ TEST_P(SavedEncoderDecoder, SaysWhatItHoldsAndWhatItMisses) {
     const TempFolder folder;
     const std::string file = folder / "t.safetensors";
     ASSERT_EQ(on(model_called(GetParam()), {"trace"}, {"--out", file}).code, 0);
-    const Outcome info = in_process({"info", file, "--json"});
+    const Outcome info = headlight({"info", file, "--json"});
     ASSERT_EQ(info.code, 0) << info.err;
     const auto json = nlohmann::json::parse(info.out);
     EXPECT_EQ(json.at("text"), kSource);
@@ -118,8 +118,8 @@ TEST_P(SavedEncoderDecoder, SaysWhatItHoldsAndWhatItMisses) {
             EXPECT_EQ(tensor.at("shape").at(2), source);
         }
     EXPECT_TRUE(found);
-    EXPECT_THAT(in_process({"info", file}).out, AllOf(HasSubstr("cross"), HasSubstr(" × ")));
-    const Outcome heads = in_process({"analyze", "heads", file, "--attention", "cross"}),
+    EXPECT_THAT(headlight({"info", file}).out, AllOf(HasSubstr("cross"), HasSubstr(" × ")));
+    const Outcome heads = headlight({"analyze", "heads", file, "--attention", "cross"}),
                   of_model = on(model_called(GetParam()), {"analyze", "heads"}, {"--attention", "cross"});
     ASSERT_EQ(heads.code, 0) << heads.err;
     ASSERT_EQ(of_model.code, 0) << of_model.err;
@@ -129,11 +129,11 @@ TEST_P(SavedEncoderDecoder, SaysWhatItHoldsAndWhatItMisses) {
     const auto column = static_cast<std::size_t>(std::find(names.begin(), names.end(), "entropy") - names.begin());
     for (std::size_t r = 1; r < a.size(); ++r)
         EXPECT_NEAR(std::stod(cells_of(a[r])[column]), std::stod(cells_of(b[r])[column]), 1e-6);
-    EXPECT_EQ(in_process({"render", file, "--view", "neuron", "--out", folder / "n.png"}).code, 1);
+    EXPECT_EQ(headlight({"render", file, "--view", "neuron", "--out", folder / "n.png"}).code, 1);
     // A file without the cross attention's patterns says which one is missing.
     const std::string part = folder / "part.safetensors";
     ASSERT_EQ(on(model_called(GetParam()), {"trace"}, {"--capture", "*.attn.hook_pattern", "--out", part}).code, 0);
-    const Outcome missing = in_process({"render", part, "--view", "matrix", "--out", folder / "n.png"});
+    const Outcome missing = headlight({"render", part, "--view", "matrix", "--out", folder / "n.png"});
     EXPECT_EQ(missing.code, 1);
     EXPECT_THAT(missing.err, HasSubstr("decoder.blocks.0.cross_attn.hook_pattern"));
 }
@@ -165,7 +165,7 @@ TEST(CrossAttention, AnalysesChooseAnAttention) {
     EXPECT_THAT(lines_of(cross.out)[0], HasSubstr("source_token"));
     EXPECT_EQ(on(model_called("bart"), {"analyze", "detect"}, {"--kind", "induction", "--attention", "encoder"}).code, 0);
     EXPECT_EQ(on(model_called("bart"), {"analyze", "detect"}, {"--kind", "induction", "--attention", "cross"}).code, 1);
-    EXPECT_EQ(in_process({"analyze", "heads", test::built_in_model(), "--text", "the cat", "--attention", "cross"}).code, 1);
+    EXPECT_EQ(headlight({"analyze", "heads", test::built_in_model(), "--text", "the cat", "--attention", "cross"}).code, 1);
 }
 
 TEST(CrossAttention, AttributionNamesItsHeadsAndSumsToTheLogit) {

@@ -107,7 +107,7 @@ TEST(PictureCommands, Analyses) {
         std::vector<std::string> call = {"analyze", analysis[0], kVit, "--image", kPicture};
         call.insert(call.end(), analysis.begin() + 1, analysis.end());
         call.insert(call.end(), {"--out", file});
-        const Outcome outcome = test::in_process(call);
+        const Outcome outcome = test::headlight(call);
         ASSERT_EQ(outcome.code, 0) << analysis[0] << ": " << outcome.err;
         const std::string text = io::read_text(file);
         EXPECT_THAT(text, HasSubstr("shapes.png")) << analysis[0];
@@ -116,7 +116,7 @@ TEST(PictureCommands, Analyses) {
 
 /// How a call fails: one line that names what is wrong and what to do.
 void expect_error(const std::vector<std::string>& call, const std::vector<std::string>& words, int code = 1) {
-    const Outcome outcome = test::in_process(call);
+    const Outcome outcome = test::headlight(call);
     EXPECT_EQ(outcome.code, code) << outcome.err;
     for (const std::string& word : words) EXPECT_THAT(outcome.err, HasSubstr(word));
 }

@@ -10,6 +10,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,11 +24,12 @@ struct Outcome {
     std::string out, err;
 };
 
-/// Runs the built program without a display and with nothing but `input` on standard input.
-inline Outcome headlight(const std::vector<std::string>& arguments, const std::string& input = "",
-                         const std::map<std::string, std::string>& environment = {}, const char* stdout_to = nullptr) {
+/// Runs `work` in a child process without a display and with nothing but `input` on standard input.
+inline Outcome in_child(const std::function<int()>& work, const std::string& input = "",
+                        const std::map<std::string, std::string>& environment = {}, const char* stdout_to = nullptr) {
     const TempFolder folder;
     const std::filesystem::path in = folder.write("in", input), out = folder.write("out", ""), err = folder.write("err", "");
+    std::fflush(nullptr);
     const pid_t child = ::fork();
     if (child == 0) {
         ::dup2(::open(in.c_str(), O_RDONLY), 0);
@@ -35,11 +39,13 @@ inline Outcome headlight(const std::vector<std::string>& arguments, const std::s
         ::unsetenv("WAYLAND_DISPLAY");
         ::unsetenv("QT_QPA_PLATFORM");
         for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
-        std::vector<char*> argv{const_cast<char*>(HEADLIGHT_PROGRAM)};
-        for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-        argv.push_back(nullptr);
-        ::execv(HEADLIGHT_PROGRAM, argv.data());
-        ::_exit(127);
+        const int code = work();
+#ifdef __SANITIZE_ADDRESS__
+        std::exit(code);  // looks for leaks
+#else
+        std::fflush(nullptr);
+        ::_exit(code);  // what LibTorch does at the end of a process takes longer than the work
+#endif
     }
     Outcome outcome;
     int status = 0;
@@ -50,17 +56,27 @@ inline Outcome headlight(const std::vector<std::string>& arguments, const std::s
     return outcome;
 }
 
-/// The same command line inside this process: for many calls that need no process of their own.
-inline Outcome in_process(const std::vector<std::string>& arguments) {
-    std::vector<const char*> argv{"headlight"};
-    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Outcome outcome;
-    outcome.code = cli::run(static_cast<int>(argv.size()), argv.data(), {});
-    outcome.err = testing::internal::GetCapturedStderr();
-    outcome.out = testing::internal::GetCapturedStdout();
-    return outcome;
+inline std::vector<char*> argv_of(const std::vector<std::string>& arguments) {
+    std::vector<char*> argv{const_cast<char*>(HEADLIGHT_PROGRAM)};
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    return argv;
+}
+
+/// The built program, as a user starts it: half a second of loading LibTorch.
+inline Outcome program(const std::vector<std::string>& arguments) {
+    return in_child([argv = argv_of(arguments)] {
+        ::execv(HEADLIGHT_PROGRAM, argv.data());
+        return 127;
+    });
+}
+
+/// The same command line in a copy of this process, where LibTorch is loaded already. This process itself computes nothing:
+/// OpenMP's threads do not survive a fork.
+inline Outcome headlight(const std::vector<std::string>& arguments, const std::string& input = "",
+                         const std::map<std::string, std::string>& environment = {}, const char* stdout_to = nullptr) {
+    const auto work = [argv = argv_of(arguments)] { return cli::run(static_cast<int>(argv.size()) - 1, argv.data(), {}); };
+    return in_child(work, input, environment, stdout_to);
 }
 
 inline std::string built_in_model() { return std::string(HEADLIGHT_SOURCE_DIR) + "/models/novella-7m"; }

@@ -20,11 +20,12 @@ using testing::StartsWith;
 
 const std::string kText = "The doctor asked the nurse because she was late.";
 
-Outcome render(const std::vector<std::string>& more) {
+std::vector<std::string> render_call(const std::vector<std::string>& more) {
     std::vector<std::string> arguments{"render", "novella-7m", "--text", kText};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return headlight(arguments);
+    return arguments;
 }
+Outcome render(const std::vector<std::string>& more) { return headlight(render_call(more)); }
 
 TEST(Render, DrawsEveryViewWithoutADisplay) {
     const TempFolder folder;
@@ -56,8 +57,8 @@ TEST(Render, WritesEveryFormat) {
 TEST(Render, TheCommandInTheFileMakesTheSameFile) {
     const TempFolder folder;
     const auto first = folder / "first.json";
-    ASSERT_EQ(render({"--view", "head", "--layer", "4", "--heads", "0-2,5", "--query", "7", "--hide-sinks", "--transfer", "gamma",
-                      "--gamma", "0.25", "--threshold", "0.01", "--out", first})
+    ASSERT_EQ(test::program(render_call({"--view", "head", "--layer", "4", "--heads", "0-2,5", "--query", "7", "--hide-sinks",
+                                         "--transfer", "gamma", "--gamma", "0.25", "--threshold", "0.01", "--out", first}))
                   .code,
               0);
     const json provenance = json::parse(test::slurp(first))["provenance"];
@@ -115,7 +116,7 @@ TEST(Render, TextsOfAFileArePooledAndTheCommandInTheFileMakesItAgain) {
         std::vector<std::string> arguments{"render", "novella-7m",  "--texts", list,
                                            "--view", "clark-kinds", "--out",   folder / "pool.json"};
         if (own) arguments.insert(arguments.end(), {"--text", kText});
-        ASSERT_EQ(headlight(arguments).code, 0);
+        ASSERT_EQ(test::program(arguments).code, 0);
         const json provenance = json::parse(test::slurp(folder / "pool.json"))["provenance"];
         EXPECT_THAT(provenance["text"].get<std::string>(), StartsWith(own ? "3 texts, " : "2 texts, "));
         const std::string command = provenance["command"];

@@ -13,11 +13,12 @@ namespace usage_test {
 
 using test::headlight;
 using test::Outcome;
+using test::program;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(Help, OfTheProgramNamesEveryCommand) {
-    const Outcome help = headlight({"--help"});
+    const Outcome help = program({"--help"});
     EXPECT_EQ(help.code, 0);
     EXPECT_THAT(help.err, IsEmpty());
     for (const Command& command : commands()) EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(command.name) + " "));
@@ -47,19 +48,19 @@ TEST(Help, OfEveryCommandShowsTwoExamples) {
 }
 
 TEST(Help, OfAnalyzeNamesEveryAnalysis) {
-    const Outcome help = test::in_process({"analyze", "--help"});
+    const Outcome help = test::headlight({"analyze", "--help"});
     EXPECT_EQ(help.code, 0);
     for (const Command& analysis : analyses()) {
         EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(analysis_name(analysis)) + " "));
         EXPECT_THAT(help.out, HasSubstr(std::string(analysis.summary)));
-        const Outcome own = test::in_process({"analyze", std::string(analysis_name(analysis)), "--help"});
+        const Outcome own = test::headlight({"analyze", std::string(analysis_name(analysis)), "--help"});
         EXPECT_EQ(own.code, 0);
         EXPECT_THAT(own.out, HasSubstr("headlight " + std::string(analysis.name) + " "));
     }
 }
 
 TEST(Help, VersionGoesToStandardOutput) {
-    const Outcome version = headlight({"--version"});
+    const Outcome version = program({"--version"});
     EXPECT_EQ(version.code, 0);
     EXPECT_THAT(version.out, testing::MatchesRegex("headlight [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
@@ -74,7 +75,7 @@ void PrintTo(const WrongCall& c, std::ostream* out) { *out << c.name; }
 class WrongUsage : public testing::TestWithParam<WrongCall> {};
 
 TEST_P(WrongUsage, IsCodeTwoAndNamesTheNearestWord) {
-    const Outcome outcome = test::in_process(GetParam().arguments);
+    const Outcome outcome = test::headlight(GetParam().arguments);
     EXPECT_EQ(outcome.code, 2);
     EXPECT_THAT(outcome.out, IsEmpty());
     EXPECT_THAT(outcome.err, HasSubstr(GetParam().message));
@@ -101,7 +102,6 @@ INSTANTIATE_TEST_SUITE_P(
         WrongCall{"AnalysisWithoutText", {"analyze", "heads", "novella-7m"}, "a text is needed"},
         WrongCall{"TextAndTexts", {"analyze", "heads", "novella-7m", "--text", "x", "--texts", "f"}, "--text excludes --texts"},
         WrongCall{"AnalysisToAPicture", {"analyze", "heads", "novella-7m", "--text", "x", "--out", "a.png"}, ".csv"},
-        WrongCall{"WrongBenchmark", {"bench", "forwrd"}, "did you mean forward?"},
         WrongCall{"NegativeSize",
                   {"generate", "novella-7m", "--text", "x", "--temperature", "-1"},
                   "expected a number from 0 on, found -1"},
@@ -112,10 +112,10 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& c) { return std::string(c.param.name); });
 
 TEST(Window, NoDisplayAndWrongModelsAreToldWithoutOne) {
-    const Outcome no_display = headlight({});
+    const Outcome no_display = program({});
     EXPECT_EQ(no_display.code, 1);
-    EXPECT_THAT(no_display.err, HasSubstr("no "));
-    const Outcome no_model = headlight({"/nonexistent/model"});
+    EXPECT_THAT(no_display.err, HasSubstr("no display"));
+    const Outcome no_model = program({"/nonexistent/model"});
     EXPECT_EQ(no_model.code, 1);
     EXPECT_THAT(no_model.err, HasSubstr("/nonexistent/model"));
     EXPECT_EQ(headlight({"--text", ""}).code, 1);
@@ -144,7 +144,7 @@ TEST(Completion, KnowsEveryCommandAndOption) {
     std::vector<Command> all(commands().begin(), commands().end());
     all.insert(all.end(), analyses().begin(), analyses().end());
     for (const char* shell : {"bash", "zsh", "fish"}) {
-        const Outcome script = test::in_process({"completion", shell});
+        const Outcome script = test::headlight({"completion", shell});
         EXPECT_EQ(script.code, 0);
         for (const Command& command : all) {
             EXPECT_THAT(script.out, HasSubstr(std::string(analysis_name(command)))) << shell;
@@ -159,7 +159,7 @@ TEST(Completion, KnowsEveryCommandAndOption) {
 /// What bash offers after the words of a line, the last of which is being typed.
 std::string bash_offers(const std::string& words, int count) {
     const test::TempFolder folder;
-    const std::string script = folder.write("complete", test::in_process({"completion", "bash"}).out);
+    const std::string script = folder.write("complete", test::headlight({"completion", "bash"}).out);
     const std::string command = "bash --norc -c 'source " + script + "; COMP_WORDS=(" + words +
                                 "); COMP_CWORD=" + std::to_string(count) + "; _headlight; echo \"${COMPREPLY[@]}\"' > " +
                                 (folder / "offers").string();
@@ -183,7 +183,7 @@ TEST(Completion, WorksInBash) {
 }
 
 TEST(Man, HasEveryCommandAndOption) {
-    const Outcome man = test::in_process({"man"});
+    const Outcome man = test::headlight({"man"});
     EXPECT_EQ(man.code, 0);
     EXPECT_THAT(man.out, testing::StartsWith(".TH HEADLIGHT 1"));
     for (const Command& command : commands()) EXPECT_THAT(man.out, HasSubstr(".SS " + std::string(command.name) + "\n"));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/error.h"
 #include "headlight/model/runtime.h"
-#include "headlight/trace/benchmark.h"
 #include "headlight/trace/capture.h"
 
 #include <gmock/gmock.h>
@@ -121,21 +120,6 @@ TEST(Forecast, WhatEarlierRunsFreedIsGivenBackBeforeARunIsRefused) {
     EXPECT_GT(resident_bytes(), before - kBlock);  // a run that fits keeps the heap as it is
     EXPECT_FALSE(forecast(gpt2_small(), std::int64_t{1} << 40, {}).fits());
     EXPECT_LT(resident_bytes(), before - (kBlocks - 10) * kBlock);
-}
-
-TEST(Benchmark, CountsTheFlopsOfADensePass) {
-    // 12 layers x (qkv + o: 8 T d^2, attention: 4 T^2 d, MLP: 16 T d^2) and 2 T d V
-    const double t = 512, d = 768;
-    EXPECT_DOUBLE_EQ(forward_flops(gpt2_small(), 512), 12 * (24 * t * d * d + 4 * t * t * d) + 2 * t * d * 50257);
-}
-
-TEST(Benchmark, AnUnknownNameListsTheKnownOnes) {
-    try {
-        run_benchmark("fast", {});
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_THAT(error.what(), HasSubstr("forward, capture, memory, load"));
-    }
 }
 
 }  // namespace capture_plan_test

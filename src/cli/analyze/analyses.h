@@ -17,6 +17,7 @@ Action define_analyze_composition(Definition&, const Frontend&);
 Action define_analyze_copy_suppression(Definition&, const Frontend&);
 Action define_analyze_importance(Definition&, const Frontend&);
 Action define_analyze_attention_gradient(Definition&, const Frontend&);
+Action define_analyze_kv_cache(Definition&, const Frontend&);
 Action define_analyze_lens(Definition&, const Frontend&);
 Action define_analyze_dla(Definition&, const Frontend&);
 Action define_analyze_experts(Definition&, const Frontend&);

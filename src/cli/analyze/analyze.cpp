@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/analyze/analyses.h"
-#include "cli/analyze/kv_cache.h"
 
 namespace headlight::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/analyze/kv_cache.h"
+#include "cli/analyze/analyses.h"
 
 #include "cli/options.h"
 #include "cli/result_file.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/commands/generate.h"
+#include "cli/command.h"
 
 #include "cli/options.h"
 #include "cli/run_text.h"

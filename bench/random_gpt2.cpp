@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/bench_model.h"
-
-#include "headlight/base/error.h"
+#include "bench/bench.h"
 #include "headlight/io/atomic_file.h"
 #include "headlight/io/safetensors.h"
 
 #include <nlohmann/json.hpp>
 
-#include <cerrno>
-#include <cstdlib>
 #include <deque>
 #include <random>
-#include <system_error>
 
-namespace headlight::cli {
+namespace headlight::bench {
 namespace {
 
 constexpr std::int64_t kLayers = 12, kHeads = 12, kWidth = 768, kContext = 2048, kVocabulary = 50257;
@@ -46,37 +41,7 @@ private:
     std::vector<io::ArrayRef> arrays_;
 };
 
-void write_weights(const std::filesystem::path& file) {
-    Weights weights;
-    weights.add("transformer.wte.weight", {kVocabulary, kWidth}, 0.02f);
-    weights.add("transformer.wpe.weight", {kContext, kWidth}, 0.02f);
-    for (std::int64_t layer = 0; layer < kLayers; ++layer) {
-        const std::string block = "transformer.h." + std::to_string(layer) + ".";
-        weights.add_norm(block + "ln_1");
-        weights.add_linear(block + "attn.c_attn", kWidth, 3 * kWidth, 0.06f);  // attention that is not flat
-        weights.add_linear(block + "attn.c_proj", kWidth, kWidth);
-        weights.add_norm(block + "ln_2");
-        weights.add_linear(block + "mlp.c_fc", kWidth, 4 * kWidth);
-        weights.add_linear(block + "mlp.c_proj", 4 * kWidth, kWidth);
-    }
-    weights.add_norm("transformer.ln_f");
-    io::write_safetensors(file, weights.arrays(), {{"format", "pt"}});
-}
-
-nlohmann::json config() {
-    return {{"architectures", {"GPT2LMHeadModel"}},
-            {"model_type", "gpt2"},
-            {"activation_function", "gelu_new"},
-            {"n_layer", kLayers},
-            {"n_head", kHeads},
-            {"n_embd", kWidth},
-            {"n_positions", kContext},
-            {"vocab_size", kVocabulary},
-            {"layer_norm_epsilon", 1e-5},
-            {"tie_word_embeddings", true}};
-}
-
-nlohmann::json tokenizer() {
+nlohmann::json tokenizer_json() {
     nlohmann::json vocabulary = {{"[UNK]", 0}};
     for (std::int64_t i = 1; i < kVocabulary; ++i) vocabulary["w" + std::to_string(i)] = i;
     const nlohmann::json unknown = {{"id", 0},         {"content", "[UNK]"},  {"single_word", false}, {"lstrip", false},
@@ -96,26 +61,35 @@ nlohmann::json tokenizer() {
 
 }  // namespace
 
-RandomGpt2::RandomGpt2() {
-    std::string name = (std::filesystem::temp_directory_path() / "headlight-bench-XXXXXX").string();
-    if (!::mkdtemp(name.data()))
-        throw Error(ErrorFacts{
-            .problem = "cannot make a temporary folder", .file = name, .found = std::generic_category().message(errno)});
-    folder_ = name;
-    try {
-        write_weights(folder_ / "model.safetensors");
-        io::write_atomically(folder_ / "config.json", config().dump());
-        io::write_atomically(folder_ / "tokenizer.json", tokenizer().dump());
-    } catch (...) {
-        std::error_code ignored;
-        std::filesystem::remove_all(folder_, ignored);
-        throw;
+void write_random_gpt2(const std::filesystem::path& folder) {
+    Weights weights;
+    weights.add("transformer.wte.weight", {kVocabulary, kWidth}, 0.02f);
+    weights.add("transformer.wpe.weight", {kContext, kWidth}, 0.02f);
+    for (std::int64_t layer = 0; layer < kLayers; ++layer) {
+        const std::string block = "transformer.h." + std::to_string(layer) + ".";
+        weights.add_norm(block + "ln_1");
+        weights.add_linear(block + "attn.c_attn", kWidth, 3 * kWidth, 0.06f);  // attention that is not flat
+        weights.add_linear(block + "attn.c_proj", kWidth, kWidth);
+        weights.add_norm(block + "ln_2");
+        weights.add_linear(block + "mlp.c_fc", kWidth, 4 * kWidth);
+        weights.add_linear(block + "mlp.c_proj", 4 * kWidth, kWidth);
     }
+    weights.add_norm("transformer.ln_f");
+    std::filesystem::create_directories(folder);
+    io::write_safetensors(folder / "model.safetensors", weights.arrays(), {{"format", "pt"}});
+    const nlohmann::json config = {{"architectures", {"GPT2LMHeadModel"}},
+                                   {"model_type", "gpt2"},
+                                   {"activation_function", "gelu_new"},
+                                   {"n_layer", kLayers},
+                                   {"n_head", kHeads},
+                                   {"n_embd", kWidth},
+                                   {"n_positions", kContext},
+                                   {"n_ctx", kContext},
+                                   {"vocab_size", kVocabulary},
+                                   {"layer_norm_epsilon", 1e-5},
+                                   {"tie_word_embeddings", true}};
+    io::write_atomically(folder / "config.json", config.dump());
+    io::write_atomically(folder / "tokenizer.json", tokenizer_json().dump());
 }
 
-RandomGpt2::~RandomGpt2() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-}
-
-}  // namespace headlight::cli
+}  // namespace headlight::bench

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "headlight/figure/benchmark.h"
-
+#include "bench/bench.h"
+#include "cli/offscreen.h"
 #include "figure/plot/plot_data.h"
+#include "headlight/figure/pattern/pattern_views.h"
 
-#include <QElapsedTimer>
 #include <QImage>
 
 #include <algorithm>
@@ -12,30 +12,16 @@
 #include <random>
 #include <thread>
 
-namespace headlight::figure {
+namespace headlight::bench {
 namespace {
 
-constexpr double first_paint_limit = 100, frame_limit = 16;
-constexpr int frames_a_move = 24;
+using namespace figure;
 
-/// Repeats a step and keeps the times.
-PaintTiming timed(std::string view, std::string what, double limit, int frames, const std::function<void(int)>& step) {
-    std::vector<double> times;
-    QElapsedTimer clock;
-    for (int i = 0; i < frames; ++i) {
-        clock.start();
-        step(i);
-        times.push_back(double(clock.nsecsElapsed()) / 1e6);
-    }
-    std::sort(times.begin(), times.end());
-    return {std::move(view), std::move(what), times[times.size() / 2], times.back(), limit, frames};
-}
+constexpr int kFramesOfAMove = 24;
 
 /// A canvas as the window has it: shows a part of a figure at a zoom, and asks what lies under the pointer.
 class Canvas {
 public:
-    explicit Canvas(QSize size) : image_(size, QImage::Format_ARGB32_Premultiplied) {}
-
     QSizeF size() const { return image_.size(); }
     Style& style() { return style_; }
     Selection& selection() { return selection_; }
@@ -64,14 +50,15 @@ public:
     void unhover() { selection_.hover_head.reset(), selection_.hover_query.reset(), selection_.hover_key.reset(); }
 
 private:
-    QImage image_;
+    QImage image_{1440, 900, QImage::Format_ARGB32_Premultiplied};
     Style style_;
     Selection selection_;
 };
 
-class Bench {
+/// Makes each figure five times from nothing, then pans, zooms and hovers as the window does.
+class Paints {
 public:
-    Bench(TracePtr trace, QSize canvas) : trace_(std::move(trace)), canvas_(canvas) {
+    explicit Paints(TracePtr trace) : trace_(std::move(trace)) {
         const auto& config = trace_->config();
         focus_ = {Layer{config.n_layers / 2}, Head{config.n_heads / 2}};
         canvas_.selection().layer = focus_.layer;
@@ -80,7 +67,7 @@ public:
         canvas_.selection().heads = all_;
     }
 
-    std::vector<PaintTiming> run() {
+    Results run() {
         model();
         head();
         matrix();
@@ -98,20 +85,26 @@ private:
         std::unique_ptr<Figure> figure;
         canvas_.style().zoom = 1;
         canvas_.unhover();
-        out_.push_back(timed(view, "first paint", first_paint_limit, 5, [&](int) {
+        timed(view + ", first paint", 5, [&](int) {
             figure.reset();  // its shared pixels go with it
             figure = make();
             size_ = figure->layout(canvas_.size(), canvas_.style(), canvas_.selection());
             canvas_.show(*figure);
-        }));
+        });
         return figure;
     }
     void frames(const std::string& view, const std::string& what, const std::function<void(int)>& step) {
-        out_.push_back(timed(view, what, frame_limit, frames_a_move, step));
+        timed(view + ", " + what, kFramesOfAMove, step);
+    }
+    void timed(const std::string& what, int times, const std::function<void(int)>& step) {
+        std::vector<double> ms;
+        for (int i = 0; i < times; ++i) ms.push_back(milliseconds([&] { step(i); }));
+        out_.push_back({trace_->tokens(), what, median(ms), "ms"});
+        out_.push_back({trace_->tokens(), what + ", worst", *std::max_element(ms.begin(), ms.end()), "ms"});
     }
     /// Across the content along a diagonal.
     QPointF along(int i) const {
-        const double t = (i + 0.5) / frames_a_move;
+        const double t = (i + 0.5) / kFramesOfAMove;
         return {size_.width() * t, size_.height() * t};
     }
     void zoom_and_pan(const std::string& view, Figure& figure) {
@@ -122,7 +115,7 @@ private:
         };
         const double most = figure.max_zoom();
         frames(view, "zoom from all to one cell", [&](int i) {
-            canvas_.style().zoom = std::pow(most, i / double(frames_a_move - 1));
+            canvas_.style().zoom = std::pow(most, i / double(kFramesOfAMove - 1));
             canvas_.show(figure, corner());
         });
         for (const auto& [zoom, what] : {std::pair{2.0, "pan at 2x"},
@@ -209,8 +202,8 @@ private:
         };
         auto points = first_paint("plot", [&] { return cloud(16, 6250, false); });
         frames("plot", "brush 100,000 points", [&](int i) { canvas_.hover(*points, along(i)); });
-        out_.push_back(timed("plot", "find one of 100,000 points", 1, frames_a_move,
-                             [&](int i) { points->hit_test(along(i), canvas_.style(), canvas_.selection()); }));
+        frames("plot", "find one of 100,000 points",
+               [&](int i) { points->hit_test(along(i), canvas_.style(), canvas_.selection()); });
         auto heads = first_paint("plot", [&] { return cloud(1000, 1, true); });
         frames("plot", "brush 1,000 heads", [&](int i) { canvas_.hover(*heads, along(i)); });
         canvas_.unhover();
@@ -221,11 +214,19 @@ private:
     HeadId focus_;
     std::vector<Head> all_;
     QSizeF size_;
-    std::vector<PaintTiming> out_;
+    Results out_;
 };
 
 }  // namespace
 
-std::vector<PaintTiming> benchmark_views(TracePtr trace, QSize canvas) { return Bench(std::move(trace), canvas).run(); }
+Results figures(const Subject& s) {
+    const cli::Offscreen offscreen;
+    Results found;
+    for (const std::int64_t n : s.lengths({1024})) {
+        const Results more = Paints(s.run(n)).run();
+        found.insert(found.end(), more.begin(), more.end());
+    }
+    return found;
+}
 
-}  // namespace headlight::figure
+}  // namespace headlight::bench

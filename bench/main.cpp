@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/bench.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "headlight/base/version.h"
+#include "headlight/model/blas_kernels.h"
+#include "headlight/model/locate.h"
+#include "headlight/model/runtime.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+namespace headlight::bench {
+namespace {
+
+constexpr std::pair<const char*, Results (*)(const Subject&)> kBenchmarks[] = {
+    {"forward", forward},   {"capture", capture},       {"memory", memory},     {"load", load},           {"generate", generate},
+    {"measures", measures}, {"prediction", prediction}, {"circuits", circuits}, {"tokenizer", tokenizer}, {"ui", figures}};
+
+struct Arguments {
+    std::vector<std::string> names;
+    std::string model, tokens, text_file, write_model;
+    int repeats = 7, threads = 0;
+    bool json = false;
+};
+
+/// A new folder among the temporary ones, removed with what is in it.
+class TemporaryFolder {
+public:
+    TemporaryFolder() {
+        std::string name = (std::filesystem::temp_directory_path() / "headlight-bench-XXXXXX").string();
+        if (::mkdtemp(name.data())) path = name;
+    }
+    ~TemporaryFolder() {
+        std::error_code ignored;
+        if (!path.empty()) std::filesystem::remove_all(path, ignored);
+    }
+    std::filesystem::path path;
+};
+
+std::string after_colon(const char* file, const std::string& name) {
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);)
+        if (line.starts_with(name)) return line.substr(line.find(':') + 2);
+    return "unknown";
+}
+
+nlohmann::ordered_json machine() {
+    const model::RuntimeFacts facts = model::runtime_facts();
+    return {{"processor", after_colon("/proc/cpuinfo", "model name")},
+            {"cores", std::thread::hardware_concurrency()},
+            {"memory_gb", std::atof(after_colon("/proc/meminfo", "MemTotal").c_str()) / 1e6},
+            {"threads", facts.threads},
+            {"libtorch", facts.torch_version},
+            {"blas", facts.blas},
+            {"cuda", facts.cuda}};
+}
+
+std::string line_of(const std::string& name, const Measured& m) {
+    char text[200];
+    const bool share = m.unit.empty() || m.unit == "share added";
+    std::snprintf(text, sizeof text, "%-10s %6s  %-40s %10.2f %s\n", name.c_str(),
+                  m.tokens ? std::to_string(m.tokens).c_str() : "", m.what.c_str(), share ? m.value * 100 : m.value,
+                  share ? "%" : m.unit.c_str());
+    return text;
+}
+
+/// A model folder's tokenizer, or a tokenizer.json.
+std::shared_ptr<const text::Tokenizer> load_tokenizer(const std::string& reference) {
+    return reference.ends_with(".json") ? text::Tokenizer::from_json_file(reference)
+                                        : text::Tokenizer::load(model::locate_model(reference));
+}
+
+int run(const Arguments& o, const cli::Console& console) {
+    if (!o.write_model.empty()) {
+        write_random_gpt2(o.write_model);
+        return 0;
+    }
+    Subject subject{.folder = {},
+                    .text_file = o.text_file,
+                    .model = {},
+                    .tokenizer = {},
+                    .tokens = {},
+                    .repeats = o.repeats,
+                    .cancel = cli::interruptible()};
+    if (!o.tokens.empty()) subject.tokens = cli::parse_index_list(o.tokens, "--tokens");
+    if (std::count(subject.tokens.begin(), subject.tokens.end(), 0) > 0)
+        throw cli::UsageError("--tokens: a text has at least one token");
+    model::start_runtime(o.threads);
+    const TemporaryFolder temporary;
+    if (o.names != std::vector<std::string>{"tokenizer"}) {
+        if (o.model.empty()) {
+            console.note("writing a model of GPT-2 small's size with random weights to a temporary folder");
+            write_random_gpt2(temporary.path);
+        }
+        subject.folder = o.model.empty() ? temporary.path : model::locate_model(o.model);
+        subject.model = model::Model::load(subject.folder, {}, subject.cancel);
+        subject.tokenizer = text::Tokenizer::load(subject.folder);
+    }
+    nlohmann::ordered_json results = nlohmann::ordered_json::array();
+    for (const auto& [name, measure] : kBenchmarks) {
+        if (!o.names.empty() && std::find(o.names.begin(), o.names.end(), name) == o.names.end()) continue;
+        Subject its = subject;
+        // The random model's tokenizer knows made-up words only.
+        if (measure == tokenizer)
+            its.tokenizer = load_tokenizer(o.model.empty() ? std::string(model::default_model_name) : o.model);
+        for (const Measured& m : measure(its)) {
+            if (!o.json) console.result(line_of(name, m));
+            results.push_back(
+                {{"benchmark", name}, {"tokens", m.tokens}, {"what", m.what}, {"value", m.value}, {"unit", m.unit}});
+        }
+    }
+    const nlohmann::ordered_json facts = machine();
+    if (o.json) {
+        nlohmann::ordered_json root = {{"version", version()}, {"model", subject.folder.string()}};
+        root.update(facts);
+        root["results"] = results;
+        console.result(root.dump(2) + "\n");
+    } else {
+        console.note(facts["processor"].get<std::string>() + ", " + facts["threads"].dump() + " threads, LibTorch " +
+                     facts["libtorch"].get<std::string>() + ", " + facts["blas"].get<std::string>());
+    }
+    return 0;
+}
+
+cli::Action define(cli::Definition& definition, const cli::Frontend&) {
+    auto o = std::make_shared<Arguments>();
+    CLI::App& app = *definition.app;
+    std::vector<std::string> names;
+    for (const auto& [name, measure] : kBenchmarks) names.emplace_back(name);
+    definition.restrict_to(app.add_option("NAME", o->names, "what to measure (default: everything)"), names);
+    app.add_option(
+           "--model", o->model,
+           "the model to measure with; for tokenizer also a tokenizer.json (default: random weights of GPT-2 small's size, "
+           "in a temporary folder of 500 MB)")
+        ->type_name("MODEL");
+    app.add_option("--tokens", o->tokens, "lengths of text (default: by benchmark)")->type_name("LIST");
+    app.add_option("--text-file", o->text_file, "the text that tokenizer encodes (default: made up)")->type_name("FILE");
+    app.add_option("--repeats", o->repeats, "number of rounds; the median counts")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    app.add_option("--threads", o->threads, "threads to compute with; 0: one for each core")
+        ->type_name("N")
+        ->check(CLI::Range(0, 1024));
+    app.add_flag("--json", o->json, "the results and the machine as one JSON object");
+    app.add_option("--write-model", o->write_model, "write the random model to this folder and measure nothing")
+        ->type_name("FOLDER");
+    return [o, console = definition.console] { return run(*o, *console); };
+}
+
+constexpr cli::Command kBench{"bench",
+                              "Measure the speed of Headlight on this machine; docs/benchmarks.md says what each name means.",
+                              {"headlight bench", "headlight bench forward capture --json > bench.json"},
+                              define};
+
+}  // namespace
+}  // namespace headlight::bench
+
+int main(int argc, char** argv) {
+    headlight::model::use_best_blas_kernels(argv);
+    return headlight::cli::run_command(headlight::bench::kBench, {argv + 1, argv + argc}, {});
+}

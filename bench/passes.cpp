@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/bench.h"
+#include "headlight/model/blas_kernels.h"
+#include "headlight/model/generate.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+namespace headlight::bench {
+namespace {
+
+/// A matrix product that the passes are compared with.
+struct Square {
+    static constexpr std::int64_t kSide = 2048;
+    at::Tensor a = at::randn({kSide, kSide}), b = at::randn({kSide, kSide});
+    void operator()() const { model::matrix_product(a, b); }
+    static double gflops(double ms) { return 2.0 * std::pow(static_cast<double>(kSide), 3) / ms / 1e6; }
+};
+
+trace::CapturePlan without_overview() {
+    trace::CapturePlan plan = trace::CapturePlan::everything();
+    plan.overview = false;
+    return plan;
+}
+
+/// The first round touches memory and loads weights; it is not counted.
+std::vector<double> warm_in_turns(const Subject& s, const std::vector<std::function<void()>>& works) {
+    for (const auto& work : works) work();
+    return in_turns(s.repeats, works, s.cancel);
+}
+
+/// Multiply-adds of one pass, counted twice and as if attention were dense. Looking up embeddings counts nothing.
+double forward_flops(const model::ModelConfig& c, std::int64_t tokens) {
+    const double t = static_cast<double>(tokens), d = static_cast<double>(c.d_model);
+    const double queries = static_cast<double>(c.n_heads * c.d_head), keys = static_cast<double>(c.n_kv_heads * c.d_head),
+                 outputs = static_cast<double>(c.n_heads * model::value_width(c)),
+                 values = static_cast<double>(c.n_kv_heads * model::value_width(c));
+    double projections = t * d * (queries + outputs + keys + values);
+    if (const model::Latent& l = c.latent; l.any()) {
+        const auto rank = static_cast<double>(l.rank), of_queries = static_cast<double>(l.query_rank);
+        const auto content = static_cast<double>(c.n_heads * l.content), rotary = static_cast<double>(c.d_head - l.content);
+        projections = t * (of_queries > 0 ? of_queries * (d + queries) : d * queries) +
+                      t * (d * (rank + rotary) + rank * (content + values) + d * outputs);
+    }
+    const double attention = t * t * (queries + outputs);
+    double mlp = 0;  // of all layers; of experts the chosen ones
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        const model::Experts& e = c.experts;
+        const std::int64_t width = model::has_experts(c, l) ? e.chosen * e.width + e.shared_width : model::mlp_width(c, l);
+        mlp += t * d * static_cast<double>(width * (c.gated_mlp ? 3 : 2) + (model::has_experts(c, l) ? e.count : 0));
+    }
+    const double head = (c.has_unembedding ? t * d * static_cast<double>(c.vocab_size) : 0) + (c.mlm_head ? t * d * d : 0);
+    return 2 * (static_cast<double>(c.n_layers) * (projections + attention) + mlp + head);
+}
+
+}  // namespace
+
+Results forward(const Subject& s) {
+    const Square square;
+    const trace::CapturePlan hooks = without_overview();  // what other programs return
+    Results found;
+    for (const std::int64_t n : s.lengths({512, 1024})) {
+        const std::vector<double> ms = warm_in_turns(s, {[&] { s.run(n); }, square, [&] { s.run(n, hooks); }});
+        const double pass = forward_flops(s.model->config(), n) / ms[0] / 1e6, matrix = Square::gflops(ms[1]);
+        found.push_back({n, "traced pass", ms[0], "ms"});
+        found.push_back({n, "traced pass", pass, "GFLOP/s"});
+        found.push_back({n, "every hook, no overview", ms[2], "ms"});
+        found.push_back({n, "matrix product", matrix, "GFLOP/s"});
+        found.push_back({n, "share of matrix product", pass / matrix, ""});
+    }
+    return found;
+}
+
+Results capture(const Subject& s) {
+    trace::CapturePlan least = without_overview();  // a pass has to return something
+    least.globs = {s.model->config().has_unembedding ? "logits" : "blocks.0.ln1.hook_scale"};
+    Results found;
+    for (const std::int64_t n : s.lengths({512, 1024})) {
+        const std::vector<double> ms =
+            warm_in_turns(s, {[&] { s.run(n, least); }, [&] { s.run(n, without_overview()); }, [&] { s.run(n); }});
+        found.push_back({n, "plain pass", ms[0], "ms"});
+        found.push_back({n, "every hook kept", ms[1] / ms[0] - 1, "share added"});
+        found.push_back({n, "every hook kept and overview", ms[2] / ms[0] - 1, "share added"});
+    }
+    return found;
+}
+
+Results memory(const Subject& s) {
+    Results found;
+    for (const std::int64_t n : s.lengths({512, 1024, 2048}))
+        found.push_back({n, "trace of every hook", static_cast<double>(s.run(n)->bytes()) / 1e6, "MB"});
+    return found;
+}
+
+Results load(const Subject& s) {
+    const std::vector<double> ms =
+        warm_in_turns(s, {[&] { model::Model::load(s.folder, {}, s.cancel); }, [&] { text::Tokenizer::load(s.folder); }});
+    return {{0, "model folder", ms[0], "ms"}, {0, "tokenizer", ms[1], "ms"}};
+}
+
+// Decoding reads every weight once for each token: a sum over as many numbers is the bound.
+Results generate(const Subject& s) {
+    const model::ModelConfig& c = s.model->config();
+    if (!c.causal || !c.has_unembedding) return {};
+    std::int64_t numbers = 0;
+    for (const auto& [part, count] : s.model->parameter_counts())
+        if (c.tied_unembedding || part != "embedding") numbers += count;
+    const at::Tensor weights = at::ones({numbers});
+    const Square square;
+    constexpr std::int64_t kNew = 16;
+    Results found;
+    for (const std::int64_t n : s.lengths({512})) {
+        const auto ids = s.tokenizer->encode(s.prompt(n).text, std::nullopt, false).ids;
+        std::vector<double> prompts, tokens;
+        const std::vector<double> ms =
+            warm_in_turns(s, {[&] {
+                                  const auto made = model::generate(*s.model, ids, {.tokens = 1 + kNew}, {}, s.cancel);
+                                  prompts.push_back(made.prompt_seconds * 1e3);
+                                  tokens.push_back(made.seconds * 1e3 / kNew);
+                              },
+                              [&] { weights.sum(); }, square});
+        const double prompt = median(prompts), token = median(tokens);
+        // Logits of the last token only.
+        const double head = 2.0 * static_cast<double>((n - 1) * c.d_model * c.vocab_size);
+        found.push_back({n, "prompt", prompt, "ms"});
+        found.push_back({n, "share of matrix product", (forward_flops(c, n) - head) / prompt / 1e6 / Square::gflops(ms[2]), ""});
+        found.push_back({n, "new token", token, "ms"});
+        found.push_back({n, "share of memory bandwidth", ms[1] / token, ""});
+    }
+    return found;
+}
+
+}  // namespace headlight::bench
