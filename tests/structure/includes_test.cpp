@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Reads every #include of the product's own files and fails on an arrow that points the wrong way (docs/architecture.md).
+// Reads every #include of the product's own files and fails on an arrow that points the wrong way
+// (docs/architecture.md), between modules and between the rooms of one.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -33,6 +34,38 @@ const std::map<std::string, std::set<std::string>>& allowed() {
         {"app", {"base", "model", "cli", "ui"}},
     };
     return arrows;
+}
+
+/// Headers in src/ belong to their module alone; these are the ones that another module may include.
+const std::map<std::string, std::set<std::string>>& borrowed() {
+    static const std::map<std::string, std::set<std::string>> headers = {
+        {"fetch", {"io/zip_reader.h"}},
+        {"trace",
+         {"model/arithmetic/kernels.h", "model/blocks/disentangled.h", "model/blocks/experts.h", "model/blocks/pass.h",
+          "model/internals.h", "model/load/weight_source.h", "model/run/forward.h"}},
+        {"analyze", {"model/arithmetic/kernels.h", "text/unicode/unicode.h", "text/unicode/utf8.h"}},
+    };
+    return headers;
+}
+
+/// What the rooms of a module may use beside their own files and the module's shared rooms.
+struct Rooms {
+    std::set<std::string> shared;
+    std::map<std::string, std::set<std::string>> also;
+};
+const std::map<std::string, Rooms>& rooms() {
+    static const std::map<std::string, Rooms> of = {
+        {"analyze",
+         {{"pattern"}, {{"circuit", {"heads", "prediction"}}, {"contribution", {"prediction"}}, {"pattern", {"contribution"}}}}},
+        {"figure",
+         {{"core", "export", "pattern", "plot", "table"},
+          {{"contribution", {"prediction"}}, {"focus", {"heads"}}, {"pattern", {"rollout"}}, {"prediction", {"contribution"}}}}},
+        {"cli", {{}, {}}},
+        {"ui",
+         {{"document", "jobs", "style"},
+          {{"dialogs", {"canvas", "window"}}, {"panels", {"canvas"}}, {"window", {"canvas", "dialogs", "panels"}}}}},
+    };
+    return of;
 }
 
 std::string module_of(const fs::path& relative) {
@@ -87,6 +120,65 @@ TEST(Includes, EveryArrowPointsDown) {
         EXPECT_TRUE(allowed().at(include.module).contains(target))
             << include.file << " (" << include.module << ") includes " << include.target;
     }
+}
+
+TEST(Includes, PrivateHeadersStayInTheirModule) {
+    std::map<std::string, std::set<std::string>> unused = borrowed();
+    for (const auto& include : all_includes()) {
+        const std::string target = target_module(include);
+        if (target.empty() || target == include.module || include.target.starts_with("headlight/") || target == "ui") continue;
+        if (include.module == "app") continue;
+        const auto list = borrowed().find(include.module);
+        EXPECT_TRUE(list != borrowed().end() && list->second.contains(include.target))
+            << include.file << " includes the private header " << include.target;
+        unused[include.module].erase(include.target);
+    }
+    for (const auto& [module, headers] : unused)
+        for (const std::string& header : headers)
+            ADD_FAILURE() << module << " no longer includes " << header << ": take it off the list";
+}
+
+/// "src/figure/core/theme.h" and "headlight/figure/core/theme.h": "core"; empty for a file beside the rooms.
+std::string room_of(std::string path, const std::string& module) {
+    for (const std::string prefix : {"include/", "src/", "headlight/"})
+        if (path.starts_with(prefix)) path = path.substr(prefix.size());
+    if (!path.starts_with(module + "/")) return {};
+    path = path.substr(module.size() + 1);
+    const std::size_t slash = path.find('/');
+    return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
+
+TEST(Includes, RoomsKeepToTheirLists) {
+    std::size_t seen = 0;
+    for (const auto& include : all_includes()) {
+        const auto module = rooms().find(include.module);
+        if (module == rooms().end() || target_module(include) != include.module) continue;
+        const std::string from = room_of(include.file, include.module), to = room_of(include.target, include.module);
+        if (from.empty() || to.empty() || from == to) continue;  // a module's own folder holds what all rooms share
+        ++seen;
+        const auto more = module->second.also.find(from);
+        EXPECT_TRUE(module->second.shared.contains(to) || (more != module->second.also.end() && more->second.contains(to)))
+            << include.file << " includes " << include.target;
+    }
+    EXPECT_GT(seen, 50u) << "the rooms were not found";
+}
+
+/// Files beyond 600 lines and folders beyond 36 files are hard to read; src/model/families has a file for each family.
+TEST(Sources, FilesAndFoldersStaySmall) {
+    const fs::path root = HEADLIGHT_SOURCE_DIR;
+    std::map<std::string, int> files;
+    for (const char* top : {"include", "src", "ui", "tests", "bench"})
+        for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
+            if (entry.path().extension() != ".h" && entry.path().extension() != ".cpp") continue;
+            ++files[fs::relative(entry.path().parent_path(), root).string()];
+            std::ifstream file(entry.path());
+            int lines = 0;
+            for (std::string line; std::getline(file, line);) ++lines;
+            EXPECT_LE(lines, 600) << entry.path();
+        }
+    EXPECT_GT(files.size(), 40u);
+    files.erase("src/model/families");
+    for (const auto& [folder, count] : files) EXPECT_LE(count, 36) << folder;
 }
 
 TEST(Includes, TorchAndQtStayInTheirModules) {
