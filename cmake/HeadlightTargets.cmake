@@ -1,18 +1,18 @@
-# headlight_module(name DEPS a b LIBS X::y): the static library headlight_<name> from src/<name>/*.cpp.
+# What every target is compiled with.
 add_library(headlight_flags INTERFACE)
 target_compile_options(headlight_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # It sees overlaps and overruns in concatenations of strings that are none (PR 105651, 105329).
+  # False alarms about overlaps and overruns in concatenated strings (PR 105651, 105329).
   target_compile_options(headlight_flags INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 target_compile_definitions(headlight_flags INTERFACE QT_NO_KEYWORDS QT_NO_CAST_TO_ASCII)
 if(HEADLIGHT_WERROR)
-  # GCC 12 takes what an empty std::optional or std::variant does not hold for a value that is read: told, but no reason to stop.
+  # GCC 12 reports the storage of an empty std::optional or std::variant as read uninitialised: a warning, not an error.
   target_compile_options(headlight_flags INTERFACE -Werror $<$<CXX_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized>)
 endif()
 if(HEADLIGHT_SANITIZE)
-  target_compile_options(headlight_flags INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
-  target_link_options(headlight_flags INTERFACE -fsanitize=address,undefined)
+  target_compile_options(headlight_flags INTERFACE -fsanitize=${HEADLIGHT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_link_options(headlight_flags INTERFACE -fsanitize=${HEADLIGHT_SANITIZE})
 endif()
 if(HEADLIGHT_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
@@ -22,16 +22,10 @@ if(HEADLIGHT_FUZZ)
   target_link_options(headlight_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
+# headlight_module(name DEPS a b LIBS X::y): the static library headlight_<name> from src/<name>/*.cpp.
 function(headlight_module name)
   cmake_parse_arguments(arg "" "" "DEPS;LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  if(NOT sources)  # a module without sources yet hands on what its users need
-    add_library(headlight_${name} INTERFACE)
-    target_include_directories(headlight_${name} INTERFACE ${CMAKE_SOURCE_DIR}/include)
-    list(TRANSFORM arg_DEPS PREPEND headlight_)
-    target_link_libraries(headlight_${name} INTERFACE headlight_flags ${arg_DEPS} ${arg_LIBS})
-    return()
-  endif()
   add_library(headlight_${name} STATIC ${sources})
   target_include_directories(headlight_${name} PUBLIC ${CMAKE_SOURCE_DIR}/include PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(headlight_${name} PUBLIC headlight_flags)
@@ -42,14 +36,11 @@ function(headlight_module name)
 endfunction()
 
 # headlight_test(name LIBS … [SHARDS n]): the GoogleTest program <name>_tests from this folder's *_test.cpp. A CTest entry is
-# the whole program, or one of its n shards: thousands of cases, each starting LibTorch anew, would take half an hour.
+# the whole program or one of its n shards, not a case: starting LibTorch for each of thousands would take half an hour.
 function(headlight_test name)
   cmake_parse_arguments(arg "GUI" "SHARDS" "LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/libfuzzer/")  # a program of its own
-  if(NOT sources)
-    return()
-  endif()
   add_executable(${name}_tests ${sources})
   target_link_libraries(${name}_tests PRIVATE ${arg_LIBS} headlight_flags GTest::gmock)
   if(arg_GUI)
@@ -72,7 +63,7 @@ function(headlight_test name)
       set(entry ${name}-${number})
     endif()
     add_test(NAME ${entry} COMMAND ${name}_tests --gtest_brief=1)
-    # The dear ones first, so that nothing long is left for one core at the end.
+    # The longest first, so that no core is left waiting at the end.
     set_tests_properties(${entry} PROPERTIES LABELS ${name} TIMEOUT 1500 COST ${arg_SHARDS}
       ENVIRONMENT "QT_QPA_PLATFORM=offscreen;GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard}")
   endforeach()
