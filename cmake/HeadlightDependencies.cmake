@@ -9,9 +9,6 @@ find_package(ZLIB REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(Qt6 6.4 REQUIRED COMPONENTS Core Gui Network Widgets Svg Test)
 set(QT_NO_CREATE_VERSIONLESS_TARGETS ON)
-# Debian's libqcustomplot-dev has a build for each Qt; its headers want the print support of qt6-base-dev.
-find_package(Qt6 6.4 REQUIRED COMPONENTS PrintSupport)
-find_package(QCustomPlotQt6 REQUIRED)
 
 # LibTorch: Debian's by default, another one with -DTorch_DIR=<libtorch>/share/cmake/Torch.
 # LibTorch's own config looks in the system's folders first, which would mix two versions: pin the one asked for.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/offscreen.h"
 
-#include <QApplication>
+#include <QGuiApplication>
 
 #include <cstdio>
 #include <cstdlib>
@@ -19,7 +19,7 @@ void drop_remarks(QtMsgType type, const QMessageLogContext&, const QString& mess
 Offscreen::Offscreen() {
     ::setenv("QT_QPA_PLATFORM", "offscreen", 1);
     qInstallMessageHandler(drop_remarks);
-    application_ = std::make_unique<QApplication>(argc_, argv_);
+    application_ = std::make_unique<QGuiApplication>(argc_, argv_);
 }
 
 Offscreen::~Offscreen() = default;

@@ -3,12 +3,11 @@
 
 #include <memory>
 
-class QApplication;
+class QGuiApplication;
 
 namespace headlight::cli {
 
-/// What fonts, painters and plots (QCustomPlot is a widget) need of Qt, without a display: no window system is asked for,
-/// whatever the session has.
+/// Qt's fonts and painters without a display: no window system is asked for, whatever the session has.
 class Offscreen {
 public:
     Offscreen();
@@ -20,7 +19,7 @@ private:
     int argc_ = 1;
     char name_[10] = "headlight";
     char* argv_[2] = {name_, nullptr};
-    std::unique_ptr<QApplication> application_;
+    std::unique_ptr<QGuiApplication> application_;
 };
 
 }  // namespace headlight::cli

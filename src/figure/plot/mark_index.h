@@ -17,7 +17,7 @@ struct MarkId {
     bool operator==(const MarkId&) const = default;
 };
 
-/// Where the marks of a laid out plot are. Marks that have no place (NaN, off a log axis) are not in it.
+/// Places of the marks of a laid out plot, except those without one (NaN, off a log axis).
 class MarkIndex {
 public:
     MarkIndex() = default;
@@ -40,7 +40,7 @@ private:
     std::map<HeadId, std::vector<MarkId>> heads_;
 };
 
-/// Where a mark is: its point, or the middle of its bar's or bin's end.
+/// Place of a mark: its point, or the middle of the end of its bar or bin.
 QPointF place_of(const PanelFrame&, const Series&, std::size_t mark);
 /// The bar or bin of a mark, in figure units; `base` is where it begins (stacked bars).
 QRectF bar_of(const PanelFrame&, const Series&, std::size_t mark, double base = 0);

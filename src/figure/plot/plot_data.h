@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A plot with axes as a plain value: panels of series of marks. plot_figure() makes the figure of it, so that a new
-// plot is only data. Made in any thread; nothing of Qt's widgets or QCustomPlot is in it.
+// A plot with axes as a plain value: panels of series of marks. plot_figure() turns it into a figure, so that a new plot
+// is only data. Made, laid out and painted in any thread.
 #pragma once
 
 #include "figure/core/draw.h"
@@ -14,7 +14,7 @@
 
 namespace headlight::figure::plot {
 
-/// A colour by what it says; theme and palette turn it into pixels.
+/// A colour by its meaning; theme and palette turn it into pixels.
 struct Color {
     enum class Role {
         text,
@@ -24,8 +24,8 @@ struct Color {
         positive,
         negative,
         head,          ///< of head `value`
-        self_target,   ///< looks at itself: green (Claus' Attention Focus Plots)
-        first_target,  ///< looks at the first token: purple
+        self_target,   ///< attends to itself: green (Claus' Attention Focus Plots)
+        first_target,  ///< attends to the first token: purple
         ramp,          ///< the style's ramp at `value`, 0 to 1
         // Clark 2019's named colours (clarkkev/attention-analysis)
         clark_green,
@@ -45,24 +45,24 @@ QColor resolved(const Color&, const Style&);
 
 enum class Marker { disc, square, triangle_up, triangle_right, triangle_left, letter_c, letter_s };
 
-/// Marks that are drawn alike. Every mark can say which head and tokens it is about, so that hovering and clicking it
-/// works as in any other view, and marks of the chosen head stand out.
+/// Marks of one kind. Each may name its head and tokens: then hovering and clicking it works as in any other view, and
+/// the marks of the chosen head stand out.
 struct Series {
     enum class Kind {
         points,
         line,     ///< from mark to mark; a NaN leaves a gap
-        steps,    ///< outline of a histogram: y counts between the edges x, which are one more
-        bars,     ///< from 0 to y, beside no other
+        steps,    ///< outline of a histogram: counts y between the edges x, one more than counts
+        bars,     ///< from 0 to y
         stacked,  ///< on top of (below) the stacked series before it
     } kind = Kind::points;
-    QString name;  ///< in the legend; empty: not there
+    QString name;  ///< in the legend; empty: not listed
     Color color;
     Marker marker = Marker::disc;
     bool marked = false;  ///< a line with a disc at every mark
     bool dashed = false;
     double strength = 1;  ///< opacity
     double width = 1.5;   ///< of lines, px
-    double radius = 0;    ///< of points, px; 0: by their number
+    double radius = 0;    ///< of points, px; 0: depends on their number
     std::vector<double> x, y;
 
     std::optional<HeadId> head;  ///< of all marks,
@@ -85,7 +85,7 @@ struct Series {
 
 /// A line across the whole panel: zero, "uniform attention".
 struct Reference {
-    QString name;  ///< in the legend; empty: not there
+    QString name;  ///< in the legend; empty: not listed
     double at = 0;
     Color color{Color::Role::faint};
     bool vertical = false, dashed = false;
@@ -93,11 +93,11 @@ struct Reference {
 
 struct Axis {
     QString label;                    ///< "update magnitude |u| / |h|"
-    std::optional<double> low, high;  ///< of the data when not given
+    std::optional<double> low, high;  ///< default: those of the data
     bool log = false;
     bool integer = false;                                              ///< ticks at whole numbers only: layers, tokens, counts
     bool from_zero = false;                                            ///< the range starts at exactly 0: bars, histograms
-    bool tight = false;                                                ///< the range ends at the data: no room around it
+    bool tight = false;                                                ///< no room around the data
     std::vector<draw::Label> labels;                                   ///< of 0, 1, 2 …: tokens; thinned out, never overlapping
     enum class Stands { none, query, key } stands_for = Stands::none;  ///< which position of the text a whole number is
 };
@@ -107,13 +107,13 @@ struct Panel {
     Axis x, y;
     std::vector<Series> series;
     std::vector<Reference> references;
-    QString empty;             ///< shown in the middle when no mark can be drawn: why
+    QString empty;             ///< the reason, shown in the middle when no mark can be drawn
     bool equal_units = false;  ///< a unit is as long across as upwards: the range with more room grows
-    /// Says what stands at a whole number of an axis that stands for positions; asked where no mark is near.
+    /// Tip of a position on the x axis; used where no mark is near.
     std::function<QString(std::int64_t)> column_tip;
 };
 
-/// What the colours between two ends mean.
+/// The meaning of a ramp of colours.
 struct ColorScale {
     QString name, low, high;
 };
@@ -121,13 +121,12 @@ struct ColorScale {
 struct PlotData {
     std::string view;  ///< "focus-4", "head-scatter"
     QString title, subtitle, description;
-    QString note;  ///< under the panels: what was left out, what a term is
+    QString note;  ///< under the panels: omissions, explanations of terms
     std::vector<Panel> panels;
     bool stacked_panels = false;  ///< under each other, even where there is room beside
     /// The focused head is the subject: other marks are faint. Else it has a ring, and only a hover makes others faint.
     bool focus_fades = true;
-    /// The focused head is also marked in files. False for overviews that are not made for a head: nothing in the line
-    /// that makes the file again would name it.
+    /// The focused head is also marked in files. False for overviews, whose command line does not name a head.
     bool focus_in_files = true;
     std::optional<ColorScale> scale;
     double aspect = 0.62;                             ///< height of a panel over its width where the canvas sets no height
@@ -137,9 +136,9 @@ struct PlotData {
 
 std::unique_ptr<Figure> plot_figure(PlotData);
 
-/// "means over 12 texts"; of one text nothing.
+/// "means over 12 texts"; empty for one text.
 QString texts_words(std::int64_t texts);
-/// With " · " between those that say something.
+/// The words that are not empty, joined by " · ".
 QString joined_words(const QStringList&);
 
 }  // namespace headlight::figure::plot

@@ -51,7 +51,7 @@ PlotFigure::PlotFigure(PlotData data) : data_(std::move(data)) {
         }
 }
 
-QSizeF PlotFigure::layout(QSizeF available, const Style& style, const Selection&) {
+QSizeF PlotFigure::layout(QSizeF available, const Style&, const Selection&) {
     const double width = std::floor(std::max(available.width(), least_width)), text = width - 2 * margin;
     subtitle_ = wrapped(data_.subtitle, ui_font(12), text);
     note_ = wrapped(data_.note, ui_font(11), text);
@@ -66,18 +66,10 @@ QSizeF PlotFigure::layout(QSizeF available, const Style& style, const Selection&
     if (available.height() > 0) height = std::max(available.height() - head - foot, least);
     room_ = QRectF(8, head, room, std::floor(height));
     size_ = QSizeF(width, std::ceil(head + room_.height() + foot));
-    made_ = {};
-    make(style);
-    return size_;
-}
-
-void PlotFigure::make(const Style& style) const {
-    const Made wanted{style.theme, style.palette, style.ramp, style.exporting, style.filter};
-    if (made_ == wanted) return;
-    frame_ = make_frame(data_, room_, style);
+    frame_ = lay_out(data_, room_);
     index_ = MarkIndex(data_, frame_);
-    frame_pixels_ = mark_pixels_ = {};
-    made_ = wanted;
+    kept_ = {};
+    return size_;
 }
 
 // --- subject --------------------------------------------------------------------------------------------------------
@@ -151,12 +143,11 @@ Hit PlotFigure::column_hit(std::size_t p, QPointF point) const {
     return hit;
 }
 
-Hit PlotFigure::hit_test(QPointF point, const Style& style, const Selection&) const {
-    make(style);
+Hit PlotFigure::hit_test(QPointF point, const Style&, const Selection&) const {
     if (const auto mark = index_.at(data_, frame_, point)) return hit_of(*mark);
     for (const LegendEntry& entry : frame_.legend) {
-        if (!entry.area.contains(point)) continue;
-        const Series& s = data_.panels[entry.panel].series[entry.series];
+        if (!entry.series || !entry.area.contains(point)) continue;
+        const Series& s = data_.panels[entry.panel].series[*entry.series];
         Hit hit;
         hit.kind = s.head ? Hit::Kind::head : Hit::Kind::legend;
         hit.head = s.head;

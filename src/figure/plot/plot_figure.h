@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The one figure class of all plots; its painting is in plot_paint.cpp.
+// The figure class of all plots; its painting is in plot_paint.cpp.
 #pragma once
 
 #include "figure/plot/frame.h"
@@ -33,25 +33,24 @@ public:
     const Frame& frame() const { return frame_; }
 
 private:
-    /// What a picture stands out for: a head, a query, or both.
+    /// What stands out in the picture: a head, a query, a key.
     struct Subject {
         std::optional<HeadId> head;
         std::optional<Position> query, key;
-        bool fades = false;  ///< some marks are about it: the others are faint
+        bool fades = false;  ///< it has marks here: the others are faint
         bool operator==(const Subject&) const = default;
     };
-    /// What the frame and the kept pixels were made for.
-    struct Made {
+    /// What the kept pixels show.
+    struct Shown {
         const Theme* theme = nullptr;
         HeadPalette palette{};
         Ramp ramp{};
-        bool exporting = false;
         std::shared_ptr<const HeadFilter> filter;
-        bool operator==(const Made&) const = default;
+        double scale = 0;
+        bool operator==(const Shown&) const = default;
     };
     struct Canvas;  ///< one paint call
 
-    void make(const Style&) const;
     Subject subject(const Style&, const Selection&) const;
     const Series& series_of(MarkId id) const {
         return data_.panels[static_cast<std::size_t>(id.panel)].series[static_cast<std::size_t>(id.series)];
@@ -75,20 +74,20 @@ private:
     /// The head's name and the number beside a ring.
     void paint_name(const Canvas&, MarkId, const QRectF& ring, const std::vector<QRectF>& rings,
                     std::vector<std::pair<QRectF, QString>>& named) const;
-    /// Points as one picture, `scale` pixels a px, of the part of the figure that `area` is.
-    QImage raster(const std::vector<MarkId>*, const QRectF& area, double scale, const Style&) const;
+    /// Points (null: all) in a part of the figure as one image, `scale` pixels per px.
+    QImage raster(const std::vector<MarkId>* only, const QRectF& area, double scale, const Style&) const;
+    void paint_raster(const Canvas&, const std::vector<MarkId>* only) const;
 
     PlotData data_;
     std::size_t points_ = 0;  ///< in all series of points
     QSizeF size_;
     QRectF room_;                  ///< of the panels and the legend
     QStringList subtitle_, note_;  ///< lines
-    mutable Made made_;
-    mutable Frame frame_;
-    mutable MarkIndex index_;
+    Frame frame_;
+    MarkIndex index_;
     mutable Stamps stamps_;
+    mutable Shown kept_;                         ///< of the pixels below
     mutable QImage frame_pixels_, mark_pixels_;  ///< on screen, what does not change while one brushes
-    mutable double pixels_scale_ = 0;
 };
 
 }  // namespace headlight::figure::plot

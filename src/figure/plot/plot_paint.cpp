@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Painting of plots. On screen, what does not change while one brushes is kept as pixels: axes and marks once a layout;
-// a frame is two pictures and the subject's own marks.
+// Painting of plots. On screen axes and marks are painted once per layout and kept as pixels; while one brushes, only the
+// marks of the subject are painted anew.
 #include "figure/plot/plot_figure.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace headlight::figure::plot {
 
 namespace {
 
-constexpr double faint_marks = 0.25;  ///< opacity of what is not the subject (interface.md, "The look")
+constexpr double faint_marks = 0.25;  ///< opacity of marks beside the subject (interface.md, "The look")
 constexpr std::size_t most_vector_points = 20'000;
 constexpr double file_scale = 300.0 / 96;  ///< pixels a px of point clouds in vector files: 300 dpi
 constexpr std::size_t most_named = 3;
@@ -59,7 +59,6 @@ double PlotFigure::strength(const Series& s) const {
 }
 
 void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
-    make(style);
     painter.save();
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     const Canvas c{painter, style, draw::on_target(painter, exposed) & QRectF(QPointF(0, 0), size_), draw::device_scale(painter),
@@ -82,11 +81,11 @@ void PlotFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     painter.restore();
 }
 
-/// Marks lie on pixels of their own: making them faint for the first head that is hovered costs no more than for
-/// others.
+/// Marks and axes are separate images, so that the marks alone can be made faint.
 void PlotFigure::keep(const Canvas& c) const {
-    if (!frame_pixels_.isNull() && c.scale == pixels_scale_) return;
-    pixels_scale_ = c.scale;
+    const Shown wanted{c.style.theme, c.style.palette, c.style.ramp, c.style.filter, c.scale};
+    if (kept_ == wanted) return;
+    kept_ = wanted;
     for (QImage* kept : {&frame_pixels_, &mark_pixels_}) {
         *kept = QImage((size_ * c.scale).toSize(), QImage::Format_ARGB32_Premultiplied);
         kept->fill(Qt::transparent);
@@ -136,10 +135,7 @@ void PlotFigure::paint_words(const Canvas& c) const {
 
 void PlotFigure::paint_frame(const Canvas& c) const {
     paint_words(c);
-    c.painter.save();
-    c.painter.translate(room_.topLeft());
-    frame_.axes.replay(c.painter);
-    c.painter.restore();
+    paint_axes(c.painter, data_, frame_, c.style);
     paint_token_labels(c, {}, false);
 }
 
@@ -217,18 +213,19 @@ QImage PlotFigure::raster(const std::vector<MarkId>* only, const QRectF& area, d
     return image;
 }
 
+void PlotFigure::paint_raster(const Canvas& c, const std::vector<MarkId>* only) const {
+    const QRectF area = c.vector ? room_ : QRectF((room_ & c.visible).toAlignedRect());
+    if (area.isEmpty()) return;
+    const QImage image = raster(only, area, c.vector ? file_scale : c.scale, c.style);
+    if (c.vector)
+        c.painter.drawImage(area, image);
+    else
+        draw::device_image(c.painter, area.topLeft(), image);
+}
+
 void PlotFigure::paint_points(const Canvas& c) const {
     const bool as_pixels = (c.keeps() && points_ > 400) || points_ > most_vector_points;
-    if (points_ > 0 && as_pixels) {
-        const double scale = c.vector ? file_scale : c.scale;
-        const QRectF area = c.vector || c.keeps() ? room_ : (room_ & c.visible).toAlignedRect();
-        if (area.isEmpty()) return;
-        const QImage image = raster(nullptr, area, scale, c.style);
-        if (c.vector)
-            c.painter.drawImage(area, image);
-        else
-            draw::device_image(c.painter, area.topLeft(), image);
-    }
+    if (points_ > 0 && as_pixels) paint_raster(c, nullptr);
     for (std::size_t p = 0; p < data_.panels.size(); ++p)
         for (const Series& s : data_.panels[p].series) {
             const bool dots = s.kind == Series::Kind::line && s.marked;
@@ -249,10 +246,7 @@ void PlotFigure::paint_points(const Canvas& c) const {
 void PlotFigure::paint_marks(const Canvas& c, double opacity) const {
     c.painter.save();
     c.painter.setOpacity(opacity);
-    c.painter.save();
-    c.painter.translate(room_.topLeft());
-    frame_.lines.replay(c.painter);
-    c.painter.restore();
+    paint_lines(c.painter, data_, frame_, c.style);
     paint_points(c);
     c.painter.restore();
 }
@@ -271,32 +265,6 @@ void PlotFigure::paint_positions(const Canvas& c, const Subject& subject) const 
     }
 }
 
-namespace {
-
-/// A series of a line or histogram as one path.
-QPainterPath line_path(const PanelFrame& frame, const Series& s) {
-    QPainterPath path;
-    const bool steps = s.kind == Series::Kind::steps;
-    const double ground = frame.area.bottom();
-    bool pen_down = false;
-    for (std::size_t i = 0; i < s.size(); ++i) {
-        const QPointF at = steps ? QPointF(frame.x.px(s.x[i]), frame.y.px(s.y[i])) : place_of(frame, s, i);
-        if (!std::isfinite(at.x()) || !std::isfinite(at.y())) {
-            pen_down = false;
-            continue;
-        }
-        if (steps && !pen_down) path.moveTo(at.x(), ground), pen_down = true;
-        pen_down ? path.lineTo(at) : path.moveTo(at);
-        pen_down = true;
-        if (!steps) continue;
-        path.lineTo(frame.x.px(s.x[i + 1]), at.y());
-        if (i + 1 == s.size()) path.lineTo(frame.x.px(s.x[i + 1]), ground);
-    }
-    return path;
-}
-
-}  // namespace
-
 void PlotFigure::paint_subject_lines(const Canvas& c, const std::vector<MarkId>& marks) const {
     std::vector<const Series*> done;
     for (const MarkId id : marks) {
@@ -304,14 +272,14 @@ void PlotFigure::paint_subject_lines(const Canvas& c, const std::vector<MarkId>&
         const bool line = s.kind == Series::Kind::line || s.kind == Series::Kind::steps;
         if (!line || !s.head || std::find(done.begin(), done.end(), &s) != done.end()) continue;
         done.push_back(&s);
-        const QPainterPath path = line_path(frame_.panels[static_cast<std::size_t>(id.panel)], s);
+        const PanelFrame& frame = frame_.panels[static_cast<std::size_t>(id.panel)];
         QPen pen = line_pen(s, c.style);
         pen.setWidthF(s.width + 0.75);
         pen.setColor(resolved(s.color, c.style));
-        if (s.kind == Series::Kind::steps) c.painter.fillPath(path, draw::faded(pen.color(), 0.12));
+        if (s.kind == Series::Kind::steps) c.painter.fillPath(area_path(frame, s), draw::faded(pen.color(), 0.12));
         c.painter.setPen(pen);
         c.painter.setBrush(Qt::NoBrush);
-        c.painter.drawPath(path);
+        c.painter.drawPath(line_path(frame, s));
     }
 }
 
@@ -320,17 +288,7 @@ void PlotFigure::paint_subject_points(const Canvas& c, const std::vector<MarkId>
     std::copy_if(marks.begin(), marks.end(), std::back_inserter(points),
                  [this](MarkId id) { return series_of(id).kind == Series::Kind::points; });
     if (points.empty()) return;
-    if (c.keeps() || points.size() > most_vector_points) {
-        const double scale = c.vector ? file_scale : c.scale;
-        const QRectF area = c.vector ? room_ : QRectF((room_ & c.visible).toAlignedRect());
-        if (area.isEmpty()) return;
-        const QImage image = raster(&points, area, scale, c.style);
-        if (c.vector)
-            c.painter.drawImage(area, image);
-        else
-            draw::device_image(c.painter, area.topLeft(), image);
-        return;
-    }
+    if (c.keeps() || points.size() > most_vector_points) return paint_raster(c, &points);
     for (const MarkId id : points) {
         const Series& s = series_of(id);
         const auto i = static_cast<std::size_t>(id.mark);
@@ -348,7 +306,7 @@ void PlotFigure::paint_subject(const Canvas& c, const Subject& subject) const {
         paint_subject_lines(c, marks);
         paint_subject_points(c, marks);
     }
-    // Rings are for the token that is looked at, or for a head that has few marks in a panel.
+    // Rings mark the chosen query, or a head with few marks in a panel.
     std::vector<std::size_t> in_panel(data_.panels.size(), 0);
     for (const MarkId id : marks) ++in_panel[static_cast<std::size_t>(id.panel)];
     std::vector<MarkId> ringed;
@@ -360,7 +318,7 @@ void PlotFigure::paint_subject(const Canvas& c, const Subject& subject) const {
         if (asked || in_panel[static_cast<std::size_t>(id.panel)] <= most_named) ringed.push_back(id);
     }
     if (ringed.size() > 4 * most_named * data_.panels.size()) return;
-    // From the right: a number stands to the right of its mark, on those that come after it.
+    // From right to left: a number stands to the right of its mark, over the marks that follow.
     const auto place = [this](MarkId id) {
         return place_of(frame_.panels[static_cast<std::size_t>(id.panel)], series_of(id), static_cast<std::size_t>(id.mark));
     };
@@ -385,8 +343,7 @@ QRectF PlotFigure::paint_ring(const Canvas& c, MarkId id) const {
     return {at.x() - r - 3.5, at.y() - r - 3.5, 2 * r + 7, 2 * r + 7};
 }
 
-/// On whichever side there is room: not over another ring or number, and once where marks of the
-/// same height stand side by side.
+/// On the side with room: never over another ring or number, and once for neighbouring marks of the same height.
 void PlotFigure::paint_name(const Canvas& c, MarkId id, const QRectF& ring, const std::vector<QRectF>& rings,
                             std::vector<std::pair<QRectF, QString>>& named) const {
     const Series& s = series_of(id);

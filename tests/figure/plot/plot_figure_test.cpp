@@ -7,9 +7,6 @@
 
 #include <gmock/gmock.h>
 
-#include <QCoreApplication>
-
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -38,18 +35,6 @@ plot::PlotData few_points(const std::vector<std::pair<double, double>>& at) {
     return data;
 }
 
-/// Boxes of the recorded texts, upright or turned, in the plot's own units.
-std::vector<QRectF> text_boxes(const plot::Recording& recording) {
-    std::vector<QRectF> out;
-    for (const plot::Command& c : recording.commands()) {
-        if (c.text.isEmpty()) continue;
-        const QFontMetricsF metrics(c.font);
-        out.push_back(
-            c.transform.mapRect(QRectF(c.baseline.x(), c.baseline.y() - metrics.capHeight(), c.width, metrics.capHeight())));
-    }
-    return out;
-}
-
 std::vector<plot::PlotData> every_kind() {
     std::vector<plot::PlotData> all = {sample::scatter(8, 60),     sample::scatter(32, 10), sample::histogram(12, false),
                                        sample::histogram(4, true), sample::stacked(17),     sample::stacked(60),
@@ -64,10 +49,11 @@ TEST(PlotFigure, NoLabelOverlapsAnotherAtAnyWidth) {
             PlotFigure figure(data);
             const QSizeF size = figure.layout(room, style, {});
             EXPECT_LE(size.width(), room.width());
-            const auto boxes = text_boxes(figure.frame().axes);
+            std::vector<QRectF> boxes;
+            for (const plot::Word& word : figure.frame().words) boxes.push_back(word.box);
             EXPECT_GE(boxes.size(), 4U);
             for (std::size_t a = 0; a < boxes.size(); ++a) {
-                EXPECT_TRUE(QRectF(-8, 0, size.width(), size.height()).contains(boxes[a])) << data.view << ' ' << room.width();
+                EXPECT_TRUE(QRectF(QPointF(0, 0), size).contains(boxes[a])) << data.view << ' ' << room.width();
                 for (std::size_t b = 0; b < a; ++b)
                     EXPECT_FALSE(boxes[a].intersects(boxes[b])) << data.view << ' ' << room.width();
             }
@@ -84,20 +70,75 @@ TEST(PlotFigure, FillsTheCanvas) {
     EXPECT_GT(figure.layout({1000, 80}, style, {}).height(), 150) << "no flatter than can be read";
 }
 
-TEST(PlotFigure, ScalesGoThroughTheTicksThatAreDrawn) {
+TEST(PlotFigure, TickLabelsStandAtTheirValues) {
     PlotFigure figure(sample::histogram(3, true));
     figure.layout({800, 500}, style, {});
     const plot::PanelFrame& panel = figure.frame().panels[0];
     std::size_t seen = 0;
-    for (const plot::Command& c : figure.frame().axes.commands())
+    for (const plot::Word& word : figure.frame().words)
         for (const auto& [text, value] : {std::pair{"0.01", 0.01}, {"0.1", 0.1}})
-            if (c.text == QLatin1String(text)) {
+            if (word.text == QLatin1String(text)) {
                 ++seen;
-                EXPECT_NEAR(c.transform.map(c.baseline).x() + c.width / 2 + 8, panel.x.px(value), 1.5) << text;
+                EXPECT_NEAR(word.box.center().x(), panel.x.px(value), 0.01) << text;
             }
     EXPECT_EQ(seen, 2U);
-    EXPECT_NEAR(panel.x.value(panel.x.px(0.037)), 0.037, 1e-9);
-    EXPECT_TRUE(std::isnan(panel.x.px(0))) << "no place on a log axis";
+}
+
+TEST(PlotFigure, PanelsUnderAndBesideEachOtherShareTheirEdges) {
+    plot::PlotData data = sample::layers(6, 8);
+    data.panels.push_back(data.panels[0]), data.panels.push_back(data.panels[1]);
+    for (double& y : data.panels[2].series[0].y) y *= 1'000;  // wider labels
+    data.panels[3].x.label.clear();
+    PlotFigure figure(data);
+    figure.layout({700, 0}, style, {});
+    const auto& panels = figure.frame().panels;
+    for (const auto& [a, b] : {std::pair(0U, 2U), std::pair(1U, 3U)}) {
+        EXPECT_EQ(panels[a].area.left(), panels[b].area.left());
+        EXPECT_EQ(panels[a].area.right(), panels[b].area.right());
+        EXPECT_LT(panels[a].area.bottom(), panels[b].area.top());
+    }
+    for (const auto& [a, b] : {std::pair(0U, 1U), std::pair(2U, 3U)}) {
+        EXPECT_EQ(panels[a].area.top(), panels[b].area.top());
+        EXPECT_EQ(panels[a].area.bottom(), panels[b].area.bottom());
+        EXPECT_LT(panels[a].area.right(), panels[b].area.left());
+    }
+}
+
+TEST(PlotFigure, AUnitIsAsLongAcrossAsUpwardsWhereWanted) {
+    plot::PlotData data = few_points({{-1, 0}, {1, 0.2}});
+    data.panels[0].equal_units = true;
+    PlotFigure figure(data);
+    for (const QSizeF size : {QSizeF(900, 400), QSizeF(300, 900)}) {
+        figure.layout(size, style, {});
+        const plot::PanelFrame& panel = figure.frame().panels[0];
+        EXPECT_NEAR(panel.x.px(1) - panel.x.px(0), panel.y.px(0) - panel.y.px(1), 1e-9);
+        for (const QPointF at : {panel.at(-1, 0), panel.at(1, 0.2)}) EXPECT_TRUE(panel.area.contains(at));
+    }
+}
+
+TEST(PlotFigure, LinesEndAtTheEdgesOfTheirPanel) {
+    for (const auto kind : {plot::Series::Kind::line, plot::Series::Kind::steps}) {
+        plot::PlotData data = sample::named("cut", "Cut");
+        plot::Series s;
+        s.kind = kind;
+        s.x = {0, 1, 2, 3}, s.y = {1, 50, 1, -40};
+        if (kind == plot::Series::Kind::steps) s.x.push_back(4);
+        data.panels.emplace_back().series.push_back(s);
+        data.panels[0].y.low = 0, data.panels[0].y.high = 3;
+        PlotFigure figure(data);
+        figure.layout({600, 400}, style, {});
+        const plot::PanelFrame& panel = figure.frame().panels[0];
+        const QPainterPath path = plot::line_path(panel, s);
+        EXPECT_TRUE(panel.area.adjusted(-1.01, -1.01, 1.01, 1.01).contains(path.boundingRect()));
+        EXPECT_GT(path.boundingRect().height(), panel.area.height()) << "up to both edges";
+        EXPECT_TRUE(panel.area.contains(plot::area_path(panel, s).boundingRect()));
+        if (kind == plot::Series::Kind::line) {
+            EXPECT_EQ(path.elementCount(), 5) << "up, and down again beside it";
+            const double slope = panel.y.px(50) - panel.y.px(1);
+            EXPECT_NEAR((path.elementAt(1).y - path.elementAt(0).y) / (path.elementAt(1).x - path.elementAt(0).x),
+                        slope / (panel.x.px(1) - panel.x.px(0)), 1e-6);
+        }
+    }
 }
 
 TEST(PlotFigure, HitsTellTheRightMarkAmongAHundredThousand) {
@@ -173,14 +214,12 @@ TEST(PlotFigure, NanIsAGapNotAZero) {
     std::size_t segments = 0;
     const auto check = [&](QPointF a, QPointF b) {
         ++segments;
-        const QRectF across(QPointF(panel.x.px(1) - 8 + 1, 0), QPointF(panel.x.px(3) - 8 - 1, 1000));
+        const QRectF across(QPointF(panel.x.px(1) + 1, 0), QPointF(panel.x.px(3) - 1, 1000));
         EXPECT_FALSE(across.intersects(QRectF(a, b).normalized().adjusted(0, -1, 0, 1))) << "drawn over the gap";
     };
-    for (const plot::Command& c : figure.frame().lines.commands()) {
-        for (const QLineF& l : c.lines) check(l.p1(), l.p2());
-        for (int i = 1; i < c.path.elementCount(); ++i)
-            if (c.path.elementAt(i).isLineTo()) check(c.path.elementAt(i - 1), c.path.elementAt(i));
-    }
+    const QPainterPath path = plot::line_path(panel, line);
+    for (int i = 1; i < path.elementCount(); ++i)
+        if (path.elementAt(i).isLineTo()) check(path.elementAt(i - 1), path.elementAt(i));
     EXPECT_EQ(segments, 2U);
     EXPECT_TRUE(std::holds_alternative<std::monostate>(figure.table().rows[2][3]));
     EXPECT_GT(panel.y.low, 0.5) << "the gap is not part of the range";
@@ -203,7 +242,7 @@ TEST(PlotFigure, PlotsWithoutAnyNumberAreStillLaidOut) {
 }
 
 TEST(PlotFigure, TheHoveredHeadStandsOutAndTheOthersFade) {
-    PlotFigure figure(few_points({{0, 0}, {1, 1}, {2, 0}}));
+    PlotFigure figure(few_points({{1.03, 1.13}, {2.03, 2.13}, {3.03, 1.13}}));  // on no line of the grid
     const QSizeF size = figure.layout({600, 400}, style, {});
     const auto ink = [&](const Selection& selection, double x, double y) {
         QImage image(size.toSize(), QImage::Format_RGB32);
@@ -216,11 +255,11 @@ TEST(PlotFigure, TheHoveredHeadStandsOutAndTheOthersFade) {
     Selection none, hovered;
     none.focus = {Layer(7), Head(0)};  // not in this plot
     hovered.hover_head = HeadId{Layer(1), Head(1)};
-    const int before = ink(none, 0, 0);
+    const int before = ink(none, 1.03, 1.13);
     EXPECT_GT(before, 60);
-    EXPECT_NEAR(ink(hovered, 0, 0), before * 0.25, before * 0.1);
-    EXPECT_GE(ink(hovered, 1, 1), before * 0.95);
-    EXPECT_EQ(ink(none, 0, 0), before) << "and back";
+    EXPECT_NEAR(ink(hovered, 1.03, 1.13), before * 0.25, before * 0.1);
+    EXPECT_GE(ink(hovered, 2.03, 2.13), before * 0.95);
+    EXPECT_EQ(ink(none, 1.03, 1.13), before) << "and back";
 }
 
 TEST(PlotFigure, AWorkerMayLayOutAndPaintIt) {
@@ -233,14 +272,9 @@ TEST(PlotFigure, AWorkerMayLayOutAndPaintIt) {
         figure.paint(painter, QRectF(QPointF(0, 0), size), style, {});
         return image;
     };
-    std::atomic<bool> done = false;
     QImage image;
-    std::thread worker([&] {
-        image = painted(there);
-        done = true;
-    });
-    while (!done) QCoreApplication::processEvents(QEventLoop::AllEvents, 5);
-    worker.join();
+    std::thread worker([&] { image = painted(there); });
+    worker.join();  // the GUI thread answers nothing meanwhile
     EXPECT_EQ(image, painted(here));
 }
 
