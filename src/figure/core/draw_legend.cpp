@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Legends, axes and the footer of draw.h.
 #include "figure/core/draw.h"
+#include "figure/core/wrapped.h"
 
 #include <QImage>
 #include <QLinearGradient>
@@ -123,27 +124,16 @@ namespace {
 constexpr double footer_line = 14, footer_pad = 12;
 
 QStringList footer_lines(const Provenance& provenance, double width) {
-    const QFont font = ui_font(10);
+    const QFont& font = ui_font(10);
     QStringList lines;
     for (const QString& paragraph : provenance.footer().split(u'\n')) {
-        const auto before = lines.size();
-        QString line;
-        for (const QString& word : paragraph.split(u' ')) {
-            const QString longer = line.isEmpty() ? word : line + u' ' + word;
-            if (line.isEmpty() || text_width(longer, font) <= width - 32) {
-                line = longer;
-                continue;
-            }
-            lines << line;
-            line = word;
-        }
-        lines << line;
+        QStringList part = wrapped(paragraph, font, width - 32);
         // A whole book would be no footer; the file's metadata has all of it.
-        if (lines.size() - before > 3) {
-            lines.resize(before + 3);
-            lines.last() += QStringLiteral(" …");
+        if (part.size() > 3) {
+            part.resize(3);
+            part.last() = elided(part.last() + QStringLiteral(" …"), font, std::max(40.0, width - 32));
         }
-        lines.last() = elided(lines.last(), font, std::max(40.0, width - 32));
+        lines += part;
     }
     return lines;
 }

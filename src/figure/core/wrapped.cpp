@@ -9,18 +9,19 @@ namespace headlight::figure {
 
 QStringList wrapped(const QString& text, const QFont& font, double width) {
     QStringList lines;
+    const auto add = [&](const QString& line) { lines << draw::elided(line, font, std::max(width, 40.0)); };
     for (const QString& paragraph : text.split(u'\n', Qt::SkipEmptyParts)) {
         QString line;
         for (const QString& word : paragraph.split(u' ')) {
             const QString longer = line.isEmpty() ? word : line + u' ' + word;
             if (!line.isEmpty() && draw::text_width(longer, font) > width) {
-                lines << line;
+                add(line);
                 line = word;
             } else {
                 line = longer;
             }
         }
-        lines << draw::elided(line, font, std::max(width, 40.0));
+        add(line);
     }
     return lines;
 }

@@ -18,23 +18,6 @@ const QFont& table_note_font() { return ui_font(11); }
 
 bool has_number(ColumnKind kind) { return kind != ColumnKind::token && kind != ColumnKind::text; }
 
-/// "the doctor's text in two lines": greedy wrapping of a note to a width.
-std::vector<QString> wrapped(const QString& text, const QFont& font, double width) {
-    std::vector<QString> lines;
-    QString line;
-    for (const QString& word : text.split(u' ', Qt::SkipEmptyParts)) {
-        const QString longer = line.isEmpty() ? word : line + u' ' + word;
-        if (!line.isEmpty() && draw::text_width(longer, font) > width) {
-            lines.push_back(line);
-            line = word;
-        } else {
-            line = longer;
-        }
-    }
-    if (!line.isEmpty()) lines.push_back(line);
-    return lines;
-}
-
 struct SectionLayout {
     double top = 0, header = 0, rows = 0,
            bottom = 0;  ///< y of title, of the column heads, of the first row, of the end
@@ -42,7 +25,7 @@ struct SectionLayout {
     std::vector<double> limit;    ///< of bars and tints
     std::vector<double> zero;     ///< bars: where it stands in their room, 0 left, 1 right
     std::vector<bool> stretched;  ///< texts
-    std::vector<QString> note;
+    QStringList note;
     bool over = false;
 };
 
