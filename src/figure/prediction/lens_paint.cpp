@@ -8,7 +8,7 @@ namespace headlight::figure {
 namespace {
 
 const QFont& cell_font() { return ui_font(12); }
-/// Two digits that mean something: "87 %", "3.1 %", "<0.1 %".
+/// Two significant digits: "87 %", "3.1 %", "<0.1 %".
 QString probability_text(double p) {
     if (p >= 0.0995) return QString::number(p * 100, 'f', 0) + QStringLiteral(" %");
     if (p >= 0.001) return QString::number(p * 100, 'f', 1) + QStringLiteral(" %");
@@ -32,7 +32,7 @@ QString name_of(LensColor color) {
         case LensColor::probability: return QStringLiteral("probability of the likeliest token");
         case LensColor::rank: return QStringLiteral("rank of the watched token, logarithmic");
         case LensColor::entropy: return QStringLiteral("entropy");
-        case LensColor::kl: return QStringLiteral("KL divergence of the output to the state");
+        case LensColor::kl: return QStringLiteral("KL divergence from the output");
     }
     return {};
 }
@@ -155,10 +155,10 @@ void LensFigure::paint_heading(QPainter& painter, double shift, const Style& sty
     const Theme& theme = *style.theme;
     const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13);
     draw::text(painter, {LensLayout::margin + 8, LensLayout::title_baseline}, title(), heading, theme.text);
-    draw::text(
-        painter, {LensLayout::margin + 24 + draw::text_width(title(), heading), LensLayout::title_baseline},
-        QStringLiteral("what the model would say at %1 of each layer").arg(QLatin1StringView(analyze::name_of(data_.lens->at))),
-        note, theme.muted);
+    draw::text(painter, {LensLayout::margin + 24 + draw::text_width(title(), heading), LensLayout::title_baseline},
+               QStringLiteral("the model's prediction, read at %1 of each layer")
+                   .arg(QLatin1StringView(analyze::name_of(data_.lens->at))),
+               note, theme.muted);
     painter.save();
     painter.translate(0, shift);
     if (shift > 0) painter.fillRect(QRectF(0, LensLayout::sticky_top, at_.width, LensLayout::heading_height), theme.canvas);
@@ -174,7 +174,7 @@ void LensFigure::paint_heading(QPainter& painter, double shift, const Style& sty
     }
     if (std::ranges::any_of(data_.next, [](std::int64_t id) { return id >= 0; }))  // a picture has no next token
         draw::text(painter, {at_.next_x, baseline},
-                   data_.causal ? QStringLiteral("the text goes on") : QStringLiteral("the text has"), note_font(), theme.muted);
+                   data_.causal ? QStringLiteral("next in the text") : QStringLiteral("in the text"), note_font(), theme.muted);
     painter.fillRect(QRectF(LensLayout::margin, LensLayout::sticky_top + LensLayout::heading_height - 5,
                             at_.width - 2 * LensLayout::margin, 1),
                      theme.line);
@@ -192,7 +192,7 @@ void LensFigure::paint_footer(QPainter& painter, double top, const Style& style)
     QString what = name_of(data_.color);
     if (data_.color == LensColor::rank)
         what += data_.lens->watched ? QStringLiteral(" (%1)").arg(word(*data_.lens->watched))
-                                    : QStringLiteral(" (the one that the text goes on with)");
+                                    : QStringLiteral(" (the next one in the text)");
     draw::text(painter, {right + 16, top + 22}, what, note_font(), theme.muted);
     draw::text(painter, {at_.token_x, top + 44},
                QStringLiteral("read by the %1; the norm's statistics are those of each state")

@@ -150,19 +150,13 @@ QString LensFigure::title() const { return QStringLiteral("Logit lens"); }
 
 QString LensFigure::description() const {
     return QStringLiteral(
-        "What the model would say if it stopped early. Each row is a token of the text, each column a layer: the "
-        "stream as it "
-        "stands there is read by the model's own last norm and unembedding, and the cell names the likeliest token. "
-        "Read a row "
-        "from left to right to see an answer form. The colour is the probability of that token, the rank of a watched "
-        "token "
-        "(by default the one that really follows), the entropy of the whole distribution, or how far it is from the "
-        "model's "
-        "output (Kullback-Leibler divergence). Click a cell for its twenty likeliest tokens and what becomes of them "
-        "in the "
-        "other layers. After the logit lens of nostalgebraist (2020); a tuned lens (Belrose et al. 2023, Eliciting "
-        "Latent "
-        "Predictions from Transformers with the Tuned Lens) can be given as a file.");
+        "The prediction if the model stopped early. Each row is a token of the text, each column a layer: the model's own final "
+        "norm and unembedding read the stream at that point, and the cell names the likeliest token. Read a row from left to "
+        "right to see an answer form. The colour is the probability of that token, the rank of a watched token (by default the "
+        "one that really follows), the entropy of the whole distribution, or its distance from the model's output "
+        "(Kullback-Leibler divergence). Click a cell for its twenty likeliest tokens and their course through the other layers. "
+        "After the logit lens of nostalgebraist (2020); a tuned lens (Belrose et al. 2023, Eliciting Latent Predictions from "
+        "Transformers with the Tuned Lens) can be given as a file.");
 }
 
 std::optional<QRectF> LensFigure::row_of_query(Position position) const {
@@ -210,9 +204,8 @@ QString LensFigure::cell_tip(std::int64_t column, std::int64_t row) const {
     tip += QStringLiteral("  entropy %1 nats  KL to the output %2 nats").arg(s.entropy, 0, 'f', 3).arg(s.kl_to_final, 0, 'f', 3);
     if (s.watched_rank >= 0)
         tip += QStringLiteral("  %1: rank %2, probability %3")
-                   .arg(word(s.watched.id))
-                   .arg(s.watched_rank)
-                   .arg(QString::number(static_cast<double>(s.watched.probability), 'g', 3));
+                   .arg(word(s.watched.id), QString::number(s.watched_rank),
+                        QString::number(static_cast<double>(s.watched.probability), 'g', 3));
     return tip;
 }
 
@@ -222,9 +215,8 @@ QString LensFigure::candidate_tip(std::int64_t column, std::int64_t candidate) c
     const analyze::TokenScore& score = data_.history.scores[i];
     return (column == at_.layers ? QStringLiteral("output") : QStringLiteral("layer %1").arg(column)) +
            QStringLiteral("  %1: probability %2  rank %3  logit %4")
-               .arg(word(score.id), QString::number(static_cast<double>(score.probability), 'g', 4))
-               .arg(data_.history.ranks[i])
-               .arg(static_cast<double>(score.logit), 0, 'f', 3);
+               .arg(word(score.id), QString::number(static_cast<double>(score.probability), 'g', 4),
+                    QString::number(data_.history.ranks[i]), QString::number(static_cast<double>(score.logit), 'f', 3));
 }
 
 Table LensFigure::table() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The logit lens as a table: a row a token, a column a layer, in each cell what the model would say there.
+// The logit lens as a table: a row per token, a column per layer, in each cell the prediction at that point.
 #pragma once
 
 #include "figure/core/draw.h"
@@ -11,7 +11,7 @@
 
 namespace headlight::figure {
 
-/// What the lens view shows, without a model behind it.
+/// The content of the lens view, without a model behind it.
 struct LensViewData {
     std::shared_ptr<const analyze::LogitLens> lens;
     std::vector<analyze::AxisItem> labels;  ///< one a position
@@ -26,7 +26,7 @@ struct LensViewData {
     std::string model;
 };
 
-/// Where everything stands. Rows are tokens in the order of the text, columns layers and then the output.
+/// Rows are tokens in the order of the text, columns are layers and then the output.
 struct LensLayout {
     double width = 0, height = 0;
     double token_x = 0, token_width = 0, cells_x = 0, cell_width = 0, next_x = 0;

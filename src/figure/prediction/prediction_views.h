@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Views of what the model predicts and where it comes from.
+// Views of predictions and their origin.
 #pragma once
 
 #include "headlight/analyze/prediction/logit_lens.h"
@@ -12,12 +12,12 @@
 
 namespace headlight::figure {
 
-/// The logit lens: a row a token, a column a layer (methods.md 4.7). The lens of the last few runs is kept.
+/// The logit lens: a row per token, a column per layer (methods.md 4.7). The lens of the last few runs is kept.
 enum class LensColor { probability, rank, entropy, kl };
 struct LensViewOptions {
     analyze::StreamPlace at = analyze::StreamPlace::resid_post;
     LensColor color = LensColor::probability;
-    std::optional<std::int64_t> watched{};  ///< for `rank`; none: the token that the text goes on with
+    std::optional<std::int64_t> watched{};  ///< for `rank`; none: the next token of the text
     std::string tuned{};                    ///< file of a tuned lens; empty: none
 };
 /// Opened: the candidates of this position in that layer are listed with their history.

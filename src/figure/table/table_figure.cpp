@@ -19,8 +19,7 @@ const QFont& table_note_font() { return ui_font(11); }
 bool has_number(ColumnKind kind) { return kind != ColumnKind::token && kind != ColumnKind::text; }
 
 struct SectionLayout {
-    double top = 0, header = 0, rows = 0,
-           bottom = 0;  ///< y of title, of the column heads, of the first row, of the end
+    double top = 0, header = 0, rows = 0, bottom = 0;  ///< y of title, column heads, first row, end
     std::vector<double> x, width;
     std::vector<double> limit;    ///< of bars and tints
     std::vector<double> zero;     ///< bars: where it stands in their room, 0 left, 1 right
@@ -134,8 +133,9 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
     for (std::size_t c = 0; c < n; ++c) fixed += gap_behind(section, c);
     for (std::size_t c = 0; c < n; ++c) {
         const ColumnKind kind = section.columns[c].kind;
-        at.stretched.push_back(kind == ColumnKind::text &&
-                               any_cell(section, c, [](const TableCell& cell) { return !cell.tokens.empty(); }));
+        at.stretched.push_back(
+            section.columns[c].stretched ||
+            (kind == ColumnKind::text && any_cell(section, c, [](const TableCell& cell) { return !cell.tokens.empty(); })));
     }
     for (std::size_t c = 0; c < n; ++c) {
         bool below = false, above = false;
@@ -214,7 +214,7 @@ void TableFigure::paint_section(QPainter& painter, const TableSection& section, 
         const double top = at.rows + row_height * double(r);
         const bool pinned = row.query && std::find(selection.pinned_queries.begin(), selection.pinned_queries.end(),
                                                    *row.query) != selection.pinned_queries.end();
-        const bool followed = row.neuron && row.neuron == selection.neuron;
+        const bool followed = row.marked || (row.neuron && row.neuron == selection.neuron);
         const bool hovered = !style.exporting && ((row.key && row.key == selection.hover_key) ||
                                                   (row.query && !row.key && row.query == selection.hover_query));
         if (pinned || hovered || followed)
@@ -285,7 +285,7 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
         case ColumnKind::text: {
             if (cell.tokens.empty()) {
                 draw::text(painter, {box.left(), base}, draw::elided(cell.text, table_cell_font(), box.width()),
-                           table_cell_font(), theme.text);
+                           table_cell_font(), column.muted ? theme.muted : theme.text);
                 break;
             }
             double x = box.left();
@@ -344,7 +344,8 @@ Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
         const TableSection& section = data_.sections[s];
         if (point.y() < at.header || point.y() >= at.bottom) continue;
         for (std::size_t c = 0; c < section.columns.size(); ++c) {
-            if (point.x() < at.x[c] - 1 || point.x() > at.x[c] + at.width[c] + 1) continue;
+            const bool last = c + 1 == section.columns.size();  // the gap behind a column belongs to it
+            if (point.x() < at.x[c] - 1 || point.x() >= (last ? at.x[c] + at.width[c] : at.x[c + 1] - 1)) continue;
             const TableColumn& column = section.columns[c];
             if (point.y() < at.rows) {
                 hit.kind = Hit::Kind::legend;
@@ -384,6 +385,7 @@ Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
                 for (const auto& [label, value] : cell.tokens)
                     hit.tip += u' ' + label.continuation + label.text + u' ' + draw::number_text(value, column.decimals);
             }
+            if (!row.tip.isEmpty()) hit.tip = row.tip;
             return hit;
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Tables of tokens and numbers as a figure: sections of rows, bars and tinted cells in them. table_figure() makes the
-// figure of plain data, so that a new table is only data.
+// Tables of tokens and numbers as a figure: sections of rows with bars and tinted cells. table_figure() turns plain data
+// into a figure, so that a new table is only data.
 #pragma once
 
 #include "figure/core/draw.h"
@@ -14,7 +14,7 @@
 namespace headlight::figure {
 
 enum class ColumnKind {
-    token,  ///< a label, behind its position where the row has one
+    token,  ///< a label, after its position where the row has one
     text,   ///< columns with lists of tokens share the room that is left; others are as wide as their texts
     number,
     bar,         ///< to the right, negative ones to the left; from the middle where there are any; the number beside it
@@ -27,9 +27,11 @@ struct TableColumn {
     std::string id{};        ///< column of the export
     QString title{}, tip{};  ///< tip: what the column is
     int decimals = 3;
-    double limit = 0;  ///< of bars and tints; 0: the largest absolute value of the columns with this group
-    int group = -1;    ///< columns that share one scale; -1: its own
-    QString over{};    ///< heading over neighbouring columns of the same text
+    double limit = 0;        ///< of bars and tints; 0: the largest absolute value of the columns with this group
+    int group = -1;          ///< columns that share one scale; -1: its own
+    QString over{};          ///< heading over neighbouring columns of the same text
+    bool stretched = false;  ///< a text that shares the room that is left, as lists of tokens do
+    bool muted = false;      ///< a text in the quiet colour
 };
 
 struct TableCell {
@@ -59,20 +61,22 @@ struct TableRow {
     std::optional<Position> query, key;  ///< what hovering and clicking the row is about
     std::optional<HeadId> head;
     std::optional<analyze::NeuronId> neuron{};  ///< followed after a click
+    bool marked = false;                        ///< on the background of a chosen row
+    QString tip{};                              ///< of every cell; empty: the row's name and the cell's value
 };
 
 struct TableSection {
     QString title, note;
     std::vector<TableColumn> columns;
     std::vector<TableRow> rows;
-    QString empty;  ///< shown when there are no rows: why
+    QString empty;  ///< the reason, shown when there are no rows
 };
 
 struct TableData {
     std::string view;
     QString title, description;
     std::vector<TableSection> sections;
-    std::vector<TableSection> files{};  ///< what exports have, where it is more than what is painted; empty: the sections
+    std::vector<TableSection> files{};  ///< exported instead of the sections, where a file has more; empty: the sections
     std::function<Table()> table;       ///< of the export; the first section's when there is none
     std::function<std::vector<NamedArray>()> arrays;  ///< the columns of numbers when there is none
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Lens, MLP and attribution view: what is drawn and said is what the analyses say, and lies where it is looked for.
+// Lens, MLP and attribution view: pictures, tips and tables agree with the analyses.
+#include "figure/prediction/prediction_views.h"
 #include "figure/prediction/attribution_view.h"
 #include "figure/prediction/lens_view.h"
-#include "figure/prediction/mlp_view.h"
+#include "headlight/analyze/prediction/mlp.h"
 #include "headlight/figure/core/view_spec.h"
 
 #include <QImage>
@@ -38,7 +39,7 @@ protected:
     static inline TracePtr trace_;
 };
 
-TEST_F(PredictionViews, LensCellsSayWhatTheLensSays) {
+TEST_F(PredictionViews, LensCellsAgreeWithTheAnalysis) {
     const auto figure = lens_view(trace_, std::nullopt, Layer(0), {});
     paint(*figure, Theme::light());
     const auto* lens = dynamic_cast<const LensFigure*>(figure.get());
@@ -72,7 +73,19 @@ TEST_F(PredictionViews, OpenedRowListsTwentyCandidatesAndPushesTheRestDown) {
     EXPECT_TRUE(hit.tip.contains(QStringLiteral("rank 3 "))) << hit.tip.toStdString();
 }
 
-TEST_F(PredictionViews, LensColoursGrowWithWhatTheySay) {
+TEST_F(PredictionViews, LensTipsKeepTokensThatLookLikePlaceholders) {
+    LensViewData data;
+    data.lens = std::make_shared<analyze::LogitLens>(analyze::logit_lens(*trace_, {.top = 1, .watch_text = true}));
+    data.labels = analyze::pattern_axes(*trace_, {}).keys;
+    data.next.assign(data.labels.size(), -1);
+    for (const analyze::LensState& state : data.lens->states) data.words[state.watched.id] = QStringLiteral("%2%3");
+    LensFigure figure(std::move(data));
+    paint(figure, Theme::light());
+    const QString tip = figure.hit_test({figure.places().cell_x(3) + 5, figure.places().row_top(7) + 5}, {}, {}).tip;
+    EXPECT_TRUE(tip.contains(QStringLiteral("  %2%3: rank "))) << tip.toStdString();
+}
+
+TEST_F(PredictionViews, LensColoursGrowWithTheirNumbers) {
     const std::int64_t watched = trace_->encoding().ids[1];
     const auto by_rank = lens_view(trace_, std::nullopt, Layer(0), {.color = LensColor::rank, .watched = watched});
     const auto& figure = dynamic_cast<LensFigure&>(*by_rank);
@@ -124,9 +137,20 @@ TEST_F(PredictionViews, MemoriesRaiseTheOtherEndWhenTheirCoefficientIsNegative) 
         const std::string raised = text::token_label(*trace_->tokenizer(), turned ? value.bottom[0].id : value.top[0].id);
         EXPECT_EQ(std::get<std::string>(row[8]).substr(0, raised.size()), raised);
     }
-    const auto& view = dynamic_cast<MlpFigure&>(*figure);
-    const Hit hit = figure->hit_test(view.places().row(2).center(), {}, {});
-    EXPECT_EQ(Table::Cell(hit.dimension), table.rows[2][2]);
+    std::vector<std::int64_t> from_above;  // neurons of the rows under a vertical line, then the text below the table
+    std::optional<Position> token;
+    for (double y = 0; y < 1'000 && !token; y += 4) {
+        const Hit hit = figure->hit_test({40, y}, {}, {});
+        if (hit.neuron && (from_above.empty() || from_above.back() != hit.dimension)) {
+            from_above.push_back(hit.dimension);
+            EXPECT_TRUE(hit.tip.contains(QStringLiteral("neuron %1  m ").arg(hit.dimension)) && hit.tip.contains(u"value alone"))
+                << hit.tip.toStdString();
+        }
+        token = hit.query;
+    }
+    ASSERT_EQ(from_above.size(), table.rows.size());
+    for (std::size_t i = 0; i < from_above.size(); ++i) EXPECT_EQ(Table::Cell(from_above[i]), table.rows[i][2]);
+    EXPECT_EQ(token, Position(0));
 }
 
 TEST_F(PredictionViews, AreInTheListAndSayWhatAModelLacks) {
