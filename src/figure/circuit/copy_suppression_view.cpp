@@ -30,9 +30,8 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
     const auto low = std::count_if(pairs.begin(), pairs.end(), [](const auto& p) { return p.rank < 10; });
 
     TableSection section;
-    const QString name = QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
-    section.title =
-        with_attention(QStringLiteral("What %1 does to the tokens it looks at").arg(name), attention_name(trace->config()));
+    section.title = with_attention(QStringLiteral("What %1 does to the tokens it looks at").arg(head_name(id)),
+                                   attention_name(trace->config()));
     section.note = QStringLiteral(
                        "%1 pairs with more than %2 attention; in %3 of them the source is among the ten tokens that "
                        "the head lowers most.")
@@ -89,7 +88,7 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
     }
     TableData data;
     data.view = "copy-suppression";
-    data.title = with_attention(QStringLiteral("Copy suppression of %1").arg(name), attention_name(trace->config()));
+    data.title = with_attention(QStringLiteral("Copy suppression of %1").arg(head_name(id)), attention_name(trace->config()));
     data.description = QStringLiteral(
         "Pairs that the head looks at, by what it does to the logit of the token it looks at. A head that suppresses "
         "copies looks at tokens that the model is about to "

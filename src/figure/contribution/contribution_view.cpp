@@ -54,8 +54,7 @@ std::unique_ptr<Figure> heads_table(const trace::Trace& trace, const Contributio
     for (std::size_t i = 0; i < heads.size(); ++i) {
         TableRow row;
         if (!edge.in_encoder) row.head = heads[i];  // heads in focus are the decoder's: the encoder may have more of them
-        row.cells = {TableCell::of(QStringLiteral("L%1H%2").arg(edge.layer).arg(heads[i].head.value)),
-                     TableCell::of(edge.heads[i].second),
+        row.cells = {TableCell::of(head_name(heads[i])), TableCell::of(edge.heads[i].second),
                      TableCell::of(static_cast<double>(weights(static_cast<Eigen::Index>(i), edge.from)))};
         section.rows.push_back(std::move(row));
     }
@@ -70,7 +69,7 @@ std::unique_ptr<Figure> map_of(const trace::Trace& trace, HeadId head, const QSt
                                const QString& word, const ContributionEdge& edge) {
     MatrixViewData data;
     data.heads = {head};
-    data.names = {QStringLiteral("L%1H%2 %3").arg(head.layer.value).arg(head.head.value).arg(name)};
+    data.names = {head_name(head) + u' ' + name};
     data.weights = {std::move(values)};
     data.axes = analyze::pattern_axes(trace, {});
     data.words = axis_words(trace);

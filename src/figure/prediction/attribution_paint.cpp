@@ -21,7 +21,7 @@ void AttributionFigure::paint(QPainter& painter, const QRectF& exposed, const St
     painter.setRenderHint(QPainter::Antialiasing);
     draw::text(painter, {AttributionLayout::margin, 36}, title(), heading, theme.text);
     draw::text(painter, {AttributionLayout::margin + draw::text_width(title(), heading) + 16, 36},
-               data_.other ? data_.other->behind : QStringLiteral("after %1, split over what wrote it").arg(data_.at), note,
+               data_.other ? data_.other->behind : QStringLiteral("after %1, split over its writers").arg(data_.at), note,
                theme.muted);
     paint_map(painter, style, selection);
     paint_bars(painter, style);
@@ -51,7 +51,7 @@ void AttributionFigure::paint_map(QPainter& painter, const Style& style, const S
         const double inset = at_.cell >= 12 ? 1 : 0.5;
         const auto cell = [&](const QRectF& where, double value) {
             const QRectF box = where.adjusted(inset, inset, -inset, -inset);
-            // A part of zero has the canvas's colour: the outline says that there is a cell.
+            // A part of zero has the canvas's colour: the outline shows its cell.
             draw::box(painter, box, at_.cell >= 12 ? 3 : 0, part_color(theme, value, limit_),
                       at_.cell >= 12 ? theme.line : QColor());
         };
@@ -148,7 +148,7 @@ void AttributionFigure::paint_sources(QPainter& painter, const QRectF& exposed, 
     const QFont strong = ui_font(13, QFont::DemiBold);
     const double y = at_.sources_top;
     painter.fillRect(QRectF(AttributionLayout::margin, y - 24, at_.width - 2 * AttributionLayout::margin, 1), theme.line);
-    const QString name = head_name(data_.head, data_.of_cross);
+    const QString name = head_part(data_.head, data_.of_cross);
     draw::text(painter, {AttributionLayout::margin, y}, name, strong, theme.text);
     QString said = (data_.of_cross ? QStringLiteral("adds %1, through these tokens of the source")
                                    : QStringLiteral("adds %1, through these tokens"))
@@ -164,7 +164,7 @@ void AttributionFigure::paint_sources(QPainter& painter, const QRectF& exposed, 
         painter, exposed, theme,
         [&](std::size_t i) {
             const auto j = static_cast<Eigen::Index>(i);
-            // Causal models: what comes later is not read.
+            // Causal models read no later tokens.
             return data_.sources[j] == 0 ? QColor() : part_color(theme, data_.sources[j], source_limit_);
         },
         style.exporting ? std::nullopt : selection.key());

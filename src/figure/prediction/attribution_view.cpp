@@ -10,16 +10,18 @@
 
 namespace headlight::figure {
 
+QString head_part(HeadId id, bool cross) { return head_name(id) + (cross ? QStringLiteral(" cross") : QString()); }
+
 QString part_name(const analyze::Contribution& part) {
     using analyze::Component;
     switch (part.component) {
         case Component::embed: return QStringLiteral("embedding");
         case Component::pos: return QStringLiteral("position");
         case Component::token_type: return QStringLiteral("token type");
-        case Component::head: return QStringLiteral("L%1H%2").arg(part.layer).arg(part.index);
+        case Component::head: return head_name({Layer(part.layer), Head(part.index)});
         case Component::attn_bias: return QStringLiteral("L%1 b_O").arg(part.layer);
         case Component::mlp: return QStringLiteral("L%1 MLP").arg(part.layer);
-        case Component::cross_head: return QStringLiteral("L%1H%2 cross").arg(part.layer).arg(part.index);
+        case Component::cross_head: return head_part({Layer(part.layer), Head(part.index)}, true);
         case Component::cross_bias: return QStringLiteral("L%1 cross b_O").arg(part.layer);
         case Component::neuron: return QStringLiteral("L%1 neuron %2").arg(part.layer).arg(part.index);
         case Component::mlp_bias: return QStringLiteral("L%1 b_out").arg(part.layer);
@@ -74,7 +76,7 @@ AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, st
     const double most = at.width * 0.48 - at.map_x;
     const auto columns = static_cast<double>(heads);
     at.cell = std::clamp(most / (cross ? 2 * columns + 2.5 : columns + 2.0), 7.0, 34.0);
-    // Between two maps there is room for the names above them.
+    // Two maps leave room between them for the names above.
     at.cross_x = at.map_x + (cross ? columns * at.cell + std::max(at.cell * 0.5, 44 - columns * at.cell) : 0);
     at.mlp_x = at.cross_x + columns * at.cell + std::max(at.cell * 0.4, cross ? 40 - columns * at.cell : 0);
     at.bars_x = at.mlp_x + at.cell * 1.6 + AttributionLayout::gap;
@@ -115,11 +117,6 @@ QString AttributionFigure::named(std::int64_t position) const {
     return draw::label_of(data_.labels[static_cast<std::size_t>(position)]).with_position(Position(position));
 }
 
-QString AttributionFigure::head_name(HeadId id, bool cross) const {
-    const QString name = QStringLiteral("L%1H%2").arg(id.layer.value).arg(id.head.value);
-    return cross ? name + QStringLiteral(" cross") : name;
-}
-
 QString AttributionFigure::target() const {
     return data_.minus.isEmpty() ? data_.token : data_.token + QStringLiteral(" − ") + data_.minus;
 }
@@ -134,22 +131,17 @@ QString AttributionFigure::title() const {
 QString AttributionFigure::description() const {
     if (data_.other) return data_.other->description;
     return QStringLiteral(
-        "Where one prediction comes from. The logit of a token is a sum over everything that was written into the "
-        "residual "
-        "stream at this position: the embedding, every head, every MLP and the biases, each taken through the last "
-        "norm with "
-        "the scale that it had in the run. Blue raises the logit, orange lowers it; the bars list the largest parts "
-        "and end in "
-        "the sum, which is the logit itself. Click a head to split its part over the tokens that it read (attention "
-        "times value "
-        "times output matrix): the coloured text below sums to the head's part. A direct effect only: what a component "
-        "does "
-        "through later ones is counted there. Direct logit attribution, after nostalgebraist's logit lens and Elhage "
-        "et al. 2021, "
-        "A Mathematical Framework for Transformer Circuits.");
+        "Where one prediction comes from. The logit of a token is a sum over everything written into the residual stream at "
+        "this position: the embedding, every head, every MLP and the biases, each passed through the final norm at the scale it "
+        "had in the run. Blue raises the logit, orange lowers it; the bars list the largest parts and end in their sum, the "
+        "logit itself. Click a head to split its part over the tokens it read (attention times value times output matrix): the "
+        "coloured text below sums to the head's part. Direct effects only: a component's effect through later ones counts as "
+        "theirs. Direct logit attribution, after nostalgebraist's logit lens and Elhage et al. 2021, A Mathematical Framework "
+        "for Transformer Circuits.");
 }
 
-/// A click shows what a head read. Heads of the other attention belong to another selection: only their numbers are told.
+/// A click shows the tokens a head read. Heads of the other attention belong to another selection: only their numbers are
+/// shown.
 void AttributionFigure::choose_head(Hit& hit, HeadId id, bool cross) const {
     if (cross == data_.of_cross) {
         hit.kind = Hit::Kind::head;
@@ -173,7 +165,7 @@ Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) c
             const HeadId id{Layer(l), Head(h)};
             hit.value = cross ? data_.cross(l, h) : data_.heads(l, h);
             hit.area = cross ? at_.cross_cell(l, h) : at_.head_cell(l, h);
-            hit.tip = QStringLiteral("%1 adds %2 to %3").arg(head_name(id, cross), number(*hit.value), what());
+            hit.tip = QStringLiteral("%1 adds %2 to %3").arg(head_part(id, cross), number(*hit.value), what());
             choose_head(hit, id, cross);
             return hit;
         }
@@ -201,7 +193,7 @@ Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) c
         hit.value = data_.sources[*position];
         hit.area = flow_.box(*position);
         hit.tip = QStringLiteral("%1 through %2 adds %3")
-                      .arg(named(*position), head_name(data_.head, data_.of_cross), number(*hit.value));
+                      .arg(named(*position), head_part(data_.head, data_.of_cross), number(*hit.value));
     }
     return hit;
 }
@@ -239,7 +231,7 @@ std::vector<NamedArray> AttributionFigure::arrays() const {
 }
 
 std::unique_ptr<Figure> attribution_view(TracePtr shown, HeadId head, Position position, const AttributionViewOptions& options) {
-    // Of a cross attention the whole run is split too, and its heads are followed into the source.
+    // The whole run is split for a cross attention too; its heads are followed into the source.
     const TracePtr trace = trace::whole_of(shown);
     const model::ModelConfig& c = trace->config();
     AttributionViewData data;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What every component adds to a logit: a layer x head map, bars of the largest, and one head's sources.
+// Direct logit attribution: a layer x head map, bars of the largest parts, and the sources of one head.
 #pragma once
 
 #include "figure/core/token_flow.h"
@@ -23,7 +23,7 @@ struct AttributionViewData {
     std::vector<analyze::AxisItem> labels;  ///< of what the head reads
     QString at;                             ///< the token at the position, where that is in another text
     std::string model;
-    /// Another number than a logit that is split: what it is called, and the neuron that it belongs to.
+    /// A number other than a logit: its name, and the neuron it belongs to.
     struct Other {
         std::string view;
         QString title, description, behind;  ///< behind the title
@@ -41,9 +41,10 @@ struct NamedPart {
     std::optional<HeadId> head;
     bool cross = false;  ///< a head that reads a source
 };
+QString head_part(HeadId, bool cross);  ///< "L3H5", "L3H5 cross"
 /// "L3H5", "L3 MLP", "embedding".
 QString part_name(const analyze::Contribution&);
-/// The `count` largest parts by amount, then what is left of them as one ("37 others"); together they sum to the whole.
+/// The `count` largest parts by amount, then the rest as one ("37 others"); together they sum to the whole.
 std::vector<NamedPart> largest_parts(const analyze::Split&, std::size_t count);
 
 struct AttributionLayout {
@@ -86,7 +87,6 @@ private:
     QStringList strongest_sources() const;
     void paint_sources(QPainter&, const QRectF& exposed, const Style&, const Selection&) const;
     QString named(std::int64_t position) const;
-    QString head_name(HeadId, bool cross) const;
     void choose_head(Hit&, HeadId, bool cross) const;
     QString target() const;  ///< "·nurse", "·nurse − ·doctor"
     QString what() const;    ///< "the logit of ·nurse"

@@ -198,7 +198,7 @@ void Inspector::show_card() {
     }
     const HeadId head = s.hover_head.value_or(s.focus);
     title_->setText(
-        QStringLiteral("L%1 H%2").arg(head.layer.value).arg(head.head.value) +
+        figure::head_name(head) +
         (document_.has_parts() ? QStringLiteral(" · ") + AttentionSwitch::title(document_.attention()).toLower() : QString()));
     if (!query) return;
     const QFontMetrics metrics(query_->font());

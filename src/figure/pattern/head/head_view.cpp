@@ -125,7 +125,7 @@ std::optional<HeadId> HeadFigure::head_of(std::int32_t map) const {
 
 QString HeadFigure::name_of(std::int32_t map) const {
     if (is_together()) return data_.together;
-    return QStringLiteral("L%1H%2").arg(data_.layer.value).arg(data_.heads[static_cast<std::size_t>(map)].value);
+    return head_name({data_.layer, data_.heads[static_cast<std::size_t>(map)]});
 }
 
 QString HeadFigure::title() const {

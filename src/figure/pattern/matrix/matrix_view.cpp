@@ -23,10 +23,7 @@ constexpr double sum_extent = 64;
 
 }  // namespace
 
-QString MatrixViewData::name_of(std::size_t map) const {
-    if (map < names.size()) return names[map];
-    return QStringLiteral("L%1H%2").arg(heads[map].layer.value).arg(heads[map].head.value);
-}
+QString MatrixViewData::name_of(std::size_t map) const { return map < names.size() ? names[map] : head_name(heads[map]); }
 
 MatrixFigure::MatrixFigure(MatrixViewData data) : data_(std::move(data)) {
     const std::size_t maps = data_.names.empty() ? data_.heads.size() : data_.names.size();

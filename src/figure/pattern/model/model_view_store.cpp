@@ -47,8 +47,7 @@ std::size_t RealMap::bytes() const {
 
 QString ModelViewData::name_of(HeadId cell) const {
     const auto found = names.find(cell);
-    if (found != names.end()) return found->second;
-    return QStringLiteral("L%1H%2").arg(cell.layer.value).arg(cell.head.value);
+    return found != names.end() ? found->second : head_name(cell);
 }
 
 ModelViewStore::ModelViewStore(ModelViewData data) : data_(std::move(data)) {}
