@@ -70,12 +70,9 @@ std::unique_ptr<Figure> focus_map_figure(TracePtr trace, const FocusFigureOption
     }
     if (data.causal) data.notes.push_back("row 0 not counted");
     data.description = QStringLiteral(
-        "Each row is a token that looks (query), each column a token it looks at (key); the colour is the score before "
-        "the "
-        "softmax, as its difference from the row's mean, because what is the same along a row changes no weight. The "
-        "largest of each row is marked: green when it is the token itself, purple when it is the first token. Rene "
-        "Claus, "
-        "“Attention Focus Plots”, 2023.");
+        "Each row is a query token, each column a key token it may attend to; the colour is the score before the softmax minus "
+        "the row's mean, because a constant along a row changes no weight. The largest of each row is marked: green for the "
+        "token itself, purple for the first token. Rene Claus, “Attention Focus Plots”, 2023.");
     return matrix_figure(std::move(data));
 }
 

@@ -20,13 +20,10 @@ public:
     QString title() const override { return QStringLiteral("Attention focus plots"); }
     QString description() const override {
         return QStringLiteral(
-            "Ten plots of what heads focus on and what they change: 1 to 3 are about the chosen head (its scores, what "
-            "they "
-            "are made of, bias against position), 4 to 6 compare all heads by where their largest weight is, 7 to 10 "
-            "show "
-            "what the heads of the chosen layer add to the stream. A head or token that is hovered or clicked in one "
-            "stands "
-            "out in all. Rene Claus, “Attention Focus Plots”, 2023.");
+            "Ten plots of the focus of heads and of their effect: 1 to 3 show the chosen head (its scores, their terms, bias "
+            "against position), 4 to 6 compare all heads by the place of their largest weight, 7 to 10 show the updates that "
+            "the heads of the chosen layer write to the stream. A head or token hovered or clicked in one plot stands out in "
+            "all. Rene Claus, “Attention Focus Plots”, 2023.");
     }
     bool refining() const override {
         return std::any_of(figures_.begin(), figures_.end(), [](const auto& f) { return f->refining(); });

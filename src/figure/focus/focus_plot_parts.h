@@ -8,14 +8,24 @@
 
 namespace headlight::figure::focus {
 
-inline const QString kSource = QStringLiteral(" Rene Claus, “Attention Focus Plots”, 2023.");
-
 inline QString text(const std::string& s) { return QString::fromStdString(s); }
 
 inline QString sentences(const std::vector<std::string>& notes) {
     QStringList out;
     for (const auto& note : notes) out << text(note);
     return out.join(u' ');
+}
+
+/// What every plot of the series has; `columns` are those of its table.
+inline plot::PlotData focus_plot(int figure, const QString& title, const QString& description,
+                                 const std::vector<std::string>& notes, std::vector<std::string> columns) {
+    plot::PlotData out;
+    out.view = "focus-" + std::to_string(figure);
+    out.title = title;
+    out.description = description + QStringLiteral(" Rene Claus, “Attention Focus Plots”, 2023.");
+    out.note = sentences(notes);
+    out.columns = std::move(columns);
+    return out;
 }
 
 inline QString token_name(const TokenLabels& labels, std::int64_t text_index, std::int64_t position) {

@@ -16,7 +16,7 @@ using namespace focus;
 namespace {
 
 constexpr std::int64_t most_bars = 150;    ///< queries; more of them are lines
-constexpr std::int64_t most_lines = 1000;  ///< queries; of more of them lines are a band that hides what is behind
+constexpr std::int64_t most_lines = 1000;  ///< queries; with more, lines merge into a band that hides all behind it
 constexpr double cloud_radius = 1.25;
 constexpr double small_share = 0.25;  ///< an axis of shares up to 1 says nothing about smaller ones
 
@@ -52,23 +52,19 @@ TokenLabels token_labels(const trace::Trace& trace) {
 PlotData focus_breakdown_plot(const analyze::FocusBreakdown& from, const TokenLabels& labels) {
     const auto data = std::make_shared<const analyze::FocusBreakdown>(from);
     const auto names = std::make_shared<const TokenLabels>(labels);
-    PlotData out;
-    out.view = "focus-2";
-    out.title = QStringLiteral("What the %1 score is made of").arg(rank_words(data->sort_idx));
-    out.subtitle =
-        QStringLiteral("%1 · the %2 target of each query").arg(head_name(data->facts.head), rank_words(data->sort_idx));
-    out.note = sentences(data->facts.notes);
+    const QString rank = rank_words(data->sort_idx);
+    PlotData out = focus_plot(
+        2, QStringLiteral("What the %1 score is made of").arg(rank),
+        QStringLiteral("The score of one target of each query, split into the terms that sum to it: the positions' part, the "
+                       "query bias' part (the same for every query), and the two tokens' part. Negative terms hang below zero; "
+                       "the dot is their sum, the score."),
+        data->facts.notes, {"query", "query_token", "key", "key_token"});
+    out.subtitle = QStringLiteral("%1 · the %2 target of each query").arg(head_name(data->facts.head), rank);
     out.focus_fades = false;
-    out.description = QStringLiteral(
-                          "For each query the score of one target, taken apart into the terms that sum to it: what the "
-                          "positions add, what the query's bias adds (the same for every query), and what the two tokens "
-                          "add together. Negative terms hang below zero; the dot is their sum, the score.") +
-                      kSource;
-    out.columns = {"query", "query_token", "key", "key_token"};
     for (const auto& term : data->facts.terms) out.columns.push_back(term.id);
     out.columns.insert(out.columns.end(), {"score", "probability"});
     Panel panel;
-    panel.x = token_axis(labels, QStringLiteral("query (looks)"), Axis::Stands::query);
+    panel.x = token_axis(labels, QStringLiteral("query (attends)"), Axis::Stands::query);
     panel.y.label = QStringLiteral("score before softmax");
     // Of several texts the first one is shown.
     std::vector<std::size_t> rows;
@@ -140,20 +136,17 @@ PlotData focus_breakdown_plot(const analyze::FocusBreakdown& from, const TokenLa
 
 PlotData focus_trend_plot(const analyze::FocusTrend& from, const TokenLabels& labels) {
     const auto names = std::make_shared<const TokenLabels>(labels);
-    PlotData out;
-    out.view = "focus-3";
-    out.title = QStringLiteral("Bias against position");
-    out.subtitle = head_name(from.facts.head) + QStringLiteral(" · the terms that depend on the target alone, mean taken away");
-    out.note = sentences(from.facts.notes);
+    PlotData out = focus_plot(
+        3, QStringLiteral("Bias against position"),
+        QStringLiteral(
+            "The part of a target's score that is the same for every query: from the query bias, and from ALiBi, which "
+            "grows with the position. Only the course matters, so the mean of each is subtracted. Where the bias falls "
+            "as the position term rises, the two work against each other."),
+        from.facts.notes, {"key", "key_token", "term", "value"});
+    out.subtitle = head_name(from.facts.head) + QStringLiteral(" · the terms that depend on the target alone, mean subtracted");
     out.focus_fades = false;
-    out.description = QStringLiteral(
-                          "What a target gets whatever the query is: from the query's bias, and from ALiBi, which grows "
-                          "with the position. Only the course says something, so the mean of each is taken away. Where "
-                          "the bias falls as the position term rises, the two work against each other.") +
-                      kSource;
-    out.columns = {"key", "key_token", "term", "value"};
     Panel panel;
-    panel.x = token_axis(labels, QStringLiteral("key (is looked at)"), Axis::Stands::key);
+    panel.x = token_axis(labels, QStringLiteral("key (attended to)"), Axis::Stands::key);
     panel.y.label = QStringLiteral("score minus its mean");
     const auto add = [&](const Eigen::VectorXd& values, const char* id, const QString& name, std::size_t term) {
         if (values.size() == 0 || !values.array().isFinite().any()) return;
@@ -190,22 +183,19 @@ PlotData focus_trend_plot(const analyze::FocusTrend& from, const TokenLabels& la
 
 PlotData focus_shares_plot(const analyze::FocusShares& from, int figure) {
     const auto data = std::make_shared<const analyze::FocusShares>(from);
-    PlotData out;
-    out.view = "focus-" + std::to_string(figure);
     constexpr const char* titles[] = {"Largest weight on itself", "Largest weight on the first token",
                                       "Largest minus second weight"};
-    out.title = QLatin1String(titles[figure - 4]);
+    PlotData out = focus_plot(
+        figure, QLatin1String(titles[figure - 4]),
+        text(data->definition) +
+            QStringLiteral(" Each layer's heads are sorted and line r joins the r-th largest of each layer, so that lines never "
+                           "cross; a dot's colour and tip name its head."),
+        {}, {"layer", "head", "rank", "value"});
     out.focus_fades = false;
     out.subtitle = QStringLiteral("%1 queries%2%3 · one line a rank, one dot a head")
                        .arg(draw::count_text(data->queries),
                             data->texts > 1 ? QStringLiteral(" of %1 texts").arg(draw::count_text(data->texts)) : QString(),
                             data->include_first_row ? QStringLiteral(", the first one too") : QString());
-    out.description = text(data->definition) +
-                      QStringLiteral(
-                          " Each layer's heads are sorted and line r joins the r-th largest of each layer, so that lines never "
-                          "cross; a dot's colour and tip tell which head it is.") +
-                      kSource;
-    out.columns = {"layer", "head", "rank", "value"};
     Panel panel;
     const auto n_layers = static_cast<std::int64_t>(data->values.rows()),
                n_heads = static_cast<std::int64_t>(data->values.cols());

@@ -25,17 +25,23 @@ QString magnitude_label(const analyze::FocusUpdates& data) {
 
 std::int64_t text_count(const analyze::FocusUpdates& data) { return data.tokens.empty() ? 0 : data.tokens.back().text + 1; }
 
-PlotData update_plot(const analyze::FocusUpdates& data, int figure, const char* title) {
-    PlotData out;
-    out.view = "focus-" + std::to_string(figure);
-    out.title = QString::fromUtf8(title);
+PlotData update_plot(const analyze::FocusUpdates& data, int figure, const QString& title, const QString& description,
+                     std::vector<std::string> columns) {
+    PlotData out = focus_plot(figure, title, description, data.notes, std::move(columns));
     const auto texts = text_count(data);
     out.subtitle = QStringLiteral("layer %1 · %2 tokens")
                        .arg(data.layer.value)
                        .arg(draw::count_text(static_cast<std::int64_t>(data.tokens.size())));
     if (texts > 1) out.subtitle += QStringLiteral(" of %1 texts").arg(texts);
-    out.note = sentences(data.notes);
     return out;
+}
+
+/// Of a head (or the bias) at a token.
+QString update_tip(const analyze::FocusUpdates& data, const TokenLabels& labels, std::size_t token, std::int64_t entry) {
+    const auto row = static_cast<Eigen::Index>(token);
+    return QStringLiteral("%1  %2  magnitude %3 · orientation %4")
+        .arg(text(data.entry_name(entry)), token_name(labels, data.tokens[token].text, data.tokens[token].position.value),
+             draw::number_text(data.magnitude(row, entry), 4), draw::number_text(data.orientation(row, entry), 3));
 }
 
 Series entry_series(const analyze::FocusUpdates& data, std::int64_t column) {
@@ -64,17 +70,15 @@ double median(std::vector<double> values) {
 PlotData focus_histogram_plot(const analyze::FocusUpdates& from, bool orientation, std::int64_t bins, bool log) {
     const Eigen::MatrixXd& values = orientation ? from.orientation : from.magnitude;
     log = log && !orientation;
-    PlotData out = update_plot(from, orientation ? 8 : 7,
-                               orientation ? "Orientation of the heads' updates" : "Magnitude of the heads' updates");
-    out.description =
-        (orientation
-             ? QStringLiteral("How many tokens get an update of each orientation: the cosine of what a head adds and "
-                              "the stream it "
-                              "found. At 0 it writes something new, below 0 it takes away.")
-             : QStringLiteral("How many tokens get an update of each size: the length of what a head adds over the length of the "
-                              "stream it found. Heads at the left edge change almost nothing.")) +
-        kSource;
-    out.columns = {"layer", "entry", "bin_low", "bin_high", "tokens"};
+    PlotData out = update_plot(
+        from, orientation ? 8 : 7,
+        orientation ? QStringLiteral("Orientation of the heads' updates") : QStringLiteral("Magnitude of the heads' updates"),
+        orientation
+            ? QStringLiteral("How many tokens get an update of each orientation: the cosine between a head's output and the "
+                             "stream before it. At 0 it writes something new, below 0 it takes away.")
+            : QStringLiteral("How many tokens get an update of each size: the length of a head's output over the length of the "
+                             "stream before it. Heads at the left edge change almost nothing."),
+        {"layer", "entry", "bin_low", "bin_high", "tokens"});
     double low = orientation ? -1 : std::numeric_limits<double>::infinity(), high = orientation ? 1 : 0;
     if (!orientation) {
         for (Eigen::Index i = 0; i < values.size(); ++i) {
@@ -141,13 +145,11 @@ PlotData focus_histogram_plot(const analyze::FocusUpdates& from, bool orientatio
 PlotData focus_scatter_plot(const analyze::FocusUpdates& from, const TokenLabels& labels, bool log) {
     const auto data = std::make_shared<const analyze::FocusUpdates>(from);
     const auto names = std::make_shared<const TokenLabels>(labels);
-    PlotData out = update_plot(from, 9, "Magnitude against orientation");
-    out.description =
-        QStringLiteral(
-            "One dot for what one head adds at one token: how large it is beside the stream it found, and which way "
-            "it points. On the zero line it is orthogonal to the stream, below it the head takes away.") +
-        kSource;
-    out.columns = {"layer", "entry", "text", "token", "magnitude", "orientation"};
+    PlotData out = update_plot(
+        from, 9, QStringLiteral("Magnitude against orientation"),
+        QStringLiteral("One dot for each head's output at each token: its size relative to the stream before it, and its "
+                       "direction. On the zero line it is orthogonal to the stream, below it the head takes away."),
+        {"layer", "entry", "text", "token", "magnitude", "orientation"});
     Panel panel;
     panel.x.label = magnitude_label(from);
     panel.x.log = log;
@@ -162,12 +164,7 @@ PlotData focus_scatter_plot(const analyze::FocusUpdates& from, const TokenLabels
             s.y.push_back(from.orientation(r, c));
             if (linked) s.queries.push_back(from.tokens[i].position);
         }
-        s.tip = [data, names, c](std::size_t i) {
-            const auto r = static_cast<Eigen::Index>(i);
-            return QStringLiteral("%1  %2  magnitude %3 · orientation %4")
-                .arg(text(data->entry_name(c)), token_name(*names, data->tokens[i].text, data->tokens[i].position.value),
-                     draw::number_text(data->magnitude(r, c), 4), draw::number_text(data->orientation(r, c), 3));
-        };
+        s.tip = [data, names, c](std::size_t i) { return update_tip(*data, *names, i, c); };
         s.row = [data, c](std::size_t i) {
             const auto r = static_cast<Eigen::Index>(i);
             return std::vector<Table::Cell>{data->layer.value,           data->entry_name(c),
@@ -183,13 +180,12 @@ PlotData focus_scatter_plot(const analyze::FocusUpdates& from, const TokenLabels
 PlotData focus_tokens_plot(const analyze::FocusUpdates& from, const TokenLabels& labels, bool log) {
     const auto data = std::make_shared<const analyze::FocusUpdates>(from);
     const auto names = std::make_shared<const TokenLabels>(labels);
-    PlotData out = update_plot(from, 10, "Magnitude over the text");
+    PlotData out = update_plot(
+        from, 10, QStringLiteral("Magnitude over the text"),
+        QStringLiteral("One dot for each head's output at each token, over the tokens' positions, all heads of the layer mixed. "
+                       "Purple where the token's largest weight is on the first token: do such heads change anything?"),
+        {"layer", "head", "text", "token", "magnitude", "on_first"});
     out.focus_fades = false;  // all heads mixed: the colours are what there is to see
-    out.description = QStringLiteral(
-                          "One dot for what one head adds at one token, over the tokens' places, all heads of the layer mixed. "
-                          "Purple where the token's largest weight is on the first token: do such heads change anything?") +
-                      kSource;
-    out.columns = {"layer", "head", "text", "token", "magnitude", "on_first"};
     Panel panel;
     const bool linked = text_count(from) == 1;
     if (linked) {
@@ -218,17 +214,11 @@ PlotData focus_tokens_plot(const analyze::FocusUpdates& from, const TokenLabels&
                 marks.emplace_back(i, h);
             }
         std::vector<double> finite;
-        // Row 0 can look at nothing but the first token: it says nothing about the question.
+        // Row 0 can attend to nothing but the first token: it says nothing about the question.
         for (std::size_t m = 0; m < marks.size(); ++m)
             if (std::isfinite(s.y[m]) && from.tokens[marks[m].first].position.value > 0) finite.push_back(s.y[m]);
         medians.push_back(median(std::move(finite)));
-        s.tip = [data, names, marks](std::size_t m) {
-            const auto [i, h] = marks[m];
-            const auto r = static_cast<Eigen::Index>(i);
-            return QStringLiteral("%1  %2  magnitude %3 · orientation %4")
-                .arg(head_name({data->layer, Head(h)}), token_name(*names, data->tokens[i].text, data->tokens[i].position.value),
-                     draw::number_text(data->magnitude(r, h), 4), draw::number_text(data->orientation(r, h), 3));
-        };
+        s.tip = [data, names, marks](std::size_t m) { return update_tip(*data, *names, marks[m].first, marks[m].second); };
         s.row = [data, marks, first](std::size_t m) {
             const auto [i, h] = marks[m];
             return std::vector<Table::Cell>{data->layer.value,

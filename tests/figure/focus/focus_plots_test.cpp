@@ -197,7 +197,7 @@ TEST_F(FocusPlots, TheBiasDoesNotFlattenTheHeads) {
     updates.tokens.resize(40);
     const plot::PlotData data = focus_histogram_plot(updates, false, 10, false);
     EXPECT_LT(data.panels[0].y.high.value_or(40), 10);
-    EXPECT_TRUE(data.note.contains(QStringLiteral("40 tokens"))) << "what is above the axis is said";
+    EXPECT_TRUE(data.note.contains(QStringLiteral("40 tokens"))) << "the note names bins above the axis";
     EXPECT_EQ(*std::max_element(data.panels[0].series[1].y.begin(), data.panels[0].series[1].y.end()), 40);
     updates.magnitude.col(1) = updates.magnitude.col(0);
     EXPECT_FALSE(focus_histogram_plot(updates, false, 10, false).panels[0].y.high);
@@ -346,7 +346,7 @@ TEST(FocusFamilies, EveryFamilyHasAllTenAndItsTermsSumToTheScore) {
             const double score = number(row[column(table, "score")]);
             EXPECT_NEAR(sum, score, 1e-5 * std::max(1.0, std::abs(score))) << entry.path();
         }
-        // the marks' words fit a model that looks both ways
+        // the marks' words fit a bidirectional model
         options.figure = 1;
         const auto facts = analyze::focus_facts(*trace, options.head);
         EXPECT_EQ(facts.other_words, causal ? "an earlier token" : "another token") << entry.path();
