@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What drives a neuron: the attribution's picture of another number. Below, what the shown head drives, and the neurons
-// that promote a token.
+// What drives a neuron: the attribution figure of its pre-activation, and tables of the neurons that the shown head drives
+// and of those that promote a token.
 #include "figure/contribution/contribution_views.h"
 #include "figure/prediction/attribution_view.h"
 #include "figure/table/stacked_figure.h"
@@ -41,14 +41,14 @@ std::unique_ptr<Figure> downstream_table(const trace::Trace& trace, HeadId head,
     TableSection section;
     section.title = QStringLiteral("What %1 drives").arg(head_name(head));
     section.note = QStringLiteral(
-        "Neurons of its own and later layers whose pre-activation its output at this token changes most by the direct "
+        "Neurons of this and later layers whose pre-activation the head's output at this token changes most along the direct "
         "path. Click one to see what drives it.");
     section.columns = {{.kind = ColumnKind::text, .id = "neuron", .title = QStringLiteral("neuron")},
                        {.kind = ColumnKind::bar, .id = "contribution", .title = QStringLiteral("the head adds")},
                        {.kind = ColumnKind::bar,
                         .id = "pre_activation",
                         .title = QStringLiteral("pre-activation"),
-                        .tip = QStringLiteral("the whole of it: what the activation function reads")}};
+                        .tip = QStringLiteral("the whole input of the activation function")}};
     for (const analyze::NeuronScore& found : analyze::downstream_neurons(trace, head, position, most_downstream)) {
         TableRow row;
         row.neuron = found.id;
@@ -62,7 +62,7 @@ std::unique_ptr<Figure> downstream_table(const trace::Trace& trace, HeadId head,
     return table_figure(std::move(table));
 }
 
-/// Neurons whose value lies most along a token's column of the unembedding, and the heads that drive them here.
+/// Neurons whose value is most aligned with a token's column of the unembedding, and the heads that drive them here.
 std::unique_ptr<Figure> promoting_table(const trace::Trace& trace, std::optional<std::int64_t> token, Position position) {
     const std::int64_t id = token ? *token : analyze::next_tokens(trace, position, 1).front().id;
     TableSection section;
@@ -88,7 +88,7 @@ std::unique_ptr<Figure> promoting_table(const trace::Trace& trace, std::optional
                         .tip = QStringLiteral("with their parts of the pre-activation, largest amount first"),
                         .decimals = 2}};
     const auto neurons = analyze::next_token_drivers(trace, id, position, most_promoting, most_drivers);
-    double& full = section.columns[2].limit = 1;  // where none is active, what is left is no bar
+    double& full = section.columns[2].limit = 1;  // inactive neurons get no long bars
     for (const analyze::NextTokenNeuron& found : neurons) full = std::max(full, std::abs(found.coefficient));
     for (const analyze::NextTokenNeuron& found : neurons) {
         TableCell heads;
@@ -131,23 +131,21 @@ std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position posit
     data.head = usable ? options.head : strongest_head(data.split);
     data.sources = analyze::neuron_sources(*trace, id, data.head, position, branch);
     data.labels = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
-    data.at = draw::label_of(data.labels[static_cast<std::size_t>(position.value)]).with_position(position);
     data.model = c.name;
+    data.at = draw::label_of(data.labels[static_cast<std::size_t>(position.value)]).with_position(position);
     const QString which = options.up ? QStringLiteral("linear branch of ") : QString();
-    const QString at = draw::label_of(data.labels[static_cast<std::size_t>(position.value)]).with_position(position);
     const double m = static_cast<double>(analyze::neuron_activations(*trace, id.layer, id.neuron)[position.value]);
     data.other = AttributionViewData::Other{
         .view = "drivers",
         .title = QStringLiteral("What drives ") + which + name_of(id),
         .description = QStringLiteral(
-            "Where a neuron's pre-activation at one token comes from. What an MLP reads is a sum over everything that was "
-            "written into the residual stream before it, so each head, MLP, embedding and bias adds its part, taken "
-            "through the norm before the MLP at the scale that it had in the run. Blue drives the neuron up, orange down; "
-            "the bars end in the sum, which is the pre-activation itself. Click a head: the text below shows through "
-            "which tokens it drives the neuron, and the list which other neurons it drives. The last list has the neurons that promote one token, with the "
-            "heads behind them. Neo et al. 2024, "
-            "Interpreting Context Look-ups in Transformers."),
-        .behind = QStringLiteral("at %1; coefficient %2").arg(at, draw::number_text(m, 3)),
+            "Where a neuron's pre-activation at one token comes from. An MLP reads the sum of everything written into the "
+            "residual stream before it, so each head, MLP, embedding and bias adds its part, passed through the norm before the "
+            "MLP at the scale it had in the run. Blue drives the neuron up, orange down; the bars end in the sum, the "
+            "pre-activation itself. Click a head: the text below shows the tokens through which it drives the neuron, and the "
+            "list the other neurons it drives. The last list has the neurons that promote one token, with the heads behind "
+            "them. Neo et al. 2024, Interpreting Context Look-ups in Transformers."),
+        .behind = QStringLiteral("at %1; coefficient %2").arg(data.at, draw::number_text(m, 3)),
         .what = QStringLiteral("the pre-activation of ") + which + name_of(id),
         .sum = QStringLiteral("sum = pre-act."),
         .neuron = id};
@@ -159,7 +157,7 @@ std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position posit
     parts.description = split->description();
     parts.parts.push_back(std::move(split));
     parts.parts.push_back(downstream_table(*trace, head, position));
-    // Not where narrow embeddings stand behind a head of their own (ALBERT, ELECTRA): W_U does not read the stream.
+    // Except with narrow embeddings behind a separate head (ALBERT, ELECTRA): there W_U does not read the stream.
     if (analyze::unembeds_stream(c)) parts.parts.push_back(promoting_table(*trace, options.promotes, position));
     return stacked_figure(std::move(parts));
 }

@@ -22,11 +22,11 @@ struct AxisWords {
     QString keys() const { return across ? QStringLiteral("source tokens") : QStringLiteral("keys"); }
     QString query_caption() const {
         if (followed) return across ? QStringLiteral("target after the layer") : QStringLiteral("token after the layer");
-        return query() + QStringLiteral(" (looks)");
+        return query() + QStringLiteral(" (attends)");
     }
     QString key_caption() const {
         if (followed) return across ? QStringLiteral("input of the source") : QStringLiteral("input token");
-        return key() + QStringLiteral(" (is looked at)");
+        return key() + QStringLiteral(" (attended to)");
     }
     /// A token with its position, as hovers and tips call it: "cat (4)", "source cat (4)".
     QString named_query(const QString& token) const { return across ? query() + u' ' + token : token; }

@@ -81,7 +81,7 @@ std::optional<QByteArray> without_alternates(const QRawFont& font) {
 }  // namespace
 
 void draw_literally(const QString& family) {
-    std::vector<QByteArray> files;  // all are read before the first is registered: what is registered is found from then on
+    std::vector<QByteArray> files;  // all are read first: once registered, a font shadows the installed one
     for (const QFont::Weight weight : {QFont::Normal, QFont::DemiBold, QFont::Bold}) {
         QFont font(family);
         font.setWeight(weight);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Clark et al. 2019, figures 2 and 4: what kinds of tokens heads look at, and how widely, by layer (methods.md 2.4).
+// Clark et al. 2019, figures 2 and 4: attention to kinds of tokens and its entropy, by layer (methods.md 2.4).
 #include "figure/plot/plot_data.h"
 #include "headlight/base/numbers.h"
 #include "headlight/figure/heads/head_plots.h"
@@ -113,10 +113,10 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
         *panel.x.low -= 0.2, *panel.x.high += 0.2;  // room for the dots beside the outer layers
         for (std::size_t k = 0; k < group.kinds.size(); ++k) {
             const Kind& kind = group.kinds[k];
-            // Models that look both ways have the paper's own kinds; others the nearest that they can have.
+            // Bidirectional models have the paper's kinds; others the nearest ones they can have.
             const bool own = !kind.other_name || first_of(*table, {kind.ids.front()});
             const QString name = QString::fromUtf8(own ? kind.name : kind.other_name);
-            // A little beside each other: the first token may be the only special one, and then the dots are the same.
+            // Shifted a little: where the first token is the only special one, the dots coincide.
             const double aside = 0.14 * (static_cast<double>(k) - static_cast<double>(group.kinds.size() - 1) / 2);
             if (const auto* values = first_of(*table, kind.ids))
                 add_dots(panel, *values, name, kind.color, group.means, {}, aside);
@@ -141,7 +141,7 @@ double uniform_entropy(std::int64_t tokens, bool causal) {
 }
 
 std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, double uniform, std::int64_t texts) {
-    // The table knows better when it is of several texts.
+    // A table of several texts has its own mean.
     if (const auto* baseline = first_of(*table, {"entropy_uniform"}); baseline && std::isnan(uniform))
         uniform = (*baseline)(0, 0);
     plot::PlotData out;
@@ -170,9 +170,9 @@ std::unique_ptr<Figure> clark_entropy(std::shared_ptr<const HeadTable> table, do
         out.note = QStringLiteral("Entropy from the first ([CLS]) token alone: not on this text or model.");
     out.description =
         QStringLiteral(
-            "How widely heads look: the entropy of their weights, averaged over the queries. The dashed line is "
-            "attention that is uniform over all tokens a query may look at; heads near it look everywhere, heads at 0 "
-            "at a single token.") +
+            "How broadly heads attend: the entropy of their weights, averaged over the queries. The dashed line is "
+            "uniform attention over all tokens a query may attend to; heads near it attend everywhere, heads at 0 to a "
+            "single token.") +
         source + QStringLiteral(", figure 4.");
     return plot::plot_figure(std::move(out));
 }

@@ -37,7 +37,7 @@ Quantity quantity(const std::shared_ptr<const HeadTable>& table, const std::stri
         const auto& info = table->measures[m];
         names += ", " + info.id;
         if (info.id != id) continue;
-        // "share" is said by the title, and no unit a person would say.
+        // The title already says "share".
         const bool named = info.unit == "nats" || info.unit == "tokens";
         return {QString::fromStdString(info.title), named ? QString::fromStdString(info.unit) : QString(), id, false,
                 [table, m](HeadId h) { return table->values[m](h.layer.value, h.head.value); }};
@@ -45,7 +45,7 @@ Quantity quantity(const std::shared_ptr<const HeadTable>& table, const std::stri
     throw Error({.problem = "there is no measure of this name", .item = id, .expected = names});
 }
 
-/// Clark 2019, section 6: what a head mostly does; of several the later one (methods.md 2.10).
+/// Clark 2019, section 6: the main behaviour of a head; of several the last (methods.md 2.10).
 struct Behaviour {
     const char *name, *measure;
     double above;
@@ -146,7 +146,7 @@ std::unique_ptr<Figure> head_scatter(std::shared_ptr<const HeadTable> table, con
     out.description =
         QStringLiteral(
             "One point a head: %1 to the right, %2 upwards, on this text (of several, the mean). Hover a point for the head's name and "
-            "numbers, click it to look at that head in every view, draw a rectangle to choose the heads in it. Markers by behaviour follow Clark et al. 2019, "
+            "numbers, click it to select the head in every view, draw a rectangle to select the heads in it. Markers by behaviour follow Clark et al. 2019, "
             "“What Does BERT Look At?”, section 6.")
             .arg(x.title, y.title);
     out.panels.push_back(std::move(panel));

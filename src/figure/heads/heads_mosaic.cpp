@@ -127,7 +127,7 @@ void HeadsMosaic::paint_cell(QPainter& painter, HeadId id, const Style& style) c
         draw::box(painter, cell.adjusted(0.5, 0.5, -0.5, -0.5), radius, draw::faded(fill, opacity), edge);
         return;
     }
-    // No value on this text: hatched, so that it is not taken for the low end.
+    // Hatched, lest a missing value pass for the low end.
     painter.save();
     painter.setClipRect(cell.adjusted(1, 1, -1, -1), Qt::IntersectClip);
     painter.setPen(QPen(draw::faded(theme.faint, 0.55 * opacity), 1));
@@ -166,7 +166,7 @@ void HeadsMosaic::paint_legend(QPainter& painter, const Style& style) const {
     if (measure.unit == "nats" || measure.unit == "tokens") name += QStringLiteral(" (%1)").arg(measure.unit.c_str());
     const QString low = range_number(scale_.low), high = range_number(scale_.high);
     const double low_width = draw::text_width(low, index_font()), high_width = draw::text_width(high, index_font());
-    const double room = bar.width() - low_width - high_width;  // the name stands in the middle of what the numbers leave
+    const double room = bar.width() - low_width - high_width;  // the name stands between the numbers
     draw::text(painter, {bar.left(), y}, low, index_font(), theme.muted);
     draw::text(painter, {bar.left() + low_width + room / 2, y}, draw::elided(name, index_font(), room - 16), index_font(),
                theme.muted, draw::Align::center);

@@ -26,7 +26,7 @@ TableSection next_tokens(const TracePtr& run, std::int64_t top) {
     const auto found = kept.of(run, top, [&] { return analyze::predictions(trace, top); });
     const std::vector<analyze::TokenPrediction>& all = *found;
     TableSection section;
-    section.title = QStringLiteral("How well every token was foreseen");
+    section.title = QStringLiteral("How well each token was predicted");
     const double mean = mean_of(all);
     section.note = std::isfinite(mean)
                        ? QStringLiteral(
@@ -73,7 +73,7 @@ TableSection masked_token(const trace::Trace& trace, Position position, std::int
     TableSection section;
     section.title = QStringLiteral("%1 masked").arg(draw::label_of(trace.labels(), position).with_position(position));
     section.note = QStringLiteral(
-                       "The token that stands there has log-probability %1 nats and rank %2 (0: the likeliest). "
+                       "The token itself has log-probability %1 nats and rank %2 (0: the likeliest). "
                        "Pin another token to mask that one.")
                        .arg(draw::number_text(found.log_probability, 3), draw::count_text(found.rank));
     section.columns = {
@@ -101,9 +101,9 @@ std::unique_ptr<Figure> predictions_view(TracePtr trace, std::optional<Position>
     data.title = causal ? QStringLiteral("Predictions of the next token") : QStringLiteral("Candidates of a masked token");
     data.description =
         causal ? QStringLiteral(
-                     "One row a token: the log-probability that the model gave it from those before it, its rank among "
-                     "the whole vocabulary, and what the model expects after it. A long bar to the left is a token that "
-                     "came as a surprise.")
+                     "One row per token: its log-probability given the tokens before it, its rank in the whole vocabulary, "
+                     "and the model's predictions for the next token. A long bar to the left is a token that came as a "
+                     "surprise.")
                : QStringLiteral(
                      "One token is replaced by the mask, the text is run again, and the model's candidates for the "
                      "gap are listed with their probabilities. Devlin et al. 2019, BERT.");

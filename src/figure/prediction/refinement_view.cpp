@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Geva's curves for the text at hand: who decides the prediction in each layer, and how early it stands.
+// Geva's curves for this text: who decides the prediction in each layer, and how early it is final.
 #include "figure/plot/plot_data.h"
 #include "figure/prediction/prediction_views.h"
 #include "headlight/analyze/prediction/refinement.h"
@@ -62,13 +62,10 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOpti
     data.subtitle = QStringLiteral("tokens counted: %1").arg(draw::count_text(found.tokens));
     if (found.tokens < trace->tokens()) data.subtitle += QStringLiteral("; the first is left out");
     data.description = QStringLiteral(
-        "What each layer's MLP does to the prediction. With r the stream before it, y its output and o the stream "
-        "behind it, each "
-        "read as a token: all three agree, o keeps r's token (residual), takes the MLP's (ffn), or becomes a third one "
-        "(composition). Beside it: how often and with what probability r already has the final prediction, the share "
-        "of active "
-        "memories, and how often no active memory's value has the layer's own top token. After Geva et al. 2021, "
-        "Transformer "
+        "The effect of each layer's MLP on the prediction. With r the stream before it, y its output and o the stream after it, "
+        "each read as a token: all three agree, o keeps r's token (residual), takes the MLP's (ffn), or becomes a third one "
+        "(composition). Beside it: how often and with what probability r already has the final prediction, the share of active "
+        "memories, and how often no active memory's value has the layer's own top token. After Geva et al. 2021, Transformer "
         "Feed-Forward Layers Are Key-Value Memories, Figures 6 and 8 to 11.");
     data.columns = {"layer", "measure", "value"};
     data.note = options.unembedding ? QStringLiteral("vectors read by the unembedding alone")
@@ -85,7 +82,8 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOpti
         series(found, QStringLiteral("ffn"), stacked, {Role::clark_orange, 0}, &LayerRefinement::ffn, "ffn"),
         series(found, QStringLiteral("composition"), stacked, {Role::clark_purple, 0}, &LayerRefinement::composition,
                "composition")};
-    Panel early = panel(QStringLiteral("How early the answer stands"), QStringLiteral("share, probability"), found.layers.size());
+    Panel early =
+        panel(QStringLiteral("How early the answer is final"), QStringLiteral("share, probability"), found.layers.size());
     early.y.high = 1;
     early.series = {series(found, QStringLiteral("top(r) is the final token"), line, {Role::accent, 0},
                            &LayerRefinement::residual_final, "residual_final"),
