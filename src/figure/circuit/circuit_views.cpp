@@ -44,9 +44,8 @@ Series eigenvalue_series(const QString& name, const std::vector<std::complex<dou
     }
     s.tip = [values, name](std::size_t i) {
         return QStringLiteral("%1 eigenvalue %2  %3 %4 %5i  size %6")
-            .arg(name)
-            .arg(i)
-            .arg(draw::number_text(values[i].real(), 4), values[i].imag() < 0 ? QStringLiteral("−") : QStringLiteral("+"),
+            .arg(name, QString::number(i), draw::number_text(values[i].real(), 4),
+                 values[i].imag() < 0 ? QStringLiteral("−") : QStringLiteral("+"),
                  draw::number_text(std::abs(values[i].imag()), 4), draw::number_text(std::abs(values[i]), 4));
     };
     s.row = [values, name](std::size_t i) -> std::vector<Table::Cell> {

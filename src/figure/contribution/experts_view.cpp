@@ -57,9 +57,8 @@ Panel panel_of(const trace::Trace& trace, const analyze::ExpertUse& use) {
     chosen.tip = [=](std::size_t i) {
         const auto p = static_cast<std::int64_t>(at[i]), e = static_cast<std::int64_t>(of[i]);
         QString tip = QStringLiteral("%1  expert %2  weight %3  router logit %4")
-                          .arg(names[static_cast<std::size_t>(p)])
-                          .arg(e)
-                          .arg(draw::number_text(weight(p, e), 4), draw::number_text(static_cast<double>(logits[i]), 3));
+                          .arg(names[static_cast<std::size_t>(p)], QString::number(e), draw::number_text(weight(p, e), 4),
+                               draw::number_text(static_cast<double>(logits[i]), 3));
         if (gated) tip += QStringLiteral("  shared expert %1").arg(draw::number_text(shared(p), 4));
         return tip;
     };

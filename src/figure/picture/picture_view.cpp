@@ -169,15 +169,14 @@ Hit PictureFigure::hit_test(QPointF at, const Style& style, const Selection& sel
             hit.kind = Hit::Kind::query;
             hit.query = Position(token);
             hit.area = token < data_.class_tokens ? chip(caption, token) : patch(picture, token);
-            hit.tip = QStringLiteral("%1 (%2)").arg(token_name(Position(token))).arg(token);
+            hit.tip = QStringLiteral("%1 (%2)").arg(token_name(Position(token)), QString::number(token));
             if (panel > 0) {
                 const float weight = pinned.rows[map].weights[token];
                 const QString value = std::isnan(weight) ? QStringLiteral("hidden") : draw::number_text(weight, 4);
                 if (!std::isnan(weight)) hit.value = weight;
                 hit.tip = QStringLiteral("%1  %2 (%3) → %4  %5")
-                              .arg(QString::fromStdString(data_.names[map]), token_name(pinned.query))
-                              .arg(pinned.query.value)
-                              .arg(hit.tip, value);
+                              .arg(QString::fromStdString(data_.names[map]), token_name(pinned.query),
+                                   QString::number(pinned.query.value), hit.tip, value);
             }
             return hit;
         }

@@ -41,8 +41,8 @@ public:
     std::vector<NamedArray> arrays() const override;
     QString title() const override {
         return QStringLiteral("%1 from %2, after layer %3")
-            .arg(data_.flow ? QStringLiteral("Attention flow") : QStringLiteral("Rollout"), name(data_.paths.query.value))
-            .arg(data_.paths.layer.value);
+            .arg(data_.flow ? QStringLiteral("Attention flow") : QStringLiteral("Rollout"), name(data_.paths.query.value),
+                 QString::number(data_.paths.layer.value));
     }
     QString description() const override;
 

@@ -165,8 +165,7 @@ void NeuronFigure::paint_top(QPainter& painter, double shift, const Style& style
     const double after = at_.token_x - 6 + draw::text_width(title(), heading) + 16;
     draw::text(painter, {after, NeuronLayout::title_baseline},
                QStringLiteral("what makes %1“%2” (%3) look where it looks")
-                   .arg(data_.words.across ? QStringLiteral("target ") : QString(), query)
-                   .arg(view.query.value),
+                   .arg(data_.words.across ? QStringLiteral("target ") : QString(), query, QString::number(view.query.value)),
                note, theme.muted);
 
     painter.save();
