@@ -10,7 +10,6 @@
 #include <cmath>
 #include <functional>
 #include <random>
-#include <thread>
 
 namespace headlight::bench {
 namespace {
@@ -37,7 +36,7 @@ public:
     void settle(Figure& figure, QPointF corner) {
         do {
             show(figure, corner);
-            if (figure.refining()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            if (const Sharpening work = figure.sharpening()) work({})();
         } while (figure.refining());
     }
     void hover(Figure& figure, QPointF at, QPointF corner = {0, 0}) {

@@ -37,17 +37,20 @@ FigureCanvas::FigureCanvas(SelectionModel& selection, QWidget* parent) : QAbstra
     viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
     painted_ = selection_.get();
     refine_.setSingleShot(true);
-    connect(&refine_, &QTimer::timeout, viewport(), qOverload<>(&QWidget::update));
+    connect(&refine_, &QTimer::timeout, this, [this] {
+        if (auto work = figure_ ? figure_->sharpening() : nullptr) Q_EMIT sharpening_asked(work);
+        viewport()->update();
+    });
     connect(&selection_, &SelectionModel::changed, this, &FigureCanvas::selection_changed);
     connect(&selection_, &SelectionModel::about_to_reset, this, [this] { stale_ = figure_ != nullptr; });
 }
 
 bool FigureCanvas::guarded(const std::function<void()>& work) {
-    const auto held = figure_;  // lives on while it is left
+    const auto held = figure_;  // outlives the call that drops it
     const auto give_up = [this](const ErrorFacts& facts) {
         figure_.reset();
         content_ = {};
-        // Later: what is under way may be a paint, or the call that shows the figure.
+        // Queued: this may be in a paint, or in the call that shows the figure.
         QMetaObject::invokeMethod(
             this,
             [this, facts] {

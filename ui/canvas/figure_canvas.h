@@ -13,14 +13,14 @@
 
 namespace headlight::ui {
 
-/// Shows any figure: lays it out, scrolls it or zooms and pans it, tells the selection what is under the pointer, and
-/// says what was clicked. It decides nothing about what a click means.
+/// Shows any figure: lays it out, scrolls or zooms and pans it, sets the hover of the selection, and emits clicks, whose
+/// meaning others decide.
 class FigureCanvas : public QAbstractScrollArea {
     Q_OBJECT
 public:
     explicit FigureCanvas(SelectionModel&, QWidget* parent = nullptr);
 
-    /// Null: only the placeholder text is shown. The place scrolled and zoomed to is kept for a figure of the same view.
+    /// Null: only the placeholder text is shown. Scroll position and zoom are kept for a figure of the same view.
     void set_figure(std::shared_ptr<figure::Figure>);
     const std::shared_ptr<figure::Figure>& shown() const { return figure_; }
     void set_style(const figure::Style&);
@@ -55,6 +55,8 @@ Q_SIGNALS:
     void brushed(const std::vector<headlight::HeadId>& heads, bool add);
     /// Empty when the pointer left.
     void pointed_at(const QString& tip);
+    /// The figure can be painted better after this work.
+    void sharpening_asked(const headlight::figure::Sharpening& work);
     /// The figure could not be laid out or painted, and is no longer shown.
     void failed(const headlight::ErrorFacts& facts);
 

@@ -11,7 +11,7 @@ std::optional<Position> last(const std::vector<Position>& pins) {
     return pins.empty() ? std::nullopt : std::optional(pins.back());
 }
 
-/// Options outlive the model and text that they were chosen on (undo, sessions): what this trace does not have is left out.
+/// Options outlive the model and text they were chosen for (undo, sessions): drops those that this trace does not have.
 void fit(figure::ViewState& state, const trace::Trace& trace) {
     const auto& config = trace.config();
     if (state.detail && (state.detail->layer.value >= config.n_layers || state.detail->head.value >= config.n_heads))

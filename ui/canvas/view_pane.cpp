@@ -33,13 +33,18 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane of, const Failure& failure) {
         if (of == lane_) give_up(failure.facts);
     });
-    // Cancelled by hand, or failed: nothing is on its way, so the next change asks again.
+    // Cancelled by hand or failed: the next change asks again.
     connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane of) {
         if (of == lane_) awaited_.reset();
     });
     connect(canvas_, &FigureCanvas::failed, this, [this](const ErrorFacts& facts) {
         give_up(facts);
         Q_EMIT failed({tr("Drawing the %1 view").arg(view_title(view_)), facts});
+    });
+    // In the lane of the figures: the next figure overtakes it.
+    connect(canvas_, &FigureCanvas::sharpening_asked, this, [this](const figure::Sharpening& work) {
+        if (jobs_.busy(lane_)) return;
+        jobs_.start(lane_, {}, [work](const CancelToken& cancel, const Progress&) { return work(cancel); });
     });
     connect(canvas_, &FigureCanvas::clicked, this, &ViewPane::click);
     connect(canvas_, &FigureCanvas::double_clicked, this, &ViewPane::double_click);
@@ -67,7 +72,7 @@ bool ViewPane::eventFilter(QObject*, QEvent* event) {
 
 void ViewPane::restyle() { canvas_->set_style(style_for(Appearance::instance().theme(), document_)); }
 
-/// Without a figure, and why.
+/// Shows no figure, and why.
 void ViewPane::clear(const QString& title, const QString& text) {
     jobs_.cancel(lane_);
     shown_.reset();
@@ -79,7 +84,7 @@ void ViewPane::clear(const QString& title, const QString& text) {
 
 void ViewPane::give_up(const ErrorFacts& facts) {
     const std::string& hint = facts.hint;
-    clear(tr("%1: could not be drawn").arg(view_title(view_)),
+    clear(tr("%1: cannot be drawn").arg(view_title(view_)),
           QString::fromStdString(facts.problem + (hint.empty() ? "" : ". " + hint)));
 }
 
@@ -103,7 +108,7 @@ void ViewPane::make_figure() {
         const bool empty = document_.model().model && !document_.has_input();  // else a run is on its way
         const QString what =
             reads_pictures(document_.model()) ? tr("Open a picture above, or drop one here.") : tr("Type a sentence above.");
-        return clear(empty ? tr("Nothing to look at yet") : QString(), empty ? what : QString());
+        return clear(empty ? tr("Nothing to show yet") : QString(), empty ? what : QString());
     }
     Recipe recipe = recipe_for(document_, view_, document_.selection().get());
     if (const QString why = missing(recipe); !why.isEmpty())
@@ -136,7 +141,7 @@ void ViewPane::show_figure(Recipe recipe, std::shared_ptr<figure::Figure> figure
     Q_EMIT figure_changed();
 }
 
-/// What was pinned somewhere else, or in a text that grew, comes into sight; a click in this view moves nothing.
+/// Scrolls to what was pinned in another view, or in a text that grew; a click in this view scrolls nothing.
 void ViewPane::reveal_pin() {
     if (awaited_ || !shown_ || shown_->trace != document_.trace() || !canvas_->shown()) return;
     const figure::Selection& s = document_.selection().get();

@@ -9,8 +9,8 @@
 
 namespace headlight::ui {
 
-/// One view of the document: makes the figure that view, selection and options ask for (long ones beside the window),
-/// and turns clicks into selection.
+/// One view of the document: makes the figure for its view, selection and options (long ones in a job), and turns clicks
+/// into selection.
 class ViewPane : public QWidget {
     Q_OBJECT
 public:
@@ -26,7 +26,7 @@ Q_SIGNALS:
     /// A new figure is on screen.
     void figure_changed();
     void activated();
-    /// The picture could not be made.
+    /// The figure could not be made.
     void failed(const headlight::ui::Failure& failure);
 
 protected:

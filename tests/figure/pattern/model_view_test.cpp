@@ -7,7 +7,10 @@
 #include <QImage>
 
 #include <atomic>
+#include <future>
+#include <set>
 #include <thread>
+#include <utility>
 
 namespace headlight::figure {
 namespace model_view_test {
@@ -183,7 +186,7 @@ TEST(ModelView, ZoomBringsTheRealPatternItsNumbersAndItsPairs) {
     const QRectF seen(spot - QPointF(450, 350) / style.zoom, canvas / style.zoom);
     for (int i = 0; i < 500 && (i == 0 || figure.refining()); ++i) {
         painted(figure, canvas, seen, style, {});
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        if (const Sharpening work = figure.sharpening()) work({})();
     }
     EXPECT_FALSE(figure.refining());
     const Hit hit = figure.hit_test(spot, style, {});
@@ -210,9 +213,67 @@ TEST(ModelView, ManyLargeMapsInSightSettle) {
     Style style;
     figure.layout({900, 700}, style, {});
     style.zoom = 1.5;
-    painted(figure, {900, 700}, {0, 0, 600, 466}, style, {});
+    for (int i = 0; i < 50 && (i == 0 || figure.refining()); ++i) painted(figure, {900, 700}, {0, 0, 600, 466}, style, {});
     EXPECT_FALSE(figure.refining());
     EXPECT_EQ(fetched, 0);
+}
+
+TEST(ModelView, PaintingComputesNothingThatTakesLong) {
+    auto data = sample::model(2, 2, 300);
+    data.pooled_at_hand = false;
+    std::set<std::thread::id> threads;
+    data.pattern = [&threads, one = data.pattern](HeadId head) {
+        threads.insert(std::this_thread::get_id());
+        return one(head);
+    };
+    data.pooled = [&threads, one = data.pooled](HeadId head) {
+        threads.insert(std::this_thread::get_id());
+        return one(head);
+    };
+    ModelFigure figure(std::make_shared<ModelViewStore>(std::move(data)), {});
+    Style style;
+    figure.layout({900, 700}, style, {});
+    const auto blank = painted(figure, {900, 700}, {0, 0, 900, 700}, style, {});
+    EXPECT_TRUE(figure.refining());
+    EXPECT_TRUE(threads.empty());
+    for (int i = 0; i < 50 && figure.refining(); ++i) {
+        std::function<void()> keep;
+        const Sharpening work = figure.sharpening();
+        ASSERT_TRUE(work);
+        EXPECT_FALSE(figure.sharpening()) << "one at a time";
+        std::thread([&] { keep = work({}); }).join();
+        keep();
+        painted(figure, {900, 700}, {0, 0, 900, 700}, style, {});
+    }
+    EXPECT_FALSE(figure.refining());
+    EXPECT_NE(painted(figure, {900, 700}, {0, 0, 900, 700}, style, {}), blank);
+    EXPECT_FALSE(threads.empty());
+    EXPECT_FALSE(threads.contains(std::this_thread::get_id()));
+}
+
+TEST(ModelView, AFigureThatIsDroppedWaitsForNoPattern) {
+    auto data = sample::model(2, 2, 300);
+    std::promise<void> begun, release;
+    std::shared_future<void> released = release.get_future();
+    data.pattern = [&begun, released](HeadId) {
+        begun.set_value();
+        released.wait();
+        return analyze::Matrix(analyze::Matrix::Constant(300, 300, 1.0F / 300));
+    };
+    auto figure = std::make_unique<ModelFigure>(std::make_shared<ModelViewStore>(std::move(data)), ModelViewOptions{});
+    Style style;
+    figure->layout({900, 700}, style, {});
+    style.zoom = figure->max_zoom();
+    painted(*figure, {900, 700}, figure->places().cell_rect({Layer{0}, Head{0}}), style, {});
+    Sharpening work = figure->sharpening();
+    ASSERT_TRUE(work);
+    const CancelToken cancel;
+    std::thread worker([work = std::exchange(work, {}), cancel] { EXPECT_THROW(work(cancel), Cancelled); });
+    begun.get_future().wait();
+    figure.reset();  // hangs here if it waits
+    cancel.cancel();
+    release.set_value();
+    worker.join();
 }
 
 TEST(ModelView, ExportNeedsNoSecondFrameAndIsTheSameEveryTime) {

@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/contribution/neuron_id.h"
 #include "headlight/base/ids.h"
+#include "headlight/base/job.h"
 #include "headlight/figure/core/theme.h"
 #include "headlight/figure/core/transfer.h"
 
@@ -12,6 +13,7 @@
 #include <QSizeF>
 #include <QString>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -100,6 +102,9 @@ struct Provenance {
     QString footer() const;                                    ///< one or two lines
 };
 
+/// Work for another thread than the one that paints. What it returns keeps the results, in the thread that paints.
+using Sharpening = std::function<std::function<void()>(const CancelToken&)>;
+
 /// A figure is a value painted by one function for screen, PNG, SVG and PDF. Layout is a pure function of data, selection
 /// and available size; figures hold shared pointers to immutable results and are cheap to make anew.
 class Figure {
@@ -129,8 +134,10 @@ public:
     virtual bool zoomable() const { return false; }
     /// Largest useful zoom (one cell about 80 px).
     virtual double max_zoom() const { return 1; }
-    /// True after a paint that had to leave something coarse: better pixels are on the way, paint again in some 20 ms.
+    /// True after a paint that had to leave something coarse: paint again in some 20 ms.
     virtual bool refining() const { return false; }
+    /// What better pixels need beside the next paint; empty: nothing, or it is under way already.
+    virtual Sharpening sharpening() { return {}; }
 };
 
 }  // namespace headlight::figure

@@ -45,7 +45,7 @@ public:
     LayerMaps(TracePtr trace, const analyze::PatternOptions& options) : trace_(std::move(trace)), options_(options) {}
 
     analyze::Matrix pattern(HeadId head) {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(whole_mutex_);
         if (last_ != head.layer) {  // of full size: only one, asked for by one head after the other
             whole_ = analyze::pattern(*trace_, head, options_);
             last_ = head.layer;
@@ -54,7 +54,7 @@ public:
     }
 
     analyze::PooledMap pooled(HeadId head) {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(pooled_mutex_);
         auto found = pooled_.find(head.layer);
         if (found == pooled_.end()) found = pooled_.emplace(head.layer, analyze::pooled_pattern(*trace_, head, options_)).first;
         analyze::PooledMap map = found->second;
@@ -65,7 +65,7 @@ public:
 private:
     TracePtr trace_;
     analyze::PatternOptions options_;
-    std::mutex mutex_;
+    std::mutex whole_mutex_, pooled_mutex_;
     std::optional<Layer> last_;
     analyze::Matrix whole_;
     std::map<Layer, analyze::PooledMap> pooled_;
@@ -156,6 +156,7 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
     const bool lines = data.shape.lines;
     if (view.together) put_together(data, trace, options, view, cancel);
     auto store = std::make_shared<ModelViewStore>(std::move(data));
+    store->prepare(cancel);
     const std::lock_guard lock(shared_lock);
     shared_stores.push_back({trace, options, kept, lines, store});
     return store;

@@ -23,6 +23,7 @@ public:
     bool zoomable() const override { return true; }
     double max_zoom() const override;
     bool refining() const override { return store_->refining(); }
+    Sharpening sharpening() override { return store_->sharpening(); }
 
     const ModelLayout& places() const { return at_; }
     /// The open detail pane in figure units; empty when none is open.

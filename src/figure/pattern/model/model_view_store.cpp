@@ -4,13 +4,13 @@
 #include "figure/core/draw.h"
 
 #include <algorithm>
-#include <chrono>
+#include <utility>
 
 namespace headlight::figure {
 namespace {
 
 constexpr std::size_t picture_budget = 192U << 20, real_budget = 320U << 20;
-constexpr int pooled_side = 128;
+constexpr int sharpening_ms = 50;
 
 Mask mask_of(const ModelViewData& data, Layer layer) {
     return {data.causal, data.windows.empty() ? 0 : data.windows[static_cast<std::size_t>(layer.value)]};
@@ -24,17 +24,25 @@ QImage picture(const analyze::Matrix& level, const PixelStyle& style, const std:
 }
 
 std::shared_ptr<const RealMap> make_real(analyze::Matrix pattern, const PixelStyle& style, const std::array<QRgb, 256>& ramp,
-                                         const ModelViewData& data, Layer layer) {
+                                         const ModelViewData& data, Layer layer, int side, const CancelToken& cancel = {}) {
     auto map = std::make_shared<RealMap>();
     map->style = style;
     map->pattern = std::move(pattern);
     analyze::Matrix level = map->pattern;
     while (true) {
+        cancel.throw_if_cancelled();
         map->levels.push_back(picture(level, style, ramp, data, layer));
-        if (std::max(level.rows(), level.cols()) <= 2 * pooled_side) break;
+        if (std::max(level.rows(), level.cols()) <= 2 * side) break;
         level = halved(level, style.mean);
     }
     return map;
+}
+
+QImage make_pooled(HeadId head, int side, const PixelStyle& style, const std::array<QRgb, 256>& ramp, const ModelViewData& data) {
+    auto pooled = data.pooled(head);
+    analyze::Matrix level = std::move(style.mean ? pooled.mean : pooled.max);
+    while (std::max(level.rows(), level.cols()) > side) level = halved(level, style.mean);
+    return picture(level, style, ramp, data, head.layer);
 }
 
 }  // namespace
@@ -52,14 +60,20 @@ QString ModelViewData::name_of(HeadId cell) const {
 
 ModelViewStore::ModelViewStore(ModelViewData data) : data_(std::move(data)) {}
 
-ModelViewStore::~ModelViewStore() {
-    if (job_.valid()) job_.wait();
+void ModelViewStore::prepare(const CancelToken& cancel) {
+    if (!data_.shape.lines) return;
+    for (std::int64_t l = 0; l < data_.shape.grid_layers(); ++l)
+        for (std::int64_t h = 0; h < data_.shape.grid_heads(); ++h) {
+            cancel.throw_if_cancelled();
+            pattern_now({Layer{l}, Head{h}});
+        }
 }
 
 void ModelViewStore::begin(const PixelStyle& style, bool patient) {
     clock_.start();
     patient_ = patient;
     refining_ = false;
+    wanted_.clear();
     if (!(style == style_)) {
         const bool recount = !(style.transfer == style_.transfer);
         style_ = style;
@@ -68,7 +82,6 @@ void ModelViewStore::begin(const PixelStyle& style, bool patient) {
         picture_bytes_ = 0;
         if (recount) count_.reset();
     }
-    collect();
 }
 
 const ModelViewStore::Picture* ModelViewStore::best(HeadId head, QSize size) const {
@@ -120,14 +133,11 @@ const QImage* ModelViewStore::map(HeadId head, int wanted) {
     const QSize size(side, side);  // the longer side names the level, whatever the map's shape
     const Picture* have = best(head, size);
     if (have && have->size == size) return &have->image;
-    if (!time_left() && (have || !data_.pooled_at_hand)) {
-        refining_ = true;
-        return have ? &have->image : nullptr;
-    }
-    auto pooled = data_.pooled(head);
-    analyze::Matrix level = std::move(style_.mean ? pooled.mean : pooled.max);
-    while (std::max(level.rows(), level.cols()) > side) level = halved(level, style_.mean);
-    return keep(head, size, picture(level, style_, ramp_, data_, head.layer));
+    if (patient_ || (data_.pooled_at_hand && time_left())) return keep(head, size, make_pooled(head, side, style_, ramp_, data_));
+    if (failed_.contains(head)) return have ? &have->image : nullptr;
+    refining_ = true;
+    if (!data_.pooled_at_hand) wanted_.push_back({head, side});
+    return have ? &have->image : nullptr;
 }
 
 std::int64_t ModelViewStore::real_capacity() const {
@@ -136,46 +146,69 @@ std::int64_t ModelViewStore::real_capacity() const {
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(double(real_budget) / std::max(1.0, bytes)));
 }
 
+const std::shared_ptr<const RealMap>* ModelViewStore::find_real(HeadId head) const {
+    const auto found = std::ranges::find(real_, head, [](const auto& r) { return r.first; });
+    return found == real_.end() ? nullptr : &found->second;
+}
+
 std::shared_ptr<const RealMap> ModelViewStore::real(HeadId head) {
-    const auto found = std::find_if(real_.begin(), real_.end(), [&](const auto& r) { return r.first == head; });
+    const auto found = std::ranges::find(real_, head, [](const auto& r) { return r.first; });
     if (found != real_.end()) {
         real_.splice(real_.begin(), real_, found);
         if (found->second->style == style_) return found->second;
     }
     if (failed_.contains(head)) return nullptr;
     if (patient_) {
-        auto map =
-            make_real(found != real_.end() ? found->second->pattern : data_.pattern(head), style_, ramp_, data_, head.layer);
+        auto map = make_real(found != real_.end() ? found->second->pattern : data_.pattern(head), style_, ramp_, data_,
+                             head.layer, pooled_side);
         insert(head, map);
         return map;
     }
-    start(head);
+    wanted_.push_back({head});
     refining_ = true;
     return nullptr;
 }
 
-void ModelViewStore::start(HeadId head) {
-    if (job_.valid()) return;
-    const auto found = std::find_if(real_.begin(), real_.end(), [&](const auto& r) { return r.first == head; });
-    std::shared_ptr<const RealMap> before = found != real_.end() ? found->second : nullptr;
-    under_way_ = head;
-    job_ = std::async(std::launch::async, [this, head, before, style = style_, ramp = ramp_] {
-        return make_real(before ? before->pattern : data_.pattern(head), style, ramp, data_, head.layer);
-    });
-}
-
-void ModelViewStore::collect() {
-    if (!job_.valid()) return;
-    if (job_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-        refining_ = true;
-        return;
+Sharpening ModelViewStore::sharpening() {
+    if (wanted_.empty() || !busy_.expired()) return {};
+    const auto busy = std::make_shared<char>();
+    busy_ = busy;
+    std::vector<std::pair<Wanted, std::shared_ptr<const RealMap>>> wanted;
+    for (const Wanted& each : std::exchange(wanted_, {})) {
+        const auto* before = each.side == 0 ? find_real(each.head) : nullptr;
+        wanted.emplace_back(each, before ? *before : nullptr);
     }
-    try {
-        insert(*under_way_, job_.get());
-    } catch (const std::exception&) {
-        failed_.insert(*under_way_);  // the pooled picture stays; the error shows when the head itself is opened
-    }
-    under_way_.reset();
+    return [self = shared_from_this(), wanted = std::move(wanted), style = style_, ramp = ramp_,
+            busy](const CancelToken& cancel) -> std::function<void()> {
+        const ModelViewData& data = self->data_;
+        std::vector<std::function<void()>> made;
+        QElapsedTimer clock;
+        clock.start();
+        for (const auto& [each, before] : wanted) {
+            cancel.throw_if_cancelled();
+            if (!made.empty() && clock.elapsed() > sharpening_ms) break;
+            const HeadId head = each.head;
+            try {
+                if (each.side == 0) {
+                    auto map = make_real(before ? before->pattern : data.pattern(head), style, ramp, data, head.layer,
+                                         pooled_side, cancel);
+                    made.push_back([self, head, map] { self->insert(head, map); });
+                } else {
+                    const QImage image = make_pooled(head, each.side, style, ramp, data);
+                    made.push_back([self, head, image, size = QSize(each.side, each.side), style] {
+                        if (style == self->style_) self->keep(head, size, image);
+                    });
+                }
+            } catch (const Cancelled&) {
+                throw;
+            } catch (const std::exception&) {  // what is coarse stays; the error shows when the head itself is opened
+                made.push_back([self, head] { self->failed_.insert(head); });
+            }
+        }
+        return [made = std::move(made), busy] {
+            for (const auto& keep_it : made) keep_it();
+        };
+    };
 }
 
 void ModelViewStore::insert(HeadId head, std::shared_ptr<const RealMap> map) {
@@ -192,20 +225,19 @@ void ModelViewStore::insert(HeadId head, std::shared_ptr<const RealMap> map) {
 }
 
 const analyze::Matrix* ModelViewStore::pattern(HeadId head) {
-    if (data_.shape.lines || std::max(data_.shape.rows, data_.shape.columns) <= pooled_side) return &pattern_now(head);
-    const auto found = std::find_if(real_.begin(), real_.end(), [&](const auto& r) { return r.first == head; });
-    return found == real_.end() ? nullptr : &found->second->pattern;
+    if (short_text()) return &pattern_now(head);
+    const auto* found = find_real(head);
+    return found ? &(*found)->pattern : nullptr;
 }
 
 const analyze::Matrix& ModelViewStore::pattern_now(HeadId head) {
-    if (data_.shape.lines || std::max(data_.shape.rows, data_.shape.columns) <= pooled_side) {
+    if (short_text()) {
         const auto found = short_patterns_.find(head);
         if (found != short_patterns_.end()) return found->second;
         return short_patterns_.emplace(head, data_.pattern(head)).first->second;
     }
-    const auto found = std::find_if(real_.begin(), real_.end(), [&](const auto& r) { return r.first == head; });
-    if (found != real_.end()) return found->second->pattern;
-    insert(head, make_real(data_.pattern(head), style_, ramp_, data_, head.layer));
+    if (const auto* found = find_real(head)) return (*found)->pattern;
+    insert(head, make_real(data_.pattern(head), style_, ramp_, data_, head.layer, pooled_side));
     return real_.front().second->pattern;
 }
 

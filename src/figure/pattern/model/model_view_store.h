@@ -4,11 +4,11 @@
 #include "figure/core/axis_words.h"
 #include "figure/pattern/model/model_view_layout.h"
 #include "figure/pattern/model/model_view_raster.h"
+#include "headlight/figure/core/figure.h"
 
 #include <QElapsedTimer>
 
 #include <functional>
-#include <future>
 #include <list>
 #include <map>
 #include <memory>
@@ -32,7 +32,7 @@ struct ModelViewData {
     /// [rows, columns]; may be called from another thread.
     std::function<analyze::Matrix(HeadId)> pattern;
     std::function<analyze::PooledMap(HeadId)> pooled;
-    bool pooled_at_hand = true;  ///< false: pooled() runs the whole pattern, so a frame makes only a few
+    bool pooled_at_hand = true;  ///< false: pooled() runs the whole pattern, so it is called beside painting
 };
 
 /// Everything that the pixels of a thumbnail depend on beside its head and size.
@@ -54,11 +54,12 @@ struct RealMap {
 };
 
 /// The pixels of the model view, made once and drawn at every zoom and pan. Shared by figures of the same data. For the
-/// thread that paints; only full-size patterns are made in the background, one at a time.
-class ModelViewStore {
+/// thread that paints; what takes longer than a frame is left to sharpening().
+class ModelViewStore : public std::enable_shared_from_this<ModelViewStore> {
 public:
     explicit ModelViewStore(ModelViewData);
-    ~ModelViewStore();
+    /// Makes the patterns of a view of lines now, so that painting does not.
+    void prepare(const CancelToken&);
     const ModelViewData& data() const { return data_; }
     /// Of a cell's lines.
     QColor color(HeadId) const;
@@ -66,12 +67,14 @@ public:
     /// Begins a frame: forgets pixels of another style, and starts the clock of what may be made in it.
     /// `patient`: make everything at full quality in this frame (exports).
     void begin(const PixelStyle&, bool patient);
-    /// Something coarser than wanted was handed out, or a pattern is on its way: paint again soon.
+    /// Something coarser than wanted was handed out: paint again soon.
     bool refining() const { return refining_; }
+    /// Makes what the last frame wanted, as much as fits some 50 ms but at least one map. Empty while another one is at work.
+    Sharpening sharpening();
 
     /// Lines of a head as an image of `size` px; a coarser one when the frame's time is up.
     const QImage* lines(HeadId, QSize size, double line_width);
-    /// The pooled map whose side is the smallest of at least `side` px; null when none could be made in time.
+    /// The pooled map whose side is the smallest of at least `side` px, else a coarser one; null: there is none yet.
     const QImage* map(HeadId, int side);
     /// The full pattern with its pictures; null until it is there.
     std::shared_ptr<const RealMap> real(HeadId);
@@ -92,6 +95,7 @@ public:
     int full_side() const;
 
 private:
+    static constexpr int pooled_side = 128;
     struct Picture {
         QSize size;
         QImage image;
@@ -99,8 +103,13 @@ private:
     const QImage* keep(HeadId, QSize, QImage);
     const Picture* best(HeadId, QSize) const;
     bool time_left() const { return patient_ || clock_.nsecsElapsed() < 7'000'000; }
-    void collect();
-    void start(HeadId);
+    /// A pooled map of a side, or the full pattern (side 0).
+    struct Wanted {
+        HeadId head;
+        int side = 0;
+    };
+    const std::shared_ptr<const RealMap>* find_real(HeadId) const;
+    bool short_text() const { return data_.shape.lines || std::max(data_.shape.rows, data_.shape.columns) <= pooled_side; }
     void insert(HeadId, std::shared_ptr<const RealMap>);
 
     ModelViewData data_;
@@ -114,8 +123,8 @@ private:
     std::optional<Count> count_;
     std::list<std::pair<HeadId, std::shared_ptr<const RealMap>>> real_;  ///< last used first
     std::set<HeadId> failed_;
-    std::optional<HeadId> under_way_;
-    std::future<std::shared_ptr<const RealMap>> job_;
+    std::vector<Wanted> wanted_;      ///< by the last frame
+    std::weak_ptr<const void> busy_;  ///< held by the sharpening that is at work
 };
 
 }  // namespace headlight::figure
