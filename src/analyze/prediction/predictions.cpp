@@ -20,7 +20,7 @@ using model::Hook;
 
 }  // namespace
 
-std::vector<TokenPrediction> predictions(const trace::Trace& trace, std::int64_t top) {
+std::vector<TokenPrediction> predictions(const trace::Trace& trace, std::int64_t top, const CancelToken& cancel) {
     const model::ModelConfig& c = trace.config();
     require_unembedding(c, "The prediction of the next token");
     if (!c.causal)
@@ -35,6 +35,7 @@ std::vector<TokenPrediction> predictions(const trace::Trace& trace, std::int64_t
     out[0].log_probability = kNaN;
     at::parallel_for(0, tokens, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
+            cancel.throw_if_cancelled();
             const float* x = logits.data_ptr<float>() + i * vocab;
             const LogitRow row(x, vocab);
             const RowNumbers numbers = row.numbers();

@@ -20,7 +20,7 @@ struct TokenPrediction {
 };
 
 /// For every token of a causal model's text. Errors: no unembedding, a model that looks both ways (use masked_candidates).
-std::vector<TokenPrediction> predictions(const trace::Trace&, std::int64_t top = 10);
+std::vector<TokenPrediction> predictions(const trace::Trace&, std::int64_t top = 10, const CancelToken& = {});
 
 /// Likeliest tokens at one position of any model with an output: the next one, or in encoders the one that stands there.
 std::vector<TokenScore> next_tokens(const trace::Trace&, Position, std::int64_t top = 10);
