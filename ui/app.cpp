@@ -24,7 +24,7 @@ void name_application() {
     QGuiApplication::setDesktopFileName(QStringLiteral("headlight"));
 }
 
-/// What no part of the window caught is told instead of ending the program with all that is open in it.
+/// Last resort: reports an uncaught exception instead of terminating.
 class Application : public QApplication {
 public:
     using QApplication::QApplication;
@@ -41,7 +41,7 @@ public:
     }
 };
 
-/// What the command line asked for, else what a crash left, else the example sentence on the built-in model.
+/// The command line's document, or the one a crash left, or the example sentence on the built-in model.
 void start_document(MainWindow& window, const WindowOptions& options, std::optional<Session> lost) {
     Document& document = window.document();
     const bool asked = options.model || options.text || options.pair || options.image;

@@ -29,7 +29,7 @@ struct Picture {
     std::string file, caption;
 };
 
-/// Runs the event loop until nothing is in work and every view shows what it should; false when that never comes.
+/// Runs the event loop until no job is left and every view is up to date; false if that takes too long.
 bool settle(MainWindow& window) {
     QEventLoop loop;
     QTimer limit, poll;
@@ -90,13 +90,13 @@ std::string index_page(const std::vector<Picture>& pictures) {
 int write_gallery(int& argc, char** argv, const std::string& folder) {
     qputenv("QT_QPA_PLATFORM", "offscreen");
     QApplication application(argc, argv);
-    QStandardPaths::setTestModeEnabled(true);  // neither a person's settings nor their autosave have a say here
+    QStandardPaths::setTestModeEnabled(true);  // without the user's settings and autosave
     QCoreApplication::setApplicationName(QStringLiteral("headlight-gallery"));
     QSettings().clear();
     Appearance::instance().start();
     std::error_code ec;
     std::filesystem::create_directories(folder, ec);
-    if (ec) throw Error(ErrorFacts{.problem = "The folder cannot be made", .file = folder, .found = ec.message()});
+    if (ec) throw Error(ErrorFacts{.problem = "The folder cannot be created", .file = folder, .found = ec.message()});
 
     MainWindow window;
     window.resize(window_size);

@@ -12,6 +12,16 @@
 
 namespace headlight::ui {
 
+/// Pixels of a canvas that differ from its ground: none on an empty one.
+inline std::int64_t ink(FigureCanvas& canvas) {
+    const QImage image = canvas.viewport()->grab().toImage().convertToFormat(QImage::Format_RGB32);
+    const QRgb ground = canvas.style_in_use().theme->canvas.rgb();
+    std::int64_t count = 0;
+    for (int y = 0; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x) count += image.pixel(x, y) != ground;
+    return count;
+}
+
 /// The real window on the built-in model with the example sentence, as a first start shows it.
 class WindowTest : public testing::Test {
 protected:
@@ -57,6 +67,11 @@ protected:
     }
     void click(QPoint at, Qt::KeyboardModifiers modifiers = {}) {
         QTest::mouseClick(canvas().viewport(), Qt::LeftButton, modifiers, at);
+    }
+    /// The click that follows is none of a double click with the one before.
+    static void next_click() {
+        QApplication::setDoubleClickInterval(1);
+        QTest::qSleep(2);
     }
     void move(QPoint at) { QTest::mouseMove(canvas().viewport(), at); }
     void type_text(const QString& text) {

@@ -3,11 +3,13 @@
 
 #include <QHBoxLayout>
 #include <QLocale>
+#include <QPointer>
 
 namespace headlight::ui {
 
-FetchRow::FetchRow(Fetcher fetcher, QWidget* parent)
+FetchRow::FetchRow(Jobs& jobs, Fetcher fetcher, QWidget* parent)
     : QWidget(parent),
+      jobs_(jobs),
       fetcher_(std::move(fetcher)),
       what_(new QLabel),
       bar_(new QProgressBar),
@@ -18,66 +20,48 @@ FetchRow::FetchRow(Fetcher fetcher, QWidget* parent)
         };
     setObjectName(QStringLiteral("FetchRow"));
     bar_->setTextVisible(false);
-    bar_->setAccessibleName(tr("How much has been fetched"));
+    bar_->setAccessibleName(tr("Fetch progress"));
     cancel_button_->setAutoDefault(false);
-    cancel_button_->setToolTip(tr("Stop; what has come is kept, and fetching again goes on from there"));
+    cancel_button_->setToolTip(tr("Stop; what has arrived is kept, and fetching again continues from there"));
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 0, 0);
     row->addWidget(what_);
     row->addWidget(bar_, 1);
     row->addWidget(cancel_button_);
     connect(cancel_button_, &QPushButton::clicked, this, &FetchRow::cancel);
+    connect(&jobs_, &Jobs::progressed, this, [this](Jobs::Lane lane, const ProgressStep& step) {
+        if (lane == Jobs::Lane::fetch) show_step(step);
+    });
+    connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
+        if (lane != Jobs::Lane::fetch) return;
+        hide();
+        Q_EMIT failed(QString::fromUtf8(Error(failure.facts).what()));
+    });
     hide();
 }
 
-FetchRow::~FetchRow() {
-    if (!thread_) return;
-    token_.cancel();
-    thread_->wait();
-}
+FetchRow::~FetchRow() { jobs_.cancel(Jobs::Lane::fetch); }
 
 void FetchRow::start(const QString& reference) {
     if (busy()) return;
-    token_ = CancelToken();
     what_->setText(tr("Fetching %1 …").arg(reference));
     bar_->setRange(0, 0);
-    cancel_button_->setEnabled(true);
     show();
-    thread_ = QThread::create([this, reference, token = token_, work = fetcher_] {
-        const auto in_window = [this](auto&& what) { QMetaObject::invokeMethod(this, std::move(what), Qt::QueuedConnection); };
-        try {
-            const fetch::Fetched got = work(reference.toStdString(), token,
-                                            [&](const ProgressStep& step) { in_window([this, step] { show_step(step); }); });
-            in_window([this, got] {
-                end();
-                Q_EMIT fetched(QString::fromStdString(got.reference), QString::fromStdString(got.folder.string()));
-            });
-        } catch (const Cancelled&) {
-            in_window([this] {
-                end();
-                Q_EMIT cancelled();
-            });
-        } catch (const std::exception& error) {
-            in_window([this, message = QString::fromUtf8(error.what())] {
-                end();
-                Q_EMIT failed(message);
-            });
-        }
-    });
-    thread_->setParent(this);
-    thread_->start();
+    jobs_.start(Jobs::Lane::fetch, tr("Fetching %1").arg(reference),
+                [self = QPointer(this), reference, fetch = fetcher_](const CancelToken& cancel, const Progress& progress) {
+                    const fetch::Fetched got = fetch(reference.toStdString(), cancel, progress);
+                    return [self, got] {
+                        if (!self) return;
+                        self->hide();
+                        Q_EMIT self->fetched(QString::fromStdString(got.reference), QString::fromStdString(got.folder.string()));
+                    };
+                });
 }
 
 void FetchRow::cancel() {
-    token_.cancel();
-    cancel_button_->setEnabled(false);
-}
-
-void FetchRow::end() {
-    thread_->wait();
-    thread_->deleteLater();
-    thread_ = nullptr;
+    jobs_.cancel(Jobs::Lane::fetch);
     hide();
+    Q_EMIT cancelled();
 }
 
 void FetchRow::show_step(const ProgressStep& step) {

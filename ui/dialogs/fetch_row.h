@@ -2,32 +2,30 @@
 #pragma once
 
 #include "headlight/fetch/fetch.h"
+#include "ui/jobs/jobs.h"
 
 #include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
-#include <QThread>
 #include <QWidget>
 
 #include <functional>
-#include <memory>
 
 namespace headlight::ui {
 
-/// A download under way: what comes, how far it is, and a button that ends it. Hidden while nothing is fetched. It has a
-/// thread of its own, because it may take an hour and no figure should wait for it.
+/// A download under way: its file, its progress, and a button that stops it. Hidden while nothing is fetched.
 class FetchRow : public QWidget {
     Q_OBJECT
 public:
     using Fetcher = std::function<fetch::Fetched(const std::string& reference, const CancelToken&, const Progress&)>;
 
     /// `fetcher`: fetch::fetch unless a test has its own.
-    explicit FetchRow(Fetcher fetcher = {}, QWidget* parent = nullptr);
-    /// Cancels; what came so far is kept.
+    explicit FetchRow(Jobs&, Fetcher fetcher = {}, QWidget* parent = nullptr);
+    /// Cancels; what has arrived is kept.
     ~FetchRow() override;
 
-    bool busy() const { return thread_ != nullptr; }
-    /// Nothing while another one is under way.
+    bool busy() const { return jobs_.busy(Jobs::Lane::fetch); }
+    /// Does nothing while another fetch is under way.
     void start(const QString& reference);
     void cancel();
 
@@ -41,11 +39,9 @@ Q_SIGNALS:
 
 private:
     void show_step(const ProgressStep&);
-    void end();
 
+    Jobs& jobs_;
     Fetcher fetcher_;
-    CancelToken token_;
-    QThread* thread_ = nullptr;
     QLabel* what_;
     QProgressBar* bar_;
     QPushButton* cancel_button_;

@@ -6,6 +6,7 @@
 #include "headlight/trace/saved.h"
 
 #include <QDialogButtonBox>
+#include <QElapsedTimer>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
@@ -17,6 +18,7 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <set>
 
 namespace headlight::ui {
 
@@ -26,6 +28,9 @@ namespace fs = std::filesystem;
 
 enum Column { name_column, where_column, family_column, size_column, shape_column, state_column, column_count };
 
+constexpr int glance_ms = 50;
+constexpr std::size_t most_at_once = 20;  ///< rows that the table shows anew in one turn of the event loop
+
 QString folders_key() { return QStringLiteral("models/folders"); }
 
 QString size_text(std::uintmax_t bytes) {
@@ -33,7 +38,7 @@ QString size_text(std::uintmax_t bytes) {
     return QLocale(QLocale::English).formattedDataSize(static_cast<qint64>(bytes), 1, QLocale::DataSizeSIFormat);
 }
 
-/// Only as long as a line: the whole of it is in the tip and under the table.
+/// Cut to a line; the tip and the note under the table have it all.
 QString short_problem(const std::string& problem) {
     const QString whole = QString::fromStdString(problem);
     const qsizetype colon = whole.indexOf(QStringLiteral(": "));
@@ -49,15 +54,14 @@ ModelChooser::ModelChooser(Jobs& jobs, QStringList recent, QWidget* parent, Fetc
       filter_(new QLineEdit),
       table_(new QTableWidget(0, column_count)),
       note_(new QLabel),
-      fetching_(new FetchRow(std::move(fetcher))) {
+      fetching_(new FetchRow(jobs, std::move(fetcher))) {
     setWindowTitle(tr("Open model"));
     build();
     collect();
-    look_at_next();
     resize(860, 520);
 }
 
-ModelChooser::~ModelChooser() { jobs_.cancel(Jobs::Lane::preview); }
+ModelChooser::~ModelChooser() { jobs_.cancel(Jobs::Lane::models); }
 
 void ModelChooser::build() {
     filter_->setObjectName(QStringLiteral("ModelFilter"));
@@ -75,6 +79,7 @@ void ModelChooser::build() {
     table_->verticalHeader()->setDefaultSectionSize(30);
     QHeaderView* header = table_->horizontalHeader();
     header->setHighlightSections(false);
+    header->setResizeContentsPrecision(0);  // of the rows in sight: there may be hundreds
     header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     header->setSectionResizeMode(name_column, QHeaderView::Stretch);
     for (const int column : {where_column, family_column, size_column, shape_column})
@@ -124,7 +129,7 @@ void ModelChooser::build() {
     });
     connect(fetching_, &FetchRow::cancelled, this, [this] {
         apply_filter();
-        note_->setText(tr("Stopped. What has come is kept: fetching again goes on from there"));
+        note_->setText(tr("Stopped. What has arrived is kept; fetching again continues from there"));
     });
     connect(add, &QPushButton::clicked, this, [this] {
         const QString folder = QFileDialog::getExistingDirectory(this, tr("Add a folder with models"));
@@ -139,23 +144,54 @@ void ModelChooser::build() {
     });
 }
 
-void ModelChooser::collect() {
+ModelChooser::Rows ModelChooser::models_at(const QStringList& recent, const QStringList& folders, const CancelToken& cancel) {
+    Rows rows;
+    const auto add = [&](const QString& reference, const QString& where, const fs::path& path) {
+        cancel.throw_if_cancelled();
+        std::error_code ec;
+        const fs::path canonical = fs::canonical(path, ec);
+        rows.push_back({reference, where, ec ? path : canonical, false, {}});
+    };
     for (const fs::path& folder : model::built_in_model_folders())
         for (const fs::path& path : model::model_folders_in(folder))
-            add_row(QString::fromStdString(path.filename().string()), tr("built-in"), path);
-    for (const QString& reference : recent_) {
+            add(QString::fromStdString(path.filename().string()), tr("built-in"), path);
+    for (const QString& reference : recent) {
         try {
             if (trace::is_saved(reference.toStdString())) continue;  // no model
-            add_row(reference, tr("recent"), model::locate_model(reference.toStdString()));
+            add(reference, tr("recent"), model::locate_model(reference.toStdString()));
         } catch (const Error&) {  // gone since
         }
     }
     for (const model::CachedModel& cached : model::cached_models())
-        add_row(QString::fromStdString(cached.id), tr("cache"), cached.folder);
-    for (const QString& folder : QSettings().value(folders_key()).toStringList())
+        add(QString::fromStdString(cached.id), tr("cache"), cached.folder);
+    for (const QString& folder : folders) {
+        if (QFileInfo::exists(folder + QStringLiteral("/config.json"))) add(folder, tr("folder"), folder.toStdString());
         for (const fs::path& path : model::model_folders_in(folder.toStdString()))
-            add_row(QString::fromStdString(path.string()), tr("folder"), path);
-    if (!rows_.empty()) table_->selectRow(0);
+            add(QString::fromStdString(path.string()), tr("folder"), path);
+    }
+    return rows;
+}
+
+/// Lists everything again when a folder was `added`: it may come while the first list is still on its way.
+void ModelChooser::collect(const QString& added) {
+    jobs_.start(Jobs::Lane::models, tr("Listing the models"),
+                [self = QPointer(this), added, recent = recent_, folders = QSettings().value(folders_key()).toStringList()](
+                    const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+                    const Rows rows = models_at(recent, folders, cancel);
+                    return [self, added, rows] {
+                        if (!self) return;
+                        const auto before = self->rows_.size();
+                        self->add_rows(rows);
+                        self->apply_filter();
+                        if (!added.isEmpty())
+                            self->note_->setText(
+                                self->rows_.size() > before
+                                    ? QString()
+                                    : tr("There is no config.json and no .gguf file in %1 or the two levels of folders below it")
+                                          .arg(added));
+                        self->peek_next();
+                    };
+                });
 }
 
 void ModelChooser::add_folder(const QString& folder) {
@@ -164,48 +200,52 @@ void ModelChooser::add_folder(const QString& folder) {
         folders << folder;
         QSettings().setValue(folders_key(), folders);
     }
-    const auto before = rows_.size();
-    if (QFileInfo::exists(folder + QStringLiteral("/config.json"))) add_row(folder, tr("folder"), folder.toStdString());
-    for (const fs::path& path : model::model_folders_in(folder.toStdString()))
-        add_row(QString::fromStdString(path.string()), tr("folder"), path);
-    note_->setText(rows_.size() > before
-                       ? QString()
-                       : tr("There is no config.json and no .gguf file in %1 or the two levels of folders below it").arg(folder));
-    apply_filter();
-    look_at_next();
+    collect(folder);
 }
 
-/// The same model is listed once, where it was found first.
-void ModelChooser::add_row(const QString& reference, const QString& where, const fs::path& path) {
-    std::error_code ignored;
-    for (const Row& row : rows_)
-        if (row.path == path || fs::equivalent(row.path, path, ignored)) return;
-    rows_.push_back({reference, where, path, false, {}});
-    const int row = table_->rowCount();
-    table_->insertRow(row);
-    for (int column = 0; column < column_count; ++column) {
-        auto* item = new QTableWidgetItem;
-        if (column == size_column || column == shape_column) item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-        table_->setItem(row, column, item);
+/// A model is listed once, where it was found first.
+void ModelChooser::add_rows(Rows rows) {
+    std::set<fs::path> known;
+    for (const Row& row : rows_) known.insert(row.path);
+    std::erase_if(rows, [&](const Row& row) { return !known.insert(row.path).second; });
+    int row = table_->rowCount();
+    table_->setRowCount(row + int(rows.size()));
+    for (Row& each : rows) {
+        rows_.push_back(std::move(each));
+        for (int column = 0; column < column_count; ++column) {
+            auto* item = new QTableWidgetItem;
+            if (column == size_column || column == shape_column) item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+            table_->setItem(row, column, item);
+        }
+        show_row(row++);
     }
-    show_row(row);
 }
 
-void ModelChooser::look_at_next() {
-    const auto next = std::ranges::find(rows_, false, &Row::looked);
-    if (next == rows_.end() || jobs_.busy(Jobs::Lane::preview)) return;
-    const int row = static_cast<int>(next - rows_.begin());
-    const QPointer<ModelChooser> self(this);
-    jobs_.start(Jobs::Lane::preview, tr("Looking at %1").arg(next->reference),
-                [self, row, path = next->path](const CancelToken&, const Progress&) -> Jobs::Deliver {
-                    const model::Peek peek = model::peek(path);
-                    return [self, row, peek] {
+/// As many as are read in the time of a glance: with hundreds of models, a job for each would keep the window busy.
+void ModelChooser::peek_next() {
+    std::vector<std::pair<std::size_t, fs::path>> next;
+    for (std::size_t row = 0; row < rows_.size(); ++row)
+        if (!rows_[row].peeked) next.emplace_back(row, rows_[row].path);
+    if (next.empty() || jobs_.busy(Jobs::Lane::models)) return;
+    jobs_.start(Jobs::Lane::models, tr("Reading what the models are"),
+                [self = QPointer(this), next](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+                    std::vector<std::pair<std::size_t, model::Peek>> peeks;
+                    QElapsedTimer clock;
+                    clock.start();
+                    for (const auto& [row, path] : next) {
+                        cancel.throw_if_cancelled();
+                        peeks.emplace_back(row, model::peek(path));
+                        if (clock.elapsed() > glance_ms || peeks.size() >= most_at_once) break;
+                    }
+                    return [self, peeks] {
                         if (!self) return;
-                        self->rows_[static_cast<std::size_t>(row)].looked = true;
-                        self->rows_[static_cast<std::size_t>(row)].peek = peek;
-                        self->show_row(row);
+                        for (const auto& [row, peek] : peeks) {
+                            self->rows_[row].peeked = true;
+                            self->rows_[row].peek = peek;
+                            self->show_row(int(row));
+                        }
                         self->show_note();
-                        QMetaObject::invokeMethod(self.data(), &ModelChooser::look_at_next, Qt::QueuedConnection);
+                        self->peek_next();
                     };
                 });
 }
@@ -220,12 +260,12 @@ void ModelChooser::show_row(int index) {
     put(family_column, QString::fromStdString(c.family.empty() ? c.architecture : c.family));
     put(size_column, size_text(row.peek.bytes));
     put(shape_column, c.n_layers > 0 ? QStringLiteral("%1 × %2").arg(c.n_layers).arg(c.n_heads) : QString());
-    put(state_column, !row.looked ? tr("…") : row.peek.problem.empty() ? tr("can be read") : short_problem(row.peek.problem));
+    put(state_column, !row.peeked ? tr("…") : row.peek.problem.empty() ? tr("can be read") : short_problem(row.peek.problem));
     table_->item(index, name_column)->setToolTip(QString::fromStdString(row.path.string()));
     table_->item(index, state_column)->setToolTip(QString::fromStdString(row.peek.problem));
     for (int column = 0; column < column_count; ++column) {
         QTableWidgetItem* item = table_->item(index, column);
-        item->setForeground(row.looked && !row.peek.problem.empty() ? palette().brush(QPalette::Disabled, QPalette::Text)
+        item->setForeground(row.peeked && !row.peek.problem.empty() ? palette().brush(QPalette::Disabled, QPalette::Text)
                                                                     : palette().brush(QPalette::Text));
     }
 }
@@ -272,16 +312,14 @@ void ModelChooser::fetch_typed() {
 
 void ModelChooser::show_fetched(const QString& reference, const QString& folder) {
     filter_->clear();
-    const auto before = rows_.size();
-    add_row(reference, tr("cache"), folder.toStdString());
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-        std::error_code ignored;
-        if (!fs::equivalent(rows_[row].path, folder.toStdString(), ignored)) continue;
-        if (row < before) rows_[row].looked = false;  // files may have come to what was there
-        table_->selectRow(static_cast<int>(row));
-    }
+    std::error_code ec;
+    const fs::path canonical = fs::canonical(folder.toStdString(), ec);
+    add_rows({{reference, tr("cache"), ec ? fs::path(folder.toStdString()) : canonical, false, {}}});
+    const auto row = std::ranges::find(rows_, ec ? fs::path(folder.toStdString()) : canonical, &Row::path);
+    row->peeked = false;  // files may have been added to a listed folder
+    table_->selectRow(static_cast<int>(row - rows_.begin()));
     apply_filter();
-    look_at_next();
+    peek_next();
 }
 
 void ModelChooser::accept_current() {

@@ -16,9 +16,9 @@
 
 namespace headlight::ui {
 
-/// The models there are: built-in, opened before, in the Hugging Face cache, in folders that were added, and those that
-/// can be fetched by their ids. Each with its family, size, layers and heads, and whether it can be read or why not; what is
-/// known of a model arrives one by one.
+/// Lists the models there are: built-in, recent, in the Hugging Face cache and in added folders; others can be fetched by
+/// id. Each row has the family, the size, layers and heads, and whether the model can be read or why not. Jobs find the
+/// models and read what they are.
 class ModelChooser : public QDialog {
     Q_OBJECT
 public:
@@ -31,7 +31,7 @@ public:
     FetchRow& fetch_row() { return *fetching_; }
     QPushButton& fetch_button() { return *fetch_; }
     QString note() const { return note_->text(); }
-    /// Looks through a folder for models and remembers it.
+    /// Lists the models of a folder and remembers it.
     void add_folder(const QString& folder);
 
 Q_SIGNALS:
@@ -40,14 +40,16 @@ Q_SIGNALS:
 private:
     struct Row {
         QString reference, where;
-        std::filesystem::path path;
-        bool looked = false;
+        std::filesystem::path path;  ///< canonical
+        bool peeked = false;
         model::Peek peek;
     };
+    using Rows = std::vector<Row>;
+    static Rows models_at(const QStringList& recent, const QStringList& folders, const CancelToken&);
     void build();
-    void collect();
-    void add_row(const QString& reference, const QString& where, const std::filesystem::path& path);
-    void look_at_next();
+    void collect(const QString& added = {});
+    void add_rows(Rows);
+    void peek_next();
     void show_row(int row);
     void show_note();
     void apply_filter();
@@ -57,7 +59,7 @@ private:
 
     Jobs& jobs_;
     QStringList recent_;
-    std::vector<Row> rows_;
+    Rows rows_;
     QLineEdit* filter_;
     QTableWidget* table_;
     QLabel* note_;

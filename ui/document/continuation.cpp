@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The text continued by the model: tokens arrive while it writes, the trace of the whole at the end.
+// Generating: tokens arrive one by one, the trace of the whole text at the end.
 #include "headlight/model/outline.h"
 #include "ui/document/document.h"
 
@@ -14,7 +14,7 @@ namespace headlight::ui {
 
 namespace {
 
-/// Ids of the text alone, without what a template puts around it.
+/// Ids of the text without those that a template adds.
 std::vector<std::int64_t> plain_ids(const text::Tokenizer& tokenizer, const std::vector<std::int64_t>& ids) {
     std::vector<std::int64_t> plain;
     std::ranges::copy_if(ids, std::back_inserter(plain), [&](std::int64_t id) { return !tokenizer.is_special(id); });
@@ -52,23 +52,24 @@ void ContinueSettings::store() const {
 }
 
 std::optional<ErrorFacts> Document::why_no_continuation() const {
-    if (!model_.model || opening_) return ErrorFacts{.problem = "no model is open yet"};
+    if (!model_.model || opening_) return ErrorFacts{.problem = "No model is open yet"};
     if (!model::has_weights(*model_.model))
-        return ErrorFacts{.problem = "a saved trace has no weights to continue its text with",
+        return ErrorFacts{.problem = "A saved trace has no weights to continue its text with",
                           .file = model_.model->folder().string(),
                           .hint = "Open the model itself"};
     if (model_.model->part(model::Stack::encoder))
-        return ErrorFacts{.problem = "The window continues no targets yet",
-                          .found = model_.model->config().family + ", which writes a target behind a source",
+        return ErrorFacts{.problem = "Generating for encoder-decoder models is not supported yet",
+                          .found = model_.model->config().family + ", which generates a target from a source",
                           .hint = "headlight generate --text SOURCE --pair TARGET does"};
     if (auto why = model::why_no_continuation(*model_.model)) {
         if (model_.model->config().mlm_head) why->hint = "It fills in words instead: pin a token and press \"predictions\"";
         return why;
     }
     if (prompt_.has_pair && !prompt_.pair.isEmpty())
-        return ErrorFacts{
-            .problem = "a continuation has one text", .found = "a sentence pair", .hint = "Close the line for sentence B"};
-    if (prompt_.text.isEmpty()) return ErrorFacts{.problem = "there is no text to continue", .hint = "Type how it begins"};
+        return ErrorFacts{.problem = "Only a single text can be continued",
+                          .found = "a sentence pair",
+                          .hint = "Close the line for sentence B"};
+    if (prompt_.text.isEmpty()) return ErrorFacts{.problem = "There is no text to continue", .hint = "Type its beginning"};
     return std::nullopt;
 }
 
@@ -99,14 +100,14 @@ std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
         std::shared_ptr<const trace::Trace> trace =
             trace::run(opened.model, opened.tokenizer, {.text = after.text.toStdString()}, {}, cancel, progress);
         const Tables tables = tables_of(*trace);
-        QString note = made.ids.size() == 1 ? tr("1 token written") : tr("%1 tokens written").arg(made.ids.size());
+        QString note = made.ids.size() == 1 ? tr("1 token generated") : tr("%1 tokens generated").arg(made.ids.size());
         if (made.ids.size() > 1 && made.seconds > 0)
             note += tr(", %1 a second").arg(double(made.ids.size() - 1) / made.seconds, 0, 'f', 0);
         if (made.ended) note += tr("; the model ended the text");
         std::vector<std::int64_t> whole = plain_ids(tokenizer, prompt);
         for (const std::int64_t id : plain_ids(tokenizer, made.ids)) whole.push_back(id);
         if (whole != plain_ids(tokenizer, trace->encoding().ids))
-            note += tr("; read again the text has other tokens than were written");
+            note += tr("; re-tokenizing the text gives different tokens than were generated");
         return [this, after, trace, tables, note] {
             continuing_ = false;
             prompt_ = after;
@@ -115,7 +116,7 @@ std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
             accept_run(trace, tables, after);
         };
     };
-    jobs_.start(Jobs::Lane::model, tr("Writing with %1").arg(QString::fromStdString(model_.model->config().name)), work);
+    jobs_.start(Jobs::Lane::model, tr("Generating with %1").arg(QString::fromStdString(model_.model->config().name)), work);
     return std::nullopt;
 }
 

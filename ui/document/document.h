@@ -6,9 +6,11 @@
 #include "headlight/model/generate.h"
 #include "headlight/trace/trace.h"
 #include "ui/document/head_finder.h"
+#include "ui/document/open_model.h"
 #include "ui/document/reference_check.h"
 #include "ui/document/selection_model.h"
 #include "ui/document/state.h"
+#include "ui/document/text_batch.h"
 #include "ui/document/token_predictions.h"
 #include "ui/jobs/jobs.h"
 
@@ -20,37 +22,23 @@
 
 namespace headlight::ui {
 
-/// A model that is open, and the name it was asked for with.
-struct OpenModel {
-    QString reference;  ///< as typed: a path, "novella-7m", "org/name"
-    std::shared_ptr<const model::Model> model;
-    std::shared_ptr<const text::Tokenizer> tokenizer;
-    std::vector<std::pair<std::filesystem::path, std::uintmax_t>> files;  ///< weight files and their sizes when opened
-};
-
-/// Weights are mapped, not copied: reading a file that was cut short would end the program. Error when one has changed.
-void check_files(const OpenModel&);
-
-/// How a text is continued; kept from one start to the next.
+/// How a text is continued; kept between sessions.
 struct ContinueSettings {
     static constexpr int most_tokens = 4096;
     model::GenerateOptions draw{.tokens = 20};  ///< `end` is taken from the model
-    bool stop_at_end = true;                    ///< the token that ends a text ends this
+    bool stop_at_end = true;                    ///< also stops at a token that ends a text
 
     static ContinueSettings stored();
     void store() const;
 };
 
-/// The open model reads a picture in place of the text.
-bool reads_pictures(const OpenModel&);
-
-/// What the window is about: model, prompt, how it is shown, and the trace of the last finished run. Editing the prompt
-/// runs again after a short pause; a run that is out of date is cancelled and its result dropped.
+/// The state of the window: model, prompt, how it is shown, and the trace of the last finished run. Editing the prompt runs
+/// it again after a short pause; an outdated run is cancelled and its result dropped.
 class Document : public QObject {
     Q_OBJECT
 public:
-    /// filter: what the finder found came later than the options or the trace that it belongs to; pool: the texts that
-    /// are pooled came or went.
+    /// filter: the finder's result arrived after the options or the trace it belongs to; pool: the texts of the batch
+    /// arrived or were dropped.
     enum class Change { model, prompt, trace, options, views, file, filter, pool };
     Q_ENUM(Change)
 
@@ -62,57 +50,59 @@ public:
     const PromptText& prompt() const { return prompt_; }
     const ViewOptions& options() const { return options_; }
     const OpenViews& views() const { return views_; }
-    /// What is shown: of an encoder-decoder model the part of the run that the options choose.
+    /// The trace that is shown: of an encoder-decoder model, the part of the run that the options choose.
     const std::shared_ptr<const trace::Trace>& trace() const { return trace_; }
     /// The last finished run.
     const std::shared_ptr<const trace::Trace>& run_trace() const { return run_; }
-    /// It has several attentions to choose from.
+    /// The run has several attentions to choose from.
     bool has_parts() const { return run_ && run_->part(model::Stack::cross); }
     /// The one that is shown; decoder where there is no choice.
     model::Stack attention() const { return trace_ && trace_ != run_ ? trace_->config().stack : model::Stack::decoder; }
-    const std::shared_ptr<const analyze::HeadTable>& head_table() const { return head_table_; }
-    /// What the finder's expression means on this trace.
+    const std::shared_ptr<const analyze::HeadTable>& head_table() const { return measured_.table; }
+    /// Selects the head that shows most, and pins its strongest pair.
+    void show_interesting();
+    /// The finder's result on this trace.
     const HeadFinder& finder() const { return finder_; }
-    /// Under the token strip.
+    /// The predictions under the token strip.
     const TokenPredictions& predictions() const { return predictions_; }
-    /// Of the model that is open.
+    /// Of the open model.
     const ReferenceCheck& reference() const { return reference_; }
-    /// The texts of the options' pool file, run through the model; null: none, or still on their way.
-    const std::shared_ptr<const figure::TextPool>& pool() const { return pool_; }
+    /// The texts of the options' file; null: there are none, or they are still running.
+    const std::shared_ptr<const figure::TextPool>& pool() const { return texts_.texts(); }
     /// The trace belongs to the prompt as it stands now.
     bool up_to_date() const { return trace_ && shown_prompt_ == prompt_; }
     bool opening() const { return opening_; }
-    /// True while pins are carried over to a new trace: no step of its own for undo.
+    /// True while pins are carried over to a new trace, which is no undo step.
     bool adapting() const { return adapting_; }
 
     void open_model(const QString& reference);
     void set_prompt(const PromptText&);
-    /// The prompt has what the open model reads: a text, or a picture.
+    /// The prompt has the input that the open model reads: a text or a picture.
     bool has_input() const;
     void set_options(const ViewOptions&);
     void set_attention(model::Stack);
     void set_views(const OpenViews&);
-    /// These heads and no others, of any layers: the finder lists them, every other head is painted faintly, and those of
-    /// the shown layer (else of the layer with most of them) are active. `add`: beside the heads that the filter leaves.
-    /// None: away with such a list.
+    /// Restricts the views to these heads of any layers: the finder lists them, all others are painted faintly, and those of
+    /// the shown layer (or of the layer with most of them) become active. `add`: in addition to the heads that match the
+    /// filter. An empty list removes the restriction.
     void choose_heads(std::vector<HeadId>, bool add);
     void run_now();
-    /// Ends what the model does with the text; of a continuation what was written so far stays and is run.
+    /// Stops opening, running or generating; the tokens generated so far stay and are run.
     void stop();
 
-    /// Lets the model continue the text: its tokens are added while it writes, then the whole is run. One step for undo.
-    /// Gives the reason when that cannot be.
+    /// Lets the model continue the text: tokens are added as they are generated, then the whole text is run. One undo step.
+    /// Returns the reason when this model or prompt cannot be continued.
     std::optional<ErrorFacts> generate(const ContinueSettings&);
     std::optional<ErrorFacts> why_no_continuation() const;
     bool continuing() const { return continuing_; }
-    /// What was written so far is the text as if typed.
+    /// Keeps the tokens generated so far as if they had been typed.
     void end_continuation();
     /// The text that the trace belongs to.
     const PromptText& shown_prompt() const { return shown_prompt_; }
 
     State state() const;
-    /// Undo, redo and sessions: everything at once; the selection again when the text has been run. `other_model`: it is
-    /// of a model that is opened next, so nothing is run before.
+    /// For undo, redo and sessions. The selection is restored once the text has been run. `other_model`: the state belongs to
+    /// a model that is opened next, so nothing is run before.
     void restore(const State&, bool other_model = false);
 
     QString file() const { return file_; }
@@ -124,11 +114,17 @@ Q_SIGNALS:
     void changed(headlight::ui::Document::Change change);
     void predictions_changed();
     void reference_changed();
-    /// The model has written what it had to, or was stopped; `note`: what there is to say of it.
+    /// Generating has ended or was stopped; `note`: a line for the status strip.
     void continued(const QString& note);
 
 private:
-    using Tables = std::map<model::Stack, std::shared_ptr<const analyze::HeadTable>>;
+    /// Of one part of a run: the measures of its heads, and the head and the pair of tokens that show most.
+    struct Measured {
+        std::shared_ptr<const analyze::HeadTable> table;
+        HeadId head;
+        std::optional<analyze::InterestingPair> pair;  ///< none for a single token
+    };
+    using Tables = std::map<model::Stack, Measured>;
     static Tables tables_of(const trace::Trace& run);
     void schedule_run();
     void run();
@@ -136,13 +132,11 @@ private:
     void accept_run(std::shared_ptr<const trace::Trace>, Tables, const PromptText&);
     void take_part();
     void change_options(const ViewOptions&, const std::optional<figure::Selection>& of_part);
+    void pin_first_pair();
     void turn_selection(const trace::Trace& from, const std::optional<figure::Selection>& known);
     void carry_selection();
     void look_at_predictions();
     void take_piece(int number, const QString& piece);
-    void run_pool();
-    void forget_pool();
-    void set_pool(std::shared_ptr<const figure::TextPool>);
     int pause_ms() const;
 
     Jobs& jobs_;
@@ -153,22 +147,22 @@ private:
     ViewOptions options_;
     OpenViews views_;
     std::shared_ptr<const trace::Trace> run_, trace_;
-    Tables tables_;  ///< of each part of the run
-    std::shared_ptr<const analyze::HeadTable> head_table_;
+    Tables tables_;      ///< of each part of the run
+    Measured measured_;  ///< of what is shown
     HeadFinder finder_;
     TokenPredictions predictions_;
     ReferenceCheck reference_;
-    std::shared_ptr<const figure::TextPool> pool_;
+    TextBatch texts_;
     std::optional<figure::Selection> pending_selection_;
-    std::vector<std::string> selected_tokens_, selected_keys_;  ///< of the last trace: what the pins stand on
-    /// Pins of an encoder-decoder run belong to its texts: the target looks in the decoder's and in the cross attention,
-    /// the source is looked at in the cross attention and in the encoder's.
+    std::vector<std::string> selected_tokens_, selected_keys_;  ///< of the last trace, which the pins refer to
+    /// Pins of an encoder-decoder run, by text: target tokens are queries of the decoder's and of the cross attention, source
+    /// tokens are keys of the cross attention and both in the encoder's.
     struct TextPins {
         std::vector<Position> target_queries, target_keys, source_queries, source_keys;
     } pins_;
     QTimer pause_;
     QString file_;
-    bool opening_ = false, adapting_ = false, modified_ = false, pooling_ = false;
+    bool opening_ = false, adapting_ = false, modified_ = false;
     bool continuing_ = false;
     int continuations_ = 0;
 };

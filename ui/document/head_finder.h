@@ -14,8 +14,8 @@
 
 namespace headlight::ui {
 
-/// What the finder's expression means on the trace that is shown. An expression that cannot be read leaves the last one
-/// that could in force; one that matches no head leaves every view as it is. Long measuring of attention is a job.
+/// The heads that match the finder's expression on the shown trace. An invalid expression leaves the last valid one in
+/// force; one that matches no head leaves every view as it is. Attention that takes long is measured in a job.
 class HeadFinder : public QObject {
     Q_OBJECT
 public:
@@ -26,22 +26,22 @@ public:
 
     void look(const QString& expression, const TracePtr&, const TablePtr&);
 
-    /// The last question that could be read, on this trace.
+    /// The last valid expression, on this trace.
     const analyze::HeadQuery& query() const { return query_; }
-    /// The measures, and what the question measured; null without a trace.
+    /// The measures, and those that the expression adds; null without a trace.
     const TablePtr& table() const { return table_; }
-    /// For painting; null when there is nothing to paint faintly.
+    /// For painting; null when no head is painted faintly.
     const std::shared_ptr<const figure::HeadFilter>& filter() const { return filter_; }
     std::int64_t matching() const { return matching_; }
     std::int64_t all() const { return table_ ? table_->n_layers * table_->n_heads : 0; }
     bool matches(HeadId head) const { return table_ && query_.matches(*table_, head); }
-    /// Why the expression as it stands cannot be read.
+    /// Why the current expression is invalid.
     const std::optional<ErrorFacts>& mistake() const { return mistake_; }
-    /// The answer is on its way; until then the one before stands.
+    /// A result is being computed; until then the one before stands.
     bool working() const { return working_; }
 
 Q_SIGNALS:
-    /// An answer came after look() had returned.
+    /// A result arrived after look() had returned.
     void arrived();
 
 private:

@@ -6,15 +6,10 @@
 
 namespace headlight::ui {
 
-namespace {
-
-enum class Kind { prompt = 1, options, selection, continuation };
-constexpr qint64 merge_ms = 700;
-
-}  // namespace
-
 class StateStep : public QUndoCommand {
 public:
+    enum class Kind { prompt = 1, options, selection, continuation };
+
     StateStep(History& history, State before, State after, Kind kind)
         : history_(history),
           before_(std::move(before)),
@@ -29,11 +24,12 @@ public:
 
     /// Every click and every continuation is a step of its own; letters typed and a slider dragged are not.
     int id() const override { return kind_ == Kind::prompt || kind_ == Kind::options ? static_cast<int>(kind_) : -1; }
-    bool of_text() const { return kind_ == Kind::prompt || kind_ == Kind::continuation; }
+    /// It led to this state, whatever is selected in it.
+    bool leads_to(const State& now) const { return after_.prompt == now.prompt && after_.options == now.options; }
 
     bool mergeWith(const QUndoCommand* other) override {
         const auto* next = static_cast<const StateStep*>(other);
-        if (next->time_ - time_ > merge_ms) return false;
+        if (next->time_ - time_ >= history_.merging_ms_) return false;
         after_ = next->after_;
         time_ = next->time_;
         return true;
@@ -90,6 +86,7 @@ void History::look() {
     if (now == last_) return;
     const bool written = now.prompt.written != last_.prompt.written && !now.prompt.written.empty() &&
                          now.prompt.text.size() > last_.prompt.text.size() && now.prompt.text.startsWith(last_.prompt.text);
+    using Kind = StateStep::Kind;
     const Kind kind = written                        ? Kind::continuation
                       : now.prompt != last_.prompt   ? Kind::prompt
                       : now.options != last_.options ? Kind::options
@@ -103,7 +100,7 @@ void History::absorb() {
     last_ = document_.state();
     if (stack_.index() == 0 || stack_.index() != stack_.count()) return;
     const auto* top = static_cast<const StateStep*>(stack_.command(stack_.index() - 1));
-    if (top->of_text()) const_cast<StateStep*>(top)->set_selection(last_.selection);
+    if (top->leads_to(last_)) const_cast<StateStep*>(top)->set_selection(last_.selection);
 }
 
 }  // namespace headlight::ui

@@ -15,6 +15,8 @@ public:
     explicit History(Document&, QObject* parent = nullptr);
     QUndoStack& stack() { return stack_; }
     void clear();
+    /// Edits that follow each other sooner than this are one step.
+    void set_merging(qint64 ms) { merging_ms_ = ms; }
 
 private:
     void look();
@@ -24,6 +26,7 @@ private:
     QUndoStack stack_;
     State last_;
     bool restoring_ = false;
+    qint64 merging_ms_ = 700;
     friend class StateStep;
 };
 

@@ -13,21 +13,21 @@
 
 namespace headlight::ui {
 
-/// How far an opened model's numbers are from the reference that lies beside it, where one does. Looked at once for each
-/// model, in the background: after the first picture, and never in the way of a run.
+/// Compares an opened model with the reference stored beside it, if there is one. Once per model, in a job that begins after
+/// the first picture and gives way to runs.
 class ReferenceCheck : public QObject {
     Q_OBJECT
 public:
     explicit ReferenceCheck(Jobs&);
 
-    /// Of a model that was opened; null, or one without weights: nothing to compare. `still_whole` throws when the model's
-    /// files have changed.
+    /// Of a newly opened model; null or without weights: nothing to compare. `still_whole` throws if the model's files have
+    /// changed.
     void look(std::shared_ptr<const model::Model>, std::function<void()> still_whole);
-    /// The model is wanted for something else: later.
+    /// The model is needed for something else: compares later.
     void make_way();
-    /// Nothing: there is no reference, or it is not done yet.
+    /// Empty: there is no reference, or the comparison is not done yet.
     const std::optional<model::ReferenceCheck>& found() const { return found_; }
-    /// There is one and its numbers are on their way.
+    /// There is a reference, and the comparison is not done yet.
     bool pending() const { return pending_; }
     static constexpr int wait_ms = 400;  ///< after the last run
 

@@ -34,8 +34,8 @@ void TokenPredictions::look(bool wanted, const TracePtr& trace, std::optional<Po
     jobs_.start(Jobs::Lane::strip, tr("Predicting"),
                 [this, trace, asked, causal](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
                     if (causal) {
-                        auto found =
-                            std::make_shared<std::vector<analyze::TokenPrediction>>(analyze::predictions(*trace, candidates));
+                        auto found = std::make_shared<std::vector<analyze::TokenPrediction>>(
+                            analyze::predictions(*trace, candidates, cancel));
                         return [this, found] {
                             all_ = std::move(*found);
                             Q_EMIT arrived();

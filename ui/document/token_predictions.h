@@ -13,8 +13,8 @@
 
 namespace headlight::ui {
 
-/// How well the model foresaw each token of the trace that is shown, and what it expects next. A masked-word model is
-/// asked about one token at a time: the one that is pinned, masked. Made by a job, and only while somebody looks.
+/// How well the model predicted each token of the shown trace, and what it expects next. A masked language model predicts
+/// one token at a time: the pinned one, masked. Computed in a job, and only while shown.
 class TokenPredictions : public QObject {
     Q_OBJECT
 public:
@@ -25,7 +25,7 @@ public:
 
     void look(bool wanted, const TracePtr&, std::optional<Position> pinned);
 
-    /// Of the trace that was looked at last; empty until they have come, or of a masked-word model.
+    /// Of the last trace; empty until they arrive, and for a masked language model.
     const std::vector<analyze::TokenPrediction>& all() const { return all_; }
     struct Masked {
         Position position;

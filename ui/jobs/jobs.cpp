@@ -16,26 +16,17 @@ ErrorFacts facts_of(const std::exception& error) {
 Jobs::Jobs(QObject* parent) : QObject(parent) {
     qRegisterMetaType<Lane>();
     qRegisterMetaType<Failure>();
-    // One lasting thread each: every thread that calls LibTorch owns a team of OpenMP threads, and two would fight.
-    for (QThreadPool* pool : {&model_pool_, &picture_pool_}) {
-        pool->setMaxThreadCount(1);
-        pool->setExpiryTimeout(-1);
-    }
 }
 
 Jobs::~Jobs() { cancel_all(); }
 
 void Jobs::cancel_all() {
     for (auto& [lane, ticket] : current_) ticket.token.cancel();
-    for (QThreadPool* pool : {&model_pool_, &picture_pool_}) {
-        pool->clear();
-        pool->waitForDone();
+    for (auto& [lane, thread] : threads_) {
+        thread.clear();
+        thread.waitForDone();
     }
     current_.clear();
-}
-
-QThreadPool& Jobs::pool(Lane lane) {
-    return lane == Lane::model || lane == Lane::texts || lane == Lane::reference ? model_pool_ : picture_pool_;
 }
 
 QString Jobs::doing(Lane lane) const {
@@ -53,12 +44,14 @@ void Jobs::start(Lane lane, const QString& doing, Work work) {
     const Ticket ticket{next_++, CancelToken(), doing};
     current_[lane] = ticket;
     Q_EMIT started(lane);
-    pool(lane).start([this, lane, ticket, work = std::move(work)] {
+    QThreadPool& thread = threads_[lane];
+    thread.setMaxThreadCount(1);
+    thread.setExpiryTimeout(-1);
+    thread.start([this, lane, ticket, work = std::move(work)] {
         const auto in_window = [this](auto&& what) { QMetaObject::invokeMethod(this, std::move(what), Qt::QueuedConnection); };
         const Progress progress = [&](const ProgressStep& step) {
-            const QString what = QString::fromStdString(step.what + (step.unit.empty() ? "" : " " + step.unit));
-            in_window([=, this, done = int(step.done), total = int(step.total)] {
-                if (wanted(lane, ticket.number)) Q_EMIT progressed(lane, what, done, total);
+            in_window([=, this] {
+                if (wanted(lane, ticket.number)) Q_EMIT progressed(lane, step);
             });
         };
         try {
@@ -76,8 +69,13 @@ void Jobs::start(Lane lane, const QString& doing, Work work) {
 
 void Jobs::finish(Lane lane, quint64 number, const Deliver& deliver) {
     if (!wanted(lane, number)) return;
+    const QString doing = current_.at(lane).doing;
     current_.erase(lane);
-    if (deliver) deliver();
+    try {
+        if (deliver) deliver();
+    } catch (const std::exception& error) {
+        Q_EMIT failed(lane, {doing, facts_of(error)});
+    }
     if (!current_.contains(lane)) Q_EMIT finished(lane);
 }
 

@@ -14,30 +14,49 @@
 
 namespace headlight::ui {
 
-/// What a person is told when something could not be done: what, where, what to do.
+/// Shown to the user when something could not be done: what, where, what to do.
 struct Failure {
     QString doing;  ///< "Opening novella-7m"
     ErrorFacts facts;
 };
 
-/// Work beside the window. A lane holds at most one piece of work that still matters: starting another cancels the one
-/// before and drops its result, also when it was already finished and on its way. All signals and results arrive in
-/// the window's thread.
+/// Work beside the window. A lane holds at most one job that still matters: starting another cancels the one before and
+/// drops its result, even one that has finished and is on its way. All signals and results arrive in the window's thread.
+///
+/// Each lane has one lasting thread, so that no job waits behind one of another kind: typing is not held up by a corpus of
+/// texts, nor the inspector by a lens. Idle threads cost a stack each; LibTorch's OpenMP teams sleep with them.
 class Jobs : public QObject {
     Q_OBJECT
 public:
-    /// model: load and run; picture: figures that take long; inspector; preview: of an export; file: exports, sessions
-    /// and copies; finder: attention that its expression asks for; strip: predictions under the tokens; texts: those that
-    /// are pooled; tensor: the histogram in the list of tensors; reference: the comparison with a stored one.
-    enum class Lane { model, picture, second_picture, inspector, preview, file, finder, strip, texts, tensor, reference };
+    /// model: open, run and continue; texts: run the texts of a corpus; reference: the comparison with a stored one;
+    /// picture: figures that take long; preview: of an export; file: exports and copies; pins: the first pair of tokens of
+    /// an attention; finder: attention that its expression asks for; strip: predictions under the tokens; tensor: the
+    /// histogram in the list of tensors; models: what the model chooser lists; fetch: downloads.
+    enum class Lane {
+        model,
+        texts,
+        reference,
+        picture,
+        second_picture,
+        preview,
+        file,
+        inspector,
+        pins,
+        finder,
+        strip,
+        tensor,
+        models,
+        fetch
+    };
     Q_ENUM(Lane)
-    /// Runs in the window's thread when the work is done and still wanted.
+    /// Runs in the window's thread when the work is done and still wanted. May throw: the job has then failed.
     using Deliver = std::function<void()>;
     using Work = std::function<Deliver(const CancelToken&, const Progress&)>;
 
     explicit Jobs(QObject* parent = nullptr);
     ~Jobs() override;
 
+    /// `doing`: for progress and errors; empty: nothing to show.
     void start(Lane, const QString& doing, Work);
     void cancel(Lane);
     /// Cancels everything and waits until it has ended; nothing is delivered any more.
@@ -48,7 +67,7 @@ public:
 
 Q_SIGNALS:
     void started(Lane lane);
-    void progressed(Lane lane, const QString& what, int done, int total);
+    void progressed(Lane lane, const headlight::ProgressStep& step);
     /// The lane is free again: delivered, failed or cancelled by cancel().
     void finished(Lane lane);
     void failed(Lane lane, const Failure& failure);
@@ -59,14 +78,13 @@ private:
         CancelToken token;
         QString doing;
     };
-    QThreadPool& pool(Lane);
     bool wanted(Lane, quint64 number) const;
     void finish(Lane, quint64 number, const Deliver&);
     void fail(Lane, quint64 number, const Failure&);
 
     std::map<Lane, Ticket> current_;
     quint64 next_ = 1;
-    QThreadPool model_pool_, picture_pool_;
+    std::map<Lane, QThreadPool> threads_;
 };
 
 /// The facts of any exception of the core or the standard library.

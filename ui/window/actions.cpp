@@ -28,9 +28,8 @@
 
 namespace headlight::ui {
 
-QAction* MainWindow::add(const QString& name, const QString& text, const QKeySequence& shortcut, std::function<void()> run) {
+QAction* MainWindow::add(const QString& text, const QKeySequence& shortcut, std::function<void()> run) {
     auto* action = new QAction(text, this);
-    action->setObjectName(name);
     action->setShortcut(shortcut);
     connect(action, &QAction::triggered, this, std::move(run));
     addAction(action);
@@ -38,11 +37,8 @@ QAction* MainWindow::add(const QString& name, const QString& text, const QKeySeq
     return action;
 }
 
-QAction* MainWindow::action(const QString& name) const {
-    for (QAction* action : actions_) {
-        if (action->objectName() == name) return action;
-    }
-    return nullptr;
+QAction* MainWindow::add(Command command, const QString& text, const QKeySequence& shortcut, std::function<void()> run) {
+    return commands_[command] = add(text, shortcut, std::move(run));
 }
 
 void MainWindow::make_actions() {
@@ -59,50 +55,48 @@ void MainWindow::make_actions() {
 }
 
 void MainWindow::make_file_actions() {
-    add(QStringLiteral("open-model"), tr("Open model …"), {}, [this] { choose_model(); });
-    add(QStringLiteral("tensors"), tr("Tensors of the model"), {}, [this] {
+    add(Command::open_model, tr("Open model …"), {}, [this] { choose_model(); });
+    add(Command::tensors, tr("Tensors of the model"), {}, [this] {
         if (!document_->model().model) return;
         auto* dialog = new TensorList(document_->model(), *jobs_, this);
         dialog->setAttribute(Qt::WA_DeleteOnClose);
         dialog->show();
     });
-    add(QStringLiteral("open-folder"), tr("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
-    add(QStringLiteral("open-name"), tr("Open model by name …"), {}, [this] { open_by_name(); });
-    add(QStringLiteral("open-session"), tr("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O),
+    add(Command::open_folder, tr("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
+    add(Command::open_name, tr("Open model by name …"), {}, [this] { open_by_name(); });
+    add(Command::open_session, tr("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O),
         [this] { open_session_dialog(); });
-    add(QStringLiteral("other-tower"), tr("The other tower of this CLIP model"), {}, [this] {
+    add(Command::other_tower, tr("The other tower of this CLIP model"), {}, [this] {
         const auto& model = document_->model().model;
         if (!model) return;
         const std::string_view other = model->config().family == "clip-vision" ? model::kTextTower : model::kVisionTower;
         open(QString::fromStdString(model::with_tower(document_->model().reference.toStdString(), other).string()));
     });
-    add(QStringLiteral("open-picture"), tr("Open picture …"), {}, [this] { open_picture_dialog(); });
-    add(QStringLiteral("pool-texts"), tr("Pool texts …"), {}, [this] { pool_texts(); });
+    add(Command::open_picture, tr("Open picture …"), {}, [this] { open_picture_dialog(); });
+    add(Command::pool_texts, tr("Pool texts …"), {}, [this] { pool_texts(); });
     for (int i = 0; i < int(example_sentences().size()); ++i)
-        add(QStringLiteral("example-%1").arg(i), tr("Example: %1").arg(example_sentences()[i]), {},
-            [this, i] { show_example(i); });
-    add(QStringLiteral("save"), tr("Save session"), QKeySequence::Save, [this] { save(false); });
-    add(QStringLiteral("save-as"), tr("Save session as …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S),
-        [this] { save(true); });
-    add(QStringLiteral("export"), tr("Export figure …"), QKeySequence(Qt::CTRL | Qt::Key_E), [this] { export_figure(); });
-    add(QStringLiteral("copy-image"), tr("Copy image"), QKeySequence::Copy, [this] { copy_image(); });
-    add(QStringLiteral("copy-command"), tr("Copy as command"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), [this] {
+        examples_.push_back(add(tr("Example: %1").arg(example_sentences()[i]), {}, [this, i] { show_example(i); }));
+    add(Command::save, tr("Save session"), QKeySequence::Save, [this] { save(false); });
+    add(Command::save_as, tr("Save session as …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), [this] { save(true); });
+    add(Command::export_figure, tr("Export figure …"), QKeySequence(Qt::CTRL | Qt::Key_E), [this] { export_figure(); });
+    add(Command::copy_image, tr("Copy image"), QKeySequence::Copy, [this] { copy_image(); });
+    add(Command::copy_command, tr("Copy as command"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), [this] {
         const QString command = command_for_shown();
         if (command.isEmpty()) return;
         QApplication::clipboard()->setText(command);
         status_->say(tr("Copied: %1").arg(command));
     });
-    add(QStringLiteral("quit"), tr("Quit"), QKeySequence::Quit, [this] { close(); });
+    add(Command::quit, tr("Quit"), QKeySequence::Quit, [this] { close(); });
 }
 
 void MainWindow::make_edit_actions() {
     QUndoStack& stack = history_->stack();
-    QAction* undo = add(QStringLiteral("undo"), tr("Undo"), QKeySequence::Undo, [this] {
+    QAction* undo = add(Command::undo, tr("Undo"), QKeySequence::Undo, [this] {
         document_->end_continuation();  // what it has written so far is the step that is undone
         history_->stack().undo();
     });
-    QAction* redo = add(QStringLiteral("redo"), tr("Redo"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z),
-                        [this] { history_->stack().redo(); });
+    QAction* redo =
+        add(Command::redo, tr("Redo"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z), [this] { history_->stack().redo(); });
     undo->setEnabled(false);
     redo->setEnabled(false);
     connect(&stack, &QUndoStack::canUndoChanged, undo, &QAction::setEnabled);
@@ -111,49 +105,49 @@ void MainWindow::make_edit_actions() {
         if (document_->continuing()) undo->setEnabled(true);
     });
     connect(document_.get(), &Document::continued, undo, [this, undo] { undo->setEnabled(history_->stack().canUndo()); });
-    add(QStringLiteral("run"), tr("Run now"), QKeySequence(Qt::CTRL | Qt::Key_Return), [this] { document_->run_now(); });
-    add(QStringLiteral("stop"), tr("Stop"), {}, [this] { document_->stop(); });
-    add(QStringLiteral("generate"), tr("Generate: continue the text"), QKeySequence(Qt::CTRL | Qt::Key_G), [this] {
+    add(Command::run, tr("Run now"), QKeySequence(Qt::CTRL | Qt::Key_Return), [this] { document_->run_now(); });
+    add(Command::stop, tr("Stop"), {}, [this] { document_->stop(); });
+    add(Command::generate, tr("Generate: continue the text"), QKeySequence(Qt::CTRL | Qt::Key_G), [this] {
         if (const auto why = document_->generate(prompt_bar_->generate_settings().settings()))
             show_failure({tr("Continuing the text"), *why});
     });
-    add(QStringLiteral("generate-settings"), tr("How the text is continued"), {},
-        [this] { prompt_bar_->open_generate_settings(); });
-    add(QStringLiteral("edit-text"), tr("Edit the text"), QKeySequence(Qt::CTRL | Qt::Key_L), [this] {
+    add(Command::generate_settings, tr("How the text is continued"), {}, [this] { prompt_bar_->open_generate_settings(); });
+    add(Command::edit_text, tr("Edit the text"), QKeySequence(Qt::CTRL | Qt::Key_L), [this] {
         if (reads_pictures(document_->model())) return prompt_bar_->image_button().setFocus();
         prompt_bar_->text().setFocus();
         prompt_bar_->text().selectAll();
     });
-    add(QStringLiteral("pair"), tr("Sentence pair on or off"), {}, [this] {
+    add(Command::pair, tr("Sentence pair on or off"), {}, [this] {
         if (takes_texts()) prompt_bar_->toggle_pair();
     });
-    add(QStringLiteral("find-heads"), tr("Find heads"), QKeySequence::Find, [this] {
+    add(Command::find_heads, tr("Find heads"), QKeySequence::Find, [this] {
         heads_->finder().setFocus();
         heads_->finder().selectAll();
     });
-    add(QStringLiteral("search-tokens"), tr("Search tokens"), QKeySequence(Qt::Key_Slash), [this] { search_tokens(); });
-    add(QStringLiteral("palette"), tr("All commands"), QKeySequence(Qt::CTRL | Qt::Key_K), [this] { open_palette(); });
+    add(Command::search_tokens, tr("Search tokens"), QKeySequence(Qt::Key_Slash), [this] { search_tokens(); });
+    add(Command::palette, tr("All commands"), QKeySequence(Qt::CTRL | Qt::Key_K), [this] { open_palette(); });
 }
 
 void MainWindow::make_view_actions() {
     int number = 1;
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         const View view = spec.id;
-        add(QStringLiteral("view-") + QString::fromStdString(view), tr("%1 view").arg(view_title(view)),
-            spec.tab && number <= 9 ? QKeySequence(Qt::Key_0 + number++) : QKeySequence(), [this, view] { show_view(view); });
+        view_actions_[view] =
+            add(tr("%1 view").arg(view_title(view)),
+                spec.tab && number <= 9 ? QKeySequence(Qt::Key_0 + number++) : QKeySequence(), [this, view] { show_view(view); });
     }
-    QAction* next =
-        add(QStringLiteral("attention-next"), tr("Next attention: decoder, encoder, cross"), QKeySequence(Qt::Key_X), [this] {
-            const auto& order = AttentionSwitch::order;
-            const auto* now = std::find(std::begin(order), std::end(order), document_->attention());
-            document_->set_attention(now + 1 < std::end(order) ? *(now + 1) : order[0]);
-        });
+    QAction* next = add(Command::attention_next, tr("Next attention: decoder, encoder, cross"), QKeySequence(Qt::Key_X), [this] {
+        const auto& order = AttentionSwitch::order;
+        const auto* now = std::find(std::begin(order), std::end(order), document_->attention());
+        document_->set_attention(now + 1 < std::end(order) ? *(now + 1) : order[0]);
+    });
     std::vector<QAction*> attentions{next};
     using model::Stack;
-    for (const auto& [name, stack] : {std::pair("attention-decoder", Stack::decoder),
-                                      std::pair("attention-encoder", Stack::encoder), std::pair("attention-cross", Stack::cross)})
-        attentions.push_back(add(QString::fromLatin1(name), AttentionSwitch::explanation(stack), {},
-                                 [this, stack = stack] { document_->set_attention(stack); }));
+    for (const auto& [command, stack] :
+         {std::pair(Command::attention_decoder, Stack::decoder), std::pair(Command::attention_encoder, Stack::encoder),
+          std::pair(Command::attention_cross, Stack::cross)})
+        attentions.push_back(
+            add(command, AttentionSwitch::explanation(stack), {}, [this, stack = stack] { document_->set_attention(stack); }));
     const auto show_attentions = [this, attentions] {
         for (QAction* each : attentions) {  // other models have no such choice
             each->setVisible(document_->has_parts());
@@ -162,35 +156,35 @@ void MainWindow::make_view_actions() {
     };
     connect(document_.get(), &Document::changed, next, show_attentions);
     show_attentions();
-    add(QStringLiteral("split"), tr("Two views side by side"), QKeySequence(Qt::CTRL | Qt::Key_Backslash), [this] {
+    add(Command::split, tr("Two views side by side"), QKeySequence(Qt::CTRL | Qt::Key_Backslash), [this] {
         OpenViews views = document_->views();
         views.split = !views.split;
         document_->set_views(views);
     });
-    add(QStringLiteral("heads-panel"), tr("Heads panel on or off"), {}, [this] { heads_->setVisible(!heads_->isVisible()); });
-    add(QStringLiteral("inspector"), tr("Inspector on or off"), QKeySequence(Qt::Key_F9),
+    add(Command::heads_panel, tr("Heads panel on or off"), {}, [this] { heads_->setVisible(!heads_->isVisible()); });
+    add(Command::inspector, tr("Inspector on or off"), QKeySequence(Qt::Key_F9),
         [this] { inspector_->setVisible(!inspector_->isVisible()); });
-    add(QStringLiteral("zoom-in"), tr("Zoom in"), QKeySequence::ZoomIn, [this] {
+    add(Command::zoom_in, tr("Zoom in"), QKeySequence::ZoomIn, [this] {
         FigureCanvas& canvas = active_pane().canvas();
         canvas.zoom_by(1.4, QRectF(canvas.viewport()->rect()).center());
     });
-    add(QStringLiteral("zoom-out"), tr("Zoom out"), QKeySequence::ZoomOut, [this] {
+    add(Command::zoom_out, tr("Zoom out"), QKeySequence::ZoomOut, [this] {
         FigureCanvas& canvas = active_pane().canvas();
         canvas.zoom_by(1 / 1.4, QRectF(canvas.viewport()->rect()).center());
     });
-    add(QStringLiteral("zoom-fit"), tr("Zoom to fit"), QKeySequence(Qt::CTRL | Qt::Key_0),
+    add(Command::zoom_fit, tr("Zoom to fit"), QKeySequence(Qt::CTRL | Qt::Key_0),
         [this] { active_pane().canvas().zoom_to_fit(); });
-    add(QStringLiteral("transfer"), tr("How weights are drawn"), QKeySequence(Qt::CTRL | Qt::Key_T), [this] {
-        if (!tools_->open_transfer()) status_->say(tr("The %1 view draws no weights").arg(view_title(active_pane().view())));
+    add(Command::transfer, tr("How weights are drawn"), QKeySequence(Qt::CTRL | Qt::Key_T), [this] {
+        if (!tools_->open_transfer()) status_->say(tr("The %1 view has no weight scale").arg(view_title(active_pane().view())));
     });
-    add(QStringLiteral("hide-sinks"), tr("Hide sinks on or off"), {}, [this] { tools_->hide_sinks().click(); });
-    add(QStringLiteral("hide-special"), tr("Hide special tokens on or off"), {}, [this] { tools_->hide_special().click(); });
-    add(QStringLiteral("predictions"), tr("Predictions under the tokens on or off"), QKeySequence(Qt::Key_P), [this] {
+    add(Command::hide_sinks, tr("Hide sinks on or off"), {}, [this] { tools_->hide_sinks().click(); });
+    add(Command::hide_special, tr("Hide special tokens on or off"), {}, [this] { tools_->hide_special().click(); });
+    add(Command::predictions, tr("Predictions under the tokens on or off"), QKeySequence(Qt::Key_P), [this] {
         ViewOptions o = document_->options();
         o.predictions = !o.predictions;
         document_->set_options(o);
     });
-    add(QStringLiteral("words"), tr("Merge sub-words on or off"), {}, [this] { tools_->words().click(); });
+    add(Command::words, tr("Merge sub-words on or off"), {}, [this] { tools_->words().click(); });
     const auto options = [this](auto change) {
         return [this, change] {
             ViewOptions o = document_->options();
@@ -200,20 +194,18 @@ void MainWindow::make_view_actions() {
     };
     using figure::HeadPalette;
     using figure::Ramp;
-    add(QStringLiteral("heads-category10"), tr("Head colours: BertViz"), {},
+    add(Command::heads_category10, tr("Head colours: BertViz"), {},
         options([](ViewOptions& o) { o.palette = HeadPalette::category10; }));
-    add(QStringLiteral("heads-okabe-ito"), tr("Head colours: colour-blind safe (Okabe-Ito)"), {},
+    add(Command::heads_okabe_ito, tr("Head colours: colour-blind safe (Okabe-Ito)"), {},
         options([](ViewOptions& o) { o.palette = HeadPalette::okabe_ito; }));
-    add(QStringLiteral("ramp-ink"), tr("Map colours: ink"), {}, options([](ViewOptions& o) { o.ramp = Ramp::ink; }));
-    add(QStringLiteral("ramp-viridis"), tr("Map colours: viridis"), {}, options([](ViewOptions& o) { o.ramp = Ramp::viridis; }));
-    add(QStringLiteral("ramp-cividis"), tr("Map colours: cividis"), {}, options([](ViewOptions& o) { o.ramp = Ramp::cividis; }));
-    add(QStringLiteral("ramp-magma"), tr("Map colours: magma"), {}, options([](ViewOptions& o) { o.ramp = Ramp::magma; }));
-    add(QStringLiteral("appearance-system"), tr("Appearance: as the system"), {},
+    add(Command::ramp_ink, tr("Map colours: ink"), {}, options([](ViewOptions& o) { o.ramp = Ramp::ink; }));
+    add(Command::ramp_viridis, tr("Map colours: viridis"), {}, options([](ViewOptions& o) { o.ramp = Ramp::viridis; }));
+    add(Command::ramp_cividis, tr("Map colours: cividis"), {}, options([](ViewOptions& o) { o.ramp = Ramp::cividis; }));
+    add(Command::ramp_magma, tr("Map colours: magma"), {}, options([](ViewOptions& o) { o.ramp = Ramp::magma; }));
+    add(Command::appearance_system, tr("Appearance: as the system"), {},
         [] { Appearance::instance().set_mode(Appearance::Mode::system); });
-    add(QStringLiteral("appearance-light"), tr("Appearance: light"), {},
-        [] { Appearance::instance().set_mode(Appearance::Mode::light); });
-    add(QStringLiteral("appearance-dark"), tr("Appearance: dark"), {},
-        [] { Appearance::instance().set_mode(Appearance::Mode::dark); });
+    add(Command::appearance_light, tr("Appearance: light"), {}, [] { Appearance::instance().set_mode(Appearance::Mode::light); });
+    add(Command::appearance_dark, tr("Appearance: dark"), {}, [] { Appearance::instance().set_mode(Appearance::Mode::dark); });
 }
 
 void MainWindow::make_selection_actions() {
@@ -225,39 +217,35 @@ void MainWindow::make_selection_actions() {
         centre_split_->addAction(action);
         heads_->mosaic().addAction(action);
     };
-    on_canvas(add(QStringLiteral("layer-up"), tr("Layer before"), QKeySequence(Qt::Key_Up), [&s] { s.step_layer(-1); }));
-    on_canvas(add(QStringLiteral("layer-down"), tr("Layer after"), QKeySequence(Qt::Key_Down), [&s] { s.step_layer(1); }));
-    on_canvas(add(QStringLiteral("head-left"), tr("Head before"), QKeySequence(Qt::Key_Left), [&s] { s.step_head(-1); }));
-    on_canvas(add(QStringLiteral("head-right"), tr("Head after"), QKeySequence(Qt::Key_Right), [&s] { s.step_head(1); }));
+    on_canvas(add(Command::layer_up, tr("Previous layer"), QKeySequence(Qt::Key_Up), [&s] { s.step_layer(-1); }));
+    on_canvas(add(Command::layer_down, tr("Next layer"), QKeySequence(Qt::Key_Down), [&s] { s.step_layer(1); }));
+    on_canvas(add(Command::head_left, tr("Previous head"), QKeySequence(Qt::Key_Left), [&s] { s.step_head(-1); }));
+    on_canvas(add(Command::head_right, tr("Next head"), QKeySequence(Qt::Key_Right), [&s] { s.step_head(1); }));
     const auto step_query = [this, &s](int by) {
         s.step_query(by);
         if (const auto query = s.get().query()) prompt_bar_->tokens().reveal(*query);
     };
-    add(QStringLiteral("query-before"), tr("Query before"), QKeySequence(Qt::Key_BracketLeft), [step_query] { step_query(-1); });
-    add(QStringLiteral("query-after"), tr("Query after"), QKeySequence(Qt::Key_BracketRight), [step_query] { step_query(1); });
-    add(QStringLiteral("all-heads"), tr("All heads of the layer"), QKeySequence(Qt::Key_A), [&s] { s.all_heads(); });
-    add(QStringLiteral("activate-matching"), tr("Activate the matching heads of the layer"), QKeySequence(Qt::Key_M),
+    add(Command::query_before, tr("Previous query"), QKeySequence(Qt::Key_BracketLeft), [step_query] { step_query(-1); });
+    add(Command::query_after, tr("Next query"), QKeySequence(Qt::Key_BracketRight), [step_query] { step_query(1); });
+    add(Command::all_heads, tr("All heads of the layer"), QKeySequence(Qt::Key_A), [&s] { s.all_heads(); });
+    add(Command::activate_matching, tr("Activate the matching heads of the layer"), QKeySequence(Qt::Key_M),
         [this] { heads_->filters().activate_matching(); });
-    add(QStringLiteral("save-filter"), tr("Save the filter as …"), {}, [this] {
+    add(Command::save_filter, tr("Save the filter as …"), {}, [this] {
         if (const QAction* save = heads_->filters().entry(QStringLiteral("save")); save && save->isEnabled())
             heads_->filters().ask_name();
     });
-    add(QStringLiteral("clear-pins"), tr("Clear pins"), {}, [&s] { s.clear_pins(); });
-    add(QStringLiteral("interesting"), tr("Go to a head worth looking at"), QKeySequence(Qt::Key_I), [this, &s] {
-        if (!document_->trace() || document_->trace()->tokens() < 2) return;
-        const HeadId head = analyze::interesting_head(*document_->head_table());
-        const auto pair = analyze::interesting_pair(*document_->trace(), head);
-        s.pin_pair(head, pair.query, pair.key);
-    });
+    add(Command::clear_pins, tr("Clear pins"), {}, [&s] { s.clear_pins(); });
+    add(Command::interesting, tr("Go to a head worth looking at"), QKeySequence(Qt::Key_I),
+        [this] { document_->show_interesting(); });
 }
 
 void MainWindow::make_help_actions() {
-    add(QStringLiteral("tour"), tr("Tour"), {}, [this] { start_tour(); });
-    add(QStringLiteral("what"), tr("What am I seeing?"), QKeySequence::HelpContents, [this] {
+    add(Command::tour, tr("Tour"), {}, [this] { start_tour(); });
+    add(Command::what, tr("What am I seeing?"), QKeySequence::HelpContents, [this] {
         inspector_->show();
         if (const auto& figure = active_pane().canvas().shown()) show_text_window(this, figure->title(), figure->description());
     });
-    add(QStringLiteral("keys"), tr("Keyboard"), {}, [this] {
+    add(Command::keys, tr("Keyboard"), {}, [this] {
         QString text;
         for (const QAction* action : actions_) {
             if (!action->shortcut().isEmpty()) {
@@ -266,7 +254,7 @@ void MainWindow::make_help_actions() {
         }
         show_text_window(this, tr("Keyboard"), text);
     });
-    add(QStringLiteral("about"), tr("About Headlight"), {}, [this] { show_about(this); });
+    add(Command::about, tr("About Headlight"), {}, [this] { show_about(this); });
 }
 
 void MainWindow::fill_model_menu() {
@@ -286,28 +274,29 @@ void MainWindow::fill_model_menu() {
         action->setToolTip(name);
     }
     const auto& open_one = document_->model().model;
-    action(QStringLiteral("other-tower"))->setVisible(open_one && open_one->config().family.starts_with("clip"));
-    menu->addAction(action(QStringLiteral("other-tower")));
+    action(Command::other_tower).setVisible(open_one && open_one->config().family.starts_with("clip"));
+    menu->addAction(&action(Command::other_tower));
     menu->setToolTipsVisible(true);
     menu->addSeparator();
-    menu->addAction(action("open-model"));
-    menu->addAction(action("open-folder"));
-    menu->addAction(action("open-name"));
+    menu->addAction(&action(Command::open_model));
+    menu->addAction(&action(Command::open_folder));
+    menu->addAction(&action(Command::open_name));
 }
 
 void MainWindow::fill_more_menu() {
     QMenu* menu = prompt_bar_->more_button().menu();
     menu->clear();
-    const auto put = [this](QMenu* into, std::initializer_list<const char*> names) {
-        for (const char* name : names) {
-            if (*name) {
-                into->addAction(action(QString::fromLatin1(name)));
-            } else {
+    const auto put = [this](QMenu* into, std::initializer_list<std::optional<Command>> commands) {
+        for (const auto& command : commands) {
+            if (command)
+                into->addAction(&action(*command));
+            else
                 into->addSeparator();
-            }
         }
     };
-    put(menu, {"open-model", "open-folder", "open-picture", "open-session"});
+    using enum Command;
+    constexpr std::nullopt_t line = std::nullopt;
+    put(menu, {open_model, open_folder, open_picture, open_session});
     QMenu* recent = menu->addMenu(tr("Recent sessions"));
     for (const QString& file : QSettings().value(QStringLiteral("recent/sessions")).toStringList()) {
         if (QFileInfo::exists(file)) recent->addAction(QFileInfo(file).completeBaseName(), this, [this, file] { open(file); });
@@ -315,50 +304,28 @@ void MainWindow::fill_more_menu() {
     recent->setEnabled(!recent->isEmpty());
     QMenu* examples = menu->addMenu(tr("Example sentences"));
     for (int i = 0; i < int(example_sentences().size()); ++i)
-        connect(examples->addAction(example_sentences()[i]), &QAction::triggered, action(QStringLiteral("example-%1").arg(i)),
-                &QAction::trigger);
-    put(menu, {"pool-texts", "save", "save-as", "", "export", "copy-image", "copy-command", "", "generate", "undo", "redo", "",
-               "palette"});
+        connect(examples->addAction(example_sentences()[i]), &QAction::triggered, examples_[std::size_t(i)], &QAction::trigger);
+    put(menu,
+        {pool_texts, save, save_as, line, export_figure, copy_image, copy_command, line, generate, undo, redo, line, palette});
     QMenu* view = menu->addMenu(tr("View"));
-    const auto put_view = [this](QMenu* into, const figure::ViewSpec& spec) {
-        into->addAction(action(QStringLiteral("view-") + QString::fromStdString(spec.id)));
-    };
     std::map<std::string, QMenu*> groups;
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         if (spec.tab) {
-            put_view(view, spec);
+            view->addAction(view_actions_.at(spec.id));
             continue;
         }
         QMenu*& group = groups[spec.group];
         if (!group) group = view->addMenu(QString::fromStdString(spec.group));
-        put_view(group, spec);
+        group->addAction(view_actions_.at(spec.id));
     }
-    put(view, {"",
-               "attention-decoder",
-               "attention-encoder",
-               "attention-cross",
-               "attention-next",
-               "",
-               "tensors",
-               "",
-               "split",
-               "heads-panel",
-               "inspector",
-               "predictions",
-               "",
-               "zoom-in",
-               "zoom-out",
-               "zoom-fit",
-               "",
-               "transfer",
-               "hide-sinks",
-               "hide-special",
-               "words"});
-    put(menu->addMenu(tr("Colours")), {"appearance-system", "appearance-light", "appearance-dark", "", "heads-category10",
-                                       "heads-okabe-ito", "", "ramp-ink", "ramp-viridis", "ramp-cividis", "ramp-magma"});
-    put(menu->addMenu(tr("Help")), {"tour", "what", "keys", "about"});
+    put(view, {line,  attention_decoder, attention_encoder, attention_cross, attention_next, line,    tensors,  line,
+               split, heads_panel,       inspector,         predictions,     line,           zoom_in, zoom_out, zoom_fit,
+               line,  transfer,          hide_sinks,        hide_special,    words});
+    put(menu->addMenu(tr("Colours")), {appearance_system, appearance_light, appearance_dark, line, heads_category10,
+                                       heads_okabe_ito, line, ramp_ink, ramp_viridis, ramp_cividis, ramp_magma});
+    put(menu->addMenu(tr("Help")), {tour, what, keys, about});
     menu->addSeparator();
-    put(menu, {"quit"});
+    put(menu, {quit});
 }
 
 void MainWindow::open_folder() {
@@ -495,7 +462,7 @@ void MainWindow::search_tokens() {
 void MainWindow::open_palette() {
     std::vector<PaletteItem> items;
     for (QAction* action : actions_) {
-        if (action->objectName() == QLatin1String("palette") || !action->isVisible()) continue;
+        if (action == &this->action(Command::palette) || !action->isVisible()) continue;
         items.push_back({QString(action->text()).remove(QStringLiteral(" …")),
                          action->shortcut().toString(QKeySequence::NativeText), action->isEnabled(),
                          [action] { action->trigger(); }});

@@ -44,9 +44,9 @@ MainWindow::MainWindow(const QString& device, QWidget* parent) : QMainWindow(par
 }
 
 MainWindow::~MainWindow() {
-    // Dialogs that are open cancel their work when they go.
+    // Open dialogs cancel their jobs when they are deleted.
     qDeleteAll(findChildren<QDialog*>(QString(), Qt::FindDirectChildrenOnly));
-    // Work in flight delivers into parts of this window, and those look at the document: first work, then parts.
+    // Jobs deliver into parts of this window, which use the document: end the jobs first, then delete the parts.
     jobs_->disconnect();
     jobs_->cancel_all();
     delete takeCentralWidget();
@@ -63,7 +63,7 @@ void MainWindow::build() {
     status_ = new StatusStrip(*document_, *jobs_);
     tools_ = new ToolRow(*document_);
     errors_ = new ErrorPanel;
-    // Before the views hear of it: what they then have to say must stay.
+    // Connected before the views, whose own messages must stay.
     connect(document_.get(), &Document::changed, this, [this](Document::Change change) {
         if (change == Document::Change::model || change == Document::Change::trace) errors_->hide();
     });
@@ -110,7 +110,9 @@ void MainWindow::build() {
 
 void MainWindow::connect_parts() {
     connect(jobs_.get(), &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
-        if (lane != Jobs::Lane::preview && lane != Jobs::Lane::tensor) show_failure(failure);  // their dialogs say it
+        using Lane = Jobs::Lane;
+        const bool of_dialog = lane == Lane::preview || lane == Lane::tensor || lane == Lane::models || lane == Lane::fetch;
+        if (!of_dialog) show_failure(failure);  // dialogs show their own
     });
     connect(document_.get(), &Document::changed, this, [this](Document::Change change) {
         switch (change) {
@@ -135,14 +137,14 @@ void MainWindow::connect_parts() {
     connect(&document_->selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (!hover_only) autosave_->changed();
     });
-    connect(prompt_bar_, &PromptBar::generate_asked, action(QStringLiteral("generate")), &QAction::trigger);
+    connect(prompt_bar_, &PromptBar::generate_asked, &action(Command::generate), &QAction::trigger);
     connect(document_.get(), &Document::continued, this, [this](const QString& note) {
         if (!note.isEmpty()) status_->say(note);
     });
-    connect(&prompt_bar_->image_button(), &QPushButton::clicked, action(QStringLiteral("open-picture")), &QAction::trigger);
+    connect(&prompt_bar_->image_button(), &QPushButton::clicked, &action(Command::open_picture), &QAction::trigger);
     connect(tools_, &ToolRow::view_asked, this, &MainWindow::show_view);
-    connect(tools_, &ToolRow::tensors_asked, action(QStringLiteral("tensors")), &QAction::trigger);
-    connect(tools_, &ToolRow::pool_asked, action(QStringLiteral("pool-texts")), &QAction::trigger);
+    connect(tools_, &ToolRow::tensors_asked, &action(Command::tensors), &QAction::trigger);
+    connect(tools_, &ToolRow::pool_asked, &action(Command::pool_texts), &QAction::trigger);
     connect(tools_, &ToolRow::example_asked, this, &MainWindow::show_example);
     for (ViewPane* pane : {left_, right_}) {
         connect(pane, &ViewPane::activated, this, [this, pane] {
@@ -194,7 +196,7 @@ void MainWindow::show_description() {
 
 void MainWindow::show_failure(const Failure& failure) {
     errors_->show_failure(failure);
-    status_->say(tr("Could not be done: see the message above the picture"));
+    status_->say(tr("Failed: see the message above the view"));
 }
 
 void MainWindow::show_title() {
@@ -228,7 +230,7 @@ void MainWindow::open(const QString& what) {
         file.exists() ? QString::fromStdString(model::with_tower(file.absoluteFilePath().toStdString(), tower).string()) : what);
 }
 
-/// A model of another kind shows what it is for, unless a session says which views are open.
+/// A model of another kind opens its own view, unless a session says which views are open.
 void MainWindow::choose_view() {
     const bool pictures = reads_pictures(document_->model()), had_pictures = std::exchange(had_pictures_, pictures);
     if (std::exchange(session_views_, false)) return;
@@ -245,7 +247,7 @@ void MainWindow::choose_view() {
     if (pictures && !had_pictures) active_pane().canvas().setFocus();  // the line for the text, which had it, is gone
 }
 
-/// Else says why not. A model on its way may take them.
+/// Otherwise says why not. A model that is being opened may take them.
 bool MainWindow::takes_pictures(const QString& doing, const QString& file) {
     const auto& model = document_->model().model;
     if (!model || document_->opening() || reads_pictures(document_->model())) return true;
@@ -260,11 +262,10 @@ bool MainWindow::takes_pictures(const QString& doing, const QString& file) {
     return false;
 }
 
-/// Else says why not.
+/// Otherwise says why not.
 bool MainWindow::takes_texts() {
     if (!reads_pictures(document_->model())) return true;
-    status_->say(
-        tr("%1 reads a picture in place of a text").arg(QString::fromStdString(document_->model().model->config().name)));
+    status_->say(tr("%1 reads a picture instead of a text").arg(QString::fromStdString(document_->model().model->config().name)));
     return false;
 }
 
@@ -313,7 +314,7 @@ void MainWindow::remember(const QString& list, const QString& what) {
     settings.setValue(list, recent.mid(0, 8));
 }
 
-/// Only a session that has a file asks: everything else is in the autosave until the window is closed on purpose.
+/// Asks only for a session with a file: everything else is in the autosave until the window is closed on purpose.
 bool MainWindow::may_close() {
     if (document_->file().isEmpty() || !document_->modified()) return true;
     const auto answer = QMessageBox::question(this, tr("Save changes?"),

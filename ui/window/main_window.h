@@ -12,18 +12,20 @@
 #include "ui/panels/status/error_panel.h"
 #include "ui/panels/status/status_strip.h"
 #include "ui/panels/tools/tool_row.h"
+#include "ui/window/command.h"
 
 #include <QFileSystemWatcher>
 #include <QMainWindow>
 #include <QPointer>
 #include <QSplitter>
 
+#include <map>
 #include <memory>
 
 namespace headlight::ui {
 
 /// The window: prompt and tokens above, heads at the left, one or two views in the middle, the inspector at the right,
-/// the state below. It joins the parts; what they mean is in Document and SelectionModel.
+/// the status below. It connects the parts; Document and SelectionModel hold the state.
 class MainWindow : public QMainWindow {
     Q_OBJECT
 public:
@@ -42,10 +44,11 @@ public:
     ViewPane& left_pane() { return *left_; }
     ViewPane& right_pane() { return *right_; }
     ViewPane& active_pane() { return right_active_ && document_->views().split ? *right_ : *left_; }
-    /// By object name: "run", "export", "undo" … (every one is in the command palette).
-    QAction* action(const QString& name) const;
+    QAction& action(Command command) const { return *commands_.at(command); }
+    /// Shows an example sentence.
+    QAction& example(std::size_t index) const { return *examples_.at(index); }
 
-    /// A model folder, a session file, a model's name: what was dropped, typed or chosen.
+    /// A model folder, a session file, a picture or a model's name.
     void open(const QString& path_or_name);
     Session session() const;
     void apply_session(const Session&);
@@ -75,7 +78,8 @@ private:
     void make_view_actions();
     void make_selection_actions();
     void make_help_actions();
-    QAction* add(const QString& name, const QString& text, const QKeySequence&, std::function<void()>);
+    QAction* add(const QString& text, const QKeySequence&, std::function<void()>);
+    QAction* add(Command, const QString& text, const QKeySequence&, std::function<void()>);
     void fill_model_menu();
     void fill_more_menu();
     void show_views();
@@ -115,11 +119,14 @@ private:
     ViewPane *left_, *right_;
     QSplitter *body_, *centre_split_;
     QFileSystemWatcher watcher_;
-    std::vector<QAction*> actions_;
+    std::vector<QAction*> actions_;  ///< all of them, as the palette and the page of shortcuts list them
+    std::map<Command, QAction*> commands_;
+    std::map<View, QAction*> view_actions_;
+    std::vector<QAction*> examples_;
     QPointer<Tour> tour_;
     bool right_active_ = false;
-    bool had_pictures_ = false;   ///< the model that was open last reads pictures
-    bool session_views_ = false;  ///< the model on its way is a session's, which says what is open
+    bool had_pictures_ = false;   ///< the model before reads pictures
+    bool session_views_ = false;  ///< the model being opened is a session's, which says which views are open
 };
 
 }  // namespace headlight::ui

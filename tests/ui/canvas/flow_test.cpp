@@ -72,7 +72,7 @@ TEST_F(WindowTest, ANeuronThatIsClickedIsFollowedByTheOtherViews) {
     EXPECT_EQ(selected().focus.layer, Layer(0));
     EXPECT_TRUE(canvas().shown()->title().endsWith(name));
     EXPECT_TRUE(window.command_for_shown().contains(QStringLiteral("--neuron %1:%2").arg(id.layer.value).arg(id.neuron.value)));
-    window.action("undo")->trigger();
+    window.action(Command::undo).trigger();
     ASSERT_TRUE(settle());
     EXPECT_EQ(selected().neuron, id);
 }
@@ -81,7 +81,7 @@ TEST_F(WindowTest, PredictionsStandUnderTheTokens) {
     TokenStrip& strip = window.prompt_bar().tokens();
     const int height = strip.height();
     EXPECT_TRUE(strip.prediction_text(Position(3)).isEmpty());
-    window.action("predictions")->trigger();
+    window.action(Command::predictions).trigger();
     ASSERT_TRUE(settle());
     EXPECT_GT(strip.height(), height);
     EXPECT_TRUE(window.prompt_bar().predictions().isChecked());
@@ -100,7 +100,7 @@ TEST_F(WindowTest, PredictionsStandUnderTheTokens) {
 }
 
 TEST_F(WindowTest, AMaskedWordModelIsAskedAboutThePinnedToken) {
-    window.action("predictions")->trigger();
+    window.action(Command::predictions).trigger();
     type_text(QStringLiteral("the nurse sat"));  // short enough for the model
     ASSERT_TRUE(settle());
     window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/bert-mlm"));

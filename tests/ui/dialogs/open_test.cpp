@@ -101,7 +101,7 @@ TEST_F(WindowTest, AChosenTensorHasAHistogram) {
     for (const auto& cells : table.rows) sum += std::get<std::int64_t>(cells.at(2));
     const auto& c = window.document().model().model->config();
     EXPECT_EQ(sum, c.vocab_size * c.d_model);
-    EXPECT_FALSE(dialog->histogram().grab().isNull());
+    EXPECT_GT(ink(dialog->histogram()), 1000);
     dialog->close();
 }
 
@@ -120,12 +120,12 @@ TEST(ModelChooser, ListsModelsAndSaysWhyOneCannotBeRead) {
             if (chooser.table().item(row, 0)->text() == name) return row;
         return -1;
     };
+    ASSERT_TRUE(QTest::qWaitFor([&] { return row_of(QStringLiteral("broken")) >= 0; }, 30'000));
     ASSERT_GE(row_of(QStringLiteral("novella-7m")), 0);
     ASSERT_GE(row_of(QStringLiteral("gpt2")), 0);
-    ASSERT_GE(row_of(QStringLiteral("broken")), 0);
     EXPECT_EQ(row_of(QStringLiteral("folder")), -1) << "what is gone is not listed";
     const auto cell = [&](const QString& name, int column) { return chooser.table().item(row_of(name), column)->text(); };
-    ASSERT_TRUE(QTest::qWaitFor([&] { return cell(QStringLiteral("broken"), 5) != QStringLiteral("…"); }, 30'000));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return jobs.idle() && cell(QStringLiteral("broken"), 5) != QStringLiteral("…"); }, 30'000));
     EXPECT_EQ(cell(QStringLiteral("novella-7m"), 1), QStringLiteral("built-in"));
     EXPECT_EQ(cell(QStringLiteral("novella-7m"), 2), QStringLiteral("bloom"));
     EXPECT_EQ(cell(QStringLiteral("novella-7m"), 4), QStringLiteral("6 × 8"));

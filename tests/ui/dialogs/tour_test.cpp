@@ -13,7 +13,7 @@ namespace tour_test {
 
 TEST_F(WindowTest, TheTourShowsSixStepsEachWithItsView) {
     window.show_view("matrix");
-    window.action(QStringLiteral("tour"))->trigger();
+    window.action(Command::tour).trigger();
     ASSERT_TRUE(window.tour());
     Tour& tour = *window.tour();
     ASSERT_EQ(tour.steps(), 6);
@@ -40,7 +40,7 @@ TEST_F(WindowTest, TheTourShowsSixStepsEachWithItsView) {
 TEST_F(WindowTest, EscapeEndsTheTourWhateverHasTheFocus) {
     const auto pins = selected().pinned_queries;
     ASSERT_FALSE(pins.empty());
-    window.action(QStringLiteral("tour"))->trigger();
+    window.action(Command::tour).trigger();
     window.tour()->show_step(3);
     window.activateWindow();
     canvas().setFocus();
@@ -51,9 +51,9 @@ TEST_F(WindowTest, EscapeEndsTheTourWhateverHasTheFocus) {
 }
 
 TEST_F(WindowTest, TheTourCanBeBegunAgain) {
-    window.action(QStringLiteral("tour"))->trigger();
+    window.action(Command::tour).trigger();
     window.tour()->show_step(2);
-    window.action(QStringLiteral("tour"))->trigger();
+    window.action(Command::tour).trigger();
     ASSERT_TRUE(window.tour());
     EXPECT_EQ(window.tour()->step(), 0);
     int shown = 0;
@@ -101,7 +101,7 @@ TEST_F(WindowTest, PinsComeIntoSightInLongTexts) {
 }
 
 TEST_F(WindowTest, ThePaletteFindsAndRunsACommand) {
-    window.action(QStringLiteral("palette"))->trigger();
+    window.action(Command::palette).trigger();
     auto* palette = window.findChild<CommandPalette*>();
     ASSERT_TRUE(palette);
     QTest::keyClicks(palette->findChild<QLineEdit*>(), QStringLiteral("matrix view"));

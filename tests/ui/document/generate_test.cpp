@@ -52,22 +52,22 @@ TEST_F(WindowTest, GenerateAppendsWhatTheCommandLineWrites) {
     for (std::int64_t p = 0; p < document.trace()->tokens(); ++p)
         EXPECT_EQ(window.prompt_bar().tokens().written(Position(p)), p >= std::ssize(ids)) << p;
     ASSERT_EQ(said.size(), 1);
-    EXPECT_TRUE(said[0][0].toString().startsWith(QStringLiteral("6 tokens written"))) << said[0][0].toString().toStdString();
+    EXPECT_TRUE(said[0][0].toString().startsWith(QStringLiteral("6 tokens generated"))) << said[0][0].toString().toStdString();
 
     // Further tokens join those that are there; undo takes one step after the other back.
     const PromptText once = document.prompt();
-    window.action(QStringLiteral("generate"))->trigger();
+    window.action(Command::generate).trigger();
     ASSERT_TRUE(settle());
     EXPECT_EQ(document.prompt().written.begin, once.written.begin);
     EXPECT_GT(document.prompt().written.end, once.written.end);
-    window.action(QStringLiteral("undo"))->trigger();
+    window.action(Command::undo).trigger();
     ASSERT_TRUE(settle());
     EXPECT_EQ(document.prompt(), once);
-    window.action(QStringLiteral("undo"))->trigger();
+    window.action(Command::undo).trigger();
     ASSERT_TRUE(settle());
     EXPECT_EQ(document.prompt(), before);
     EXPECT_EQ(document.trace()->text_a(), before.text.toStdString());
-    window.action(QStringLiteral("redo"))->trigger();
+    window.action(Command::redo).trigger();
     ASSERT_TRUE(settle());
     EXPECT_EQ(document.prompt(), once);
 }
@@ -78,7 +78,7 @@ TEST_F(WindowTest, LettersTypedBeforeAreAnotherStepThanTheContinuation) {
     ASSERT_FALSE(window.document().generate(greedy(3)));
     ASSERT_TRUE(settle());
     EXPECT_GT(window.document().prompt().text.size(), typed.size());
-    window.action(QStringLiteral("undo"))->trigger();
+    window.action(Command::undo).trigger();
     ASSERT_TRUE(settle());
     EXPECT_EQ(window.document().prompt().text, typed);
 }
@@ -99,7 +99,7 @@ TEST_F(WindowTest, AStoppedContinuationKeepsWhatIsThere) {
     // Undo while it writes ends it and brings the text before back.
     ASSERT_FALSE(document.generate(many));
     ASSERT_TRUE(QTest::qWaitFor([&] { return document.prompt().text.size() > stopped.size() + 10; }, 30'000));
-    window.action(QStringLiteral("undo"))->trigger();
+    window.action(Command::undo).trigger();
     ASSERT_TRUE(settle());
     EXPECT_EQ(document.prompt().text, stopped);
     // So does typing, which goes on from what is there.
@@ -127,7 +127,7 @@ TEST_F(WindowTest, AnEncoderDoesNotContinueTexts) {
     pair.pair = QStringLiteral("And another");
     window.document().set_prompt(pair);
     ASSERT_TRUE(settle());
-    refused(QStringLiteral("a continuation has one text"));
+    refused(QStringLiteral("Only a single text can be continued"));
     pair.has_pair = false;
     window.document().set_prompt(pair);
     window.open(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/bert-mlm"));

@@ -123,16 +123,16 @@ TEST_F(PictureWindow, WhatIsNoPictureIsToldAndTheLastOneStays) {
 
 TEST_F(PictureWindow, WhatIsAboutTextsSaysSo) {
     open_model(fixtures + QStringLiteral("models/vit"));
-    for (const char* name : {"pair", "example-0", "pool-texts"}) {
+    for (QAction* action : {&window.action(Command::pair), &window.example(0), &window.action(Command::pool_texts)}) {
         window.status_strip().say({});
-        window.action(QLatin1String(name))->trigger();
+        action->trigger();
         EXPECT_TRUE(window.status_strip().text().contains(QStringLiteral("reads a picture")))
-            << name << ": " << window.status_strip().text().toStdString();
+            << action->text().toStdString() << ": " << window.status_strip().text().toStdString();
     }
     EXPECT_FALSE(window.document().prompt().has_pair);
-    window.action(QStringLiteral("edit-text"))->trigger();
+    window.action(Command::edit_text).trigger();
     EXPECT_TRUE(window.prompt_bar().image_button().hasFocus());
-    window.action(QStringLiteral("generate"))->trigger();
+    window.action(Command::generate).trigger();
     EXPECT_TRUE(window.error_panel().isVisible());
 }
 
@@ -150,18 +150,18 @@ TEST_F(PictureWindow, TheTowersOfClipAreOneActionApart) {
     open_model(clip);
     ASSERT_TRUE(settle());
     ASSERT_TRUE(window.document().trace()) << "the text tower reads the example sentence";
-    EXPECT_TRUE(window.action(QStringLiteral("other-tower"))->isVisible());
+    EXPECT_TRUE(window.action(Command::other_tower).isVisible());
     window.open(shapes);
     EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("text tower")))
         << window.error_panel().message().toStdString();
-    window.action(QStringLiteral("other-tower"))->trigger();
+    window.action(Command::other_tower).trigger();
     ASSERT_TRUE(QTest::qWaitFor(
         [&] { return window.jobs().idle() && window.document().model().reference == clip + QStringLiteral("#vision"); }));
     EXPECT_EQ(view(), "picture");
     window.open(shapes);
     ASSERT_TRUE(settle());
     EXPECT_EQ(window.document().trace()->tokens(), 10);
-    window.action(QStringLiteral("other-tower"))->trigger();
+    window.action(Command::other_tower).trigger();
     ASSERT_TRUE(QTest::qWaitFor(
         [&] { return window.jobs().idle() && window.document().model().reference == clip + QStringLiteral("#text"); }));
     EXPECT_EQ(window.document().model().model->config().family, "clip-text");

@@ -126,7 +126,7 @@ TEST_F(WindowTest, ASessionOfAnotherModelKeepsItsSelectionOnTheSameText) {
 
 TEST_F(WindowTest, TheOpenPictureIsCopied) {
     QGuiApplication::clipboard()->clear();
-    window.action(QStringLiteral("copy-image"))->trigger();
+    window.action(Command::copy_image).trigger();
     ASSERT_TRUE(settle());
     EXPECT_FALSE(QGuiApplication::clipboard()->image().isNull());
 }

@@ -26,12 +26,12 @@ TEST_F(WindowTest, HeadSquaresSwitchHeadsOnAndOffAndKeepTheLast) {
     ASSERT_TRUE(at);
     click(*at);
     EXPECT_EQ(selected().heads, (std::vector{Head(1), Head(3)}));
-    QTest::qWait(QApplication::doubleClickInterval() + 20);
+    next_click();
     at = square(1);
     ASSERT_TRUE(at);
     click(*at);
     EXPECT_EQ(selected().heads, std::vector{Head(3)});
-    QTest::qWait(QApplication::doubleClickInterval() + 20);
+    next_click();
     at = square(3);
     ASSERT_TRUE(at);
     click(*at);
@@ -44,7 +44,7 @@ TEST_F(WindowTest, DoubleClickOnASquareLeavesOneHeadThenBringsAllBack) {
     ASSERT_TRUE(at);
     QTest::mouseDClick(canvas().viewport(), Qt::LeftButton, {}, *at);
     EXPECT_EQ(selected().heads, std::vector{Head(6)});
-    QTest::qWait(QApplication::doubleClickInterval() + 20);
+    next_click();
     at = square(6);
     ASSERT_TRUE(at);
     QTest::mouseDClick(canvas().viewport(), Qt::LeftButton, {}, *at);
@@ -88,14 +88,14 @@ TEST_F(WindowTest, EscapeClearsHoverThenPinsThenGoesBackToAllHeads) {
 
 TEST_F(WindowTest, ActionsStepThroughLayersHeadsAndQueries) {
     window.document().selection().focus_head({Layer(2), Head(7)});
-    window.action(QStringLiteral("layer-down"))->trigger();
+    window.action(Command::layer_down).trigger();
     EXPECT_EQ(selected().layer, Layer(3));
-    window.action(QStringLiteral("head-right"))->trigger();
+    window.action(Command::head_right).trigger();
     EXPECT_EQ(selected().focus, (HeadId{Layer(3), Head(0)})) << "the last head is followed by the first";
-    for (int i = 0; i < 20; ++i) window.action(QStringLiteral("layer-up"))->trigger();
+    for (int i = 0; i < 20; ++i) window.action(Command::layer_up).trigger();
     EXPECT_EQ(selected().layer, Layer(0));
     window.document().selection().pin_query(Position(3), false);
-    window.action(QStringLiteral("query-after"))->trigger();
+    window.action(Command::query_after).trigger();
     EXPECT_EQ(selected().pinned_queries, std::vector{Position(4)});
 }
 

@@ -8,7 +8,7 @@
 
 namespace headlight::ui {
 
-/// What could not be done: what, where, what to do. Stands above the canvas and stops nobody.
+/// The last failure: what failed, where, and what to do. It stands above the canvas and blocks nothing.
 class ErrorPanel : public QFrame {
     Q_OBJECT
 public:

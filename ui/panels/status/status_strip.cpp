@@ -6,6 +6,8 @@
 #include <QHBoxLayout>
 #include <QMenu>
 
+#include <algorithm>
+
 namespace headlight::ui {
 
 namespace {
@@ -65,12 +67,11 @@ StatusStrip::StatusStrip(Document& document, Jobs& jobs, QWidget* parent)
     connect(&jobs_, &Jobs::progressed, this, &StatusStrip::job_progressed);
     connect(&jobs_, &Jobs::finished, this, &StatusStrip::job_finished);
     connect(cancel_, &QToolButton::clicked, this, [this] {
-        if (!lane_) return;
-        if (*lane_ == Jobs::Lane::model) {
+        if (running_.empty()) return;
+        if (const Jobs::Lane lane = running_.back().lane; lane == Jobs::Lane::model)
             document_.stop();
-        } else {
-            jobs_.cancel(*lane_);
-        }
+        else
+            jobs_.cancel(lane);
     });
     connect(&document_, &Document::changed, this, &StatusStrip::show_document);
     connect(&document_, &Document::reference_changed, this, [this] { show_document(Document::Change::model); });
@@ -79,7 +80,7 @@ StatusStrip::StatusStrip(Document& document, Jobs& jobs, QWidget* parent)
     connect(&appear_, &QTimer::timeout, this, [this] {
         bar_->show();
         cancel_->show();
-        show_text();
+        show_job();
     });
     said_timer_.setSingleShot(true);
     connect(&said_timer_, &QTimer::timeout, this, [this] {
@@ -90,38 +91,48 @@ StatusStrip::StatusStrip(Document& document, Jobs& jobs, QWidget* parent)
 }
 
 void StatusStrip::job_started(Jobs::Lane lane) {
-    // What is shown somewhere else, or nobody waits for.
+    std::erase_if(running_, [lane](const Running& job) { return job.lane == lane; });
+    // Other jobs show their progress elsewhere, or nobody waits for them.
     using Lane = Jobs::Lane;
-    if (lane == Lane::inspector || lane == Lane::preview || lane == Lane::strip || lane == Lane::tensor ||
-        lane == Lane::reference)
-        return;
-    lane_ = lane;
-    doing_ = jobs_.doing(lane) + QStringLiteral(" …");
-    bar_->setRange(0, 0);
-    if (!bar_->isVisible()) appear_.start();
+    const QString doing = jobs_.doing(lane);
+    if (!doing.isEmpty() && (lane == Lane::model || lane == Lane::texts || lane == Lane::picture ||
+                             lane == Lane::second_picture || lane == Lane::file || lane == Lane::finder))
+        running_.push_back({lane, doing + QStringLiteral(" …")});
+    show_job();
 }
 
-void StatusStrip::job_progressed(Jobs::Lane lane, const QString& what, int done, int total) {
-    if (lane_ != lane) return;
-    doing_ = total > 0 ? QStringLiteral("%1 %2/%3").arg(what).arg(done).arg(total) : QStringLiteral("%1 %2").arg(what).arg(done);
-    bar_->setRange(0, std::max(total, 0));
-    bar_->setValue(done);
-    if (bar_->isVisible()) show_text();
+void StatusStrip::job_progressed(Jobs::Lane lane, const ProgressStep& step) {
+    const auto job = std::ranges::find(running_, lane, &Running::lane);
+    if (job == running_.end()) return;
+    job->done = int(step.done);
+    job->total = int(std::max<std::int64_t>(step.total, 0));
+    job->doing =
+        QString::fromStdString(step.what + (step.unit.empty() ? "" : " " + step.unit)) + u' ' + QString::number(job->done);
+    if (job->total > 0) job->doing += u'/' + QString::number(job->total);
+    show_job();
 }
 
 void StatusStrip::job_finished(Jobs::Lane lane) {
-    if (lane_ != lane) return;
-    lane_.reset();
-    appear_.stop();
-    bar_->hide();
-    cancel_->hide();
-    doing_.clear();
+    std::erase_if(running_, [lane](const Running& job) { return job.lane == lane; });
+    show_job();
+}
+
+void StatusStrip::show_job() {
+    if (running_.empty()) {
+        appear_.stop();
+        bar_->hide();
+        cancel_->hide();
+    } else {
+        bar_->setRange(0, running_.back().total);
+        bar_->setValue(running_.back().done);
+        if (bar_->isHidden() && !appear_.isActive()) appear_.start();
+    }
     show_text();
 }
 
 void StatusStrip::show_text() {
-    if (bar_->isVisible() && lane_) {
-        text_->setText(doing_);
+    if (!bar_->isHidden() && !running_.empty()) {
+        text_->setText(running_.back().doing);
     } else if (!said_.isEmpty()) {
         text_->setText(said_);
     } else if (!tip_.isEmpty()) {

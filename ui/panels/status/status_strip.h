@@ -9,25 +9,29 @@
 
 namespace headlight::ui {
 
-/// The bottom of the window: what is going on and how far, what is under the pointer, notes, and on what it is computed.
+/// The bottom of the window: the newest job and its progress, what is under the pointer, notes, and the device.
 class StatusStrip : public QWidget {
     Q_OBJECT
 public:
     StatusStrip(Document&, Jobs&, QWidget* parent = nullptr);
 
-    /// What the pointer is over; empty: the state again.
+    /// Describes what the pointer is over; empty: shows the state again.
     void point_at(const QString& tip);
     /// For a few seconds: "Copied".
     void say(const QString&);
     QString text() const { return text_->text(); }
     QStringList notes() const { return notes_; }
     void add_note(const QString&);
+    /// Of the job that is shown; hidden while none is.
+    QProgressBar& bar() { return *bar_; }
+    QToolButton& cancel_button() { return *cancel_; }
 
 private:
     void job_started(Jobs::Lane);
-    void job_progressed(Jobs::Lane, const QString& what, int done, int total);
+    void job_progressed(Jobs::Lane, const ProgressStep&);
     void job_finished(Jobs::Lane);
     void show_document(Document::Change);
+    void show_job();
     void show_text();
     QString reference_text() const;
 
@@ -36,8 +40,13 @@ private:
     QProgressBar* bar_;
     QLabel *text_, *machine_;
     QToolButton *cancel_, *notes_button_;
-    std::optional<Jobs::Lane> lane_;
-    QString doing_, tip_, said_;
+    struct Running {
+        Jobs::Lane lane;
+        QString doing;
+        int done = 0, total = 0;  ///< total 0: not known
+    };
+    std::vector<Running> running_;  ///< oldest first; the last one is shown
+    QString tip_, said_;
     QStringList notes_, own_notes_;
     QTimer appear_, said_timer_;
 };

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/document/open_model.h"
+
+#include "headlight/base/error.h"
+#include "headlight/model/locate.h"
+#include "headlight/model/outline.h"
+#include "headlight/trace/saved.h"
+
+namespace headlight::ui {
+
+namespace fs = std::filesystem;
+
+OpenModel load_model(const QString& reference, const std::string& device, const CancelToken& cancel, const Progress& progress) {
+    OpenModel opened;
+    opened.reference = reference;
+    const auto add_file = [&](const fs::path& file) {
+        std::error_code ec;
+        const auto size = fs::file_size(file, ec);
+        if (!ec) opened.files.emplace_back(file, size);
+    };
+    if (trace::is_saved(reference.toStdString())) {
+        const auto saved = trace::open_saved(reference.toStdString(), cancel, progress);
+        opened.model = saved->model();
+        opened.tokenizer = saved->tokenizer();
+        add_file(reference.toStdString());
+        return opened;
+    }
+    const fs::path folder = model::locate_model(reference.toStdString());
+    model::LoadOptions options;
+    options.device = device;
+    opened.model = model::Model::load(folder, options, cancel, progress);
+    opened.tokenizer = trace::load_tokenizer(folder);
+    for (const std::string& name : opened.model->report().files) {
+        add_file(fs::path(name).is_absolute() ? fs::path(name) : opened.model->folder() / name);
+    }
+    return opened;
+}
+
+void check_files(const OpenModel& model) {
+    for (const auto& [file, size] : model.files) {
+        std::error_code ec;
+        const auto now = fs::file_size(file, ec);
+        if (!ec && now == size) continue;
+        throw Error(ErrorFacts{.problem = "The model's files are gone or have changed since it was opened",
+                               .file = file.string(),
+                               .expected = std::to_string(size) + " bytes",
+                               .found = ec ? "no file" : std::to_string(now) + " bytes",
+                               .hint = "Put the file back, or open the model again. What is on screen stays"});
+    }
+}
+
+bool is_saved(const OpenModel& opened) { return opened.model && !model::has_weights(*opened.model); }
+
+bool reads_pictures(const OpenModel& opened) {
+    return opened.model && !is_saved(opened) && model::reads_pictures(opened.model->config());
+}
+
+}  // namespace headlight::ui

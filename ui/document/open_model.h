@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "headlight/base/job.h"
+#include "headlight/model/model.h"
+#include "headlight/text/tokenizer.h"
+
+#include <QString>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace headlight::ui {
+
+/// A model that is open, and the name it was asked for with.
+struct OpenModel {
+    QString reference;  ///< as typed: a path, "novella-7m", "org/name"
+    std::shared_ptr<const model::Model> model;
+    std::shared_ptr<const text::Tokenizer> tokenizer;
+    std::vector<std::pair<std::filesystem::path, std::uintmax_t>> files;  ///< weight files and their sizes when opened
+};
+
+/// A model folder, a built-in name, a cached id, or a saved trace. In a job.
+OpenModel load_model(const QString& reference, const std::string& device, const CancelToken&, const Progress&);
+/// Weights are mapped, not copied: reading a file that was truncated would end the program. Throws an Error if one has
+/// changed.
+void check_files(const OpenModel&);
+/// A trace without its model, which has its own text.
+bool is_saved(const OpenModel&);
+/// The model reads a picture instead of a text.
+bool reads_pictures(const OpenModel&);
+
+}  // namespace headlight::ui

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Runs of the prompt: when they begin, and what of the selection is carried over to their traces.
+#include "headlight/figure/picture/picture_file.h"
+#include "headlight/trace/saved.h"
+#include "ui/document/alignment.h"
+#include "ui/document/document.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headlight::ui {
+
+/// Long enough to wait for the next key, short enough for the view to follow the typing.
+int Document::pause_ms() const { return prompt_.text.size() + prompt_.pair.size() < 400 ? 30 : 120; }
+
+void Document::schedule_run() {
+    if (opening_ || !model_.model) return;
+    jobs_.cancel(Jobs::Lane::model);
+    pause_.start(pause_ms());
+}
+
+void Document::run() {
+    pause_.stop();
+    end_continuation();
+    reference_.make_way();
+    if (!model_.model) return;
+    const PromptText prompt = prompt_;
+    const bool encodes = model_.model->part(model::Stack::encoder) != nullptr;
+    const bool pair = (prompt.has_pair || encodes) && !prompt.pair.isEmpty();
+    if (is_saved(model_)) {
+        jobs_.start(Jobs::Lane::model, tr("Reading %1").arg(QString::fromStdString(model_.model->config().name)),
+                    [this, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                        check_files(opened);
+                        const auto trace = trace::open_saved(opened.model->folder(), cancel, progress);
+                        const Tables tables = tables_of(*trace);
+                        return [this, trace, tables] {
+                            prompt_ = {QString::fromStdString(trace->text_a()), QString::fromStdString(trace->text_b()),
+                                       !trace->text_b().empty()};
+                            Q_EMIT changed(Change::prompt);
+                            accept_run(trace, tables, prompt_);
+                        };
+                    });
+        return;
+    }
+    if (!has_input()) {  // nothing to run is not a failure while someone types
+        jobs_.cancel(Jobs::Lane::model);
+        accept_run(nullptr, {}, prompt);
+        return;
+    }
+    jobs_.start(Jobs::Lane::model, tr("Running %1").arg(QString::fromStdString(model_.model->config().name)),
+                [this, prompt, pair, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                    check_files(opened);
+                    trace::Prompt text;
+                    if (reads_pictures(opened))
+                        text = {.image = prompt.image.toStdString(), .picture = figure::read_picture(prompt.image.toStdString())};
+                    else
+                        text = {.text = prompt.text.toStdString(), .pair = pair ? prompt.pair.toStdString() : std::string()};
+                    auto trace = trace::run(opened.model, opened.tokenizer, text, {}, cancel, progress);
+                    const Tables tables = tables_of(*trace);
+                    return [this, trace, tables, prompt] { accept_run(trace, tables, prompt); };
+                });
+}
+
+Document::Tables Document::tables_of(const trace::Trace& run) {
+    Tables tables;
+    const auto add = [&](model::Stack stack, const trace::Trace& trace) {
+        Measured& m = tables[stack];
+        m.table = std::make_shared<const analyze::HeadTable>(analyze::head_table(trace));
+        m.head = analyze::interesting_head(*m.table);
+        if (trace.tokens() > 1) m.pair = analyze::interesting_pair(trace, m.head);
+    };
+    add(model::Stack::decoder, run);
+    for (const model::Stack stack : {model::Stack::encoder, model::Stack::cross})
+        if (const auto& part = run.part(stack)) add(stack, *part);
+    return tables;
+}
+
+/// The part of the run that the options choose; the run itself where there is no choice.
+void Document::take_part() {
+    const auto part = run_ ? run_->part(options_.attention) : nullptr;
+    trace_ = part ? part : run_;
+    measured_ = run_ ? tables_.at(part ? options_.attention : model::Stack::decoder) : Measured{};
+}
+
+/// Turns to another part of the run: layer and heads stay, pins stay with the tokens that both parts have.
+void Document::turn_selection(const trace::Trace& from, const std::optional<figure::Selection>& known) {
+    using model::Stack;
+    figure::Selection next = without_hover(selection_.get());
+    const bool had_pins = !next.pinned_queries.empty();
+    const auto queries = [&](const trace::Trace& t) -> auto& {
+        return t.config().stack == Stack::encoder ? pins_.source_queries : pins_.target_queries;
+    };
+    const auto keys = [&](const trace::Trace& t) -> auto& {
+        return t.config().stack == Stack::decoder ? pins_.target_keys : pins_.source_keys;
+    };
+    queries(from) = next.pinned_queries;
+    keys(from) = next.pinned_keys;
+    next.pinned_queries = queries(*trace_);
+    next.pinned_keys = keys(*trace_);
+    const model::ModelConfig& config = trace_->config();
+    if (known) next = *known;
+    const bool first_look = !known && had_pins && next.pinned_queries.empty() && trace_->tokens() > 1;
+    selected_tokens_ = trace_->encoding().tokens;
+    selected_keys_ = trace_->key_encoding().tokens;
+    const bool was_adapting = std::exchange(adapting_, true);
+    selection_.reset(config.n_layers, config.n_heads, trace_->tokens(), trace_->keys(), next);
+    adapting_ = was_adapting;
+    if (first_look) pin_first_pair();
+}
+
+/// The strongest pair of the focused head, unless something is pinned before it is found.
+void Document::pin_first_pair() {
+    jobs_.start(Jobs::Lane::pins, tr("Finding a pair of tokens"),
+                [this, trace = trace_, head = selection_.get().focus](const CancelToken&, const Progress&) -> Jobs::Deliver {
+                    const auto pair = analyze::interesting_pair(*trace, head);
+                    return [this, trace, pair] {
+                        figure::Selection next = without_hover(selection_.get());
+                        if (trace != trace_ || !next.pinned_queries.empty()) return;
+                        next.pinned_queries = {pair.query};
+                        next.pinned_keys = {pair.key};
+                        adapting_ = true;
+                        selection_.set(next);
+                        adapting_ = false;
+                        Q_EMIT changed(Change::trace);  // the step that turned to this attention has the pair
+                    };
+                });
+}
+
+void Document::show_interesting() {
+    if (measured_.pair) selection_.pin_pair(measured_.head, measured_.pair->query, measured_.pair->key);
+}
+
+void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables, const PromptText& prompt) {
+    run_ = std::move(run);
+    tables_ = std::move(tables);
+    pins_ = {};
+    take_part();
+    finder_.look(options_.finder, trace_, measured_.table);
+    shown_prompt_ = prompt;
+    adapting_ = true;
+    carry_selection();
+    // The filter of a sentence pair means nothing without one.
+    if (trace_ && !trace_->has_sentence_pair() && options_.pattern.filter != analyze::PairFilter::all) {
+        ViewOptions options = options_;
+        options.pattern.filter = analyze::PairFilter::all;
+        set_options(options);
+    }
+    adapting_ = false;
+    look_at_predictions();
+    Q_EMIT changed(Change::trace);
+}
+
+void Document::carry_selection() {
+    if (!trace_) return;
+    const auto& config = trace_->config();
+    figure::Selection next = without_hover(selection_.get());
+    if (pending_selection_) {
+        next = *pending_selection_;
+        pending_selection_.reset();
+    } else if (selection_.layers() == config.n_layers && selection_.heads() == config.n_heads) {
+        next = align_selection(next, align_tokens(selected_tokens_, trace_->encoding().tokens),
+                               align_tokens(selected_keys_, trace_->key_encoding().tokens));
+    } else {  // a first look: the most telling head and pair
+        next = {};
+        next.layer = measured_.head.layer;
+        next.heads = {measured_.head.head};
+        next.focus = measured_.head;
+        if (measured_.pair) {
+            next.pinned_queries = {measured_.pair->query};
+            next.pinned_keys = {measured_.pair->key};
+        }
+    }
+    selected_tokens_ = trace_->encoding().tokens;
+    selected_keys_ = trace_->key_encoding().tokens;
+    selection_.reset(config.n_layers, config.n_heads, trace_->tokens(), trace_->keys(), next);
+}
+
+}  // namespace headlight::ui
