@@ -1,28 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/io/gguf.h"
 
-#include "headlight/base/error.h"
 #include "tests/support/gguf_bytes.h"
-#include "tests/support/temp_folder.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/hostile.h"
 
 namespace headlight::io {
 namespace gguf_test {
 
 using namespace test;
-using testing::HasSubstr;
-
-struct Hostile {
-    const char* name;
-    std::string content;
-    const char* problem;              // a part of the message
-    const char* item = "";            // the key or tensor it must name
-    const char* expected_found = "";  // a part of "expected …, found …"
-};
-
-void PrintTo(const Hostile& h, std::ostream* out) { *out << h.name; }
 
 std::string counts(std::uint64_t tensors, std::uint64_t keys, const std::string& rest = "") {
     return "GGUF" + raw<std::uint32_t>(3) + raw(tensors) + raw(keys) + rest;
@@ -119,31 +104,14 @@ const std::vector<Hostile>& cases() {
 
 class HostileGguf : public testing::TestWithParam<Hostile> {};
 
-TEST_P(HostileGguf, IsRefusedByNameAndNumber) {
-    const Hostile& hostile = GetParam();
-    const TempFolder folder;
-    const std::filesystem::path file = folder.write("model.gguf", hostile.content);
-    try {
-        GgufFile::open(file);
-        FAIL() << "was accepted";
-    } catch (const Error& e) {
-        EXPECT_EQ(e.facts().file, file.string());
-        EXPECT_THAT(e.what(), HasSubstr(hostile.problem));
-        EXPECT_THAT(e.facts().item, HasSubstr(hostile.item));
-        EXPECT_THAT(e.what(), HasSubstr(hostile.expected_found));
-        EXPECT_LT(std::string(e.what()).size(), 600u);
-    }
-}
+TEST_P(HostileGguf, IsRefusedByNameAndNumber) { expect_refused(GetParam(), "model.gguf", GgufFile::open); }
 
 INSTANTIATE_TEST_SUITE_P(All, HostileGguf, testing::ValuesIn(cases()), [](const auto& c) { return std::string(c.param.name); });
 
-// Every prefix of a sound file is a truncated file: none may be taken for a whole one.
 TEST(TruncatedGguf, EveryLengthIsRefused) {
     const std::string whole = gguf_file({gguf_entry("a", 8, gguf_text("text")), gguf_entry("b", 9, list_of(4, 1, "1234"))},
                                         {gguf_tensor("w", {3}, 0, 0)}, std::string(12, 'x'));
-    EXPECT_NO_THROW(GgufFile::parse(std::as_bytes(std::span(whole)), "whole"));
-    for (std::size_t size = 0; size < whole.size(); ++size)
-        EXPECT_THROW(GgufFile::parse(std::as_bytes(std::span(whole)).first(size), "cut"), Error) << size;
+    expect_prefixes_refused(whole, "model.gguf", GgufFile::open);
 }
 
 }  // namespace gguf_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Paths that are not what they should be, and model folders whose parts do not fit together.
+// Wrong kinds of paths, and model folders whose parts do not match.
 #include "headlight/base/error.h"
 #include "headlight/io/hash.h"
 #include "headlight/io/json_file.h"

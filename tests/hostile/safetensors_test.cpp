@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/io/safetensors.h"
-#include "headlight/base/error.h"
-#include "tests/support/temp_folder.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/support/hostile.h"
 
 namespace headlight::io {
 namespace safetensors_test {
 
+using test::Hostile;
 using test::raw_safetensors;
-using test::TempFolder;
-using testing::HasSubstr;
-
-struct Hostile {
-    const char* name;
-    std::string content;
-    const char* problem;              // a part of the message
-    const char* item = "";            // the tensor or field it must name
-    const char* expected_found = "";  // a part of "expected …, found …"
-};
-
-void PrintTo(const Hostile& h, std::ostream* out) { *out << h.name; }
 
 std::string tensor(const std::string& name, const std::string& dtype, const std::string& shape, const std::string& offsets) {
     return "\"" + name + R"(":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
@@ -107,31 +93,14 @@ const std::vector<Hostile>& cases() {
 class HostileSafetensors : public testing::TestWithParam<Hostile> {};
 
 TEST_P(HostileSafetensors, IsRefusedByNameAndNumber) {
-    const Hostile& hostile = GetParam();
-    const TempFolder folder;
-    const std::filesystem::path file = folder.write("model.safetensors", hostile.content);
-    try {
-        TensorStore::open_file(file);
-        FAIL() << "was accepted";
-    } catch (const Error& e) {
-        EXPECT_EQ(e.facts().file, file.string());
-        EXPECT_THAT(e.what(), HasSubstr(hostile.problem));
-        EXPECT_THAT(e.facts().item, HasSubstr(hostile.item));
-        EXPECT_THAT(e.what(), HasSubstr(hostile.expected_found));
-        EXPECT_LT(std::string(e.what()).size(), 600u);
-    }
+    test::expect_refused(GetParam(), "model.safetensors", TensorStore::open_file);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HostileSafetensors, testing::ValuesIn(cases()),
                          [](const auto& c) { return std::string(c.param.name); });
 
-// Every prefix of a sound file is a truncated file: none may be taken for a whole one.
 TEST(TruncatedSafetensors, EveryLengthIsRefused) {
-    const TempFolder folder;
-    const std::string whole = one("F32", "[3]", "[0,12]", 12);
-    EXPECT_NO_THROW(TensorStore::open_file(folder.write("whole.safetensors", whole)));
-    for (std::size_t size = 0; size < whole.size(); ++size)
-        EXPECT_THROW(TensorStore::open_file(folder.write("cut.safetensors", whole.substr(0, size))), Error) << size;
+    test::expect_prefixes_refused(one("F32", "[3]", "[0,12]", 12), "model.safetensors", TensorStore::open_file);
 }
 
 }  // namespace safetensors_test
