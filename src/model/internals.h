@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The weights of a loaded model as tensors. Internal to src/model and src/trace.
+// The weights of a loaded model as tensors (Slot). Internal to src/model and src/trace.
 #pragma once
 
 #include "headlight/base/ids.h"
@@ -29,12 +29,12 @@ struct NormWeights {
 
 struct LayerWeights {
     NormWeights ln1, ln2;
-    NormWeights ln1_post, ln2_post;  ///< behind attention and MLP, before their outputs are added
+    NormWeights ln1_post, ln2_post;  ///< after attention and MLP, before their outputs are added
     NormWeights q_norm, k_norm;
-    Linear q, k, v;                         ///< [d_model, heads * d_head]; undefined where qkv is there
-    Linear qkv;                             ///< the three in one matrix, columns as qkv_layout says; qkv_part() takes them apart
+    Linear q, k, v;                         ///< [d_model, heads * d_head]; undefined if qkv is defined
+    Linear qkv;                             ///< the three in one matrix, columns by qkv_layout; see qkv_part()
     Linear o;                               ///< W_O of head h: rows [h * d_value, (h + 1) * d_value)
-    Linear q_down, kv_down, kv_up;          ///< latent attention (Slot); q is then of the latent where q_down is there
+    Linear q_down, kv_down, kv_up;          ///< latent attention; q reads the latent if q_down is defined
     at::Tensor q_latent_gain, latent_gain;  ///< of the latents' norms
     at::Tensor sinks;  ///< [head] float64 on the CPU, the score of each head's sink; undefined: there are none
     Linear mlp_in;     ///< the gate of a gated MLP
@@ -45,7 +45,7 @@ struct LayerWeights {
     Linear router, shared_gate;     ///< [d_model, experts], [d_model, 1]; the three above then hold all experts' hidden units
     at::Tensor router_correction;   ///< [expert]; undefined: none
     at::Tensor expert_bias;         ///< [expert, d_model] what each adds to the stream, times its weight; undefined: nothing
-    Linear relative_q, relative_k;  ///< of relative positions (DeBERTa); undefined where q and k serve for them too
+    Linear relative_q, relative_k;  ///< of relative positions (DeBERTa); undefined if q and k are shared
 };
 
 struct Model::Internals {
@@ -74,17 +74,17 @@ struct Model::Internals {
     Linear unembed;             ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
     at::Tensor alibi_slopes;    ///< [head] float64 on the device; undefined: no ALiBi
     at::Tensor relative_bias;   ///< [buckets, head]; undefined: none
-    at::Tensor relative_embed;  ///< [2 span, d_model], behind its norm; undefined: no relative positions
+    at::Tensor relative_embed;  ///< [2 span, d_model], after its norm; undefined: no relative positions
     NormWeights relative_norm;
     Linear conv;  ///< [d_model / groups * width, d_model]: the convolution beside layer 0 as a product
     NormWeights conv_norm;
     std::vector<LayerWeights> layers;
-    std::shared_ptr<const Model> encoder, cross;  ///< of an encoder-decoder model, which itself is the decoder
+    std::shared_ptr<const Model> encoder, cross;  ///< of an encoder-decoder model; the model itself is the decoder
 
     mutable std::once_flag hash_once;
     mutable std::string hash;
     mutable std::mutex length_factors_mutex;
-    mutable std::vector<at::Tensor> length_factors;  ///< [layer], what length_factors() has made so far
+    mutable std::vector<at::Tensor> length_factors;  ///< [layer], cache of length_factors()
 };
 
 /// R of every head with R R^T = W_O W_O^T, so that |x W_O| = |x R| for any x [d_head] at the cost of d_head instead of d_model:

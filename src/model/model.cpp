@@ -97,11 +97,11 @@ Linear qkv_part(const Model::Internals& m, Layer layer, QkvPart which) {
 
 namespace {
 
-/// 2^(-max i / n), i from 1; of heads that are no power of two every other slope of twice as many comes first.
-at::Tensor mpt_slopes(std::int64_t n_heads, double max) {
+/// 2^(-8 i / n), i from 1; if n is no power of two, every other slope of the next power comes first.
+at::Tensor mpt_slopes(std::int64_t n_heads) {
     std::int64_t power = 1;
     while (power < n_heads) power *= 2;
-    const at::Tensor all = at::exp2(at::arange(1, power + 1, at::kDouble) * (-max / static_cast<double>(power)));
+    const at::Tensor all = at::exp2(at::arange(1, power + 1, at::kDouble) * (-8.0 / static_cast<double>(power)));
     return power == n_heads ? all
                             : at::cat({all.slice(0, 1, power, 2), all.slice(0, 0, power, 2)}).narrow(0, 0, n_heads).contiguous();
 }
@@ -109,7 +109,7 @@ at::Tensor mpt_slopes(std::int64_t n_heads, double max) {
 }  // namespace
 
 at::Tensor alibi_slopes(const ModelConfig& c) {
-    return (c.alibi_order == AlibiOrder::mpt ? mpt_slopes(c.n_heads, c.alibi_max) : alibi_slopes(c.n_heads)) * c.alibi_scale;
+    return c.alibi_order == AlibiOrder::mpt ? mpt_slopes(c.n_heads) : alibi_slopes(c.n_heads);
 }
 
 at::Tensor alibi_slopes(std::int64_t n_heads) {

@@ -63,8 +63,7 @@ AddedTokens::AddedTokens(const std::optional<Field>& items, const Vocab& vocab, 
         Section section = Section::whole(token->content, 0, token->content.size());
         if (normalizer) normalizer->normalize_token(section);
         if (!normalized_.add(section.text, token->id)) {
-            item.at("content").fail("Two added tokens are the same after normalization, or nothing is left of one", "",
-                                    section.text);
+            item.at("content").fail("Two added tokens are equal after normalization, or one becomes empty", "", section.text);
         }
     }
     typed_.finish();
@@ -82,7 +81,7 @@ void AddedTokens::add(const Field& item, const Vocab& vocab, std::int32_t& next_
     t.normalized = item.boolean_or("normalized", !t.special);
     if (t.content.empty()) item.at("content").fail("An added token is empty");
     const auto conflict = [&](const std::string& expected) {
-        item.at("id").fail("The id of an added token is in conflict with the vocabulary", expected,
+        item.at("id").fail("The id of an added token conflicts with the vocabulary", expected,
                            std::to_string(t.id) + " for \"" + t.content + "\"");
     };
     if (ids_.contains(t.content)) item.at("content").fail("An added token is listed twice", "", t.content);
@@ -90,7 +89,7 @@ void AddedTokens::add(const Field& item, const Vocab& vocab, std::int32_t& next_
         if (*known != t.id) conflict("id " + std::to_string(*known) + ", as in the vocabulary");
     } else {
         if (t.id < vocab.size())
-            conflict("an id behind the vocabulary: " + std::to_string(t.id) + " is \"" + vocab.token_of(t.id) + "\"");
+            conflict("an id beyond the vocabulary: " + std::to_string(t.id) + " is \"" + vocab.token_of(t.id) + "\"");
         // New tokens are numbered on from the vocabulary; a file that says otherwise was not written by its tokenizer.
         if (t.id != next_id) conflict("the next free id, " + std::to_string(next_id));
         ++next_id;

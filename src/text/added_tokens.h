@@ -28,7 +28,7 @@ struct AddedToken {
 /// Finds any of a set of strings in a text: at each place the longest, never overlapping.
 class TokenMatcher {
 public:
-    /// Error (by returning false) when the string is empty or there already.
+    /// False when the string is empty or present already.
     bool add(const std::string& pattern, std::int32_t id);
     void finish();
     bool empty() const noexcept { return patterns_.empty(); }

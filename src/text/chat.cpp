@@ -52,7 +52,7 @@ void require_tokens(const Tokenizer& tokenizer, std::string_view preset, std::in
         // "<|end_header_id|>\n\n": the mark alone is a token.
         const std::string mark = trimmed(token);
         if (!mark.empty() && !tokenizer.id_of(mark))
-            fail("the tokenizer does not know this kind of chat", std::string(preset), "the token " + mark,
+            fail("The tokenizer lacks the tokens of this chat format", std::string(preset), "the token " + mark,
                  tokenizer.description(), "Choose the preset that the model was trained with");
     }
 }
@@ -82,7 +82,8 @@ std::vector<ChatMessage> without_system(const std::vector<ChatMessage>& messages
     if (before_last)
         for (auto it = out.begin(); it != out.end(); ++it)
             if (asks(*it)) at = it;
-    if (at == out.end()) fail("a system message without a user's", "system", "a user message that it goes in front of", "none");
+    if (at == out.end())
+        fail("A system message without a user message", "system", "a user message that it goes in front of", "none");
     at->content = system + "\n\n" + at->content;
     return out;
 }
@@ -117,7 +118,7 @@ std::vector<ChatMessage> parse_chat(std::string_view text) {
             const auto field = [&](const char* key) {
                 const auto value = list[i].is_object() ? list[i].find(key) : list[i].end();
                 if (!list[i].is_object() || value == list[i].end() || !value->is_string())
-                    fail("a chat cannot be read", "[" + std::to_string(i) + "]." + key, "a text", "none");
+                    fail("The chat cannot be read", "[" + std::to_string(i) + "]." + key, "a text", "none");
                 return value->template get<std::string>();
             };
             messages.push_back({field("role"), field("content")});
@@ -135,17 +136,16 @@ std::vector<ChatMessage> parse_chat(std::string_view text) {
             } else if (!messages.empty()) {
                 messages.back().content += "\n" + std::string(one);
             } else if (!trimmed(one).empty()) {
-                fail("a chat cannot be read", "line " + std::to_string(line + 1), "system: …, user: … or assistant: …",
+                fail("The chat cannot be read", "line " + std::to_string(line + 1), "system: …, user: … or assistant: …",
                      "\"" + std::string(one.substr(0, 60)) + "\"");
             }
             at = end + 1;
         }
     }
-    if (messages.empty())
-        fail("there is nothing in the chat", "", "lines like \"user: …\", or a JSON list of role and content", "nothing");
+    if (messages.empty()) fail("The chat is empty", "", "lines like \"user: …\", or a JSON list of role and content", "nothing");
     for (std::size_t i = 0; i < messages.size(); ++i)
         if (!is_role(messages[i].role))
-            fail("an unknown role", "message " + std::to_string(i), "system, user or assistant", messages[i].role);
+            fail("Unknown role", "message " + std::to_string(i), "system, user or assistant", messages[i].role);
     return messages;
 }
 
@@ -155,7 +155,7 @@ std::string chat_text(std::string_view name, const std::vector<ChatMessage>& mes
     if (preset == std::end(kTurns)) {
         std::string known;
         for (const std::string& each : chat_presets()) known += (known.empty() ? "" : ", ") + each;
-        fail("an unknown kind of chat", "", known, std::string(name));
+        fail("Unknown chat format", "", known, std::string(name));
     }
     const Preset& p = *preset;
     require_tokens(tokenizer, name, {p.text_begin, p.begin, p.end, p.after_role});
@@ -184,7 +184,7 @@ std::vector<std::string> chat_roles(const Tokenizer& tokenizer, const Encoding& 
     for (std::size_t i = 0; i < roles.size();) {
         const auto preset = std::ranges::find_if(kTurns, [&](const Preset& p) { return is(i, p.begin); });
         if (preset != std::end(kTurns)) {
-            // The role is spelt behind the mark, up to the next mark or line feed.
+            // The role is spelt after the mark, up to the next mark or line feed.
             std::string role;
             std::size_t at = i + 1;
             const std::string after = trimmed(preset->after_role);

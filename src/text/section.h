@@ -39,7 +39,7 @@ struct Section {
     static Section whole(std::string_view typed, std::size_t begin, std::size_t end);
     /// Alignment of the character that byte `at` belongs to.
     Align at(std::size_t at) const;
-    /// Bytes as typed behind text[begin, end); a part of a character counts as the whole character.
+    /// Bytes as typed after text[begin, end); a part of a character counts as the whole character.
     ByteRange typed(std::size_t begin, std::size_t end) const;
     /// A part between character boundaries, without spans.
     Section slice(std::size_t begin, std::size_t end) const;

@@ -165,7 +165,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& mo
     std::error_code ignored;
     const bool is_file = std::filesystem::is_regular_file(model, ignored);
     const std::filesystem::path folder = is_file ? model.parent_path() : model;
-    // A GGUF file that was named speaks for itself, whatever lies beside it.
+    // A GGUF file holds its own tokenizer, whatever files are beside it.
     auto gguf = is_file ? io::gguf_file_of(model) : std::nullopt;
     const auto json_path = folder / "tokenizer.json";
     if (!gguf && std::filesystem::exists(json_path, ignored)) return from_json_file(json_path);
@@ -232,7 +232,7 @@ Encoding Tokenizer::encode_ids(const std::vector<std::int64_t>& ids, bool add_sp
     segments[0].sequence = 0;
     for (std::size_t i = 0; i < ids.size(); ++i) {
         if (ids[i] < 0 || ids[i] >= impl_->vocab_size || impl_->token_of(ids[i]).empty()) {
-            throw Error({.problem = "There is no such token",
+            throw Error({.problem = "No such token",
                          .file = "",
                          .item = "token " + std::to_string(i),
                          .expected = "an id from 0 to " + std::to_string(impl_->vocab_size - 1) + " that has a string",

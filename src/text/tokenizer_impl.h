@@ -19,7 +19,7 @@ struct Tokenizer::Impl {
     const std::string& token_of(std::int64_t id) const;
     /// Tokens of one sentence, offsets into `typed`.
     Segment encode_sentence(std::string_view typed, std::int64_t sequence, WordCache&) const;
-    /// What a template adds around the sentences, and all of it as one encoding.
+    /// Adds the template around the sentences and returns one encoding.
     Encoding assemble(std::vector<Segment>, bool add_special_tokens) const;
     void encode_section(Section&&, WordCache&, std::int32_t& word, Segment& out) const;
 
@@ -33,7 +33,7 @@ struct Tokenizer::Impl {
     bool byte_level = false;  ///< vocabulary strings are in the byte-level alphabet
     bool metaspace = false;   ///< "▁" in vocabulary strings stands for a space
     std::int64_t vocab_size = 0;
-    /// Marian: what a second text, the target, is cut by; null: the same.
+    /// Marian: the tokenizer of the second text, the target; null: the same.
     std::unique_ptr<const Impl> target;
 
     mutable std::mutex cache_mutex;
@@ -41,7 +41,7 @@ struct Tokenizer::Impl {
 };
 
 /// The content of a tokenizer.json for a folder that has only vocab.txt, or vocab.json and merges.txt.
-/// `file` becomes the file that complaints name.
+/// `file`: set to the file that errors name.
 nlohmann::json json_from_vocab_files(const std::filesystem::path& folder, std::string& file);
 /// The same for SentencePiece's own file, spiece.model or tokenizer.model.
 nlohmann::json json_from_sentence_piece(const std::filesystem::path& file);

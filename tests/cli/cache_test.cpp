@@ -65,7 +65,7 @@ TEST(Cache, SaysWhatIsNotThere) {
     for (const char* id : {"org/other", "org/tiny@zzz", "org/tiny@evil", "org/tiny@../refs"}) {
         const Outcome outcome = headlight({"info", id}, "", environment);
         EXPECT_EQ(outcome.code, 1) << id;
-        EXPECT_THAT(outcome.err, HasSubstr("no such model")) << id;
+        EXPECT_THAT(outcome.err, HasSubstr("No such model")) << id;
     }
 }
 

@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{"NoSuchFile", {built_in_model(), "--text-file", "/nonexistent"}, "", "no such file: /nonexistent"},
                     Refusal{"FileIsAFolder", {built_in_model(), "--text-file", "/tmp"}, "", "found a folder"},
                     Refusal{"NoSuchModel", {"no-such-model", "--text", "x"}, "", "no-such-model"},
-                    Refusal{"Gguf", {"model.gguf", "--text", "x"}, "", "There is no such model: model.gguf"},
+                    Refusal{"Gguf", {"model.gguf", "--text", "x"}, "", "No such model: model.gguf"},
                     Refusal{"FolderWithoutAnything", {"/dev", "--text", "x"}, "", "/dev"}),
     [](const auto& c) { return std::string(c.param.name); });
 

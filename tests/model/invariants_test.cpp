@@ -112,7 +112,7 @@ TEST_P(Invariants, EqualBitsHoweverTheRunIsWatched) {
     forward(*model, input, again, {}, {});
     forward(*model, input, alone, {}, {});
     for (const auto& [name, tensor] : seen.tensors) EXPECT_TRUE(at::equal(tensor, again.tensors.at(name))) << name;
-    EXPECT_TRUE(at::equal(last(), alone.tensors.at(name_of(end)))) << "looking at hooks changed the result";
+    EXPECT_TRUE(at::equal(last(), alone.tensors.at(name_of(end)))) << "observing hooks changed the result";
 }
 
 TEST_P(Invariants, PatternsOnDemandAreThoseOfTheRun) {
@@ -133,7 +133,7 @@ TEST_P(Invariants, PatternsOnDemandAreThoseOfTheRun) {
     EXPECT_THROW(pattern_tile(seen.inputs.at(0), -1, 1, 0, 1), Error);
 }
 
-/// Content and what rotates: each a part of the score, neither of them small, and -inf where the score is.
+/// Content and rotary parts sum to the score, neither is small, and both are -inf where the score is.
 TEST_P(Invariants, PartsOfTheScoreSumToIt) {
     const ModelConfig& c = model->config();
     for (std::int64_t l = 0; l < c.n_layers && c.latent.any(); ++l) {
@@ -185,7 +185,7 @@ TEST_P(Invariants, TilesAgreeWithThePlainFormula) {
     EXPECT_LE((at::softmax(s, -1).narrow(-1, 0, tokens) - get("attn.hook_pattern", 0)).abs().max().item<double>(), 1e-5);
 }
 
-/// Puts the tiles of a run together again.
+/// Reassembles the tiles of a run.
 class TileCollector : public Collector {
 public:
     explicit TileCollector(const ModelConfig& c, std::int64_t tokens) : covered(at::zeros({c.n_layers, c.n_heads, tokens})) {

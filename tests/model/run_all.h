@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Runs a model with everything looked at, and finds the fixtures of each family.
+// Runs a model and keeps every hook; finds the fixtures of each family.
 #pragma once
 
 #include "headlight/io/safetensors.h"
@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,8 @@ inline std::filesystem::path golden_file(const std::string& name, const std::str
     return tests_folder() / "golden" / (name + "." + precision + ".safetensors");
 }
 
-/// Names of the folders in tests/fixtures/models, sorted, and of their second towers ("clip#vision").
+/// Names of the folders in tests/fixtures/models, sorted, and of their second towers ("clip#vision"). Never empty, so that a
+/// test over all of them cannot pass without one.
 inline std::vector<std::string> fixture_names() {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(tests_folder() / "fixtures" / "models"))
@@ -51,6 +53,7 @@ inline std::vector<std::string> fixture_names() {
     for (std::size_t i = 0, n = names.size(); i < n; ++i)
         if (const std::string other = names[i] + "#vision"; std::filesystem::exists(golden_file(other, "f32")))
             names.push_back(other);
+    if (names.size() < 50) throw std::runtime_error("fixtures are missing from tests/fixtures/models");
     std::ranges::sort(names);
     return names;
 }
@@ -89,7 +92,7 @@ inline Golden read_golden(const std::filesystem::path& file) {
     return golden;
 }
 
-/// Pixels about 0, for a model that reads pictures; ids only to say how many tokens that are.
+/// Pixels around 0 for a model that reads pictures; ids only give the number of tokens.
 inline ForwardInput some_picture(const ModelConfig& c) {
     ForwardInput input;
     std::vector<float> pixels(static_cast<std::size_t>(kColours * c.image_height * c.image_width));
@@ -103,7 +106,7 @@ inline ForwardInput some_picture(const ModelConfig& c) {
     return input;
 }
 
-/// n token ids that repeat now and then, all legal; where the model reads pictures one of them, whatever n.
+/// n legal token ids with repetitions; for a model that reads pictures a picture, whatever n.
 inline ForwardInput some_text(const ModelConfig& c, std::int64_t n) {
     if (reads_pictures(c)) return some_picture(c);
     ForwardInput input;

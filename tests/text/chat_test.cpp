@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 
 namespace headlight::text {
@@ -74,7 +75,7 @@ TEST(Chat, EachPresetWritesItsMarks) {
               "[INST]  Hi [/INST] Yes?</s>[INST] Be brief.\n\nWhy[/INST]");
     EXPECT_EQ(chat_text("chatml", {{"user", "a"}, {"assistant", "b"}}, *chatml),
               "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n")
-        << "an answer that is there is not begun again";
+        << "an existing answer is not started again";
 }
 
 /// tests/golden/text/chats.json: what Jinja renders from the chat templates of Qwen2 (ChatML), Llama 3, Gemma 3 and Mistral 7B
@@ -133,11 +134,9 @@ TEST(Chat, RolesAreReadFromTheMarks) {
         // A turn's tokens are those of its role; the last one is the answer that is to come, where it is marked.
         const std::string answer = std::string(c.preset) == "mistral" ? "" : "assistant ";
         EXPECT_EQ(seen, std::string(c.system ? "system " : "") + "user assistant user " + answer);
-        for (std::size_t i = 0; i < roles.size(); ++i) {
-            if (e.tokens[i] == "W") {
-                EXPECT_EQ(roles[i], "user");
-            }
-        }
+        const auto w = std::ranges::find(e.tokens, "W");
+        ASSERT_NE(w, e.tokens.end());
+        EXPECT_EQ(roles[static_cast<std::size_t>(w - e.tokens.begin())], "user");
     }
     const auto plain = letters_and({});
     EXPECT_THAT(chat_roles(*plain, plain->encode("no chat")), Each(""));

@@ -158,7 +158,7 @@ TEST_F(Hostile, ByteFallbackWithAnAffix) {
 }
 
 TEST_F(Hostile, AddedTokens) {
-    expect_error([](json& j) { j["added_tokens"][0]["id"] = 1; }, "added_tokens[0].id", "in conflict");
+    expect_error([](json& j) { j["added_tokens"][0]["id"] = 1; }, "added_tokens[0].id", "conflicts");
     expect_error([](json& j) { j["added_tokens"][1]["id"] = 2; }, "added_tokens[1].id", "2 is \"b\"");
     expect_error([](json& j) { j["added_tokens"][1]["id"] = 7; }, "added_tokens[1].id", "the next free id, 4");
     expect_error([](json& j) { j["added_tokens"][1]["id"] = 1e12; }, "added_tokens[1].id", "a whole number");
@@ -170,7 +170,7 @@ TEST_F(Hostile, AddedTokens) {
                 {{{"id", 4}, {"content", "Day"}, {"normalized", true}}, {{"id", 5}, {"content", "day"}, {"normalized", true}}});
             j.erase("post_processor");
         },
-        "added_tokens[1].content", "same after normalization");
+        "added_tokens[1].content", "equal after normalization");
 }
 
 TEST_F(Hostile, PostProcessors) {

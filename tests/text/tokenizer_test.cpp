@@ -89,7 +89,7 @@ TEST(Tokenizer, VocabularyLookups) {
     const auto& t = *novella();
     EXPECT_EQ(t.vocab_size(), 8192);
     EXPECT_EQ(t.id_of("<pad>"), 3);
-    EXPECT_EQ(t.id_of("no such token"), std::nullopt);
+    EXPECT_EQ(t.id_of("No such token"), std::nullopt);
     EXPECT_EQ(t.token_of(8192), "");
     EXPECT_EQ(t.token_of(-1), "");
     EXPECT_TRUE(t.is_special(1));

@@ -20,7 +20,7 @@ enum class RopeScaling { none, linear, llama3, dynamic, yarn, longrope };
 enum class QkNorm { none, head, each_head, whole };
 /// Which frequencies a layer rotates with. `none`: it does not rotate (SmolLM3).
 enum class LayerRope { global, local, none };
-/// How ALiBi's slopes are numbered where the heads are no power of two: as Press et al. (BLOOM), or as MPT.
+/// Order of ALiBi's slopes if the number of heads is no power of two: as in Press et al. (BLOOM), or as in MPT.
 enum class AlibiOrder { bloom, mpt };
 
 /// Frequencies of a rotation (Su et al. 2021) and how they are stretched for long texts.
@@ -36,8 +36,8 @@ struct Rope {
     std::vector<double> short_factors = {}, long_factors = {};  ///< longrope: one for each frequency
 };
 
-/// Which part of a model this is the configuration of. Encoder-decoder models are three: the decoder stands for the model,
-/// and has the other two (Model::part). `cross`: the decoder's attention to the encoder's output, a stack of attentions alone.
+/// The part of a model that a configuration describes. An encoder-decoder model has three: the decoder is the model and owns
+/// the other two (Model::part). `cross`: the decoder's attentions to the encoder's output, layers of attention alone.
 enum class Stack { whole, decoder, encoder, cross };
 
 /// An MLP made of experts, of which a router chooses some for every token (Shazeer et al. 2017). The layer's hidden units are
@@ -50,11 +50,11 @@ struct Experts {
     bool shared_gate = false;        ///< its output is weighted too, by a sigmoid (Qwen2-MoE)
     bool normalized = false;         ///< the weights of the chosen are divided by their sum
     bool sigmoid = false;            ///< weights are sigmoids of the router's logits (DeepSeek-V3), not their softmax
-    double scale = 1.0;              ///< weights are multiplied with it at last (DeepSeek's routed_scaling_factor)
-    std::int64_t groups = 0;         ///< experts stand in so many groups, and a token chooses groups first; 0: they do not
+    double scale = 1.0;              ///< factor of the final weights (DeepSeek's routed_scaling_factor)
+    std::int64_t groups = 0;         ///< groups of experts; a token chooses groups first; 0: none
     std::int64_t groups_chosen = 0;  ///< for each token
-    std::int64_t group_best = 1;     ///< a group is worth the sum of its so many best experts
-    bool correction = false;         ///< a bias of each expert is added while choosing, and is in no weight (DeepSeek-V3)
+    std::int64_t group_best = 1;     ///< a group's score is the sum of this many best experts
+    bool correction = false;         ///< a bias per expert is added while choosing, not to the weights (DeepSeek-V3)
     std::int64_t dense_width = 0;    ///< hidden units of layers without experts
     bool wide_router = false;        ///< the router's product is in float32 in a bfloat16 run (DeepSeek)
     bool wide_weights = false;       ///< the weights of the chosen stay float32 there (Mixtral, DeepSeek)
@@ -81,7 +81,7 @@ std::int64_t relative_row(const Disentangled&, std::int64_t distance) noexcept;
 /// of its authors): it reads what the layer read, and the stream goes on as LN(layer's output + act(conv)).
 struct Convolution {
     std::int64_t width = 0;   ///< tokens of the kernel, an odd number; 0: there is none
-    std::int64_t groups = 1;  ///< numbers of the stream in so many groups, each read by its own group alone
+    std::int64_t groups = 1;  ///< channel groups, as in a grouped convolution
     Activation activation = Activation::tanh;
     bool any() const noexcept { return width > 0; }
 };
@@ -101,19 +101,19 @@ struct Latent {
 struct ModelConfig {
     std::string family;        ///< registry name: "bloom", "gpt2", "bert", "llama"
     std::string architecture;  ///< as config.json says: "BloomForCausalLM"
-    std::string name;          ///< what people call it: the folder's name
+    std::string name;          ///< display name: the folder's name
 
     std::int64_t n_layers = 0;
     std::int64_t d_model = 0;
     std::int64_t n_heads = 0;     ///< query heads
     std::int64_t n_kv_heads = 0;  ///< key/value heads; query head h reads kv head h / (n_heads / n_kv_heads)
-    std::int64_t d_head = 0;      ///< numbers of a query and of a key; value_width() has those of a value
-    std::int64_t d_mlp = 0;       ///< where layers differ the widest; mlp_width() has each
+    std::int64_t d_head = 0;      ///< width of a query and a key; value_width() of a value
+    std::int64_t d_mlp = 0;       ///< the widest if layers differ; see mlp_width()
     std::int64_t vocab_size = 0;
     std::int64_t type_vocab_size = 0;  ///< token types (BERT); 0: none
     std::int64_t d_embed = 0;          ///< width of the embeddings where a product widens them (ALBERT, ELECTRA); 0: d_model
 
-    std::int64_t context_length = 0;    ///< positions the model was made for; 0: not said
+    std::int64_t context_length = 0;    ///< positions the model was trained for; 0: unknown
     bool context_is_hard_limit = true;  ///< false for ALiBi and rotary: longer input runs with a warning
 
     bool causal = true;
@@ -124,7 +124,7 @@ struct ModelConfig {
     bool parallel = false;              ///< attention and MLP read the same stream: resid_post = resid_pre + attn_out + mlp_out
     bool shared_norm = false;           ///< parallel: the MLP reads ln1's output, there is no ln2
     bool input_norm = true;             ///< not post-norm: attention and MLP read the stream through ln1 and ln2 (OLMo 2: false)
-    bool branch_norm = false;           ///< ln1_post, ln2_post: what attention and MLP give is normalised before it is added
+    bool branch_norm = false;           ///< ln1_post, ln2_post: outputs of attention and MLP are normalised before they are added
     bool first_layer_unnormed = false;  ///< ModernBERT: attention of layer 0 reads the stream as it is
     bool query_bias = false;            ///< q, k and v have biases
     bool mlp_bias = true;
@@ -139,17 +139,15 @@ struct ModelConfig {
     Activation activation = Activation::gelu;
     Activation mlm_activation = Activation::gelu;  ///< of the masked-word head
     double embed_scale = 1.0;                      ///< hook_embed is the embedding's row times this (Gemma, Granite)
-    double residual_scale = 1.0;  ///< what attention and MLP give is added times this (Granite); in W_O, b_O, W_out, b_out
-    double logit_scale = 1.0;     ///< logits are the unembedded times this (Cohere, Granite); in the final norm's gain and bias
+    double residual_scale = 1.0;                   ///< factor of attention and MLP outputs (Granite); in W_O, b_O, W_out, b_out
+    double logit_scale = 1.0;  ///< logits are the unembedded times this (Cohere, Granite); in the final norm's gain and bias
     QkNorm qk_norm = QkNorm::none;
     Norm qk_norm_kind = Norm::rms_norm;
-    double qkv_clip = 0;  ///< q, k and v are cut to +-this (OLMo); 0: not
+    double qkv_clip = 0;  ///< q, k and v are clamped to +-this (OLMo); 0: not
     Positions positions = Positions::learned;
     std::int64_t position_offset = 0;   ///< learned: row of the first position (OPT 2, RoBERTa pad id + 1)
     std::int64_t position_pad_id = -1;  ///< learned: this token has no position and takes row position_offset - 1
     AlibiOrder alibi_order = AlibiOrder::bloom;
-    double alibi_max = 8.0;             ///< slopes fall to 2^-this
-    double alibi_scale = 1.0;           ///< slopes are multiplied with it (Falcon: score_scale)
     Rope rope, local_rope;              ///< local: of layers with LayerRope::local
     std::int64_t rope_dims = 0;         ///< rotated part of d_head, from first_rotated() on
     bool rope_interleaved = false;      ///< pairs are neighbours (GPT-J) and not a half apart (Llama)
@@ -164,14 +162,14 @@ struct ModelConfig {
     Stack stack = Stack::whole;
     bool sinusoidal = false;  ///< Positions::learned with a table of sines that no file holds (Marian)
     std::int64_t relative_buckets = 0, relative_max_distance = 0;  ///< Positions::relative
-    std::vector<std::int64_t> start_ids;  ///< decoder: the tokens that stand before what has been written so far
+    std::vector<std::int64_t> start_ids;                           ///< decoder: tokens before the target
 
     Experts experts;
     double mlp_clamp =
         0;  ///< gated: the gate is cut above it, the linear branch to +- it and then 1 larger (GPT-OSS); 0: neither
-    bool attention_sinks = false;  ///< each head has one more score in its softmax, learned and of no key (GPT-OSS)
+    bool attention_sinks = false;  ///< each head has a learned score without a key in its softmax (GPT-OSS)
 
-    // Models that read a picture: their tokens are its patches, row by row, behind the class tokens.
+    // Models that read a picture: their tokens are its patches, row by row, after the class tokens.
     std::int64_t patch_size = 0;                     ///< side of a patch in pixels; 0: the model reads text
     std::int64_t image_height = 0, image_width = 0;  ///< pixels; whole patches
     std::int64_t class_tokens = 0;                   ///< learned rows before the patches: [CLS], DeiT's [DIST]
@@ -221,7 +219,7 @@ inline std::int64_t window_of(const ModelConfig& c, std::int64_t layer) noexcept
 inline LayerRope rope_of(const ModelConfig& c, std::int64_t layer) noexcept {
     return c.layer_rope.empty() ? LayerRope::global : c.layer_rope[static_cast<std::size_t>(layer)];
 }
-/// True where the sub-layer reads the stream through a norm in front of it.
+/// True if the sublayer reads the stream through a norm.
 inline bool norm_before_attention(const ModelConfig& c, std::int64_t layer) noexcept {
     return !c.post_norm && c.input_norm && !(c.first_layer_unnormed && layer == 0);
 }
@@ -234,14 +232,14 @@ inline std::int64_t mlp_width(const ModelConfig& c, std::int64_t layer) noexcept
     if (c.experts.count == 0) return c.d_mlp;
     return has_experts(c, layer) ? c.experts.units() : c.experts.dense_width;
 }
-/// The routed expert that a hidden unit belongs to; -1: none, it works for every token.
+/// The routed expert of a hidden unit; -1: none, it is active for every token.
 inline std::int64_t expert_of(const ModelConfig& c, std::int64_t layer, std::int64_t unit) noexcept {
     return has_experts(c, layer) && unit < c.experts.count * c.experts.width ? unit / c.experts.width : -1;
 }
 /// The layer whose output a convolution is added to.
 inline bool has_convolution(const ModelConfig& c, std::int64_t layer) noexcept { return c.convolution.any() && layer == 0; }
 inline std::int64_t embedding_width(const ModelConfig& c) noexcept { return c.d_embed > 0 ? c.d_embed : c.d_model; }
-/// What sets a layer apart where layers differ: "local 512", "global", "no rotation", "experts"; "" in models of equal layers.
+/// How a layer differs from others: "local 512", "global", "no rotation", "experts"; "" if all layers are alike.
 std::string layer_label(const ModelConfig&, std::int64_t layer);
 
 }  // namespace headlight::model

@@ -14,29 +14,29 @@
 namespace headlight::model {
 
 struct GenerateOptions {
-    std::int64_t tokens = 50;  ///< at most so many new ones
+    std::int64_t tokens = 50;  ///< maximum number of new tokens
     double temperature = 0;    ///< logits are divided by it; 0: always the likeliest token
-    std::int64_t top_k = 0;    ///< only the k likeliest are drawn from; 0: all
-    double top_p = 1;          ///< only the fewest likeliest whose probabilities reach p (Holtzman et al. 2020); 1: all
+    std::int64_t top_k = 0;    ///< samples from the k likeliest; 0: all
+    double top_p = 1;          ///< samples from the fewest likeliest whose probabilities reach p (Holtzman et al. 2020); 1: all
     std::uint64_t seed = 0;    ///< equal seeds draw equal tokens
-    std::vector<std::int64_t> source = {};  ///< what an encoder-decoder model reads; the prompt is its target so far
-    std::vector<std::int64_t> end = {};     ///< a token that ends the text; it is the last that is returned
+    std::vector<std::int64_t> source = {};  ///< of an encoder-decoder model; the prompt is its target so far
+    std::vector<std::int64_t> end = {};     ///< tokens that end the text; the one that occurs is returned as the last
 };
 
 struct Generated {
-    std::vector<std::int64_t> ids;      ///< the new ones
+    std::vector<std::int64_t> ids;      ///< of the new tokens
     std::vector<double> probabilities;  ///< of each, before temperature and cuts
-    bool ended = false;                 ///< an end token came
-    double prompt_seconds = 0;          ///< until the first token was known
-    double seconds = 0;                 ///< for those after it
+    bool ended = false;                 ///< stopped at an end token
+    double prompt_seconds = 0;          ///< until the first new token
+    double seconds = 0;                 ///< for the tokens after it
 };
 
-/// Why this model cannot continue a text, where it cannot: it looks both ways, or has no unembedding.
+/// Why this model cannot continue a text: it is bidirectional or has no unembedding. nullopt if it can.
 std::optional<ErrorFacts> why_no_continuation(const Model&);
 
 /// Continues a prompt token by token; keys and values of what came before are kept, so that each token costs one row.
-/// The likeliest token is the first one of equal logits. Errors: an empty prompt, a model that looks both ways or has no
-/// unembedding, options outside their ranges, more tokens than a model with learned positions has room for.
+/// The likeliest token is the first one of equal logits. Errors: an empty prompt, a model that is bidirectional
+/// or has no unembedding, options outside their ranges, more tokens than a model with learned positions has room for.
 Generated generate(const Model&, const std::vector<std::int64_t>& prompt, const GenerateOptions&,
                    const std::function<void(std::int64_t)>& on_token = {}, const CancelToken& = {}, const Progress& = {});
 

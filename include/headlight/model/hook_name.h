@@ -12,8 +12,8 @@
 
 namespace headlight::model {
 
-/// Every place of the forward pass where a tensor can be looked at, kept or replaced, in the order of the pass of a
-/// pre-norm model (post-norm models normalise after the sub-layer). Shapes: docs/hooks.md. Names are TransformerLens's.
+/// Every place of the forward pass where a tensor can be observed, kept or replaced, in the order of the pass of a
+/// pre-norm model (post-norm models normalise after the sublayer). Shapes: docs/hooks.md. Names are TransformerLens's.
 /// As there, `scale` is sqrt(var + eps) and `normalized` is (x - mean) / scale before gain and bias.
 enum class Hook {
     embed,                  ///< hook_embed [pos, d_model]
@@ -25,9 +25,9 @@ enum class Hook {
     resid_pre,              ///< blocks.L.hook_resid_pre [pos, d_model]
     ln1_scale,              ///< blocks.L.ln1.hook_scale [pos, 1]
     ln1_normalized,         ///< blocks.L.ln1.hook_normalized [pos, d_model]
-    q_latent,               ///< blocks.L.attn.hook_q_latent [pos, rank], what queries are made of (DeepSeek), behind its norm
+    q_latent,               ///< blocks.L.attn.hook_q_latent [pos, rank], what queries are made of (DeepSeek), after its norm
     q,                      ///< blocks.L.attn.hook_q [pos, head, d_head], before rotation
-    latent,                 ///< blocks.L.attn.hook_latent [pos, rank], what keys and values are made of, behind its norm
+    latent,                 ///< blocks.L.attn.hook_latent [pos, rank], what keys and values are made of, after its norm
     k,                      ///< blocks.L.attn.hook_k [pos, kv_head, d_head]
     v,                      ///< blocks.L.attn.hook_v [pos, kv_head, d_value]
     q_norm_scale,           ///< blocks.L.attn.q_norm.hook_scale [pos, head, 1] ([pos, 1, 1] over all heads)
@@ -47,9 +47,9 @@ enum class Hook {
     result,          ///< blocks.L.attn.hook_result [pos, head, d_model] = z_h W_O^h, without b_O
     ln1_post_scale,  ///< blocks.L.ln1_post.hook_scale [pos, 1] (Gemma 2, OLMo 2: norm of what attention gives)
     ln1_post_normalized,  ///< blocks.L.ln1_post.hook_normalized [pos, d_model]
-    attn_out,             ///< blocks.L.hook_attn_out [pos, d_model], with b_O; behind ln1_post
+    attn_out,             ///< blocks.L.hook_attn_out [pos, d_model], with b_O; after ln1_post
     resid_mid,            ///< blocks.L.hook_resid_mid [pos, d_model]
-    // The second attention of a decoder behind an encoder; `source` is the encoder's positions.
+    // The second attention of a decoder with an encoder; `source` is the encoder's positions.
     ln_cross_scale,       ///< blocks.L.ln_cross.hook_scale [pos, 1]
     ln_cross_normalized,  ///< blocks.L.ln_cross.hook_normalized [pos, d_model]
     cross_q,              ///< blocks.L.cross_attn.hook_q [pos, head, d_head]
@@ -63,7 +63,7 @@ enum class Hook {
     resid_mid_cross,      ///< blocks.L.hook_resid_mid_cross [pos, d_model]: what the MLP reads there
     ln2_scale,            ///< blocks.L.ln2.hook_scale [pos, 1]
     ln2_normalized,       ///< blocks.L.ln2.hook_normalized [pos, d_model]
-    router,               ///< blocks.L.mlp.hook_router [pos, expert], logits of the router (Mixtral and its kin)
+    router,               ///< blocks.L.mlp.hook_router [pos, expert], logits of the router (Mixtral and similar models)
     experts,              ///< blocks.L.mlp.hook_experts [pos, expert], weight of each expert; 0: not chosen
     shared_gate,          ///< blocks.L.mlp.hook_shared_gate [pos, 1], weight of the shared expert (Qwen2-MoE)
     mlp_pre,              ///< blocks.L.mlp.hook_pre [pos, d_mlp]
@@ -71,9 +71,9 @@ enum class Hook {
     mlp_post,             ///< blocks.L.mlp.hook_post [pos, d_mlp]
     ln2_post_scale,       ///< blocks.L.ln2_post.hook_scale [pos, 1]
     ln2_post_normalized,  ///< blocks.L.ln2_post.hook_normalized [pos, d_model]
-    mlp_out,              ///< blocks.L.hook_mlp_out [pos, d_model]; behind ln2_post
+    mlp_out,              ///< blocks.L.hook_mlp_out [pos, d_model]; after ln2_post
     // The convolution beside layer 0 of the larger DeBERTa-v2.
-    resid_post_mlp,       ///< blocks.0.hook_resid_post_mlp [pos, d_model]: behind ln2, what the convolution is added to
+    resid_post_mlp,       ///< blocks.0.hook_resid_post_mlp [pos, d_model]: after ln2, what the convolution is added to
     conv_pre,             ///< blocks.0.conv.hook_pre [pos, d_model], with its bias, before the activation
     conv_out,             ///< blocks.0.hook_conv_out [pos, d_model]: what is added
     ln_conv_scale,        ///< blocks.0.ln_conv.hook_scale [pos, 1]

@@ -9,18 +9,18 @@ namespace headlight::model {
 
 /// One parameter of the model and the tensor that fed it.
 struct LoadedParameter {
-    std::string parameter;  ///< ours: "blocks.0.attn.W_Q"
-    std::string tensor;     ///< theirs: "h.0.self_attention.query_key_value.weight"
+    std::string parameter;  ///< our name: "blocks.0.attn.W_Q"
+    std::string tensor;     ///< name in the file: "h.0.self_attention.query_key_value.weight"
     std::string file;
     std::vector<std::int64_t> shape;  ///< of the tensor in the file
     std::string stored_dtype;         ///< "F16"
     bool mapped = false;              ///< used in place, no copy
 };
 
-/// What became of every tensor of a model folder. A model is never made with a parameter missing.
+/// What every tensor of a model folder is used for. Loading fails if a parameter is missing.
 struct LoadReport {
     std::vector<LoadedParameter> loaded;
-    std::vector<std::string> unused;            ///< tensors in the files that no parameter asked for
+    std::vector<std::string> unused;            ///< tensors in the files that no parameter uses
     std::vector<std::string> ignored;           ///< unused on purpose: buffers the family names (attention masks, position ids)
     std::vector<std::string> optional_missing;  ///< parts that are absent and not needed ("MLM head")
     std::vector<std::string> files;

@@ -17,7 +17,7 @@ enum class ComputeType { float32, bfloat16, float64 };
 
 struct LoadOptions {
     ComputeType dtype = ComputeType::float32;
-    std::string device = "auto";  ///< auto | cpu | cuda; Error when cuda is asked for and this LibTorch has none
+    std::string device = "auto";  ///< auto | cpu | cuda; Error for cuda if this LibTorch has none
 };
 
 /// Weights and configuration, ready to run; immutable and shared. Torch-free: internals are in src/model/.
@@ -37,9 +37,8 @@ public:
     const std::string& hash() const;
     /// Parameters by part: "embedding", "positions", "attention", "mlp", "norms", "unembedding" (0 when tied).
     std::map<std::string, std::int64_t> parameter_counts() const;
-    /// Of an encoder-decoder model, which is its decoder: the encoder, a model of its own without unembedding; and the
-    /// cross attentions, whose layers have an attention and the norm before it. Both share the model's memory.
-    /// nullptr where there is none.
+    /// The other parts of an encoder-decoder model, which is its decoder: the encoder, without unembedding, and the cross
+    /// attentions, layers of one attention and its norm. Both share the model's memory. nullptr if there is no such part.
     const std::shared_ptr<const Model>& part(Stack) const noexcept;
 
     struct Internals;  ///< src/model/internals.h

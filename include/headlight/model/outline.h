@@ -9,11 +9,11 @@
 
 namespace headlight::model {
 
-/// A model of which only the configuration is known, as a saved trace or attention computed elsewhere leaves it: no
-/// weights, nothing can be run. `origin` is what it came from, `hash` what that says of the model (may be empty).
+/// A configuration without weights, for a saved trace or attention computed elsewhere: it cannot be run. `origin`: the
+/// file it comes from; `hash`: the model's hash as that file has it (may be empty).
 std::shared_ptr<const Model> outline(ModelConfig, const std::filesystem::path& origin, std::string hash);
 
-/// The same of an encoder-decoder model: its decoder, with the two other parts (Model::part).
+/// The same for an encoder-decoder model: its decoder, with the other two parts (Model::part).
 std::shared_ptr<const Model> outline(ModelConfig decoder, ModelConfig encoder, ModelConfig cross,
                                      const std::filesystem::path& origin, std::string hash);
 

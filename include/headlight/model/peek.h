@@ -11,21 +11,21 @@
 
 namespace headlight::model {
 
-/// What can be said of a model from its config.json (or GGUF metadata) and the headers of its files, before anything is loaded.
+/// What config.json (or GGUF metadata) and the file headers tell about a model, without loading it.
 struct Peek {
-    ModelConfig config;        ///< of a family that is known; else empty but for `architecture` and `name`
+    ModelConfig config;        ///< of a known family; else only `architecture` and `name` are set
     std::uintmax_t bytes = 0;  ///< of the files that hold weights
-    std::string problem;       ///< why it cannot be opened; empty: it can, as far as the headers tell
+    std::string problem;       ///< why it cannot be opened; empty if the headers are fine
 };
 
-/// Never throws: what is wrong is in `problem`.
+/// Never throws: see `problem`.
 Peek peek(const std::filesystem::path& folder_or_file);
 
-/// The configuration alone; Error as for loading.
+/// Only the configuration; Error as for loading.
 ModelConfig read_config(const std::filesystem::path& folder_or_file);
 
-/// The folder's name, with its parent's where it says nothing ("model"); of a snapshot in the Hugging Face cache
-/// (models--org--name/snapshots/0a1b2c…) the model's; of a GGUF file its own.
+/// The folder's name, with its parent's if it is generic ("model"); for a snapshot of the Hugging Face cache
+/// (models--org--name/snapshots/0a1b2c…) the model's id; for a GGUF file its file name.
 std::string name_of_model(const std::filesystem::path& folder_or_file);
 
 /// Folders of the Hugging Face cache in the order they are searched: $HF_HUB_CACHE, $HF_HOME/hub,
@@ -40,8 +40,7 @@ struct CachedModel {
 };
 std::vector<CachedModel> cached_models();
 
-/// Folders in `folder` (two levels) that hold a config.json, and GGUF files: what a person keeps beside each other. At
-/// most 500.
+/// Folders in `folder` (two levels) with a config.json, and GGUF files. At most 500.
 std::vector<std::filesystem::path> model_folders_in(const std::filesystem::path& folder);
 
 }  // namespace headlight::model

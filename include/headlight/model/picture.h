@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// From a decoded picture to what a vision model reads.
+// From a decoded picture to the input of a vision model.
 #pragma once
 
 #include "headlight/model/config.h"
@@ -24,7 +24,7 @@ struct PictureRect {
 
 enum class Resample { nearest = 0, lanczos = 1, bilinear = 2, bicubic = 3, box = 4, hamming = 5 };
 
-/// The steps of preprocessor_config.json, in their order; what the file leaves out is as its processor has it.
+/// The steps of preprocessor_config.json, in order; absent fields have the defaults of transformers' processor.
 struct PicturePlan {
     bool resize = true;
     std::int64_t height = 0, width = 0;  ///< resized to; 0: shortest_edge says
@@ -33,12 +33,12 @@ struct PicturePlan {
     std::int64_t crop_height = 0, crop_width = 0;  ///< cut from the middle; 0: not
     double rescale = 1.0 / 255;
     double mean[3] = {0.5, 0.5, 0.5}, deviation[3] = {0.5, 0.5, 0.5};
-    std::string warning;  ///< there is no such file: what was taken instead
+    std::string warning;  ///< if the file is absent: the settings used instead
 };
 /// Error names the field. Without preprocessor_config.json: the model's size, bilinear, mean and deviation 0.5.
 PicturePlan picture_plan(const std::filesystem::path& model, const ModelConfig&);
 
-/// As Pillow does it for 8-bit pictures, to the bit: the filter widened where the picture shrinks (no aliasing), columns
+/// Equal to Pillow's resampling of 8-bit pictures, bit for bit: the filter is widened when shrinking (no aliasing), columns
 /// first, each pass rounded to bytes.
 Picture resized(const Picture&, std::int64_t width, std::int64_t height, Resample);
 

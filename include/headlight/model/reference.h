@@ -11,17 +11,17 @@
 
 namespace headlight::model {
 
-/// How far this program's numbers are from those that transformers computed for the same tokens.
+/// Differences from the numbers that transformers computed for the same tokens.
 struct ReferenceCheck {
     std::filesystem::path file{};
     std::int64_t tokens = 0;
-    std::optional<double> logits{};    ///< max |Δ| over all positions and entries; nothing: the file has none
+    std::optional<double> logits{};    ///< max |Δ| over all positions and entries; nullopt: not in the file
     std::optional<double> patterns{};  ///< max |Δ| over all heads, queries and keys
-    std::string worst_pattern{};       ///< the hook it is at: "blocks.3.attn.hook_pattern"
-    std::string problem{};             ///< why nothing could be compared; empty: it was
+    std::string worst_pattern{};       ///< its hook: "blocks.3.attn.hook_pattern"
+    std::string problem{};             ///< why nothing could be compared, else empty
 };
 
-/// reference.safetensors beside the model, where there is one: tests/golden/make_golden.py --folder DIR --text T writes it.
+/// reference.safetensors in the model's folder, if any: tests/golden/make_golden.py --folder DIR --text T writes it.
 std::optional<std::filesystem::path> reference_file(const std::filesystem::path& model);
 
 /// Runs the reference's tokens ("ids", "type_ids") and compares "logits" and "blocks.N.attn.hook_pattern" with what the

@@ -22,15 +22,15 @@ std::vector<std::string> chat_presets();
 /// with its line feed. Error for anything else, with its place.
 std::vector<ChatMessage> parse_chat(std::string_view text);
 
-/// The text that a model of that kind was trained on, up to where its answer begins when the last message is not the
-/// assistant's. The token that begins a text is written only where the tokenizer does not put it there itself, so the
-/// result is encoded like any other text. Gemma has no system role: what it says goes in front of the first user message;
-/// Mistral's in front of the last. A system message that some templates put where there is none (Qwen2's and SmolLM2's
-/// own introductions) is not written. Error for an unknown preset or role, and for a tokenizer without the preset's tokens.
+/// The chat in the format of the preset, up to the start of the answer unless the last message is the assistant's. The token that
+/// begins a text is written only where the tokenizer does not put it there itself, so the result is encoded like any other text.
+/// Gemma has no system role: what it says goes in front of the first user message; Mistral's in front of the last. Default system
+/// messages of some templates (Qwen2, SmolLM2) are not added. Error for an unknown preset or role, and for a tokenizer without
+/// the preset's tokens.
 std::string chat_text(std::string_view preset, const std::vector<ChatMessage>&, const Tokenizer&);
 
-/// Whose words a token belongs to, read from the marks of any of the presets in the text itself: "user" … for the tokens
-/// of a turn with its marks, empty outside. One for each token; all empty in a text that is no chat.
+/// The role of each token's turn, from the marks of any preset in the text: "user" … for the tokens of a turn with its marks,
+/// empty outside. One entry per token; all empty if the text is not a chat.
 std::vector<std::string> chat_roles(const Tokenizer&, const Encoding&);
 
 }  // namespace headlight::text

@@ -15,7 +15,7 @@ struct ByteRange {
     bool operator==(const ByteRange&) const = default;
 };
 
-/// What the model gets, and where each token came from. All vectors have the same length.
+/// The model's input, and where each token came from. All vectors have the same length.
 struct Encoding {
     std::vector<std::int64_t> ids;
     std::vector<std::string> tokens;     ///< vocabulary strings ("Ġthe", "##ing")
@@ -32,7 +32,7 @@ struct Encoding {
     /// First position of sentence B's part as BertViz counts it (A's part includes [CLS] and the first [SEP]); size() without a
     /// pair.
     std::int64_t pair_start() const noexcept;
-    /// Appends another encoding behind this one.
+    /// Appends another encoding after this one.
     void append(const Encoding&);
 };
 

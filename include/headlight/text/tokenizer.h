@@ -14,7 +14,7 @@
 namespace headlight::text {
 
 /// A tokenizer as Hugging Face `tokenizers` defines it: added tokens, normalizer, pre-tokenizer, model, post-processor.
-/// Thread-safe: encode() is const and keeps no state but a cache behind a lock.
+/// Thread-safe: encode() is const and keeps no state but a cache after a lock.
 class Tokenizer {
 public:
     /// From a model folder: tokenizer.json, else vocab.txt (WordPiece, with tokenizer_config.json's do_lower_case …),
@@ -38,12 +38,12 @@ public:
     /// Vocabulary string of an id; empty for an unknown id.
     const std::string& token_of(std::int64_t id) const;
     bool is_special(std::int64_t id) const;
-    /// The raw bytes that a token stands for in running text (" the" for "Ġthe", "ing" for "##ing").
+    /// The bytes of a token in running text (" the" for "Ġthe", "ing" for "##ing").
     std::string bytes_of(std::int64_t id) const;
     /// `<mask>` / `[MASK]` id if there is one.
     std::optional<std::int64_t> mask_id() const;
 
-    /// One line for people: "byte-level BPE, 8192 entries".
+    /// A description: "byte-level BPE, 8192 entries".
     std::string description() const;
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a layer's own attention and its attention to an encoder's output have in common: from q, k and v to what is written.
+// Shared by self and cross attention of a layer: from q, k and v to the output.
 #pragma once
 
 #include "model/blocks/pass.h"
@@ -21,7 +21,7 @@ at::Tensor split_heads(const at::Tensor& x, const at::Tensor& bias, std::int64_t
 at::Tensor hook_heads(Pass&, Hook, Layer, const at::Tensor& x);
 /// z [query, head, d_head], with the hooks of scores, pattern and z; the observer sees the pattern's tiles.
 at::Tensor attend(Pass&, Layer, const AttentionHooks&, const AttentionInput&, const at::Tensor& v);
-/// z W_O + b_O [query, d_model]; results that come back changed are summed instead.
+/// z W_O + b_O [query, d_model]; results that were replaced are summed instead.
 at::Tensor combine_heads(Pass&, Layer, const AttentionHooks&, const Linear& o, const at::Tensor& z);
 
 }  // namespace headlight::model

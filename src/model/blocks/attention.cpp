@@ -73,7 +73,7 @@ at::Tensor hook_heads(Pass& pass, Hook hook, Layer layer, const at::Tensor& x) {
 
 namespace {
 
-/// The same behind clipping and hooks.
+/// The same after clipping and hooks.
 std::array<at::Tensor, 3> project(Pass& pass, Layer layer, const LayerWeights& w, const at::Tensor& x) {
     const ModelConfig& c = pass.config();
     if (c.latent.any()) return latent_qkv(pass, layer, x);
@@ -94,7 +94,7 @@ void tell_tile(Pass& pass, Layer layer, const AttentionHooks& hooks, const Tile&
         pass.observer.cross_pattern_tile(layer, t.head0, t.row0, tile);
 }
 
-/// The usual way: no pattern is ever whole.
+/// The default: tile by tile, no pattern is ever whole.
 void attend_in_tiles(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v,
                      at::Tensor& z) {
     for_tiles(in, [&](const Tile& t) {
@@ -110,7 +110,7 @@ at::Tensor part_of(const at::Tensor& whole, const Tile& t) {
     return whole.narrow(0, t.head0, t.heads).narrow(1, t.row0, t.rows).narrow(2, 0, t.keys);
 }
 
-/// The pattern behind the hook of the heads' sinks: a share that came back changed leaves more or less for the keys, whose
+/// The pattern after the hook of the heads' sinks: a share that was replaced leaves more or less for the keys, whose
 /// weights keep their proportions.
 at::Tensor behind_sinks(Pass& pass, Layer layer, const at::Tensor& pattern, const at::Tensor& share) {
     if (!share.defined()) return pattern;
@@ -120,8 +120,8 @@ at::Tensor behind_sinks(Pass& pass, Layer layer, const at::Tensor& pattern, cons
     return pattern * ((1 - seen) / (1 - share).clamp_min(least)).unsqueeze(-1);
 }
 
-/// Scores or patterns that came back changed: softmax of the scores, then whatever the pattern became. Every key counts,
-/// because a replacement may look where the model may not.
+/// Scores or patterns that were replaced: softmax of the scores, then whatever the pattern became. Every key counts,
+/// because a replacement may attend where the model may not.
 void attend_replaced(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v,
                      const at::Tensor* scores, at::Tensor pattern, const at::Tensor& share, at::Tensor& z) {
     if (scores) {
@@ -142,7 +142,7 @@ void attend_replaced(Pass& pass, Layer layer, const AttentionHooks& hooks, const
     });
 }
 
-/// Hooks of what a layer's score is the sum of (DeBERTa's terms; MLA's parts).
+/// Hooks of the terms of a layer's score (DeBERTa's terms, MLA's parts).
 std::vector<Hook> summands(const AttentionInput& in) {
     std::vector<Hook> hooks;
     if (in.relative.c2p.defined()) hooks.push_back(Hook::c2p);
@@ -151,8 +151,8 @@ std::vector<Hook> summands(const AttentionInput& in) {
     return hooks;
 }
 
-/// Shows the summands of the score whole to whoever wants them. What replacements add to the scores: [head, query, key];
-/// undefined where nothing was replaced.
+/// Passes the terms of the score through their hooks. Returns what replacements add to the scores [head, query, key];
+/// undefined if nothing was replaced.
 at::Tensor show_summands(Pass& pass, Layer layer, const AttentionInput& in) {
     at::Tensor added;
     for (const Hook hook : summands(in)) {
@@ -162,14 +162,14 @@ at::Tensor show_summands(Pass& pass, Layer layer, const AttentionInput& in) {
         const at::Tensor term = make(in, hook, 0, in.q.size(0), 0, in.q.size(1));
         const at::Tensor seen = pass.hook(hook, layer, term);
         if (seen.is_same(term)) continue;
-        // Where a key may not be seen a part is -inf, and the score stays so.
+        // A part of a masked key is -inf, and so is its score.
         const at::Tensor change = part ? at::where(at::isfinite(term), seen - term, at::zeros_like(term)) : seen - term;
         added = added.defined() ? added + change : change;
     }
     return added;
 }
 
-/// The same tiles when somebody wants scores or patterns whole, and maybe changes them: [head, query, key].
+/// The same if an observer wants scores or patterns whole, and may replace them: [head, query, key].
 void attend_whole(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v,
                   at::Tensor& z) {
     const std::vector<std::int64_t> shape = {in.q.size(0), in.q.size(1), in.k.size(1)};
@@ -255,14 +255,14 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     }
     std::int64_t window = window_of(c, layer.value);
     if (pass.cache) std::tie(k, v) = pass.cache->append(layer, k, v);
-    if (pass.past() > 0 && window > 0) {  // the keys that a single token behind others can see are the last ones
+    if (pass.past() > 0 && window > 0) {  // the keys that a single later token can attend to are the last ones
         const std::int64_t seen = std::min(window, k.size(1));
         k = k.narrow(1, k.size(1) - seen, seen).contiguous();
         v = v.narrow(1, v.size(1) - seen, seen).contiguous();
         window = 0;
     }
-    // A single token behind others may look at all of these. (ALiBi then counts from its start: the same number for every
-    // key of the row, which a softmax does not see.)
+    // A single token after others may attend to all of these. (ALiBi then counts from its start, which adds the same number to
+    // every key of the row, which a softmax does not see.)
     const AttentionInput in{q,
                             k,
                             pass.model.alibi_slopes,

@@ -124,7 +124,7 @@ at::Tensor relative_term(const AttentionInput& in, Hook hook, std::int64_t head0
                          std::int64_t rows) {
     const at::Tensor& table = hook == Hook::c2p ? in.relative.c2p : in.relative.p2c;
     if (!table.defined())
-        throw Error(ErrorFacts{.problem = "the scores of this model have no such term", .item = name_of({hook, Layer(0)})});
+        throw Error(ErrorFacts{.problem = "This model's scores have no such term", .item = name_of({hook, Layer(0)})});
     return relative_part(in.relative, table, Tile{head0, heads, row0, rows, in.k.size(1)}).contiguous().to(in.q.scalar_type());
 }
 

@@ -4,7 +4,7 @@
 namespace headlight::model {
 namespace {
 
-/// Rows of the position table: one after the other; padding tokens have a row of their own and do not count (RoBERTa).
+/// Rows of the position table, consecutive; padding tokens share one row and are not counted (RoBERTa).
 at::Tensor position_rows(const Pass& pass) {
     const ModelConfig& c = pass.config();
     const std::int64_t first = c.position_offset + pass.past();
@@ -13,7 +13,7 @@ at::Tensor position_rows(const Pass& pass) {
     return counts.cumsum(0) * counts + (c.position_offset - 1);
 }
 
-/// The factor as the reference has it: rounded to the type it works in.
+/// The factor rounded to the computation's type, as in the reference.
 at::Scalar scale_in(const at::Tensor& x, double scale) {
     return x.scalar_type() == at::kBFloat16
                ? at::Scalar(static_cast<double>(static_cast<float>(at::BFloat16(static_cast<float>(scale)))))

@@ -83,7 +83,7 @@ at::Tensor post_of(const ModelConfig& c, const Part& part, at::Tensor pre, at::T
     return part.weights.defined() ? (post * part.weights).to(post.scalar_type()) : post;
 }
 
-/// Passes what every expert has through a hook of all hidden units; `each` is what the pass goes on with.
+/// Passes the experts' tensors through one hook over all hidden units; `each` receives the result.
 void hook_units(Pass& pass, Hook hook, Layer layer, const at::Tensor& x, const std::vector<Part>& parts,
                 std::vector<at::Tensor>& each) {
     if (!pass.wants(hook, layer)) return;
@@ -123,7 +123,7 @@ at::Tensor experts(Pass& pass, Layer layer, const at::Tensor& x) {
     if (pass.wants(Hook::mlp_post, layer)) {
         const at::Tensor whole = spread(c, parts, post, x.size(0), x.options());
         const at::Tensor seen = pass.hook(Hook::mlp_post, layer, whole);
-        // A replacement may write with experts that were not chosen.
+        // A replacement may use experts that were not chosen.
         if (!seen.is_same(whole)) return product(seen, w.mlp_out.weight).add_(bias);
     }
     at::Tensor out = bias.clone();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// An MLP made of experts (Experts in config.h): a router chooses, only the chosen are computed.
+// An MLP of experts (Experts in config.h): a router chooses, and only the chosen experts are computed.
 #pragma once
 
 #include "model/blocks/pass.h"
 
 namespace headlight::model {
 
-/// What the MLP writes, before a norm behind it: [pos, d_model]. Visits router, experts, shared_gate and the MLP's own
+/// The output of the MLP, before any norm after it: [pos, d_model]. Visits router, experts, shared_gate and the MLP's own
 /// hooks; these are [pos, hidden units of all experts], 0 where an expert was not chosen.
 at::Tensor experts(Pass&, Layer, const at::Tensor& x);
 

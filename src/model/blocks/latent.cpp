@@ -6,7 +6,7 @@
 namespace headlight::model {
 namespace {
 
-/// RMSNorm with an epsilon of its own; narrow types are normalised in float, as the reference does.
+/// RMSNorm with the latents' epsilon; narrow types are normalised in float, as the reference does.
 at::Tensor normed(const at::Tensor& x, const at::Tensor& gain, double epsilon) {
     const at::Tensor wide = x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
     const at::Tensor n = wide * (wide.square().mean(-1, true) + epsilon).rsqrt();

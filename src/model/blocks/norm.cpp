@@ -103,7 +103,7 @@ HeadNorm head_moments(const ModelConfig& c, const at::Tensor& x) {
     return {scale.to(x.scalar_type()), wide};
 }
 
-/// Gains lie as [d_head] or [head, d_head]: of a norm over all heads as of one for each.
+/// Gains are [d_head] or [head, d_head], for a norm over all heads as for one per head.
 at::Tensor head_affine(const NormWeights& w, const at::Tensor& x) {
     const auto shaped = [&](const at::Tensor& t) {
         return t.numel() == x.size(2) ? t.view({x.size(2)}) : t.reshape({x.size(1), x.size(2)});

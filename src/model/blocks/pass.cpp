@@ -58,7 +58,7 @@ at::Tensor Pass::hook(Hook h, Layer layer, at::Tensor tensor) {
     if (seen.is_same(tensor)) return seen;
     if (!seen.defined() || seen.sizes() != tensor.sizes() || seen.scalar_type() != tensor.scalar_type() ||
         seen.device() != tensor.device())
-        throw Error(ErrorFacts{.problem = "a hook returned a tensor that does not fit",
+        throw Error(ErrorFacts{.problem = "A hook returned a tensor that does not fit",
                                .item = name_of(point, config()),
                                .expected = describe(tensor),
                                .found = describe(seen)});
@@ -83,7 +83,7 @@ at::Tensor apply(const Linear& linear, const at::Tensor& x) {
 }
 
 at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, Activation activation) {
-    // The error function has no cheap vector form of our own; ATen's is one.
+    // ATen has a vectorised error function.
     const bool kernel = has_kernels(pre) && (activation != Activation::gelu);
     if (!kernel) {
         if (bias.defined()) pre.add_(bias);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One forward pass under way: what every block needs, and the blocks.
+// The state of one forward pass, and its blocks.
 #pragma once
 
 #include "model/internals.h"
@@ -22,7 +22,7 @@ struct Pass {
     at::Tensor ids;       ///< [pos] int64 on the device; of a picture the positions
     at::Tensor type_ids;  ///< [pos] int64, undefined without token types
     RopeTable rope, local_rope;
-    at::Tensor resid_pre;        ///< of the layer under way; parallel models: what the MLP reads
+    at::Tensor resid_pre;        ///< of the current layer; in parallel models the MLP reads it
     at::Tensor shared_norm;      ///< ln1's output, where the MLP reads it too
     at::Tensor relative_bias{};  ///< of AttentionInput; undefined: none
     KvCache* cache = nullptr;    ///< keys and values of the tokens before these; nullptr: there are none
@@ -53,22 +53,22 @@ at::Tensor norm_heads(Pass&, const NormWeights&, const at::Tensor& x, Hook scale
 /// The same without hooks, of [pos, head, d_head]: what rotates, from a kept q and k.
 at::Tensor normed_heads(const ModelConfig&, const NormWeights&, const at::Tensor& x);
 
-/// Bias and activation after a bias-less product; `pre` gets its bias in place. Returns a new tensor.
+/// Bias and activation after a product without bias; the bias is added to `pre` in place. Returns a new tensor.
 at::Tensor bias_and_activate(at::Tensor& pre, const at::Tensor& bias, Activation);
 
 /// Sum of the embeddings and, where the model has it, their LayerNorm.
 at::Tensor embedding(Pass&, Block, const at::Tensor& so_far);
-/// Patches of the picture as rows of the stream, behind the class tokens.
+/// Patches of the picture as rows of the stream, after the class tokens.
 at::Tensor patch_embedding(Pass&);
-/// What the final norm gives, projected to the width that both towers of CLIP share.
+/// The final norm's output, projected to the width that both towers of CLIP share.
 at::Tensor project(Pass&, const at::Tensor& x);
 /// From resid_pre to resid_mid.
 at::Tensor attention(Pass&, Layer, const at::Tensor& resid_pre);
-/// From resid_mid to resid_mid_cross, in a decoder behind an encoder.
+/// From resid_mid to resid_mid_cross, in a decoder with an encoder.
 at::Tensor cross_attention(Pass&, Layer, const at::Tensor& resid_mid);
-/// From resid_mid (there resid_mid_cross) to resid_post, where a convolution follows to resid_post_mlp.
+/// From resid_mid (or resid_mid_cross) to resid_post, or to resid_post_mlp if a convolution follows.
 at::Tensor mlp(Pass&, Layer, const at::Tensor& resid_mid);
-/// From resid_post_mlp to resid_post: what the layer read goes through a convolution beside it. Other layers: as it is.
+/// From resid_post_mlp to resid_post: adds the convolution of the layer's input. Other layers: unchanged.
 at::Tensor convolution(Pass&, Layer, const at::Tensor& resid_pre, const at::Tensor& resid_post_mlp);
 /// Final norm, masked-word head and logits.
 at::Tensor output(Pass&, Block, const at::Tensor& x);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// BART and its kin, encoder and decoder: BART normalises behind each sub-layer and behind the embedding; Marian does
-// without the latter and has a table of sines for its positions; mBART normalises in front, and once more at the end.
+// BART, mBART and Marian, encoder and decoder. BART: post-norm and a norm after the embedding; Marian: without the latter,
+// with sinusoidal positions; mBART: pre-norm and a final norm.
 #include "model/families/registry.h"
 #include "model/families/rows.h"
 #include "model/load/config_reader.h"
@@ -46,7 +46,7 @@ ModelConfig stack_config(const ConfigReader& json, Kin kin, bool decoder) {
     if (!decoder) return c;
     const std::int64_t end = token_id(json, "eos_token_id", 2), begin = token_id(json, "bos_token_id", -1);
     c.start_ids = {token_id(json, "decoder_start_token_id", end)};
-    // A first token that is always the same one is no prediction.
+    // A first token that is always the same is not a prediction.
     if (begin >= 0 && token_id(json, "forced_bos_token_id", -1) == begin) c.start_ids.push_back(begin);
     return c;
 }
@@ -63,30 +63,28 @@ WeightMap weight_map(const ModelConfig& c) {
     WeightMap map;
     map.prefixes = {"model.", ""};
     map.ignored = {"*coder.embed_tokens.weight", "*coder.version"};
-    const auto attention = [&](const std::string& name, std::initializer_list<Slot> weights, std::initializer_list<Slot> biases) {
-        constexpr const char* parts[] = {"q_proj", "k_proj", "v_proj", "out_proj"};
-        for (std::size_t i = 0; i < 4; ++i)
-            add_linear(map, weights.begin()[i], biases.begin()[i], name + parts[i], i == 3 ? d : inner, i == 3 ? inner : d, true);
-    };
     map.rows.push_back({Slot::embed, {"shared.weight", stack + "embed_tokens.weight"}, {c.vocab_size, d}});
     if (c.sinusoidal)
         map.ignored.emplace_back("*embed_positions.weight");
     else
         map.rows.push_back({Slot::pos_embed, {stack + "embed_positions.weight"}, {c.context_length + c.position_offset, d}});
-    if (c.embed_norm) add_norm(map, Slot::embed_norm_gain, Slot::embed_norm_bias, stack + "layernorm_embedding", d);
-    attention(layer + "self_attn.", {Slot::q_weight, Slot::k_weight, Slot::v_weight, Slot::o_weight},
-              {Slot::q_bias, Slot::k_bias, Slot::v_bias, Slot::o_bias});
-    add_norm(map, Slot::ln1_gain, Slot::ln1_bias, layer + "self_attn_layer_norm", d);
+    if (c.embed_norm) add_norm(map, Slot::embed_norm_gain, stack + "layernorm_embedding", d);
+    add_layers(map, c,
+               {.at = layer,
+                .ln1 = "self_attn_layer_norm",
+                .ln2 = "final_layer_norm",
+                .qkv = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
+                .o = "self_attn.out_proj",
+                .mlp_in = "fc1",
+                .mlp_out = "fc2"});
     if (decoder) {
-        attention(layer + "encoder_attn.",
-                  {Slot::cross_q_weight, Slot::cross_k_weight, Slot::cross_v_weight, Slot::cross_o_weight},
-                  {Slot::cross_q_bias, Slot::cross_k_bias, Slot::cross_v_bias, Slot::cross_o_bias});
-        add_norm(map, Slot::ln_cross_gain, Slot::ln_cross_bias, layer + "encoder_attn_layer_norm", d);
+        add_linear(map, Slot::cross_q_weight, layer + "encoder_attn.q_proj", inner, d);
+        add_linear(map, Slot::cross_k_weight, layer + "encoder_attn.k_proj", inner, d);
+        add_linear(map, Slot::cross_v_weight, layer + "encoder_attn.v_proj", inner, d);
+        add_linear(map, Slot::cross_o_weight, layer + "encoder_attn.out_proj", d, inner);
+        add_norm(map, Slot::ln_cross_gain, layer + "encoder_attn_layer_norm", d);
     }
-    add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, layer + "fc1", c.d_mlp, d, true);
-    add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, layer + "fc2", d, c.d_mlp, true);
-    add_norm(map, Slot::ln2_gain, Slot::ln2_bias, layer + "final_layer_norm", d);
-    if (c.final_norm) add_norm(map, Slot::final_norm_gain, Slot::final_norm_bias, stack + "layer_norm", d);
+    if (c.final_norm) add_norm(map, Slot::final_norm_gain, stack + "layer_norm", d);
     if (decoder) {
         add_unembedding(map, c);
         map.rows.push_back({Slot::unembed_bias, {"final_logits_bias"}, {1, c.vocab_size}});

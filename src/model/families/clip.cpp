@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// CLIP's towers (Radford et al. 2021), each a model of its own: a causal decoder without logits whose answer is the row of
-// the token that ends the text, and a ViT with a norm in front of its layers whose answer is the row of the class token.
-// Both are projected to one width. src/model/load/tower.h says which of the two a folder is opened as.
+// CLIP's towers (Radford et al. 2021), each a separate model: a causal decoder without logits whose output is the row of
+// the end-of-text token, and a ViT with a norm before its layers whose output is the row of the class token. Both are
+// projected to one width. src/model/load/tower.h chooses the tower of a folder.
 #include "model/families/picture_fields.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
@@ -45,18 +45,13 @@ ModelConfig parse_vision(const ConfigReader& json) {
     return c;
 }
 
-void add_layers(WeightMap& map, const ModelConfig& c) {
-    const std::int64_t d = c.d_model;
-    const std::string layer = "encoder.layers.#.", attention = layer + "self_attn.";
-    add_linear(map, Slot::q_weight, Slot::q_bias, attention + "q_proj", d, d, true);
-    add_linear(map, Slot::k_weight, Slot::k_bias, attention + "k_proj", d, d, true);
-    add_linear(map, Slot::v_weight, Slot::v_bias, attention + "v_proj", d, d, true);
-    add_linear(map, Slot::o_weight, Slot::o_bias, attention + "out_proj", d, d, true);
-    add_norm(map, Slot::ln1_gain, Slot::ln1_bias, layer + "layer_norm1", d);
-    add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, layer + "mlp.fc1", c.d_mlp, d, true);
-    add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, layer + "mlp.fc2", d, c.d_mlp, true);
-    add_norm(map, Slot::ln2_gain, Slot::ln2_bias, layer + "layer_norm2", d);
-}
+const LayerNames kLayer{.at = "encoder.layers.#.",
+                        .ln1 = "layer_norm1",
+                        .ln2 = "layer_norm2",
+                        .qkv = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
+                        .o = "self_attn.out_proj",
+                        .mlp_in = "mlp.fc1",
+                        .mlp_out = "mlp.fc2"};
 
 void add_projection(WeightMap& map, const ModelConfig& c, const std::string& name) {
     if (c.d_projection > 0) map.rows.push_back({Slot::projection, {name}, {c.d_projection, c.d_model}, Layout::out_in});
@@ -68,8 +63,8 @@ WeightMap text_map(const ModelConfig& c) {
     map.ignored = {"*position_ids", "vision_model.*", "visual_projection.weight", "logit_scale"};
     map.rows.push_back({Slot::embed, {"embeddings.token_embedding.weight"}, {c.vocab_size, c.d_model}});
     map.rows.push_back({Slot::pos_embed, {"embeddings.position_embedding.weight"}, {c.context_length, c.d_model}});
-    add_layers(map, c);
-    add_norm(map, Slot::final_norm_gain, Slot::final_norm_bias, "final_layer_norm", c.d_model);
+    add_layers(map, c, kLayer);
+    add_norm(map, Slot::final_norm_gain, "final_layer_norm", c.d_model);
     add_projection(map, c, "text_projection.weight");
     return map;
 }
@@ -82,9 +77,9 @@ WeightMap vision_map(const ModelConfig& c) {
     map.rows.push_back({Slot::class_embed, {"embeddings.class_embedding"}, {d}});
     map.rows.push_back({Slot::patch_weight, {"embeddings.patch_embedding.weight"}, {d, kColours, p, p}});
     map.rows.push_back({Slot::pos_embed, {"embeddings.position_embedding.weight"}, {c.context_length, d}});
-    add_norm(map, Slot::embed_norm_gain, Slot::embed_norm_bias, "pre_layrnorm", d);  // their spelling
-    add_layers(map, c);
-    add_norm(map, Slot::final_norm_gain, Slot::final_norm_bias, "post_layernorm", d);
+    add_norm(map, Slot::embed_norm_gain, "pre_layrnorm", d);  // their spelling
+    add_layers(map, c, kLayer);
+    add_norm(map, Slot::final_norm_gain, "post_layernorm", d);
     add_projection(map, c, "visual_projection.weight");
     return map;
 }

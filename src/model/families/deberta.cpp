@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // DeBERTa-v2 and v3 (He et al. 2021 and 2023): BERT whose scores have terms of content and relative position.
+#include "model/families/encoder_shape.h"
 #include "model/families/registry.h"
-#include "model/families/rows.h"
 #include "model/load/config_reader.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::vector<std::string> score_terms(const ConfigReader& json) {
     return names;
 }
 
-/// A number that may also stand as -1 for "not set".
+/// A number, or -1 for "not set".
 std::int64_t or_unset(const ConfigReader& json, std::string_view name, std::int64_t unset) {
     return json.signed_number({name}, -1) < 1 ? unset : json.size({name}, kMaxContext);
 }
@@ -43,7 +43,7 @@ std::int64_t or_unset(const ConfigReader& json, std::string_view name, std::int6
 void read_relative(const ConfigReader& json, ModelConfig& c) {
     const std::vector<std::string> terms = score_terms(json);
     const bool c2p = std::ranges::count(terms, "c2p") > 0, p2c = std::ranges::count(terms, "p2c") > 0;
-    // Counted whether or not the positions are relative, as transformers does.
+    // Counted even if the positions are not relative, as in transformers.
     c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head * (1 + c2p + p2c)));
     if (!json.flag("relative_attention", false)) return;
     Disentangled& d = c.disentangled;
@@ -76,28 +76,16 @@ void read_convolution(const ConfigReader& json, ModelConfig& c) {
 }
 
 ModelConfig parse_config(const ConfigReader& json) {
-    ModelConfig c;
-    c.n_layers = json.size({"num_hidden_layers"}, kMaxLayers);
-    c.d_model = json.size({"hidden_size"}, kMaxWidth);
-    c.n_heads = json.size({"num_attention_heads"}, kMaxHeads);
-    c.n_kv_heads = c.n_heads;
-    c.d_head = head_width(json, "num_attention_heads", c.d_model, c.n_heads);
+    ModelConfig c = encoder_config(json);
     if (json.size({"attention_head_size"}, kMaxWidth, c.d_head) != c.d_head)
         json.unsupported("attention_head_size", "hidden_size / num_attention_heads = " + std::to_string(c.d_head));
     if (json.size({"embedding_size"}, kMaxWidth, c.d_model) != c.d_model)
         json.unsupported("embedding_size", "hidden_size = " + std::to_string(c.d_model));
     c.d_mlp = json.size({"intermediate_size"}, kMaxWidth);
-    c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
     if (json.signed_number({"type_vocab_size"}, 0) != 0) c.type_vocab_size = json.size({"type_vocab_size"}, kMaxWidth);
     c.context_length = json.size({"max_position_embeddings"}, kMaxContext, 512);
     c.positions = json.flag("position_biased_input", true) ? Positions::learned : Positions::none;
     c.context_is_hard_limit = c.positions == Positions::learned;
-    c.causal = false;
-    c.post_norm = true;
-    c.embed_norm = true;
-    c.query_bias = true;
-    c.final_norm = false;
-    c.mlm_head = true;  // until the weights turn out to have none
     c.legacy_mlm_head = json.flag("legacy", true);
     c.tied_unembedding = json.flag("tie_word_embeddings", true) || !c.legacy_mlm_head;
     c.norm_epsilon = json.number({"layer_norm_eps"}, 1e-7);
@@ -107,8 +95,8 @@ ModelConfig parse_config(const ConfigReader& json) {
     return c;
 }
 
-/// Two heads go by: that of the DeBERTa authors' files, and the one transformers gave its own (`legacy`). A file that holds
-/// only one of them is read with that one.
+/// There are two heads: that of the authors' files, and the one of transformers (`legacy`). A file with only one of them is
+/// read with that one.
 void add_mlm_head(WeightMap& map, const ModelConfig& c) {
     const std::int64_t d = c.d_model;
     const std::string theirs = "lm_predictions.lm_head.", own = "cls.predictions.";
@@ -137,54 +125,33 @@ void add_mlm_head(WeightMap& map, const ModelConfig& c) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    const std::int64_t d = c.d_model, m = c.d_mlp;
-    const std::string layer = "encoder.layer.#.", self = layer + "attention.self.";
+    const std::int64_t d = c.d_model;
+    const std::string self = "encoder.layer.#.attention.self.";
     const Disentangled& terms = c.disentangled;
     WeightMap map;
     map.prefixes = {"deberta.", ""};
     map.head_name = "MLM head";
     map.ignored = {"*embeddings.position_ids", "*embeddings.position_embeddings.weight", "*pooler.dense.*",
                    "*mask_predictions.*"};
-    map.rows.push_back({Slot::embed, {"embeddings.word_embeddings.weight"}, {c.vocab_size, d}});
-    if (c.positions == Positions::learned)
-        map.rows.push_back({Slot::pos_embed, {"embeddings.position_embeddings.weight"}, {c.context_length, d}});
-    if (c.type_vocab_size > 0)
-        map.rows.push_back({Slot::token_type_embed, {"embeddings.token_type_embeddings.weight"}, {c.type_vocab_size, d}});
-    add_norm(map, Slot::embed_norm_gain, Slot::embed_norm_bias, "embeddings.LayerNorm", d);
+    add_bert_embeddings(map, c);
     if (terms.any()) {
         map.rows.push_back({Slot::relative_embed, {"encoder.rel_embeddings.weight"}, {2 * terms.span, d}});
-        if (terms.normed) add_norm(map, Slot::relative_norm_gain, Slot::relative_norm_bias, "encoder.LayerNorm", d);
+        if (terms.normed) add_norm(map, Slot::relative_norm_gain, "encoder.LayerNorm", d);
     }
-    add_linear(map, Slot::q_weight, Slot::q_bias, self + "query_proj", d, d, true);
-    add_linear(map, Slot::k_weight, Slot::k_bias, self + "key_proj", d, d, true);
-    add_linear(map, Slot::v_weight, Slot::v_bias, self + "value_proj", d, d, true);
+    LayerNames names = bert_layer();
+    names.qkv = {"attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj"};
+    add_layers(map, c, names);
     if (terms.content_to_position && !terms.shared_projections)
-        add_linear(map, Slot::relative_k_weight, Slot::relative_k_bias, self + "pos_key_proj", d, d, true);
+        add_linear(map, Slot::relative_k_weight, self + "pos_key_proj", d, d);
     if (terms.position_to_content && !terms.shared_projections)
-        add_linear(map, Slot::relative_q_weight, Slot::relative_q_bias, self + "pos_query_proj", d, d, true);
-    add_linear(map, Slot::o_weight, Slot::o_bias, layer + "attention.output.dense", d, d, true);
-    add_norm(map, Slot::ln1_gain, Slot::ln1_bias, layer + "attention.output.LayerNorm", d);
-    add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, layer + "intermediate.dense", m, d, true);
-    add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, layer + "output.dense", d, m, true);
-    add_norm(map, Slot::ln2_gain, Slot::ln2_bias, layer + "output.LayerNorm", d);
+        add_linear(map, Slot::relative_q_weight, self + "pos_query_proj", d, d);
     if (const Convolution& conv = c.convolution; conv.any()) {
         map.rows.push_back({Slot::conv_weight, {"encoder.conv.conv.weight"}, {d, d / conv.groups, conv.width}});
         map.rows.push_back({Slot::conv_bias, {"encoder.conv.conv.bias"}, {d}});
-        add_norm(map, Slot::conv_norm_gain, Slot::conv_norm_bias, "encoder.conv.LayerNorm", d);
+        add_norm(map, Slot::conv_norm_gain, "encoder.conv.LayerNorm", d);
     }
     add_mlm_head(map, c);
     return map;
-}
-
-Spec spec(const ModelConfig& c) {
-    Spec s{.before = {Block::token_embedding}, .layer = {Block::attention, Block::mlp}, .after = {}};
-    if (c.positions == Positions::learned) s.before.push_back(Block::position_embedding);
-    if (c.type_vocab_size > 0) s.before.push_back(Block::token_type_embedding);
-    s.before.push_back(Block::embedding_norm);
-    if (c.disentangled.any()) s.before.push_back(Block::relative_positions);
-    if (c.convolution.any()) s.layer.push_back(Block::convolution);
-    if (c.mlm_head) s.after = {Block::mlm_head, Block::unembedding};
-    return s;
 }
 
 constexpr std::string_view kArchitectures[] = {"DebertaV2Model", "DebertaV2ForMaskedLM"};
@@ -192,6 +159,6 @@ constexpr std::string_view kArchitectures[] = {"DebertaV2Model", "DebertaV2ForMa
 }  // namespace deberta
 
 const Family kDeberta = {"deberta-v2",          deberta::kArchitectures, "deberta-v2",
-                         deberta::parse_config, deberta::weight_map,     deberta::spec};
+                         deberta::parse_config, deberta::weight_map,     encoder_spec};
 
 }  // namespace headlight::model

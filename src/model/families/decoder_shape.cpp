@@ -2,7 +2,6 @@
 #include "model/families/decoder_shape.h"
 
 #include "model/families/registry.h"
-#include "model/families/rows.h"
 #include "model/load/config_reader.h"
 
 namespace headlight::model {
@@ -28,24 +27,14 @@ void read_decoder_sizes(const ConfigReader& json, ModelConfig& c, std::int64_t m
 }
 
 void add_decoder(WeightMap& map, const ModelConfig& c, const DecoderNames& names) {
-    const std::int64_t d = c.d_model, m = c.d_mlp, kv = c.n_kv_heads * c.d_head;
+    const std::int64_t d = c.d_model;
     map.head_name = "language model head";
     map.rows.push_back({Slot::embed, {names.embed + ".weight"}, {c.vocab_size, d}});
     if (!names.pos_embed.empty())
         map.rows.push_back({Slot::pos_embed, {names.pos_embed + ".weight"}, {c.context_length + c.position_offset, d}});
-    add_norm(map, Slot::ln1_gain, Slot::ln1_bias, names.ln1, d);
-    if (!names.qkv.empty()) {
-        add_linear(map, Slot::qkv_weight, Slot::qkv_bias, names.qkv, d + 2 * kv, d, names.qkv_bias);
-    } else {
-        add_linear(map, Slot::q_weight, Slot::q_bias, names.q, d, d, names.qkv_bias);
-        add_linear(map, Slot::k_weight, Slot::k_bias, names.k, kv, d, names.qkv_bias);
-        add_linear(map, Slot::v_weight, Slot::v_bias, names.v, kv, d, names.qkv_bias);
-    }
-    add_linear(map, Slot::o_weight, Slot::o_bias, names.o, d, d, names.o_bias);
-    if (!names.ln2.empty()) add_norm(map, Slot::ln2_gain, Slot::ln2_bias, names.ln2, d);
-    add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, names.mlp_in, m, d, true);
-    add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, names.mlp_out, d, m, true);
-    add_norm(map, Slot::final_norm_gain, Slot::final_norm_bias, names.final_norm, d);
+    if (!names.embed_norm.empty()) add_norm(map, Slot::embed_norm_gain, names.embed_norm, d);
+    add_layers(map, c, names.layer);
+    add_norm(map, Slot::final_norm_gain, names.final_norm, d, names.layer.norm_bias);
     add_language_head(map, c, names.head + ".weight");
     if (names.head_bias)
         map.rows.push_back({.slot = Slot::unembed_bias,
@@ -59,6 +48,7 @@ Spec decoder_spec(const ModelConfig& c) {
            .layer = {Block::attention, Block::mlp},
            .after = {Block::final_norm, Block::unembedding}};
     if (c.positions == Positions::learned) s.before.push_back(Block::position_embedding);
+    if (c.embed_norm) s.before.push_back(Block::embedding_norm);
     return s;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What decoders with LayerNorms, biases and an ungated MLP have in common (GPT-2's kin); llama_shape.h is of the others.
+// Shared by decoders like GPT-2: LayerNorms and an ungated MLP. llama_shape.h serves the others.
 #pragma once
 
-#include "model/families/family.h"
+#include "model/families/rows.h"
 
 #include <cstdint>
 #include <optional>
@@ -17,23 +17,17 @@ void read_gpt2_sizes(const ConfigReader&, ModelConfig&, std::int64_t max_context
 /// The same fields under the names that later models have ("num_hidden_layers", "hidden_size", …), but for the width of the MLP.
 void read_decoder_sizes(const ConfigReader&, ModelConfig&, std::int64_t max_context);
 
-/// What a family calls its modules: without ".weight" and ".bias"; '#' stands for the layer. Empty: the model has none.
+/// A family's names of modules, without ".weight" and ".bias"; empty if it has none.
 struct DecoderNames {
-    std::string embed, pos_embed;
-    std::string ln1, ln2;  ///< ln2 is empty where the MLP reads what attention reads
-    std::string qkv;       ///< one matrix for the three, or
-    std::string q, k, v;
-    bool qkv_bias = true;
-    std::string o;
-    bool o_bias = true;
-    std::string mlp_in, mlp_out;
+    std::string embed, pos_embed = {}, embed_norm = {};
+    LayerNames layer;
     std::string final_norm, head;
     bool head_bias = false;
 };
 /// Rows of the whole model, Linear layout.
 void add_decoder(WeightMap&, const ModelConfig&, const DecoderNames&);
 
-/// Embeddings (with learned positions where the configuration has them), layers, final norm, unembedding.
+/// Embedding, learned positions and embedding norm if configured, layers, final norm, unembedding.
 Spec decoder_spec(const ModelConfig&);
 
 }  // namespace headlight::model

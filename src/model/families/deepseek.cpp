@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// DeepSeek-V2 and V3 (R1): Llama with keys and values made of a latent (MLA), experts behind some dense layers, chosen by
+// DeepSeek-V2 and V3 (R1): Llama with keys and values made of a latent (MLA), experts after some dense layers, chosen by
 // groups, and beside them experts that every token goes through.
 #include "model/families/experts.h"
 #include "model/families/llama_shape.h"
@@ -10,7 +10,7 @@
 namespace headlight::model {
 namespace deepseek {
 
-/// Where the two differ.
+/// Differences between the two versions.
 struct Version {
     std::int64_t dense_layers, shared, group_best;
     bool sigmoid;
@@ -19,14 +19,14 @@ struct Version {
 constexpr Version kV2{.dense_layers = 0, .shared = 2, .group_best = 1, .sigmoid = false, .scale = 1.0};
 constexpr Version kV3{.dense_layers = 3, .shared = 1, .group_best = 2, .sigmoid = true, .scale = 2.5};
 
-/// What the authors' code reads and transformers does not, or the other way round: where it would matter.
+/// Fields that only the authors' code or only transformers reads, where that changes the computation.
 void refuse_variants(const ConfigReader& json, const Version& version) {
     json.require_flag("attention_bias", false, false);
     json.require_flag("mlp_bias", false, false);
     if (json.size({"moe_layer_freq"}, kMaxLayers, 1) != 1) json.unsupported("moe_layer_freq", "1");
     const std::string scoring = version.sigmoid ? "sigmoid" : "softmax";
     if (json.text({"scoring_func"}, scoring) != scoring) json.unsupported("scoring_func", "\"" + scoring + "\"");
-    // transformers passes V2's field over, the authors' code obeys it; no released model sets it.
+    // transformers ignores V2's field, the authors' code follows it; no released model sets it.
     if (!version.sigmoid) json.require_flag("norm_topk_prob", false, false);
 }
 
@@ -72,7 +72,7 @@ void read_experts(const ConfigReader& json, const Version& version, ModelConfig&
         json.unsupported("topk_method", version.sigmoid ? "\"noaux_tc\"" : "\"greedy\" or \"group_limited_greedy\"");
 }
 
-/// 1/sqrt(d_head), larger where the rotation is stretched: YaRN's temperature stands in the scale of the whole score.
+/// 1/sqrt(d_head), larger if the rotation is stretched: YaRN's temperature scales the whole score.
 double scale_of_scores(const ConfigReader& json, const ModelConfig& c) {
     const double scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
     auto rope = json.object("rope_parameters");
@@ -152,7 +152,7 @@ WeightMap weight_map(const ModelConfig& c) {
                      .down = expert + "down_proj.weight",
                      .shared = "mlp.shared_experts.",
                      .correction = "mlp.gate.e_score_correction_bias"});
-    // Layers that predict further tokens stand behind the last one.
+    // Layers for multi-token prediction follow the last one.
     map.ignored.push_back("*layers." + std::to_string(c.n_layers) + ".*");
     return map;
 }

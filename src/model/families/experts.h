@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What families with experts share.
+// Shared by families with experts.
 #pragma once
 
 #include "model/families/family.h"
@@ -11,7 +11,7 @@ namespace headlight::model {
 
 inline constexpr std::int64_t kMaxExperts = 1 << 16;
 
-/// Names behind "layers.#."; '@' is the expert.
+/// Names after "layers.#."; '@' is the expert.
 struct ExpertNames {
     std::string router, gate, up, down;
     std::string shared = {};  ///< in front of "gate_proj.weight", "up_proj.weight", "down_proj.weight"
@@ -21,7 +21,7 @@ struct ExpertNames {
 /// Rows of router, experts and shared expert, in the layers that have them.
 void add_expert_rows(WeightMap&, const ModelConfig&, const ExpertNames&);
 
-/// Checks what `experts` holds and sets d_mlp to the widest layer. Errors: more chosen than there are, wider than any
+/// Checks what `experts` holds and sets d_mlp to the widest layer. Errors: more chosen than exist, wider than any
 /// model.
 void finish_experts(const ConfigReader&, ModelConfig&, std::string_view chosen_field, std::string_view count_field);
 

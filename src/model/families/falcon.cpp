@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Falcon: one key/value head or few, attention and MLP in parallel behind one norm or two.
+// Falcon: one or few key/value heads, attention and MLP in parallel after one norm or two.
+#include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
-#include "model/families/rows.h"
 #include "model/load/config_reader.h"
 #include "model/load/rope_config.h"
 
@@ -11,7 +11,7 @@ namespace headlight::model {
 namespace falcon {
 
 ModelConfig parse_config(const ConfigReader& json) {
-    // Its ALiBi rounds slope times position to bfloat16, by the position and not the distance.
+    // Its ALiBi rounds slope times position to bfloat16, with the position instead of the distance.
     json.require_flag("alibi", false, false);
     ModelConfig c;
     c.n_layers = json.size({"num_hidden_layers", "n_layer"}, kMaxLayers);
@@ -42,39 +42,34 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    const std::int64_t d = c.d_model, m = c.d_mlp;
-    const std::string layer = "h.#.", attention = layer + "self_attention.";
     WeightMap map;
     map.prefixes = {"transformer.", ""};
-    // One key/value head: all queries, k, v. As many as query heads: q, k, v of each. Else by group; of one group it is the
-    // first.
+    // One key/value head: all queries, k, v. As many as query heads: q, k, v of each. Otherwise by group; with one group that
+    // equals the first layout.
     map.qkv = c.n_kv_heads == c.n_heads ? QkvLayout::per_head : QkvLayout::grouped;
-    map.head_name = "language model head";
     map.ignored = {"*rotary_emb.inv_freq"};
-    map.rows = {{Slot::embed, {"word_embeddings.weight"}, {c.vocab_size, d}}};
     const bool two = c.parallel && !c.shared_norm;
-    add_norm(map, Slot::ln1_gain, Slot::ln1_bias, layer + (two ? "ln_attn" : "input_layernorm"), d);
-    if (!c.shared_norm) add_norm(map, Slot::ln2_gain, Slot::ln2_bias, layer + (two ? "ln_mlp" : "post_attention_layernorm"), d);
-    add_linear(map, Slot::qkv_weight, Slot::qkv_bias, attention + "query_key_value", (c.n_heads + 2 * c.n_kv_heads) * c.d_head, d,
-               c.query_bias);
-    add_linear(map, Slot::o_weight, Slot::o_bias, attention + "dense", d, d, c.query_bias);
-    add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, layer + "mlp.dense_h_to_4h", m, d, c.mlp_bias);
-    add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, layer + "mlp.dense_4h_to_h", d, m, c.mlp_bias);
-    add_norm(map, Slot::final_norm_gain, Slot::final_norm_bias, "ln_f", d);
-    add_language_head(map, c, "lm_head.weight");
+    add_decoder(map, c,
+                {.embed = "word_embeddings",
+                 .layer = {.at = "h.#.",
+                           .ln1 = two ? "ln_attn" : "input_layernorm",
+                           .ln2 = c.shared_norm ? ""
+                                  : two         ? "ln_mlp"
+                                                : "post_attention_layernorm",
+                           .qkv = {"self_attention.query_key_value"},
+                           .o = "self_attention.dense",
+                           .mlp_in = "mlp.dense_h_to_4h",
+                           .mlp_out = "mlp.dense_4h_to_h",
+                           .o_bias = c.query_bias},
+                 .final_norm = "ln_f",
+                 .head = "lm_head"});
     return map;
-}
-
-Spec spec(const ModelConfig&) {
-    return {.before = {Block::token_embedding},
-            .layer = {Block::attention, Block::mlp},
-            .after = {Block::final_norm, Block::unembedding}};
 }
 
 constexpr std::string_view kArchitectures[] = {"FalconForCausalLM", "FalconModel", "RWForCausalLM"};
 
 }  // namespace falcon
 
-const Family kFalcon = {"falcon", falcon::kArchitectures, "falcon", falcon::parse_config, falcon::weight_map, falcon::spec};
+const Family kFalcon = {"falcon", falcon::kArchitectures, "falcon", falcon::parse_config, falcon::weight_map, decoder_spec};
 
 }  // namespace headlight::model

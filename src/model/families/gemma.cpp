@@ -66,7 +66,7 @@ ModelConfig parse_gemma3(const ConfigReader& json) {
         const std::int64_t every = json.size({"sliding_window_pattern"}, kMaxLayers);
         for (std::int64_t l = 0; l < c.n_layers; ++l) c.windows.push_back((l + 1) % every != 0 ? window : 0);
     }
-    // Before "rope_parameters" for both kinds of layers, the local ones had this field alone, and no scaling.
+    // Files without "rope_parameters" per kind of layer have only this field for local layers, without scaling.
     const auto rope = json.object("rope_parameters");
     if (!rope || !rope->object_of_kind("sliding_attention"))
         c.local_rope = {.theta = json.number({"rope_local_base_freq"}, 10000.0)};

@@ -23,7 +23,6 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    const std::string layer = "h.#.";
     WeightMap map;
     map.prefixes = {"transformer.", ""};
     map.qkv = c.n_kv_heads == c.n_heads ? QkvLayout::per_head : QkvLayout::blocks;
@@ -31,15 +30,13 @@ WeightMap weight_map(const ModelConfig& c) {
     add_decoder(map, c,
                 {.embed = "wte",
                  .pos_embed = "wpe",
-                 .ln1 = layer + "ln_1",
-                 .ln2 = layer + "ln_2",
-                 .qkv = layer + "attn.c_attn",
-                 .q = {},
-                 .k = {},
-                 .v = {},
-                 .o = layer + "attn.c_proj",
-                 .mlp_in = layer + "mlp.c_fc",
-                 .mlp_out = layer + "mlp.c_proj",
+                 .layer = {.at = "h.#.",
+                           .ln1 = "ln_1",
+                           .ln2 = "ln_2",
+                           .qkv = {"attn.c_attn"},
+                           .o = "attn.c_proj",
+                           .mlp_in = "mlp.c_fc",
+                           .mlp_out = "mlp.c_proj"},
                  .final_norm = "ln_f",
                  .head = "lm_head"});
     return map;

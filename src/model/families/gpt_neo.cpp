@@ -59,23 +59,19 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    const std::string layer = "h.#.", attention = layer + "attn.attention.";
     WeightMap map;
     map.prefixes = {"transformer.", ""};
     map.ignored = {"*attn.attention.bias", "*attn.attention.masked_bias"};
     add_decoder(map, c,
                 {.embed = "wte",
                  .pos_embed = "wpe",
-                 .ln1 = layer + "ln_1",
-                 .ln2 = layer + "ln_2",
-                 .qkv = {},
-                 .q = attention + "q_proj",
-                 .k = attention + "k_proj",
-                 .v = attention + "v_proj",
-                 .qkv_bias = false,
-                 .o = attention + "out_proj",
-                 .mlp_in = layer + "mlp.c_fc",
-                 .mlp_out = layer + "mlp.c_proj",
+                 .layer = {.at = "h.#.",
+                           .ln1 = "ln_1",
+                           .ln2 = "ln_2",
+                           .qkv = {"attn.attention.q_proj", "attn.attention.k_proj", "attn.attention.v_proj"},
+                           .o = "attn.attention.out_proj",
+                           .mlp_in = "mlp.c_fc",
+                           .mlp_out = "mlp.c_proj"},
                  .final_norm = "ln_f",
                  .head = "lm_head"});
     return map;

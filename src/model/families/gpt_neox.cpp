@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// GPT-NeoX and Pythia: a quarter of each head rotates, attention and MLP in parallel behind a norm each.
+// GPT-NeoX and Pythia: a quarter of each head rotates, attention and MLP in parallel, each after its norm.
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
@@ -28,23 +28,19 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    const std::string layer = "layers.#.";
     WeightMap map;
     map.prefixes = {"gpt_neox.", ""};
     map.qkv = QkvLayout::per_head;
     map.ignored = {"*attention.bias", "*attention.masked_bias", "*rotary_emb.inv_freq"};
     add_decoder(map, c,
                 {.embed = "embed_in",
-                 .pos_embed = {},
-                 .ln1 = layer + "input_layernorm",
-                 .ln2 = layer + "post_attention_layernorm",
-                 .qkv = layer + "attention.query_key_value",
-                 .q = {},
-                 .k = {},
-                 .v = {},
-                 .o = layer + "attention.dense",
-                 .mlp_in = layer + "mlp.dense_h_to_4h",
-                 .mlp_out = layer + "mlp.dense_4h_to_h",
+                 .layer = {.at = "layers.#.",
+                           .ln1 = "input_layernorm",
+                           .ln2 = "post_attention_layernorm",
+                           .qkv = {"attention.query_key_value"},
+                           .o = "attention.dense",
+                           .mlp_in = "mlp.dense_h_to_4h",
+                           .mlp_out = "mlp.dense_4h_to_h"},
                  .final_norm = "final_layer_norm",
                  .head = "embed_out"});
     return map;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// GPT-OSS (OpenAI 2025): experts in every layer with biases and cut branches, every other layer with a window, and in every
+// GPT-OSS (OpenAI 2025): experts in every layer with biases and clamped branches, every other layer with a window, and in every
 // head a sink that takes a share of the softmax.
 #include "model/families/experts.h"
 #include "model/families/llama_shape.h"

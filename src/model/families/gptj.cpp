@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// GPT-J: neighbouring numbers rotate as pairs, attention and MLP in parallel behind one norm.
+// GPT-J: neighbouring numbers rotate as pairs, attention and MLP in parallel after one norm.
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
@@ -26,24 +26,18 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    const std::string layer = "h.#.", attention = layer + "attn.";
     WeightMap map;
     map.prefixes = {"transformer.", ""};
     map.ignored = {"*attn.bias", "*attn.masked_bias", "*attn.embed_positions"};
     add_decoder(map, c,
                 {.embed = "wte",
-                 .pos_embed = {},
-                 .ln1 = layer + "ln_1",
-                 .ln2 = {},
-                 .qkv = {},
-                 .q = attention + "q_proj",
-                 .k = attention + "k_proj",
-                 .v = attention + "v_proj",
-                 .qkv_bias = false,
-                 .o = attention + "out_proj",
-                 .o_bias = false,
-                 .mlp_in = layer + "mlp.fc_in",
-                 .mlp_out = layer + "mlp.fc_out",
+                 .layer = {.at = "h.#.",
+                           .ln1 = "ln_1",
+                           .qkv = {"attn.q_proj", "attn.k_proj", "attn.v_proj"},
+                           .o = "attn.out_proj",
+                           .mlp_in = "mlp.fc_in",
+                           .mlp_out = "mlp.fc_out",
+                           .o_bias = false},
                  .final_norm = "ln_f",
                  .head = "lm_head",
                  .head_bias = true});

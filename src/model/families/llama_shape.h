@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What decoders built like Llama share: the fields of config.json and the names of their tensors.
+// Shared by decoders like Llama: fields of config.json and names of tensors.
 #pragma once
 
 #include "model/families/registry.h"
@@ -10,7 +10,7 @@
 
 namespace headlight::model {
 
-/// What a field is where config.json does not have it; families differ.
+/// Values of fields that config.json lacks; families differ.
 struct LlamaDefaults {
     std::optional<std::int64_t> kv_heads = {};  ///< as many as query heads
     std::optional<std::int64_t> d_head = {};    ///< d_model / n_heads
@@ -33,7 +33,7 @@ struct LlamaRows {
     bool fused = false;    ///< q, k, v in one tensor, gate and linear branch in another (Phi-3)
     std::string_view ln1_post = {}, ln2 = {}, ln2_post = {};  ///< names of norms where they are others than Llama's
 };
-/// Rows for every part that the configuration has.
+/// Rows for all parts that the configuration enables.
 WeightMap llama_map(const ModelConfig&, const LlamaRows& = {});
 
 Spec llama_spec(const ModelConfig&);

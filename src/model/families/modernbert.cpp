@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// ModernBERT: looks both ways, norms in front, rotary positions, gated MLP; two of three layers see only near tokens.
+// ModernBERT: bidirectional, pre-norm, rotary positions, gated MLP; two of three layers have a local window.
+#include "model/families/encoder_shape.h"
 #include "model/families/registry.h"
-#include "model/families/rows.h"
 #include "model/load/config_reader.h"
 #include "model/load/rope_config.h"
-
-#include <cmath>
 
 namespace headlight::model {
 namespace modernbert {
@@ -15,28 +13,19 @@ ModelConfig parse_config(const ConfigReader& json) {
     for (const char* field : {"attention_bias", "mlp_bias", "norm_bias", "classifier_bias"})
         json.require_flag(field, false, false);
     json.require_flag("decoder_bias", true, true);
-    ModelConfig c;
-    c.n_layers = json.size({"num_hidden_layers"}, kMaxLayers);
-    c.d_model = json.size({"hidden_size"}, kMaxWidth);
-    c.n_heads = json.size({"num_attention_heads"}, kMaxHeads);
-    c.n_kv_heads = c.n_heads;
-    c.d_head = head_width(json, "num_attention_heads", c.d_model, c.n_heads);
+    ModelConfig c = encoder_config(json);
     c.d_mlp = json.size({"intermediate_size"}, kMaxWidth);
-    c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
     c.context_length = json.size({"max_position_embeddings"}, kMaxContext, 8192);
     c.context_is_hard_limit = false;
-    c.causal = false;
-    c.embed_norm = true;
+    c.post_norm = c.query_bias = false;
+    c.final_norm = true;
     c.gated_mlp = true;
     c.mlp_bias = false;
     c.first_layer_unnormed = true;
-    c.mlm_head = true;  // until the weights turn out to have none
-    c.tied_unembedding = json.flag("tie_word_embeddings", true);
     c.norm_epsilon = json.number({"norm_eps"}, 1e-5);
     c.activation = read_activation(json, "hidden_activation", "gelu");
     c.mlm_activation = read_activation(json, "classifier_activation", "gelu");
     c.positions = Positions::rotary;
-    c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
     read_rope(json, c, 1.0, json.number({"global_rope_theta"}, 160000.0));
     const auto rope = json.object("rope_parameters");
     if (!rope || !rope->object_of_kind("sliding_attention")) c.local_rope.theta = json.number({"local_rope_theta"}, 10000.0);
@@ -54,39 +43,30 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    const std::int64_t d = c.d_model, m = c.d_mlp;
-    const std::string layer = "layers.#.";
-    WeightMap map, head;
+    const std::int64_t d = c.d_model;
+    WeightMap map;
     map.prefixes = {"model.", ""};
     map.qkv = QkvLayout::thirds;
-    map.head_name = "MLM head";
-    map.ignored = {"*decoder.weight", "*inv_freq"};
+    map.ignored = {"*inv_freq"};
     map.rows = {{Slot::embed, {"embeddings.tok_embeddings.weight"}, {c.vocab_size, d}},
                 {Slot::embed_norm_gain, {"embeddings.norm.weight"}, {d}},
-                {.slot = Slot::ln1_gain, .names = {layer + "attn_norm.weight"}, .shape = {d}, .first_layer = 1}};
-    add_linear(map, Slot::qkv_weight, Slot::qkv_bias, layer + "attn.Wqkv", 3 * d, d, false);
-    add_linear(map, Slot::o_weight, Slot::o_bias, layer + "attn.Wo", d, d, false);
-    add_norm(map, Slot::ln2_gain, Slot::ln2_bias, layer + "mlp_norm", d, false);
-    add_linear(map, Slot::mlp_gate_up_weight, Slot::mlp_gate_up_bias, layer + "mlp.Wi", 2 * m, d, false);
-    add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, layer + "mlp.Wo", d, m, false);
-    add_norm(map, Slot::final_norm_gain, Slot::final_norm_bias, "final_norm", d, false);
-    add_linear(head, Slot::mlm_weight, Slot::mlm_bias, "head.dense", d, d, false);
-    add_norm(head, Slot::mlm_norm_gain, Slot::mlm_norm_bias, "head.norm", d, false);
-    head.rows.push_back({Slot::unembed_bias, {"decoder.bias"}, {c.vocab_size}});
-    if (!c.tied_unembedding) head.rows.push_back({Slot::unembed, {"decoder.weight"}, {c.vocab_size, d}, Layout::out_in});
-    for (WeightRow& row : head.rows) {
-        row.head = !c.architecture.ends_with("ForMaskedLM");
-        map.rows.push_back(std::move(row));
-    }
+                {.slot = Slot::ln1_gain, .names = {"layers.#.attn_norm.weight"}, .shape = {d}, .first_layer = 1}};
+    add_layers(map, c,
+               {.at = "layers.#.",
+                .ln1 = {},
+                .ln2 = "mlp_norm",
+                .qkv = {"attn.Wqkv"},
+                .o = "attn.Wo",
+                .mlp_in = {},
+                .mlp_out = "mlp.Wo",
+                .o_bias = false,
+                .norm_bias = false});
+    add_linear(map, Slot::mlp_gate_up_weight, "layers.#.mlp.Wi", 2 * c.d_mlp, d, false);
+    add_norm(map, Slot::final_norm_gain, "final_norm", d, false);
+    add_masked_word_head(
+        map, c,
+        {.dense = "head.dense", .norm = "head.norm", .decoder = "decoder", .biases = {"decoder.bias"}, .with_bias = false});
     return map;
-}
-
-Spec spec(const ModelConfig& c) {
-    Spec s{.before = {Block::token_embedding, Block::embedding_norm},
-           .layer = {Block::attention, Block::mlp},
-           .after = {Block::final_norm}};
-    if (c.mlm_head) s.after = {Block::final_norm, Block::mlm_head, Block::unembedding};
-    return s;
 }
 
 constexpr std::string_view kArchitectures[] = {"ModernBertModel", "ModernBertForMaskedLM"};
@@ -94,6 +74,6 @@ constexpr std::string_view kArchitectures[] = {"ModernBertModel", "ModernBertFor
 }  // namespace modernbert
 
 const Family kModernbert = {
-    "modernbert", modernbert::kArchitectures, "modernbert", modernbert::parse_config, modernbert::weight_map, modernbert::spec};
+    "modernbert", modernbert::kArchitectures, "modernbert", modernbert::parse_config, modernbert::weight_map, encoder_spec};
 
 }  // namespace headlight::model

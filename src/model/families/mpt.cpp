@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // MPT: ALiBi, no biases anywhere.
+#include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
-#include "model/families/rows.h"
 #include "model/load/config_reader.h"
 
 #include <cmath>
@@ -45,34 +45,29 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    const std::int64_t d = c.d_model, m = c.d_mlp;
-    const std::string layer = "blocks.#.";
     WeightMap map;
     map.prefixes = {"transformer.", ""};
     map.qkv = QkvLayout::thirds;
-    map.head_name = "language model head";
-    map.rows = {{Slot::embed, {"wte.weight"}, {c.vocab_size, d}}};
-    add_norm(map, Slot::ln1_gain, Slot::ln1_bias, layer + "norm_1", d, false);
-    add_linear(map, Slot::qkv_weight, Slot::qkv_bias, layer + "attn.Wqkv", 3 * d, d, false);
-    add_linear(map, Slot::o_weight, Slot::o_bias, layer + "attn.out_proj", d, d, false);
-    add_norm(map, Slot::ln2_gain, Slot::ln2_bias, layer + "norm_2", d, false);
-    add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, layer + "ffn.up_proj", m, d, false);
-    add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, layer + "ffn.down_proj", d, m, false);
-    add_norm(map, Slot::final_norm_gain, Slot::final_norm_bias, "norm_f", d, false);
-    add_language_head(map, c, "lm_head.weight");
+    add_decoder(map, c,
+                {.embed = "wte",
+                 .layer = {.at = "blocks.#.",
+                           .ln1 = "norm_1",
+                           .ln2 = "norm_2",
+                           .qkv = {"attn.Wqkv"},
+                           .o = "attn.out_proj",
+                           .mlp_in = "ffn.up_proj",
+                           .mlp_out = "ffn.down_proj",
+                           .o_bias = false,
+                           .norm_bias = false},
+                 .final_norm = "norm_f",
+                 .head = "lm_head"});
     return map;
-}
-
-Spec spec(const ModelConfig&) {
-    return {.before = {Block::token_embedding},
-            .layer = {Block::attention, Block::mlp},
-            .after = {Block::final_norm, Block::unembedding}};
 }
 
 constexpr std::string_view kArchitectures[] = {"MptForCausalLM", "MptModel", "MPTForCausalLM"};
 
 }  // namespace mpt
 
-const Family kMpt = {"mpt", mpt::kArchitectures, "mpt", mpt::parse_config, mpt::weight_map, mpt::spec};
+const Family kMpt = {"mpt", mpt::kArchitectures, "mpt", mpt::parse_config, mpt::weight_map, decoder_spec};
 
 }  // namespace headlight::model

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // OLMo: Llama with LayerNorms that have no parameters, and clipped q, k and v. OLMo 2: RMSNorms of what attention and
-// MLP give instead of what they read, and of all heads' queries and keys together.
+// MLP write instead of what they read, and of the concatenated queries and keys of all heads.
 #include "model/families/llama_shape.h"
 
 namespace headlight::model {

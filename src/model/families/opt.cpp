@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// OPT: learned positions from row 2 on, ReLU. The sizes that normalise behind the sub-layer are refused.
+// OPT: learned positions from row 2 on, ReLU. The post-norm sizes are refused.
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
@@ -30,21 +30,18 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    const std::string layer = "layers.#.", attention = layer + "self_attn.";
     WeightMap map;
     map.prefixes = {"model.decoder.", "decoder.", ""};
     add_decoder(map, c,
                 {.embed = "embed_tokens",
                  .pos_embed = "embed_positions",
-                 .ln1 = layer + "self_attn_layer_norm",
-                 .ln2 = layer + "final_layer_norm",
-                 .qkv = {},
-                 .q = attention + "q_proj",
-                 .k = attention + "k_proj",
-                 .v = attention + "v_proj",
-                 .o = attention + "out_proj",
-                 .mlp_in = layer + "fc1",
-                 .mlp_out = layer + "fc2",
+                 .layer = {.at = "layers.#.",
+                           .ln1 = "self_attn_layer_norm",
+                           .ln2 = "final_layer_norm",
+                           .qkv = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
+                           .o = "self_attn.out_proj",
+                           .mlp_in = "fc1",
+                           .mlp_out = "fc2"},
                  .final_norm = "final_layer_norm",
                  .head = "lm_head"});
     return map;

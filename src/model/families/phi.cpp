@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Phi-1, 1.5 and 2: half of each head rotates, attention and MLP in parallel behind one norm, biases everywhere.
+// Phi-1, 1.5 and 2: half of each head rotates, attention and MLP in parallel after one norm, biases everywhere.
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
@@ -29,22 +29,17 @@ ModelConfig parse_config(const ConfigReader& json) {
 }
 
 WeightMap weight_map(const ModelConfig& c) {
-    const std::string layer = "layers.#.", attention = layer + "self_attn.";
     WeightMap map;
     map.prefixes = {"model.", ""};
     map.ignored = {"*rotary_emb.inv_freq"};
     add_decoder(map, c,
                 {.embed = "embed_tokens",
-                 .pos_embed = {},
-                 .ln1 = layer + "input_layernorm",
-                 .ln2 = {},
-                 .qkv = {},
-                 .q = attention + "q_proj",
-                 .k = attention + "k_proj",
-                 .v = attention + "v_proj",
-                 .o = attention + "dense",
-                 .mlp_in = layer + "mlp.fc1",
-                 .mlp_out = layer + "mlp.fc2",
+                 .layer = {.at = "layers.#.",
+                           .ln1 = "input_layernorm",
+                           .qkv = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
+                           .o = "self_attn.dense",
+                           .mlp_in = "mlp.fc1",
+                           .mlp_out = "mlp.fc2"},
                  .final_norm = "final_layernorm",
                  .head = "lm_head",
                  .head_bias = true});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What config.json says about the pictures that a model reads.
+// Picture fields of config.json.
 #pragma once
 
 #include "model/load/config_reader.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Qwen2-MoE (Qwen1.5-MoE, Qwen2-57B-A14B): Qwen 2 with experts in some layers, beside them one that every token goes
-// through behind a gate of its own.
+// through, weighted by a gate.
 #include "model/families/experts.h"
 #include "model/families/llama_shape.h"
 
@@ -19,7 +19,7 @@ std::vector<bool> layers_with_experts(const ConfigReader& json, std::int64_t n_l
     if (!dense.is_array()) json.wrong("mlp_only_layers", "a list of layers", dense.dump());
     for (const auto& each : dense) {
         if (!each.is_number_integer()) json.wrong("mlp_only_layers", "numbers of layers", each.dump());
-        // A number that no layer has is passed over, as transformers does.
+        // Numbers of layers that do not exist are ignored, as in transformers.
         if (const auto l = each.get<std::int64_t>(); l >= 0 && l < n_layers) layers[static_cast<std::size_t>(l)] = false;
     }
     if (std::ranges::find(layers, true) == layers.end())

@@ -44,7 +44,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row.back();
 }
 
-/// The three names that differ least: architectures or model types.
+/// The three nearest names: architectures or model types.
 std::string nearest_names(const std::string& name, bool architectures) {
     const std::string sought = name.substr(0, 200);
     std::vector<std::pair<std::size_t, std::string_view>> scored;
@@ -77,7 +77,7 @@ const Family& family_for(const ConfigReader& config) {
         if (family.model_type == type) return family;
     const bool named = !architecture.empty();
     const std::string known = nearest_names(named ? architecture : type, named);
-    throw Error(ErrorFacts{.problem = "unknown architecture",
+    throw Error(ErrorFacts{.problem = "Unknown architecture",
                            .file = config.file().string(),
                            .item = named ? "architectures" : "model_type",
                            .expected = "a known one, such as " + known,
@@ -97,7 +97,7 @@ void add_unembedding(WeightMap& map, const ModelConfig& c) {
 void add_language_head(WeightMap& map, const ModelConfig& c, const std::string& name) {
     if (c.tied_unembedding) {
         map.ignored.push_back("*" + name);
-        // Writers that store shared memory once may have chosen the unembedding's name for it.
+        // Writers that store shared memory once may have used the name of the unembedding.
         for (WeightRow& row : map.rows)
             if (row.slot == Slot::embed) row.names.push_back(name);
         return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Short ways to write the rows of a weight map.
+// Short ways to write the rows of a weight map. Names of modules have no ".weight" and no ".bias".
 #pragma once
 
 #include "model/families/family.h"
@@ -9,17 +9,21 @@
 
 namespace headlight::model {
 
-/// Gain and bias of a norm of this width, "NAME.weight" and "NAME.bias".
-inline void add_norm(WeightMap& map, Slot gain, Slot bias, const std::string& name, std::int64_t width, bool with_bias = true) {
-    map.rows.push_back({gain, {name + ".weight"}, {width}});
-    if (with_bias) map.rows.push_back({bias, {name + ".bias"}, {width}});
-}
+/// A norm of this width; `gain` is its slot, the bias has the next one.
+void add_norm(WeightMap&, Slot gain, const std::string& name, std::int64_t width, bool with_bias = true);
+/// A Linear [out, in]; `weight` is its slot, the bias [out] has the next one.
+void add_linear(WeightMap&, Slot weight, const std::string& name, std::int64_t out, std::int64_t in, bool with_bias = true);
 
-/// A Linear [out, in] and its bias [out].
-inline void add_linear(WeightMap& map, Slot weight, Slot bias, const std::string& name, std::int64_t out, std::int64_t in,
-                       bool with_bias) {
-    map.rows.push_back({weight, {name + ".weight"}, {out, in}, Layout::out_in});
-    if (with_bias) map.rows.push_back({bias, {name + ".bias"}, {out}});
-}
+/// Modules of one layer; empty where the family has none.
+struct LayerNames {
+    std::string at;                ///< stands in front of all the others: "h.#."
+    std::string ln1, ln2 = {};     ///< no ln2: the MLP reads what attention reads
+    std::vector<std::string> qkv;  ///< q, k and v, or the one matrix that holds all three (WeightMap::qkv)
+    std::string o;
+    std::string mlp_in, mlp_up = {}, mlp_out;
+    bool o_bias = true, norm_bias = true;  ///< whether q, k, v and the MLP have biases, the configuration says
+};
+/// Rows of every layer, Linear layout.
+void add_layers(WeightMap&, const ModelConfig&, const LayerNames&);
 
 }  // namespace headlight::model

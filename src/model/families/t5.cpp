@@ -10,7 +10,7 @@
 namespace headlight::model {
 namespace t5 {
 
-/// "relu", "gated-gelu": as transformers takes it apart; the gated GELU is the tanh form.
+/// "relu", "gated-gelu": split as in transformers; the gated GELU is the tanh form.
 void read_mlp(const ConfigReader& json, ModelConfig& c) {
     const std::string kind = json.text({"feed_forward_proj"}, "relu");
     c.gated_mlp = kind.starts_with("gated-");
@@ -57,7 +57,7 @@ ModelConfig decoder_of(const ConfigReader& json, bool may_scale) {
     const std::int64_t encoder_layers = json.size({"num_layers"}, kMaxLayers);
     c.n_layers = json.size({"num_decoder_layers"}, kMaxLayers, encoder_layers);
     c.tied_unembedding = true;  // unless the files hold another: then it is read
-    // Whether the switch of tied embeddings is on says only this in transformers.
+    // In transformers the flag of tied embeddings controls only this scale.
     if (may_scale && json.flag("tie_word_embeddings", true)) c.logit_scale = 1.0 / std::sqrt(static_cast<double>(c.d_model));
     c.start_ids = {
         static_cast<std::int64_t>(json.signed_number({"decoder_start_token_id"}, json.signed_number({"pad_token_id"}, 0)))};
@@ -84,7 +84,7 @@ WeightMap weight_map(const ModelConfig& c) {
     const std::string last = stack + (decoder ? "block.#.layer.2." : "block.#.layer.1.");
     WeightMap map;
     map.prefixes = {"", "transformer."};
-    // Old checkpoints of version 1.0 hold a table for the cross attention that was never used.
+    // Old checkpoints of version 1.0 hold a table for the cross attention that is never used.
     map.ignored = {"*EncDecAttention.relative_attention_bias.weight", "*coder.embed_tokens.weight"};
     const auto attention = [&](const std::string& name, Slot q, Slot k, Slot v, Slot o, Slot gain) {
         map.rows.push_back({gain, {name.substr(0, name.find_last_of('.', name.size() - 2)) + ".layer_norm.weight"}, {d}});
@@ -103,9 +103,9 @@ WeightMap weight_map(const ModelConfig& c) {
                   Slot::cross_o_weight, Slot::ln_cross_gain);
     const std::string dense = last + "DenseReluDense.";
     map.rows.push_back({Slot::ln2_gain, {last + "layer_norm.weight"}, {d}});
-    add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, dense + (c.gated_mlp ? "wi_0" : "wi"), m, d, false);
-    if (c.gated_mlp) add_linear(map, Slot::mlp_up_weight, Slot::mlp_up_bias, dense + "wi_1", m, d, false);
-    add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, dense + "wo", d, m, false);
+    add_linear(map, Slot::mlp_in_weight, dense + (c.gated_mlp ? "wi_0" : "wi"), m, d, false);
+    if (c.gated_mlp) add_linear(map, Slot::mlp_up_weight, dense + "wi_1", m, d, false);
+    add_linear(map, Slot::mlp_out_weight, dense + "wo", d, m, false);
     map.rows.push_back(
         {.slot = Slot::final_norm_gain, .names = {stack + "final_layer_norm.weight"}, .shape = {d}, .times = c.logit_scale});
     if (decoder) add_unembedding(map, c);

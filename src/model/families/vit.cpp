@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // ViT and DeiT: patches of a picture as tokens, a class token in front of them (DeiT: and one for distillation), encoder
-// blocks that normalise before their sub-layers, a classifier that reads the class token.
+// blocks that normalise before their sublayers, a classifier that reads the class token.
 #include "model/families/picture_fields.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
@@ -33,12 +33,12 @@ ModelConfig parse_vit(const ConfigReader& json) { return parse(json, 1); }
 ModelConfig parse_deit(const ConfigReader& json) { return parse(json, 2); }
 
 WeightMap weight_map(const ModelConfig& c) {
-    const std::int64_t d = c.d_model, m = c.d_mlp, p = c.patch_size;
-    const std::string layer = "encoder.layer.#.", e = "embeddings.";
+    const std::int64_t d = c.d_model, p = c.patch_size;
+    const std::string e = "embeddings.";
     WeightMap map;
     map.prefixes = {"vit.", "deit.", ""};
     map.head_name = "classifier";
-    // A distilled DeiT has a head for each of its two tokens and averages what they say. Only the class token's head is
+    // A distilled DeiT has a head for each of its two tokens and averages their logits. Only the class token's head is
     // read: a lens or an attribution needs one reading of the stream.
     map.ignored = {"*pooler.dense.*", "*embeddings.mask_token", "*distillation_classifier.*"};
     map.rows.push_back({Slot::class_embed, {e + "cls_token"}, {1, 1, d}});
@@ -46,19 +46,19 @@ WeightMap weight_map(const ModelConfig& c) {
     map.rows.push_back({Slot::patch_weight, {e + "patch_embeddings.projection.weight"}, {d, kColours, p, p}});
     map.rows.push_back({Slot::patch_bias, {e + "patch_embeddings.projection.bias"}, {d}});
     map.rows.push_back({Slot::pos_embed, {e + "position_embeddings"}, {1, c.context_length, d}});
-    add_linear(map, Slot::q_weight, Slot::q_bias, layer + "attention.attention.query", d, d, c.query_bias);
-    add_linear(map, Slot::k_weight, Slot::k_bias, layer + "attention.attention.key", d, d, c.query_bias);
-    add_linear(map, Slot::v_weight, Slot::v_bias, layer + "attention.attention.value", d, d, c.query_bias);
-    add_linear(map, Slot::o_weight, Slot::o_bias, layer + "attention.output.dense", d, d, true);
-    add_norm(map, Slot::ln1_gain, Slot::ln1_bias, layer + "layernorm_before", d);
-    add_linear(map, Slot::mlp_in_weight, Slot::mlp_in_bias, layer + "intermediate.dense", m, d, true);
-    add_linear(map, Slot::mlp_out_weight, Slot::mlp_out_bias, layer + "output.dense", d, m, true);
-    add_norm(map, Slot::ln2_gain, Slot::ln2_bias, layer + "layernorm_after", d);
-    add_norm(map, Slot::final_norm_gain, Slot::final_norm_bias, "layernorm", d);
+    add_layers(map, c,
+               {.at = "encoder.layer.#.",
+                .ln1 = "layernorm_before",
+                .ln2 = "layernorm_after",
+                .qkv = {"attention.attention.query", "attention.attention.key", "attention.attention.value"},
+                .o = "attention.output.dense",
+                .mlp_in = "intermediate.dense",
+                .mlp_out = "output.dense"});
+    add_norm(map, Slot::final_norm_gain, "layernorm", d);
 
     const std::string head = c.architecture.ends_with("WithTeacher") ? "cls_classifier" : "classifier";
     const std::size_t first = map.rows.size();
-    add_linear(map, Slot::unembed, Slot::unembed_bias, head, c.vocab_size, d, true);
+    add_linear(map, Slot::unembed, head, c.vocab_size, d, true);
     const bool optional = c.architecture.find("ForImageClassification") == std::string::npos;
     for (std::size_t i = first; i < map.rows.size(); ++i) map.rows[i].head = optional;
     return map;

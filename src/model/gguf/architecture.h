@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What llama.cpp calls an architecture, in Hugging Face's words: names of tensors, how their numbers were rearranged, and
-// the fields of config.json that the metadata stand for. One row per architecture in architectures.cpp.
+// One llama.cpp architecture in Hugging Face's terms: tensor names, how the converter rearranged their numbers, and
+// the config.json that the metadata correspond to. One row per architecture in architectures.cpp.
 #pragma once
 
 #include "headlight/io/gguf.h"
@@ -15,7 +15,7 @@
 
 namespace headlight::model {
 
-/// What llama.cpp's converter did to a tensor, and has to be undone.
+/// What llama.cpp's converter did to a tensor and the reader undoes.
 enum class Change {
     none,
     rotate_q,       ///< rows of each query head in pairs (i, i + d_head / 2), for its way of rotating
@@ -27,7 +27,7 @@ enum class Change {
     experts,        ///< matrices of all experts of a layer one after another; '@' in our name is the expert
     latent_keys,    ///< DeepSeek's kv_b_proj without the values' rows, each head's part transposed: [head, rank, content]
     latent_values,  ///< its values' rows: [head, value, rank]
-    whole_name,     ///< our name has no ".weight" or ".bias" of its own
+    whole_name,     ///< our name is complete: no ".weight" or ".bias" is added
 };
 
 /// A tensor's name without its ".weight" or ".bias"; '#' is the layer.

@@ -18,7 +18,7 @@ using Meta = GgufMetadata;
 
 // ---- tensors ----------------------------------------------------------------------------------------------------------
 
-// Llama and those that took over its names. `Turned` is how rows of q and k were left behind.
+// Llama and those that took over its names. `Turned` is how rows of q and k are rearranged.
 template <Change Q, Change K, Change Norm>
 constexpr std::array kLlamaNames = std::to_array<TensorName>({
     {"token_embd", "model.embed_tokens"},
@@ -182,13 +182,13 @@ std::int64_t head_width_of(const Meta& m) {
 }
 
 /// Llama 3.1's stretched rotation is not in the metadata: the converter wrote its factors as a tensor. They are those of
-/// the one setting all such models share, or cannot be told in the words of a configuration.
+/// the one setting all such models share, or cannot be expressed in a configuration.
 void read_frequency_factors(const Meta& m, json& c) {
     const io::GgufTensor* t = m.file().find("rope_freqs.weight");
     if (!t) return;
     std::vector<float> factors(static_cast<std::size_t>(t->numel()));
     const auto refuse = [&](const std::string& found) {
-        throw Error(ErrorFacts{.problem = "these rotation factors cannot be read",
+        throw Error(ErrorFacts{.problem = "These rotation factors cannot be read",
                                .file = m.file().path().string(),
                                .item = "rope_freqs.weight",
                                .expected = "those of Llama 3.1 (low 1, high 4, original context 8192)",
@@ -226,7 +226,7 @@ void read_rope_scaling(const Meta& m, json& c) {
     c["rope_scaling"] = scaling;
 }
 
-/// What all descendants of Llama write alike.
+/// Fields shared by all descendants of Llama.
 json llama_like(const Meta& m, const char* architecture, const char* type) {
     json c = base(architecture, type);
     c["num_hidden_layers"] = m.integer("block_count");
@@ -323,7 +323,7 @@ json phi2(const Meta& m) {
 
 json phi3(const Meta& m) {
     if (m.has_tensor("rope_factors_long.weight"))
-        throw Error(ErrorFacts{.problem = "this configuration changes the numbers in a way Headlight does not compute",
+        throw Error(ErrorFacts{.problem = "This configuration changes the computation in an unsupported way",
                                .file = m.file().path().string(),
                                .item = "rope_factors_long.weight",
                                .expected = "a model without long-context rotation factors"});
@@ -382,8 +382,8 @@ json falcon(const Meta& m) {
     return c;
 }
 
-/// Groups that experts are chosen from. Files of before llama.cpp knew of groups do not say; those of the released models are
-/// known.
+/// Groups that experts are chosen from. Files older than llama.cpp's support for groups lack the field; the
+/// values of the released models are known.
 void read_groups(const Meta& m, bool v3, json& c) {
     const std::int64_t experts = m.integer("expert_count");
     std::int64_t groups = 1, chosen = 1;
@@ -460,7 +460,7 @@ const GgufArchitecture& architecture_of(const GgufMetadata& m) {
         if (one.name == m.architecture()) return one;
         known += (known.empty() ? "one of " : ", ") + std::string(one.name);
     }
-    throw Error(ErrorFacts{.problem = "unknown architecture",
+    throw Error(ErrorFacts{.problem = "Unknown architecture",
                            .file = m.file().path().string(),
                            .item = "general.architecture",
                            .expected = known,

@@ -32,7 +32,7 @@ double as_written(double value) {
 GgufMetadata::GgufMetadata(const io::GgufFile& file) : file_(file) {
     const auto entry = file.metadata().find(kArchitecture);
     if (entry == file.metadata().end() || !entry->is_string())
-        throw Error(ErrorFacts{.problem = "the file does not say which architecture it holds",
+        throw Error(ErrorFacts{.problem = "The file does not name its architecture",
                                .file = file.path().string(),
                                .item = kArchitecture,
                                .expected = "a text like \"llama\"",
@@ -87,7 +87,7 @@ bool GgufMetadata::flag(const std::string& key, bool fallback) const {
 std::int64_t GgufMetadata::tensor_size(const std::string& tensor, std::size_t dimension) const {
     const io::GgufTensor* found = file_.find(tensor);
     if (!found || found->shape.size() <= dimension)
-        throw Error(ErrorFacts{.problem = "a tensor is missing from the model",
+        throw Error(ErrorFacts{.problem = "A tensor is missing from the model",
                                .file = file_.path().string(),
                                .item = tensor,
                                .expected = "at least " + std::to_string(dimension + 1) + " dimensions",
@@ -96,7 +96,7 @@ std::int64_t GgufMetadata::tensor_size(const std::string& tensor, std::size_t di
 }
 
 void GgufMetadata::wrong(const std::string& key, const std::string& expected, const std::string& found) const {
-    throw Error(ErrorFacts{.problem = "wrong value in the metadata",
+    throw Error(ErrorFacts{.problem = "Wrong value in the metadata",
                            .file = file_.path().string(),
                            .item = architecture_ + "." + key,
                            .expected = expected,

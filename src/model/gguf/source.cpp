@@ -17,7 +17,7 @@
 namespace headlight::model {
 namespace {
 
-/// Rows of a tensor as its family wants them: row r comes from row `from(r)` of the file.
+/// The family's row r is row `from(r)` of the file.
 using RowOrder = std::function<std::int64_t(std::int64_t)>;
 
 struct Plan {
@@ -29,7 +29,7 @@ struct Plan {
     RowOrder order;
 };
 
-/// Numbers that cannot be used where they lie.
+/// True where the file's memory cannot be used as it is.
 bool is_rewritten(Change change) { return change != Change::none && change != Change::experts && change != Change::whole_name; }
 
 struct Named {
@@ -37,7 +37,7 @@ struct Named {
     Change change = Change::none;
 };
 
-/// "blk.3.attn_q.weight" in Hugging Face's words; nothing for a tensor that is not known.
+/// Hugging Face's name for "blk.3.attn_q.weight"; nullopt for an unknown tensor.
 std::optional<Named> rename(std::string_view name, std::span<const TensorName> table) {
     const std::size_t dot = name.rfind('.');
     if (dot == std::string_view::npos) return std::nullopt;
@@ -58,7 +58,7 @@ std::optional<Named> rename(std::string_view name, std::span<const TensorName> t
 }
 
 [[noreturn]] void fail_rows(const GgufMetadata& m, const io::GgufTensor& t, const std::string& expected) {
-    throw Error(ErrorFacts{.problem = "a tensor has the wrong shape",
+    throw Error(ErrorFacts{.problem = "A tensor has the wrong shape",
                            .file = m.file().path().string(),
                            .item = t.name,
                            .expected = expected,
@@ -123,7 +123,7 @@ std::optional<io::DType> plain_dtype(io::GgmlType type) {
 void check_readable(const GgufMetadata& m, const io::GgufTensor& t) {
     const io::GgmlLayout& layout = *io::layout_of(t.type);
     if (layout.readable) return;
-    throw Error(ErrorFacts{.problem = "a tensor has a quantisation that cannot be read",
+    throw Error(ErrorFacts{.problem = "A tensor has an unsupported quantisation",
                            .file = m.file().path().string(),
                            .item = t.name,
                            .expected = io::readable_ggml_types(),
@@ -140,7 +140,7 @@ Plan plan_of(const GgufMetadata& m, const io::GgufTensor& t, Named named) {
     const bool several =
         plan.change == Change::experts || plan.change == Change::latent_keys || plan.change == Change::latent_values;
     if (several && t.shape.size() != 3)
-        throw Error(ErrorFacts{.problem = "a tensor has the wrong shape",
+        throw Error(ErrorFacts{.problem = "A tensor has the wrong shape",
                                .file = m.file().path().string(),
                                .item = t.name,
                                .expected = "three dimensions",
@@ -154,7 +154,7 @@ std::uint16_t to_bfloat16(float x) {
     return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
 
-/// Where a row of the file goes, and how far its numbers lie apart there.
+/// Where a row of the file goes, and the stride of its numbers there.
 struct Place {
     std::int64_t first = 0, step = 1;
 };
@@ -206,7 +206,7 @@ void convert(const std::vector<Plan>& plans, const CancelToken& cancel, const Pr
         for (std::int64_t first = 0; first < rows; first += step) parts.push_back({&plan, first, std::min(rows, first + step)});
     }
     const auto total = static_cast<std::int64_t>(parts.size());
-    constexpr std::int64_t kBatch = 64;  // between two looks at the cancel token
+    constexpr std::int64_t kBatch = 64;  // between two checks of the cancel token
     for (std::int64_t begin = 0; begin < total; begin += kBatch) {
         cancel.throw_if_cancelled();
         if (progress) progress({"Loading", "part", begin, total});
@@ -219,7 +219,7 @@ void convert(const std::vector<Plan>& plans, const CancelToken& cancel, const Pr
     }
 }
 
-/// What one plan gives to the store, and what it was in the file.
+/// A tensor of the store and how it is kept in the file.
 struct Given {
     io::TensorView view;
     StoredAs stored;
@@ -273,7 +273,7 @@ void add_experts(const Plan& plan, bool numbers, std::vector<Given>& out) {
 /// kv_b_proj of its two parts: rows (head, keys' content | values).
 Given joined(const Plan& keys, const Plan& values, bool numbers) {
     if (keys.shape[0] != values.shape[0] || keys.shape[1] != values.shape[2])
-        throw Error(ErrorFacts{.problem = "two parts of a tensor do not fit each other",
+        throw Error(ErrorFacts{.problem = "Two parts of a tensor do not fit each other",
                                .file = keys.tensor->file.string(),
                                .item = keys.tensor->name + ", " + values.tensor->name});
     Given given = header_of(keys);
@@ -284,7 +284,7 @@ Given joined(const Plan& keys, const Plan& values, bool numbers) {
     return given;
 }
 
-/// Everything that the plans give, with or without numbers.
+/// The tensors of all plans, with or without numbers.
 std::vector<Given> given_by(const std::vector<Plan>& plans, bool numbers) {
     std::vector<Given> out;
     const auto other = [&](const Plan& plan, Change change) {
@@ -297,7 +297,7 @@ std::vector<Given> given_by(const std::vector<Plan>& plans, bool numbers) {
         } else if (plan.change == Change::latent_keys || plan.change == Change::latent_values) {
             const bool keys = plan.change == Change::latent_keys;
             const Plan* part = other(plan, keys ? Change::latent_values : Change::latent_keys);
-            // Some files hold the whole beside its parts.
+            // Some files hold the whole tensor as well as its parts.
             if (keys && part && !other(plan, Change::none)) out.push_back(joined(plan, *part, numbers));
         } else {
             out.push_back(numbers ? one_of(plan) : header_of(plan));
@@ -306,7 +306,7 @@ std::vector<Given> given_by(const std::vector<Plan>& plans, bool numbers) {
     return out;
 }
 
-/// A file, what it stands for, and what is to be done with its tensors.
+/// A file, its content in Hugging Face's terms, and the plan for each tensor.
 struct Reading {
     std::shared_ptr<const io::GgufFile> file;
     GgufSource source;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A GGUF file as what Model::load reads from a folder: a configuration and tensors in Hugging Face's names and layout.
+// A GGUF file as Model::load reads a folder: a configuration, and tensors under Hugging Face's names and in its layout.
 #pragma once
 
 #include "headlight/base/job.h"
@@ -16,7 +16,7 @@
 
 namespace headlight::model {
 
-/// What a tensor of the store was in its file.
+/// How a tensor of the store is kept in its file.
 struct StoredAs {
     std::string tensor;  ///< "blk.0.attn_q.weight"
     std::string dtype;   ///< "Q4_1"
@@ -29,11 +29,11 @@ struct GgufSource {
     ConfigReader config;
     io::TensorStore store;
     std::map<std::string, StoredAs> stored;  ///< by name in the store
-    std::vector<std::string> used_up;        ///< tensors that went into the configuration
+    std::vector<std::string> used_up;        ///< tensors that are part of the configuration
 };
 
-/// Quantised tensors are turned into `dtype`'s numbers by all threads; float32 for any but bfloat16. What can be used as
-/// it lies in the file is not copied. Errors name file, key or tensor.
+/// Dequantises with all threads, to bfloat16 if `dtype` is that, else to float32. Tensors that need no change are mapped,
+/// not copied. Errors name file, key or tensor.
 GgufSource read_gguf(const std::filesystem::path& file, at::ScalarType dtype, const CancelToken&, const Progress&);
 
 /// The same from the header alone: the store has names, types and shapes, but no numbers.

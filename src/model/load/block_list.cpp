@@ -94,14 +94,14 @@ std::string norm_text(const ModelConfig& c) { return c.norm == Norm::rms_norm ? 
 
 std::string size_text(std::int64_t a, std::int64_t b) { return with_commas(a) + " × " + with_commas(b); }
 
-/// The layer that the list describes where MLPs differ: one with experts.
+/// The layer whose MLP is described: the first with experts.
 std::int64_t first_with_experts(const ModelConfig& c) {
     std::int64_t l = 0;
     while (l + 1 < c.n_layers && c.experts.count > 0 && !has_experts(c, l)) ++l;
     return l;
 }
 
-/// Numbers in the tensors that feed parameters of these names; of a layer: of layer 0.
+/// Number of weights in the tensors of parameters with these prefixes; for a layer, of layer 0.
 std::int64_t numbers(const Model& model, std::initializer_list<std::string> beginnings) {
     std::int64_t total = 0;
     for (const LoadedParameter& loaded : model.report().loaded)
@@ -217,10 +217,10 @@ BlockInfo block_of(const Model& model, Block block) {
                     .parameters = numbers(model, {"unembed."})};
         default: break;
     }
-    throw Error("a block without a description");
+    throw Error("A block has no description");
 }
 
-/// The norms of a layer stand in front of what reads the stream, or behind what was added to it.
+/// A layer's norms come before the blocks that read the stream (pre-norm) or after the sums (post-norm).
 void add_layer_block(const Model& model, Block block, std::vector<BlockInfo>& out) {
     BlockInfo info = block_of(model, block);
     const bool first = block == Block::attention;
@@ -238,9 +238,9 @@ void add_layer_block(const Model& model, Block block, std::vector<BlockInfo>& ou
         return out.push_back(norm);
     }
     if (!first && c.parallel)
-        info.detail = (c.shared_norm ? "beside attention, behind its " + norm.title + ": "
-                                     : "beside attention; " + norm.title + ", then ") +
-                      info.detail;
+        info.detail =
+            (c.shared_norm ? "beside attention, after its " + norm.title + ": " : "beside attention; " + norm.title + ", then ") +
+            info.detail;
     else if (c.input_norm)
         info.detail = norm.title + ", then " + info.detail;
     info.parameters += norm.parameters;

@@ -24,7 +24,7 @@ std::string shown(const nlohmann::json& value) {
 ConfigReader::ConfigReader(std::filesystem::path file, nlohmann::json json) : file_(std::move(file)), json_(std::move(json)) {
     if (!json_.is_object())
         throw Error(ErrorFacts{
-            .problem = "not a model configuration", .file = file_.string(), .expected = "a JSON object", .found = shown(json_)});
+            .problem = "Not a model configuration", .file = file_.string(), .expected = "a JSON object", .found = shown(json_)});
 }
 
 bool ConfigReader::has(std::string_view name) const {
@@ -170,7 +170,7 @@ std::optional<ConfigReader> ConfigReader::object_of_kind(std::string_view name) 
 
 void ConfigReader::unsupported(std::string_view name, const std::string& supported) const {
     const auto it = json_.find(std::string(name));
-    throw Error(ErrorFacts{.problem = "this configuration changes the numbers in a way Headlight does not compute",
+    throw Error(ErrorFacts{.problem = "This configuration changes the computation in an unsupported way",
                            .file = file_.string(),
                            .item = prefix_ + std::string(name),
                            .expected = supported,
@@ -178,7 +178,7 @@ void ConfigReader::unsupported(std::string_view name, const std::string& support
 }
 
 void ConfigReader::wrong(std::string_view name, const std::string& expected, const std::string& found) const {
-    throw Error(ErrorFacts{.problem = "wrong value in the model's configuration",
+    throw Error(ErrorFacts{.problem = "Wrong value in the model's configuration",
                            .file = file_.string(),
                            .item = prefix_ + std::string(name),
                            .expected = expected,
@@ -213,7 +213,7 @@ Activation read_activation(const ConfigReader& config, std::string_view field, c
 }
 
 std::int64_t read_kv_heads(const ConfigReader& json, const ModelConfig& c, std::optional<std::int64_t> fallback) {
-    // null says "as many as query heads", whatever stands for an absent field.
+    // null means as many as query heads, whatever the default for an absent field.
     const bool absent = !json.mentions("num_key_value_heads");
     const std::int64_t heads = json.size({"num_key_value_heads"}, kMaxHeads, absent && fallback ? *fallback : c.n_heads);
     if (c.n_heads % heads != 0)

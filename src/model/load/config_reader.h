@@ -24,9 +24,9 @@ public:
     const std::filesystem::path& file() const noexcept { return file_; }
 
     using Names = std::initializer_list<std::string_view>;  ///< the same field under several spellings
-    bool has(std::string_view name) const;                  ///< there and not null
+    bool has(std::string_view name) const;                  ///< present and not null
 
-    bool mentions(std::string_view name) const;  ///< there, null or not
+    bool mentions(std::string_view name) const;  ///< present, maybe null
 
     /// A positive integer not above `limit`. Without a default the field must be there.
     std::int64_t size(Names, std::int64_t limit, std::optional<std::int64_t> fallback = {}) const;
@@ -47,10 +47,10 @@ public:
     /// The same, also nullopt where the value is no object ("full_attention" beside plain fields).
     std::optional<ConfigReader> object_of_kind(std::string_view name) const;
 
-    /// For fields whose value changes the numbers in a way that is not built.
+    /// Error for a value that changes the computation in an unsupported way.
     [[noreturn]] void unsupported(std::string_view name, const std::string& supported) const;
     [[noreturn]] void wrong(std::string_view name, const std::string& expected, const std::string& found) const;
-    /// unsupported() unless the flag is as it must be.
+    /// unsupported() unless the flag (or `fallback` if absent) equals `value`.
     void require_flag(std::string_view name, bool value, bool fallback) const;
 
 private:
@@ -69,7 +69,7 @@ inline constexpr std::int64_t kMaxContext = std::int64_t{1} << 40;
 
 /// "gelu_new" -> Activation; unsupported() with the list otherwise.
 Activation read_activation(const ConfigReader&, std::string_view field, const std::string& fallback);
-/// Key/value heads: a divisor of the query heads; `fallback`, or as many, where the field is absent.
+/// Key/value heads: a divisor of the query heads. `fallback`, else the query heads, if the field is absent.
 std::int64_t read_kv_heads(const ConfigReader&, const ModelConfig&, std::optional<std::int64_t> fallback = {});
 /// Rows of "layer_types" turned into windows: `window` for "sliding_attention", 0 for "full_attention"; unsupported() for
 /// any other name. `fallback(layer)`: whether a layer is local where the file does not list them.

@@ -32,99 +32,17 @@ at::ScalarType scalar_type(ComputeType type) {
     }
 }
 
-/// The member a slot of this layer (or of the whole model) is kept in.
+/// Where the tensor of a slot is kept: in this layer, or in the whole model.
 at::Tensor& slot_tensor(Model::Internals& m, Slot slot, std::int64_t layer) {
     LayerWeights& l = m.layers[static_cast<std::size_t>(layer)];
     switch (slot) {
-        case Slot::embed: return m.embed;
-        case Slot::pos_embed: return m.pos_embed;
-        case Slot::token_type_embed: return m.token_type_embed;
-        case Slot::embed_norm_gain: return m.embed_norm.gain;
-        case Slot::embed_norm_bias: return m.embed_norm.bias;
-        case Slot::embed_projection_weight: return m.embed_projection.weight;
-        case Slot::embed_projection_bias: return m.embed_projection.bias;
-        case Slot::patch_weight: return m.patch.weight;
-        case Slot::patch_bias: return m.patch.bias;
-        case Slot::class_embed: return m.class_embed;
-        case Slot::distill_embed: return m.distill_embed;
-        case Slot::projection: return m.projection.weight;
-        case Slot::q_norm_gain: return l.q_norm.gain;
-        case Slot::q_norm_bias: return l.q_norm.bias;
-        case Slot::k_norm_gain: return l.k_norm.gain;
-        case Slot::k_norm_bias: return l.k_norm.bias;
-        case Slot::ln1_post_gain: return l.ln1_post.gain;
-        case Slot::ln1_post_bias: return l.ln1_post.bias;
-        case Slot::ln2_post_gain: return l.ln2_post.gain;
-        case Slot::ln2_post_bias: return l.ln2_post.bias;
-        case Slot::ln1_gain: return l.ln1.gain;
-        case Slot::ln1_bias: return l.ln1.bias;
-        case Slot::q_weight: return l.q.weight;
-        case Slot::q_bias: return l.q.bias;
-        case Slot::k_weight: return l.k.weight;
-        case Slot::k_bias: return l.k.bias;
-        case Slot::v_weight: return l.v.weight;
-        case Slot::v_bias: return l.v.bias;
-        case Slot::qkv_weight: return l.qkv.weight;
-        case Slot::qkv_bias: return l.qkv.bias;
-        case Slot::q_down_weight: return l.q_down.weight;
-        case Slot::q_latent_gain: return l.q_latent_gain;
-        case Slot::kv_down_weight: return l.kv_down.weight;
-        case Slot::latent_gain: return l.latent_gain;
-        case Slot::kv_up_weight: return l.kv_up.weight;
-        case Slot::router_correction: return l.router_correction;
-        case Slot::o_weight: return l.o.weight;
-        case Slot::o_bias: return l.o.bias;
-        case Slot::ln2_gain: return l.ln2.gain;
-        case Slot::ln2_bias: return l.ln2.bias;
-        case Slot::mlp_in_weight: return l.mlp_in.weight;
-        case Slot::mlp_in_bias: return l.mlp_in.bias;
-        case Slot::mlp_up_weight: return l.mlp_up.weight;
-        case Slot::mlp_up_bias: return l.mlp_up.bias;
-        case Slot::mlp_out_weight: return l.mlp_out.weight;
-        case Slot::mlp_out_bias: return l.mlp_out.bias;
-        case Slot::sinks: return l.sinks;
-        case Slot::experts_out_bias: return l.expert_bias;
-        case Slot::router_bias: return l.router.bias;
-        case Slot::router_weight: return l.router.weight;
-        case Slot::shared_gate_weight: return l.shared_gate.weight;
-        case Slot::final_norm_gain: return m.final_norm.gain;
-        case Slot::final_norm_bias: return m.final_norm.bias;
-        case Slot::mlm_weight: return m.mlm.weight;
-        case Slot::mlm_bias: return m.mlm.bias;
-        case Slot::mlm_norm_gain: return m.mlm_norm.gain;
-        case Slot::mlm_norm_bias: return m.mlm_norm.bias;
-        case Slot::unembed: return m.unembed.weight;
-        case Slot::unembed_bias: return m.unembed.bias;
-        case Slot::relative_embed: return m.relative_embed;
-        case Slot::relative_norm_gain: return m.relative_norm.gain;
-        case Slot::relative_norm_bias: return m.relative_norm.bias;
-        case Slot::conv_weight: return m.conv.weight;
-        case Slot::conv_bias: return m.conv.bias;
-        case Slot::conv_norm_gain: return m.conv_norm.gain;
-        case Slot::conv_norm_bias: return m.conv_norm.bias;
-        case Slot::relative_q_weight: return l.relative_q.weight;
-        case Slot::relative_q_bias: return l.relative_q.bias;
-        case Slot::relative_k_weight: return l.relative_k.weight;
-        case Slot::relative_k_bias: return l.relative_k.bias;
-        case Slot::relative_bias: return m.relative_bias;
-        case Slot::ln_cross_gain: return l.ln_cross.gain;
-        case Slot::ln_cross_bias: return l.ln_cross.bias;
-        case Slot::cross_q_weight: return l.cross_q.weight;
-        case Slot::cross_q_bias: return l.cross_q.bias;
-        case Slot::cross_k_weight: return l.cross_k.weight;
-        case Slot::cross_k_bias: return l.cross_k.bias;
-        case Slot::cross_v_weight: return l.cross_v.weight;
-        case Slot::cross_v_bias: return l.cross_v.bias;
-        case Slot::cross_o_weight: return l.cross_o.weight;
-        case Slot::cross_o_bias: return l.cross_o.bias;
-        case Slot::experts_gate_up_weight:  // taken apart before
-        case Slot::experts_gate_up_bias:
-        case Slot::experts_out_weight:
-        case Slot::mlp_gate_up_weight:
-        case Slot::mlp_gate_up_bias:
-        case Slot::count: break;
+#define HEADLIGHT_SLOT(slot, member, name) \
+    case Slot::slot:                       \
+        return member;
+#define HEADLIGHT_FUSED(slot, name)
+#include "model/families/slots.def"
+        default: throw Error("A fused matrix has no tensor of its own");
     }
-    throw Error("a weight map names a slot that does not exist");
 }
 
 /// Fused matrices that the pass does not read fused become views of their parts; Falcon's interleaved ones copies.
@@ -210,16 +128,16 @@ Source open_source(const std::filesystem::path& path, at::ScalarType dtype, cons
     const std::filesystem::path folder = folder_of(path);
     std::error_code none;
     if (!std::filesystem::is_directory(folder, none))
-        throw Error(ErrorFacts{.problem = "no model folder",
+        throw Error(ErrorFacts{.problem = "No model folder",
                                .file = folder.string(),
                                .expected = "a folder with config.json and model.safetensors, or a .gguf file"});
     ConfigReader config(folder / "config.json", config_of_tower(io::read_json(folder / "config.json"), path));
-    family_for(config);  // an architecture that is not known is told before weights that are not there
+    family_for(config);  // report an unknown architecture before missing weights
     QuantizedStore read = read_quantization(config, io::TensorStore::open(without_tower(path)));
     return {std::move(config), std::move(read.store), std::move(read.fp8), {}, std::move(read.used_up)};
 }
 
-/// The report in the words of the file.
+/// Gives the report the tensor names of the file.
 void name_as_stored(LoadReport& report, const Source& source) {
     for (std::vector<std::string>* list : {&report.unused, &report.ignored})
         for (std::string& name : *list)

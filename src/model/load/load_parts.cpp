@@ -10,7 +10,7 @@ namespace {
 
 bool has(const std::vector<std::string>& names, const std::string& name) { return std::ranges::find(names, name) != names.end(); }
 
-/// An encoder's parameters as its owner tells them.
+/// An encoder's parameter under the name it has in the whole model.
 LoadedParameter of_encoder(LoadedParameter loaded) {
     loaded.parameter = "encoder." + loaded.parameter;
     return loaded;
@@ -28,7 +28,7 @@ void add_report_of_encoder(LoadReport& whole, const LoadReport& encoder) {
     for (const LoadReport* each : {&std::as_const(whole), &encoder})
         for (const LoadedParameter& loaded : each->loaded) used.insert(loaded.tensor);
     for (const LoadedParameter& loaded : encoder.loaded) whole.loaded.push_back(of_encoder(loaded));
-    // Each of the two maps leaves the other's tensors over.
+    // Each map leaves the tensors of the other stack unused.
     std::vector<std::string> ignored, unused;
     for (const std::vector<std::string>* list : {&std::as_const(whole).ignored, &encoder.ignored})
         for (const std::string& name : *list)

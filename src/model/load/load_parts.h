@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The two other parts of an encoder-decoder model when its decoder has been loaded.
+// The other two parts of an encoder-decoder model, made after its decoder has been loaded.
 #pragma once
 
 #include "model/internals.h"
@@ -8,10 +8,10 @@
 
 namespace headlight::model {
 
-/// Puts the encoder's parameters behind the decoder's; left over is only what neither asked for.
+/// Appends the encoder's parameters; `unused` keeps only tensors that neither stack uses.
 void add_report_of_encoder(LoadReport& whole, const LoadReport& encoder);
 
-/// The attentions to the encoder's output as a stack of their own (Stack::cross), in the decoder's memory.
+/// The cross attentions as a separate stack (Stack::cross) that shares the decoder's memory.
 std::unique_ptr<Model::Internals> cross_attentions_of(const Model::Internals& decoder);
 
 }  // namespace headlight::model

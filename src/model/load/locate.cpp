@@ -29,7 +29,7 @@ bool is_model_folder(const fs::path& folder) {
     return fs::is_regular_file(folder / "config.json", ignored);
 }
 
-/// A file of weights that stands for itself, not for the folder it lies in.
+/// A weights file that is the model itself and does not stand for its folder.
 bool is_own_weights(const fs::path& file) {
     const std::string name = file.filename().string(), extension = file.extension().string();
     if (name == "model.safetensors" || name == "pytorch_model.bin") return false;
@@ -37,7 +37,7 @@ bool is_own_weights(const fs::path& file) {
            extension == ".ckpt" || io::gguf_file_of(file).has_value();
 }
 
-/// A name that stays in its folder.
+/// True if the name does not leave its folder.
 bool is_plain(const std::string& name) {
     return !name.empty() && name != "." && name != ".." && fs::path(name).filename() == name;
 }
@@ -143,7 +143,7 @@ std::vector<fs::path> model_folders_in(const fs::path& folder) {
     for (; !ec && it != end && found.size() < kMost; it.increment(ec)) {
         std::error_code ignored;
         if (!it->is_directory(ignored)) {
-            // Of a model in several files the first stands for all.
+            // The first file represents a model in several files.
             if (it->path().extension() == ".gguf" && io::gguf_file_of(it->path()) == it->path()) found.push_back(it->path());
             continue;
         }
@@ -196,7 +196,7 @@ fs::path locate_model(std::string_view reference) {
         }
     }
     throw Error(ErrorFacts{
-        .problem = "There is no such model",
+        .problem = "No such model",
         .file = std::string(reference),
         .expected = "a folder with config.json, a .gguf file, a built-in name (novella-7m) or an id in the Hugging Face cache",
         .hint = plain_name ? "Check the name; headlight fetch brings a model into the cache" : "Check the path"});

@@ -20,7 +20,7 @@ constexpr const char* kHint = "Use the original checkpoint, or one converted to 
 constexpr std::int64_t kMaxBlock = 1 << 20;
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& item, const std::string& found) {
-    throw Error(ErrorFacts{.problem = "the weights are quantised in a way that is not read",
+    throw Error(ErrorFacts{.problem = "The weights have an unsupported quantisation",
                            .file = file.string(),
                            .item = item,
                            .expected = "floating-point weights, or fp8 (E4M3) with scales",
@@ -39,7 +39,7 @@ std::string title_of(const std::string& method, const ConfigReader& quantization
     return title;
 }
 
-/// What config.json says of fp8.
+/// The fp8 settings of config.json.
 struct Scheme {
     bool fp8 = false;
     std::vector<std::int64_t> block;  ///< rows and columns; empty: no blocks
@@ -62,7 +62,7 @@ Scheme scheme_of(const ConfigReader& config) {
     return scheme;
 }
 
-/// Names that the packages give to what stands beside quantised numbers.
+/// Names that quantisation packages give to the companions of quantised weights.
 void refuse_marked(const io::TensorStore& store) {
     static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kMarks{
         {{".qweight", "GPTQ or AWQ"},
@@ -75,7 +75,7 @@ void refuse_marked(const io::TensorStore& store) {
             if (name.ends_with(mark)) refuse(view.file, "tensor " + name, std::string(title));
 }
 
-/// What a run in fp8 would round activations and kept keys and values with.
+/// Scales for activations, keys and values, which only an fp8 run uses.
 bool is_of_activations(const std::string& name) {
     for (const char* end : {".input_scale", ".activation_scale", ".k_scale", ".v_scale"})
         if (name.ends_with(end)) return true;
@@ -97,7 +97,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 /// Blocks of `weight` as the shape of its scales says.
 Fp8Scale fitted(const io::TensorView& weight, io::TensorView scale, const Scheme& scheme) {
     if (scale.dtype != io::DType::F32 && scale.dtype != io::DType::BF16 && scale.dtype != io::DType::F16)
-        fail_scale(scale, "the scales of an fp8 weight have a type that is not read", "F32, BF16 or F16",
+        fail_scale(scale, "The scales of an fp8 weight have an unsupported type", "F32, BF16 or F16",
                    std::string(io::name_of(scale.dtype)));
     const std::int64_t rows = weight.shape.empty() ? 1 : weight.shape.front(), columns = rows > 0 ? weight.numel() / rows : 1;
     const auto parts = [](std::int64_t all, std::int64_t each) { return (all + each - 1) / each; };
@@ -109,11 +109,11 @@ Fp8Scale fitted(const io::TensorView& weight, io::TensorView scale, const Scheme
     const bool by_row = scale.shape == std::vector{rows} || scale.shape == std::vector<std::int64_t>{rows, 1};
     if (scheme.block.empty() && by_row) return with(1, std::max<std::int64_t>(columns, 1));
     if (scheme.block.empty())
-        fail_scale(scale, "the scales of an fp8 weight do not fit it",
+        fail_scale(scale, "The scales of an fp8 weight do not fit it",
                    "one number, or one for each of " + std::to_string(rows) + " rows", shape_text(scale.shape));
     const std::vector<std::int64_t> expected = {parts(rows, scheme.block[0]), parts(columns, scheme.block[1])};
     if (weight.shape.size() != 2 || scale.shape != expected)
-        fail_scale(scale, "the scales of an fp8 weight do not fit it",
+        fail_scale(scale, "The scales of an fp8 weight do not fit it",
                    shape_text(expected) + " for blocks of " + shape_text(scheme.block) + " in " + shape_text(weight.shape),
                    shape_text(scale.shape));
     return with(scheme.block[0], scheme.block[1]);
@@ -167,9 +167,9 @@ QuantizedStore read_quantization(const ConfigReader& config, io::TensorStore sto
         if (of && of->dtype == io::DType::F8_E4M3) {
             if (!scheme.fp8 && name.ends_with("_scale_inv"))
                 refuse(view.file, "tensor " + name,
-                       "fp8 with block scales, and no quantization_config in config.json that tells the blocks");
+                       "fp8 with block scales, and no quantization_config in config.json that gives the blocks");
             if (!out.fp8.emplace(weight, fitted(*of, view, scheme)).second)
-                fail_scale(view, "an fp8 weight has two tensors of scales", "one",
+                fail_scale(view, "An fp8 weight has two tensors of scales", "one",
                            weight + "_scale and " + weight + "_scale_inv");
             out.used_up.push_back(name);
         } else if (scheme.fp8 && is_of_activations(name)) {
@@ -180,7 +180,7 @@ QuantizedStore read_quantization(const ConfigReader& config, io::TensorStore sto
     }
     for (const auto& [name, view] : kept)
         if (scheme.fp8 && view.dtype == io::DType::F8_E4M3 && !out.fp8.contains(name))
-            throw Error(ErrorFacts{.problem = "an fp8 weight has no scales",
+            throw Error(ErrorFacts{.problem = "An fp8 weight has no scales",
                                    .file = view.file.string(),
                                    .item = "tensor " + name,
                                    .expected = name + "_scale_inv or " + name + "_scale"});
@@ -195,7 +195,7 @@ at::Tensor dequantize_fp8(const io::TensorView& view, const Fp8Scale* scale, at:
         bool mapped = false;
         factors = to_tensor(scale->numbers, wide, at::kCPU, mapped).contiguous();
         if (!at::isfinite(factors).all().item<bool>())
-            fail_scale(scale->numbers, "a scale of an fp8 weight is not a finite number", "finite numbers", "NaN or Inf");
+            fail_scale(scale->numbers, "A scale of an fp8 weight is not finite", "finite numbers", "NaN or Inf");
     }
     at::Tensor out = at::empty(view.shape, at::TensorOptions(dtype));
     if (dtype == at::kDouble)

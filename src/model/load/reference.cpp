@@ -18,11 +18,11 @@
 namespace headlight::model {
 namespace {
 
-/// Whole numbers of the file ("ids"); Error when there are none.
+/// A list of whole numbers ("ids") of the file; Error if it is missing.
 std::vector<std::int64_t> numbers_of(const io::TensorStore& store, const std::string& name, const std::filesystem::path& file) {
     const io::TensorView* view = store.find(name);
     if (!view || view->dtype != io::DType::I64 || view->shape.size() != 1)
-        throw Error(ErrorFacts{.problem = "the reference cannot be read",
+        throw Error(ErrorFacts{.problem = "The reference cannot be read",
                                .file = file.string(),
                                .item = name,
                                .expected = "I64 [tokens]",
@@ -32,7 +32,7 @@ std::vector<std::int64_t> numbers_of(const io::TensorStore& store, const std::st
     return numbers;
 }
 
-/// Compares what passes with what the file has under the same name.
+/// Compares each tensor with the one of the same name in the file.
 class Comparer : public Observer {
 public:
     Comparer(const io::TensorStore& store, ReferenceCheck& check) : store_(store), check_(check) {}
@@ -43,14 +43,14 @@ public:
     at::Tensor visit(HookPoint point, at::Tensor ours) override {
         const io::TensorView& view = *store_.find(name_of(point));
         if (view.shape != std::vector<std::int64_t>(ours.sizes().begin(), ours.sizes().end()))
-            throw Error(ErrorFacts{.problem = "the reference is of another model or text",
+            throw Error(ErrorFacts{.problem = "The reference belongs to another model or text",
                                    .file = check_.file.string(),
                                    .item = view.name,
                                    .expected = shape_text(std::vector<std::int64_t>(ours.sizes().begin(), ours.sizes().end())),
                                    .found = shape_text(view.shape)});
         if (view.dtype != io::DType::F64 && view.dtype != io::DType::F32 && view.dtype != io::DType::F16 &&
             view.dtype != io::DType::BF16)
-            throw Error(ErrorFacts{.problem = "the reference cannot be read",
+            throw Error(ErrorFacts{.problem = "The reference cannot be read",
                                    .file = check_.file.string(),
                                    .item = view.name,
                                    .expected = "floating-point numbers",
@@ -58,7 +58,7 @@ public:
         bool mapped = false;
         const at::Tensor theirs = to_tensor(view, at::kDouble, at::kCPU, mapped);
         const at::Tensor mine = ours.to(at::kCPU).to(at::kDouble);
-        // Where both say "never" (-inf) there is no difference.
+        // Two masked pairs (-inf) do not differ.
         const at::Tensor difference = (mine - theirs).abs().masked_fill(mine.eq(theirs), 0.0);
         const double most = difference.numel() == 0 ? 0.0 : difference.max().item<double>();
         std::optional<double>& so_far = point.hook == Hook::logits ? check_.logits : check_.patterns;
@@ -106,7 +106,7 @@ std::optional<ReferenceCheck> check_reference(const Model& model, const CancelTo
         check.tokens = static_cast<std::int64_t>(input.ids.size());
         Comparer comparer(store, check);
         forward(model, input, comparer, cancel, progress);
-        if (!check.logits && !check.patterns) check.problem = "the reference holds neither logits nor patterns of this model";
+        if (!check.logits && !check.patterns) check.problem = "The reference holds neither logits nor patterns of this model";
     } catch (const Error& error) {
         check.problem = error.what();
     }

@@ -32,7 +32,7 @@ void read_longrope(const ConfigReader& json, const ModelConfig& c, Rope& rope) {
         json.number({"attention_factor"}, factor <= 1 ? 1.0 : std::sqrt(1 + std::log(factor) / std::log(original)));
 }
 
-/// `json` is the object with the rotation's fields; `top` the whole file.
+/// `json`: the object with the rotary fields; `top`: the whole file.
 Rope read_one(const ConfigReader& json, const ConfigReader& top, const ModelConfig& c, double theta) {
     Rope rope;
     rope.theta = json.number({"rope_theta"}, theta);
@@ -81,7 +81,7 @@ void read_rope(const ConfigReader& json, ModelConfig& c, double share, double de
     if (!rope) rope = json.object("rope_scaling");
     const double theta = json.number({"rope_theta", "rotary_emb_base"}, default_theta);
     share = json.number({"partial_rotary_factor", "rotary_pct", "rope_pct"}, share);
-    // Files of several kinds of layers keep an object for each kind.
+    // Files with several kinds of layers have one object per kind.
     std::optional<ConfigReader> global = rope, local;
     if (rope) {
         if (auto full = rope->object_of_kind("full_attention")) {

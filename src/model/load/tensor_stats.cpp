@@ -38,7 +38,7 @@ Reader reader_of(const io::TensorView& view) {
 Reader reader_of(const io::GgufTensor& tensor) {
     const io::GgmlLayout& layout = *io::layout_of(tensor.type);
     if (!layout.readable)
-        throw Error(ErrorFacts{.problem = "a tensor has a quantisation that cannot be read",
+        throw Error(ErrorFacts{.problem = "A tensor has an unsupported quantisation",
                                .file = tensor.file.string(),
                                .item = tensor.name,
                                .expected = io::readable_ggml_types(),
@@ -113,7 +113,7 @@ void measure(TensorStats& s, const Reader& read, int bins, const CancelToken& ca
 }
 
 [[noreturn]] void throw_no_tensor(const std::filesystem::path& model, const std::string& name, std::size_t there) {
-    throw Error(ErrorFacts{.problem = "there is no such tensor",
+    throw Error(ErrorFacts{.problem = "No such tensor",
                            .file = model.string(),
                            .item = name,
                            .expected = "one of " + std::to_string(there) + " tensors in the files"});

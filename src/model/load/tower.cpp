@@ -42,7 +42,7 @@ nlohmann::json config_of_tower(nlohmann::json config, const std::filesystem::pat
     const bool has = config.is_object() && config.value("model_type", nlohmann::json()) == "clip";
     if (!has) {
         if (asked.empty()) return config;
-        throw Error(ErrorFacts{.problem = "this model has no towers",
+        throw Error(ErrorFacts{.problem = "This model has no towers",
                                .file = (folder_of(path) / "config.json").string(),
                                .item = "model_type",
                                .expected = "clip",

@@ -38,7 +38,7 @@ const io::TensorView* find(const WeightMap& map, const WeightRow& row, std::int6
     return nullptr;
 }
 
-/// The prefix that this folder's tensors carry, for messages about those that are not there.
+/// The prefix of this folder's tensors, for messages about missing ones.
 std::string prefix_in_use(const WeightMap& map, const io::TensorStore& store) {
     for (const std::string& prefix : map.prefixes)
         if (!prefix.empty() &&
@@ -62,7 +62,7 @@ std::string prefix_in_use(const WeightMap& map, const io::TensorStore& store) {
 
 void check_view(const WeightRow& row, const io::TensorView& view) {
     if (view.shape != row.shape)
-        throw Error(ErrorFacts{.problem = "a tensor has the wrong shape",
+        throw Error(ErrorFacts{.problem = "A tensor has the wrong shape",
                                .file = view.file.string(),
                                .item = view.name,
                                .expected = show(row.shape) + " from config.json",
@@ -74,7 +74,7 @@ void check_view(const WeightRow& row, const io::TensorView& view) {
         case io::DType::BF16:
         case io::DType::F8_E4M3: return;
         default:
-            throw Error(ErrorFacts{.problem = "a weight is not made of floating-point numbers",
+            throw Error(ErrorFacts{.problem = "A weight is not floating-point",
                                    .file = view.file.string(),
                                    .item = view.name,
                                    .expected = "F64, F32, F16, BF16 or F8_E4M3",
@@ -126,7 +126,7 @@ std::int64_t scan(const io::TensorView& view, std::int64_t first, std::int64_t l
     const int mantissa = view.dtype == io::DType::F64 ? 52 : wide ? 23 : view.dtype == io::DType::F16 ? 10 : 7;
     // E4M3 has no infinities.
     const bool nan = view.dtype == io::DType::F8_E4M3 || (bits & ((std::uint64_t{1} << mantissa) - 1)) != 0;
-    throw Error(ErrorFacts{.problem = "a weight is not a finite number",
+    throw Error(ErrorFacts{.problem = "A weight is not finite",
                            .file = view.file.string(),
                            .item = view.name + " at " + show(at),
                            .expected = "finite numbers",
@@ -148,103 +148,17 @@ at::ScalarType scalar_type(io::DType dtype) {
         case io::DType::I8: return at::kChar;
         case io::DType::U8: return at::kByte;
         case io::DType::Bool: return at::kBool;
-        case io::DType::F8_E4M3: throw Error("numbers of 8-bit floating point stand here, which only weights may be");
+        case io::DType::F8_E4M3: throw Error("Only weights may be 8-bit floating point");
     }
-    throw Error("a type of numbers that has no name");
+    throw Error("Unknown number type");
 }
 
 std::string parameter_name(Slot slot, std::int64_t layer) {
-    const std::string block = "blocks." + std::to_string(layer) + ".";
-    switch (slot) {
-        case Slot::embed: return "embed.W_E";
-        case Slot::pos_embed: return "pos_embed.W_pos";
-        case Slot::token_type_embed: return "token_type_embed.W_token_type";
-        case Slot::embed_norm_gain: return "embed_ln.w";
-        case Slot::embed_norm_bias: return "embed_ln.b";
-        case Slot::embed_projection_weight: return "embed_projection.W";
-        case Slot::embed_projection_bias: return "embed_projection.b";
-        case Slot::patch_weight: return "patch_embed.W";
-        case Slot::patch_bias: return "patch_embed.b";
-        case Slot::class_embed: return "class_embed";
-        case Slot::distill_embed: return "distill_embed";
-        case Slot::projection: return "projection.W";
-        case Slot::q_norm_gain: return block + "attn.q_norm.w";
-        case Slot::q_norm_bias: return block + "attn.q_norm.b";
-        case Slot::k_norm_gain: return block + "attn.k_norm.w";
-        case Slot::k_norm_bias: return block + "attn.k_norm.b";
-        case Slot::ln1_post_gain: return block + "ln1_post.w";
-        case Slot::ln1_post_bias: return block + "ln1_post.b";
-        case Slot::ln2_post_gain: return block + "ln2_post.w";
-        case Slot::ln2_post_bias: return block + "ln2_post.b";
-        case Slot::mlp_gate_up_weight: return block + "mlp.W_in, W_up";
-        case Slot::mlp_gate_up_bias: return block + "mlp.b_in, b_up";
-        case Slot::ln1_gain: return block + "ln1.w";
-        case Slot::ln1_bias: return block + "ln1.b";
-        case Slot::q_weight: return block + "attn.W_Q";
-        case Slot::q_bias: return block + "attn.b_Q";
-        case Slot::k_weight: return block + "attn.W_K";
-        case Slot::k_bias: return block + "attn.b_K";
-        case Slot::v_weight: return block + "attn.W_V";
-        case Slot::v_bias: return block + "attn.b_V";
-        case Slot::qkv_weight: return block + "attn.W_Q, W_K, W_V";
-        case Slot::qkv_bias: return block + "attn.b_Q, b_K, b_V";
-        case Slot::q_down_weight: return block + "attn.W_Q_down";
-        case Slot::q_latent_gain: return block + "attn.q_latent.w";
-        case Slot::kv_down_weight: return block + "attn.W_KV_down";
-        case Slot::latent_gain: return block + "attn.latent.w";
-        case Slot::kv_up_weight: return block + "attn.W_K, W_V";
-        case Slot::router_correction: return block + "mlp.router.correction";
-        case Slot::o_weight: return block + "attn.W_O";
-        case Slot::o_bias: return block + "attn.b_O";
-        case Slot::ln2_gain: return block + "ln2.w";
-        case Slot::ln2_bias: return block + "ln2.b";
-        case Slot::mlp_in_weight: return block + "mlp.W_in";
-        case Slot::mlp_in_bias: return block + "mlp.b_in";
-        case Slot::mlp_up_weight: return block + "mlp.W_up";
-        case Slot::mlp_up_bias: return block + "mlp.b_up";
-        case Slot::mlp_out_weight: return block + "mlp.W_out";
-        case Slot::mlp_out_bias: return block + "mlp.b_out";
-        case Slot::sinks: return block + "attn.sinks";
-        case Slot::experts_gate_up_weight: return block + "mlp.experts.W_in, W_up";
-        case Slot::experts_gate_up_bias: return block + "mlp.experts.b_in, b_up";
-        case Slot::experts_out_weight: return block + "mlp.experts.W_out";
-        case Slot::experts_out_bias: return block + "mlp.experts.b_out";
-        case Slot::router_bias: return block + "mlp.router.b";
-        case Slot::router_weight: return block + "mlp.router.W";
-        case Slot::shared_gate_weight: return block + "mlp.shared.gate";
-        case Slot::final_norm_gain: return "ln_final.w";
-        case Slot::final_norm_bias: return "ln_final.b";
-        case Slot::mlm_weight: return "mlm_head.W";
-        case Slot::mlm_bias: return "mlm_head.b";
-        case Slot::mlm_norm_gain: return "mlm_head.ln.w";
-        case Slot::mlm_norm_bias: return "mlm_head.ln.b";
-        case Slot::unembed: return "unembed.W_U";
-        case Slot::unembed_bias: return "unembed.b_U";
-        case Slot::relative_bias: return "relative_bias.W";
-        case Slot::ln_cross_gain: return block + "ln_cross.w";
-        case Slot::ln_cross_bias: return block + "ln_cross.b";
-        case Slot::cross_q_weight: return block + "cross_attn.W_Q";
-        case Slot::cross_q_bias: return block + "cross_attn.b_Q";
-        case Slot::cross_k_weight: return block + "cross_attn.W_K";
-        case Slot::cross_k_bias: return block + "cross_attn.b_K";
-        case Slot::cross_v_weight: return block + "cross_attn.W_V";
-        case Slot::cross_v_bias: return block + "cross_attn.b_V";
-        case Slot::cross_o_weight: return block + "cross_attn.W_O";
-        case Slot::cross_o_bias: return block + "cross_attn.b_O";
-        case Slot::relative_embed: return "relative_embed.W_rel";
-        case Slot::relative_norm_gain: return "relative_embed.ln.w";
-        case Slot::relative_norm_bias: return "relative_embed.ln.b";
-        case Slot::conv_weight: return block + "conv.W";
-        case Slot::conv_bias: return block + "conv.b";
-        case Slot::conv_norm_gain: return block + "ln_conv.w";
-        case Slot::conv_norm_bias: return block + "ln_conv.b";
-        case Slot::relative_q_weight: return block + "attn.W_Q_rel";
-        case Slot::relative_q_bias: return block + "attn.b_Q_rel";
-        case Slot::relative_k_weight: return block + "attn.W_K_rel";
-        case Slot::relative_k_bias: return block + "attn.b_K_rel";
-        case Slot::count: break;
-    }
-    return {};
+    static constexpr const char* kNames[] = {
+#define HEADLIGHT_SLOT(slot, member, name) name,
+#include "model/families/slots.def"
+    };
+    return with_numbers(kNames[static_cast<std::size_t>(slot)], layer, 0);
 }
 
 std::string parameter_name(const ResolvedRow& r) {
@@ -258,18 +172,18 @@ void add_prefixes_in_the_wild(WeightMap& map, const io::TensorStore& store) {
     const auto row = std::ranges::find(map.rows, Slot::embed, &WeightRow::slot);
     if (row == map.rows.end() || find(map, *row, 0, store)) return;
     const std::string& name = row->names.front();
-    std::vector<std::string> around;  // what stands before the embedding's name
+    std::vector<std::string> around;  // prefixes of the embedding's name
     for (const auto& [theirs, view] : store.tensors())
         if (theirs.ends_with("." + name) && view.shape == row->shape)
             around.push_back(theirs.substr(0, theirs.size() - name.size()));
     if (around.size() > 1)
-        throw Error(ErrorFacts{.problem = "the weights hold more than one model",
+        throw Error(ErrorFacts{.problem = "The weights hold more than one model",
                                .file = store.files().empty() ? "" : store.files().front().string(),
                                .item = around[0] + name + ", " + around[1] + name,
                                .expected = "one " + name,
                                .found = std::to_string(around.size())});
     if (around.empty()) return;
-    // The head may stand further out than the embedding: "module.lm_head" beside "module.transformer.wte".
+    // The head may have a shorter prefix than the embedding: "module.lm_head" and "module.transformer.wte".
     std::vector<std::string> prefixes;
     for (std::string prefix = around.front(); !prefix.empty();) {
         prefixes.push_back(prefix);
@@ -336,7 +250,7 @@ void check_finite(const std::vector<ResolvedRow>& rows, const CancelToken& cance
 
     const auto total = static_cast<std::int64_t>(pieces.size());
     std::vector<std::int64_t> bad(pieces.size(), -1);
-    constexpr std::int64_t kBatch = 64;  // between two looks at the cancel token
+    constexpr std::int64_t kBatch = 64;  // between two checks of the cancel token
     for (std::int64_t begin = 0; begin < total; begin += kBatch) {
         cancel.throw_if_cancelled();
         if (progress) progress({"Loading", "part", begin, total});

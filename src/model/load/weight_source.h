@@ -20,9 +20,9 @@ struct ResolvedRow {
     std::int64_t expert = 0;
 };
 
-/// "blocks.3.attn.W_O": how the load report calls a parameter.
+/// "blocks.3.attn.W_O": the name of a parameter in the load report.
 std::string parameter_name(Slot, std::int64_t layer);
-/// The same of an expert's part: "blocks.3.mlp.experts.5.W_in", "blocks.3.mlp.shared.W_in".
+/// The same for an expert's part: "blocks.3.mlp.experts.5.W_in", "blocks.3.mlp.shared.W_in".
 std::string parameter_name(const ResolvedRow&);
 
 /// Finds the tensor of every row. Errors name every missing tensor and a wrong shape (file, tensor, expected, found).
@@ -31,12 +31,12 @@ std::string parameter_name(const ResolvedRow&);
 std::vector<ResolvedRow> resolve(const WeightMap&, std::int64_t n_layers, const io::TensorStore&,
                                  const std::filesystem::path& folder, LoadReport&, bool& head_absent);
 
-/// Checkpoints carry what wrapped the model while it was trained: "module.", "_orig_mod.", "base_model.model.",
-/// "0.auto_model.". Where the family's own prefixes do not lead to the embedding, the one tensor that ends with its name
-/// and has its shape says what stands before all names. Error where several do.
+/// Checkpoints keep the prefixes of training wrappers: "module.", "_orig_mod.", "base_model.model.", "0.auto_model.".
+/// If the family's prefixes do not lead to the embedding, the only tensor that ends with its name and has its shape gives
+/// the prefix of all names. Error if there are several.
 void add_prefixes_in_the_wild(WeightMap&, const io::TensorStore&);
 
-/// The tensor that feeds a slot without a layer; nullptr when the map has no such row or the files no such tensor.
+/// The tensor for a slot outside the layers; nullptr if the map has no such row or the files no such tensor.
 const io::TensorView* find(const WeightMap&, Slot, const io::TensorStore&);
 
 /// Error naming file, tensor and position of the first NaN or Inf. Threads, at memory speed.

@@ -15,7 +15,7 @@ namespace {
 at::Tensor to_ids(const std::vector<std::int64_t>& ids, std::int64_t limit, const char* what, const at::Device& device) {
     for (std::size_t i = 0; i < ids.size(); ++i)
         if (ids[i] < 0 || ids[i] >= limit)
-            throw Error(ErrorFacts{.problem = std::string("a ") + what + " does not exist in this model",
+            throw Error(ErrorFacts{.problem = std::string("No such ") + what + " in this model",
                                    .item = "position " + std::to_string(i),
                                    .expected = "0 to " + std::to_string(limit - 1),
                                    .found = std::to_string(ids[i]),
@@ -29,7 +29,7 @@ void check_picture(const ModelConfig& c, const ForwardInput& input) {
     const auto expected = static_cast<std::size_t>(kColours * c.image_height * c.image_width);
     if (input.pixels && input.pixels->size() == expected) return;
     throw Error(
-        ErrorFacts{.problem = input.pixels ? "the picture has another size than the model reads" : "this model reads a picture",
+        ErrorFacts{.problem = input.pixels ? "The picture does not have the model's input size" : "This model needs a picture",
                    .item = c.name,
                    .expected = std::to_string(expected) + " numbers",
                    .found = std::to_string(input.pixels ? input.pixels->size() : 0)});
@@ -37,15 +37,15 @@ void check_picture(const ModelConfig& c, const ForwardInput& input) {
 
 void check_input(const ModelConfig& c, const ForwardInput& input, std::int64_t past) {
     const auto tokens = static_cast<std::int64_t>(input.ids.size());
-    if (tokens == 0) throw Error(ErrorFacts{.problem = "there is no token to run the model on", .hint = "Type some text"});
-    // A padding token takes no position of its own, but such texts are rare: the limit is the same.
+    if (tokens == 0) throw Error(ErrorFacts{.problem = "There are no tokens to run the model on", .hint = "Type some text"});
+    // Padding tokens take no position, but such texts are rare: the limit is the same.
     if (c.positions == Positions::learned && past + tokens > c.context_length)
-        throw Error(ErrorFacts{.problem = "the text is too long for this model",
+        throw Error(ErrorFacts{.problem = "The text is too long for this model",
                                .expected = "at most " + std::to_string(c.context_length) + " tokens",
                                .found = std::to_string(past + tokens),
                                .hint = "Shorten the text"});
     if (c.type_vocab_size > 0 && !input.type_ids.empty() && input.type_ids.size() != input.ids.size())
-        throw Error(ErrorFacts{.problem = "token types do not match the tokens",
+        throw Error(ErrorFacts{.problem = "Token types do not match the tokens",
                                .expected = std::to_string(tokens),
                                .found = std::to_string(input.type_ids.size())});
 }
@@ -68,12 +68,12 @@ Pass start(const Model::Internals& m, const ForwardInput& input, Observer& obser
         return pass;
     }
     check_input(c, input, pass.past());
-    if (c.stack == Stack::cross) throw Error("The attention to a source is no model that can be run by itself");
+    if (c.stack == Stack::cross) throw Error("Cross attention cannot be run without its decoder");
     if (has_cross_attention(c) != input.source.defined())
-        throw Error(ErrorFacts{
-            .problem = has_cross_attention(c) ? "this model's decoder was run without a source" : "this model reads no source",
-            .file = m.folder.string(),
-            .hint = "Only encoder-decoder models have a source and a target"});
+        throw Error(ErrorFacts{.problem = has_cross_attention(c) ? "This model's decoder was run without a source"
+                                                                 : "This model does not read a source",
+                               .file = m.folder.string(),
+                               .hint = "Only encoder-decoder models have a source and a target"});
     pass.ids = to_ids(input.ids, c.vocab_size, "token id", m.device);
     if (c.type_vocab_size > 0)
         pass.type_ids = to_ids(input.type_ids.empty() ? std::vector<std::int64_t>(input.ids.size()) : input.type_ids,
@@ -92,7 +92,7 @@ std::int64_t first_bad_row(const at::Tensor& x) {
     return -1;
 }
 
-/// NaN and Inf travel through every later layer: one look at the residual stream after each layer finds them early.
+/// NaN and Inf spread to all later layers: checking the residual stream after each layer finds them early.
 void check_finite(const Pass& pass, HookPoint point, const at::Tensor& x) {
     std::int64_t row = -1;
     if (has_kernels(x) && x.is_contiguous()) {
@@ -103,7 +103,7 @@ void check_finite(const Pass& pass, HookPoint point, const at::Tensor& x) {
     }
     if (row < 0) return;
     throw Error(ErrorFacts{
-        .problem = "the model computed a number that is not finite",
+        .problem = "The model computed a number that is not finite",
         .file = pass.model.folder.string(),
         .item = name_of(point, pass.config()),
         .expected = "finite numbers",
@@ -160,7 +160,7 @@ at::Tensor encode(const Model& encoder, const ForwardInput& input, Observer& obs
 void forward_cached(const Model& model, const ForwardInput& input, KvCache& cache, Observer& observer,
                     const CancelToken& cancel) {
     if (cache.tokens() > 0 && input.ids.size() != 1)
-        throw Error(ErrorFacts{.problem = "behind a prompt tokens come one at a time",
+        throw Error(ErrorFacts{.problem = "After a prompt, tokens must come one at a time",
                                .expected = "1 token",
                                .found = std::to_string(input.ids.size())});
     if (cache.tokens() > 0 && !rotation_stays(model.config(), cache.tokens(), cache.tokens() + 1)) {

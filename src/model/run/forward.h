@@ -36,16 +36,16 @@ struct AttentionInput {
     at::Tensor relative_bias{};
     at::Tensor sinks = {};  ///< [head] float64 on the CPU: one more score in every row's softmax, of no key; undefined: none
     RelativeTables relative = {};
-    std::int64_t content = 0;  ///< MLA: so many first numbers of q and k are of content, the others rotated; 0: not told apart
+    std::int64_t content = 0;  ///< MLA: leading numbers of q and k that are content, the others rotate; 0: no distinction
 };
 
-/// Sees every tensor of the pass. The pass skips work for hooks nobody wants (attn_scores, pattern, result whole).
+/// Sees every tensor of the pass. Tensors made only for hooks (attn_scores, pattern, result) are skipped unless wanted.
 class Observer {
 public:
     virtual ~Observer() = default;
     /// True: visit() will be called with the tensor, in the shape docs/hooks.md gives (pattern [head, query, key], …).
     virtual bool wants(HookPoint) const = 0;
-    /// Returns what the pass goes on with: the tensor itself or a replacement of equal shape and dtype (Error otherwise).
+    /// Returns the tensor itself or a replacement of equal shape and dtype (Error otherwise).
     /// The tensor may share memory with others of the pass and need not be contiguous: never change it in place.
     virtual at::Tensor visit(HookPoint, at::Tensor) = 0;
     /// Called for every layer, whether or not anything is wanted: q and k as the pattern is made of them, before any
@@ -64,7 +64,7 @@ public:
 struct ForwardInput {
     std::vector<std::int64_t> ids;
     std::vector<std::int64_t> type_ids;  ///< used by models with token types
-    at::Tensor source{};  ///< what encode() gave of the source; needed by decoders behind an encoder, and by them alone
+    at::Tensor source{};  ///< the result of encode() for the source; needed by decoders of encoder-decoder models only
     /// [colour, row, column] of the model's size, normalised: read in place of the ids by models of pictures.
     std::shared_ptr<const std::vector<float>> pixels{};
 };
@@ -75,7 +75,7 @@ struct ForwardInput {
 /// a layer (hook and position named). Bit-equal for equal input, whatever the observer looks at.
 void forward(const Model&, const ForwardInput&, Observer&, const CancelToken&, const Progress&);
 
-/// The same pass of an encoder (Model::part): the stream behind its last norm, as a decoder reads it: [source, d_model].
+/// The same pass of an encoder (Model::part): the stream after its last norm, as a decoder reads it: [source, d_model].
 at::Tensor encode(const Model& encoder, const ForwardInput&, Observer&, const CancelToken&, const Progress&);
 
 /// softmax(scale q k^T + bias) for heads [head0, +heads) and queries [row0, +rows): [heads, rows, key]; illegal keys exactly 0.

@@ -17,7 +17,7 @@
 namespace headlight::model {
 namespace {
 
-/// Keeps the logits of a pass and nothing else.
+/// Keeps only the logits of a pass.
 class Logits : public Observer {
 public:
     bool wants(HookPoint point) const override { return point.hook == Hook::logits; }
@@ -40,17 +40,17 @@ void check(const Model& model, const std::vector<std::int64_t>& prompt, const Ge
     };
     if (const auto why = why_no_continuation(model)) throw Error(*why);
     if (o.source.empty() == has_cross_attention(c))
-        refuse(has_cross_attention(c) ? "this model's decoder reads a source" : "this model reads no source",
+        refuse(has_cross_attention(c) ? "This model's decoder needs a source" : "This model does not read a source",
                has_cross_attention(c) ? "the tokens of a source" : "none", o.source.empty() ? "none" : "a source");
-    if (prompt.empty()) refuse("there is no token to continue", "at least one token", "none");
-    if (o.tokens < 1) refuse("no tokens are asked for", "at least 1", std::to_string(o.tokens));
+    if (prompt.empty()) refuse("There is no token to continue", "at least one token", "none");
+    if (o.tokens < 1) refuse("No new tokens requested", "at least 1", std::to_string(o.tokens));
     if (!(o.temperature >= 0) || !std::isfinite(o.temperature))
-        refuse("wrong temperature", "0 or more", std::to_string(o.temperature));
-    if (o.top_k < 0) refuse("wrong top-k", "0 or more", std::to_string(o.top_k));
-    if (!(o.top_p > 0 && o.top_p <= 1)) refuse("wrong top-p", "more than 0, at most 1", std::to_string(o.top_p));
+        refuse("Wrong temperature", "0 or more", std::to_string(o.temperature));
+    if (o.top_k < 0) refuse("Wrong top-k", "0 or more", std::to_string(o.top_k));
+    if (!(o.top_p > 0 && o.top_p <= 1)) refuse("Wrong top-p", "more than 0, at most 1", std::to_string(o.top_p));
     const auto wanted = static_cast<std::int64_t>(prompt.size()) + o.tokens - 1;
     if (c.positions == Positions::learned && wanted > c.context_length)
-        refuse("prompt and new tokens are too many for this model", "at most " + std::to_string(c.context_length) + " tokens",
+        refuse("Prompt and new tokens are too many for this model", "at most " + std::to_string(c.context_length) + " tokens",
                std::to_string(wanted));
 }
 
@@ -79,12 +79,12 @@ void add_ids(const nlohmann::json& config, std::vector<std::int64_t>& ids) {
 std::optional<ErrorFacts> why_no_continuation(const Model& model) {
     const ModelConfig& c = model.config();
     if (!c.causal)
-        return ErrorFacts{.problem = "this model does not continue texts",
+        return ErrorFacts{.problem = "This model cannot continue texts",
                           .file = model.folder().string(),
-                          .expected = "a model that looks to the left only",
-                          .found = c.family + ", which looks both ways"};
+                          .expected = "a causal model",
+                          .found = c.family + ", which is bidirectional"};
     if (!c.has_unembedding)
-        return ErrorFacts{.problem = "this model has no logits",
+        return ErrorFacts{.problem = "This model has no logits",
                           .file = model.folder().string(),
                           .expected = "a model with an unembedding",
                           .found = c.architecture};

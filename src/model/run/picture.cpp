@@ -17,7 +17,7 @@ constexpr std::int64_t kMaxPictureSide = 1 << 15;
 
 // ---- preprocessor_config.json
 
-/// What the processors of transformers do where their file does not say.
+/// Defaults of transformers' processors.
 PicturePlan defaults_of(const std::string& processor, const ModelConfig& c) {
     PicturePlan plan;
     if (processor.starts_with("CLIP")) {
@@ -137,7 +137,7 @@ Filter filter_of(Resample resample) {
     }
 }
 
-/// Which inputs make one output, and by how much, in units of 2^-kBits as Pillow has them.
+/// Inputs of one output and their weights, in units of 2^-kBits as in Pillow.
 constexpr int kBits = 32 - 8 - 2;
 struct Taps {
     std::int64_t first = 0;
@@ -209,7 +209,7 @@ Picture resized(const Picture& in, std::int64_t width, std::int64_t height, Resa
 PictureInput prepare(const Picture& picture, const PicturePlan& plan, const ModelConfig& c) {
     if (picture.width < 1 || picture.height < 1 ||
         picture.rgb.size() != static_cast<std::size_t>(picture.width * picture.height * kColours))
-        throw Error("the picture has no pixels");
+        throw Error("The picture has no pixels");
     std::int64_t width = picture.width, height = picture.height;
     if (plan.resize && plan.shortest_edge > 0) {
         const std::int64_t longer = plan.shortest_edge * std::max(width, height) / std::min(width, height);
@@ -225,13 +225,13 @@ PictureInput prepare(const Picture& picture, const PicturePlan& plan, const Mode
         return std::to_string(w) + " x " + std::to_string(h) + " pixels";
     };
     if (cut_width != c.image_width || cut_height != c.image_height)
-        throw Error({.problem = "the picture does not get the size that the model reads",
+        throw Error({.problem = "Preprocessing does not give the picture the model's input size",
                      .item = "preprocessor_config.json",
                      .expected = size_text(c.image_width, c.image_height),
                      .found = size_text(cut_width, cut_height)});
     if (width < cut_width || height < cut_height || width > kMaxPictureSide || height > kMaxPictureSide)
-        throw Error({.problem = width > kMaxPictureSide || height > kMaxPictureSide ? "the picture is too long and narrow"
-                                                                                    : "the picture is too small",
+        throw Error({.problem = width > kMaxPictureSide || height > kMaxPictureSide ? "The picture is too long and narrow"
+                                                                                    : "The picture is too small",
                      .expected = "at least " + size_text(cut_width, cut_height),
                      .found = size_text(width, height)});
 

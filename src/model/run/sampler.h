@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which token comes next, given the logits.
+// Choice of the next token from the logits.
 #pragma once
 
 #include "headlight/model/generate.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The words of llama.cpp's llama-vocab.cpp, each as the tokenizer.json of the models it was made for has it.
+// The names of llama.cpp's llama-vocab.cpp, each with the pattern in the tokenizer.json of its models.
 #include "text/files/gguf_pre_types.h"
 
 #include <array>

@@ -9,7 +9,7 @@
 
 namespace headlight::text {
 
-/// What a name in tokenizer.ggml.pre stands for: llama.cpp keeps the pre-tokenizer of a byte-level BPE as one word.
+/// The pre-tokenizer that a name in tokenizer.ggml.pre means: llama.cpp stores that of a byte-level BPE as one word.
 struct GgufPreType {
     nlohmann::json normalizer;
     nlohmann::json pre_tokenizer;

@@ -50,7 +50,7 @@ public:
 private:
     [[noreturn]] void fail(const std::string& key, const std::string& expected, const std::string& found,
                            const std::string& hint = "") const {
-        throw Error(ErrorFacts{.problem = "the vocabulary in the file cannot be read",
+        throw Error(ErrorFacts{.problem = "The file's vocabulary cannot be read",
                                .file = file_.path().string(),
                                .item = "tokenizer.ggml." + key,
                                .expected = expected,
@@ -115,7 +115,7 @@ private:
         return added;
     }
 
-    /// What is put around a text: the tokens that begin and end it, where the file asks for them.
+    /// The tokens that begin and end a text, if the file asks for them.
     json template_of(bool begin_by_itself) const {
         const auto bos = id("bos_token_id"), eos = id("eos_token_id");
         const bool begins = bos && flag("add_bos_token", begin_by_itself), ends = eos && flag("add_eos_token", false);

@@ -11,7 +11,7 @@
 
 namespace headlight::text {
 
-/// A JSON value together with where it stands, so that every complaint names file and field
+/// A JSON value with its location, so that every error names file and field
 /// ("tokenizer.json, normalizer.normalizers[1].pattern").
 class Field {
 public:

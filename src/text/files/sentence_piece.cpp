@@ -54,7 +54,7 @@ public:
         return value;
     }
     [[noreturn]] void fail(const std::string& found) const {
-        throw Error(ErrorFacts{.problem = "not a SentencePiece model, or damaged",
+        throw Error(ErrorFacts{.problem = "Not a SentencePiece model, or a damaged one",
                                .file = file_.string(),
                                .item = "byte " + std::to_string(at_) + " of a message",
                                .expected = "a protocol buffer",
@@ -86,14 +86,14 @@ private:
     std::string_view content_;
 };
 
-/// What of the file matters; defaults as the format has them.
+/// The fields that are used, with the format's defaults.
 struct Spec {
     std::vector<std::string> pieces;
     std::vector<double> scores;
     std::vector<std::uint64_t> types;
     std::uint64_t model = unigram;
     bool byte_fallback = false, as_suffix = false;
-    bool trained = false, normalizes = false;  ///< the parts that say how; they stand behind the vocabulary
+    bool trained = false, normalizes = false;  ///< trainer_spec and normalizer_spec were found (they follow the vocabulary)
     json normalizer = {{"type", "SentencePiece"}};
 };
 
@@ -107,7 +107,7 @@ void read_piece(Message message, Spec& spec, const fs::path& file) {
         if (message.field() == 3) type = message.number();
     }
     if (utf8::first_invalid(piece) || piece.empty() || !std::isfinite(score))
-        throw Error(ErrorFacts{.problem = "an entry of the vocabulary cannot be read",
+        throw Error(ErrorFacts{.problem = "A vocabulary entry cannot be read",
                                .file = file.string(),
                                .item = "piece " + std::to_string(spec.pieces.size()),
                                .expected = "UTF-8 and a finite score"});
@@ -185,15 +185,15 @@ public:
             if (layout_) renumber();
         }
         for (std::size_t i = 0; i < s_.pieces.size(); ++i)
-            if (!ids_.emplace(s_.pieces[i], i).second) fail("an entry of the vocabulary is there twice", s_.pieces[i]);
-        if (s_.pieces.empty()) fail("the file has no vocabulary");
+            if (!ids_.emplace(s_.pieces[i], i).second) fail("A vocabulary entry appears twice", s_.pieces[i]);
+        if (s_.pieces.empty()) fail("The file has no vocabulary");
     }
 
     json tokenizer() const {
-        // These number the pieces otherwise, too, or cut texts in their own way; only their tokenizer.json says how.
+        // These classes renumber the pieces or split texts in ways that only their tokenizer.json describes.
         if (is_one_of(h_.kind, {"nllb", "barthez", "plbart", "xglm", "bigbird", "xlnet", "reformer", "m2m"}) ||
             (is_one_of(h_.kind, {"marian"}) && !numbered_))
-            fail("the SentencePiece file of this kind of tokenizer is not read", h_.kind,
+            fail("SentencePiece files of this kind of tokenizer are not supported", h_.kind,
                  "Open a folder with the model's tokenizer.json");
         json added = added_tokens();
         json normalizer = s_.normalizer;
@@ -203,7 +203,8 @@ public:
         normalizer["user_defined_symbols"] = symbols;
         if (is_one_of(h_.kind, {"debertav2", "deberta-v2"})) {
             if (flag("split_by_punct", false))
-                fail("a habit of this tokenizer is not built", "split_by_punct", "Open a folder with the model's tokenizer.json");
+                fail("An option of this tokenizer is not supported", "split_by_punct",
+                     "Open a folder with the model's tokenizer.json");
             if (flag("do_lower_case", false))
                 normalizer = {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}, normalizer}}};
         }
@@ -288,9 +289,9 @@ private:
 
     /// Puts the pieces where the model has them.
     void renumber() {
-        if (s_.pieces.size() < layout_->skip) fail("the vocabulary is too short for this kind of tokenizer", h_.kind);
+        if (s_.pieces.size() < layout_->skip) fail("The vocabulary is too short for this kind of tokenizer", h_.kind);
         for (std::size_t i = 0; i < layout_->skip; ++i)
-            if (s_.types[i] == normal) fail("an ordinary entry where this kind of tokenizer has a special one", s_.pieces[i]);
+            if (s_.types[i] == normal) fail("An ordinary entry where this kind of tokenizer has a special one", s_.pieces[i]);
         Spec out = s_;
         out.pieces.clear(), out.scores.clear(), out.types.clear();
         const auto add = [&](const SentencePieceLayout::Token& token) {
@@ -311,9 +312,9 @@ private:
 
     /// The pieces of this text's own file at the ids that vocab.json has for those of both texts; the others match nothing.
     void renumber_by(const json& numbers) {
-        if (!numbers.is_object() || numbers.empty()) fail("the vocabulary beside it is no list of pieces and ids", "vocab.json");
+        if (!numbers.is_object() || numbers.empty()) fail("The vocabulary beside it is not a map of pieces to ids", "vocab.json");
         if (flag("separate_vocabs", false))
-            fail("a habit of this tokenizer is not built", "separate_vocabs",
+            fail("An option of this tokenizer is not supported", "separate_vocabs",
                  "Models with a vocabulary for each language have two embeddings, which are not read");
         Spec out = s_;
         const std::size_t size = numbers.size();
@@ -324,12 +325,12 @@ private:
             const std::int64_t at = id.is_number_integer() ? id.get<std::int64_t>() : -1;
             if (at < 0 || at >= static_cast<std::int64_t>(size) || !out.pieces[static_cast<std::size_t>(at)].empty() ||
                 piece.empty())
-                fail("the ids of the vocabulary beside it are not 0, 1, 2 …", "vocab.json: " + piece);
+                fail("The ids of the vocabulary beside it are not 0, 1, 2 …", "vocab.json: " + piece);
             out.pieces[static_cast<std::size_t>(at)] = piece;
         }
         const auto special = [&](const char* key, const char* fallback, std::uint64_t type) {
             const std::string name = configured(key).value_or(fallback);
-            if (!numbers.contains(name)) fail("the vocabulary beside it lacks a token", "vocab.json: " + name);
+            if (!numbers.contains(name)) fail("The vocabulary beside it lacks a token", "vocab.json: " + name);
             out.types[numbers.at(name).get<std::size_t>()] = type;
             return name;
         };
@@ -338,7 +339,7 @@ private:
         special("unk_token", "<unk>", unknown);
         for (std::size_t i = 0; i < s_.pieces.size(); ++i) {
             if (s_.types[i] != normal) continue;
-            if (!numbers.contains(s_.pieces[i])) fail("the vocabulary beside it lacks a piece of this file", s_.pieces[i]);
+            if (!numbers.contains(s_.pieces[i])) fail("The vocabulary beside it lacks a piece of this file", s_.pieces[i]);
             const std::size_t id = numbers.at(s_.pieces[i]).get<std::size_t>();
             out.scores[id] = s_.scores[i];
             out.types[id] = normal;
@@ -362,7 +363,7 @@ private:
                     continue;
                 }
                 const auto id = id_of(part);
-                if (!id) fail("the vocabulary lacks a token that this kind of tokenizer puts around a text", part);
+                if (!id) fail("The vocabulary lacks a token that this kind of tokenizer puts around a text", part);
                 special[part] = {{"id", part}, {"ids", {*id}}, {"tokens", {part}}};
                 list.push_back({{"SpecialToken", {{"id", part}, {"type_id", type}}}});
             }
@@ -418,7 +419,7 @@ private:
 
     json model() const {
         const auto unk = std::ranges::find(s_.types, std::uint64_t{unknown});
-        if (unk == s_.types.end()) fail("the vocabulary has no unknown token");
+        if (unk == s_.types.end()) fail("The vocabulary has no unknown token");
         const auto unk_id = static_cast<std::size_t>(unk - s_.types.begin());
         if (s_.model == unigram) {
             json vocab = json::array(), unmatched = json::array();
@@ -433,7 +434,7 @@ private:
                     {"unmatched", unmatched}};
         }
         if (s_.model != bpe)
-            fail("this kind of SentencePiece model is not read", "model_type " + std::to_string(s_.model),
+            fail("This kind of SentencePiece model is not supported", "model_type " + std::to_string(s_.model),
                  "Only unigram and BPE are");
         json vocab = json::object();
         std::vector<bool> joined;

@@ -9,7 +9,7 @@ namespace {
 
 using Layout = SentencePieceLayout;
 
-/// Of mBART; mBART-50 has the second list behind it.
+/// Of mBART; mBART-50 has the second list after it.
 constexpr const char* kLanguages[] = {"ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI", "fr_XX", "gu_IN",
                                       "hi_IN", "it_IT", "ja_XX", "kk_KZ", "ko_KR", "lt_LT", "lv_LV", "my_MM", "ne_NP",
                                       "nl_XX", "ro_RO", "ru_RU", "si_LK", "tr_TR", "vi_VN", "zh_CN"};
@@ -44,7 +44,7 @@ Layout xlm_roberta(const TokenField& field) {
     return layout;
 }
 
-/// The file's own <s> and </s> are used, behind five entries of fairseq's.
+/// The file's own <s> and </s> are used, after five entries of fairseq's.
 Layout camembert(const TokenField& field) {
     Layout layout;
     layout.front = {{"<s>NOTUSED"},
@@ -87,7 +87,7 @@ Layout pegasus(const TokenField& field, std::int64_t offset) {
     return layout;
 }
 
-/// The file's places are the ids; only [MASK] comes behind them.
+/// The file's places are the ids; only [MASK] comes after them.
 Layout deberta(const TokenField& field) {
     Layout layout;
     layout.back.push_back({field("mask_token", "[MASK]")});

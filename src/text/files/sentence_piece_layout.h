@@ -20,7 +20,7 @@ struct SentencePieceLayout {
     };
     std::vector<Token> front;  ///< the first ids
     std::size_t skip = 0;      ///< so many pieces of the file give way to them
-    std::vector<Token> back;   ///< ids behind the pieces
+    std::vector<Token> back;   ///< ids after the pieces
     /// What stands around one text and a pair: "$A", "$B", or a token.
     std::vector<std::string> single, pair;
     bool pair_types = false;  ///< the second text and what follows has token type 1

@@ -50,7 +50,7 @@ std::string in_alphabet(std::string_view bytes) {
 std::vector<std::string> tekken_specials(const Field& root) {
     const auto listed = root.find("special_tokens");
     if (!listed)
-        throw Error(ErrorFacts{.problem = "this kind of tekken.json is not read",
+        throw Error(ErrorFacts{.problem = "This kind of tekken.json is not supported",
                                .file = root.file(),
                                .item = "special_tokens",
                                .expected = "a list of the special tokens",

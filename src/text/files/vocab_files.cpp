@@ -26,7 +26,7 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
-/// A folder that may not be read has no files; what reads them tells why.
+/// An unreadable folder counts as empty; whoever reads a file reports the reason.
 bool is_there(const fs::path& file) {
     std::error_code ignored;
     return fs::exists(file, ignored);
@@ -93,7 +93,7 @@ json word_piece_json(const fs::path& folder, const std::string& file) {
     for (std::string line : lines_of(io::read_text(file))) {
         line.erase(line.find_last_not_of(" \t\r\f\v") + 1);
         if (utf8::first_invalid(line)) {
-            throw Error({.problem = "An entry of the vocabulary is not valid UTF-8",
+            throw Error({.problem = "A vocabulary entry is not valid UTF-8",
                          .file = file,
                          .item = "line " + std::to_string(id + 1),
                          .expected = "",
@@ -101,7 +101,7 @@ json word_piece_json(const fs::path& folder, const std::string& file) {
                          .hint = "Save the file in UTF-8"});
         }
         if (vocab.contains(line)) {
-            throw Error({.problem = "An entry of the vocabulary is there twice",
+            throw Error({.problem = "A vocabulary entry appears twice",
                          .file = file,
                          .item = "line " + std::to_string(id + 1),
                          .expected = "",
@@ -206,7 +206,7 @@ json json_from_vocab_files(const fs::path& folder, std::string& file) {
     if (is_there(folder / "source.spm")) {  // Marian: two SentencePiece models whose pieces vocab.json numbers
         for (const char* name : {"target.spm", "vocab.json"})
             if (!is_there(folder / name))
-                throw Error({.problem = "A tokenizer of two SentencePiece models is not complete",
+                throw Error({.problem = "A tokenizer of two SentencePiece models is incomplete",
                              .file = (folder / name).string(),
                              .item = "",
                              .expected = "source.spm, target.spm and vocab.json",

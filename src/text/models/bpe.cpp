@@ -67,7 +67,7 @@ Bpe::Bpe(const Field& f)
       fuse_unknown_(f.boolean_or("fuse_unk", false)),
       byte_fallback_(f.boolean_or("byte_fallback", false)),
       ignore_merges_(f.boolean_or("ignore_merges", false)) {
-    // A byte of the affix would count as a byte of the text, and offsets would reach behind the word.
+    // A byte of the affix would count as a byte of the text, and offsets would reach after the word.
     if (byte_fallback_ && !(prefix_.empty() && suffix_.empty()))
         f.at("byte_fallback")
             .fail("This cannot be used together with continuing_subword_prefix or end_of_word_suffix", "false", "true");

@@ -76,7 +76,7 @@ nlohmann::json ids_of(const Field& list) {
             !std::isfinite(pair[1].get<double>()))
             item.fail_expected("[\"piece\", score]");
         if (!ids.emplace(pair[0].get_ref<const std::string&>(), id++).second)
-            item.fail("An entry of the vocabulary is there twice", "", pair[0].get<std::string>());
+            item.fail("A vocabulary entry appears twice", "", pair[0].get<std::string>());
     }
     return ids;
 }

@@ -45,7 +45,7 @@ public:
         while (U_SUCCESS(status) && matcher->find(status)) {
             const std::int32_t begin = matcher->start(status);
             const std::int32_t end = matcher->end(status);
-            if (begin == end && end == last_end) continue;  // an empty match right behind another does not count
+            if (begin == end && end == last_end) continue;  // an empty match right after another does not count
             last_end = end;
             const std::uint32_t first = byte_of(begin);
             out.push_back({first, byte_of(end)});

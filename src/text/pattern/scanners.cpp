@@ -26,7 +26,7 @@ class Reader {
 public:
     explicit Reader(std::string_view text) : text_(text) {}
 
-    /// Kind of the character at `at`; `behind` becomes the position behind it.
+    /// Kind of the character at `at`; `behind` becomes the position after it.
     Kind kind(std::size_t at, std::size_t& behind) const noexcept {
         if (at >= text_.size()) {
             behind = at;

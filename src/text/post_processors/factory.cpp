@@ -16,7 +16,7 @@ PostProcessorPtr make_post_processor(const Field& f, const VocabView& vocab) {
 std::int32_t checked_id(const Field& id, const VocabView& vocab) {
     const auto value = static_cast<std::int32_t>(id.integer(0, kHighestId));
     if (vocab.token_of(value).empty()) {
-        id.fail("The post-processor adds an id that the vocabulary does not have", "", std::to_string(value));
+        id.fail("The post-processor adds an id that is not in the vocabulary", "", std::to_string(value));
     }
     return value;
 }

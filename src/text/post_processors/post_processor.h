@@ -30,7 +30,7 @@ struct Segment {
     std::vector<std::pair<std::size_t, std::string>> spellings;
 };
 
-/// What a post-processor has to know of the vocabulary.
+/// The vocabulary as post-processors see it.
 struct VocabView {
     std::function<const std::string&(std::int32_t)> token_of;  ///< empty string: no such id
 };

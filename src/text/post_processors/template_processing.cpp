@@ -49,7 +49,7 @@ std::vector<Piece> read_template(const Field& f, const Field& special, bool pair
             used[piece.sequence] = true;
         } else {
             if (!special.has(id.c_str())) {
-                body.at("id").fail("The template names a special token that special_tokens does not have", "", id);
+                body.at("id").fail("The template names a special token that is not in special_tokens", "", id);
             }
             for (const Field& token : special.at(id.c_str()).at("ids").items()) {
                 piece.ids.push_back(checked_id(token, vocab));

@@ -7,7 +7,7 @@
 namespace headlight::text {
 namespace {
 
-/// SentencePiece's way: a space becomes a visible character, which stays with the word behind it.
+/// SentencePiece's way: a space becomes a visible character, which stays with the word after it.
 class Metaspace final : public PreTokenizer {
 public:
     explicit Metaspace(const Field& f) : replacement_(f.string_or("replacement", "▁")), split_(f.boolean_or("split", true)) {
@@ -19,7 +19,7 @@ public:
         if (scheme != "always" && scheme != "first" && scheme != "never")
             f.at("prepend_scheme").fail_expected("always, first or never");
         if (!old_flag && scheme != "never")
-            f.at("prepend_scheme").fail("This is in conflict with add_prefix_space, which is false", "never", scheme);
+            f.at("prepend_scheme").fail("This conflicts with add_prefix_space, which is false", "never", scheme);
         always_ = scheme == "always";
         first_ = scheme == "first";
     }

@@ -34,7 +34,7 @@ PreTokenizerPtr make_metaspace(const Field&);
 PreTokenizerPtr make_char_delimiter_split(const Field&);
 PreTokenizerPtr make_pre_tokenizer_sequence(const Field&);
 
-/// What becomes of the matches of a split, as `tokenizers` names it.
+/// What happens to the matches of a split; names as in `tokenizers`.
 enum class Behavior { Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous };
 Behavior parse_behavior(const Field&);
 

@@ -14,7 +14,7 @@ char32_t char_of(unsigned char byte) noexcept;
 /// The same in UTF-8.
 const std::string& of(unsigned char byte) noexcept;
 std::optional<unsigned char> byte_of(char32_t c) noexcept;
-/// The bytes behind a vocabulary string; nothing when it has a character outside the alphabet.
+/// The bytes after a vocabulary string; nothing when it has a character outside the alphabet.
 std::optional<std::string> decode(std::string_view token);
 
 }  // namespace headlight::text::byte_alphabet

@@ -13,7 +13,7 @@ namespace headlight::text::unicode {
 namespace {
 
 /// A character on the way: `change` tells how it uses up the characters before the step: 0 takes the place of one,
-/// 1 is additional, -n takes the place of one and swallows the n behind it.
+/// 1 is additional, -n takes the place of one and swallows the n after it.
 struct Step {
     char32_t c = 0;
     int change = 0;
@@ -72,7 +72,7 @@ std::optional<char32_t> compose_pair(char32_t a, char32_t b) {
 std::vector<Step> compose(const std::vector<Step>& steps) {
     std::vector<Step> out;
     std::optional<std::size_t> starter;  // position in out of the last starter
-    int last_order = -1;                 // class of the last character behind it, -1: none
+    int last_order = -1;                 // class of the last character after it, -1: none
     for (const Step& s : steps) {
         if (starter && (last_order < s.order)) {
             if (const auto c = compose_pair(out[*starter].c, s.c)) {

@@ -18,7 +18,7 @@ inline std::size_t length(char lead) noexcept {
     return b < 0x80 ? 1 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : 4;
 }
 
-/// The character at `at` of checked text, and moves `at` behind it.
+/// The character at `at` of checked text, and moves `at` after it.
 inline char32_t next(std::string_view s, std::size_t& at) noexcept {
     const auto byte = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(s[at + i])); };
     const char32_t lead = byte(0);
@@ -43,7 +43,7 @@ inline std::size_t floor(std::string_view s, std::size_t at) noexcept {
     while (at > 0 && at < s.size() && is_continuation(s[at])) --at;
     return at;
 }
-/// The nearest character boundary at or behind `at`.
+/// The nearest character boundary at or after `at`.
 inline std::size_t ceil(std::string_view s, std::size_t at) noexcept {
     while (at < s.size() && is_continuation(s[at])) ++at;
     return at;
@@ -53,7 +53,7 @@ inline std::size_t ceil(std::string_view s, std::size_t at) noexcept {
 std::size_t valid_length(std::string_view s, std::size_t at) noexcept;
 /// Where the first invalid byte is; nothing when all of `s` is UTF-8.
 std::optional<std::size_t> first_invalid(std::string_view s) noexcept;
-/// Position of the first byte that is not ASCII at or behind `from`; size() when there is none.
+/// Position of the first byte that is not ASCII at or after `from`; size() when there is none.
 std::size_t find_non_ascii(std::string_view s, std::size_t from) noexcept;
 
 void append(std::string& out, char32_t c);

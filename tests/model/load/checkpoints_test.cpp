@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The same model from other kinds of checkpoints gives the same numbers, or says what it is.
+// Other kinds of checkpoints of a model give the same numbers, or an error that names the kind.
 #include "headlight/base/error.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/model.h"
@@ -99,7 +99,7 @@ TEST(Checkpoint, QuantisedByItsConfiguration) {
     const ScratchModel scratch("llama-mha");
     scratch.edit_config([](nlohmann::json& c) { c["quantization_config"] = {{"quant_method", "gptq"}, {"bits", 4}}; });
     EXPECT_THAT(failure(scratch.folder),
-                AllOf(HasSubstr("quantised"), HasSubstr("GPTQ, 4 bits"), HasSubstr("original checkpoint")));
+                AllOf(HasSubstr("quantisation"), HasSubstr("GPTQ, 4 bits"), HasSubstr("original checkpoint")));
 }
 
 TEST(Checkpoint, QuantisedByItsTensors) {

@@ -39,7 +39,7 @@ TEST(Forward, BadInputIsNamed) {
     EXPECT_THAT(failure(*gpt2, some_text(gpt2->config(), 41)), AllOf(HasSubstr("40"), HasSubstr("41")));
     const auto bert = Model::load(fixture("bert"));
     EXPECT_THAT(failure(*bert, {{1, 2}, {0, 2}}), AllOf(HasSubstr("token type"), HasSubstr("position 1")));
-    EXPECT_THAT(failure(*bert, {{1, 2}, {0}}), HasSubstr("token types"));
+    EXPECT_THAT(failure(*bert, {{1, 2}, {0}}), HasSubstr("Token types"));
 }
 
 TEST(Forward, OneTokenWorksInEveryFamily) {

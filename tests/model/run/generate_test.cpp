@@ -146,7 +146,7 @@ TEST(Generate, RefusesWhatCannotBe) {
     EXPECT_THAT(failure(*gpt2, {1}, {.top_p = 0}), HasSubstr("top-p"));
     EXPECT_THAT(failure(*gpt2, {1}, {.top_k = -2}), HasSubstr("top-k"));
     EXPECT_THAT(failure(*gpt2, {99999}, {.tokens = 1}), HasSubstr("99999"));
-    EXPECT_THAT(failure(*Model::load(fixture("bert")), {1}, {}), HasSubstr("does not continue"));
+    EXPECT_THAT(failure(*Model::load(fixture("bert")), {1}, {}), HasSubstr("cannot continue"));
 }
 
 TEST(EndTokens, AsTheFilesSay) {

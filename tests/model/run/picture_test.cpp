@@ -77,7 +77,7 @@ Picture photo(std::int64_t width, std::int64_t height) {
 }
 
 // The models that people have, and pictures larger and smaller than theirs. Scaling is Pillow's to the bit, so what is left
-// is the last place of the float32 arithmetic behind it: numbers here go up to 2.7.
+// is the last place of the float32 arithmetic after it: numbers here go up to 2.7.
 TEST(Prepare, PhotographsAreTheReferences) {
     const ScratchModel scratch("vit");
     const io::TensorStore golden = io::TensorStore::open_file(tests_folder() / "golden" / "processed.safetensors");
@@ -151,7 +151,7 @@ TEST(ViT, WithoutPixelsNothingRuns) {
     const auto model = Model::load(fixture("vit"));
     Collector seen;
     const auto run = [&](ForwardInput input) { return failure([&] { forward(*model, input, seen, {}, {}); }); };
-    EXPECT_THAT(run({.ids = {1, 2, 3}, .type_ids = {}}), HasSubstr("reads a picture"));
+    EXPECT_THAT(run({.ids = {1, 2, 3}, .type_ids = {}}), HasSubstr("needs a picture"));
     EXPECT_THAT(run({.ids = {}, .type_ids = {}, .pixels = std::make_shared<const std::vector<float>>(7)}),
                 HasSubstr("2304 numbers"));
 }

@@ -130,7 +130,7 @@ TEST(ModelChooser, ListsModelsAndSaysWhyOneCannotBeRead) {
     EXPECT_EQ(cell(QStringLiteral("novella-7m"), 2), QStringLiteral("bloom"));
     EXPECT_EQ(cell(QStringLiteral("novella-7m"), 4), QStringLiteral("6 × 8"));
     EXPECT_EQ(cell(QStringLiteral("gpt2"), 5), QStringLiteral("can be read"));
-    EXPECT_EQ(cell(QStringLiteral("broken"), 5), QStringLiteral("unknown architecture"));
+    EXPECT_EQ(cell(QStringLiteral("broken"), 5), QStringLiteral("Unknown architecture"));
     QSignalSpy chosen(&chooser, &ModelChooser::chosen);
     chooser.show();  // Return presses a button that can be seen
     ASSERT_TRUE(QTest::qWaitForWindowExposed(&chooser));

@@ -134,7 +134,7 @@ TEST_F(WindowTest, AnEncoderDoesNotContinueTexts) {
     ASSERT_TRUE(QTest::qWaitFor(
         [&] { return window.jobs().idle() && window.document().model().reference.endsWith(QStringLiteral("bert-mlm")); }));
     ASSERT_TRUE(settle());
-    refused(QStringLiteral("does not continue texts"));
+    refused(QStringLiteral("cannot continue texts"));
 }
 
 TEST_F(WindowTest, SessionsKeepWhatTheModelWrote) {

@@ -217,7 +217,7 @@ TEST(GgufLoading, ErrorsNameKeysAndTensors) {
     const std::string llama = gguf_entry("general.architecture", 8, gguf_text("llama"));
     EXPECT_THAT(failure(gguf_file({}, {}, "")), AllOf(HasSubstr("general.architecture"), HasSubstr("no such key")));
     EXPECT_THAT(failure(gguf_file({gguf_entry("general.architecture", 8, gguf_text("rwkv7"))}, {}, "")),
-                AllOf(HasSubstr("unknown architecture"), HasSubstr("rwkv7"), HasSubstr("qwen2")));
+                AllOf(HasSubstr("Unknown architecture"), HasSubstr("rwkv7"), HasSubstr("qwen2")));
     EXPECT_THAT(failure(gguf_file({llama}, {}, "")), AllOf(HasSubstr("llama.block_count"), HasSubstr("no such key")));
     EXPECT_THAT(failure(gguf_file({llama, gguf_entry("llama.block_count", 8, gguf_text("two"))}, {}, "")),
                 AllOf(HasSubstr("llama.block_count"), HasSubstr("\"two\"")));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// DeepSeek-V2 and V3: what each field of config.json changes, what is refused, and what no file needs.
+// DeepSeek-V2 and V3: the effect of each field of config.json, refused values, and defaults.
 #include "headlight/base/error.h"
 #include "headlight/model/peek.h"
 #include "tests/model/run_all.h"
@@ -11,7 +11,7 @@
 #include <cmath>
 
 namespace headlight::model {
-namespace latent_test {
+namespace deepseek_test {
 
 using testing::HasSubstr;
 
@@ -210,5 +210,5 @@ TEST(Latent, TheReleasedConfigurationsAreRead) {
     EXPECT_EQ(layer_label(v3, 3), "experts");
 }
 
-}  // namespace latent_test
+}  // namespace deepseek_test
 }  // namespace headlight::model

@@ -11,7 +11,7 @@
 #include <map>
 
 namespace headlight::model {
-namespace router_test {
+namespace experts_test {
 
 at::Tensor as_stored(const io::TensorStore& store, const std::string& name) {
     const io::TensorView* view = store.find(name);
@@ -102,5 +102,5 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Router,
                                          "deepseek-v3", "deepseek-v3-halves"),
                          test_name);
 
-}  // namespace router_test
+}  // namespace experts_test
 }  // namespace headlight::model

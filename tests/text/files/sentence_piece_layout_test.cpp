@@ -52,13 +52,16 @@ TEST_P(SpieceLayout, IdsAreThoseOfTheModelsTokenizer) {
 
 TEST_P(SpieceLayout, MasksAndWhatStandsAroundATextAreThoseOfTransformers) {
     const auto whole = golden().at("whole").get<std::vector<std::string>>();
+    std::size_t compared = 0;
     for (std::size_t i = 0; i < whole.size(); ++i) {
         if (of.at("whole")[i].is_null()) continue;  // transformers and SentencePiece disagree
         std::string text = whole[i];
         const auto mask = of.at("mask").get<std::string>();  // may have MASK in it
         for (std::size_t at = 0; (at = text.find("MASK", at)) != std::string::npos; at += mask.size()) text.replace(at, 4, mask);
         EXPECT_EQ(tokenizer->encode(text).ids, of.at("whole")[i].get<Ids>()) << text;
+        ++compared;
     }
+    EXPECT_GE(2 * compared, whole.size()) << "too few texts to prove anything";
     const auto pair = golden().at("pair").get<std::vector<std::string>>();
     const Encoding both = tokenizer->encode(pair[0], pair[1]);
     EXPECT_EQ(both.ids, of.at("pair").get<Ids>());

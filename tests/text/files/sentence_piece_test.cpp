@@ -39,7 +39,7 @@ TEST_P(SentencePieceFile, CutsTheTortureTextsAsThePackageDoes) {
     const auto texts = golden().at("texts").get<std::vector<std::string>>();
     ASSERT_GT(texts.size(), 200u);
     int shown = 0;
-    // Of a GGUF file's text, what a user defined is cut out first, before a space is put in front, as llama.cpp does.
+    // For GGUF files user-defined symbols are cut out before a space is prepended, as in llama.cpp.
     const bool cut_first = std::string_view(GetParam()).ends_with(".gguf");
     for (std::size_t i = 0; i < texts.size(); ++i) {
         if (cut_first && texts[i].find("<tool>") != std::string::npos) continue;
@@ -151,7 +151,7 @@ TEST(SentencePiece, DamagedFilesAreErrors) {
     };
     EXPECT_EQ(opens(whole), "opened");
     EXPECT_THAT(opens(whole.substr(0, 1000)), HasSubstr("tokenizer.model"));
-    EXPECT_THAT(opens("hello, this is no model"), HasSubstr("not a SentencePiece model"));
+    EXPECT_THAT(opens("hello, this is no model"), HasSubstr("Not a SentencePiece model"));
     EXPECT_THAT(opens(""), HasSubstr("tokenizer.model"));
     for (std::size_t at = 1; at < 120; ++at) EXPECT_NE(opens(whole.substr(0, at)), "opened") << at;
     std::string flipped = whole;

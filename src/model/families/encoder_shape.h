@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Shared by encoders like BERT: fields of config.json, names of tensors, the masked-word head.
+#pragma once
+
+#include "model/families/rows.h"
+
+#include <string>
+#include <vector>
+
+namespace headlight::model {
+
+class ConfigReader;
+
+/// Sizes, LayerNorm's epsilon and the switches of a post-norm encoder with biases. The family reads d_mlp, context length,
+/// activation and positions, and changes what differs.
+ModelConfig encoder_config(const ConfigReader&);
+/// encoder_config() with BERT's fields for the rest. Refuses decoders and positions that are not absolute.
+ModelConfig bert_config(const ConfigReader&, const std::string& activation = "gelu");
+
+/// "embeddings.word_embeddings", with the positions and token types that the configuration has, then `norm`.
+void add_bert_embeddings(WeightMap&, const ModelConfig&, const std::string& norm = "embeddings.LayerNorm");
+/// "encoder.layer.#.attention.self.query", …
+LayerNames bert_layer();
+
+/// Modules of a masked-word head: dense layer, norm, decoder, and the tensors that may hold the decoder's bias.
+struct MaskedWordHead {
+    std::string dense, norm, decoder;
+    std::vector<std::string> biases;
+    bool required = false;  ///< even where the architecture is not "…ForMaskedLM"
+    bool with_bias = true;  ///< of dense layer and norm
+};
+void add_masked_word_head(WeightMap&, const ModelConfig&, const MaskedWordHead&);
+
+/// Embeddings, attention and MLP, and the head, as far as the configuration has them.
+Spec encoder_spec(const ModelConfig&);
+
+}  // namespace headlight::model
