@@ -126,7 +126,7 @@ TEST_F(PictureWindow, WhatIsAboutTextsSaysSo) {
     for (QAction* action : {&window.action(Command::pair), &window.example(0), &window.action(Command::pool_texts)}) {
         window.status_strip().say({});
         action->trigger();
-        EXPECT_TRUE(window.status_strip().text().contains(QStringLiteral("needs a picture")))
+        EXPECT_TRUE(window.status_strip().text().contains(QStringLiteral("reads a picture")))
             << action->text().toStdString() << ": " << window.status_strip().text().toStdString();
     }
     EXPECT_FALSE(window.document().prompt().has_pair);
