@@ -18,7 +18,7 @@ using namespace figure;
 
 constexpr int kFramesOfAMove = 24;
 
-/// A canvas as the window has it: shows a part of a figure at a zoom, and asks what lies under the pointer.
+/// A canvas like the window's: shows a part of a figure at a zoom, and finds the mark under the pointer.
 class Canvas {
 public:
     QSizeF size() const { return image_.size(); }

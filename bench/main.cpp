@@ -29,7 +29,7 @@ struct Arguments {
     bool json = false;
 };
 
-/// A new folder among the temporary ones, removed with what is in it.
+/// A new temporary folder, removed with its content.
 class TemporaryFolder {
 public:
     TemporaryFolder() {

@@ -1,5 +1,5 @@
-# <ATen/ATen.h> is most of the compile time of what includes it: it is read once for all of them, and with it what else takes
-# long to read. Modules without LibTorch have headers of their own. -DHEADLIGHT_PRECOMPILE=OFF builds every file by what it includes itself.
+# <ATen/ATen.h> takes most of the compile time of a file: it is read once for all, together with other slow headers. Modules without
+# LibTorch precompile other headers. -DHEADLIGHT_PRECOMPILE=OFF builds every file from its own includes.
 option(HEADLIGHT_PRECOMPILE "Precompile the headers of libraries" ON)
 
 # The target that carries a precompiled header. -fpch-preprocess lets ccache see through it.

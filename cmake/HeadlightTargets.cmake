@@ -5,6 +5,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # False alarms about overlaps and overruns in concatenated strings (PR 105651, 105329).
   target_compile_options(headlight_flags INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_UNITY_BUILD)
+  # GCC allows a class with members of an anonymous namespace in the main file only; a unity build includes all sources.
+  target_compile_options(headlight_flags INTERFACE -Wno-subobject-linkage)
+endif()
 target_compile_definitions(headlight_flags INTERFACE QT_NO_KEYWORDS QT_NO_CAST_TO_ASCII)
 if(HEADLIGHT_WERROR)
   # GCC 12 reports the storage of an empty std::optional or std::variant as read uninitialised: a warning, not an error.

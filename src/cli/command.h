@@ -57,7 +57,7 @@ struct Command {
 std::span<const Command> commands();
 /// What `headlight analyze` offers; their names are two words, "analyze heads".
 std::span<const Command> analyses();
-/// The second word of an analysis: "heads".
+/// The last word of a name: "heads" of "analyze heads".
 inline std::string_view analysis_name(const Command& analysis) { return analysis.name.substr(analysis.name.find(' ') + 1); }
 const Command& window_command();
 

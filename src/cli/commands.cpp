@@ -48,7 +48,7 @@ constexpr Command kCommands[] = {
      {"headlight analyze heads novella-7m --text \"The doctor asked the nurse.\" --out heads.csv", "headlight analyze --help"},
      define_analyze},
     {"bench",
-     "Measure the speed of Headlight on this machine (a program of its own beside this one, built from bench/).",
+     "Measure the speed of Headlight on this machine (runs headlight_bench, which is built from bench/ and not installed).",
      {"headlight bench", "headlight bench forward capture"},
      define_bench},
     {"gallery",

@@ -81,7 +81,7 @@ void add_rotary(nlohmann::ordered_json& json, const model::ModelConfig& c) {
         add_rope(json, c.local_rope, "local_rope_");
 }
 
-/// Switches that most models have at rest are told where they are not.
+/// Settings are listed only if they differ from their default.
 void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
     if (c.d_embed > 0) json["d_embed"] = c.d_embed;
     if (c.sinusoidal) json["sinusoidal"] = true;

@@ -15,9 +15,9 @@ namespace headlight::cli {
 struct ModelArgument {
     std::string typed, tower;
     void add(Definition&);
-    /// Error for what is not there and for formats that cannot be read.
+    /// Error for a missing model and for formats that cannot be read.
     std::filesystem::path folder() const;
-    std::string reference() const;  ///< what was typed, with the tower
+    std::string reference() const;  ///< as typed, with the tower
 };
 
 /// --text, --text-file, --pair; "-" is standard input.
@@ -39,7 +39,7 @@ struct TextArguments {
     bool has_pair() const { return pair_option->count() > 0; }
     /// Error for a text with nothing in it.
     std::string text() const;
-    /// What the model gets: the text, or the chat in it as the preset writes it.
+    /// The model's input: the text, or the chat in it as the preset writes it.
     std::string as_model_text(const std::string& typed, const headlight::text::Tokenizer&) const;
     std::string pair() const;
 };

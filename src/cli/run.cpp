@@ -21,7 +21,7 @@ const Command* find(std::span<const Command> in, const std::string& name) {
     return nullptr;
 }
 
-/// The command that the first words name, which are taken away; an analysis is named by two.
+/// Removes the words that name a command and returns it; the name of an analysis is two words.
 const Command& take_command(std::vector<std::string>& words) {
     const Command* command = words.empty() ? nullptr : find(commands(), words.front());
     if (!command) return window_command();

@@ -22,7 +22,7 @@ std::int64_t Loaded::tokens_of(const std::string& text) const {
 
 namespace {
 
-/// What is quick, and says at once when the folder is not what it should be.
+/// The quick part: reports at once that the folder is wrong.
 Loaded load_tokenizer(const std::filesystem::path& folder, const ComputeOptions& compute) {
     Loaded loaded;
     model::start_runtime(compute.threads);
@@ -83,7 +83,7 @@ Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& te
     Loaded loaded = load_tokenizer(folder, compute);
     if (!text.has_image()) prompt.text = text.as_model_text(prompt.text, *loaded.tokenizer);
     loaded.prompt = prompt;
-    if (!text.has_image()) loaded.tokens();  // a text that cannot be read is told before the weights are
+    if (!text.has_image()) loaded.tokens();  // reports an unreadable text before the weights are loaded
     loaded.model = load_model(folder, compute, loaded.cancel, console);
     return loaded;
 }

@@ -30,7 +30,7 @@ std::string token_json(const text::Encoding& encoding) {
     json["words"] = std::move(words);
     if (std::find(encoding.sequence.begin(), encoding.sequence.end(), 1) != encoding.sequence.end())
         json["sequences"] = std::move(sequences);
-    // A vocabulary is data from outside: what is not UTF-8 in it becomes U+FFFD rather than an error.
+    // A vocabulary is data from outside: invalid UTF-8 becomes U+FFFD instead of an error.
     return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 

@@ -17,7 +17,7 @@
 namespace headlight::fetch {
 namespace {
 
-/// Some programs remove their lock's file: a lock on a file that has no name any more keeps nobody out.
+/// Some programs remove their lock's file: a lock on an unlinked file excludes nobody.
 bool still_named(int fd, const std::filesystem::path& file) {
     struct stat ours {
     }, named{};

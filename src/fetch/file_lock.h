@@ -21,7 +21,7 @@ public:
     FileLock(const FileLock&) = delete;
     FileLock& operator=(const FileLock&) = delete;
 
-    bool waited() const noexcept { return waited_; }  ///< somebody else had it: what is there may be new
+    bool waited() const noexcept { return waited_; }  ///< another process held it: the cache may have changed
 
 private:
     int fd_ = -1;

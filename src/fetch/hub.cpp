@@ -273,7 +273,7 @@ private:
                 const Answer answer = fetch_part(file, url, partial, have, came);
                 const bool whole = answer.problem.isEmpty() && (answer.status == 200 || answer.status == 206);
                 if (!whole && !answer.cut && answer.status != 416) fail_answer(answer, file.name);
-                if (answer.status == 416) fs::remove(partial, none);  // what is there is of another file
+                if (answer.status == 416) fs::remove(partial, none);  // the partial file is of another version
                 const std::int64_t now = fs::exists(partial, none) ? static_cast<std::int64_t>(fs::file_size(partial, none)) : 0;
                 if (!whole || (file.size >= 0 && now < file.size)) {
                     if (attempt >= o_.attempts) {
@@ -337,8 +337,7 @@ private:
         QFile in(QString::fromStdString(partial.string()));
         QCryptographicHash hash(file.sha256 ? QCryptographicHash::Sha256 : QCryptographicHash::Sha1);
         if (!in.open(QIODevice::ReadOnly)) throw Error(ErrorFacts{.problem = "cannot read the file", .file = partial.string()});
-        if (!file.sha256)
-            hash.addData("blob " + QByteArray::number(in.size()) + QByteArray(1, '\0'));  // as git names what it keeps
+        if (!file.sha256) hash.addData("blob " + QByteArray::number(in.size()) + QByteArray(1, '\0'));  // git's id of a blob
         for (QByteArray bytes = in.read(4 << 20); !bytes.isEmpty(); bytes = in.read(4 << 20)) {
             cancel_.throw_if_cancelled();
             hash.addData(bytes);

@@ -53,7 +53,7 @@ QString last_line(const QByteArray& said) {
     return {};
 }
 
-/// pip says what is wrong in the first line that begins with ERROR.
+/// pip's first line that begins with ERROR.
 QString complaint(const QByteArray& said) {
     for (const QByteArray& line : said.split('\n'))
         if (line.startsWith("ERROR: ")) return QString::fromUtf8(line.mid(7).trimmed());

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMostRedirects = 10;
 
-/// What the system or http_proxy, https_proxy, all_proxy and no_proxy say, for these requests alone.
+/// The proxy of the system or of http_proxy, https_proxy, all_proxy and no_proxy, for these requests alone.
 class SystemProxies : public QNetworkProxyFactory {
 public:
     QList<QNetworkProxy> queryProxy(const QNetworkProxyQuery& query) override { return systemProxyForQuery(query); }

@@ -12,7 +12,7 @@
 
 namespace headlight::fetch {
 
-/// What one request came to. Nothing is thrown: the caller knows what a status means for it.
+/// The outcome of one request. Nothing is thrown: the caller decides what a status means.
 struct Answer {
     int status = 0;            ///< of HTTP; 0: none came
     QString problem;           ///< of the connection, empty: none
@@ -31,7 +31,7 @@ struct TransferOptions {
 };
 
 /// GET with redirects followed by hand: at most ten, never from https to http, the token left behind with the host.
-/// `begin` is told status and length before the first byte of a success and may refuse; `sink` takes the bytes.
+/// `begin` gets status and length before the first byte of a success and may refuse; `sink` gets the bytes.
 /// Cancelled: throws Cancelled.
 Answer get(const QUrl&, const TransferOptions&, const std::function<bool(int status, std::int64_t length)>& begin,
            const std::function<bool(const QByteArray&)>& sink, const CancelToken&);

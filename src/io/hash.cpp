@@ -27,11 +27,11 @@ public:
         unsigned char digest[EVP_MAX_MD_SIZE];
         unsigned int size = 0;
         if (EVP_DigestFinal_ex(context_.get(), digest, &size) != 1) throw Error("SHA-256 failed");
-        static constexpr char kDigits[] = "0123456789abcdef";
+        static constexpr char kHex[] = "0123456789abcdef";
         std::string text;
         for (unsigned int i = 0; i < size; ++i) {
-            text += kDigits[digest[i] >> 4];
-            text += kDigits[digest[i] & 15];
+            text += kHex[digest[i] >> 4];
+            text += kHex[digest[i] & 15];
         }
         return text;
     }

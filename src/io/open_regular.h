@@ -35,7 +35,7 @@ struct OpenFile {
     std::uint64_t size = 0;
 };
 
-/// Opens a regular file for reading; never blocks on a pipe or a device. Error says what the path is instead.
+/// Opens a regular file for reading; never blocks on a pipe or a device. The Error names the kind of any other path.
 OpenFile open_regular(const std::filesystem::path&);
 
 }  // namespace headlight::io

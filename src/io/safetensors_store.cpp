@@ -34,7 +34,7 @@ WeightMap read_weight_map(const fs::path& index) {
     for (const auto& [tensor, shard] : map->items()) {
         if (!shard.is_string()) fail("weight_map." + tensor, "a file name", shard.type_name());
         const std::string& name = shard.get_ref<const std::string&>();
-        // A shard lies beside its index: an index must not lead to files elsewhere.
+        // Shards are files beside their index: an index must not point elsewhere.
         if (name.empty() || name == "." || name == ".." || fs::path(name).filename() != name)
             fail("weight_map." + tensor, "the name of a file in the same folder", "\"" + name + "\"");
         result[tensor] = name;

@@ -141,7 +141,7 @@ private:
         name_ = key.text.size() > 200 ? key.text.substr(0, 200) + "…" : key.text;
         if (!names_.insert(key.text).second) fail_tensor("the same name twice");
         const PickleValue* tensor = &value;
-        // A parameter is a tensor in a call of its own; nothing wraps it more than once.
+        // A parameter is a tensor wrapped by one call, never by more.
         if (tensor->items[0]->text == kRebuildParameter) {
             const auto& arguments = tensor->items[1]->items;
             if (arguments.empty() || !is_call(*arguments[0])) fail_tensor("a parameter without a tensor");

@@ -49,7 +49,7 @@ private:
     bool is(std::uint64_t at, std::uint64_t size, std::uint32_t signature) const {
         return at <= bytes_.size() && size <= bytes_.size() - at && number(at, 4) == signature;
     }
-    /// [at, at + size) lies before `end`.
+    /// [at, at + size) ends before `end`.
     static bool inside(std::uint64_t at, std::uint64_t size, std::uint64_t end) { return at <= end && size <= end - at; }
 
     void find_directory() {

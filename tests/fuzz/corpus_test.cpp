@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the fuzzers began with and what they once found, without a fuzzer: a target that ends the program fails the
+// The seeds and former findings of the fuzzers, without a fuzzer: a target that ends the program fails the
 // test.
 #include "tests/fuzz/targets.h"
 #include "tests/support/temp_folder.h"

@@ -14,7 +14,7 @@ namespace gguf_fuzz_test {
 
 using namespace test;
 
-/// True when the bytes were taken for a sound file; then every tensor lies inside and can be read.
+/// True if the bytes were accepted as a sound file; then every tensor is inside and can be read.
 bool try_gguf(const std::string& content) {
     const auto bytes = std::as_bytes(std::span(content));
     try {

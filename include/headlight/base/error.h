@@ -6,13 +6,13 @@
 
 namespace headlight {
 
-/// What a person needs to mend a failure. Every field may be empty; what is set is shown.
+/// The facts that help a person to fix a failure. Any field may be empty; those that are set are shown.
 struct ErrorFacts {
-    std::string problem{};   ///< one plain sentence: what is wrong
+    std::string problem{};   ///< one plain sentence with a capital letter and no full stop
     std::string file{};      ///< the path it is about
     std::string item{};      ///< the tensor, JSON field or option in that file
     std::string expected{};  ///< what would have been right
-    std::string found{};     ///< what was there
+    std::string found{};     ///< the value that was there
     std::string hint{};      ///< what to do
 };
 

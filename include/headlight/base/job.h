@@ -30,7 +30,7 @@ private:
     std::shared_ptr<std::atomic<bool>> flag_;
 };
 
-/// "layer 7 of 12": what is being done, how far, in which unit.
+/// "layer 7 of 12": the work, how far it is, and in which unit.
 struct ProgressStep {
     std::string what;  ///< "Loading", "Running"
     std::string unit;  ///< "layer", "tensor", "sentence"

@@ -16,7 +16,7 @@ struct WindowRequest {
     std::optional<std::string> image{};  ///< a picture's file
 };
 
-/// What only the program with a window can do; empty functions in a build without one.
+/// Functions of the window; empty in a build without one.
 struct Frontend {
     std::function<int(const WindowRequest&)> open_window;
     std::function<int(const std::string& folder)> write_gallery;

@@ -54,13 +54,13 @@ std::string readable_ggml_types();
 /// multiple of layout_of(type)->bytes, `out` has room for as many elements. The type must be readable.
 void dequantize(GgmlType type, std::span<const std::byte> blocks, float* out);
 
-/// A tensor as it lies in the file. The shape is row-major as everywhere else in Headlight: GGUF's own order reversed.
+/// A tensor as stored in the file. The shape is row-major as everywhere else in Headlight: GGUF's own order reversed.
 struct GgufTensor {
     std::string name;
     GgmlType type = GgmlType::F32;
     std::vector<std::int64_t> shape;
     std::span<const std::byte> bytes;
-    std::filesystem::path file;         ///< the part that it lies in
+    std::filesystem::path file;         ///< the part that contains it
     std::shared_ptr<const void> owner;  ///< keeps the mapping alive
 
     std::int64_t numel() const noexcept;
@@ -108,7 +108,7 @@ private:
     std::map<std::string, GgufTensor> tensors_;
 };
 
-/// The GGUF file that a path stands for: the file itself when its name ends in .gguf, or the only one in a folder that
+/// The GGUF file of a path: the file itself when its name ends in .gguf, or the only one in a folder that
 /// has no weights in another format. Of a model in several files it is the first. Error when such a folder holds several
 /// models.
 std::optional<std::filesystem::path> gguf_file_of(const std::filesystem::path& model);

@@ -11,7 +11,7 @@
 namespace headlight::io {
 
 /// Parses a JSON file; Error names the file, line and column. Depth and size are limited (64 levels, 256 MiB).
-/// A key that stands twice in one object is an error: which of the two was meant cannot be known.
+/// A key that occurs twice in one object is an error: there is no telling which was meant.
 nlohmann::json read_json(const std::filesystem::path&);
 
 /// The same for text already in memory; `file` is only named in errors.

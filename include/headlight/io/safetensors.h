@@ -14,7 +14,7 @@
 
 namespace headlight::io {
 
-/// A tensor as it lies in a file: row-major, little-endian, not copied. `owner` keeps the mapping alive.
+/// A tensor as stored in a file: row-major, little-endian, not copied. `owner` keeps the mapping alive.
 /// `bytes` starts where the file says, which need not be a multiple of the element size (old files do not pad).
 struct TensorView {
     std::string name;
@@ -53,7 +53,7 @@ private:
     std::map<std::string, std::string> metadata_;
 };
 
-/// What the writers take: contiguous row-major data, not owned.
+/// Input of the writers: contiguous row-major data, not owned.
 struct ArrayRef {
     std::string name;
     DType dtype = DType::F32;

@@ -54,7 +54,7 @@ int run(const GenerateArguments& options, const Console& console) {
     if (!options.ignore_end) generate.end = model::end_tokens(loaded.model->folder());
     auto prompt = tokenizer.encode(loaded.prompt.text, std::nullopt, !options.no_special).ids;
     const std::string& begun = encodes ? loaded.prompt.pair : loaded.prompt.text;
-    if (encodes) {  // what is continued is the target
+    if (encodes) {  // the target is continued
         generate.source = std::move(prompt);
         prompt = trace::target_encoding(loaded.model->config(), tokenizer, begun).ids;
     }

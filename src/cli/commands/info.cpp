@@ -43,7 +43,7 @@ std::int64_t total(const std::map<std::string, std::int64_t>& counts) {
     return sum;
 }
 
-/// What the folder's tokenizer is; a model without one can still be looked at.
+/// The kind of the folder's tokenizer; a model without one can still be inspected.
 struct TokenizerFacts {
     std::string description;
     std::int64_t vocab_size = 0;

@@ -18,7 +18,7 @@ namespace {
 using model::Stack;
 using nlohmann::ordered_json;
 
-/// What was saved of one attention.
+/// The saved arrays of one attention.
 struct Part {
     const char* name;
     std::shared_ptr<const trace::Trace> trace;

@@ -7,7 +7,7 @@
 
 namespace headlight::cli {
 
-/// `headlight info` of a saved trace: what it is of, what its stacks have, and with `tensors` every array in it.
+/// `headlight info` of a saved trace: model and text, its stacks, and with `tensors` every array.
 int info_of_saved(const std::filesystem::path&, bool json, bool tensors, const Console&);
 
 }  // namespace headlight::cli

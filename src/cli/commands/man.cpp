@@ -6,7 +6,7 @@
 namespace headlight::cli {
 namespace {
 
-/// Text that roff shows as it stands.
+/// Text escaped for roff.
 std::string roff(std::string_view text) {
     std::string out;
     for (const char c : text) {

@@ -18,7 +18,7 @@ struct TokenizeArguments {
     bool no_special = false;
 };
 
-/// One line a token: position, id, bytes, what it shows.
+/// One line for each token: position, id, bytes, string.
 std::string table(const text::Tokenizer& tokenizer, const text::Encoding& encoding) {
     const std::vector<text::TokenLabel> labels = text::token_labels(tokenizer, encoding);
     std::string out = "position\tid\tbytes\ttoken\n";

@@ -48,7 +48,7 @@ std::vector<std::string> split_globs(const std::string& text) {
 
 bool is_pattern(model::Hook hook) { return hook == model::Hook::pattern || hook == model::Hook::cross_pattern; }
 
-/// What goes into the file: what was asked for, or by default what the views need and the patterns they show.
+/// The hooks of the file: those asked for, or by default those that the views need, and the patterns.
 std::vector<model::HookPoint> points_of(const model::ModelConfig& config, const trace::CapturePlan& plan) {
     std::vector<model::HookPoint> points = plan.resolve(config, config.stack != model::Stack::whole);
     if (plan.globs.empty())
@@ -64,8 +64,8 @@ std::vector<const model::Model*> stacks_of(const model::Model& model) {
     return {encoder.get(), &model};
 }
 
-/// A trace makes patterns, scores and results when they are looked at; a file holds them whole. What that takes is
-/// added to the forecast of the run, and told before it.
+/// A trace computes patterns, scores and results on demand; a file holds all of them. That memory is
+/// added to the forecast of the run and reported before it.
 void check_memory(const Loaded& loaded, const model::ModelConfig& config, const trace::CapturePlan& plan) {
     const std::vector<model::HookPoint> points = points_of(config, plan);
     const std::int64_t element = loaded.model->dtype() == model::ComputeType::float64    ? 8
@@ -76,7 +76,7 @@ void check_memory(const Loaded& loaded, const model::ModelConfig& config, const 
     const std::int64_t tokens = two_texts                               ? loaded.tokens_of(loaded.prompt.pair) + 2
                                 : config.stack == model::Stack::encoder ? source
                                                                         : loaded.tokens();
-    // More tokens than the model takes: the run says so, memory is not what is wrong.
+    // Too many tokens for the model: the run reports it, memory is not the problem.
     if (config.context_is_hard_limit && config.context_length > 0 && tokens > config.context_length) return;
     trace::Forecast forecast = trace::forecast(config, tokens, plan, element, two_texts ? source : 0);
     std::map<std::string, std::int64_t> derived;

@@ -17,7 +17,7 @@ struct WindowArguments {
     std::string device = "auto";
 };
 
-/// A wrong model is told here: on a terminal, before a window opens.
+/// Reports a wrong model on the terminal, before a window opens.
 void check_model(const ModelArgument& model) {
     if (trace::is_saved(model.typed)) return;
     try {
@@ -31,7 +31,7 @@ void check_model(const ModelArgument& model) {
     }
 }
 
-/// Qt ends the program when it finds no display: say so before.
+/// Without a display Qt ends the program: report it first.
 void check_display() {
     const auto is_set = [](const char* name) {
         const char* value = std::getenv(name);
