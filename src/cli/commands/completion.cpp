@@ -20,17 +20,9 @@ std::string shell_quoted(const std::string& text) {
     return out + "'";
 }
 
-std::string model_names() { return std::string(model::default_model_name); }
-
-std::string command_names() {
+std::string names_of(std::span<const Command> of) {
     std::vector<std::string> names;
-    for (const Command& command : commands()) names.emplace_back(command.name);
-    return joined(names);
-}
-
-std::string analysis_names() {
-    std::vector<std::string> names;
-    for (const Command& analysis : analyses()) names.emplace_back(analysis_name(analysis));
+    for (const Command& command : of) names.emplace_back(analysis_name(command));
     return joined(names);
 }
 
@@ -50,7 +42,8 @@ std::string bash_values(const OptionFacts& option) {
         case ValueKind::file: return "COMPREPLY=($(compgen -f -- \"$cur\"))";
         case ValueKind::folder: return "COMPREPLY=($(compgen -d -- \"$cur\"))";
         case ValueKind::model:
-            return "COMPREPLY=($(compgen -d -- \"$cur\") $(compgen -W " + shell_quoted(model_names()) + " -- \"$cur\"))";
+            return "COMPREPLY=($(compgen -d -- \"$cur\") $(compgen -W " + shell_quoted(std::string(model::default_model_name)) +
+                   " -- \"$cur\"))";
         case ValueKind::text: break;
     }
     return "COMPREPLY=()";
@@ -62,11 +55,12 @@ std::string bash(const std::vector<CommandFacts>& all) {
         "_headlight() {\n"
         "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=\n"
         "    case ${COMP_WORDS[1]} in\n";
-    out += "        " + alternatives(command_names()) + ") [ \"$COMP_CWORD\" -gt 1 ] && command=${COMP_WORDS[1]} ;;\n    esac\n";
+    out += "        " + alternatives(names_of(commands())) +
+           ") [ \"$COMP_CWORD\" -gt 1 ] && command=${COMP_WORDS[1]} ;;\n    esac\n";
     out +=
         "    if [ \"$command\" = analyze ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n        case ${COMP_WORDS[2]} in\n      "
         "      " +
-        alternatives(analysis_names()) + ") command=\"analyze ${COMP_WORDS[2]}\" ;;\n        esac\n    fi\n";
+        alternatives(names_of(analyses())) + ") command=\"analyze ${COMP_WORDS[2]}\" ;;\n        esac\n    fi\n";
     out += "    case $command:$prev in\n";
     for (const CommandFacts& command : all)
         for (const OptionFacts& option : command.options) {
@@ -87,7 +81,7 @@ std::string bash(const std::vector<CommandFacts>& all) {
         out += "        '" + command.name + "') " + bash_values(command.arguments.front()) + " ;;\n";
     }
     out += "    esac\n";
-    out += "    [ \"$COMP_CWORD\" -eq 1 ] && COMPREPLY+=($(compgen -W " + shell_quoted(command_names()) + " -- \"$cur\"))\n";
+    out += "    [ \"$COMP_CWORD\" -eq 1 ] && COMPREPLY+=($(compgen -W " + shell_quoted(names_of(commands())) + " -- \"$cur\"))\n";
     out += "    return 0\n}\ncomplete -o filenames -F _headlight headlight\n";
     return out;
 }
@@ -104,13 +98,7 @@ std::string zsh_text(const std::string& text) {
 
 std::string zsh_values(const OptionFacts& option) {
     if (!option.choices.empty()) return "(" + joined(option.choices) + ")";
-    switch (option.kind) {
-        case ValueKind::file: return "_files";
-        case ValueKind::folder: return "_files -/";
-        case ValueKind::model: return "_files -/";
-        case ValueKind::text: break;
-    }
-    return " ";
+    return option.kind == ValueKind::text ? " " : option.kind == ValueKind::file ? "_files" : "_files -/";
 }
 
 void zsh_arguments(std::string& out, const CommandFacts& command, const std::string& indent) {
@@ -161,7 +149,7 @@ std::string zsh(const std::vector<CommandFacts>& all) {
 
 std::string fish(const std::vector<CommandFacts>& all) {
     std::string out = "# fish completion for headlight\n";
-    const std::string none = "not __fish_seen_subcommand_from " + command_names();
+    const std::string none = "not __fish_seen_subcommand_from " + names_of(commands());
     for (const CommandFacts& command : all) {
         const std::string seen = "__fish_seen_subcommand_from ";
         std::string when = command.name.empty() ? none : seen + command.name;
@@ -169,7 +157,7 @@ std::string fish(const std::vector<CommandFacts>& all) {
             const std::size_t space = command.name.find(' ');
             when = seen + command.name.substr(0, space) + "; and " + seen + command.name.substr(space + 1);
         } else if (command.name == "analyze") {
-            when += "; and not " + seen + analysis_names();
+            when += "; and not " + seen + names_of(analyses());
         }
         if (!command.name.empty() && !is_analysis(command))
             out += "complete -c headlight -n " + shell_quoted(none) + " -a " + command.name + " -d " +
