@@ -51,6 +51,7 @@ struct Command {
     std::string_view summary;
     std::array<std::string_view, 2> examples;
     Action (*define)(Definition&, const Frontend&);
+    std::string_view alias{};  ///< an earlier name of an analysis, which scripts may use: "dla"
 };
 
 /// Every subcommand, in the order of --help. The window is `window_command`: it has no name.

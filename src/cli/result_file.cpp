@@ -15,8 +15,6 @@
 namespace headlight::cli {
 namespace {
 
-using Facts = std::vector<std::pair<std::string, std::string>>;
-
 std::string members(const Facts& facts) {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
     for (const auto& [name, value] : facts) object[name] = value;
@@ -24,12 +22,12 @@ std::string members(const Facts& facts) {
 }
 
 std::string json(const Result& result) {
-    return "{\"facts\": " + members(result.facts) + ",\n\"definitions\": " + members(result.definitions) + ",\n" +
-           figure::json_members(result.table) + "\n}\n";
+    return "{\"facts\": " + members(result.facts) + ",\n\"definitions\": " + members(result.table.definitions) + ",\n" +
+           analyze::json_members(result.table) + "\n}\n";
 }
 
 /// A column of numbers as float64, gaps as NaN; empty for text.
-std::vector<double> numbers(const figure::Table& table, std::size_t column) {
+std::vector<double> numbers(const analyze::Table& table, std::size_t column) {
     std::vector<double> values;
     for (const auto& row : table.rows) {
         const auto& cell = row.at(column);
@@ -52,17 +50,12 @@ void write_npz(const Result& result, const std::filesystem::path& path) {
     std::vector<io::ArrayRef> refs;
     for (const auto& [name, values] : columns)
         refs.push_back({name, io::DType::F64, {static_cast<std::int64_t>(values.size())}, std::as_bytes(std::span(values))});
-    for (const figure::NamedArray& a : result.arrays)
+    for (const analyze::NamedArray& a : result.table.arrays)
         refs.push_back({a.name, io::DType::F32, a.shape, std::as_bytes(std::span(a.values))});
-    io::write_npz(path, refs, {{"facts", members(result.facts)}, {"definitions", members(result.definitions)}});
+    io::write_npz(path, refs, {{"facts", members(result.facts)}, {"definitions", members(result.table.definitions)}});
 }
 
 }  // namespace
-
-std::string token_name(const std::vector<text::TokenLabel>& labels, std::int64_t position) {
-    const text::TokenLabel& label = labels[static_cast<std::size_t>(position)];
-    return label.continuation + label.text;
-}
 
 Facts facts_of(const model::Model& model) {
     return {{"model", model.config().name}, {"model_sha256", model.hash()}, {"version", std::string(version())}};
@@ -104,12 +97,14 @@ void ResultFile::check() const {
 }
 
 void ResultFile::write(const Result& result, const Console& console) const {
-    if (path.empty()) return console.result(figure::csv_text(result.table));
-    const std::string extension = std::filesystem::path(path).extension();
-    if (extension == ".npz")
+    if (!result.document.empty())
+        io::write_atomically(path, result.document);
+    else if (path.empty())
+        return console.result(analyze::csv_text(result.table));
+    else if (path.ends_with(".npz"))
         write_npz(result, path);
     else
-        io::write_atomically(path, extension == ".csv" ? figure::csv_text(result.table) : json(result));
+        io::write_atomically(path, path.ends_with(".csv") ? analyze::csv_text(result.table) : json(result));
     console.note("wrote " + path);
 }
 

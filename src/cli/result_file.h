@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "headlight/figure/export/table.h"
+#include "headlight/analyze/table.h"
 #include "headlight/trace/trace.h"
 
 #include <string>
@@ -12,19 +12,31 @@
 
 namespace headlight::cli {
 
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
 struct Result {
-    figure::Table table;
-    std::vector<figure::NamedArray> arrays;                        ///< for NPZ, beside the table's columns of numbers
-    std::vector<std::pair<std::string, std::string>> definitions;  ///< column or array -> what it is, in JSON and NPZ
-    std::vector<std::pair<std::string, std::string>> facts;        ///< model, text, options …, in JSON and NPZ
+    analyze::Table table;
+    Facts facts;             ///< model, text, options …, in JSON and NPZ
+    std::string document{};  ///< JSON that is written in place of all this
+
+    Result& fact(std::string name, std::string value) {
+        facts.emplace_back(std::move(name), std::move(value));
+        return *this;
+    }
+    Result& fact(std::string name, std::int64_t value) { return fact(std::move(name), std::to_string(value)); }
+    /// Sentences about the numbers: facts note_1, note_2 …, and on standard error.
+    Result& notes(const std::vector<std::string>& sentences, const Console& console) {
+        for (std::size_t k = 0; k < sentences.size(); ++k) {
+            fact("note_" + std::to_string(k + 1), sentences[k]);
+            console.note(sentences[k]);
+        }
+        return *this;
+    }
 };
 
-/// A token as a table names it: "##ing".
-std::string token_name(const std::vector<text::TokenLabel>&, std::int64_t position);
-
-/// Model, its hash, text, dtype, version: what every result says about its run.
-std::vector<std::pair<std::string, std::string>> facts_of(const trace::Trace&);
-std::vector<std::pair<std::string, std::string>> facts_of(const model::Model&);
+/// Model, its hash, text, dtype, version.
+Facts facts_of(const trace::Trace&);
+Facts facts_of(const model::Model&);
 
 /// --out: .csv, .json or .npz; without it the table goes to standard output as CSV.
 struct ResultFile {

@@ -17,7 +17,7 @@ constexpr int kDone = 0, kCouldNot = 1, kWrongUsage = 2;
 
 const Command* find(std::span<const Command> in, const std::string& name) {
     for (const Command& command : in)
-        if (command.name == name) return &command;
+        if (command.name == name || (!command.alias.empty() && name == "analyze " + std::string(command.alias))) return &command;
     return nullptr;
 }
 

@@ -77,12 +77,12 @@ TEST(DebertaConvolution, IsAPartOfWhatIsReadBehindIt) {
     for (const char* name : {"deberta-conv", "deberta-conv-groups"}) {
         SCOPED_TRACE(name);
         const TracePtr trace = run_model(folder_of(name), sentence);
-        const auto of_convolution = [](const Split& split) {
+        const auto of_convolution = [](const Decomposition& split) {
             return std::ranges::count(split.parts, Component::conv, &Contribution::component);
         };
         double largest = 0;
         for (std::int64_t p = 0; p < trace->tokens(); ++p) {
-            const Split behind = neuron_drivers(*trace, {Layer(1), Neuron(2)}, Position(p));
+            const Decomposition behind = neuron_drivers(*trace, {Layer(1), Neuron(2)}, Position(p));
             EXPECT_EQ(of_convolution(behind), 1);
             EXPECT_EQ(of_convolution(neuron_drivers(*trace, {Layer(0), Neuron(2)}, Position(p))), 0);
             largest =

@@ -121,7 +121,7 @@ TEST_P(CrossMaps, WhatIsOfOneTextOrOneStackSaysSo) {
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, CrossMaps, testing::ValuesIn(pair_models()), pair_name);
 
-double cross_part(const Split& split) {
+double cross_part(const Decomposition& split) {
     double sum = 0;
     for (const Contribution& part : split.parts)
         if (part.component == Component::cross_head || part.component == Component::cross_bias) sum += part.value;
@@ -138,7 +138,7 @@ TEST(DecoderAttribution, SumsToTheLogitWithTheCrossHeads) {
         for (const bool neurons : {false, true})
             for (const AttributionOptions& o :
                  {AttributionOptions{.token = 7, .neurons = neurons}, {.token = 7, .minus = 9, .neurons = neurons}}) {
-                const Split split = attribution(*decoder, Position(3), o);
+                const Decomposition split = attribution(*decoder, Position(3), o);
                 EXPECT_NEAR(split.sum, split.total, 1e-4 * std::max(1.0, std::abs(split.total))) << name;
                 EXPECT_GT(std::abs(cross_part(split)), 1e-4) << name << ": proves nothing";
             }
@@ -153,7 +153,7 @@ TEST(DecoderAttribution, CrossHeadsArePartsOfTheirOwn) {
         const auto& cross = decoder->part(Stack::cross);
         const Position p(3);
         const AttributionOptions o{.token = 7};
-        const Split split = attribution(*decoder, p, o);
+        const Decomposition split = attribution(*decoder, p, o);
         const Eigen::MatrixXd map = split.cross_heads(decoder->config()), own = split.heads(decoder->config());
         ASSERT_EQ(map.rows(), decoder->config().n_layers);
         ASSERT_EQ(map.cols(), decoder->config().n_heads);
@@ -467,7 +467,7 @@ TEST(DecoderAttentionGradient, IsTheSlopeOfTheLossByEachAttention) {
 TEST(DecoderDrivers, SumToThePreActivationAlsoBehindNorms) {
     for (const char* name : {"t5", "t5-v1_1", "bart", "mbart", "marian"}) {
         const TracePtr decoder = run_pair(name);
-        const Split split = neuron_drivers(*decoder, {Layer(1), Neuron(3)}, Position(3));
+        const Decomposition split = neuron_drivers(*decoder, {Layer(1), Neuron(3)}, Position(3));
         EXPECT_NEAR(split.sum, split.total, 1e-4 * std::max(1.0, std::abs(split.total))) << name;
         EXPECT_GT(std::abs(cross_part(split)), 1e-4) << name;
     }

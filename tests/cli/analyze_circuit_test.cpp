@@ -114,7 +114,8 @@ TEST(AnalyzeImportance, TokensAndLayers) {
         0);
     json tokens = json::parse(test::slurp(file));
     EXPECT_EQ(tokens["columns"], json({"position", "token_id", "token", "gradient_x_input", "gradient_norm", "blank_out",
-                                       "attention", "value_weighted"}));
+                                       "attention", "value_weighted", "attention_layer_0", "attention_layer_1",
+                                       "attention_layer_2", "attention_layer_3", "attention_layer_4", "attention_layer_5"}));
     EXPECT_EQ(tokens["rows"].size(), 6U) << "a causal model reads no further";
     EXPECT_EQ(tokens["facts"]["position"], "5");
     ASSERT_EQ(headlight({"analyze", "importance", "novella-7m", "--text", kText, "--position", "5", "--rows", "layers",

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <tuple>
 
 namespace headlight {
 namespace analyze_lens_test {
@@ -58,10 +59,11 @@ TEST(AnalyzeLens, HasTheDocumentedColumns) {
     const Outcome outcome = analyze({"lens", "--top", "2", "--watch", " nurse"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto rows = table(outcome.out);
-    EXPECT_EQ(rows[0], fields("layer,position,rank,token_id,token,logit,probability,kl_to_final,entropy"));
+    EXPECT_EQ(rows[0], fields("layer,position,rank,token_id,token,logit,probability,kl_to_final,entropy,text_token,"
+                              "watched_id,watched_token,watched_rank,watched_probability"));
     bool output = false, watched = false;
     for (std::size_t i = 1; i < rows.size(); ++i) {
-        ASSERT_EQ(rows[i].size(), 9U);
+        ASSERT_EQ(rows[i].size(), rows[0].size());
         EXPECT_EQ(rows[i][2] == "0", !rows[i][7].empty()) << "only rank 0 has a distribution's numbers";
         output |= rows[i][0] == "-1";
         watched |= std::stoi(rows[i][2]) > 1;
@@ -70,11 +72,11 @@ TEST(AnalyzeLens, HasTheDocumentedColumns) {
     EXPECT_TRUE(watched) << "the watched token is there whatever its rank";
 }
 
-TEST(AnalyzeDla, EndsInTheLogitDifference) {
-    const Outcome outcome = analyze({"dla", "--position", "5", "--token", " nurse", "--minus", "7", "--neurons"});
+TEST(AnalyzeAttribution, EndsInTheLogitDifference) {
+    const Outcome outcome = analyze({"attribution", "--position", "5", "--token", " nurse", "--minus", "7", "--neurons"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto rows = table(outcome.out);
-    EXPECT_EQ(rows[0], fields("component,layer,index,contribution"));
+    EXPECT_EQ(rows[0], fields("component,layer,index,contribution,source"));
     EXPECT_EQ(rows.back()[0], "total");
     double sum = 0;
     for (std::size_t i = 1; i + 1 < rows.size(); ++i) sum += std::stod(rows[i][3]);
@@ -84,12 +86,12 @@ TEST(AnalyzeDla, EndsInTheLogitDifference) {
     EXPECT_TRUE(last_neuron) << "every neuron of every layer has a row";
 }
 
-TEST(AnalyzeMemories, HasTheDocumentedColumns) {
-    const Outcome outcome = analyze({"memories", "--layer", "3", "--position", "2", "--top", "4"});
+TEST(AnalyzeMlp, HasTheDocumentedColumns) {
+    const Outcome outcome = analyze({"mlp", "--layer", "3", "--position", "2", "--top", "4"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto rows = table(outcome.out);
     EXPECT_EQ(rows[0], fields("neuron,coefficient,value_norm,contribution_norm,top_token_id,top_token,top_probability,"
-                              "bottom_token_id,bottom_token"));
+                              "bottom_token_id,bottom_token,layer,position,pre_activation,up,raises,lowers"));
     ASSERT_EQ(rows.size(), 5U);
     EXPECT_GE(std::stod(rows[1][3]), std::stod(rows[4][3]));
 }
@@ -111,7 +113,7 @@ TEST(AnalyzeDrivers, AnswersThreeQuestions) {
 
 TEST(AnalyzeContributions, RefinementAndPredictions) {
     const Outcome graph = analyze({"contributions", "--position", "4"});
-    EXPECT_EQ(table(graph.out)[0], fields("layer,kind,from,to,head,contribution")) << graph.err;
+    EXPECT_EQ(table(graph.out)[0], fields("layer,kind,from,to,head,contribution,from_token,to_token")) << graph.err;
     const Outcome layers = analyze({"refinement"});
     EXPECT_EQ(table(layers.out).size(), 7U) << layers.err;
     const test::TempFolder folder;
@@ -123,21 +125,36 @@ TEST(AnalyzeContributions, RefinementAndPredictions) {
     EXPECT_EQ(table(next.out)[1][3], "") << "the first token was not predicted: a gap";
 }
 
+TEST(AnalyzeAliases, AreTheSameAnalyses) {
+    for (const auto& [name, alias, options] :
+         {std::tuple("attribution", "dla", std::vector<std::string>{"--position", "2", "--token", "7"}),
+          std::tuple("mlp", "memories", std::vector<std::string>{"--layer", "1", "--position", "2"})}) {
+        std::vector<std::string> by_name{name}, by_alias{alias};
+        by_name.insert(by_name.end(), options.begin(), options.end());
+        by_alias.insert(by_alias.end(), options.begin(), options.end());
+        const Outcome named = analyze(by_name), aliased = analyze(by_alias);
+        EXPECT_EQ(named.code, 0) << named.err;
+        EXPECT_EQ(named.out, aliased.out) << alias;
+        EXPECT_THAT(in_process({"analyze", "--help"}).out, testing::Not(HasSubstr("  " + std::string(alias) + " ")));
+    }
+}
+
 TEST(AnalyzeErrors, SayWhatToDo) {
-    const Outcome several = analyze({"dla", "--position", "1", "--token", "Brocklehurst handkerchief"});
+    const Outcome several = analyze({"attribution", "--position", "1", "--token", "Brocklehurst handkerchief"});
     EXPECT_EQ(several.code, 1);
     EXPECT_THAT(several.err, HasSubstr("more than one token"));
     EXPECT_THAT(several.err, HasSubstr("--token"));
-    const Outcome far = analyze({"dla", "--position", "99", "--token", "5"});
+    const Outcome far = analyze({"attribution", "--position", "99", "--token", "5"});
     EXPECT_EQ(far.code, 1);
     EXPECT_THAT(far.err, HasSubstr("99"));
     const std::string bert = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/models/bert";
     const Outcome headless = headlight({"analyze", "lens", bert, "--text", "the cat"});
     EXPECT_EQ(headless.code, 1);
     EXPECT_THAT(headless.err, HasSubstr("unembedding"));
-    const Outcome coefficients = headlight({"analyze", "memories", bert, "--text", "the cat", "--layer", "0", "--position", "1"});
+    const Outcome coefficients = headlight({"analyze", "mlp", bert, "--text", "the cat", "--layer", "0", "--position", "1"});
     EXPECT_EQ(coefficients.code, 0) << "coefficients need no unembedding: " << coefficients.err;
-    const Outcome masked = headlight({"analyze", "dla", bert + "-mlm", "--text", "the cat", "--position", "1", "--token", "5"});
+    const Outcome masked =
+        headlight({"analyze", "attribution", bert + "-mlm", "--text", "the cat", "--position", "1", "--token", "5"});
     EXPECT_THAT(masked.err, HasSubstr("not a sum"));
 }
 

@@ -170,7 +170,7 @@ TEST(CrossAttention, AnalysesChooseAnAttention) {
 
 TEST(CrossAttention, AttributionNamesItsHeadsAndSumsToTheLogit) {
     for (const char* name : {"t5", "bart", "marian"}) {
-        const Outcome dla = on(model_called(name), {"analyze", "dla"}, {"--position", "2", "--token", "7"});
+        const Outcome dla = on(model_called(name), {"analyze", "attribution"}, {"--position", "2", "--token", "7"});
         ASSERT_EQ(dla.code, 0) << name << ": " << dla.err;
         double sum = 0, total = 0, cross = 0;
         for (const std::string& line : lines_of(dla.out)) {

@@ -99,8 +99,8 @@ TEST(PictureCommands, Analyses) {
                                                             {"value-mix"},
                                                             {"refinement"},
                                                             {"detect", "--kind", "previous-token"},
-                                                            {"dla", "--position", "0", "--token", "dog"},
-                                                            {"memories", "--layer", "1", "--position", "0"},
+                                                            {"attribution", "--position", "0", "--token", "dog"},
+                                                            {"mlp", "--layer", "1", "--position", "0"},
                                                             {"contributions", "--position", "0"},
                                                             {"drivers", "--layer", "1", "--position", "0", "--neuron", "3"}};
     for (const auto& analysis : analyses) {

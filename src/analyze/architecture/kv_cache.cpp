@@ -90,4 +90,20 @@ KvCache kv_cache(const model::ModelConfig& c, const KvCacheOptions& o) {
     return out;
 }
 
+Table table_of(const KvCache& cache) {
+    Table table;
+    table.columns = {"scheme", "what", "own", "context", "elements_per_token", "bytes", "share_of_mha"};
+    table.definitions = {{"elements_per_token",
+                          "MHA 2 H d L, GQA 2 g d L, MQA 2 d L, MLA (d_c + d_r) L (DeepSeek-V2, table 1). "
+                          "Of a model with a latent 2 d is a key's content and a value; expanded: the keys and values made of "
+                          "the latent, H (d_head + d_value) L."},
+                         {"bytes", "elements_per_token * context * batch * bytes of cache_dtype."},
+                         {"own", "1: what this model does."}};
+    for (const KvScheme& scheme : cache.schemes)
+        for (const std::int64_t context : cache.contexts)
+            table.add({scheme.id, scheme.what, std::int64_t{scheme.own}, context, scheme.elements_per_token,
+                       cache.bytes(scheme, context), scheme.share_of_mha});
+    return table;
+}
+
 }  // namespace headlight::analyze

@@ -172,4 +172,31 @@ AttentionGradient attention_gradient(const model::Model& model, const text::Toke
     return out;
 }
 
+Table table_of(const AttentionGradient& g) {
+    Table table{{"layer", "head", "keys", "number_of_keys", "mean_abs_gradient", "mean_weight"}, {}};
+    table.definitions = {{"keys", "first: position 0; special: other special tokens; punctuation: . and ,"},
+                         {"mean_abs_gradient", "mean of |d loss / d weight| over queries and keys of the group"},
+                         {"mean_weight", "mean softmax weight over the same pairs"}};
+    const bool several = g.cross || g.encoder;
+    if (several) {
+        table.columns.insert(table.columns.begin(), "attention");
+        table.definitions.emplace_back(
+            "attention", "self: the decoder's own; cross: from the target to the source; encoder: the source's own");
+    }
+    const auto add = [&](const char* attention, const GradientByKey& of) {
+        for (Eigen::Index l = 0; l < of.gradient.front().rows(); ++l)
+            for (Eigen::Index h = 0; h < of.gradient.front().cols(); ++h)
+                for (std::size_t group = 0; group < g.groups.size(); ++group) {
+                    std::vector<Table::Cell> row{std::int64_t{l},        std::int64_t{h},          g.groups[group],
+                                                 of.group_tokens[group], of.gradient[group](l, h), of.weight[group](l, h)};
+                    if (several) row.insert(row.begin(), std::string(attention));
+                    table.add(std::move(row));
+                }
+    };
+    add("self", g);
+    if (g.cross) add("cross", *g.cross);
+    if (g.encoder) add("encoder", *g.encoder);
+    return table;
+}
+
 }  // namespace headlight::analyze

@@ -109,4 +109,28 @@ CompositionScores composition_scores(const model::Model& model, bool fold_norms,
     return out;
 }
 
+const char* name_of(Composition kind) noexcept { return kind == Composition::q ? "Q" : kind == Composition::k ? "K" : "V"; }
+
+std::vector<ComposedPair> composed_pairs(const CompositionScores& scores) {
+    std::vector<ComposedPair> pairs;
+    const std::int64_t heads = scores.n_heads, all = scores.n_layers * heads;
+    const auto id = [&](std::int64_t i) { return HeadId{Layer(i / heads), Head(i % heads)}; };
+    for (const Composition kind : {Composition::q, Composition::k, Composition::v})
+        for (std::int64_t from = 0; from < all; ++from)
+            for (std::int64_t to = (from / heads + 1) * heads; to < all; ++to)
+                pairs.push_back({kind, id(from), id(to), scores.at(kind, id(from), id(to))});
+    return pairs;
+}
+
+Table table_of(const std::vector<ComposedPair>& pairs) {
+    Table table{{"kind", "from_layer", "from_head", "to_layer", "to_head", "score"}, {}};
+    table.definitions = {{"score",
+                          "|A B|_F / (|A|_F |B|_F), A = W_OV of the earlier head, B = W_QK (Q), W_QK^T (K) or "
+                          "W_OV (V) of the later one; pairs that are not listed are 0"}};
+    for (const ComposedPair& p : pairs)
+        table.add(
+            {std::string(name_of(p.kind)), p.from.layer.value, p.from.head.value, p.to.layer.value, p.to.head.value, p.score});
+    return table;
+}
+
 }  // namespace headlight::analyze

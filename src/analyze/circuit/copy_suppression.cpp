@@ -266,4 +266,42 @@ SuppressionExplained suppression_explained(const trace::Trace& trace, HeadId id,
     return out;
 }
 
+Table table_of(const std::vector<SuppressedPair>& pairs, const trace::Trace& trace) {
+    Table table;
+    table.columns = {"layer",        "head",      "destination",    "destination_token", "source", "source_token_id",
+                     "source_token", "attention", "predicted_rank", "logit_change",      "rank",   "pair_logit_change"};
+    table.definitions = {
+        {"attention", "softmax weight from destination to source"},
+        {"predicted_rank",
+         "rank of the source's token by the logit lens of the stream before the layer (of a head that reads a source: before "
+         "that attention); 0: top prediction"},
+        {"logit_change", "direct effect of the head at the destination on the logit of the source's token"},
+        {"rank", "tokens whose logit the head lowers more there; 0: the source's token is the most suppressed"},
+        {"pair_logit_change", "what this source alone adds of logit_change"}};
+    const auto id = [](const text::Encoding& of, Position p) { return of.ids[static_cast<std::size_t>(p.value)]; };
+    const auto label = [&](std::int64_t token) { return text::token_label(*trace.tokenizer(), token); };
+    for (const SuppressedPair& p : pairs)
+        table.add({p.head.layer.value, p.head.head.value, p.destination.value, label(id(trace.encoding(), p.destination)),
+                   p.source.value, id(trace.key_encoding(), p.source), label(id(trace.key_encoding(), p.source)), p.attention,
+                   p.predicted_rank, p.logit_change, p.rank, p.pair_logit_change});
+    return table;
+}
+
+Table table_of(const std::vector<SuppressionExplained>& heads) {
+    Table table;
+    table.columns = {"layer",        "head",       "pairs",    "share_bottom_10", "share_bottom_5_percent", "mean_logit_change",
+                     "kl_preserved", "kl_ablated", "explained"};
+    table.definitions = {
+        {"pairs", "pairs with more attention than the threshold"},
+        {"share_bottom_10", "of them: source's token among the ten that the head lowers most"},
+        {"share_bottom_5_percent", "among the lowest 5 % of the vocabulary"},
+        {"kl_preserved", "nats: usual prediction against the one where only copy suppression is left of the head"},
+        {"kl_ablated", "nats: against the one with the head's output replaced by its mean"},
+        {"explained", "1 - kl_preserved / kl_ablated"}};
+    for (const SuppressionExplained& e : heads)
+        table.add({e.head.layer.value, e.head.head.value, e.pairs, e.share_bottom_10, e.share_bottom_5pc, e.mean_logit_change,
+                   e.kl_preserved, e.kl_ablated, e.explained});
+    return table;
+}
+
 }  // namespace headlight::analyze

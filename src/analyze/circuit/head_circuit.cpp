@@ -274,4 +274,19 @@ DiagonalRanks diagonal_ranks(const model::Model& model, Circuit circuit, HeadId 
     return summary_of(std::move(rank), std::accumulate(is_largest.begin(), is_largest.end(), std::int64_t{0}));
 }
 
+Table table_of(std::span<const CircuitSpectrum> spectra) {
+    Table table{{"circuit", "index", "real", "imaginary", "size"}, {}};
+    for (const CircuitSpectrum& s : spectra) {
+        const bool ov = s.circuit == Circuit::ov;
+        NamedArray array{ov ? "ov_eigenvalues" : "qk_eigenvalues", {std::ssize(s.eigenvalues), 2}, {}};
+        for (std::size_t i = 0; i < s.eigenvalues.size(); ++i) {
+            const std::complex<double>& value = s.eigenvalues[i];
+            table.add({std::string(ov ? "OV" : "QK"), static_cast<std::int64_t>(i), value.real(), value.imag(), std::abs(value)});
+            array.values.insert(array.values.end(), {static_cast<float>(value.real()), static_cast<float>(value.imag())});
+        }
+        table.arrays.push_back(std::move(array));
+    }
+    return table;
+}
+
 }  // namespace headlight::analyze

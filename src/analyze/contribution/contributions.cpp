@@ -258,4 +258,39 @@ Eigen::MatrixXd cross_contribution_map(const trace::Trace& trace, HeadId id, con
     return head_map(trace, cross_of(trace), id, cancel);
 }
 
+Table table_of(const ContributionGraph& graph, const trace::Trace& trace) {
+    Table table{{"layer", "kind", "from", "to", "head", "contribution", "from_token", "to_token"}, {}};
+    table.definitions = {{"kind", "attention, residual (past the attention), mlp, mlp_residual (past the MLP)"},
+                         {"head", "of an attention edge; empty: the sum over its heads"},
+                         {"contribution", "max(|w| - |w - part|, 1e-5) by L1 norms, over the sum of all parts of w"}};
+    const bool two = graph.source_layers > 0;
+    if (two) {
+        table.columns.insert(table.columns.begin(), "stack");
+        table.definitions[0].second +=
+            ", cross (from the encoder's last state of a source token), cross_residual (past the cross attention)";
+        table.definitions.emplace_back("stack",
+                                       "whose layer and positions they are; of a cross edge `from` is a position of the source");
+    }
+    const auto token = [&](std::int64_t position, bool of_source) {
+        return token_name(of_source ? trace.part(model::Stack::encoder)->labels() : trace.labels(), position);
+    };
+    for (const ContributionEdge& edge : graph.edges) {
+        const auto add = [&](Table::Cell head, double weight) {
+            std::vector<Table::Cell> row{edge.layer,
+                                         std::string(name_of(edge.kind)),
+                                         edge.from,
+                                         edge.to,
+                                         std::move(head),
+                                         weight,
+                                         token(edge.from, edge.in_encoder || edge.kind == EdgeKind::cross),
+                                         token(edge.to, edge.in_encoder)};
+            if (two) row.insert(row.begin(), std::string(edge.in_encoder ? "encoder" : "decoder"));
+            table.add(std::move(row));
+        };
+        add({}, edge.weight);
+        for (const auto& [head, weight] : edge.heads) add(head, weight);
+    }
+    return table;
+}
+
 }  // namespace headlight::analyze

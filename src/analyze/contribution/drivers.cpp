@@ -33,7 +33,7 @@ void check_neuron(const model::ModelConfig& c, NeuronId id) {
 Hook mlp_norm(const model::ModelConfig& c) { return c.shared_norm ? Hook::ln1_scale : Hook::ln2_scale; }
 
 /// The pre-activation as a reading of the stream behind the layer's attention.
-Reading neuron_reading(const trace::Trace& trace, NeuronId id, Position p, Branch branch) {
+StreamReading neuron_reading(const trace::Trace& trace, NeuronId id, Position p, Branch branch) {
     const model::ModelConfig& c = trace.config();
     check_neuron(c, id);
     check_position(trace, p, "position");
@@ -48,11 +48,11 @@ Reading neuron_reading(const trace::Trace& trace, NeuronId id, Position p, Branc
     const trace::MlpTensors w = trace::mlp_weights(*trace.model(), id.layer);
     const at::Tensor& matrix = branch == Branch::up ? w.w_up : w.w_in;
     const at::Tensor& bias = branch == Branch::up ? w.b_up : w.b_in;
-    Reading reading{.direction = wide(matrix.select(1, id.neuron.value)),
-                    .constant = 0,
-                    .layer = id.layer,
-                    .behind_mlp = false,
-                    .behind_attention = !c.parallel};
+    StreamReading reading{.direction = wide(matrix.select(1, id.neuron.value)),
+                          .constant = 0,
+                          .layer = id.layer,
+                          .behind_mlp = false,
+                          .behind_attention = !c.parallel};
     if (bias.defined()) reading.constant += bias[id.neuron.value].to(at::kDouble).item<double>();
     if (norm_before_mlp(c))
         reading.direction = frozen_norm(trace, mlp_norm(c), id.layer, p).back(reading.direction, reading.constant);
@@ -73,9 +73,9 @@ void keep_best(std::vector<NeuronScore>& scores, std::int64_t top, Order order) 
 
 }  // namespace
 
-Split neuron_drivers(const trace::Trace& trace, NeuronId id, Position p, Branch branch) {
+Decomposition neuron_drivers(const trace::Trace& trace, NeuronId id, Position p, Branch branch) {
     const at::NoGradGuard no_grad;
-    Split split = split_reading(trace, p, neuron_reading(trace, id, p, branch), false);
+    Decomposition split = split_reading(trace, p, neuron_reading(trace, id, p, branch), false);
     const Hook hook = branch == Branch::up ? Hook::mlp_pre_linear : Hook::mlp_pre;
     split.total = wide(trace::tensor_rows(trace, {hook, id.layer}, p.value, 1))[0][id.neuron.value].item<double>();
     return split;
@@ -83,7 +83,7 @@ Split neuron_drivers(const trace::Trace& trace, NeuronId id, Position p, Branch 
 
 Eigen::VectorXd neuron_sources(const trace::Trace& trace, NeuronId id, HeadId head, Position p, Branch branch) {
     check_head(trace, head);
-    const Reading reading = neuron_reading(trace, id, p, branch);
+    const StreamReading reading = neuron_reading(trace, id, p, branch);
     const bool parallel = trace.config().parallel;  // there the MLP does not read its own layer's attention
     if (head.layer > id.layer || (parallel && head.layer == id.layer))
         throw Error({.problem = "This head comes after the neuron",
@@ -156,7 +156,7 @@ std::vector<NextTokenNeuron> next_token_drivers(const trace::Trace& trace, std::
             continue;
         }
         const at::Tensor post = wide(trace::tensor_rows(trace, {Hook::mlp_post, found.id.layer}, p.value, 1));
-        const Split split = neuron_drivers(trace, found.id, p);
+        const Decomposition split = neuron_drivers(trace, found.id, p);
         NextTokenNeuron neuron{found.id, found.value, post[0][found.id.neuron.value].item<double>(), split.total, {}};
         for (const Contribution& part : split.parts)
             if (part.component == Component::head) neuron.heads.push_back({{Layer(part.layer), Head(part.index)}, part.value});
@@ -167,6 +167,45 @@ std::vector<NextTokenNeuron> next_token_drivers(const trace::Trace& trace, std::
         all.push_back(std::move(neuron));
     }
     return all;
+}
+
+Table drivers_table(const Decomposition& whole, HeadId head, const Eigen::VectorXd& sources) {
+    Table table = table_of(whole, head, sources);
+    table.definitions = {{"contribution",
+                          "part of the neuron's pre-activation, through the norm before the MLP at its scale in the "
+                          "run; final_bias: that norm's bias through the key, and the neuron's own"}};
+    return table;
+}
+
+Table downstream_table(const std::vector<NeuronScore>& neurons) {
+    Table table{{"layer", "neuron", "contribution", "pre_activation"}, {}};
+    table.definitions = {{"contribution", "what the head's output adds to the neuron's pre-activation by the direct path"},
+                         {"pre_activation", "the whole of it"}};
+    for (const NeuronScore& n : neurons) table.add({n.id.layer.value, n.id.neuron.value, n.value, n.pre});
+    return table;
+}
+
+Table next_token_table(const std::vector<NeuronScore>& neurons) {
+    Table table{{"layer", "neuron", "score"}, {}};
+    table.definitions = {{"score", "<w_out, W_U[:, token]>"}};
+    for (const NeuronScore& n : neurons) table.add({n.id.layer.value, n.id.neuron.value, n.value});
+    return table;
+}
+
+Table table_of(const std::vector<NextTokenNeuron>& neurons) {
+    Table table{{"layer", "neuron", "score", "coefficient", "pre_activation", "from_layer", "from_head", "contribution"}, {}};
+    table.definitions = {{"score", "<w_out, W_U[:, token]>"},
+                         {"coefficient", "of the neuron at the position; times the score: what it writes along W_U[:, token]"},
+                         {"pre_activation", "what the activation function reads; gated MLPs: the gate"},
+                         {"contribution", "part of the pre-activation that the head gives by the direct path"}};
+    for (const NextTokenNeuron& n : neurons) {
+        // Without heads its expert was not chosen here: nothing drives it.
+        if (n.heads.empty()) table.add({n.id.layer.value, n.id.neuron.value, n.score, n.coefficient});
+        for (const auto& [head, part] : n.heads)
+            table.add(
+                {n.id.layer.value, n.id.neuron.value, n.score, n.coefficient, n.pre, head.layer.value, head.head.value, part});
+    }
+    return table;
 }
 
 }  // namespace headlight::analyze

@@ -57,4 +57,27 @@ bool neuron_works(const trace::Trace& trace, NeuronId id, Position p) {
     return expert < 0 || trace::tensor_rows(trace, {Hook::experts, id.layer}, p.value, 1)[0][expert].ne(0).item<bool>();
 }
 
+Table table_of(const std::vector<ExpertUse>& uses, const trace::Trace& trace) {
+    Table table;
+    table.columns = {"layer", "position", "token", "expert", "weight", "router_logit"};
+    table.definitions = {{"weight", "what the expert's output is multiplied by; experts that are not listed were not chosen"},
+                         {"router_logit", "of the expert, before the softmax"},
+                         {"expert", "-1: the shared one, which every token goes through"}};
+    for (const ExpertUse& use : uses) {
+        const std::string name = "layer_" + std::to_string(use.layer.value);
+        table.arrays.push_back(named_array(name + "_weights", use.weights));
+        table.arrays.push_back(named_array(name + "_logits", use.logits));
+        for (Eigen::Index p = 0; p < use.weights.rows(); ++p) {
+            const std::string& token = trace.labels()[static_cast<std::size_t>(p)].text;
+            for (Eigen::Index e = 0; e < use.weights.cols(); ++e)
+                if (use.weights(p, e) != 0)
+                    table.add({use.layer.value, std::int64_t{p}, token, std::int64_t{e}, static_cast<double>(use.weights(p, e)),
+                               static_cast<double>(use.logits(p, e))});
+            if (use.shared.size() > 0)
+                table.add({use.layer.value, std::int64_t{p}, token, std::int64_t{-1}, static_cast<double>(use.shared[p])});
+        }
+    }
+    return table;
+}
+
 }  // namespace headlight::analyze

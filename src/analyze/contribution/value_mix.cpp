@@ -233,4 +233,80 @@ Vector mixing_ratio(const trace::Trace& trace, Layer layer, MixScope scope) {
     return ratio;
 }
 
+namespace {
+
+struct MixColumn {
+    MixScope scope;
+    const char *ratio, *ratio_is, *length, *length_is;
+};
+
+/// The scopes that the model has.
+std::vector<MixColumn> mix_columns(const model::ModelConfig& config) {
+    std::vector<MixColumn> columns{
+        {MixScope::attention, "ratio", "heads alone (Kobayashi 2020)", "length", "|sum over heads of a f_h(x)|"},
+        {MixScope::attention_residual, "ratio_residual", "heads and stream (Kobayashi 2021)", "length_residual",
+         "the same with the token's own stream where it attends to itself"}};
+    if (config.post_norm)
+        columns.push_back({MixScope::with_norm, "ratio_norm", "heads, stream and norm (Kobayashi 2021)", "length_norm",
+                           "the same behind the layer's norm, at its scale in the run"});
+    return columns;
+}
+
+}  // namespace
+
+Table mixing_table(const trace::Trace& trace, const CancelToken& cancel, const Progress& progress) {
+    const std::vector<MixColumn> columns = mix_columns(trace.config());
+    Table table{{"layer", "position", "token"}, {}};
+    for (const MixColumn& column : columns) {
+        table.columns.emplace_back(column.ratio);
+        table.definitions.emplace_back(column.ratio,
+                                       std::string("length of what other tokens give over that plus the length of what is kept "
+                                                   "of the token itself; ") +
+                                           column.ratio_is);
+    }
+    const std::int64_t layers = trace.config().n_layers;
+    for (std::int64_t l = 0; l < layers; ++l) {
+        cancel.throw_if_cancelled();
+        if (progress) progress({"Mixing ratios", "layer", l, layers});
+        std::vector<Vector> ratios;
+        for (const MixColumn& column : columns) ratios.push_back(mixing_ratio(trace, Layer(l), column.scope));
+        for (std::int64_t p = 0; p < trace.tokens(); ++p) {
+            std::vector<Table::Cell> row{l, p, token_name(trace.labels(), p)};
+            for (const Vector& ratio : ratios) row.emplace_back(static_cast<double>(ratio[p]));
+            table.add(std::move(row));
+        }
+    }
+    return table;
+}
+
+Table mix_table(const trace::Trace& trace, Layer layer, std::optional<Head> head, bool arrays, const CancelToken& cancel) {
+    Table table{{"query", "query_token", "key", "key_token"}, {}};
+    std::vector<std::pair<std::string, Matrix>> maps;
+    if (head) {
+        maps.emplace_back("attention", pattern(trace, {layer, *head}, {}));
+        maps.emplace_back("head_length", head_value_mix(trace, {layer, *head}));
+        table.definitions.emplace_back("head_length", "|a f_h(x)| of the head, f_h(x) = v W_O^h (Kobayashi 2020)");
+    }
+    for (const MixColumn& column : mix_columns(trace.config())) {
+        maps.emplace_back(column.length, value_mix(trace, layer, column.scope, cancel));
+        table.definitions.emplace_back(column.length, column.length_is);
+    }
+    if (arrays) {
+        table.columns.clear();
+        for (const auto& [name, map] : maps) table.arrays.push_back(named_array(name, map));
+        return table;
+    }
+    const bool causal = trace.config().causal;
+    const std::int64_t n = trace.tokens();
+    check_rows(causal ? n * (n + 1) / 2 : n * n, n);
+    for (const auto& each : maps) table.columns.push_back(each.first);
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < (causal ? i + 1 : n); ++j) {
+            std::vector<Table::Cell> row{i, token_name(trace.labels(), i), j, token_name(trace.labels(), j)};
+            for (const auto& each : maps) row.emplace_back(static_cast<double>(each.second(i, j)));
+            table.add(std::move(row));
+        }
+    return table;
+}
+
 }  // namespace headlight::analyze

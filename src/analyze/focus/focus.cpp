@@ -214,4 +214,77 @@ FocusTrend focus_trend(const trace::Trace& trace, HeadId id) {
     return trend;
 }
 
+namespace {
+
+/// The columns of every table of terms, without rows.
+Table terms_table(const FocusFacts& facts) {
+    Table table{{"query", "query_token", "key", "key_token"}, {}};
+    for (const FocusTerm& term : facts.terms) {
+        table.columns.push_back(term.id);
+        table.definitions.emplace_back(term.id, term.definition);
+    }
+    table.columns.insert(table.columns.end(), {"score", "probability"});
+    table.definitions.emplace_back("score", "What the softmax sees: the sum of the terms.");
+    table.definitions.emplace_back("probability", "Softmax weight of this query on this key.");
+    return table;
+}
+
+template <class Terms>
+void add_terms(Table& table, const std::vector<text::TokenLabel>& labels, std::int64_t query, std::int64_t key,
+               const Terms& terms, double score, double probability) {
+    std::vector<Table::Cell> row{query, token_name(labels, query), key, token_name(labels, key)};
+    row.insert(row.end(), terms.begin(), terms.end());
+    row.insert(row.end(), {score, probability});
+    table.add(std::move(row));
+}
+
+}  // namespace
+
+Table table_of(const FocusBreakdown& found, const std::vector<text::TokenLabel>& labels) {
+    Table table = terms_table(found.facts);
+    for (std::size_t i = 0; i < found.queries.size(); ++i) {
+        if (found.queries[i].text != 0) continue;
+        const auto at = static_cast<Eigen::Index>(i);
+        const std::int64_t query = found.queries[i].position.value;
+        if (found.keys[i] < 0)
+            table.add({query, token_name(labels, query)});
+        else
+            add_terms(table, labels, query, found.keys[i], found.terms.row(at), found.score[at], found.probability[at]);
+    }
+    return table;
+}
+
+Table focus_table(const trace::Trace& trace, HeadId id, const FocusOptions& options, bool arrays, const CancelToken& cancel,
+                  const Progress& progress) {
+    const FocusFacts facts = focus_facts(trace, id, options);
+    Table table = terms_table(facts);
+    const std::int64_t n = trace.tokens();
+    if (!arrays)
+        check_rows(facts.causal ? n * (n + 1) / 2 : n * n, n, "Write .npz, which holds [query, key] arrays of any length");
+    if (arrays)
+        for (std::size_t c = 4; c < table.columns.size(); ++c)
+            table.arrays.push_back(
+                {table.columns[c], {n, n}, std::vector<float>(static_cast<std::size_t>(n * n), static_cast<float>(kNaN))});
+    for_each_focus_row(
+        trace, id, options,
+        [&](const FocusRow& row) {
+            for (std::int64_t key = 0; key < row.targets; ++key) {
+                if (!arrays) {
+                    add_terms(table, trace.labels(), row.query.value, key, row.terms.row(key), row.score[key],
+                              row.probability[key]);
+                    continue;
+                }
+                const auto at = static_cast<std::size_t>(row.query.value * n + key),
+                           terms = static_cast<std::size_t>(row.terms.cols());
+                for (std::size_t t = 0; t < terms; ++t)
+                    table.arrays[t].values[at] = static_cast<float>(row.terms(key, static_cast<Eigen::Index>(t)));
+                table.arrays[terms].values[at] = static_cast<float>(row.score[key]);
+                table.arrays[terms + 1].values[at] = static_cast<float>(row.probability[key]);
+            }
+        },
+        cancel, progress);
+    if (arrays) table.columns.clear();
+    return table;
+}
+
 }  // namespace headlight::analyze

@@ -86,16 +86,19 @@ Eigen::MatrixXd component_map(const std::vector<Contribution>& parts, Component 
 
 }  // namespace
 
-Eigen::MatrixXd Split::heads(const model::ModelConfig& config) const { return component_map(parts, Component::head, config); }
+Eigen::MatrixXd Decomposition::heads(const model::ModelConfig& config) const {
+    return component_map(parts, Component::head, config);
+}
 
-Eigen::MatrixXd Split::cross_heads(const model::ModelConfig& config) const {
+Eigen::MatrixXd Decomposition::cross_heads(const model::ModelConfig& config) const {
     return has_cross_attention(config) ? component_map(parts, Component::cross_head, config) : Eigen::MatrixXd();
 }
 
-Reading logit_reading(const trace::Trace& trace, Position p, const AttributionOptions& o) {
+StreamReading logit_reading(const trace::Trace& trace, Position p, const AttributionOptions& o) {
     const model::ModelConfig& c = trace.config();
     const at::Tensor w_u = trace::unembed(*trace.model()), b_u = trace::unembed_bias(*trace.model());
-    Reading reading{.direction = wide(w_u.select(1, o.token)), .constant = 0, .layer = Layer(c.n_layers - 1), .behind_mlp = true};
+    StreamReading reading{
+        .direction = wide(w_u.select(1, o.token)), .constant = 0, .layer = Layer(c.n_layers - 1), .behind_mlp = true};
     if (b_u.defined()) reading.constant += b_u[o.token].to(at::kDouble).item<double>();
     if (o.minus) {
         reading.direction = reading.direction - wide(w_u.select(1, *o.minus));
@@ -106,9 +109,9 @@ Reading logit_reading(const trace::Trace& trace, Position p, const AttributionOp
     return reading;
 }
 
-Split attribution(const trace::Trace& trace, Position p, const AttributionOptions& o) {
+Decomposition attribution(const trace::Trace& trace, Position p, const AttributionOptions& o) {
     check_attribution(trace, p, o);
-    Split split = split_reading(trace, p, logit_reading(trace, p, o), o.neurons);
+    Decomposition split = split_reading(trace, p, logit_reading(trace, p, o), o.neurons);
     split.total = logit_of(trace, p, o.token) - (o.minus ? logit_of(trace, p, *o.minus) : 0.0);
     return split;
 }
@@ -147,6 +150,24 @@ Eigen::MatrixXd all_head_sources(const trace::Trace& trace, Position p, const At
                 to_vector_d(sources_of(trace, {Layer(l), Head(h)}, p, directions.attention[static_cast<std::size_t>(l)]));
     }
     return all;
+}
+
+Table table_of(const Decomposition& whole, HeadId head, const Eigen::VectorXd& sources, bool cross) {
+    Table table;
+    table.columns = {"component", "layer", "index", "contribution", "source"};
+    table.definitions = {{"component", "what wrote into the stream; total: the logit (difference) of the run"},
+                         {"index", "head or neuron"},
+                         {"contribution",
+                          "((c - mean c) / sigma * gain) W_U of the token, sigma of the run's final norm; "
+                          "RMSNorm: no mean; final_bias: the final norm's and the unembedding's bias"},
+                         {"source", "of a head_source: the token that the head reads"}};
+    for (const Contribution& part : whole.parts)
+        table.add({std::string(name_of(part.component)), index_cell(part.layer), index_cell(part.index), part.value});
+    table.add({std::string("total"), {}, {}, whole.total});
+    for (Eigen::Index j = 0; j < sources.size(); ++j)
+        table.add({std::string(cross ? "cross_head_source" : "head_source"), head.layer.value, head.head.value, sources[j],
+                   std::int64_t{j}});
+    return table;
 }
 
 }  // namespace headlight::analyze

@@ -224,4 +224,45 @@ LensHistory lens_history(const trace::Trace& trace, Position position, const std
     return history;
 }
 
+Table table_of(const LogitLens& lens, const trace::Trace& trace, std::int64_t top) {
+    Table table;
+    table.columns = {"layer",        "position",           "rank",    "token_id",   "token",      "logit",
+                     "probability",  "kl_to_final",        "entropy", "text_token", "watched_id", "watched_token",
+                     "watched_rank", "watched_probability"};
+    table.definitions = {{"layer", "-1: the model's output"},
+                         {"rank", "0: the likeliest token"},
+                         {"logit", "LN_f(state) W_U + b_U, the norm's statistics those of the state"},
+                         {"kl_to_final", "nats, KL(model's output || this state), on rank 0"},
+                         {"entropy", "nats, on rank 0"},
+                         {"text_token", "the token at the position, on rank 0"},
+                         {"watched_rank", "of the watched token in this state, on rank 0; 0: the likeliest"}};
+    const auto label = [&](std::int64_t id) { return text::token_label(*trace.tokenizer(), id); };
+    const auto add_state = [&](std::int64_t layer, std::int64_t position) {
+        const LensState& state = lens.state(layer, Position(position));
+        const auto row = [&](std::int64_t rank, const TokenScore& token) {
+            std::vector<Table::Cell> cells{layer,
+                                           position,
+                                           rank,
+                                           token.id,
+                                           label(token.id),
+                                           static_cast<double>(token.logit),
+                                           static_cast<double>(token.probability)};
+            if (rank == 0) {
+                cells.insert(cells.end(), {state.kl_to_final, state.entropy, token_name(trace.labels(), position)});
+                if (state.watched_rank >= 0)
+                    cells.insert(cells.end(), {state.watched.id, label(state.watched.id), state.watched_rank,
+                                               static_cast<double>(state.watched.probability)});
+            }
+            table.add(std::move(cells));
+        };
+        const std::int64_t listed = std::min(top, std::ssize(state.top));
+        for (std::int64_t rank = 0; rank < listed; ++rank) row(rank, state.top[static_cast<std::size_t>(rank)]);
+        if (lens.watched && state.watched_rank >= listed) row(state.watched_rank, state.watched);
+    };
+    for (std::int64_t layer = 0; layer <= lens.layers; ++layer)
+        for (std::int64_t position = 0; position < lens.positions; ++position)
+            add_state(layer == lens.layers ? -1 : layer, position);
+    return table;
+}
+
 }  // namespace headlight::analyze

@@ -162,4 +162,51 @@ Matrix active_share(const trace::Trace& trace) {
     return share;
 }
 
+Table table_of(const std::vector<Memory>& memories, const std::vector<Promoted>& promoted, const trace::Trace& trace, Layer layer,
+               Position position) {
+    Table table;
+    table.columns = {"neuron",    "coefficient",     "value_norm",      "contribution_norm", "top_token_id",
+                     "top_token", "top_probability", "bottom_token_id", "bottom_token"};
+    table.definitions = {{"coefficient", "m = act(x . k + b); gated: act(x . g) (x . u)"},
+                         {"value_norm", "|v|"},
+                         {"contribution_norm", "|m| |v|"},
+                         {"top_token", "likeliest of softmax(v E); a negative coefficient promotes the bottom token"},
+                         {"pre_activation", "x . k + b; gated: the gate"},
+                         {"up", "gated: the linear branch"},
+                         {"raises", "tokens that the memory promotes most here, the coefficient's sign included"},
+                         {"lowers", "tokens that it demotes most here"}};
+    const bool experts = model::has_experts(trace.config(), layer.value);
+    if (experts) {
+        table.columns.insert(table.columns.end(), {"expert", "weight"});
+        table.definitions[0].second = "m = weight act(x . g) (x . u); 0 where the expert was not chosen";
+        table.definitions.emplace_back("expert", "that the neuron belongs to; -1: the shared one");
+    }
+    table.columns.insert(table.columns.end(), {"layer", "position", "pre_activation", "up", "raises", "lowers"});
+    const auto label = [&](std::int64_t id) { return text::token_label(*trace.tokenizer(), id); };
+    const auto joined = [&](const std::vector<TokenScore>& tokens) {
+        std::string all;
+        for (const TokenScore& token : tokens) all += (all.empty() ? "" : "   ") + label(token.id);
+        return all;
+    };
+    for (std::size_t i = 0; i < memories.size(); ++i) {
+        const Memory& m = memories[i];
+        std::vector<Table::Cell> row{m.neuron.value, m.coefficient, m.value_norm, m.contribution_norm};
+        if (promoted.empty()) {
+            row.resize(9);
+        } else {
+            const TokenScore &top = promoted[i].top.front(), &bottom = promoted[i].bottom.front();
+            row.insert(row.end(), {top.id, label(top.id), static_cast<double>(top.probability), bottom.id, label(bottom.id)});
+        }
+        if (experts) row.insert(row.end(), {m.expert, m.weight});
+        row.insert(row.end(), {layer.value, position.value, m.pre, m.up});
+        if (!promoted.empty()) {
+            const bool turned = m.coefficient < 0;
+            row.emplace_back(joined(turned ? promoted[i].bottom : promoted[i].top));
+            row.emplace_back(joined(turned ? promoted[i].top : promoted[i].bottom));
+        }
+        table.add(std::move(row));
+    }
+    return table;
+}
+
 }  // namespace headlight::analyze

@@ -91,4 +91,31 @@ MaskedCandidates masked_candidates(const trace::Trace& trace, Position p, std::i
     return {row.largest(top, log_sum), static_cast<double>(x[there]) - log_sum, row.rank(there)};
 }
 
+Table table_of(const std::vector<TokenPrediction>& tokens, const text::Tokenizer& tokenizer) {
+    Table table;
+    table.columns = {"position",     "token_id",  "token",         "log_probability", "rank",
+                     "next_entropy", "next_rank", "next_token_id", "next_token",      "next_probability"};
+    table.definitions = {{"log_probability", "nats, of this token given those before it"},
+                         {"rank", "of this token; 0: the likeliest"},
+                         {"next_token", "likely after this token"}};
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+        for (std::size_t k = 0; k < tokens[i].next.size(); ++k) {
+            const TokenPrediction& p = tokens[i];
+            table.add({static_cast<std::int64_t>(i), p.id, text::token_label(tokenizer, p.id), p.log_probability,
+                       index_cell(p.rank), p.entropy, static_cast<std::int64_t>(k), p.next[k].id,
+                       text::token_label(tokenizer, p.next[k].id), static_cast<double>(p.next[k].probability)});
+        }
+    return table;
+}
+
+Table table_of(const MaskedCandidates& masked, const text::Tokenizer& tokenizer) {
+    Table table{{"rank", "token_id", "token", "logit", "probability"}, {}};
+    for (std::size_t k = 0; k < masked.candidates.size(); ++k) {
+        const TokenScore& t = masked.candidates[k];
+        table.add({static_cast<std::int64_t>(k), t.id, text::token_label(tokenizer, t.id), static_cast<double>(t.logit),
+                   static_cast<double>(t.probability)});
+    }
+    return table;
+}
+
 }  // namespace headlight::analyze

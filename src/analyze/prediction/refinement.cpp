@@ -247,4 +247,47 @@ Refinement refinement(const Runs& runs, const RefinementOptions& options, const 
     return Measure(runs, options, cancel, progress).run();
 }
 
+Table table_of(const Refinement& found) {
+    Table table;
+    table.columns = {"layer",
+                     "active",
+                     "agreement",
+                     "residual",
+                     "ffn",
+                     "composition",
+                     "zero_agreement",
+                     "residual_final",
+                     "residual_probability",
+                     "residual_probability_low",
+                     "residual_probability_median",
+                     "residual_probability_high",
+                     "value_agreement",
+                     "active_memories"};
+    table.definitions = {
+        {"active", "mean share of memories with m > 0"},
+        {"agreement", "top(r) = top(y) = top(o); r before the MLP, y its output, o = r + y"},
+        {"residual", "top(o) = top(r) only"},
+        {"ffn", "top(o) = top(y) only"},
+        {"composition", "top(o) is neither"},
+        {"zero_agreement", "no active memory's value has top(y); with --all-memories: no memory's at all"},
+        {"residual_final", "top(r) is the top token of the last layer's output"},
+        {"residual_probability", "probability of that token in r: mean, quartiles"},
+        {"value_agreement", "share of active memories whose value's top token followed their strongest trigger"}};
+    for (std::size_t l = 0; l < found.layers.size(); ++l) {
+        const LayerRefinement& x = found.layers[l];
+        table.add({static_cast<std::int64_t>(l), x.active, x.agreement, x.residual, x.ffn, x.composition, x.zero_agreement,
+                   x.residual_final, x.residual_probability, x.residual_probability_low, x.residual_probability_median,
+                   x.residual_probability_high, x.value_agreement, x.active_memories});
+    }
+    return table;
+}
+
+Table last_layer_table(const Refinement& found, const text::Tokenizer& tokenizer) {
+    Table table{{"text", "position", "before_id", "before", "after_id", "after"}, {}};
+    for (const LastLayerChange& c : found.last_layer)
+        table.add({c.text, c.position, c.before, text::token_label(tokenizer, c.before), c.after,
+                   text::token_label(tokenizer, c.after)});
+    return table;
+}
+
 }  // namespace headlight::analyze

@@ -24,7 +24,7 @@ public:
         directions_->cross.resize(has_cross_attention(c_) ? static_cast<std::size_t>(c_.n_layers) : 0);
     }
 
-    Split run(const Reading& reading) {
+    Decomposition run(const StreamReading& reading) {
         u_ = reading.direction;
         for (std::int64_t l = reading.layer.value; l >= 0; --l) {
             if (l < reading.layer.value || reading.behind_mlp) mlp(Layer(l));
@@ -35,7 +35,7 @@ public:
         }
         embedding();
         if (constant_ != 0) add(Component::norm_bias, -1, -1, constant_);
-        Split split;
+        Decomposition split;
         // The walk went backwards; the parts are told in the order of the pass.
         split.parts.assign(backwards_.rbegin(), backwards_.rend());
         split.parts.push_back({Component::final_bias, -1, -1, reading.constant});
@@ -164,7 +164,8 @@ FrozenNorm frozen_norm(const trace::Trace& trace, Hook scale, Layer layer, Posit
             .centred = trace.config().norm == model::Norm::layer_norm};
 }
 
-Split split_reading(const trace::Trace& trace, Position p, const Reading& reading, bool neurons, Directions* directions) {
+Decomposition split_reading(const trace::Trace& trace, Position p, const StreamReading& reading, bool neurons,
+                            Directions* directions) {
     const at::NoGradGuard no_grad;
     return Walk(trace, p, neurons, directions).run(reading);
 }

@@ -11,7 +11,7 @@
 namespace headlight::analyze {
 
 /// A number that is linear in the stream at one place: direction . stream + constant.
-struct Reading {
+struct StreamReading {
     at::Tensor direction;  ///< [d_model] float64
     double constant = 0;
     Layer layer;                   ///< the stream behind this layer's …
@@ -32,14 +32,14 @@ struct FrozenNorm {
 FrozenNorm frozen_norm(const trace::Trace&, model::Hook scale, Layer, Position);
 
 /// The direct logit (difference) as a reading of the last stream.
-Reading logit_reading(const trace::Trace&, Position, const AttributionOptions&);
+StreamReading logit_reading(const trace::Trace&, Position, const AttributionOptions&);
 
 /// What is read at the output of every layer's attention, and at that of its attention to a source.
 struct Directions {
     std::vector<at::Tensor> attention, cross;
 };
 /// Splits the reading at a position. Leaves the directions if asked for.
-Split split_reading(const trace::Trace&, Position, const Reading&, bool neurons, Directions* directions = nullptr);
+Decomposition split_reading(const trace::Trace&, Position, const StreamReading&, bool neurons, Directions* directions = nullptr);
 
 /// What the direction at its layer's attention output reads of each token through a head: [key] float64. The trace is the
 /// head's own: of a head that reads a source, the one of the cross attention.

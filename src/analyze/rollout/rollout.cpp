@@ -310,4 +310,70 @@ void check_path_flow(const trace::Trace& trace, std::int64_t layers, bool all_in
                            .hint = "Pin the input it should go to (with a key), or use rollout: these have no such limit"});
 }
 
+namespace {
+
+void define_maps(Table& table, const trace::Trace& trace, bool rollout, bool flow) {
+    const bool two = trace.across_texts() || has_cross_attention(trace.config());
+    if (rollout)
+        table.definitions.emplace_back(
+            "rollout",
+            two ? "of the target T_l = J_l T_{l-1} / 2, of the source S_l = (J_l S_{l-1} + C_l E) / 2, J = (mean of the "
+                  "heads + I) / 2, C the mean of the cross attention's heads, E the encoder's rollout (after Ferrando "
+                  "et al. 2022)."
+                : "R_l = J_l R_{l-1}, J = (mean of the heads + I) / 2 (Abnar & Zuidema 2020).");
+    if (flow)
+        table.definitions.emplace_back(
+            "flow",
+            two ? "Largest flow from the target's token after the layer to an input of either text, with capacities J and "
+                  "(I + C) / 2 of each layer of the decoder and J of the encoder; rows divided by their sums over both "
+                  "texts (after Abnar & Zuidema 2020)."
+                : "Largest flow from the query after the layer to the key's input with capacities "
+                  "J; rows divided by their sums (Abnar & Zuidema 2020).");
+}
+
+}  // namespace
+
+Table arrays_of(const trace::Trace& trace, const std::vector<Matrix>* rollout, const std::vector<Matrix>* flow) {
+    Table table;
+    define_maps(table, trace, rollout, flow);
+    const auto add = [&](const char* name, const std::vector<Matrix>* maps) {
+        if (!maps) return;
+        NamedArray array{name, {std::ssize(*maps), maps->front().rows(), maps->front().cols()}, {}};
+        for (const Matrix& map : *maps) array.values.insert(array.values.end(), map.data(), map.data() + map.size());
+        table.arrays.push_back(std::move(array));
+    };
+    add("rollout", rollout);
+    add("flow", flow);
+    return table;
+}
+
+std::int64_t table_rows(const trace::Trace& trace, std::int64_t layers, std::optional<Position> query) {
+    const std::int64_t n = trace.tokens();
+    return layers * (!query && trace.config().causal ? n * (n + 1) / 2 : (query ? 1 : n) * trace.keys());
+}
+
+Table table_of(const trace::Trace& trace, const std::vector<Layer>& layers, const std::vector<Matrix>* rollout,
+               const std::vector<Matrix>* flow, std::optional<Position> query) {
+    check_rows(table_rows(trace, std::ssize(layers), query), trace.tokens(),
+               "Write .npz, which holds arrays of any size, or ask for one layer or query");
+    Table table;
+    define_maps(table, trace, rollout, flow);
+    const bool across = trace.across_texts();
+    table.columns = {"layer", "query", "query_token", "key", "key_token"};
+    if (across) table.columns = {"layer", "target", "target_token", "source", "source_token"};
+    if (rollout) table.columns.emplace_back("rollout");
+    if (flow) table.columns.emplace_back("flow");
+    const std::int64_t first = query ? query->value : 0, end = query ? first + 1 : trace.tokens();
+    for (std::size_t m = 0; m < layers.size(); ++m)
+        for (std::int64_t i = first; i < end; ++i)
+            for (std::int64_t j = 0; j < (trace.config().causal ? i + 1 : trace.keys()); ++j) {
+                std::vector<Table::Cell> row{layers[m].value, i, token_name(trace.labels(), i), j,
+                                             token_name(across ? trace.key_labels() : trace.labels(), j)};
+                if (rollout) row.emplace_back(static_cast<double>((*rollout)[m](i - first, j)));
+                if (flow) row.emplace_back(static_cast<double>((*flow)[m](i - first, j)));
+                table.add(std::move(row));
+            }
+    return table;
+}
+
 }  // namespace headlight::analyze

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `headlight analyze ov` and `headlight analyze qk`: what a head is wired to do, from its weights alone.
 #include "headlight/analyze/circuit/head_circuit.h"
+
 #include "cli/analyze/analyses.h"
-#include "cli/result_file.h"
-#include "cli/run_text.h"
-#include "headlight/analyze/prediction/token_choice.h"
+#include "cli/analyze/analysis.h"
 #include "headlight/base/error.h"
-#include "headlight/io/atomic_file.h"
-#include "headlight/model/runtime.h"
 
 #include <nlohmann/json.hpp>
 
@@ -20,16 +17,6 @@ using analyze::Circuit;
 using analyze::CircuitOptions;
 using analyze::TokenVectors;
 using Json = nlohmann::ordered_json;
-
-struct HeadCircuitArguments {
-    ModelArgument model;
-    ComputeOptions compute;
-    ResultFile out;
-    std::int64_t layer = 0, head = 0, top = 10;
-    std::string embedding, query;
-    std::vector<std::string> tokens;
-    bool fold = false, diagonal = false;
-};
 
 TokenVectors vectors_of(const std::string& name, TokenVectors otherwise) {
     for (const TokenVectors kind : {TokenVectors::token, TokenVectors::stream, TokenVectors::mlp0, TokenVectors::unembedding})
@@ -106,85 +93,89 @@ Json diagonal_json(const analyze::DiagonalRanks& d, const CircuitOptions& o, Cir
     return out;
 }
 
-int circuit(const HeadCircuitArguments& o, Circuit which, const Console& console) {
-    o.out.check();
-    const std::filesystem::path folder = o.model.folder();
-    model::start_runtime(o.compute.threads);
-    const CancelToken cancel = interruptible();
-    const auto model = load_model(folder, o.compute, cancel, console);
-    const HeadId id{Layer(o.layer), Head(o.head)};
-    CircuitOptions options{.fold_norms = o.fold,
-                           .source = vectors_of(o.embedding, TokenVectors::token),
-                           .query = vectors_of(o.query, TokenVectors::token)};
-    const bool ov = which == Circuit::ov;
-    const Labels labels(folder);
-    std::vector<std::int64_t> ids;
-    for (const std::string& typed : o.tokens) ids.push_back(labels.id_of(typed, model->config().vocab_size));
+template <Circuit which>
+struct HeadCircuitCommand : Analysis {
+    std::int64_t layer = 0, head = 0, top = 10;
+    std::string embedding, query;
+    std::vector<std::string> tokens;
+    bool fold = false, diagonal = false;
 
-    const analyze::CircuitSpectrum s = analyze::circuit_spectrum(*model, which, id, options, cancel, console.progress());
-    Json json;
-    for (const auto& [name, value] : facts_of(*model)) json["facts"][name] = value;
-    json["layer"] = o.layer;
-    json["head"] = o.head;
-    json["kv_head"] = s.kv_head;
-    json["fold_norms"] = o.fold;
-    json["source"] = analyze::name_of(options.source);
-    if (!ov) json["query"] = analyze::name_of(options.query);
-    json["eigenvalues"] = pairs(s.eigenvalues);
-    const std::string score = ov ? "copying_score" : "matching_score";
-    json[score] = number(s.score);
-    json["eigenvalues_full"] = pairs(s.full_eigenvalues);
-    json[score + "_full"] = number(s.full_score);
-    if (!s.full_missing.empty()) json["missing"] = s.full_missing;
-    if (ov && !s.between_is_linear) json["note"] = "the masked-word head between this head and W_U is left out";
-    json["norms"] = ov ? Json{{"w_v", s.first_norm}, {"w_o", s.second_norm}, {"w_ov", s.norm}}
-                       : Json{{"w_q", s.first_norm}, {"w_k", s.second_norm}, {"w_qk", s.norm}};
-    if (!ids.empty()) json["rows"] = rows_json(analyze::circuit_rows(*model, which, id, ids, o.top, options, cancel), labels);
-    if (o.diagonal) {
-        // As in the paper unless told otherwise.
-        options.source = vectors_of(o.embedding, TokenVectors::mlp0);
-        options.query = vectors_of(o.query, TokenVectors::unembedding);
-        json["diagonal"] =
-            diagonal_json(analyze::diagonal_ranks(*model, which, id, options, cancel, console.progress()), options, which);
+    void add(Definition& definition) {
+        CLI::App& app = *definition.app;
+        app.add_option("--layer", layer, "layer, from 0")->required()->type_name("N");
+        app.add_option("--head", head, "query head, from 0")->required()->type_name("N");
+        app.add_flag("--fold-norms", fold, "multiply the norms' gains (and centring) into the matrices");
+        definition.restrict_to(app.add_option("--embedding", embedding,
+                                              "what stands for a token that is read: its row of W_E, behind the embedding norm, "
+                                              "or after block 0 without attention (default: token; mlp0 for --diagonal)"),
+                               {"token", "stream", "mlp0"});
+        if (which == Circuit::qk)
+            definition.restrict_to(
+                app.add_option("--query", query, "what stands for the query token (default: token; unembedding for --diagonal)"),
+                {"token", "stream", "mlp0", "unembedding"});
+        app.add_option("--token", tokens, "a token, by id or text, whose row is listed; may be given several times")
+            ->type_name("ID|TEXT")
+            ->allow_extra_args(false);
+        add_count(definition, "--top", top, "entries in each list of a row", 0, 1000000);
+        app.add_flag("--diagonal", diagonal, "rank of every token in its own row");
     }
-    console.clear_progress();
-    io::write_atomically(o.out.path, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
-    console.note("wrote " + o.out.path);
-    return 0;
-}
 
-Action define(Definition& definition, Circuit which) {
-    auto options = std::make_shared<HeadCircuitArguments>();
-    CLI::App& app = *definition.app;
-    options->model.add(definition);
-    app.add_option("--layer", options->layer, "layer, from 0")->required()->type_name("N");
-    app.add_option("--head", options->head, "query head, from 0")->required()->type_name("N");
-    options->out.add(definition, {".json"});
-    app.add_flag("--fold-norms", options->fold, "multiply the norms' gains (and centring) into the matrices");
-    definition.restrict_to(app.add_option("--embedding", options->embedding,
-                                          "what stands for a token that is read: its row of W_E, behind the embedding norm, "
-                                          "or after block 0 without attention (default: token; mlp0 for --diagonal)"),
-                           {"token", "stream", "mlp0"});
-    if (which == Circuit::qk)
-        definition.restrict_to(app.add_option("--query", options->query,
-                                              "what stands for a token that looks (default: token; unembedding for --diagonal)"),
-                               {"token", "stream", "mlp0", "unembedding"});
-    app.add_option("--token", options->tokens, "a token, by id or text, whose row is listed; may be given several times")
-        ->type_name("ID|TEXT")
-        ->allow_extra_args(false);
-    app.add_option("--top", options->top, "entries in each list of a row")
-        ->capture_default_str()
-        ->type_name("N")
-        ->check(CLI::Range(std::int64_t{0}, std::int64_t{1000000}));
-    app.add_flag("--diagonal", options->diagonal, "where every token stands in its own row");
-    options->compute.add(definition);
-    return [options, which, console = definition.console] { return circuit(*options, which, *console); };
-}
+    Result run(const Console& console) const {
+        const Weights weights = load_model_alone(console);
+        const model::Model& loaded = *weights.model;
+        const HeadId id{Layer(layer), Head(head)};
+        CircuitOptions options{.fold_norms = fold,
+                               .source = vectors_of(embedding, TokenVectors::token),
+                               .query = vectors_of(query, TokenVectors::token)};
+        const Labels labels(weights.folder);
+        std::vector<std::int64_t> ids;
+        for (const std::string& typed : tokens) ids.push_back(labels.id_of(typed, loaded.config().vocab_size));
+
+        Json json = spectrum_json(
+            loaded, analyze::circuit_spectrum(loaded, which, id, options, weights.cancel, console.progress()), options);
+        if (!ids.empty())
+            json["rows"] = rows_json(analyze::circuit_rows(loaded, which, id, ids, top, options, weights.cancel), labels);
+        if (diagonal) {
+            // By default as in the paper.
+            options.source = vectors_of(embedding, TokenVectors::mlp0);
+            options.query = vectors_of(query, TokenVectors::unembedding);
+            json["diagonal"] = diagonal_json(
+                analyze::diagonal_ranks(loaded, which, id, options, weights.cancel, console.progress()), options, which);
+        }
+        return {.table = {}, .facts = {}, .document = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"};
+    }
+
+    Json spectrum_json(const model::Model& loaded, const analyze::CircuitSpectrum& s, const CircuitOptions& options) const {
+        const bool ov = which == Circuit::ov;
+        Json json;
+        for (const auto& [name, value] : facts_of(loaded)) json["facts"][name] = value;
+        json["layer"] = layer;
+        json["head"] = head;
+        json["kv_head"] = s.kv_head;
+        json["fold_norms"] = fold;
+        json["source"] = analyze::name_of(options.source);
+        if (!ov) json["query"] = analyze::name_of(options.query);
+        json["eigenvalues"] = pairs(s.eigenvalues);
+        const std::string score = ov ? "copying_score" : "matching_score";
+        json[score] = number(s.score);
+        json["eigenvalues_full"] = pairs(s.full_eigenvalues);
+        json[score + "_full"] = number(s.full_score);
+        if (!s.full_missing.empty()) json["missing"] = s.full_missing;
+        if (ov && !s.between_is_linear) json["note"] = "the masked-word head between this head and W_U is left out";
+        json["norms"] = ov ? Json{{"w_v", s.first_norm}, {"w_o", s.second_norm}, {"w_ov", s.norm}}
+                           : Json{{"w_q", s.first_norm}, {"w_k", s.second_norm}, {"w_qk", s.norm}};
+        return json;
+    }
+};
 
 }  // namespace
 
-Action define_analyze_ov(Definition& definition, const Frontend&) { return define(definition, Circuit::ov); }
+Action define_analyze_ov(Definition& definition, const Frontend&) {
+    return define_analysis<HeadCircuitCommand<Circuit::ov>>(definition, kWeights, {".json"});
+}
 
-Action define_analyze_qk(Definition& definition, const Frontend&) { return define(definition, Circuit::qk); }
+Action define_analyze_qk(Definition& definition, const Frontend&) {
+    return define_analysis<HeadCircuitCommand<Circuit::qk>>(definition, kWeights, {".json"});
+}
 
 }  // namespace headlight::cli

@@ -1,120 +1,108 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/heads/head_table.h"
+
 #include "cli/analyze/analyses.h"
-#include "cli/open_or_run.h"
-#include "cli/result_file.h"
+#include "cli/analyze/analysis.h"
 #include "cli/text_list.h"
 #include "cli/where.h"
-#include "headlight/analyze/heads/head_table.h"
-#include "headlight/base/error.h"
+
+#include <algorithm>
 
 namespace headlight::cli {
 namespace {
 
-struct HeadsArguments {
-    ModelArgument model;
-    TextArguments text;
-    TextList texts;
-    ComputeOptions compute;
-    ResultFile out;
-    AttentionArgument attention;
-    bool include_first_row = false;
-    std::string where, sort;
-    bool ascending = false;
-};
-
 /// What the measures are made of, and no more: long texts fit.
-trace::CapturePlan plan() { return {.globs = {"*.hook_pattern", "*.hook_z", "*.hook_resid_pre"}, .overview = true}; }
+trace::CapturePlan measured_hooks() { return {.globs = {"*.hook_pattern", "*.hook_z", "*.hook_resid_pre"}, .overview = true}; }
 
-analyze::HeadTable of_texts(const HeadsArguments& o, std::vector<std::pair<std::string, std::string>>& facts,
-                            const Console& console) {
-    const std::vector<TextList::Line> lines = o.texts.lines();
-    Loaded loaded = load_model(o.model, o.compute, console);
-    analyze::HeadAverages averages({.with_first_row = o.include_first_row});
-    for (const TextList::Line& line : lines) {
-        loaded.prompt = {.text = line.text};
-        o.texts.naming(line, [&] { averages.add(*run_loaded(loaded, plan(), console)); });
-    }
-    facts = facts_of(*loaded.model);
-    facts.emplace_back("dtype", o.compute.dtype);
-    facts.emplace_back("texts", o.texts.path);
-    facts.emplace_back("documents", std::to_string(lines.size()));
-    return averages.table();
-}
+struct HeadsCommand : Analysis {
+    TextList texts;
+    bool include_first_row = false, ascending = false;
+    std::string where, sort;
 
-/// The rows: heads that --where keeps, in the order of --sort. Attention that --where speaks of becomes a column.
-std::vector<HeadId> rows_of(const HeadsArguments& o, const trace::Trace* trace, analyze::HeadTable& measured) {
-    analyze::HeadQuery query;
-    if (!o.where.empty()) query = read_where(o.where, measured, trace);
-    if (trace) query.measure(*trace, interruptible());
-    measured = query.with_terms(measured);
-    if (o.sort.empty()) return analyze::ranked_heads(measured, query, "layer", true);
-    return analyze::ranked_heads(measured, query, read_sort(o.sort, measured), o.ascending);
-}
+    void add(Definition& definition) {
+        texts.add(definition, text);
+        attention.add(definition);
+        definition.app->add_flag("--include-first-row", include_first_row,
+                                 "causal models: the first token counts in the means, though it can only attend to itself");
+        definition.app->add_option("--where", where, "only heads that match: \"entropy < 1 and mean distance < 2\"")
+            ->type_name("EXPR");
+        CLI::Option* by =
+            definition.app->add_option("--sort", sort, "by this measure, largest first (default: by layer and head)");
+        by->type_name("MEASURE");
+        definition.app->add_flag("--ascending", ascending, "with --sort: smallest first")->needs(by);
+    }
 
-int heads(const HeadsArguments& o, const Console& console) {
-    o.out.check();
-    if (o.texts.given() && o.attention.given()) throw UsageError("--attention: pooled texts have no target to look from");
-    Result result{.table = {}, .arrays = {}, .definitions = {}, .facts = {}};
-    analyze::HeadTable measured;
-    std::vector<HeadId> rows;
-    if (o.texts.given()) {
-        measured = of_texts(o, result.facts, console);
-        rows = rows_of(o, nullptr, measured);
-    } else {
-        // A question may be about any pair of tokens, and lengths of values: all that the window keeps.
-        trace::CapturePlan kept = o.where.empty() ? plan() : trace::CapturePlan{};
-        if (o.attention.word == "cross" && o.where.empty()) kept.globs.emplace_back("*.hook_resid_mid");  // the stream before it
-        const auto run = open_or_run(o.model, o.text, o.compute, kept, console);
-        const auto trace = o.attention.of(run);
-        if (o.attention.given()) result.facts.emplace_back("attention", o.attention.word);
-        measured = analyze::head_table(*trace, {.with_first_row = o.include_first_row});
-        rows = rows_of(o, trace.get(), measured);
-        for (auto& fact : facts_of(*trace)) result.facts.push_back(std::move(fact));
+    Result run(const Console& console) const {
+        if (texts.given() && attention.given()) throw UsageError("--attention: several texts have no target to look from");
+        Result found;
+        analyze::HeadTable measured;
+        std::vector<HeadId> rows;
+        if (texts.given()) {
+            measured = of_texts(found, console);
+            rows = rows_of(nullptr, measured);
+        } else {
+            // A question may be about any pair of tokens, and lengths of values: all that the window keeps.
+            trace::CapturePlan kept = where.empty() ? measured_hooks() : trace::CapturePlan{};
+            if (attention.word == "cross" && where.empty()) kept.globs.emplace_back("*.hook_resid_mid");  // the stream before it
+            const auto trace = attention.of(open_or_run(model, text, compute, kept, console));
+            if (attention.given()) found.fact("attention", attention.word);
+            measured = analyze::head_table(*trace, {.with_first_row = include_first_row});
+            rows = rows_of(trace.get(), measured);
+            for (auto& fact : facts_of(*trace)) found.facts.push_back(std::move(fact));
+        }
+        if (!where.empty()) found.fact("where", where);
+        if (!sort.empty()) found.fact("sort", sort + (ascending ? ", ascending" : ""));
+        if (rows.empty()) console.note("no head matches " + where);
+        found.fact("first_row_of_causal_models", include_first_row ? "included" : "left out");
+        fill(found.table, measured, rows);
+        return found;
     }
-    if (!o.where.empty()) result.facts.emplace_back("where", o.where);
-    if (!o.sort.empty()) result.facts.emplace_back("sort", o.sort + (o.ascending ? ", ascending" : ""));
-    if (rows.empty()) console.note("no head matches " + o.where);
-    result.facts.emplace_back("first_row_of_causal_models", o.include_first_row ? "included" : "left out");
-    result.table.columns = {"layer", "head"};
-    for (const analyze::MeasureInfo& measure : measured.measures) {
-        result.table.columns.push_back(measure.id);
-        result.definitions.emplace_back(measure.id, measure.definition);
+
+    analyze::HeadTable of_texts(Result& found, const Console& console) const {
+        const std::vector<TextList::Line> lines = texts.lines();
+        Loaded loaded = load_weights(console);
+        analyze::HeadAverages averages({.with_first_row = include_first_row});
+        for (const TextList::Line& line : lines) {
+            loaded.prompt = {.text = line.text};
+            texts.naming(line, [&] { averages.add(*run_loaded(loaded, measured_hooks(), console)); });
+        }
+        found.facts = facts_of(*loaded.model);
+        found.fact("dtype", compute.dtype).fact("texts", texts.path).fact("documents", std::to_string(lines.size()));
+        return averages.table();
     }
-    result.table.columns.emplace_back("kv_head");
-    result.definitions.emplace_back("kv_head", "The key/value head that this query head reads.");
-    const std::int64_t group = measured.n_heads / std::max<std::int64_t>(1, measured.n_kv_heads);
-    for (const HeadId id : rows) {
-        const std::int64_t layer = id.layer.value, head = id.head.value;
-        auto& row = result.table.rows.emplace_back();
-        row.emplace_back(layer);
-        row.emplace_back(head);
-        for (const Eigen::MatrixXd& values : measured.values) row.emplace_back(values(layer, head));
-        row.emplace_back(head / group);
+
+    /// Heads that --where keeps, in the order of --sort. Attention that --where asks about becomes a column.
+    std::vector<HeadId> rows_of(const trace::Trace* trace, analyze::HeadTable& measured) const {
+        analyze::HeadQuery query;
+        if (!where.empty()) query = read_where(where, measured, trace);
+        if (trace) query.measure(*trace, interruptible());
+        measured = query.with_terms(measured);
+        if (sort.empty()) return analyze::ranked_heads(measured, query, "layer", true);
+        return analyze::ranked_heads(measured, query, read_sort(sort, measured), ascending);
     }
-    o.out.write(result, console);
-    return 0;
-}
+
+    static void fill(analyze::Table& table, const analyze::HeadTable& measured, const std::vector<HeadId>& rows) {
+        table.columns = {"layer", "head"};
+        for (const analyze::MeasureInfo& measure : measured.measures) {
+            table.columns.push_back(measure.id);
+            table.definitions.emplace_back(measure.id, measure.definition);
+        }
+        table.columns.emplace_back("kv_head");
+        table.definitions.emplace_back("kv_head", "The key/value head that this query head reads.");
+        const std::int64_t group = measured.n_heads / std::max<std::int64_t>(1, measured.n_kv_heads);
+        for (const HeadId id : rows) {
+            std::vector<analyze::Table::Cell> row{id.layer.value, id.head.value};
+            for (const Eigen::MatrixXd& values : measured.values) row.emplace_back(values(id.layer.value, id.head.value));
+            row.emplace_back(id.head.value / group);
+            table.add(std::move(row));
+        }
+    }
+};
 
 }  // namespace
 
 Action define_analyze_heads(Definition& definition, const Frontend&) {
-    auto options = std::make_shared<HeadsArguments>();
-    options->model.add(definition);
-    options->text.add(definition);
-    options->text.add_image(definition);
-    options->texts.add(definition, options->text);
-    options->attention.add(definition);
-    definition.app->add_flag("--include-first-row", options->include_first_row,
-                             "causal models: the first token counts in the means, though it can only look at itself");
-    definition.app->add_option("--where", options->where, "only heads that match: \"entropy < 1 and mean distance < 2\"")
-        ->type_name("EXPR");
-    CLI::Option* sort =
-        definition.app->add_option("--sort", options->sort, "by this measure, largest first (default: by layer and head)");
-    sort->type_name("MEASURE");
-    definition.app->add_flag("--ascending", options->ascending, "with --sort: smallest first")->needs(sort);
-    options->out.add(definition);
-    options->compute.add(definition);
-    return [options, console = definition.console] { return heads(*options, *console); };
+    return define_analysis<HeadsCommand>(definition, kRun | kImage);
 }
 
 }  // namespace headlight::cli

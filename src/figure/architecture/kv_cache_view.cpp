@@ -51,11 +51,6 @@ Series line_of(const KvCache& cache, const KvScheme& scheme) {
             .arg(QString::fromStdString(scheme.id), with_commas(contexts[i]), size_text(y[i] * kMegabyte),
                  with_commas(scheme.elements_per_token), draw::number_text(100 * scheme.share_of_mha, 3));
     };
-    line.row = [scheme, contexts, y](std::size_t i) {
-        return std::vector<Table::Cell>{
-            scheme.id,        scheme.what,        std::int64_t{scheme.own}, contexts[i], scheme.elements_per_token,
-            y[i] * kMegabyte, scheme.share_of_mha};
-    };
     return line;
 }
 
@@ -82,7 +77,7 @@ std::unique_ptr<Figure> kv_cache_view(const model::ModelConfig& config, const an
         "d_r) L, where MLA keeps one latent and one "
         "rotary key for all heads (DeepSeek-V2, 2024, table 1). Where the model itself has a latent, 2 d is the content of "
         "a key and a value, and a line more shows the keys and values that are made of the latent, kept instead of it. Both axes are logarithmic; MB are 10^6 bytes.");
-    out.columns = {"scheme", "what", "own", "context", "elements_per_token", "bytes", "share_of_mha"};
+    out.table = [cache] { return analyze::table_of(cache); };
     out.aspect = 0.5;
     plot::Panel panel;
     panel.x.label = QStringLiteral("tokens in the cache");

@@ -9,6 +9,7 @@
 #include "headlight/analyze/prediction/logit_lens.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <set>
@@ -48,9 +49,6 @@ Series eigenvalue_series(const QString& name, const std::vector<std::complex<dou
                  values[i].imag() < 0 ? QStringLiteral("−") : QStringLiteral("+"),
                  draw::number_text(std::abs(values[i].imag()), 4), draw::number_text(std::abs(values[i]), 4));
     };
-    s.row = [values, name](std::size_t i) -> std::vector<Table::Cell> {
-        return {name.toStdString(), static_cast<std::int64_t>(i), values[i].real(), values[i].imag(), std::abs(values[i])};
-    };
     return s;
 }
 
@@ -67,7 +65,6 @@ Series circle(double radius) {
         s.y.push_back(radius * std::sin(angle));
     }
     s.tip = [](std::size_t) { return QString(); };
-    s.row = [](std::size_t) -> std::vector<Table::Cell> { return {}; };
     return s;
 }
 
@@ -119,7 +116,6 @@ plot::Panel rank_panel(const analyze::DiagonalRanks& d, const QString& title) {
             .arg(double(i + 1) / bins)
             .arg(draw::number_text(y[i], 4));
     };
-    s.row = [](std::size_t) -> std::vector<Table::Cell> { return {}; };
     panel.series.push_back(std::move(s));
     return panel;
 }
@@ -252,7 +248,6 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
         plots.subtitle += QStringLiteral("Reads key/value head %1. ").arg(ov.kv_head);
     plots.focus_fades = false;
     plots.aspect = 0.8;
-    plots.columns = {"circuit", "index", "real", "imaginary", "size"};
     plots.panels = {eigenvalue_panel(ov, spectrum_title(ov)), eigenvalue_panel(qk, spectrum_title(qk))};
     if (o.diagonal) {
         if (writes_tokens) {
@@ -272,28 +267,7 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
     if (model.config().latent.any())
         plots.note += QStringLiteral("; through the latents, with the gains of their norms, and QK of the content alone");
     if (!writes_tokens) plots.note += QStringLiteral("; this model has no unembedding, so nothing a head writes is a token");
-    const auto all_eigenvalues = [ov, qk] {
-        std::vector<NamedArray> arrays;
-        for (const auto* s : {&ov, &qk}) {
-            NamedArray a{s->circuit == Circuit::ov ? "ov_eigenvalues" : "qk_eigenvalues",
-                         {static_cast<std::int64_t>(s->eigenvalues.size()), 2},
-                         {}};
-            for (const auto& value : s->eigenvalues) {
-                a.values.push_back(static_cast<float>(value.real()));
-                a.values.push_back(static_cast<float>(value.imag()));
-            }
-            arrays.push_back(std::move(a));
-        }
-        return arrays;
-    };
-    const auto eigenvalue_table = [ov, qk] {
-        Table out{{"circuit", "index", "real", "imaginary", "size"}, {}};
-        for (const auto* s : {&ov, &qk})
-            for (std::size_t i = 0; i < s->eigenvalues.size(); ++i)
-                out.rows.push_back({std::string(s->circuit == Circuit::ov ? "OV" : "QK"), static_cast<std::int64_t>(i),
-                                    s->eigenvalues[i].real(), s->eigenvalues[i].imag(), std::abs(s->eigenvalues[i])});
-        return out;
-    };
+    const Table eigenvalues = analyze::table_of(std::array{ov, qk});
 
     TableData tables;
     tables.view = "head-circuit";
@@ -318,8 +292,8 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
         "2021, A Mathematical Framework for Transformer Circuits; McDougall et al. 2023, Copy Suppression.");
     parts.parts.push_back(plot::plot_figure(std::move(plots)));
     parts.parts.push_back(table_figure(std::move(tables)));
-    parts.table = eigenvalue_table;
-    parts.arrays = all_eigenvalues;
+    parts.table = [eigenvalues] { return eigenvalues; };
+    parts.arrays = [eigenvalues] { return eigenvalues.arrays; };
     return stacked_figure(std::move(parts));
 }
 

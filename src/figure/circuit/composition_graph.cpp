@@ -18,9 +18,7 @@ constexpr std::array<Composition, 3> all_kinds = {Composition::q, Composition::k
 constexpr double legend_height = 34, plot_title_height = 18;
 constexpr std::int64_t arcs_of_a_head = 12;
 
-QString name_of(Composition kind) {
-    return kind == Composition::q ? QStringLiteral("Q") : kind == Composition::k ? QStringLiteral("K") : QStringLiteral("V");
-}
+QString kind_name(Composition kind) { return QString::fromLatin1(analyze::name_of(kind)); }
 
 QColor color_of(Composition kind, const Style& style) {
     return head_color(*style.theme, style.palette, static_cast<std::int64_t>(kind));
@@ -162,7 +160,7 @@ void CompositionGraph::paint_legend(QPainter& painter, const Style& style) const
         if (!options_.kinds[static_cast<std::size_t>(kind)]) continue;
         painter.setPen(QPen(color_of(kind, style), 3, Qt::SolidLine, Qt::RoundCap));
         painter.drawLine(QPointF(x, 37), QPointF(x + 18, 37));
-        const QString label = name_of(kind) + QStringLiteral(" composition");
+        const QString label = kind_name(kind) + QStringLiteral(" composition");
         draw::text(painter, {x + 24, 41}, label, small_font(), theme.muted);
         x += 24 + draw::text_width(label, small_font()) + 18;
     }
@@ -185,7 +183,7 @@ Hit CompositionGraph::hit_test(QPointF point, const Style& style, const Selectio
         hit.tip = head_name(*head);
         for (const CompositionArc& arc : strongest_arcs(*scores_, {.kinds = options_.kinds, .threshold = 0, .most = 3}, *head))
             hit.tip += QStringLiteral("  %1 %2 %3 %4")
-                           .arg(name_of(arc.kind), arc.from == *head ? QStringLiteral("→") : QStringLiteral("←"),
+                           .arg(kind_name(arc.kind), arc.from == *head ? QStringLiteral("→") : QStringLiteral("←"),
                                 head_name(arc.from == *head ? arc.to : arc.from), draw::number_text(arc.score, 3));
         return hit;
     }
@@ -199,7 +197,7 @@ Hit CompositionGraph::hit_test(QPointF point, const Style& style, const Selectio
             hit.value = arc.score;
             hit.area = path(arc).boundingRect();
             hit.tip = QStringLiteral("%1 → %2  %3 composition %4")
-                          .arg(head_name(arc.from), head_name(arc.to), name_of(arc.kind), draw::number_text(arc.score, 4));
+                          .arg(head_name(arc.from), head_name(arc.to), kind_name(arc.kind), draw::number_text(arc.score, 4));
             return true;
         }
         return false;
@@ -209,20 +207,14 @@ Hit CompositionGraph::hit_test(QPointF point, const Style& style, const Selectio
     return hit;
 }
 
-Table CompositionGraph::table() const {
-    Table out{{"kind", "from_layer", "from_head", "to_layer", "to_head", "score"}, {}};
-    for (const CompositionArc& arc : arcs_)
-        out.rows.push_back({name_of(arc.kind).toStdString(), arc.from.layer.value, arc.from.head.value, arc.to.layer.value,
-                            arc.to.head.value, arc.score});
-    return out;
-}
+Table CompositionGraph::table() const { return analyze::table_of(arcs_); }
 
 std::vector<NamedArray> CompositionGraph::arrays() const {
     std::vector<NamedArray> all;
     for (const Composition kind : all_kinds) {
         if (!options_.kinds[static_cast<std::size_t>(kind)]) continue;
         const auto& values = scores_->values[static_cast<std::size_t>(kind)];
-        all.push_back({name_of(kind).toLower().toStdString(),
+        all.push_back({kind_name(kind).toLower().toStdString(),
                        {scores_->n_layers, scores_->n_heads, scores_->n_layers, scores_->n_heads},
                        {values.begin(), values.end()}});
     }

@@ -12,11 +12,7 @@
 
 namespace headlight::figure {
 
-struct CompositionArc {
-    analyze::Composition kind = analyze::Composition::q;
-    HeadId from, to;
-    double score = 0;
-};
+using CompositionArc = analyze::ComposedPair;
 
 struct CompositionOptions {
     std::array<bool, 3> kinds = {true, true, true};  ///< Q, K, V

@@ -94,18 +94,7 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
         "copies looks at tokens that the model is about to "
         "say again (predicted rank near 0) and lowers their logit more than any other (rank near 0). McDougall et al. "
         "2023, Copy Suppression.");
-    data.table = [pairs, trace] {
-        Table out{{"layer", "head", "destination", "destination_token", "source", "source_token", "attention", "predicted_rank",
-                   "logit_change", "rank", "pair_logit_change"},
-                  {}};
-        const auto text = [&](Position p) { return trace->labels()[static_cast<std::size_t>(p.value)].text; };
-        const auto source_text = [&](Position p) { return trace->key_labels()[static_cast<std::size_t>(p.value)].text; };
-        for (const auto& p : pairs)
-            out.rows.push_back({p.head.layer.value, p.head.head.value, p.destination.value, text(p.destination), p.source.value,
-                                source_text(p.source), p.attention, p.predicted_rank, p.logit_change, p.rank,
-                                p.pair_logit_change});
-        return out;
-    };
+    data.table = [pairs, trace] { return analyze::table_of(pairs, *trace); };
     data.sections.push_back(std::move(section));
     return table_figure(std::move(data));
 }

@@ -231,6 +231,11 @@ std::unique_ptr<Figure> importance_view(TracePtr trace, Position position, const
     }
     for (const TableSection& section : tokens) data.sections.push_back(shortened(section));
     data.sections.insert(data.sections.end(), layers.begin(), layers.end());
+    data.table = [r, trace] {
+        const auto& source = trace->part(model::Stack::encoder);
+        return analyze::table_of(r, trace->encoding(), source ? std::optional(source->encoding()) : std::nullopt,
+                                 *trace->tokenizer());
+    };
     data.files = {together(tokens, "text"), together(layers, "attention_to")};
     for (TableSection& section : data.sections) {
         if (!o.blank_out) section = without(std::move(section), "blank");

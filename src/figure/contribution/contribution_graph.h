@@ -35,9 +35,10 @@ std::optional<EdgeName> name_of_edge(const analyze::ContributionEdge&);
 
 struct ContributionGraphData {
     std::shared_ptr<const analyze::ContributionGraph> graph;
-    std::vector<analyze::AxisItem> tokens;  ///< of the text; behind an encoder, of the target
-    std::vector<analyze::AxisItem> source;  ///< of what the decoder reads; empty: one text
-    bool across = false;                    ///< keys of the selection are the source's tokens
+    std::shared_ptr<const trace::Trace> trace;  ///< that of the graph, for the names in its table
+    std::vector<analyze::AxisItem> tokens;      ///< of the text; behind an encoder, of the target
+    std::vector<analyze::AxisItem> source;      ///< of what the decoder reads; empty: one text
+    bool across = false;                        ///< keys of the selection are the source's tokens
     std::optional<EdgeName> chosen;
     bool keep_sizes = false;
 };

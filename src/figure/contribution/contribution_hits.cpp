@@ -100,24 +100,7 @@ Hit ContributionFigure::hit_test(QPointF point, const Style&, const Selection&) 
     return {};
 }
 
-Table ContributionFigure::table() const {
-    Table out{{"layer", "kind", "from", "from_token", "to", "to_token", "head", "contribution"}, {}};
-    if (at_.two()) out.columns.insert(out.columns.begin(), "stack");
-    const auto token = [&](ContributionToken t) { return item(t).continuation + item(t).label; };
-    for (const ContributionEdge& e : data_.graph->edges) {
-        const auto add = [&](Table::Cell head, double weight) {
-            auto& row = out.rows.emplace_back();
-            if (at_.two()) row.emplace_back(std::string(e.in_encoder ? "encoder" : "decoder"));
-            for (Table::Cell cell :
-                 std::initializer_list<Table::Cell>{e.layer, std::string(analyze::name_of(e.kind)), e.from, token(from_token(e)),
-                                                    e.to, token(to_token(e)), std::move(head), weight})
-                row.push_back(std::move(cell));
-        };
-        add(Table::Cell(), e.weight);
-        for (const auto& [head, weight] : e.heads) add(head, weight);
-    }
-    return out;
-}
+Table ContributionFigure::table() const { return analyze::table_of(*data_.graph, *data_.trace); }
 
 std::vector<NamedArray> ContributionFigure::arrays() const {
     const auto& edges = data_.graph->edges;

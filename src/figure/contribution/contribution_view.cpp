@@ -122,6 +122,7 @@ std::unique_ptr<Figure> contribution_graph_view(TracePtr trace, Position target,
         return analyze::contribution_graph(
             *stream, target, {.threshold = options.threshold, .renormalise = !options.keep_sizes, .from_layer = 0}, cancel);
     });
+    data.trace = stream;
     data.tokens = analyze::pattern_axes(*stream, {}).keys;
     if (const auto& encoder = stream->part(model::Stack::encoder)) data.source = analyze::pattern_axes(*encoder, {}).keys;
     const ContributionEdge* edge = data.chosen ? find_edge(*data.graph, *data.chosen) : nullptr;

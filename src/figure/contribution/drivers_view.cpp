@@ -26,7 +26,7 @@ constexpr std::int64_t most_downstream = 15, most_promoting = 10, most_drivers =
 
 QString name_of(NeuronId id) { return QStringLiteral("L%1 neuron %2").arg(id.layer.value).arg(id.neuron.value); }
 /// The head that drives most, either way.
-HeadId strongest_head(const analyze::Split& split) {
+HeadId strongest_head(const analyze::Decomposition& split) {
     HeadId best;
     double most = -1;
     for (const analyze::Contribution& part : split.parts)

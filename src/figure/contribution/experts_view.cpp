@@ -53,7 +53,6 @@ Panel panel_of(const trace::Trace& trace, const analyze::ExpertUse& use) {
     const auto shared = [use](std::int64_t p) { return static_cast<double>(use.shared[p]); };
     const bool gated = use.shared.size() > 0;
     const auto at = chosen.x, of = chosen.y;
-    const std::int64_t layer = use.layer.value;
     chosen.tip = [=](std::size_t i) {
         const auto p = static_cast<std::int64_t>(at[i]), e = static_cast<std::int64_t>(of[i]);
         QString tip = QStringLiteral("%1  expert %2  weight %3  router logit %4")
@@ -62,18 +61,8 @@ Panel panel_of(const trace::Trace& trace, const analyze::ExpertUse& use) {
         if (gated) tip += QStringLiteral("  shared expert %1").arg(draw::number_text(shared(p), 4));
         return tip;
     };
-    chosen.row = [=](std::size_t i) {
-        const auto p = static_cast<std::int64_t>(at[i]), e = static_cast<std::int64_t>(of[i]);
-        return std::vector<Table::Cell>{
-            layer, p, names[static_cast<std::size_t>(p)].toStdString(), e, weight(p, e), static_cast<double>(logits[i])};
-    };
     panel.series.push_back(std::move(chosen));
     return panel;
-}
-
-NamedArray weights_of(const analyze::ExpertUse& use) {
-    const auto& w = use.weights;
-    return {"layer_" + std::to_string(use.layer.value), {w.rows(), w.cols()}, {w.data(), w.data() + w.size()}};
 }
 
 }  // namespace
@@ -92,12 +81,10 @@ std::unique_ptr<Figure> experts_view(TracePtr trace, Layer layer, bool all_layer
     data.stacked_panels = true;
     data.focus_in_files = false;
     data.scale = plot::ColorScale{QStringLiteral("weight of the expert"), QStringLiteral("0"), QString::number(e.scale, 'g', 3)};
-    data.columns = {"layer", "position", "token", "expert", "weight", "router_logit"};
-    std::vector<NamedArray> arrays;
+    std::vector<analyze::ExpertUse> uses;
     const auto take = [&](Layer l) {
-        const analyze::ExpertUse use = analyze::expert_use(*trace, l);
-        data.panels.push_back(panel_of(*trace, use));
-        arrays.push_back(weights_of(use));
+        uses.push_back(analyze::expert_use(*trace, l));
+        data.panels.push_back(panel_of(*trace, uses.back()));
     };
     if (all_layers) {
         for (const Layer l : analyze::layers_with_experts(trace->config())) take(l);
@@ -109,7 +96,13 @@ std::unique_ptr<Figure> experts_view(TracePtr trace, Layer layer, bool all_layer
         panel.empty = QStringLiteral("This layer has one MLP for all tokens");
         data.panels.push_back(std::move(panel));
     }
-    data.arrays = [arrays] { return arrays; };
+    data.arrays = [uses] {
+        std::vector<NamedArray> arrays;
+        for (const analyze::ExpertUse& use : uses)
+            arrays.push_back(analyze::named_array("layer_" + std::to_string(use.layer.value), use.weights));
+        return arrays;
+    };
+    data.table = [uses = std::move(uses), trace] { return analyze::table_of(uses, *trace); };
     return plot::plot_figure(std::move(data));
 }
 

@@ -276,13 +276,13 @@ Table NeuronMapFigure::table() const {
 }
 
 std::vector<NamedArray> NeuronMapFigure::arrays() const {
-    const auto& m = data_.map.coefficients;
-    NamedArray neurons{"neurons", {m.rows()}, {}}, strength{"strength", {m.rows()}, {}};
+    const std::int64_t rows = data_.map.coefficients.rows();
+    NamedArray neurons{"neurons", {rows}, {}}, strength{"strength", {rows}, {}};
     for (std::size_t i = 0; i < data_.map.neurons.size(); ++i) {
         neurons.values.push_back(static_cast<float>(data_.map.neurons[i].value));
         strength.values.push_back(static_cast<float>(data_.map.strength[i]));
     }
-    return {{"coefficients", {m.rows(), m.cols()}, {m.data(), m.data() + m.size()}}, neurons, strength};
+    return {analyze::named_array("coefficients", data_.map.coefficients), neurons, strength};
 }
 
 std::unique_ptr<Figure> neuron_map_view(TracePtr trace, Layer layer, const NeuronMapViewOptions& options,

@@ -22,9 +22,12 @@ std::unique_ptr<Figure> one_figure(const std::vector<TracePtr>& traces, const To
     const auto shares = [&](FocusShare share) { return analyze::focus_shares(all, share, o.include_first_row); };
     switch (o.figure) {
         case 1: return focus_map_figure(traces.front(), o, cancel);
-        case 2:
-            return plot::plot_figure(
-                focus_breakdown_plot(analyze::focus_breakdown(first, o.head, o.sort_idx, o.terms, cancel), labels));
+        case 2: {
+            const auto found = analyze::focus_breakdown(first, o.head, o.sort_idx, o.terms, cancel);
+            plot::PlotData plot = focus_breakdown_plot(found, labels);
+            plot.table = [found, trace = traces.front()] { return analyze::table_of(found, trace->labels()); };
+            return plot::plot_figure(std::move(plot));
+        }
         case 3: return plot::plot_figure(focus_trend_plot(analyze::focus_trend(*traces.front(), o.head), labels));
         case 4: return plot::plot_figure(focus_shares_plot(shares(FocusShare::argmax_self), 4));
         case 5: return plot::plot_figure(focus_shares_plot(shares(FocusShare::argmax_first), 5));

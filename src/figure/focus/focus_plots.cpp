@@ -58,11 +58,9 @@ PlotData focus_breakdown_plot(const analyze::FocusBreakdown& from, const TokenLa
         QStringLiteral("The score of one target of each query, split into the terms that sum to it: the positions' part, the "
                        "query bias' part (the same for every query), and the two tokens' part. Negative terms hang below zero; "
                        "the dot is their sum, the score."),
-        data->facts.notes, {"query", "query_token", "key", "key_token"});
+        data->facts.notes, {});
     out.subtitle = QStringLiteral("%1 · the %2 target of each query").arg(head_name(data->facts.head), rank);
     out.focus_fades = false;
-    for (const auto& term : data->facts.terms) out.columns.push_back(term.id);
-    out.columns.insert(out.columns.end(), {"score", "probability"});
     Panel panel;
     panel.x = token_axis(labels, QStringLiteral("query (attends)"), Axis::Stands::query);
     panel.y.label = QStringLiteral("score before softmax");
@@ -114,17 +112,6 @@ PlotData focus_breakdown_plot(const analyze::FocusBreakdown& from, const TokenLa
     score.kind = bars ? Series::Kind::points : many;
     score.width = 1.2;
     if (!bars) score.radius = cloud_radius;
-    score.row = [data, names, rows](std::size_t i) {
-        const auto row = rows[i];
-        const auto r = static_cast<Eigen::Index>(row);
-        const auto query = data->queries[row].position.value, key = data->keys[row];
-        std::vector<Table::Cell> cells{query, label_text(*names, query), key < 0 ? Table::Cell() : Table::Cell(key),
-                                       key < 0 ? Table::Cell() : Table::Cell(label_text(*names, key))};
-        for (Eigen::Index t = 0; t < data->terms.cols(); ++t) cells.push_back(cell(data->terms(r, t)));
-        cells.push_back(cell(data->score[r]));
-        cells.push_back(cell(data->probability[r]));
-        return cells;
-    };
     panel.series.push_back(std::move(score));
     const bool any = std::any_of(rows.begin(), rows.end(), [&](std::size_t r) { return data->keys[r] >= 0; });
     if (!any) panel.empty = QStringLiteral("no query has that many targets");

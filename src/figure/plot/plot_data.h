@@ -131,6 +131,7 @@ struct PlotData {
     std::optional<ColorScale> scale;
     double aspect = 0.62;                             ///< height of a panel over its width where the canvas sets no height
     std::vector<std::string> columns;                 ///< of the table
+    std::function<Table()> table;                     ///< in place of columns and rows of the series
     std::function<std::vector<NamedArray>()> arrays;  ///< x and y of every series when there is none
 };
 

@@ -193,6 +193,7 @@ std::vector<HeadId> PlotFigure::heads_in(const QRectF& area) const {
 // --- numbers --------------------------------------------------------------------------------------------------------
 
 Table PlotFigure::table() const {
+    if (data_.table) return data_.table();
     Table out;
     out.columns = data_.columns.empty() ? std::vector<std::string>{"panel", "series", "x", "y"} : data_.columns;
     std::int64_t rows = 0;

@@ -32,7 +32,7 @@ QString part_name(const analyze::Contribution& part) {
     return QStringLiteral("fixed bias");  // of the reading: b_U and the final norm, or the neuron's own and its norm's
 }
 
-std::vector<NamedPart> largest_parts(const analyze::Split& split, std::size_t count) {
+std::vector<NamedPart> largest_parts(const analyze::Decomposition& split, std::size_t count) {
     std::vector<NamedPart> parts;
     for (const analyze::Contribution& part : split.parts) {
         NamedPart named{part_name(part), part.value, {}};
@@ -199,34 +199,16 @@ Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) c
 }
 
 Table AttributionFigure::table() const {
-    Table table;
-    table.columns = {"component", "layer", "index", "source", "contribution"};
-    const auto index = [](std::int64_t i) { return i < 0 ? Table::Cell() : Table::Cell(i); };
-    for (const analyze::Contribution& part : data_.split.parts)
-        table.rows.push_back(
-            {std::string(analyze::name_of(part.component)), index(part.layer), index(part.index), Table::Cell(), part.value});
-    table.rows.push_back({std::string("total"), Table::Cell(), Table::Cell(), Table::Cell(), data_.split.total});
-    for (Eigen::Index j = 0; j < data_.sources.size(); ++j)
-        table.rows.push_back({std::string(data_.of_cross ? "cross_head_source" : "head_source"), data_.head.layer.value,
-                              data_.head.head.value, static_cast<std::int64_t>(j), data_.sources[j]});
-    return table;
+    return data_.other ? analyze::drivers_table(data_.split, data_.head, data_.sources)
+                       : analyze::table_of(data_.split, data_.head, data_.sources, data_.of_cross);
 }
 
 std::vector<NamedArray> AttributionFigure::arrays() const {
-    const auto vector = [](const std::string& name, const Eigen::VectorXd& v) {
-        NamedArray out{name, {v.size()}, {}};
-        for (const double x : v) out.values.push_back(static_cast<float>(x));
-        return out;
-    };
-    const auto map = [](const std::string& name, const Eigen::MatrixXd& m) {
-        NamedArray out{name, {m.rows(), m.cols()}, {}};
-        for (Eigen::Index l = 0; l < m.rows(); ++l)
-            for (Eigen::Index h = 0; h < m.cols(); ++h) out.values.push_back(static_cast<float>(m(l, h)));
-        return out;
-    };
-    std::vector<NamedArray> all{map("heads", data_.heads), vector("mlp", data_.mlps), vector("attn_bias", data_.attn_biases),
-                                vector(data_.of_cross ? "cross_head_sources" : "head_sources", data_.sources)};
-    if (data_.cross.size() > 0) all.push_back(map("cross_heads", data_.cross));
+    using analyze::named_array;
+    std::vector<NamedArray> all{named_array("heads", data_.heads), named_array("mlp", data_.mlps),
+                                named_array("attn_bias", data_.attn_biases),
+                                named_array(data_.of_cross ? "cross_head_sources" : "head_sources", data_.sources)};
+    if (data_.cross.size() > 0) all.push_back(named_array("cross_heads", data_.cross));
     return all;
 }
 

@@ -4,13 +4,14 @@
 
 #include "figure/core/token_flow.h"
 #include "figure/prediction/prediction_views.h"
+#include "headlight/analyze/contribution/drivers.h"
 #include "headlight/analyze/prediction/attribution.h"
 #include "headlight/figure/core/figure.h"
 
 namespace headlight::figure {
 
 struct AttributionViewData {
-    analyze::Split split;               ///< with whole MLPs
+    analyze::Decomposition split;       ///< with whole MLPs
     Eigen::MatrixXd heads;              ///< [layer, head]
     Eigen::MatrixXd cross;              ///< the same of the attention to a source; empty: the model has none
     bool of_cross = false;              ///< `head` is one of these, and what it reads is the source
@@ -45,7 +46,7 @@ QString head_part(HeadId, bool cross);  ///< "L3H5", "L3H5 cross"
 /// "L3H5", "L3 MLP", "embedding".
 QString part_name(const analyze::Contribution&);
 /// The `count` largest parts by amount, then the rest as one ("37 others"); together they sum to the whole.
-std::vector<NamedPart> largest_parts(const analyze::Split&, std::size_t count);
+std::vector<NamedPart> largest_parts(const analyze::Decomposition&, std::size_t count);
 
 struct AttributionLayout {
     double width = 0, height = 0;

@@ -219,35 +219,7 @@ QString LensFigure::candidate_tip(std::int64_t column, std::int64_t candidate) c
                     QString::number(data_.history.ranks[i]), QString::number(static_cast<double>(score.logit), 'f', 3));
 }
 
-Table LensFigure::table() const {
-    Table table;
-    table.columns = {
-        "layer",       "position",   "token",         "top_token_id", "top_token",          "logit", "probability", "entropy",
-        "kl_to_final", "watched_id", "watched_token", "watched_rank", "watched_probability"};
-    for (std::int64_t column = 0; column <= data_.lens->layers; ++column)
-        for (std::int64_t p = 0; p < data_.lens->positions; ++p) {
-            const analyze::LensState& s = state(column, p);
-            const analyze::TokenScore& top = s.top.front();
-            auto& row = table.rows.emplace_back();
-            row = {column == data_.lens->layers ? std::int64_t{-1} : column,
-                   p,
-                   data_.labels[static_cast<std::size_t>(p)].label,
-                   top.id,
-                   word(top.id).toStdString(),
-                   static_cast<double>(top.logit),
-                   static_cast<double>(top.probability),
-                   s.entropy,
-                   s.kl_to_final};
-            if (s.watched_rank >= 0) {
-                row.emplace_back(s.watched.id);
-                row.emplace_back(word(s.watched.id).toStdString());
-                row.emplace_back(s.watched_rank);
-                row.emplace_back(static_cast<double>(s.watched.probability));
-            }
-            row.resize(table.columns.size());
-        }
-    return table;
-}
+Table LensFigure::table() const { return data_.table(); }
 
 std::vector<NamedArray> LensFigure::arrays() const {
     const std::vector<std::int64_t> shape{data_.lens->layers + 1, data_.lens->positions};
@@ -275,6 +247,7 @@ std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened
     LensViewData data;
     data.lens = kept.of(trace, options, lens, cancel);
     data.labels = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
+    data.table = [lens = data.lens, trace] { return analyze::table_of(*lens, *trace, 1); };
     data.causal = c.causal;
     data.color = options.color;
     data.read_as = read_as(c, options);

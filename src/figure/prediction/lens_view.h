@@ -7,6 +7,7 @@
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/figure/core/figure.h"
 
+#include <functional>
 #include <map>
 
 namespace headlight::figure {
@@ -24,6 +25,7 @@ struct LensViewData {
     std::int64_t opened_layer = 0;   ///< … those of this layer
     analyze::LensHistory history;    ///< of the opened position's candidates
     std::string model;
+    std::function<Table()> table;
 };
 
 /// Rows are tokens in the order of the text, columns are layers and then the output.

@@ -14,7 +14,7 @@
 namespace headlight::figure {
 namespace {
 
-constexpr std::size_t most_memories = 20, most_promoted = 6;
+constexpr std::size_t most_memories = 20;
 
 struct MlpViewData {
     Layer layer;
@@ -55,24 +55,6 @@ QString memory_tip(const MlpViewData& data, std::size_t i) {
     return tip;
 }
 
-Table memories_export(const MlpViewData& data) {
-    Table table;
-    table.columns = {"layer",      "position",          "neuron", "coefficient", "pre_activation", "up",
-                     "value_norm", "contribution_norm", "raises", "lowers",      "max_probability"};
-    for (std::size_t i = 0; i < data.memories.size(); ++i) {
-        const analyze::Memory& m = data.memories[i];
-        auto& row = table.rows.emplace_back();
-        row = {data.layer.value, data.position.value, m.neuron.value, m.coefficient, m.pre, m.up,
-               m.value_norm,     m.contribution_norm};
-        if (!data.promoted.empty()) {
-            row.emplace_back(joined(data.raised[i]).toStdString());
-            row.emplace_back(joined(data.lowered[i]).toStdString());
-            row.emplace_back(data.promoted[i].max_probability);
-        }
-        row.resize(table.columns.size());
-    }
-    return table;
-}
 
 std::vector<NamedArray> memories_arrays(const MlpViewData& data) {
     const auto n = static_cast<std::int64_t>(data.memories.size());
@@ -82,11 +64,10 @@ std::vector<NamedArray> memories_arrays(const MlpViewData& data) {
         coefficient.values.push_back(static_cast<float>(m.coefficient));
         contribution.values.push_back(static_cast<float>(m.contribution_norm));
     }
-    const auto& a = data.activations;
-    return {neuron, coefficient, contribution, {"followed_activations", {a.size()}, {a.data(), a.data() + a.size()}}};
+    return {neuron, coefficient, contribution, analyze::named_array("followed_activations", data.activations)};
 }
 
-std::unique_ptr<Figure> memories_table(const MlpViewData& data) {
+std::unique_ptr<Figure> memories_table(const MlpViewData& data, const trace::Trace& trace) {
     const double share = 100.0 * static_cast<double>(data.active) / static_cast<double>(std::max<std::int64_t>(1, data.neurons));
     TableSection section;
     section.title = QStringLiteral("Memories of layer %1").arg(data.layer.value);
@@ -129,7 +110,7 @@ std::unique_ptr<Figure> memories_table(const MlpViewData& data) {
     table.view = "mlp";
     table.title = section.title;
     table.sections = {std::move(section)};
-    table.table = [exported = memories_export(data)] { return exported; };
+    table.table = [exported = analyze::table_of(data.memories, data.promoted, trace, data.layer, data.position)] { return exported; };
     table.arrays = [arrays = memories_arrays(data)] { return arrays; };
     return table_figure(std::move(table));
 }
@@ -217,7 +198,7 @@ std::unique_ptr<Figure> mlp_view(TracePtr trace, Layer layer, Position position,
         std::vector<Neuron> neurons;
         for (const analyze::Memory& m : data.memories) neurons.push_back(m.neuron);
         data.promoted = analyze::promoted_tokens(*trace->model(), layer, neurons,
-                                                 {.top = most_promoted, .gain = options.gain, .watched = {}}, cancel);
+                                                 {.top = analyze::promoted_listed, .gain = options.gain, .watched = {}}, cancel);
         const auto words = [&](const std::vector<analyze::TokenScore>& list) {
             std::vector<QString> out;
             for (const analyze::TokenScore& each : list)
@@ -239,7 +220,7 @@ std::unique_ptr<Figure> mlp_view(TracePtr trace, Layer layer, Position position,
         "The tokens beside them are what the value promotes when the unembedding alone reads it; a negative coefficient turns "
         "promoted into suppressed, which is already taken in here. Below, one neuron's coefficient along the whole text. After "
         "Geva et al. 2021, Transformer Feed-Forward Layers Are Key-Value Memories.");
-    parts.parts.push_back(memories_table(data));
+    parts.parts.push_back(memories_table(data, *trace));
     parts.parts.push_back(std::make_unique<NeuronAlongText>(data));
     return stacked_figure(std::move(parts));
 }

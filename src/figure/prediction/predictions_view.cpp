@@ -20,11 +20,12 @@ double mean_of(const std::vector<analyze::TokenPrediction>& all) {
     return all.size() > 1 ? sum / static_cast<double>(all.size() - 1) : kNaN;
 }
 
-TableSection next_tokens(const TracePtr& run, std::int64_t top) {
+TableSection next_tokens(TableData& data, const TracePtr& run, std::int64_t top) {
     static KeptResults<std::int64_t, std::vector<analyze::TokenPrediction>> kept;  // a pin makes another figure
     const trace::Trace& trace = *run;
     const auto found = kept.of(run, top, [&] { return analyze::predictions(trace, top); });
     const std::vector<analyze::TokenPrediction>& all = *found;
+    data.table = [found, run] { return analyze::table_of(*found, *run->tokenizer()); };
     TableSection section;
     section.title = QStringLiteral("How well each token was predicted");
     const double mean = mean_of(all);
@@ -68,8 +69,10 @@ TableSection next_tokens(const TracePtr& run, std::int64_t top) {
     return section;
 }
 
-TableSection masked_token(const trace::Trace& trace, Position position, std::int64_t top, const CancelToken& cancel) {
+TableSection masked_token(TableData& data, const TracePtr& run, Position position, std::int64_t top, const CancelToken& cancel) {
+    const trace::Trace& trace = *run;
     const analyze::MaskedCandidates found = analyze::masked_candidates(trace, position, std::max<std::int64_t>(top, 20), cancel);
+    data.table = [found, run] { return analyze::table_of(found, *run->tokenizer()); };
     TableSection section;
     section.title = QStringLiteral("%1 masked").arg(draw::label_of(trace.labels(), position).with_position(position));
     section.note = QStringLiteral(
@@ -107,8 +110,8 @@ std::unique_ptr<Figure> predictions_view(TracePtr trace, std::optional<Position>
                : QStringLiteral(
                      "One token is replaced by the mask, the text is run again, and the model's candidates for the "
                      "gap are listed with their probabilities. Devlin et al. 2019, BERT.");
-    data.sections = {causal ? next_tokens(trace, top)
-                            : masked_token(*trace, position.value_or(Position(trace->tokens() / 2)), top, cancel)};
+    data.sections = {causal ? next_tokens(data, trace, top)
+                            : masked_token(data, trace, position.value_or(Position(trace->tokens() / 2)), top, cancel)};
     return table_figure(std::move(data));
 }
 

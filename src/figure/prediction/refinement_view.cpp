@@ -16,7 +16,7 @@ using plot::Series;
 
 using Field = double LayerRefinement::*;
 
-Series series(const analyze::Refinement& found, QString name, Series::Kind kind, Color color, Field field, const char* id) {
+Series series(const analyze::Refinement& found, QString name, Series::Kind kind, Color color, Field field) {
     Series s;
     s.kind = kind;
     s.name = name;
@@ -30,9 +30,6 @@ Series series(const analyze::Refinement& found, QString name, Series::Kind kind,
     s.y = values;
     s.tip = [name, values](std::size_t i) {
         return QStringLiteral("layer %1  %2 %3").arg(i).arg(name, draw::number_text(values[i], 4));
-    };
-    s.row = [id = std::string(id), values](std::size_t i) {
-        return std::vector<Table::Cell>{static_cast<std::int64_t>(i), id, values[i]};
     };
     return s;
 }
@@ -67,7 +64,7 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOpti
         "(composition). Beside it: how often and with what probability r already has the final prediction, the share of active "
         "memories, and how often no active memory's value has the layer's own top token. After Geva et al. 2021, Transformer "
         "Feed-Forward Layers Are Key-Value Memories, Figures 6 and 8 to 11.");
-    data.columns = {"layer", "measure", "value"};
+    data.table = [found] { return analyze::table_of(found); };
     data.note = options.unembedding ? QStringLiteral("vectors read by the unembedding alone")
                 : trace->config().post_norm
                     ? QStringLiteral("vectors read by the norm behind the layer's sum and the unembedding")
@@ -76,25 +73,21 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOpti
     Panel who = panel(QStringLiteral("Who decides"), QStringLiteral("share of tokens"), found.layers.size());
     who.y.high = 1;
     const auto stacked = Series::Kind::stacked, line = Series::Kind::line;
-    who.series = {
-        series(found, QStringLiteral("agreement"), stacked, {Role::ramp, 0.25}, &LayerRefinement::agreement, "agreement"),
-        series(found, QStringLiteral("residual"), stacked, {Role::ramp, 0.5}, &LayerRefinement::residual, "residual"),
-        series(found, QStringLiteral("ffn"), stacked, {Role::clark_orange, 0}, &LayerRefinement::ffn, "ffn"),
-        series(found, QStringLiteral("composition"), stacked, {Role::clark_purple, 0}, &LayerRefinement::composition,
-               "composition")};
-    Panel early =
-        panel(QStringLiteral("How early the answer is final"), QStringLiteral("share, probability"), found.layers.size());
+    who.series = {series(found, QStringLiteral("agreement"), stacked, {Role::ramp, 0.25}, &LayerRefinement::agreement),
+                  series(found, QStringLiteral("residual"), stacked, {Role::ramp, 0.5}, &LayerRefinement::residual),
+                  series(found, QStringLiteral("ffn"), stacked, {Role::clark_orange, 0}, &LayerRefinement::ffn),
+                  series(found, QStringLiteral("composition"), stacked, {Role::clark_purple, 0}, &LayerRefinement::composition)};
+    Panel early = panel(QStringLiteral("How early the answer is final"), QStringLiteral("share, probability"), found.layers.size());
     early.y.high = 1;
-    early.series = {series(found, QStringLiteral("top(r) is the final token"), line, {Role::accent, 0},
-                           &LayerRefinement::residual_final, "residual_final"),
-                    series(found, QStringLiteral("its probability in r"), line, {Role::clark_orange, 0},
-                           &LayerRefinement::residual_probability, "residual_probability")};
+    early.series = {
+        series(found, QStringLiteral("top(r) is the final token"), line, {Role::accent, 0}, &LayerRefinement::residual_final),
+        series(found, QStringLiteral("its probability in r"), line, {Role::clark_orange, 0},
+               &LayerRefinement::residual_probability)};
     Panel memories = panel(QStringLiteral("Memories"), QStringLiteral("share"), found.layers.size());
     memories.y.high = 1;
-    memories.series = {
-        series(found, QStringLiteral("active (m > 0)"), line, {Role::clark_sea, 0}, &LayerRefinement::active, "active"),
-        series(found, QStringLiteral("tokens with no agreeing memory"), line, {Role::clark_purple, 0},
-               &LayerRefinement::zero_agreement, "zero_agreement")};
+    memories.series = {series(found, QStringLiteral("active (m > 0)"), line, {Role::clark_sea, 0}, &LayerRefinement::active),
+                       series(found, QStringLiteral("tokens with no agreeing memory"), line, {Role::clark_purple, 0},
+                              &LayerRefinement::zero_agreement)};
     data.panels = {std::move(who), std::move(early), std::move(memories)};
     return plot::plot_figure(std::move(data));
 }

@@ -53,6 +53,10 @@ std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutV
     data.attention = attention_name(trace->config());
     data.causal = trace->config().causal;
     data.view = options.flow ? "flow" : "rollout";
+    data.table = [trace, layers = std::vector(found.layers.begin(), found.layers.begin() + std::ssize(data.names)),
+                  flow = options.flow](const std::vector<analyze::Matrix>& maps) {
+        return analyze::table_of(*trace, layers, flow ? nullptr : &maps, flow ? &maps : nullptr);
+    };
     data.title = options.flow ? QStringLiteral("Attention flow") : QStringLiteral("Rollout");
     if (data.names.size() == 1) data.title += QStringLiteral(" ") + data.names[0];
     if (options.head) data.title += QStringLiteral(", head %1").arg(options.head->value);

@@ -19,14 +19,14 @@ namespace attribution_test {
 using model::Hook;
 constexpr const char* sentence = "The cats asked; the old cat asked.";
 
-double sum_of(const Split& split, Component component, std::int64_t layer = -1) {
+double sum_of(const Decomposition& split, Component component, std::int64_t layer = -1) {
     double sum = 0;
     for (const Contribution& part : split.parts)
         if (part.component == component && (layer < 0 || part.layer == layer)) sum += part.value;
     return sum;
 }
 
-double size_of(const Split& split) {
+double size_of(const Decomposition& split) {
     double size = 1e-9;
     for (const Contribution& part : split.parts) size = std::max(size, std::abs(part.value));
     return std::max(size, std::abs(split.total));
@@ -52,15 +52,15 @@ TEST_P(EverySplit, OfALogitCloses) {
     }
     for (const Position p : {Position(0), Position(trace->tokens() / 2), Position(trace->tokens() - 1)}) {
         const at::Tensor logits = trace::tensor(*trace, {Hook::logits, Layer(0)})[p.value];
-        const Split whole = attribution(*trace, p, plain), by_neuron = attribution(*trace, p, neurons),
-                    two = attribution(*trace, p, difference), other = attribution(*trace, p, {.token = 9});
+        const Decomposition whole = attribution(*trace, p, plain), by_neuron = attribution(*trace, p, neurons),
+                            two = attribution(*trace, p, difference), other = attribution(*trace, p, {.token = 9});
         const double cap = trace->config().final_softcap, logit = logits[5].to(at::kDouble).item<double>();
         if (cap > 0) {
             EXPECT_NEAR(cap * std::tanh(whole.total / cap), logit, 1e-5) << "the sum is of the logit before the cap";
         } else {
             EXPECT_EQ(whole.total, logit);
         }
-        for (const Split* split : {&whole, &by_neuron, &two})
+        for (const Decomposition* split : {&whole, &by_neuron, &two})
             EXPECT_NEAR(split->sum, split->total, 1e-5 * size_of(*split)) << "position " << p.value;
         ASSERT_EQ(whole.parts.size(), two.parts.size());
         for (std::size_t i = 0; i < two.parts.size(); ++i)
@@ -80,7 +80,7 @@ TEST_P(EverySplit, OfAHeadOverItsSourcesCloses) {
     if (!c.has_unembedding || c.mlm_head) return;
     const Position p(trace->tokens() - 2);
     const AttributionOptions options{.token = 7};
-    const Split split = attribution(*trace, p, options);
+    const Decomposition split = attribution(*trace, p, options);
     const Eigen::MatrixXd map = split.heads(c), all = all_head_sources(*trace, p, options);
     for (std::int64_t l = 0; l < c.n_layers; ++l)
         for (std::int64_t h = 0; h < c.n_heads; ++h) {
@@ -104,7 +104,7 @@ TEST_P(EverySplit, OfAPreActivationCloses) {
                     EXPECT_THROW(neuron_drivers(*trace, id, p), Error);
                     continue;
                 }
-                const Split split = neuron_drivers(*trace, id, p);
+                const Decomposition split = neuron_drivers(*trace, id, p);
                 EXPECT_EQ(split.total,
                           trace::tensor(*trace, {Hook::mlp_pre, Layer(l)})[p.value][neuron].to(at::kDouble).item<double>());
                 EXPECT_NEAR(split.sum, split.total, 3e-5 * size_of(split)) << "layer " << l << " neuron " << neuron;
@@ -120,7 +120,7 @@ TEST_P(EverySplit, OfAPreActivationCloses) {
                     EXPECT_THROW(neuron_sources(*trace, id, head_id(l + 1, 0), p), Error);
                 }
                 if (c.gated_mlp) {
-                    const Split up = neuron_drivers(*trace, id, p, Branch::up);
+                    const Decomposition up = neuron_drivers(*trace, id, p, Branch::up);
                     EXPECT_NEAR(up.sum, up.total, 1e-5 * size_of(up));
                 } else {
                     EXPECT_THROW(neuron_drivers(*trace, id, p, Branch::up), Error);
@@ -136,7 +136,7 @@ TEST_P(EverySplit, WhatAHeadDrivesIsItsPartInTheNeuron) {
     const std::vector<NeuronScore> found = downstream_neurons(*trace, head, p, 12);
     ASSERT_EQ(found.size(), 12U);
     for (const NeuronScore& each : found) {
-        const Split split = neuron_drivers(*trace, each.id, p);
+        const Decomposition split = neuron_drivers(*trace, each.id, p);
         EXPECT_NEAR(each.value, split.heads(c)(0, 1), 1e-5 * size_of(split));
         EXPECT_EQ(each.pre, split.total);
         EXPECT_LE(std::abs(each.value), std::abs(found[0].value));
@@ -169,7 +169,7 @@ TEST_P(EverySplit, NextTokenNeuronsWriteTheTokensDirection) {
             EXPECT_TRUE(std::isnan(driven[i].pre) && driven[i].heads.empty());
             continue;
         }
-        const Split split = neuron_drivers(*trace, driven[i].id, Position(0));
+        const Decomposition split = neuron_drivers(*trace, driven[i].id, Position(0));
         EXPECT_EQ(driven[i].pre, split.total);
         double heads = 0, same = 0;
         for (const auto& [head, part] : driven[i].heads) heads += part;
@@ -188,7 +188,7 @@ INSTANTIATE_TEST_SUITE_P(Models, EverySplit, testing::ValuesIn(model_folders()),
 
 TEST(Attribution, WorksOnOneTokenAndNamesWhatIsNotThere) {
     const TracePtr trace = built_in("a");
-    const Split split = attribution(*trace, Position(0), {.token = 11});
+    const Decomposition split = attribution(*trace, Position(0), {.token = 11});
     EXPECT_NEAR(split.sum, split.total, 1e-5 * size_of(split));
     EXPECT_THROW(attribution(*trace, Position(trace->tokens()), {.token = 11}), Error);
     EXPECT_THROW(attribution(*trace, Position(-1), {.token = 11}), Error);

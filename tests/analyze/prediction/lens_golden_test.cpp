@@ -49,7 +49,7 @@ void check_lens(const trace::Trace& trace, const json& e) {
     }
 }
 
-void check_parts(const Split& split, const json& e, const model::ModelConfig& c) {
+void check_parts(const Decomposition& split, const json& e, const model::ModelConfig& c) {
     const Eigen::MatrixXd heads = split.heads(c);
     for (std::size_t l = 0; l < e["heads"].size(); ++l)
         for (std::size_t h = 0; h < e["heads"][l].size(); ++h)

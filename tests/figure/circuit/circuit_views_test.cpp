@@ -210,11 +210,11 @@ TEST(CircuitViews, ImportanceShowsTheAnalysis) {
                                                       {.target = trace->encoding().ids[11], .permutations = 0});
     const Table table = figure->table();
     ASSERT_EQ(table.rows.size(), 11u);
-    ASSERT_EQ(table.columns.size(), 5u + 6u);
+    ASSERT_EQ(table.columns.size(), 8u + 6u);
     for (std::size_t j = 0; j < table.rows.size(); ++j) {
-        EXPECT_EQ(std::get<double>(table.rows[j][1]), r.gradient_x_input[j]);
-        EXPECT_EQ(std::get<double>(table.rows[j][2]), r.blank_out[j]);
-        EXPECT_EQ(std::get<double>(table.rows[j][7]), r.attention(2, static_cast<Eigen::Index>(j)));
+        EXPECT_EQ(std::get<double>(table.rows[j][3]), r.gradient_x_input[j]);
+        EXPECT_EQ(std::get<double>(table.rows[j][5]), r.blank_out[j]);
+        EXPECT_EQ(std::get<double>(table.rows[j][10]), r.attention(2, static_cast<Eigen::Index>(j)));
     }
     std::string long_text = doctor;
     while (long_text.size() < 1200) long_text += " " + std::string(doctor);
@@ -223,7 +223,7 @@ TEST(CircuitViews, ImportanceShowsTheAnalysis) {
     const auto shortened = importance_view(longer, last, {.permutations = 0}, {});
     ASSERT_GT(last.value, 200);
     EXPECT_EQ(shortened->table().rows.size(), static_cast<std::size_t>(longer->tokens())) << "files have every token";
-    EXPECT_EQ(shortened->table().columns.size(), 5u + 6u);
+    EXPECT_EQ(shortened->table().columns.size(), 8u + 6u);
     EXPECT_LT(shortened->layout({900, 600}, {}, {}).height(), 40 * 30 + 600) << "the listed ones can be read";
     EXPECT_THROW(importance_view(trace, Position(16), {.target = "next"}, {}), Error);
     EXPECT_THROW(importance_view(trace, Position(3), {.target = "two words"}, {}), Error);

@@ -76,8 +76,8 @@ TEST_F(FlowViews, EveryLineOfTheGraphIsAHitThatSaysItsWeight) {
     std::map<std::pair<std::int64_t, std::int64_t>, double> into;
     for (const auto& row : table.rows) {
         const auto kind = std::get<std::string>(row[1]);
-        if (std::holds_alternative<std::monostate>(row[6]) && (kind == "attention" || kind == "residual"))
-            into[{std::get<std::int64_t>(row[0]), std::get<std::int64_t>(row[4])}] += std::get<double>(row[7]);
+        if (std::holds_alternative<std::monostate>(row[4]) && (kind == "attention" || kind == "residual"))
+            into[{std::get<std::int64_t>(row[0]), std::get<std::int64_t>(row[3])}] += std::get<double>(row[5]);
     }
     for (const auto& [state, sum] : into) EXPECT_NEAR(sum, 1, 1e-9);
 }
@@ -220,7 +220,7 @@ TEST_F(FlowViews, DriversEndInThePreActivationOfTheFollowedNeuron) {
     double total = std::nan(""), parts = 0, from_head = 0, from_sources = 0;
     for (const auto& row : figure->table().rows) {
         const auto& component = std::get<std::string>(row[0]);
-        const double value = std::get<double>(row[4]);
+        const double value = std::get<double>(row[3]);
         if (component == "total")
             total = value;
         else if (component == "head_source")
@@ -334,11 +334,11 @@ TEST_F(FlowViews, PredictionsAreThoseOfTheAnalysis) {
     EXPECT_GT(painted(*figure, Theme::light()), 2000);
     const auto expected = analyze::predictions(*trace_, 5);
     const Table table = figure->table();
-    ASSERT_EQ(table.rows.size(), expected.size());
-    EXPECT_TRUE(std::isnan(std::get<double>(table.rows[0][1]))) << "nothing stands before the first token";
+    ASSERT_EQ(table.rows.size(), 5 * expected.size());
+    EXPECT_TRUE(std::isnan(std::get<double>(table.rows[0][3]))) << "nothing stands before the first token";
     for (std::size_t i = 1; i < expected.size(); ++i) {
-        EXPECT_EQ(std::get<double>(table.rows[i][1]), expected[i].log_probability);
-        EXPECT_EQ(std::get<double>(table.rows[i][2]), static_cast<double>(expected[i].rank));
+        EXPECT_EQ(std::get<double>(table.rows[5 * i][3]), expected[i].log_probability);
+        EXPECT_EQ(table.rows[5 * i][4], Table::Cell(expected[i].rank));
     }
     const TracePtr masked = run(source / "tests/fixtures/models/bert-mlm", "the cat sat on the mat");
     state.query = Position(2);
@@ -347,7 +347,7 @@ TEST_F(FlowViews, PredictionsAreThoseOfTheAnalysis) {
     const Table listed = candidates->table();
     ASSERT_EQ(listed.rows.size(), 20U);
     for (std::size_t i = 0; i < 20; ++i)
-        EXPECT_NEAR(std::get<double>(listed.rows[i][2]), static_cast<double>(found.candidates[i].probability), 1e-7);
+        EXPECT_NEAR(std::get<double>(listed.rows[i][4]), static_cast<double>(found.candidates[i].probability), 1e-7);
     const TracePtr plain = run(source / "tests/fixtures/models/bert", "the cat");
     EXPECT_FALSE(view_spec("predictions").missing(*plain).empty());
     state.view = "contribution-graph";

@@ -107,7 +107,7 @@ TEST_F(PredictionViews, AttributionBarsEndInTheLogit) {
     double total = 0, parts = 0, sources = 0, head = 0;
     for (const auto& row : table.rows) {
         const auto& component = std::get<std::string>(row[0]);
-        const double value = std::get<double>(row[4]);
+        const double value = std::get<double>(row[3]);
         if (component == "total")
             total = value;
         else if (component == "head_source")
@@ -131,11 +131,11 @@ TEST_F(PredictionViews, MemoriesRaiseTheOtherEndWhenTheirCoefficientIsNegative) 
     const Table table = figure->table();
     ASSERT_EQ(table.rows.size(), 20U);
     for (const auto& row : table.rows) {
-        const Neuron neuron(std::get<std::int64_t>(row[2]));
+        const Neuron neuron(std::get<std::int64_t>(row[0]));
         const analyze::Promoted value = analyze::promoted_tokens(*trace_->model(), Layer(3), {neuron}, {.top = 1})[0];
-        const bool turned = std::get<double>(row[3]) < 0;
+        const bool turned = std::get<double>(row[1]) < 0;
         const std::string raised = text::token_label(*trace_->tokenizer(), turned ? value.bottom[0].id : value.top[0].id);
-        EXPECT_EQ(std::get<std::string>(row[8]).substr(0, raised.size()), raised);
+        EXPECT_EQ(std::get<std::string>(row[13]).substr(0, raised.size()), raised);
     }
     std::vector<std::int64_t> from_above;  // neurons of the rows under a vertical line, then the text below the table
     std::optional<Position> token;
@@ -149,7 +149,7 @@ TEST_F(PredictionViews, MemoriesRaiseTheOtherEndWhenTheirCoefficientIsNegative) 
         token = hit.query;
     }
     ASSERT_EQ(from_above.size(), table.rows.size());
-    for (std::size_t i = 0; i < from_above.size(); ++i) EXPECT_EQ(Table::Cell(from_above[i]), table.rows[i][2]);
+    for (std::size_t i = 0; i < from_above.size(); ++i) EXPECT_EQ(Table::Cell(from_above[i]), table.rows[i][0]);
     EXPECT_EQ(token, Position(0));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/analyze/table.h"
 #include "headlight/model/config.h"
 
 #include <cstdint>
@@ -47,5 +48,8 @@ struct KvCache {
 
 /// Error for options out of range (groups that do not divide H, a batch or context below 1).
 KvCache kv_cache(const model::ModelConfig&, const KvCacheOptions& = {});
+
+/// A row for each scheme and context: scheme, what, own, context, elements_per_token, bytes, share_of_mha.
+Table table_of(const KvCache&);
 
 }  // namespace headlight::analyze

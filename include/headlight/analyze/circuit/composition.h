@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/model/model.h"
@@ -27,5 +28,18 @@ struct CompositionScores {
 
 /// By products of d_head x d_head only. `fold_norms` as in CircuitOptions.
 CompositionScores composition_scores(const model::Model&, bool fold_norms = false, const CancelToken& = {}, const Progress& = {});
+
+const char* name_of(Composition) noexcept;  ///< "Q"
+
+/// How much a later head reads of an earlier one.
+struct ComposedPair {
+    Composition kind = Composition::q;
+    HeadId from, to;
+    double score = 0;
+};
+/// Every earlier and later head, Q, then K, then V.
+std::vector<ComposedPair> composed_pairs(const CompositionScores&);
+/// kind, from_layer, from_head, to_layer, to_head, score.
+Table table_of(const std::vector<ComposedPair>&);
 
 }  // namespace headlight::analyze

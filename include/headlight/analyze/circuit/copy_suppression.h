@@ -3,6 +3,7 @@
 // 2023, "Copy Suppression: Comprehensively Understanding an Attention Head" (2310.04625).
 #pragma once
 
+#include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
@@ -62,5 +63,12 @@ struct SuppressionExplained {
 };
 SuppressionExplained suppression_explained(const trace::Trace&, HeadId, const CopySuppressionOptions& = {},
                                            const CancelToken& = {});
+
+/// layer, head, destination, destination_token, source, source_token_id, source_token, attention, predicted_rank,
+/// logit_change, rank, pair_logit_change. The trace is that whose rows and columns the pairs are.
+Table table_of(const std::vector<SuppressedPair>&, const trace::Trace&);
+/// A row a head: layer, head, pairs, share_bottom_10, share_bottom_5_percent, mean_logit_change, kl_preserved, kl_ablated,
+/// explained.
+Table table_of(const std::vector<SuppressionExplained>&);
 
 }  // namespace headlight::analyze

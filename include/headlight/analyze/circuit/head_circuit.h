@@ -4,6 +4,7 @@
 // McDougall et al. 2023, "Copy Suppression" (2310.04625). Weights only: no text, no run.
 #pragma once
 
+#include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/model/model.h"
@@ -103,5 +104,8 @@ struct DiagonalRanks {
 /// Computed in slices of at most 64 MB; the [vocab, vocab] product never exists. Cancelled within a slice.
 DiagonalRanks diagonal_ranks(const model::Model&, Circuit, HeadId, const CircuitOptions& = {}, const CancelToken& = {},
                              const Progress& = {});
+
+/// Eigenvalues of each: circuit, index, real, imaginary, size. NPZ also: ov_eigenvalues and qk_eigenvalues, [index, 2].
+Table table_of(std::span<const CircuitSpectrum>);
 
 }  // namespace headlight::analyze

@@ -3,6 +3,7 @@
 // depends on. Jain & Wallace 2019 (1902.10186), Abnar & Zuidema 2020 (2005.00928), Kobayashi et al. 2020 (2004.10102).
 #pragma once
 
+#include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/model/model.h"
@@ -108,5 +109,15 @@ struct AttentionGradient : GradientByKey {
 AttentionGradient attention_gradient(const model::Model&, const text::Tokenizer&, const text::Encoding&, std::uint64_t seed = 0,
                                      const CancelToken& = {}, const Progress& = {},
                                      const std::optional<text::Encoding>& source = {});
+
+/// A row a token: [text,] position, token_id, token, gradient_x_input, gradient_norm, blank_out, attention, value_weighted,
+/// attention_layer_0, …. `text` only behind an encoder, whose `source` is then needed. NPZ also: attention_by_layer and
+/// value_weighted_by_layer, [layer, token].
+Table table_of(const Importance&, const text::Encoding&, const std::optional<text::Encoding>& source, const text::Tokenizer&);
+/// Four rows a layer: [attention_to,] layer, measure, against, spearman, kendall, shuffled_low, shuffled_median, shuffled_high,
+/// largest_weight.
+Table layers_table(const Importance&);
+/// A row for each head and group of keys: [attention,] layer, head, keys, number_of_keys, mean_abs_gradient, mean_weight.
+Table table_of(const AttentionGradient&);
 
 }  // namespace headlight::analyze

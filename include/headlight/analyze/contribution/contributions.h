@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
@@ -79,5 +80,9 @@ ContributionGraph contribution_graph(const trace::Trace&, Position, const Contri
 Eigen::MatrixXd head_contribution_map(const trace::Trace&, HeadId, const CancelToken& = {});
 /// The same of a head that reads the source, of the decoder's trace: [target, source].
 Eigen::MatrixXd cross_contribution_map(const trace::Trace&, HeadId, const CancelToken& = {});
+
+/// A row an edge, and one for each of its heads: [stack,] layer, kind, from, to, head, contribution, from_token, to_token.
+/// `stack` only behind an encoder. The trace is that of the graph.
+Table table_of(const ContributionGraph&, const trace::Trace&);
 
 }  // namespace headlight::analyze

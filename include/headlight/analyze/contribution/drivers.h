@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/contribution/neuron_id.h"
 #include "headlight/analyze/prediction/attribution.h"
+#include "headlight/analyze/table.h"
 
 #include <cstdint>
 #include <string>
@@ -19,7 +20,7 @@ enum class Branch { gate, up };
 /// w_in plus b_in. Earlier norms that lie in the way (post-norm models) are held at their scales too.
 /// Errors: layer, neuron or position that does not exist; Branch::up where there is no such branch; a neuron whose expert was
 /// not chosen for the token, so that it has no pre-activation.
-Split neuron_drivers(const trace::Trace&, NeuronId, Position, Branch = Branch::gate);
+Decomposition neuron_drivers(const trace::Trace&, NeuronId, Position, Branch = Branch::gate);
 
 /// One head's part of the same number over the source tokens: [token].
 Eigen::VectorXd neuron_sources(const trace::Trace&, NeuronId, HeadId, Position, Branch = Branch::gate);
@@ -52,5 +53,15 @@ struct NextTokenNeuron {
 /// Errors: as next_token_neurons() and neuron_drivers().
 std::vector<NextTokenNeuron> next_token_drivers(const trace::Trace&, std::int64_t token, Position, std::int64_t top,
                                                 std::int64_t heads);
+
+/// neuron_drivers() as table_of(Decomposition), with the definitions of a pre-activation.
+Table drivers_table(const Decomposition&, HeadId head = {}, const Eigen::VectorXd& sources = {});
+/// downstream_neurons(): layer, neuron, contribution, pre_activation.
+Table downstream_table(const std::vector<NeuronScore>&);
+/// next_token_neurons(): layer, neuron, score.
+Table next_token_table(const std::vector<NeuronScore>&);
+/// next_token_drivers(), a row for each head: layer, neuron, score, coefficient, pre_activation, from_layer, from_head,
+/// contribution.
+Table table_of(const std::vector<NextTokenNeuron>&);
 
 }  // namespace headlight::analyze

@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/contribution/neuron_id.h"
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/analyze/table.h"
 #include "headlight/trace/trace.h"
 
 #include <vector>
@@ -26,5 +27,9 @@ std::vector<Layer> layers_with_experts(const model::ModelConfig&);
 bool neuron_works(const trace::Trace&, NeuronId, Position);
 /// The same of all neurons of a layer: [neuron].
 std::vector<bool> working_neurons(const trace::Trace&, Layer, Position);
+
+/// A row for each expert that works for a token: layer, position, token, expert, weight, router_logit.
+/// NPZ also: layer_N_weights and layer_N_logits, [token, expert].
+Table table_of(const std::vector<ExpertUse>&, const trace::Trace&);
 
 }  // namespace headlight::analyze

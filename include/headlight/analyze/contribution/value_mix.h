@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
@@ -30,5 +31,11 @@ Matrix head_value_mix(const trace::Trace&, HeadId);
 /// Mixing ratio |from others| / (|from others| + |kept of itself|) of every token (Kobayashi 2021, eq. 10): [token]; what
 /// is kept is the token's own value, and with a residual its own stream. NaN where there are no others (T = 1).
 Vector mixing_ratio(const trace::Trace&, Layer, MixScope);
+
+/// Mixing ratio of every token in every layer: layer, position, token, ratio, ratio_residual, and of post-norm models ratio_norm.
+Table mixing_table(const trace::Trace&, const CancelToken& = {}, const Progress& = {});
+/// Lengths of every pair of a layer, and of one of its heads: query, query_token, key, key_token, [attention, head_length,]
+/// length, length_residual[, length_norm]. With `arrays` the same as arrays [query, key] instead of rows, of any length of text.
+Table mix_table(const trace::Trace&, Layer, std::optional<Head>, bool arrays, const CancelToken& = {});
 
 }  // namespace headlight::analyze

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
@@ -176,5 +177,11 @@ struct FocusUpdateOptions {
 };
 /// T numbers for each head, never T^2. Error for a layer that does not exist.
 FocusUpdates focus_updates(Traces, Layer, const FocusUpdateOptions& = {}, const CancelToken& = {}, const Progress& = {});
+
+/// A row a query of the first text: query, query_token, key, key_token, the terms, score, probability; of a gap only the query.
+Table table_of(const FocusBreakdown&, const std::vector<text::TokenLabel>&);
+/// The same of every target of every query. With `arrays` arrays [query, key] in place of rows, of any length of text: NaN
+/// where a key is masked or a term does not exist.
+Table focus_table(const trace::Trace&, HeadId, const FocusOptions&, bool arrays, const CancelToken& = {}, const Progress& = {});
 
 }  // namespace headlight::analyze

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
 #include "headlight/trace/trace.h"
 
@@ -39,7 +40,7 @@ struct Contribution {
 };
 
 /// A number of the pass, split over what wrote into the stream at one position.
-struct Split {
+struct Decomposition {
     std::vector<Contribution> parts;
     double sum = 0;    ///< of the parts
     double total = 0;  ///< the number itself, as the run had it; equal to `sum` unless an intervention changed the stream
@@ -62,7 +63,7 @@ struct AttributionOptions {
 /// the scale it had in the run; their biases are `norm_bias`. Float64.
 /// Errors: position or token that does not exist, models without unembedding, models in which logits are no sum over the
 /// stream (a masked-word head, a norm behind every layer of a model of one stack).
-Split attribution(const trace::Trace&, Position, const AttributionOptions&);
+Decomposition attribution(const trace::Trace&, Position, const AttributionOptions&);
 
 /// One head's part of the same number, split over the source tokens it read: a_pj v_j W_O^h: [token]; sums to the head's part.
 Eigen::VectorXd head_sources(const trace::Trace&, HeadId, Position, const AttributionOptions&);
@@ -72,5 +73,9 @@ Eigen::VectorXd cross_head_sources(const trace::Trace&, HeadId, Position, const 
 
 /// The same for all heads at once (a figure's click then costs nothing): [layer * head, token].
 Eigen::MatrixXd all_head_sources(const trace::Trace&, Position, const AttributionOptions&, const CancelToken& = {});
+
+/// component, layer, index, contribution, source; after the parts a row `total`. With `sources`, then a row for each token that
+/// `head` reads: `head_source`, or `cross_head_source` of a head that reads a source.
+Table table_of(const Decomposition&, HeadId head = {}, const Eigen::VectorXd& sources = {}, bool cross = false);
 
 }  // namespace headlight::analyze

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
@@ -97,5 +98,10 @@ void require_unembedding(const model::ModelConfig&, const std::string& what);
 bool unembeds_stream(const model::ModelConfig&);
 /// Error that names `what` where it cannot.
 void require_stream_unembedding(const model::ModelConfig&, const std::string& what);
+
+/// A row for each of the `top` likeliest tokens of a state, and one for the watched token where it is not among them:
+/// layer, position, rank, token_id, token, logit, probability; of rank 0 also kl_to_final, entropy, text_token and, where a
+/// token is watched, watched_id, watched_token, watched_rank, watched_probability.
+Table table_of(const LogitLens&, const trace::Trace&, std::int64_t top);
 
 }  // namespace headlight::analyze

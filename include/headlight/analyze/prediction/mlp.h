@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
 #include "headlight/trace/trace.h"
 
@@ -62,5 +63,12 @@ Vector neuron_activations(const trace::Trace&, Layer, Neuron);
 Matrix layer_activations(const trace::Trace&, Layer, const std::vector<Neuron>& = {});
 /// Share of a layer's memories with m_i > 0 (Geva's Fig. 6): [layer, token].
 Matrix active_share(const trace::Trace&);
+
+/// How many tokens of each end are listed in `raises` and `lowers`.
+inline constexpr std::int64_t promoted_listed = 6;
+/// A row a memory: neuron, coefficient, value_norm, contribution_norm, top_token_id, top_token, top_probability,
+/// bottom_token_id, bottom_token, where the layer has experts expert and weight, then layer, position, pre_activation, up,
+/// raises, lowers. `promoted`: of each memory, or empty.
+Table table_of(const std::vector<Memory>&, const std::vector<Promoted>& promoted, const trace::Trace&, Layer, Position);
 
 }  // namespace headlight::analyze

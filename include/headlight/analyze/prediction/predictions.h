@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
 #include "headlight/trace/trace.h"
 
@@ -33,5 +34,11 @@ struct MaskedCandidates {
 };
 /// Errors: a model without a masked-word head, a tokenizer without a mask, a position that does not exist.
 MaskedCandidates masked_candidates(const trace::Trace&, Position, std::int64_t top = 10, const CancelToken& = {});
+
+/// A row for each token and candidate of the next one: position, token_id, token, log_probability, rank, next_entropy,
+/// next_rank, next_token_id, next_token, next_probability.
+Table table_of(const std::vector<TokenPrediction>&, const text::Tokenizer&);
+/// A row a candidate: rank, token_id, token, logit, probability.
+Table table_of(const MaskedCandidates&, const text::Tokenizer&);
 
 }  // namespace headlight::analyze

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/analyze/table.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
 
@@ -62,5 +63,10 @@ struct Refinement {
 /// with a masked-word head (r, y and o are then no sums that the head reads one by one).
 Refinement refinement(const std::vector<std::shared_ptr<const trace::Trace>>&, const RefinementOptions& = {},
                       const CancelToken& = {}, const Progress& = {});
+
+/// A row a layer, with a column for each field of LayerRefinement.
+Table table_of(const Refinement&);
+/// text, position, before_id, before, after_id, after.
+Table last_layer_table(const Refinement&, const text::Tokenizer&);
 
 }  // namespace headlight::analyze

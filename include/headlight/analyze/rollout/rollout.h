@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
@@ -91,5 +92,15 @@ Matrix with_residual(const Matrix& attention);
 std::vector<Matrix> rollout_of(const std::vector<Matrix>& joint, const CancelToken& = {}, const Progress& = {});
 /// Largest flows after the last layer, not normalised: [query, key].
 Matrix flow_of(const std::vector<Matrix>& joint, const CancelToken& = {}, const Progress& = {});
+
+/// A row for each pair that is not masked: layer, query, query_token, key, key_token (of a source: target, target_token, source,
+/// source_token), then rollout and flow as far as given, maps of the same `layers` and of `query` alone where that is given.
+/// NPZ also: rollout and flow, [layer, query, key]. Error where the rows would be too many.
+Table table_of(const trace::Trace&, const std::vector<Layer>& layers, const std::vector<Matrix>* rollout,
+               const std::vector<Matrix>* flow = nullptr, std::optional<Position> query = {});
+/// The arrays and definitions alone, of maps of any size.
+Table arrays_of(const trace::Trace&, const std::vector<Matrix>* rollout, const std::vector<Matrix>* flow = nullptr);
+/// How many rows that table has.
+std::int64_t table_rows(const trace::Trace&, std::int64_t layers, std::optional<Position> query = {});
 
 }  // namespace headlight::analyze

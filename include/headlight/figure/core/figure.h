@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/contribution/neuron_id.h"
+#include "headlight/analyze/table.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/figure/core/theme.h"
@@ -18,7 +19,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace headlight::figure {
@@ -82,16 +82,8 @@ struct Hit {
 };
 
 /// Tidy data of exactly what is drawn: one row a mark.
-struct Table {
-    using Cell = std::variant<std::monostate, std::int64_t, double, std::string>;
-    std::vector<std::string> columns;
-    std::vector<std::vector<Cell>> rows;
-};
-struct NamedArray {
-    std::string name;
-    std::vector<std::int64_t> shape;
-    std::vector<float> values;
-};
+using analyze::NamedArray;
+using analyze::Table;
 
 /// What is needed to make a figure again; footer and file metadata.
 struct Provenance {

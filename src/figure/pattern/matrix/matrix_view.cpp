@@ -196,6 +196,7 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
 }
 
 Table MatrixFigure::table() const {
+    if (data_.table) return data_.table(data_.weights);
     const bool heads = data_.names.empty();
     Table t{data_.words.columns({"query", "query_token", "key", "key_token", data_.column}), {}};
     const std::vector<std::string> first = heads ? std::vector<std::string>{"layer", "head"} : std::vector<std::string>{"map"};

@@ -5,6 +5,7 @@
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/figure/core/figure.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,6 +45,8 @@ struct MatrixViewData {
     };
     std::optional<Marks> marks;
 
+    /// The export's, of `weights`; the cells of the maps when there is none.
+    std::function<Table(const std::vector<analyze::Matrix>&)> table;
     std::string view = "matrix", column = "weight";  ///< of the table
     QString value_word = QStringLiteral("weight");
     QString title, description;          ///< empty: a matrix view's

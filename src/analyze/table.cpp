@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/analyze/table.h"
+
+#include "headlight/base/error.h"
+
+#include <nlohmann/json.hpp>
+
+#include <charconv>
+#include <cmath>
+
+namespace headlight::analyze {
+namespace {
+
+/// Shortest text that reads back as the same float32 (weights are float32; as doubles they would show noise).
+std::string csv_number(double value) {
+    if (std::isnan(value)) return {};
+    char text[40];
+    const auto narrow = static_cast<float>(value);
+    const auto end = static_cast<double>(narrow) == value ? std::to_chars(text, text + sizeof text, narrow).ptr
+                                                          : std::to_chars(text, text + sizeof text, value).ptr;
+    return {text, end};
+}
+
+std::string quoted(const std::string& text) {
+    std::string out = "\"";
+    for (char c : text) {
+        if (c == '"') out += '"';
+        out += c;
+    }
+    return out + '"';
+}
+
+std::string json_text(const std::string& s) {
+    return nlohmann::ordered_json(s).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+struct CsvCell {
+    std::string operator()(std::monostate) const { return {}; }
+    std::string operator()(std::int64_t v) const { return std::to_string(v); }
+    std::string operator()(double v) const { return csv_number(v); }
+    std::string operator()(const std::string& v) const { return quoted(v); }
+};
+
+/// Where 2,048 tokens of a causal model still fit.
+constexpr std::int64_t most_rows = 2'100'000;
+
+}  // namespace
+
+std::string token_name(const std::vector<text::TokenLabel>& labels, std::int64_t position) {
+    const text::TokenLabel& label = labels[static_cast<std::size_t>(position)];
+    return label.continuation + label.text;
+}
+
+void check_rows(std::int64_t rows, std::int64_t tokens, const std::string& hint) {
+    if (rows <= most_rows) return;
+    throw Error({.problem = "The table would be too long",
+                 .expected = "at most " + std::to_string(most_rows) + " rows",
+                 .found = std::to_string(rows) + " of " + std::to_string(tokens) + " tokens",
+                 .hint = hint});
+}
+
+std::string csv_text(const Table& table) {
+    std::string out;
+    for (std::size_t c = 0; c < table.columns.size(); ++c) out += (c ? "," : "") + table.columns[c];
+    out += '\n';
+    for (const auto& row : table.rows) {
+        for (std::size_t c = 0; c < row.size(); ++c) {
+            if (c) out += ',';
+            out += std::visit(CsvCell{}, row[c]);
+        }
+        out += '\n';
+    }
+    return out;
+}
+
+std::string json_members(const Table& table) {
+    // Written by hand: one row a line, and numbers as in the CSV.
+    std::string out = "\"columns\": [";
+    for (std::size_t c = 0; c < table.columns.size(); ++c) out += (c ? ", " : "") + json_text(table.columns[c]);
+    out += "],\n\"rows\": [";
+    for (std::size_t r = 0; r < table.rows.size(); ++r) {
+        out += r ? ",\n[" : "\n[";
+        for (std::size_t c = 0; c < table.rows[r].size(); ++c) {
+            if (c) out += ", ";
+            const auto& cell = table.rows[r][c];
+            if (const auto* s = std::get_if<std::string>(&cell)) {
+                out += json_text(*s);
+            } else {
+                const std::string value = std::visit(CsvCell{}, cell);
+                // JSON knows neither NaN nor infinity.
+                out += value.empty() || value.find("inf") != std::string::npos ? "null" : value;
+            }
+        }
+        out += ']';
+    }
+    return out + "\n]";
+}
+
+}  // namespace headlight::analyze

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What every `headlight analyze` command shares: the model, the text, --out and how to compute. A command is a struct
+// derived from Analysis with its own options and a run() (docs/adding-an-analysis.md).
+#pragma once
+
+#include "cli/open_or_run.h"
+#include "cli/result_file.h"
+#include "headlight/analyze/prediction/token_choice.h"
+#include "headlight/model/runtime.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace headlight::cli {
+
+/// What an analysis takes beside MODEL and --out.
+enum Input : unsigned {
+    kConfig = 0,     ///< the configuration alone: no weights are loaded
+    kWeights = 1,    ///< --dtype, --device, --threads
+    kText = 2,       ///< --text, --text-file, --pair
+    kImage = 4,      ///< --image
+    kAttention = 8,  ///< --attention
+    kRun = kWeights | kText,
+};
+
+struct Analysis {
+    ModelArgument model;
+    TextArguments text;
+    AttentionArgument attention;
+    ComputeOptions compute;
+    ResultFile file;
+
+    /// Loads the model and runs the text.
+    struct Run {
+        Loaded loaded;
+        std::shared_ptr<const trace::Trace> whole, trace;  ///< the run, and the part of it that --attention names
+    };
+    Run run_text(const Console& console, const trace::CapturePlan& plan = {}) const {
+        Run run{.loaded = load(console), .whole = {}, .trace = {}};
+        run.whole = run_loaded(run.loaded, plan, console);
+        run.trace = attention.of(run.whole);
+        return run;
+    }
+    Loaded load(const Console& console) const { return load_for_run(model, text, compute, console); }
+    Loaded load_weights(const Console& console) const { return load_model(model, compute, console); }
+    /// Without the tokenizer, which a folder of weights may lack.
+    struct Weights {
+        std::filesystem::path folder;
+        CancelToken cancel;
+        std::shared_ptr<const model::Model> model;
+    };
+    Weights load_model_alone(const Console& console) const {
+        Weights weights{.folder = model.folder(), .cancel = {}, .model = {}};
+        model::start_runtime(compute.threads);
+        weights.cancel = interruptible();
+        weights.model = load_model(weights.folder, compute, weights.cancel, console);
+        return weights;
+    }
+    bool writes_arrays() const { return file.path.ends_with(".npz"); }
+    /// The result of a run, which says so if --attention chose a part of it.
+    Result result(const trace::Trace& trace, analyze::Table table) const {
+        Result found{.table = std::move(table), .facts = facts_of(trace)};
+        if (attention.given()) found.fact("attention", attention.word);
+        return found;
+    }
+};
+
+/// The options of `Command` in the order of --help, and its run().
+template <class Command>
+Action define_analysis(Definition& definition, unsigned inputs, std::vector<std::string> formats = {".csv", ".json", ".npz"}) {
+    auto command = std::make_shared<Command>();
+    command->model.add(definition);
+    if (inputs & kText) command->text.add(definition);
+    if (inputs & kImage) command->text.add_image(definition);
+    if (inputs & kAttention) command->attention.add(definition);
+    command->add(definition);
+    command->file.add(definition, std::move(formats));
+    if (inputs & kWeights) command->compute.add(definition);
+    return [command, console = definition.console] {
+        command->file.check();
+        const Result result = command->run(*console);
+        console->clear_progress();
+        command->file.write(result, *console);
+        return 0;
+    };
+}
+
+/// An option that names a token: an id, or text that is one token.
+struct TokenArgument {
+    std::string name;  ///< "--token"
+    std::string typed{};
+    CLI::Option* option = nullptr;
+
+    CLI::Option* add(Definition& definition, const std::string& help) {
+        option = definition.app->add_option(name, typed, help + ": an id, or text that is one token")->type_name("ID|TEXT");
+        return option;
+    }
+    bool given() const { return option->count() > 0; }
+    /// A note says how the text was understood.
+    std::optional<std::int64_t> id(const Loaded& loaded, const Console& console) const {
+        if (!given()) return std::nullopt;
+        const analyze::TokenChoice choice =
+            analyze::choose_token(*loaded.tokenizer, loaded.model->config().vocab_size, typed, name);
+        if (!choice.note.empty()) console.note(name + ": " + choice.note);
+        return choice.id;
+    }
+};
+
+/// "507 ·old"
+inline std::string token_fact(const text::Tokenizer& tokenizer, std::int64_t id) {
+    return std::to_string(id) + " " + text::token_label(tokenizer, id);
+}
+
+/// Layers, positions and the like: a number from 0.
+inline CLI::Option* add_index(Definition& definition, const std::string& flag, std::int64_t& value, const std::string& help) {
+    return definition.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero());
+}
+/// How many: its default is shown.
+template <class Number>
+CLI::Option* add_count(Definition& definition, const std::string& flag, Number& value, const std::string& help,
+                       std::int64_t least, std::int64_t most) {
+    return definition.app->add_option(flag, value, help)->type_name("N")->capture_default_str()->check(CLI::Range(least, most));
+}
+inline CLI::Option* add_share(Definition& definition, const std::string& flag, double& value, const std::string& help) {
+    return definition.app->add_option(flag, value, help)->type_name("X")->capture_default_str()->check(CLI::Range(0.0, 1.0));
+}
+inline CLI::Option* add_file(Definition& definition, const std::string& flag, std::string& path, const std::string& help) {
+    CLI::Option* option = definition.app->add_option(flag, path, help)->type_name("FILE");
+    definition.kinds[option] = ValueKind::file;
+    return option;
+}
+
+inline std::optional<Layer> layer_of(std::int64_t i) { return i < 0 ? std::nullopt : std::optional(Layer(i)); }
+inline std::optional<Head> head_of(std::int64_t i) { return i < 0 ? std::nullopt : std::optional(Head(i)); }
+
+}  // namespace headlight::cli

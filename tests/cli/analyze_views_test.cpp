@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Analyses that are a view too: both write one table.
+#include "tests/cli/program.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace headlight {
+namespace analyze_views_test {
+
+using test::built_in_model;
+using test::in_process;
+using test::Outcome;
+
+struct Pair {
+    const char *analysis, *view, *model;
+    std::vector<std::string> analysis_options{}, view_options{};
+};
+void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.analysis; }
+
+class AnalysisAndView : public testing::TestWithParam<Pair> {};
+
+/// The header of a CSV file; a figure's has a line about its origin above it.
+std::string columns_of(const std::string& csv) {
+    const std::size_t at = csv.starts_with("#") ? csv.find('\n') + 1 : 0;
+    return csv.substr(at, csv.find('\n', at) - at);
+}
+
+TEST_P(AnalysisAndView, WriteTheSameColumns) {
+    const Pair& pair = GetParam();
+    const test::TempFolder folder;
+    const std::string model =
+        *pair.model ? std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/" + pair.model : built_in_model();
+    const auto csv = [&](const char* name, std::vector<std::string> command, const std::vector<std::string>& options) {
+        const std::string path = (folder.path() / name).string();
+        command.insert(command.end(), {model, "--out", path});
+        if (std::string(pair.analysis) != "kv-cache" && std::string(pair.analysis) != "composition")
+            command.insert(command.end(), {"--text", "the cat sat on the mat"});
+        if (command[0] == "render") command.insert(command.end(), {"--view", pair.view, "--layer", "1", "--head", "1"});
+        command.insert(command.end(), options.begin(), options.end());
+        const Outcome outcome = in_process(command);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return test::slurp(path);
+    };
+    const std::string analysis = columns_of(csv("a.csv", {"analyze", pair.analysis}, pair.analysis_options)),
+                      view = columns_of(csv("v.csv", {"render"}, pair.view_options));
+    EXPECT_FALSE(analysis.empty());
+    EXPECT_EQ(analysis, view);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, AnalysisAndView,
+    testing::Values(Pair{"lens", "lens", ""}, Pair{"attribution", "attribution", "", {"--position", "2", "--token", "7"}},
+                    Pair{"mlp", "mlp", "", {"--layer", "1", "--position", "2"}},
+                    Pair{"drivers", "drivers", "", {"--layer", "1", "--neuron", "3", "--position", "2"}},
+                    Pair{"experts", "experts", "models/mixtral"},
+                    Pair{"mlp", "mlp", "models/mixtral", {"--layer", "1", "--position", "2"}},
+                    Pair{"refinement", "refinement", ""}, Pair{"predictions", "predictions", ""},
+                    Pair{"predictions", "predictions", "models/bert-mlm", {"--mask", "2"}},
+                    Pair{"contributions", "contribution-graph", "", {"--position", "2"}},
+                    Pair{"copy-suppression", "copy-suppression", ""}, Pair{"composition", "composition", "", {}, {"--text", "a"}},
+                    Pair{"importance", "importance", "", {"--position", "2"}}, Pair{"rollout", "rollout", ""},
+                    Pair{"focus", "focus-2", "", {"--layer", "1", "--head", "1"}},
+                    Pair{"kv-cache", "kv-cache", "", {}, {"--text", "a"}}),
+    [](const auto& one) {
+        std::string name = one.param.analysis + std::string(*one.param.model ? one.param.model + 6 : "");
+        std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
+        return name;
+    });
+
+}  // namespace analyze_views_test
+}  // namespace headlight
