@@ -69,10 +69,15 @@ at::Tensor predicted_ranks(const Asked& asked, Layer layer, const CancelToken& c
         cancel.throw_if_cancelled();
         const std::int64_t count = std::min(block, n - first);
         const at::Tensor logits = trace::logits_of(*trace.model(), stream.narrow(0, first, count)).to(at::kCPU).to(at::kFloat);
-        // Sorted once a row: the rank of a token is the number of larger logits.
-        const at::Tensor sorted = std::get<0>(logits.sort(1)).contiguous();
+        // Sorted once a row: the rank of a token is the number of larger logits. A few rows at a time, to heed `cancel`.
         const at::Tensor own = logits.index_select(1, ids).contiguous();
-        ranks.narrow(0, first, count).copy_(vocab - at::searchsorted(sorted, own, false, true));
+        const std::int64_t few = std::max<std::int64_t>(1, block / 32);
+        for (std::int64_t row = 0; row < count; row += few) {
+            cancel.throw_if_cancelled();
+            const std::int64_t rows = std::min(few, count - row);
+            const at::Tensor sorted = std::get<0>(logits.narrow(0, row, rows).sort(1)).contiguous();
+            ranks.narrow(0, first + row, rows).copy_(vocab - at::searchsorted(sorted, own.narrow(0, row, rows), false, true));
+        }
     }
     return ranks;
 }
