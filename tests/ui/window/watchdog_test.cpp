@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window's thread neither computes for long nor waits for those that do.
+#include "tests/ui/window_fixture.h"
+#include "ui/dialogs/model_chooser.h"
+
+#include <QDir>
+#include <QElapsedTimer>
+#include <QFile>
+#include <QSettings>
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+
+namespace headlight::ui {
+namespace watchdog_test {
+
+constexpr double longest_ms = 250;
+
+/// Time that a thread has spent runnable without a core, which says how busy the machine is and nothing about the thread.
+class RunDelay {
+public:
+    RunDelay() : file_("/proc/thread-self/schedstat") {}
+    double ms() {
+        file_.clear();
+        file_.seekg(0);
+        std::int64_t computed = 0, waited = 0;
+        return file_ >> computed >> waited ? double(waited) / 1e6 : 0;
+    }
+
+private:
+    std::ifstream file_;
+};
+
+/// Measures how long the thread it lives in was away from the event loop, computing or blocked.
+class Watchdog : public QObject {
+public:
+    Watchdog() {
+        clock_.start();
+        turn();
+        startTimer(2);
+    }
+    /// Names what follows, and forgets what was.
+    void begin(const std::string& step) {
+        turn();
+        step_ = step;
+        longest_ = 0;
+    }
+    /// The longest gap since begin().
+    double longest() {
+        turn();
+        return longest_;
+    }
+    void expect_calm() { EXPECT_LT(longest(), longest_ms) << step_; }
+
+protected:
+    void timerEvent(QTimerEvent*) override { turn(); }
+
+private:
+    void turn() {
+        const double now = double(clock_.nsecsElapsed()) / 1e6, delay = delay_.ms();
+        longest_ = std::max(longest_, now - last_ - (delay - last_delay_));
+        last_ = now;
+        last_delay_ = delay;
+    }
+
+    QElapsedTimer clock_;
+    RunDelay delay_;
+    double last_ = 0, last_delay_ = 0, longest_ = 0;
+    std::string step_;
+};
+
+QString long_text() {
+    QString text;
+    for (int i = 0; i < 64; ++i) text += QString::fromUtf8(example_sentence) + QStringLiteral(" ");
+    return text;
+}
+
+/// A window with 1,000 tokens on the built-in model.
+class CalmWindow : public testing::Test {
+protected:
+    void SetUp() override {
+        make();
+        ASSERT_TRUE(window->document().trace());
+        ASSERT_GE(window->document().trace()->tokens(), 1000);
+    }
+    void make() {
+        window = std::make_unique<MainWindow>();
+        window->resize(1440, 900);
+        PromptText prompt;
+        prompt.text = long_text();
+        window->document().set_prompt(prompt);
+        window->show();
+        window->open(QStringLiteral("novella-7m"));
+        ASSERT_TRUE(settle(60'000));
+    }
+    bool settle(int ms) {
+        return QTest::qWaitFor([&] { return window->jobs().idle() && window->document().up_to_date(); }, ms);
+    }
+    /// Lets `work` begin, closes the window while it runs, and opens another.
+    void close_during(const std::string& what, const std::function<void()>& work) {
+        work();
+        QTest::qWait(60);
+        watchdog.begin("closing during " + what);
+        window.reset();
+        watchdog.expect_calm();
+    }
+
+    std::unique_ptr<MainWindow> window;
+    Watchdog watchdog;
+};
+
+TEST_F(CalmWindow, EveryViewOpensWithoutHoldingTheWindow) {
+    int shown = 0;
+    for (const figure::ViewSpec& spec : figure::view_specs()) {
+        watchdog.begin("opening the view " + spec.id);
+        window->show_view(spec.id);
+        settle(2'000);
+        watchdog.expect_calm();
+        shown += window->left_pane().shown().has_value();
+        watchdog.begin("selecting in the view " + spec.id);
+        window->document().selection().focus_head({Layer(2), Head(shown % 8)});
+        settle(1'000);
+        watchdog.expect_calm();
+    }
+    EXPECT_GT(shown, 15);
+    watchdog.begin("an interesting head");
+    window->action(Command::interesting).trigger();
+    window->show_view("head");
+    ASSERT_TRUE(settle(30'000));
+    watchdog.expect_calm();
+    watchdog.begin("a model");
+    window->open(QStringLiteral("novella-7m"));
+    ASSERT_TRUE(settle(30'000));
+    watchdog.expect_calm();
+}
+
+TEST_F(CalmWindow, ARunOfALongTextDoesNotWaitForTheModelViewBeforeIt) {
+    window->show_view("model");
+    ASSERT_TRUE(settle(30'000));
+    FigureCanvas& canvas = window->left_pane().canvas();
+    for (int i = 0; i < 4; ++i) {
+        canvas.zoom_by(3, QRectF(canvas.viewport()->rect()).center());
+        QTest::qWait(30);  // paints, and asks for full patterns
+        const std::weak_ptr<const trace::Trace> before = window->document().trace();
+        PromptText prompt = window->document().prompt();
+        prompt.text += QStringLiteral(" more");
+        watchdog.begin("running again");
+        window->document().set_prompt(prompt);
+        window->document().run_now();
+        ASSERT_TRUE(settle(60'000));
+        watchdog.expect_calm();
+        window->history().clear();
+        EXPECT_TRUE(QTest::qWaitFor([&] { return before.expired(); })) << "the old run is dropped";
+    }
+}
+
+TEST_F(CalmWindow, AModelChooserOfHundredsOfFolders) {
+    QTemporaryDir folder;
+    for (int i = 0; i < 500; ++i) {
+        const QString name = QStringLiteral("%1/model-%2").arg(folder.path()).arg(i);
+        ASSERT_TRUE(QDir().mkdir(name));
+        ASSERT_TRUE(QFile::copy(QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/gpt2/config.json"),
+                                name + QStringLiteral("/config.json")));
+    }
+    QSettings().setValue(QStringLiteral("models/folders"), QStringList(folder.path()));
+    watchdog.begin("the list of models");
+    ModelChooser chooser(window->jobs(), {});
+    chooser.show();
+    const auto known = [&] {
+        int count = 0;
+        for (int row = 0; row < chooser.table().rowCount(); ++row) count += chooser.table().item(row, 5)->text() != u"…";
+        return count;
+    };
+    EXPECT_TRUE(QTest::qWaitFor([&] { return window->jobs().idle() && known() > 500; }, 60'000)) << known();
+    watchdog.expect_calm();
+    QSettings().remove(QStringLiteral("models/folders"));
+}
+
+// Not of an export: a figure is painted to its end once it has begun.
+TEST_F(CalmWindow, ClosingWaitsForNothing) {
+    QTemporaryDir folder;
+    const QString texts = folder.filePath(QStringLiteral("texts.txt"));
+    QFile file(texts);
+    ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+    for (int i = 0; i < 40; ++i) file.write(long_text().toUtf8() + '\n');
+    file.close();
+    close_during("opening", [&] { window->open(QStringLiteral("novella-7m")); });
+    make();
+    close_during("a run", [&] {
+        PromptText prompt = window->document().prompt();
+        prompt.text += QStringLiteral(" more");
+        window->document().set_prompt(prompt);
+        window->document().run_now();
+    });
+    make();
+    close_during("the texts", [&] {
+        ViewOptions options = window->document().options();
+        options.pool_file = texts;
+        window->document().set_options(options);
+    });
+    make();
+    close_during("generating", [&] { window->action(Command::generate).trigger(); });
+    make();
+    close_during("predicting", [&] { window->action(Command::predictions).trigger(); });
+    make();
+    close_during("the list of models", [&] { window->action(Command::open_model).trigger(); });
+    for (const figure::ViewSpec& spec : figure::view_specs()) {
+        if (!window) make();
+        if (!spec.missing || !spec.missing(*window->document().trace()).empty()) continue;
+        window->show_view(spec.id);
+        std::ignore = QTest::qWaitFor([&] { return window->jobs().idle(); }, 60);
+        if (window->jobs().idle()) continue;  // made already
+        close_during("the view " + spec.id, [] {});
+    }
+}
+
+}  // namespace watchdog_test
+}  // namespace headlight::ui
