@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/console.h"
+#include "headlight/base/enum_table.h"
 #include "headlight/cli/cli.h"
 
 #include <CLI/App.hpp>
@@ -37,8 +38,16 @@ public:
     std::map<const CLI::Option*, std::vector<std::string>> choices;
     std::map<const CLI::Option*, ValueKind> kinds;
 
-    /// An option that takes one of a few words; a wrong one is answered with the nearest.
+    /// An option that takes one of a few words; the error for a wrong one names the nearest.
     CLI::Option* add_choice(const std::string& flag, std::string& value, std::vector<std::string> words, const std::string& help);
+    /// The same for an enum with a table; the value that it has is the default.
+    template <class E>
+    CLI::Option* add_enum(const std::string& flag, E& value, const std::string& help) {
+        const auto take = [&value](const std::string& word) { value = enum_value<E>(word).value(); };
+        CLI::Option* option = app->add_option_function<std::string>(flag, take, help);
+        restrict_to(option->default_str(std::string(enum_word(value))), enum_words<E>());
+        return option;
+    }
     /// The same for an option that is there already.
     void restrict_to(CLI::Option*, std::vector<std::string> words);
 };

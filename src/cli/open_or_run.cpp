@@ -21,15 +21,12 @@ std::shared_ptr<const trace::Trace> open_or_run(const ModelArgument& model_argum
 }
 
 void AttentionArgument::add(Definition& definition) {
-    definition.add_choice("--attention", word, {"self", "encoder", "cross"},
+    definition.add_choice("--attention", word, enum_words<model::Stack>(),
                           "of an encoder-decoder model: the decoder's own, the encoder's, or from target to source");
 }
 
 std::shared_ptr<const trace::Trace> AttentionArgument::of(const std::shared_ptr<const trace::Trace>& run) const {
-    const model::Stack stack = word == "encoder" ? model::Stack::encoder
-                               : word == "cross" ? model::Stack::cross
-                                                 : model::Stack::whole;
-    return trace::part_of(run, stack);
+    return trace::part_of(run, enum_value<model::Stack>(word).value());
 }
 
 }  // namespace headlight::cli

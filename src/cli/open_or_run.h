@@ -11,9 +11,9 @@ std::shared_ptr<const trace::Trace> open_or_run(const ModelArgument&, const Text
 
 /// --attention self|encoder|cross: which attention of an encoder-decoder model is meant.
 struct AttentionArgument {
-    std::string word = "self";
+    std::string word{enum_word(model::Stack::decoder)};
     void add(Definition&);
-    bool given() const { return word != "self"; }
+    bool given() const { return word != enum_word(model::Stack::decoder); }
     /// Error for a model of one stack.
     std::shared_ptr<const trace::Trace> of(const std::shared_ptr<const trace::Trace>& run) const;
 };

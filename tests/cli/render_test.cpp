@@ -104,31 +104,31 @@ TEST(Render, RefusesAndLeavesNothing) {
     refused({"--view", "head", "--layer", "6", "--out", out}, "layer 6: expected 0 to 5", 1);
     refused({"--view", "matrix", "--layer", "0", "--head", "8", "--out", out}, "head 8: expected 0 to 7", 1);
     refused({"--view", "neuron", "--query", "11", "--out", out}, "query 11: expected 0 to 10", 1);
-    refused({"--view", "head", "--filter", "a-b", "--out", out}, "a pair filter needs two sentences", 1);
+    refused({"--view", "head", "--filter", "a-b", "--out", out}, "A pair filter needs two sentences", 1);
     refused({"--view", "head", "--out", folder / "none/f.png"}, "No such file", 1);
     EXPECT_EQ(folder.count(), 0u);
 }
 
-TEST(Render, TextsOfAFileArePooledAndTheCommandInTheFileMakesItAgain) {
+TEST(Render, ABatchOfTextsIsDrawnAndTheCommandInTheFileMakesItAgain) {
     const TempFolder folder;
     const auto list = folder.write("texts.txt", "Rain fell all night.\n\nShe was late, and he was not.\r\n");
     for (const bool own : {true, false}) {
         std::vector<std::string> arguments{"render", "novella-7m",  "--texts", list,
-                                           "--view", "clark-kinds", "--out",   folder / "pool.json"};
+                                           "--view", "clark-kinds", "--out",   folder / "batch.json"};
         if (own) arguments.insert(arguments.end(), {"--text", kText});
         ASSERT_EQ(test::program(arguments).code, 0);
-        const json provenance = json::parse(test::slurp(folder / "pool.json"))["provenance"];
+        const json provenance = json::parse(test::slurp(folder / "batch.json"))["provenance"];
         EXPECT_THAT(provenance["text"].get<std::string>(), StartsWith(own ? "3 texts, " : "2 texts, "));
         const std::string command = provenance["command"];
         EXPECT_EQ(command.find("--text '") != std::string::npos, own) << command;
         const std::string shell = "cd '" + folder.path().string() + "' && headlight() { '" + HEADLIGHT_PROGRAM +
                                   "' \"$@\"; } && " + command + " 2> /dev/null";
         ASSERT_EQ(std::system(shell.c_str()), 0);
-        EXPECT_EQ(io::sha256_file(folder / "pool.json"), io::sha256_file(folder / "figure.json"));
+        EXPECT_EQ(io::sha256_file(folder / "batch.json"), io::sha256_file(folder / "figure.json"));
     }
     const Outcome outcome = render({"--texts", list, "--view", "head", "--out", folder / "f.png"});
     EXPECT_EQ(outcome.code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("--texts: the view head is of one text"));
+    EXPECT_THAT(outcome.err, HasSubstr("--texts: the view head shows one text"));
 }
 
 TEST(Render, RolloutGoesUpToTheLastLayer) {

@@ -49,10 +49,10 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
     if (spec.needs.key) state.key = spec.needs.hover && !s.pinned_keys.empty() ? s.key() : last(s.pinned_keys);
     if (spec.needs.neuron) state.neuron = s.neuron;
     if (spec.needs.pattern) state.pattern = options.pattern;
-    if (view == "model") state.detail = options.detail;
+    if (spec.opens_detail) state.detail = options.detail;
     if (const auto found = options.values.find(view); found != options.values.end())
         state.values = figure::tidy(spec, found->second);
-    if (spec.needs.texts) state.pool = document.pool();
+    if (spec.needs.texts) state.batch = document.batch();
     if (spec.last_layer) {
         if (figure::text_value(state, "up-to") == "last") state.layer = Layer(r.trace->config().n_layers - 1);
         state.values.erase("up-to");  // the layer says it

@@ -22,7 +22,7 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         using Change = Document::Change;
         if (change == Change::options || change == Change::trace || change == Change::filter) restyle();
-        if (change == Change::trace || change == Change::options || change == Change::pool) refresh();
+        if (change == Change::trace || change == Change::options || change == Change::batch) refresh();
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (document_.adapting()) return;
@@ -49,7 +49,7 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     connect(canvas_, &FigureCanvas::clicked, this, &ViewPane::click);
     connect(canvas_, &FigureCanvas::double_clicked, this, &ViewPane::double_click);
     connect(canvas_, &FigureCanvas::brushed, &document_, &Document::choose_heads);
-    set_view("head");
+    set_view(view_);
     restyle();
 }
 
@@ -156,8 +156,8 @@ void ViewPane::reveal_pin() {
 }
 
 void ViewPane::click_head(HeadId head, bool add) {
-    if (view_ != "model" || add) return document_.selection().focus_head(head, add);
-    // In the model view a click opens the head's detail beside its cell, a second one closes it.
+    if (!figure::view_spec(view_).opens_detail || add) return document_.selection().focus_head(head, add);
+    // A click opens the detail beside the cell, a second one closes it.
     ViewOptions options = document_.options();
     options.detail = options.detail == head ? std::nullopt : std::optional(head);
     document_.selection().focus_head(head);

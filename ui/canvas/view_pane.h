@@ -48,7 +48,7 @@ private:
     Document& document_;
     Jobs& jobs_;
     Jobs::Lane lane_;
-    View view_ = "head";
+    View view_ = figure::view_id(0);
     FigureCanvas* canvas_;
     std::optional<Recipe> shown_, awaited_;
     std::optional<Position> revealed_query_, revealed_key_;

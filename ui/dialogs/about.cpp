@@ -51,7 +51,7 @@ void show_about(QWidget* parent) {
     const auto facts = model::runtime_facts();
     show_text_window(
         parent, QStringLiteral("Headlight %1").arg(QLatin1String(version())),
-        QObject::tr(
+        QStringLiteral(
             "Shows what every attention head of a transformer language model did with a sentence. Everything runs on this machine.\n\n"
             "LibTorch %1, Qt %2\n%3\n%4 threads%5\n\n"
             "Free software under the GNU General Public License, version 3 or later. The built-in model and its licence: models/README.md.")

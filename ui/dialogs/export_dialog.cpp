@@ -38,15 +38,15 @@ ExportDialog::ExportDialog(Document& document, Jobs& jobs, Recipe recipe, QSize 
       theme_(new QComboBox),
       scale_(new QComboBox),
       pixels_(new QDoubleSpinBox),
-      footer_(new QCheckBox(tr("Line that says how it was made"))),
-      transparent_(new QCheckBox(tr("Transparent paper"))),
+      footer_(new QCheckBox(QStringLiteral("Add provenance line"))),
+      transparent_(new QCheckBox(QStringLiteral("Transparent background"))),
       picture_(new QLabel),
       message_(new QLabel),
       write_(nullptr) {
-    setWindowTitle(tr("Export figure"));
+    setWindowTitle(QStringLiteral("Export figure"));
     build();
     restore();
-    // Written, failed or cancelled by hand: it can be tried again.
+    // Written, failed or cancelled: it can be tried again.
     connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane lane) {
         if (lane == Jobs::Lane::file) write_->setEnabled(true);
     });
@@ -60,22 +60,22 @@ ExportDialog::ExportDialog(Document& document, Jobs& jobs, Recipe recipe, QSize 
 
 void ExportDialog::build() {
     for (const char* f : formats) format_->addItem(QString::fromLatin1(f).toUpper(), QString::fromLatin1(f));
-    width_->addItems(
-        {tr("As on screen"), tr("85 mm, one column"), tr("178 mm, two columns"), tr("Slide, 1600 × 900 px"), tr("Pixels")});
-    theme_->addItems({tr("Light"), tr("Dark")});
+    width_->addItems({QStringLiteral("As on screen"), QStringLiteral("85 mm, one column"), QStringLiteral("178 mm, two columns"),
+                      QStringLiteral("Slide, 1600 × 900 px"), QStringLiteral("Pixels")});
+    theme_->addItems({QStringLiteral("Light"), QStringLiteral("Dark")});
     scale_->addItems({QStringLiteral("1×"), QStringLiteral("2×"), QStringLiteral("3×"), QStringLiteral("4×")});
     pixels_->setRange(100, 20000);
     pixels_->setDecimals(0);
     pixels_->setValue(1000);
-    pixels_->setSuffix(tr(" px wide"));
+    pixels_->setSuffix(QStringLiteral(" px wide"));
     message_->setWordWrap(true);
     message_->setProperty("role", "error");
     message_->hide();
     picture_->setFixedSize(preview_size);
     picture_->setAlignment(Qt::AlignCenter);
-    picture_->setAccessibleName(tr("Preview"));
+    picture_->setAccessibleName(QStringLiteral("Preview"));
 
-    auto* choose = new QPushButton(tr("Choose …"));
+    auto* choose = new QPushButton(QStringLiteral("Choose …"));
     auto* file_row = new QHBoxLayout;
     file_row->addWidget(file_, 1);
     file_row->addWidget(choose);
@@ -84,23 +84,23 @@ void ExportDialog::build() {
     form->setHorizontalSpacing(16);
     form->setLabelAlignment(Qt::AlignLeft);
     form->setFieldGrowthPolicy(QFormLayout::ExpandingFieldsGrow);
-    form->addRow(tr("Format"), format_);
-    form->addRow(tr("Width"), width_);
+    form->addRow(QStringLiteral("Format"), format_);
+    form->addRow(QStringLiteral("Width"), width_);
     form->addRow(QString(), pixels_);
-    form->addRow(tr("Resolution"), scale_);
-    form->addRow(tr("Theme"), theme_);
+    form->addRow(QStringLiteral("Resolution"), scale_);
+    form->addRow(QStringLiteral("Theme"), theme_);
     form->addRow(QString(), footer_);
     form->addRow(QString(), transparent_);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
     buttons->button(QDialogButtonBox::Cancel)->setIcon({});
-    write_ = buttons->addButton(tr("Export"), QDialogButtonBox::AcceptRole);
+    write_ = buttons->addButton(QStringLiteral("Export"), QDialogButtonBox::AcceptRole);
     write_->setProperty("kind", "primary");
     choose->setAutoDefault(false);
     auto* right = new QVBoxLayout;
     right->addLayout(form);
     right->addStretch();
     right->addWidget(message_);
-    right->addWidget(new QLabel(tr("File")));
+    right->addWidget(new QLabel(QStringLiteral("File")));
     right->addLayout(file_row);
     right->addSpacing(8);
     right->addWidget(buttons);
@@ -109,13 +109,13 @@ void ExportDialog::build() {
     row->setSpacing(24);
     row->addWidget(picture_);
     row->addLayout(right, 1);
-    write_->setDefault(true);  // only now: it is in the dialog
+    write_->setDefault(true);  // only now that it is in the dialog
     resize(880, 480);
 
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(write_, &QPushButton::clicked, this, &ExportDialog::write);
     connect(choose, &QPushButton::clicked, this, [this] {
-        const QString chosen = QFileDialog::getSaveFileName(this, tr("Export figure"), file_->text());
+        const QString chosen = QFileDialog::getSaveFileName(this, QStringLiteral("Export figure"), file_->text());
         if (chosen.isEmpty()) return;
         file_->setText(chosen);
         const int known = format_->findData(QFileInfo(chosen).suffix().toLower());
@@ -192,7 +192,7 @@ void ExportDialog::preview() {
     const Recipe recipe = recipe_;
     const figure::Selection selection = selection_;
     const double ratio = devicePixelRatioF();
-    jobs_.start(Jobs::Lane::preview, tr("Preview"), [=](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+    jobs_.start(Jobs::Lane::preview, QStringLiteral("Preview"), [=](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
         const auto figure = figure::make_figure(recipe.trace, recipe.state, cancel);
         cancel.throw_if_cancelled();
         const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, o), "png");
@@ -217,7 +217,7 @@ void ExportDialog::write() {
     const Recipe recipe = recipe_;
     const figure::Selection selection = selection_;
     const std::string format = format_->currentData().toString().toStdString();
-    jobs_.start(Jobs::Lane::file, tr("Exporting %1").arg(QFileInfo(file).fileName()),
+    jobs_.start(Jobs::Lane::file, QStringLiteral("Exporting %1").arg(QFileInfo(file).fileName()),
                 [=](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
                     const auto figure = figure::make_figure(recipe.trace, recipe.state);
                     cancel.throw_if_cancelled();

@@ -14,7 +14,7 @@
 
 namespace headlight::ui {
 
-/// Format, size, looks of an export, with a preview of the file. Remembers what was chosen.
+/// Format, size, looks of an export, with a preview of the file. Remembers the choices.
 class ExportDialog : public QDialog {
     Q_OBJECT
 public:
@@ -24,7 +24,7 @@ public:
     QComboBox& width_choice() { return *width_; }
     QLineEdit& file() { return *file_; }
     figure::ExportOptions options() const;
-    /// Writes the file in a job; says written() or shows the failure in the dialog.
+    /// Writes the file in a job; emits written() or shows the failure in the dialog.
     void write();
 
 Q_SIGNALS:

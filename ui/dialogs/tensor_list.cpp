@@ -40,12 +40,12 @@ void fill(QTableWidget& table, const model::LoadReport& report) {
     for (const model::LoadedParameter& loaded : report.loaded)
         add_row(table, {QString::fromStdString(loaded.tensor), QString::fromStdString(loaded.parameter), shape_text(loaded.shape),
                         QString::fromStdString(loaded.stored_dtype),
-                        loaded.mapped ? TensorList::tr("in place") : TensorList::tr("converted"),
+                        loaded.mapped ? QStringLiteral("in place") : QStringLiteral("converted"),
                         QFileInfo(QString::fromStdString(loaded.file)).fileName()});
     for (const std::string& name : report.ignored)
-        add_row(table, {QString::fromStdString(name), TensorList::tr("not needed"), {}, {}, {}, {}});
+        add_row(table, {QString::fromStdString(name), QStringLiteral("not needed"), {}, {}, {}, {}});
     for (const std::string& name : report.unused)
-        add_row(table, {QString::fromStdString(name), TensorList::tr("not used"), {}, {}, {}, {}});
+        add_row(table, {QString::fromStdString(name), QStringLiteral("not used"), {}, {}, {}, {}});
 }
 
 void apply_filter(QTableWidget& table, const QString& wanted) {
@@ -68,11 +68,12 @@ TensorList::TensorList(const OpenModel& opened, Jobs& jobs, QWidget* parent)
       histogram_(new FigureCanvas(selection_)) {
     const model::LoadReport& report = model_.model->report();
     setObjectName(QStringLiteral("TensorList"));
-    setWindowTitle(tr("Tensors of %1").arg(QString::fromStdString(model_.model->config().name)));
-    filter_->setPlaceholderText(tr("Filter by name, shape, type or file"));
-    filter_->setAccessibleName(tr("Filter"));
-    table_->setAccessibleName(tr("Tensors"));
-    table_->setHorizontalHeaderLabels({tr("Tensor"), tr("Feeds"), tr("Shape"), tr("Type"), tr("Used"), tr("File")});
+    setWindowTitle(QStringLiteral("Tensors of %1").arg(QString::fromStdString(model_.model->config().name)));
+    filter_->setPlaceholderText(QStringLiteral("Filter by name, shape, type or file"));
+    filter_->setAccessibleName(QStringLiteral("Filter"));
+    table_->setAccessibleName(QStringLiteral("Tensors"));
+    table_->setHorizontalHeaderLabels({QStringLiteral("Tensor"), QStringLiteral("Feeds"), QStringLiteral("Shape"),
+                                       QStringLiteral("Type"), QStringLiteral("Used"), QStringLiteral("File")});
     table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
     table_->setSelectionBehavior(QAbstractItemView::SelectRows);
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
@@ -86,13 +87,14 @@ TensorList::TensorList(const OpenModel& opened, Jobs& jobs, QWidget* parent)
     fill(*table_, report);
     header->setSectionResizeMode(QHeaderView::ResizeToContents);
     header->setSectionResizeMode(0, QHeaderView::Stretch);
-    histogram_->setAccessibleName(tr("Histogram"));
+    histogram_->setAccessibleName(QStringLiteral("Histogram"));
     histogram_->setFixedHeight(250);
-    histogram_->set_placeholder({}, tr("Choose a tensor to see how its numbers are spread."));
-    auto* facts = new QLabel(tr("%1 parameters in %2 file(s), %3 bytes used in place, %4 converted, loaded in %5 s")
+    histogram_->set_placeholder({}, QStringLiteral("Choose a tensor to see the distribution of its values."));
+    auto* facts = new QLabel(QStringLiteral("%1 parameters in %2 %6, %3 bytes used in place, %4 converted, loaded in %5 s")
                                  .arg(count_text(static_cast<qint64>(report.loaded.size())),
                                       count_text(static_cast<qint64>(report.files.size())), count_text(report.bytes_mapped),
-                                      count_text(report.bytes_copied), QString::number(report.seconds, 'f', 2)));
+                                      count_text(report.bytes_copied), QString::number(report.seconds, 'f', 2),
+                                      report.files.size() == 1 ? QStringLiteral("file") : QStringLiteral("files")));
     facts->setProperty("role", "note");
     auto* pointed = new QLabel;
     pointed->setProperty("role", "note");
@@ -113,7 +115,8 @@ TensorList::TensorList(const OpenModel& opened, Jobs& jobs, QWidget* parent)
     connect(&Appearance::instance(), &Appearance::changed, this, &TensorList::restyle);
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
         if (lane == Jobs::Lane::tensor)
-            histogram_->set_placeholder(tr("%1: no histogram").arg(asked_), QString::fromStdString(failure.facts.problem));
+            histogram_->set_placeholder(QStringLiteral("%1: no histogram").arg(asked_),
+                                        QString::fromStdString(failure.facts.problem));
     });
     restyle();
     resize(960, 760);
@@ -133,9 +136,9 @@ void TensorList::show_histogram() {
     const QString name = table_->item(chosen.front()->row(), 0)->text();
     if (name == std::exchange(asked_, name)) return;
     histogram_->set_figure(nullptr);
-    histogram_->set_placeholder(name, tr("Reading its numbers …"));
+    histogram_->set_placeholder(name, QStringLiteral("Reading its values …"));
     jobs_.start(
-        Jobs::Lane::tensor, tr("Reading %1").arg(name),
+        Jobs::Lane::tensor, QStringLiteral("Reading %1").arg(name),
         [self = QPointer(this), opened = model_, name](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
             check_files(opened);
             const auto stats = model::tensor_stats(opened.model->folder(), name.toStdString(), 60, cancel, progress);

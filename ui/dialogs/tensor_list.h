@@ -10,8 +10,8 @@
 
 namespace headlight::ui {
 
-/// A window with every tensor of the model's files: name, what it feeds, shape, type, file; those that nothing asked for
-/// as such. With a filter over all columns, and the histogram of the tensor that is chosen, made by a job.
+/// A window with every tensor of the model's files, used or not: name, what it feeds, shape, type, file. Has a filter over
+/// all columns, and the histogram of the chosen tensor, computed in a job.
 class TensorList : public QDialog {
     Q_OBJECT
 public:
@@ -32,7 +32,7 @@ private:
     QLineEdit* filter_;
     QTableWidget* table_;
     FigureCanvas* histogram_;
-    QString asked_;  ///< the tensor whose histogram is shown or on its way
+    QString asked_;  ///< the tensor whose histogram is shown or being computed
 };
 
 }  // namespace headlight::ui

@@ -20,11 +20,11 @@ Tour::Tour(MainWindow& window)
       title_(new QLabel),
       text_(new QLabel),
       count_(new QLabel),
-      back_(new QPushButton(tr("Back"))),
-      next_(new QPushButton(tr("Next"))) {
+      back_(new QPushButton(QStringLiteral("Back"))),
+      next_(new QPushButton(QStringLiteral("Next"))) {
     setObjectName(QStringLiteral("Tour"));
     setProperty("role", "popover");
-    setAccessibleName(tr("Tour"));
+    setAccessibleName(QStringLiteral("Tour"));
     setAttribute(Qt::WA_StyledBackground);
     const auto view = [&window](const View& v) {
         return [&window, v] {
@@ -35,26 +35,32 @@ Tour::Tour(MainWindow& window)
         };
     };
     steps_ = {
-        {tr("Type and see"),
-         tr("Type a sentence of your own. The model reads it while you type; the chips below are its tokens. Click one to follow it everywhere."),
+        {QStringLiteral("Type and see"),
+         QStringLiteral(
+             "Type a sentence of your own. The model reads it while you type; the chips below are its tokens. Click one to follow it everywhere."),
          &window.prompt_bar(),
          Side::below,
          {}},
-        {tr("Every head at once"),
-         tr("Rows are layers, columns are heads, the tint is a measure you choose. Click a square to look into that head. Below, find heads: induction > 0.3 and entropy < 1."),
+        {QStringLiteral("Every head at once"),
+         QStringLiteral(
+             "Rows are layers, columns are heads, the tint is a measure you choose. Click a square to look into that head. Below, find heads: induction > 0.3 and entropy < 1."),
          &window.heads_panel(),
          Side::right,
          {}},
-        {tr("One head: who looks at whom"),
-         tr("Left the tokens that look, right those looked at; a line is as strong as the weight. Hover a token, click to pin it, Ctrl+click to add."),
+        {QStringLiteral("One head: which token attends to which"),
+         QStringLiteral(
+             "On the left the queries, on the right the keys; the stronger a line, the larger the weight. Hover a token, click to pin it, Ctrl+click to add."),
          &window.left_pane(), Side::over, view("head")},
-        {tr("The whole model"), tr("Every head in small. Click one for its detail. The keys 1, 2, 3 … switch between the views."),
+        {QStringLiteral("The whole model"),
+         QStringLiteral("Every head as a thumbnail. Click one for its detail. The keys 1, 2, 3 … switch between the views."),
          &window.left_pane(), Side::over, view("model")},
-        {tr("Why this weight"),
-         tr("The neuron view multiplies query and key number by number, adds the position term and takes the softmax: the sum on screen is the score."),
+        {QStringLiteral("Why this weight"),
+         QStringLiteral(
+             "The neuron view multiplies query and key number by number, adds the position term and takes the softmax: the sum on screen is the score."),
          &window.left_pane(), Side::over, view("neuron")},
-        {tr("Numbers, and out of the window"),
-         tr("The inspector holds the chain behind the pinned pair; click a number to copy it. Ctrl+E exports the figure, Ctrl+K finds every command."),
+        {QStringLiteral("Numbers, and out of the window"),
+         QStringLiteral(
+             "The inspector holds the chain behind the pinned pair; click a number to copy it. Ctrl+E exports the figure, Ctrl+K finds every command."),
          &window.inspector(), Side::left, view("head")},
     };
     title_->setFont(figure::ui_font(14, QFont::DemiBold));
@@ -67,7 +73,7 @@ Tour::Tour(MainWindow& window)
     column->addWidget(title_);
     column->addWidget(text_);
     auto* row = new QHBoxLayout;
-    auto* close = new QPushButton(tr("Close"));
+    auto* close = new QPushButton(QStringLiteral("Close"));
     next_->setProperty("kind", "primary");
     row->addWidget(count_);
     row->addStretch();
@@ -110,9 +116,9 @@ void Tour::show_step(int step) {
     if (now.prepare) now.prepare();
     title_->setText(now.title);
     text_->setText(now.text);
-    count_->setText(tr("%1 of %2").arg(step_ + 1).arg(steps()));
+    count_->setText(QStringLiteral("%1 of %2").arg(step_ + 1).arg(steps()));
     back_->setEnabled(step_ > 0);
-    next_->setText(step_ + 1 == steps() ? tr("Done") : tr("Next"));
+    next_->setText(step_ + 1 == steps() ? QStringLiteral("Done") : QStringLiteral("Next"));
     place();
     raise();
     next_->setFocus();

@@ -22,7 +22,7 @@ public:
     explicit Tour(MainWindow&);
     void start();
     void show_step(int);
-    /// Takes it away, and brings back the views that were open before.
+    /// Closes it and restores the views that were open before.
     void end();
     QPushButton& next() { return *next_; }
     QPushButton& back() { return *back_; }

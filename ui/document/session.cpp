@@ -3,10 +3,12 @@
 
 #include "headlight/base/error.h"
 #include "headlight/base/version.h"
+#include "headlight/figure/core/common_options.h"
 #include "headlight/io/atomic_file.h"
 #include "headlight/io/json_file.h"
 
-#include <array>
+#include <type_traits>
+#include <vector>
 
 namespace headlight::ui {
 
@@ -14,72 +16,30 @@ namespace {
 
 using nlohmann::json;
 
-template <class Enum, std::size_t N>
-struct Names {
-    std::array<std::pair<Enum, const char*>, N> names;
-    const char* name(Enum value) const {
-        for (const auto& [e, n] : names) {
-            if (e == value) return n;
-        }
-        return names[0].second;
-    }
-    void read(const json& object, const char* key, Enum& value, const std::filesystem::path& file) const {
-        if (!object.contains(key)) return;
-        const std::string found = object.at(key).get<std::string>();
-        std::string known;
-        for (const auto& [e, n] : names) {
-            if (found == n) {
-                value = e;
-                return;
-            }
-            known += (known.empty() ? "" : ", ") + std::string(n);
-        }
-        throw Error(ErrorFacts{.problem = "The session has a value that is not known",
-                               .file = file.string(),
-                               .item = key,
-                               .expected = known,
-                               .found = found});
-    }
-};
+Error unknown(const char* problem, const std::filesystem::path& file, const std::string& key,
+              const std::vector<std::string>& known, const std::string& found) {
+    std::string expected;
+    for (const std::string& each : known) expected += (expected.empty() ? "" : ", ") + each;
+    return Error(ErrorFacts{.problem = problem, .file = file.string(), .item = key, .expected = expected, .found = found});
+}
 
-using Curve = figure::Transfer::Curve;
-using Filter = analyze::PairFilter;
-using Weighting = analyze::Weighting;
-using Stack = model::Stack;
-constexpr Names<Stack, 3> attentions{{{{Stack::decoder, "self"}, {Stack::encoder, "encoder"}, {Stack::cross, "cross"}}}};
-constexpr Names<Curve, 5> curves{{{{Curve::linear, "linear"},
-                                   {Curve::log, "log"},
-                                   {Curve::gamma, "gamma"},
-                                   {Curve::per_row, "per-row"},
-                                   {Curve::rank, "rank"}}}};
-constexpr Names<Filter, 5> filters{
-    {{{Filter::all, "all"}, {Filter::a_to_a, "a-a"}, {Filter::b_to_b, "b-b"}, {Filter::a_to_b, "a-b"}, {Filter::b_to_a, "b-a"}}}};
-constexpr Names<Weighting, 7> weightings{{{{Weighting::attention, "attention"},
-                                           {Weighting::value_norm, "value-norm"},
-                                           {Weighting::output_norm, "output-norm"},
-                                           {Weighting::output_length, "output-length"},
-                                           {Weighting::layer_mix, "layer-mix"},
-                                           {Weighting::layer_mix_residual, "layer-mix-residual"},
-                                           {Weighting::layer_mix_norm, "layer-mix-norm"}}}};
-constexpr Names<figure::HeadPalette, 2> palettes{
-    {{{figure::HeadPalette::category10, "category10"}, {figure::HeadPalette::okabe_ito, "okabe-ito"}}}};
-constexpr Names<figure::Ramp, 4> ramps{{{{figure::Ramp::ink, "ink"},
-                                         {figure::Ramp::viridis, "viridis"},
-                                         {figure::Ramp::cividis, "cividis"},
-                                         {figure::Ramp::magma, "magma"}}}};
+template <class E>
+void read_enum(const json& object, const char* key, E& value, const std::filesystem::path& file) {
+    if (!object.contains(key)) return;
+    const std::string found = object.at(key).get<std::string>();
+    const auto known = enum_value<E>(found);
+    if (!known) throw unknown("The session has an unknown value", file, key, enum_words<E>(), found);
+    value = *known;
+}
 
-/// A view that this version does not have is an error, as any other value that is not known.
+/// A view that this version does not have is an error, like any other unknown value.
 void read_view(const json& object, const char* key, View& view, const std::filesystem::path& file) {
     if (!object.contains(key)) return;
     const std::string found = object.at(key).get<std::string>();
     if (!figure::find_view(found)) {
-        std::string known;
-        for (const figure::ViewSpec& spec : figure::view_specs()) known += (known.empty() ? "" : ", ") + spec.id;
-        throw Error(ErrorFacts{.problem = "The session has a view that is not known",
-                               .file = file.string(),
-                               .item = key,
-                               .expected = known,
-                               .found = found});
+        std::vector<std::string> known;
+        for (const figure::ViewSpec& spec : figure::view_specs()) known.push_back(spec.id);
+        throw unknown("The session has an unknown view", file, key, known, found);
     }
     view = found;
 }
@@ -99,7 +59,13 @@ void read(const json& object, const char* key, T& value) {
     }
 }
 
-/// A number inside its range; the ends count.
+void read(const json& object, const char* key, QString& value) {
+    std::string text = value.toStdString();
+    read(object, key, text);
+    value = QString::fromStdString(text);
+}
+
+/// A number inside its range, ends included.
 void read_number(const json& object, const char* key, double& value, double low, double high, const std::filesystem::path& file) {
     read(object, key, value);
     if (value >= low && value <= high) return;
@@ -122,13 +88,13 @@ std::vector<Position> positions_of(const json& array) {
     return positions;
 }
 
-/// What the model wrote, in UTF-16 units of the text.
+/// The generated text, in UTF-16 units.
 TextRange written_of(const json& document, const QString& text, const std::filesystem::path& file) {
     std::vector<std::int64_t> ends;
     read(document, "written", ends);
     if (ends.empty()) return {};
     if (ends.size() != 2 || ends[0] < 0 || ends[0] > ends[1] || ends[1] > text.size())
-        throw Error(ErrorFacts{.problem = "The session has a stretch of text that is not there",
+        throw Error(ErrorFacts{.problem = "The session names a range outside its text",
                                .file = file.string(),
                                .item = "written",
                                .expected = "begin and end within 0 to " + std::to_string(text.size()),
@@ -149,7 +115,7 @@ std::vector<NamedFilter> filters_of(const json& array, const std::filesystem::pa
         const NamedFilter filter{QString::fromStdString(f.at("name").get<std::string>()),
                                  QString::fromStdString(f.at("expression").get<std::string>())};
         if (filter.name.trimmed().isEmpty() || filter_called(named, filter.name)) {
-            throw Error(ErrorFacts{.problem = "A filter of the session has no name of its own",
+            throw Error(ErrorFacts{.problem = "A filter of the session has no name, or that of another one",
                                    .file = file.string(),
                                    .item = "filters",
                                    .found = "\"" + filter.name.toStdString() + "\""});
@@ -159,55 +125,47 @@ std::vector<NamedFilter> filters_of(const json& array, const std::filesystem::pa
     return named;
 }
 
-/// Until views had options of their own they stood beside the shared ones.
-void read_first_version_options(const json& j, ViewOptions& o) {
-    const auto flag = [&](const char* key, const char* view, const char* option, bool when) {
-        bool value = !when;
-        read(j, key, value);
-        if (value == when) o.values[view][option] = "1";
-    };
-    flag("pooled_by_mean", "model", "mean", true);
-    flag("sorted", "neuron", "sorted", true);
-    flag("expanded", "neuron", "collapsed", false);
-    std::string cells;
-    read(j, "cells", cells);
-    if (cells == "lines" || cells == "maps") o.values["model"]["cells"] = cells;
-}
+/// Writes the common options, and reads them.
+struct Write {
+    json& object;
+
+    template <class T>
+    void operator()(const figure::CommonOption& option, const T& value) const {
+        if constexpr (std::is_enum_v<T>)
+            object[option.key] = enum_word(value);
+        else
+            object[option.key] = value;
+    }
+};
+struct Read {
+    const json& object;
+    const std::filesystem::path& file;
+
+    template <class T>
+    void operator()(const figure::CommonOption& option, T& value) const {
+        if constexpr (std::is_enum_v<T>)
+            read_enum(object, option.key, value, file);
+        else if constexpr (std::is_same_v<T, bool>)
+            read(object, option.key, value);
+        else
+            read_number(object, option.key, value, option.low, option.high, file);
+    }
+};
 
 json options_json(const ViewOptions& o) {
-    return {{"curve", curves.name(o.transfer.curve)},
-            {"gamma", o.transfer.gamma},
-            {"threshold", o.transfer.threshold},
-            {"keep_mass", o.transfer.keep_mass},
-            {"attention", attentions.name(o.attention)},
-            {"filter", filters.name(o.pattern.filter)},
-            {"weighting", weightings.name(o.pattern.weighting)},
-            {"hide_first", o.pattern.hide_first},
-            {"hide_special", o.pattern.hide_special},
-            {"renormalise", o.pattern.renormalise},
-            {"merge_words", o.pattern.merge_words},
-            {"view_options", o.values},
-            {"palette", palettes.name(o.palette)},
-            {"ramp", ramps.name(o.ramp)},
-            {"predictions", o.predictions},
-            {"measure", o.measure},
-            {"finder", o.finder.toStdString()},
-            {"pool", o.pool_file.toStdString()},
-            {"filters", filters_json(o.filters)}};
+    json object = {{"attention", enum_word(o.attention)}, {"view_options", o.values},
+                   {"predictions", o.predictions},        {"measure", o.measure},
+                   {"finder", o.finder.toStdString()},    {"texts", o.batch_file.toStdString()},
+                   {"filters", filters_json(o.filters)}};
+    figure::visit_pattern(o.pattern, Write{object});
+    figure::visit_looks(o, Write{object});
+    return object;
 }
 
 void read_options(const json& j, ViewOptions& o, const std::filesystem::path& file) {
-    curves.read(j, "curve", o.transfer.curve, file);
-    read_number(j, "gamma", o.transfer.gamma, 0.01, 10, file);
-    read_number(j, "threshold", o.transfer.threshold, 0, 1, file);
-    read_number(j, "keep_mass", o.transfer.keep_mass, 0, 1, file);
-    attentions.read(j, "attention", o.attention, file);
-    filters.read(j, "filter", o.pattern.filter, file);
-    weightings.read(j, "weighting", o.pattern.weighting, file);
-    read(j, "hide_first", o.pattern.hide_first);
-    read(j, "hide_special", o.pattern.hide_special);
-    read(j, "renormalise", o.pattern.renormalise);
-    read(j, "merge_words", o.pattern.merge_words);
+    figure::visit_pattern(o.pattern, Read{j, file});
+    figure::visit_looks(o, Read{j, file});
+    read_enum(j, "attention", o.attention, file);
     read(j, "view_options", o.values);
     for (const auto& [view, values] : o.values) {
         View known;
@@ -221,17 +179,11 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
             throw Error(facts);
         }
     }
-    read_first_version_options(j, o);
-    palettes.read(j, "palette", o.palette, file);
-    ramps.read(j, "ramp", o.ramp, file);
     read(j, "predictions", o.predictions);
     read(j, "measure", o.measure);
-    std::string finder = o.finder.toStdString();
-    read(j, "finder", finder);
-    o.finder = QString::fromStdString(finder);
-    std::string pool;
-    read(j, "pool", pool);
-    o.pool_file = QString::fromStdString(pool);
+    read(j, "finder", o.finder);
+    read(j, "pool", o.batch_file);  // an older name of "texts"
+    read(j, "texts", o.batch_file);
     if (j.contains("filters")) o.filters = filters_of(j.at("filters"), file);
 }
 
@@ -267,7 +219,7 @@ std::string to_json(const Session& s) {
 
 Session session_from_json(const std::string& text, const std::filesystem::path& file) {
     const auto broken = [&](const std::string& found) {
-        return Error(ErrorFacts{.problem = "This is not a session that can be read", .file = file.string(), .found = found});
+        return Error(ErrorFacts{.problem = "This is not a readable session", .file = file.string(), .found = found});
     };
     try {
         const json j = json::parse(text);
@@ -280,17 +232,13 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
                                    .found = j.value("version", json()).dump()});
         }
         Session s;
-        std::string model, prompt, pair, image;
-        read(j, "model", model);
-        read(j, "text", prompt);
-        read(j, "pair", pair);
-        read(j, "image", image);
-        read(j, "has_pair", s.state.prompt.has_pair);
-        s.model = QString::fromStdString(model);
-        s.state.prompt.text = QString::fromStdString(prompt);
-        s.state.prompt.written = written_of(j, s.state.prompt.text, file);
-        s.state.prompt.pair = QString::fromStdString(pair);
-        s.state.prompt.image = QString::fromStdString(image);
+        PromptText& prompt = s.state.prompt;
+        read(j, "model", s.model);
+        read(j, "text", prompt.text);
+        read(j, "pair", prompt.pair);
+        read(j, "image", prompt.image);
+        read(j, "has_pair", prompt.has_pair);
+        prompt.written = written_of(j, prompt.text, file);
         if (j.contains("options")) read_options(j.at("options"), s.state.options, file);
         if (j.contains("selection")) {
             const json& sel = j.at("selection");

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/document/state.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 
 namespace headlight::ui {
 
-QString view_title(const View& view) { return QCoreApplication::translate("View", figure::view_spec(view).title.c_str()); }
+QString view_title(const View& view) { return QString::fromStdString(figure::view_spec(view).title); }
 
 const NamedFilter* filter_called(const std::vector<NamedFilter>& filters, const QString& name) {
     const auto found = std::find_if(filters.begin(), filters.end(),

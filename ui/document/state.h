@@ -13,7 +13,7 @@
 
 namespace headlight::ui {
 
-/// Id of a view in figure::view_specs(): "head".
+/// Id of a view in figure::view_specs().
 using View = std::string;
 QString view_title(const View&);  ///< "Head"
 
@@ -24,56 +24,57 @@ struct TextRange {
     bool operator==(const TextRange&) const = default;
 };
 
-/// What is run.
+/// The input of a run.
 struct PromptText {
     QString text;
     QString pair;            ///< sentence B
     bool has_pair = false;   ///< the second line is open
     QString image{};         ///< a picture's file, for models that read pictures
-    TextRange written = {};  ///< of the text: what the model continued it with
+    TextRange written = {};  ///< of the text: what the model generated
     bool operator==(const PromptText&) const = default;
 };
 
-/// With a piece more that the model wrote.
+/// With one more generated piece.
 PromptText with_piece(PromptText, const QString& piece);
 
-/// Where a stretch of `before` is in `after`. What was edited in it is somebody else's words: it ends there.
+/// Where a range of `before` is in `after`. It ends at the first edit inside it.
 TextRange follow_edit(TextRange, const QString& before, const QString& after);
 
-/// An expression of the finder that was given a name.
+/// A named expression of the finder.
 struct NamedFilter {
     QString name, expression;
     bool operator==(const NamedFilter&) const = default;
 };
 
-/// How it is shown; the same for every view.
+/// How the run is shown, in every view: what undo and sessions keep beside prompt and selection. A ViewState is made from it
+/// for each view (recipe.h).
 struct ViewOptions {
     figure::Transfer transfer;
     analyze::PatternOptions pattern;
     /// Which attention of an encoder-decoder model is shown: decoder (its own), encoder or cross. Other models have one.
     model::Stack attention = model::Stack::decoder;
-    std::map<View, figure::ViewValues> values;  ///< each view's own options, as far as they are not the default ones
-    std::optional<HeadId> detail;               ///< model view: the head whose pane is open
+    std::map<View, figure::ViewValues> values;  ///< each view's own options that differ from their defaults
+    std::optional<HeadId> detail;               ///< of ViewSpec::opens_detail: the head whose pane is open
     figure::HeadPalette palette = figure::HeadPalette::category10;
     figure::Ramp ramp = figure::Ramp::ink;
     bool predictions = false;           ///< log-probabilities and ranks under the token strip
     std::string measure = "induction";  ///< of the mosaic and the finder's bar
     QString finder;                     ///< the finder's expression
-    QString pool_file;                  ///< a list of texts, one a line, that some views take together with this one
-    std::vector<NamedFilter> filters;   ///< in the order of their names; no two of one name
+    QString batch_file;                 ///< texts, one a line, that some views take together with the prompt
+    std::vector<NamedFilter> filters;   ///< by name; names are unique
     bool operator==(const ViewOptions&) const = default;
 };
 
-/// Names are the same whatever their case.
+/// Names are compared case-insensitively.
 const NamedFilter* filter_called(const std::vector<NamedFilter>&, const QString& name);
-/// With this filter in its place, instead of one of the same name.
+/// Inserts a filter by name, or replaces the one of the same name.
 std::vector<NamedFilter> with_filter(std::vector<NamedFilter>, const NamedFilter&);
 std::vector<NamedFilter> without_filter(std::vector<NamedFilter>, const QString& name);
 
 /// Which views are open.
 struct OpenViews {
-    View left = "head";
-    View right = "matrix";
+    View left = figure::view_id(0);
+    View right = figure::view_id(1);
     bool split = false;
     bool operator==(const OpenViews&) const = default;
 };

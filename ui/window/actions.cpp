@@ -369,15 +369,15 @@ void MainWindow::open_picture_dialog() {
     open_picture(file);
 }
 
-void MainWindow::pool_texts() {
+void MainWindow::add_texts() {
     if (!takes_texts()) return;
     const QString start = QSettings().value(QStringLiteral("recent/texts")).toString();
     const QString file =
-        QFileDialog::getOpenFileName(this, tr("Pool texts: one text a line"), start, tr("Text files (*.txt);;All files (*)"));
+        QFileDialog::getOpenFileName(this, tr("Add texts: one text a line"), start, tr("Text files (*.txt);;All files (*)"));
     if (file.isEmpty()) return;
     QSettings().setValue(QStringLiteral("recent/texts"), QFileInfo(file).path());
     ViewOptions options = document_->options();
-    options.pool_file = file;
+    options.batch_file = file;
     document_->set_options(options);
 }
 

@@ -16,6 +16,7 @@
 #include <QSettings>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <utility>
 
 namespace headlight::ui {
@@ -129,9 +130,9 @@ void MainWindow::connect_parts() {
             case Document::Change::prompt:
             case Document::Change::options:
             case Document::Change::filter:
-            case Document::Change::pool: break;
+            case Document::Change::batch: break;
         }
-        if (change != Document::Change::file && change != Document::Change::filter && change != Document::Change::pool)
+        if (change != Document::Change::file && change != Document::Change::filter && change != Document::Change::batch)
             autosave_->changed();
     });
     connect(&document_->selection(), &SelectionModel::changed, this, [this](bool hover_only) {
@@ -154,6 +155,7 @@ void MainWindow::connect_parts() {
         });
         connect(pane, &ViewPane::failed, this, &MainWindow::show_failure);
         connect(pane, &ViewPane::figure_changed, this, &MainWindow::show_description);
+        connect(pane, &ViewPane::figure_changed, prompt_bar_, &PromptBar::show_facts);
         connect(&pane->canvas(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
     }
     connect(&heads_->mosaic(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
@@ -236,13 +238,13 @@ void MainWindow::choose_view() {
     if (std::exchange(session_views_, false)) return;
     OpenViews views = document_->views();
     if (pictures && !had_pictures) {
-        views.left = "picture";
+        views.left = std::ranges::find_if(figure::view_specs(), &figure::ViewSpec::of_pictures)->id;
         ViewOptions options = document_->options();
         if (options.measure == "induction") options.measure = "entropy";  // patches do not repeat as words do
         document_->set_options(options);
     }
     for (View* view : {&views.left, &views.right})
-        if (!pictures && *view == "picture") *view = "head";
+        if (!pictures && figure::view_spec(*view).of_pictures) *view = figure::view_id(0);
     document_->set_views(views);
     if (pictures && !had_pictures) active_pane().canvas().setFocus();  // the line for the text, which had it, is gone
 }

@@ -95,7 +95,7 @@ private:
     void open_picture(const QString& file);
     bool takes_pictures(const QString& doing, const QString& file = {});
     bool takes_texts();
-    void pool_texts();
+    void add_texts();
     void show_example(int index);
     void open_by_name();
     void save(bool ask);

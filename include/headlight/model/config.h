@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/base/enum_table.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -39,6 +41,12 @@ struct Rope {
 /// The part of a model that a configuration describes. An encoder-decoder model has three: the decoder is the model and owns
 /// the other two (Model::part). `cross`: the decoder's attentions to the encoder's output, layers of attention alone.
 enum class Stack { whole, decoder, encoder, cross };
+/// The attentions one chooses from; a whole model reads as its decoder.
+inline constexpr EnumRow<Stack> stacks[] = {
+    {Stack::decoder, "self", "Decoder", "The decoder's own attention: the target attends to itself"},
+    {Stack::encoder, "encoder", "Encoder", "The encoder's attention: the source attends to itself"},
+    {Stack::cross, "cross", "Cross", "Cross attention: the target attends to the source"}};
+constexpr const auto& enum_rows(Stack) { return stacks; }
 
 /// An MLP made of experts, of which a router chooses some for every token (Shazeer et al. 2017). The layer's hidden units are
 /// those of all experts one after another, then those of the shared expert.

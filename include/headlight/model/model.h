@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/base/job.h"
+#include "headlight/base/results.h"
 #include "headlight/model/config.h"
 #include "headlight/model/load_report.h"
 
@@ -41,12 +42,16 @@ public:
     /// attentions, layers of one attention and its norm. Both share the model's memory. nullptr if there is no such part.
     const std::shared_ptr<const Model>& part(Stack) const noexcept;
 
+    /// What was computed from these weights and is needed again while they are open.
+    Results& results() const noexcept { return results_; }
+
     struct Internals;  ///< src/model/internals.h
     const Internals& internals() const noexcept { return *internals_; }
 
 private:
     explicit Model(std::unique_ptr<Internals>);
     std::unique_ptr<Internals> internals_;
+    mutable Results results_;
 };
 
 /// Names of the families in the registry, in order.

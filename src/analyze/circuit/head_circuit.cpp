@@ -182,16 +182,6 @@ DiagonalRanks summary_of(std::vector<std::int32_t> rank, std::int64_t largest) {
 
 }  // namespace
 
-std::string name_of(TokenVectors kind) {
-    switch (kind) {
-        case TokenVectors::token: return "token";
-        case TokenVectors::stream: return "stream";
-        case TokenVectors::mlp0: return "mlp0";
-        case TokenVectors::unembedding: return "unembedding";
-    }
-    return {};
-}
-
 double copying_score(std::span<const std::complex<double>> values) {
     double sum = 0, size = 0;
     for (const std::complex<double>& value : values) {

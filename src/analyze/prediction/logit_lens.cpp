@@ -146,15 +146,6 @@ private:
 
 }  // namespace
 
-const char* name_of(StreamPlace place) noexcept {
-    switch (place) {
-        case StreamPlace::resid_pre: return "resid_pre";
-        case StreamPlace::resid_mid: return "resid_mid";
-        case StreamPlace::resid_post: break;
-    }
-    return "resid_post";
-}
-
 void require_unembedding(const model::ModelConfig& config, const std::string& what) {
     if (config.has_unembedding) return;
     throw Error({.problem = what + " needs an unembedding, and this model has none: it gives no logits",

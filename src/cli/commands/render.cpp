@@ -8,12 +8,13 @@
 #include "cli/where.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
+#include "headlight/figure/core/common_options.h"
 #include "headlight/figure/core/view_spec.h"
 #include "headlight/io/atomic_file.h"
 #include "headlight/trace/texts.h"
 
 #include <filesystem>
-#include <map>
+#include <type_traits>
 
 namespace headlight::cli {
 namespace {
@@ -25,32 +26,32 @@ struct RenderArguments {
     TextArguments text;
     TextList texts;
     ComputeOptions compute;
-    std::string view, out;
-    std::int64_t layer = -1, query = -1, key = -1;
-    std::string heads, neuron;
-    std::string filter = "all", weighting = "attention";
     AttentionArgument attention;
-    bool hide_sinks = false, hide_special = false, no_renormalise = false, words = false;
-    std::map<std::string, std::string> values;  ///< options of single views, as typed
-    std::string theme = "light", ramp = "ink", palette = "category10", transfer = "linear";
-    double gamma = 0.5, threshold = 0, keep_mass = 1;
-    double width = 1000, height = 0, size_mm = 0, scale = 2;
-    bool transparent = false, no_footer = false;
-    std::string where;
+    Request request;  ///< as far as it can be filled before the model has run
+    std::string out;
+    std::int64_t layer = -1, query = -1, key = -1;
+    std::string heads, neuron, where, theme = "light";
 };
 
-template <class T>
-T chosen(const std::string& word, std::initializer_list<std::pair<const char*, T>> table) {
-    for (const auto& [name, value] : table)
-        if (word == name) return value;
-    throw UsageError("unknown word " + word);
-}
+/// Defines one of the common options, which writes into its field.
+struct Define {
+    Definition& d;
 
-std::vector<std::string> weightings() {
-    std::vector<std::string> words;
-    for (const analyze::Weighting weighting : figure::every_weighting) words.emplace_back(figure::weighting_word(weighting));
-    return words;
-}
+    template <class T>
+    void operator()(const figure::CommonOption& option, T& field) const {
+        const std::string flag = std::string("--") + option.flag;
+        if constexpr (std::is_enum_v<T>)
+            d.add_enum(flag, field, option.help);
+        else if constexpr (std::is_same_v<T, bool>)
+            d.app->add_flag_callback(
+                flag, [&field, set = !field] { field = set; }, option.help);
+        else
+            d.app->add_option(flag, field, option.help)
+                ->type_name("X")
+                ->check(CLI::Range(option.low, option.high))
+                ->capture_default_str();
+    }
+};
 
 /// "512": of the view's layer; "3:512": of layer 3.
 std::optional<analyze::NeuronId> neuron_of(const std::string& typed, Layer layer) {
@@ -68,35 +69,30 @@ std::optional<analyze::NeuronId> neuron_of(const std::string& typed, Layer layer
 void define_what(Definition& d, RenderArguments& o) {
     std::vector<std::string> views;
     for (const figure::ViewSpec& spec : figure::view_specs()) views.push_back(spec.id);
-    d.add_choice("--view", o.view, views, "what to draw")->required();
+    d.add_choice("--view", o.request.view, views, "what to draw")->required()->default_str("");
     const auto index = [&](const char* flag, std::int64_t& value, const char* help) {
         d.app->add_option(flag, value, help)->type_name("N")->check(counted_from_zero());
     };
-    index("--layer", o.layer, "the layer, from 0 (default: that of a head worth looking at)");
+    index("--layer", o.layer, "the layer, from 0 (default: that of an interesting head)");
     d.app->add_option("--heads,--head", o.heads, "heads of the layer, from 0: 5, 0,2,4-7 or all (default: by view)")
         ->type_name("LIST");
-    index("--query", o.query, "pin the token that looks, by position from 0");
-    index("--key", o.key, "pin the token that is looked at, by position from 0");
+    index("--query", o.query, "pin the query token, by position from 0");
+    index("--key", o.key, "pin the key token, by position from 0");
     d.app->add_option("--neuron", o.neuron, "views of MLPs: the neuron that is followed (default: the strongest at the token)")
         ->type_name("N|LAYER:N");
     o.attention.add(d);
-    d.add_choice("--filter", o.filter, {"all", "a-a", "b-b", "a-b", "b-a"}, "of a pair: who looks at whom");
-    d.add_choice("--weighting", o.weighting, weightings(), "what a weight is");
     d.app->add_option("--where", o.where, "heads that do not match are faint: \"entropy < 1 and share first < 0.5\"")
         ->type_name("EXPR");
-    d.app->add_flag("--hide-sinks", o.hide_sinks, "leave out attention to the first token");
-    d.app->add_flag("--hide-special", o.hide_special, "leave out special tokens");
-    d.app->add_flag("--no-renormalise", o.no_renormalise, "rows keep what is left after hiding");
-    d.app->add_flag("--words", o.words, "merge sub-words to words");
+    figure::visit_pattern(o.request.pattern, Define{d});
 }
 
-/// RenderArguments that belong to single views, each once.
+/// Options of single views, each once.
 void define_view_options(Definition& d, RenderArguments& o) {
     for (const figure::ViewSpec& spec : figure::view_specs())
         for (const figure::ViewOption& option : spec.options) {
             const std::string flag = "--" + option.name;
             if (d.app->get_option_no_throw(flag)) continue;
-            const auto take = [&o, name = option.name](const std::string& value) { o.values[name] = value; };
+            const auto take = [&o, name = option.name](const std::string& value) { o.request.values[name] = value; };
             if (option.kind == figure::OptionKind::flag) {
                 d.app->add_flag_callback(
                     flag, [take] { take("1"); }, option.help);
@@ -115,73 +111,24 @@ void define_view_options(Definition& d, RenderArguments& o) {
 }
 
 void define_looks(Definition& d, RenderArguments& o) {
+    figure::ExportOptions& out = o.request.output;
     d.add_choice("--theme", o.theme, {"light", "dark"}, "colours");
-    d.add_choice("--ramp", o.ramp, {"ink", "viridis", "cividis", "magma"}, "colours of maps");
-    d.add_choice("--palette", o.palette, {"category10", "okabe-ito"}, "colours of heads");
-    d.add_choice("--transfer", o.transfer, {"linear", "log", "gamma", "per-row", "rank"}, "from a weight to its strength");
-    const auto number = [&](const char* flag, double& value, const char* help, double low, double high) {
-        d.app->add_option(flag, value, help)->type_name("X")->check(CLI::Range(low, high))->capture_default_str();
-    };
-    number("--gamma", o.gamma, "exponent of --transfer gamma", 0.01, 10);
-    number("--threshold", o.threshold, "weights below are not drawn", 0, 1);
-    number("--keep-mass", o.keep_mass, "of each row draw the largest weights up to this share", 0, 1);
-    number("--width", o.width, "width in px", 100, 20000);
-    number("--height", o.height, "height in px; 0: as tall as the content", 0, 20000);
-    d.app->add_option("--size-mm", o.size_mm, "width in mm: 85 is a journal's column, 178 two")
+    const Define define{d};
+    figure::visit_looks(out.style, define);
+    define({"width", "", "width in px", 100, 20000}, out.size_px.rwidth());
+    define({"height", "", "height in px; 0: as tall as the content", 0, 20000}, out.size_px.rheight());
+    d.app->add_option("--size-mm", out.width_mm, "width in mm: one column of a journal is 85, two are 178")
         ->type_name("X")
         ->check(CLI::Range(20.0, 2000.0));
-    number("--scale", o.scale, "PNG pixels per px", 1, 4);
-    d.app->add_flag("--transparent", o.transparent, "no paper behind the figure");
-    d.app->add_flag("--no-footer", o.no_footer, "without the line that says how it was made");
+    define({"scale", "", "PNG pixels per px", 1, 4}, out.scale);
+    define({"transparent", "", "no background behind the figure"}, out.transparent);
+    define({"no-footer", "", "without the provenance line"}, out.footer);
 }
 
-figure::ExportOptions output_of(const RenderArguments& o) {
-    figure::ExportOptions out;
-    using figure::Ramp;
-    using Curve = figure::Transfer::Curve;
-    out.style.theme = o.theme == "dark" ? &figure::Theme::dark_theme() : &figure::Theme::light();
-    out.style.ramp = chosen<Ramp>(
-        o.ramp, {{"ink", Ramp::ink}, {"viridis", Ramp::viridis}, {"cividis", Ramp::cividis}, {"magma", Ramp::magma}});
-    out.style.palette = o.palette == "okabe-ito" ? figure::HeadPalette::okabe_ito : figure::HeadPalette::category10;
-    out.style.transfer.curve = chosen<Curve>(o.transfer, {{"linear", Curve::linear},
-                                                          {"log", Curve::log},
-                                                          {"gamma", Curve::gamma},
-                                                          {"per-row", Curve::per_row},
-                                                          {"rank", Curve::rank}});
-    out.style.transfer.gamma = o.gamma;
-    out.style.transfer.threshold = o.threshold;
-    out.style.transfer.keep_mass = o.keep_mass;
-    out.size_px = {o.width, o.height};
-    if (o.size_mm > 0) out.width_mm = o.size_mm;
-    out.scale = o.scale;
-    out.transparent = o.transparent;
-    out.footer = !o.no_footer;
-    return out;
-}
-
-analyze::PatternOptions pattern_of(const RenderArguments& o) {
-    using analyze::PairFilter;
-    analyze::PatternOptions pattern;
-    pattern.filter = chosen<PairFilter>(o.filter, {{"all", PairFilter::all},
-                                                   {"a-a", PairFilter::a_to_a},
-                                                   {"b-b", PairFilter::b_to_b},
-                                                   {"a-b", PairFilter::a_to_b},
-                                                   {"b-a", PairFilter::b_to_a}});
-    for (const analyze::Weighting weighting : figure::every_weighting)
-        if (o.weighting == figure::weighting_word(weighting)) pattern.weighting = weighting;
-    pattern.hide_first = o.hide_sinks;
-    pattern.hide_special = o.hide_special;
-    pattern.renormalise = !o.no_renormalise;
-    pattern.merge_words = o.words;
-    return pattern;
-}
-
-/// Heads as typed; by default all of the layer where the view is of all heads, one worth looking at in the others.
+/// Heads as typed; by default all of the layer if the view shows all heads, else an interesting one.
 std::vector<Head> heads_of(const RenderArguments& o, const figure::ViewSpec& spec, const trace::Trace& trace, Head interesting) {
     std::vector<Head> heads;
-    const auto aggregate = o.values.find("aggregate");
-    const bool together = aggregate != o.values.end() && aggregate->second != "none";
-    if (o.heads == "all" || (o.heads.empty() && (spec.all_heads || together))) {
+    if (o.heads == "all" || (o.heads.empty() && (spec.all_heads || figure::combines_heads(o.request)))) {
         for (std::int64_t head = 0; head < trace.config().n_heads; ++head) heads.emplace_back(head);
     } else if (o.heads.empty()) {
         heads.push_back(interesting);
@@ -192,12 +139,10 @@ std::vector<Head> heads_of(const RenderArguments& o, const figure::ViewSpec& spe
 }
 
 Request request_of(const RenderArguments& o, const trace::Trace& trace) {
-    const figure::ViewSpec& spec = figure::view_spec(o.view);
-    Request request;
-    request.view = o.view;
-    request.pattern = pattern_of(o);
-    request.output = output_of(o);
-    request.values = figure::tidy(spec, o.values);
+    Request request = o.request;
+    const figure::ViewSpec& spec = figure::view_spec(request.view);
+    if (o.theme == "dark") request.output.style.theme = &figure::Theme::dark_theme();
+    request.values = figure::tidy(spec, request.values);
     if (o.query >= 0) request.query = Position(o.query);
     if (o.key >= 0) request.key = Position(o.key);
 
@@ -210,20 +155,19 @@ Request request_of(const RenderArguments& o, const trace::Trace& trace) {
         request.layer = interesting.layer;
         if (of_heads) request.heads = heads_of(o, spec, trace, interesting.head);
         if (spec.needs.focus && request.heads.size() > 1)
-            throw UsageError("--heads: the view " + o.view + " shows one head, not " + std::to_string(request.heads.size()));
+            throw UsageError("--heads: the view " + spec.id + " shows one head, not " + std::to_string(request.heads.size()));
     } else if (o.layer >= 0 && !o.heads.empty()) {
         request.detail = HeadId{Layer(o.layer), heads_of(o, spec, trace, Head(0)).front()};
     }
     request.neuron = neuron_of(o.neuron, request.layer);
     figure::check(trace, request);
-    const bool of_class =
-        spec.group == "Prediction" && model::reads_pictures(trace.config());  // read off [CLS], the default there
+    const bool of_class = spec.reads_class && model::reads_pictures(trace.config());
     if (spec.needs.focus && spec.needs.query && !request.query && !of_class)
         request.query = analyze::interesting_pair(trace, request.focus()).query;
     return request;
 }
 
-/// The heads that --where leaves out. A mistake in it is told with its column.
+/// The heads that --where leaves out. Errors in the expression name the column.
 std::shared_ptr<const figure::HeadFilter> filter_of(const std::string& where, const trace::Trace& trace, const Console& console) {
     if (where.empty()) return nullptr;
     const analyze::HeadTable table = analyze::head_table(trace);
@@ -240,54 +184,62 @@ std::shared_ptr<const figure::HeadFilter> filter_of(const std::string& where, co
     return filter->dimmed.empty() ? nullptr : filter;
 }
 
-/// An option that the view does not have would be silently without effect.
+/// An option that the view does not have would silently have no effect.
 void check_view_options(const RenderArguments& o) {
-    const figure::ViewSpec& spec = figure::view_spec(o.view);
-    for (const auto& [name, value] : o.values)
-        if (!spec.option(name)) throw UsageError("--" + name + " is no option of the view " + o.view);
-    figure::check_values(spec, o.values);
-    if (!o.neuron.empty() && !spec.needs.neuron) throw UsageError("--neuron is no option of the view " + o.view);
-    if (!o.where.empty() && !spec.filters) throw UsageError("--where is no option of the view " + o.view);
-    if (o.texts.given() && o.attention.given()) throw UsageError("--attention: pooled texts have no target to look from");
-    if (o.texts.given() && !spec.needs.texts) throw UsageError("--texts: the view " + o.view + " is of one text");
+    const figure::ViewSpec& spec = figure::view_spec(o.request.view);
+    const auto refuse = [&](const std::string& name) { throw UsageError("--" + name + " is no option of the view " + spec.id); };
+    for (const auto& [name, value] : o.request.values)
+        if (!spec.option(name)) refuse(name);
+    figure::check_values(spec, o.request.values);
+    if (!o.neuron.empty() && !spec.needs.neuron) refuse("neuron");
+    if (!o.where.empty() && !spec.filters) refuse("where");
+    if (o.texts.given() && o.attention.given()) throw UsageError("--attention: a batch of texts has no targets");
+    if (o.texts.given() && !spec.needs.texts) throw UsageError("--texts: the view " + spec.id + " shows one text");
 }
 
-/// The text that is drawn, and those pooled with it: --text and the lines of --texts, or these lines alone.
+/// The text that is drawn and its batch: --text and the lines of --texts, or these lines alone.
 struct Texts {
     figure::TracePtr trace;
-    std::shared_ptr<const figure::TextPool> pool;
+    std::shared_ptr<const figure::TextBatch> batch;
 };
 
 Texts run_texts(const RenderArguments& o, const Console& console) {
     if (!o.texts.given()) return {open_or_run(o.model, o.text, o.compute, {}, console), nullptr};
     const std::vector<TextList::Line> lines = o.texts.lines();
-    auto pool = std::make_shared<figure::TextPool>();
-    pool->file = o.texts.path;
-    pool->own_text = o.text.given();
+    auto batch = std::make_shared<figure::TextBatch>();
+    batch->file = o.texts.path;
+    batch->own_text = o.text.given();
     const Loaded loaded =
-        pool->own_text ? load_for_run(o.model, o.text, o.compute, console) : load_model(o.model, o.compute, console);
+        batch->own_text ? load_for_run(o.model, o.text, o.compute, console) : load_model(o.model, o.compute, console);
     Texts texts;
-    if (pool->own_text) texts.trace = run_loaded(loaded, {}, console);
-    pool->traces = trace::run_texts(loaded.model, loaded.tokenizer, lines, o.texts.path, loaded.cancel, console.progress());
+    if (batch->own_text) texts.trace = run_loaded(loaded, {}, console);
+    batch->traces = trace::run_texts(loaded.model, loaded.tokenizer, lines, o.texts.path, loaded.cancel, console.progress());
     console.clear_progress();
-    if (!pool->own_text) {
-        texts.trace = pool->traces.front();
-        pool->traces.erase(pool->traces.begin());
+    if (!batch->own_text) {
+        texts.trace = batch->traces.front();
+        batch->traces.erase(batch->traces.begin());
     }
-    texts.pool = std::move(pool);
+    texts.batch = std::move(batch);
     return texts;
 }
 
+std::string views_of_texts() {
+    std::string ids;
+    for (const figure::ViewSpec& spec : figure::view_specs())
+        if (spec.needs.texts) ids += (ids.empty() ? "" : ", ") + spec.id;
+    return ids;
+}
+
 int render(const RenderArguments& o, const Console& console) {
-    figure::format_of(o.out);  // a wrong extension is told before the work
+    figure::format_of(o.out);  // report a wrong extension before the work
     check_view_options(o);
     if (!o.heads.empty() && o.heads != "all") parse_index_list(o.heads, "--heads");
     io::check_writable(o.out);
     const Offscreen offscreen;
-    const auto [whole, pool] = run_texts(o, console);
+    const auto [whole, batch] = run_texts(o, console);
     const auto trace = o.attention.of(whole);
     Request request = request_of(o, *trace);
-    request.pool = pool;
+    request.batch = batch;
     request.output.style.filter = filter_of(o.where, *trace, console);
     const auto figure = figure::make_figure(trace, request, interruptible());
     const std::string format = std::filesystem::path(o.out).extension().string().substr(1);
@@ -305,8 +257,7 @@ Action define_render(Definition& definition, const Frontend&) {
     options->text.add(definition);
     options->text.add_image(definition);
     options->text.add_chat(definition);
-    options->texts.add_beside(definition, options->text,
-                              "pooled texts, one a line: focus, focus-4 to -10, head-scatter, clark-kinds, clark-entropy");
+    options->texts.add_beside(definition, options->text, "a batch of texts, one a line, for the views " + views_of_texts());
     CLI::Option* out =
         definition.app->add_option("--out", options->out, "the file to write: .png, .svg, .pdf, .csv, .npz or .json");
     out->type_name("FILE")->required();

@@ -10,13 +10,6 @@ Position last_or_pinned(const trace::Trace& trace, const ViewState& state) {
     return state.query.value_or(Position(trace.tokens() - 1));
 }
 
-analyze::NeuronOrder order_of(const std::string& word) {
-    return word == "peak"        ? analyze::NeuronOrder::peak
-           : word == "clustered" ? analyze::NeuronOrder::clustered
-           : word == "number"    ? analyze::NeuronOrder::index
-                                 : analyze::NeuronOrder::strength;
-}
-
 std::string no_output(const trace::Trace& trace) {
     const model::ModelConfig& c = trace.config();
     if (!c.has_unembedding)
@@ -26,40 +19,36 @@ std::string no_output(const trace::Trace& trace) {
 }
 
 ViewSpec contribution_spec() {
-    return {
-        .id = "contribution-graph",
-        .title = "Contribution graph",
-        .group = "Prediction",
-        .needs = {.focus = true, .query = true},
-        .options =
-            {{.name = "least-share",
-              .kind = OptionKind::number,
-              .title = "Threshold",
-              .help = "contribution-graph: parts of a state under this share are dropped",
-              .initial = "0.04",
-              .low = 0.002,
-              .high = 0.5,
-              .slider = true},
-             {.name = "keep-sizes",
-              .kind = OptionKind::flag,
-              .title = "Do not bring what stays to a sum of 1",
-              .help = "contribution-graph: do not bring what stays to a sum of 1 again",
-              .initial = ""},
-             {.name = "edge",
-              .kind = OptionKind::text,
-              .title = "Opened line",
-              .help =
-                  "contribution-graph: LAYER:FROM:TO, the line of attention whose heads and maps are shown; behind an encoder also cross:LAYER:FROM:TO and encoder:LAYER:FROM:TO",
-              .initial = ""}},
-        .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-            const Position target = last_or_pinned(*trace, s);
-            return contribution_graph_view(std::move(trace), target,
-                                           {.threshold = number_value(s, "least-share"),
-                                            .keep_sizes = flag_value(s, "keep-sizes"),
-                                            .edge = text_value(s, "edge"),
-                                            .head = s.focus()},
-                                           cancel);
-        }};
+    return {.id = "contribution-graph",
+            .title = "Contribution graph",
+            .group = "Prediction",
+            .across_texts = true,
+            .reads_class = true,
+            .needs = {.focus = true, .query = true},
+            .options =
+                {{.name = "least-share",
+                  .kind = OptionKind::number,
+                  .title = "Threshold",
+                  .help = "contribution-graph: parts of a state under this share are dropped",
+                  .initial = "0.04",
+                  .low = 0.002,
+                  .high = 0.5,
+                  .slider = true},
+                 flag("keep-sizes", "Do not rescale what stays to a sum of 1",
+                      "contribution-graph: do not rescale what stays to a sum of 1"),
+                 text_option(
+                     "edge", "Opened line",
+                     "contribution-graph: LAYER:FROM:TO, the line of attention whose heads and maps are shown; with an encoder "
+                     "also cross:LAYER:FROM:TO and encoder:LAYER:FROM:TO")},
+            .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                const Position target = last_or_pinned(*trace, s);
+                return contribution_graph_view(std::move(trace), target,
+                                               {.threshold = number_value(s, "least-share"),
+                                                .keep_sizes = flag_value(s, "keep-sizes"),
+                                                .edge = text_value(s, "edge"),
+                                                .head = s.focus()},
+                                               cancel);
+            }};
 }
 
 ViewSpec neuron_map_spec() {
@@ -68,95 +57,66 @@ ViewSpec neuron_map_spec() {
         .title = "Neuron map",
         .group = "Prediction",
         .needs = {.layer = true},
-        .options = {{.name = "order",
-                     .kind = OptionKind::choice,
-                     .title = "Order of the neurons",
-                     .help = "neuron-map: in which order the neurons stand",
-                     .initial = "strength",
-                     .choices = {{"strength", "Strongest first"},
-                                 {"peak", "By the token of the largest"},
-                                 {"clustered", "Clustered"},
-                                 {"number", "By number"}}},
-                    {.name = "rows",
-                     .kind = OptionKind::integer,
-                     .title = "Neurons",
-                     .help = "neuron-map: how many of the layer's strongest neurons are rows",
-                     .initial = "60",
-                     .low = 1,
-                     .high = static_cast<double>(analyze::most_clustered)},
-                    {.name = "by-row",
-                     .kind = OptionKind::flag,
-                     .title = "Each neuron by its own largest",
-                     .help = "neuron-map: colours over each neuron's own largest coefficient",
-                     .initial = ""}},
+        .options = {choice("order", "Order of the neurons", "neuron-map: order of the neurons", analyze::NeuronOrder::strength),
+                    integer_option("rows", "Neurons", "neuron-map: how many of the layer's strongest neurons are rows", "60", 1,
+                                   static_cast<double>(analyze::most_clustered)),
+                    flag("by-row", "Each neuron by its own largest",
+                         "neuron-map: colours over each neuron's own largest coefficient")},
         .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-            return neuron_map_view(
-                std::move(trace), s.layer,
-                {.order = order_of(text_value(s, "order")), .rows = integer_value(s, "rows"), .by_row = flag_value(s, "by-row")},
-                cancel);
+            return neuron_map_view(std::move(trace), s.layer,
+                                   {.order = choice_value<analyze::NeuronOrder>(s, "order"),
+                                    .rows = integer_value(s, "rows"),
+                                    .by_row = flag_value(s, "by-row")},
+                                   cancel);
         }};
 }
 
 }  // namespace
 
 std::vector<ViewSpec> flow_view_specs() {
-    return {contribution_spec(),
-            {.id = "drivers",
-             .title = "Drivers of a neuron",
-             .group = "Prediction",
-             .needs = {.focus = true, .query = true, .neuron = true},
-             .options = {{.name = "up",
-                          .kind = OptionKind::flag,
-                          .title = "Linear branch of a gated MLP",
-                          .help = "drivers: of a gated MLP the linear branch instead of the gate",
-                          .initial = ""},
-                         {.name = "promotes",
-                          .kind = OptionKind::text,
-                          .title = "Neurons that promote",
-                          .help = "drivers: the token whose next-token neurons are listed, by id or text; by default the "
-                                  "likeliest there",
-                          .initial = ""}},
-             .make =
-                 [](TracePtr trace, const ViewState& s, const CancelToken&) {
-                     const Position position = last_or_pinned(*trace, s);
-                     const DriversViewOptions options{.neuron = s.neuron,
-                                                      .head = s.focus(),
-                                                      .up = flag_value(s, "up"),
-                                                      .promotes = token_value(*trace, s, "promotes")};
-                     return drivers_view(std::move(trace), s.layer, position, options);
-                 }},
-            neuron_map_spec(),
-            {.id = "experts",
-             .title = "Experts",
-             .group = "Prediction",
-             .needs = {.layer = true},
-             .options = {{.name = "every-layer",
-                          .kind = OptionKind::flag,
-                          .title = "All layers",
-                          .help = "experts: every layer that has experts, under each other",
-                          .initial = ""}},
-             .make = [](TracePtr trace, const ViewState& s,
-                        const CancelToken&) { return experts_view(std::move(trace), s.layer, flag_value(s, "every-layer")); },
-             .missing = [](const trace::Trace& trace) -> std::string {
-                 return trace.config().experts.count > 0 ? ""
-                                                         : "This model has no experts: every token goes through the whole MLP.";
+    return {
+        contribution_spec(),
+        {.id = "drivers",
+         .title = "Drivers of a neuron",
+         .group = "Prediction",
+         .reads_class = true,
+         .needs = {.focus = true, .query = true, .neuron = true},
+         .options =
+             {flag("up", "Linear branch of a gated MLP", "drivers: of a gated MLP the linear branch instead of the gate"),
+              text_option(
+                  "promotes", "Neurons that promote",
+                  "drivers: the token whose next-token neurons are listed, by id or text; by default the most probable one "
+                  "there")},
+         .make =
+             [](TracePtr trace, const ViewState& s, const CancelToken&) {
+                 const Position position = last_or_pinned(*trace, s);
+                 const DriversViewOptions options{.neuron = s.neuron,
+                                                  .head = s.focus(),
+                                                  .up = flag_value(s, "up"),
+                                                  .promotes = token_value(*trace, s, "promotes")};
+                 return drivers_view(std::move(trace), s.layer, position, options);
              }},
-            {.id = "predictions",
-             .title = "Predictions",
-             .group = "Prediction",
-             .needs = {.query = true},
-             .options = {{.name = "candidates",
-                          .kind = OptionKind::integer,
-                          .title = "Candidates",
-                          .help = "predictions: how many likely tokens are listed",
-                          .initial = "5",
-                          .low = 1,
-                          .high = 100}},
-             .make =
-                 [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-                     return predictions_view(std::move(trace), s.query, integer_value(s, "candidates"), cancel);
-                 },
-             .missing = no_output}};
+        neuron_map_spec(),
+        {.id = "experts",
+         .title = "Experts",
+         .group = "Prediction",
+         .needs = {.layer = true},
+         .options = {flag("every-layer", "All layers", "experts: every layer that has experts, under each other")},
+         .make = [](TracePtr trace, const ViewState& s,
+                    const CancelToken&) { return experts_view(std::move(trace), s.layer, flag_value(s, "every-layer")); },
+         .missing = [](const trace::Trace& trace) -> std::string {
+             return trace.config().experts.count > 0 ? "" : "This model has no experts: every token goes through the whole MLP.";
+         }},
+        {.id = "predictions",
+         .title = "Predictions",
+         .group = "Prediction",
+         .needs = {.query = true},
+         .options = {integer_option("candidates", "Candidates", "predictions: how many likely tokens are listed", "5", 1, 100)},
+         .make =
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                 return predictions_view(std::move(trace), s.query, integer_value(s, "candidates"), cancel);
+             },
+         .missing = no_output}};
 }
 
 }  // namespace headlight::figure

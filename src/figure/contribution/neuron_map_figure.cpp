@@ -18,15 +18,7 @@ constexpr std::int64_t most_promoted = 128;  ///< rows whose promoted token is l
 constexpr std::int64_t most_map_cells = 40'000;
 
 const QFont& label_font() { return ui_font(row_label_size); }
-QString order_name(NeuronOrder order) {
-    switch (order) {
-        case NeuronOrder::strength: return QStringLiteral("strongest first");
-        case NeuronOrder::peak: return QStringLiteral("by the token of the largest coefficient");
-        case NeuronOrder::clustered: return QStringLiteral("neurons that move together stand together");
-        case NeuronOrder::index: break;
-    }
-    return QStringLiteral("by number");
-}
+QString order_name(NeuronOrder order) { return QString::fromUtf8(enum_row(order).note.data()); }
 
 }  // namespace
 

@@ -10,11 +10,11 @@
 
 namespace headlight::figure {
 
-/// What the two sides of a pattern are called: of a cross attention the rows are the target's tokens and the columns the
-/// source's, and a position alone does not say of which text it is.
+/// Names of the two sides of a pattern. In cross attention rows are tokens of the target and columns tokens of the source, so
+/// a position alone does not tell which text it belongs to.
 struct AxisWords {
     bool across = false;
-    bool followed = false;  ///< through the layers: rows are states after one, columns inputs, and none looks at another
+    bool followed = false;  ///< across layers: rows are states after a layer, columns inputs
 
     QString query() const { return across ? QStringLiteral("target") : QStringLiteral("query"); }
     QString key() const { return across ? QStringLiteral("source") : QStringLiteral("key"); }
@@ -28,7 +28,7 @@ struct AxisWords {
         if (followed) return across ? QStringLiteral("input of the source") : QStringLiteral("input token");
         return key() + QStringLiteral(" (attended to)");
     }
-    /// A token with its position, as hovers and tips call it: "cat (4)", "source cat (4)".
+    /// A token with its position, as in hovers and tips: "cat (4)", "source cat (4)".
     QString named_query(const QString& token) const { return across ? query() + u' ' + token : token; }
     QString named_key(const QString& token) const { return across ? key() + u' ' + token : token; }
     /// Columns of a table: "query_token" is "target_token".
@@ -44,7 +44,7 @@ struct AxisWords {
 
 inline AxisWords axis_words(const trace::Trace& trace) { return {.across = trace.across_texts()}; }
 
-/// Which attention of an encoder-decoder model it is, for titles; empty for the others.
+/// The attention of an encoder-decoder model, for titles; empty for other models.
 inline QString attention_name(const model::ModelConfig& config) {
     switch (config.stack) {
         case model::Stack::encoder: return QStringLiteral("encoder");

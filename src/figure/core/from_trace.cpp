@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Head and matrix view of a trace: gathers what they draw.
+// Head and matrix view of a trace: gathers their data.
 #include "figure/core/heads_text.h"
 #include "figure/core/weight_name.h"
 #include "figure/pattern/head/head_view.h"
@@ -16,7 +16,7 @@
 namespace headlight::figure {
 namespace {
 
-/// One after the other; where a weighting is of the whole layer, each layer's map is made once.
+/// One after the other; with a weighting of the whole layer each layer's map is computed once.
 std::vector<analyze::Matrix> patterns_of(const trace::Trace& trace, const std::vector<HeadId>& heads,
                                          const analyze::PatternOptions& options) {
     std::vector<analyze::Matrix> maps;
@@ -31,24 +31,14 @@ std::vector<analyze::Matrix> patterns_of(const trace::Trace& trace, const std::v
 }  // namespace
 
 QString weight_name(const analyze::PatternOptions& o) {
-    // The neuron view's |value| is the second: the value after W_O.
-    constexpr const char* weightings[] = {
-        "softmax weight",
-        "weight × |v|, row sums 1",
-        "weight × |v W_O|, row sums 1",
-        "|weight × v W_O| over the layer's longest |v W_O|",
-        "whole layer: |Σ weight × v W_O|, row sums 1",
-        "whole layer with the stream: |Σ weight × v W_O + x|, row sums 1",
-        "whole layer with stream and norm: |LN(Σ weight × v W_O + x)|, row sums 1",
-    };
-    QStringList parts{QString::fromUtf8(weightings[static_cast<int>(o.weighting)])};
+    const auto text = [](std::string_view words) { return QString::fromUtf8(words.data(), qsizetype(words.size())); };
+    QStringList parts{text(enum_row(o.weighting).note)};
     const bool hides = o.hide_first || o.hide_special;
     if (o.hide_first) parts << QStringLiteral("first token hidden");
     if (o.hide_special) parts << QStringLiteral("special tokens hidden");
     if (hides) parts << (o.renormalise ? QStringLiteral("renormalised") : QStringLiteral("not renormalised"));
     if (o.merge_words) parts << QStringLiteral("words merged");
-    constexpr const char* filters[] = {"", "A to A", "B to B", "A to B", "B to A"};
-    if (o.filter != analyze::PairFilter::all) parts << QLatin1String(filters[static_cast<int>(o.filter)]);
+    if (o.filter != analyze::PairFilter::all) parts << text(enum_row(o.filter).title);
     return parts.join(QStringLiteral(", "));
 }
 
@@ -102,7 +92,7 @@ std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, c
     data.weight_name = weight_name(options);
     data.weights = patterns_of(*trace, data.heads, options);
     for (const HeadId head : data.heads) data.windows.push_back(model::window_of(trace->config(), head.layer.value));
-    // Only of the softmax as it is: words have no row of their own in it, and what is hidden would be missed in the sum.
+    // Only of the plain softmax: merged words have no row in it, and hidden tokens would be missing from the sum.
     const bool plain = options == analyze::PatternOptions{.renormalise = options.renormalise};
     if (trace->config().attention_sinks && plain)
         for (const HeadId head : data.heads) data.sinks.push_back(analyze::sink_shares(*trace, head));

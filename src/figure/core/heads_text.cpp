@@ -29,7 +29,7 @@ QString heads_text(const std::vector<HeadId>& heads) {
 }  // namespace
 
 QString aggregate_name(analyze::Aggregate how, const std::vector<HeadId>& heads) {
-    return (how == analyze::Aggregate::mean ? QStringLiteral("mean of ") : QStringLiteral("maximum of ")) + heads_text(heads);
+    return QString::fromUtf8(enum_row(how).title.data()).toLower() + QStringLiteral(" of ") + heads_text(heads);
 }
 
 }  // namespace headlight::figure

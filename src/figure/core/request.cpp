@@ -4,12 +4,14 @@
 #include "headlight/analyze/contribution/value_mix.h"
 #include "headlight/base/error.h"
 #include "headlight/base/version.h"
+#include "headlight/figure/core/common_options.h"
 #include "headlight/figure/core/view_spec.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/outline.h"
 
 #include <charconv>
 #include <system_error>
+#include <type_traits>
 
 namespace headlight::figure {
 namespace {
@@ -20,55 +22,6 @@ std::string number_word(double value) {
     char text[32];
     const auto end = std::to_chars(text, text + sizeof text, value).ptr;
     return {text, end};
-}
-
-const char* word(analyze::PairFilter filter) {
-    switch (filter) {
-        case analyze::PairFilter::all: return "all";
-        case analyze::PairFilter::a_to_a: return "a-a";
-        case analyze::PairFilter::b_to_b: return "b-b";
-        case analyze::PairFilter::a_to_b: return "a-b";
-        case analyze::PairFilter::b_to_a: return "b-a";
-    }
-    return "";
-}
-
-}  // namespace
-
-const char* weighting_word(analyze::Weighting weighting) noexcept {
-    switch (weighting) {
-        case analyze::Weighting::attention: return "attention";
-        case analyze::Weighting::value_norm: return "value-norm";
-        case analyze::Weighting::output_norm: return "output-norm";
-        case analyze::Weighting::output_length: return "output-length";
-        case analyze::Weighting::layer_mix: return "layer-mix";
-        case analyze::Weighting::layer_mix_residual: return "layer-mix-residual";
-        case analyze::Weighting::layer_mix_norm: return "layer-mix-norm";
-    }
-    return "";
-}
-
-namespace {
-
-const char* word(Transfer::Curve curve) {
-    switch (curve) {
-        case Transfer::Curve::linear: return "linear";
-        case Transfer::Curve::log: return "log";
-        case Transfer::Curve::gamma: return "gamma";
-        case Transfer::Curve::per_row: return "per-row";
-        case Transfer::Curve::rank: return "rank";
-    }
-    return "";
-}
-
-const char* word(Ramp ramp) {
-    switch (ramp) {
-        case Ramp::ink: return "ink";
-        case Ramp::viridis: return "viridis";
-        case Ramp::cividis: return "cividis";
-        case Ramp::magma: return "magma";
-    }
-    return "";
 }
 
 /// 0 1 2 5 -> "0-2,5"
@@ -103,25 +56,53 @@ void put_what(Options& out, const Request& r) {
         out.emplace_back(name, spec.option(name)->kind == OptionKind::flag ? "" : value);
 }
 
-void put_pattern(Options& out, const analyze::PatternOptions& p) {
-    if (p.filter != analyze::PairFilter::all) out.emplace_back("filter", word(p.filter));
-    if (p.weighting != analyze::Weighting::attention) out.emplace_back("weighting", weighting_word(p.weighting));
-    if (p.hide_first) out.emplace_back("hide-sinks", "");
-    if (p.hide_special) out.emplace_back("hide-special", "");
-    if (!p.renormalise) out.emplace_back("no-renormalise", "");
-    if (p.merge_words) out.emplace_back("words", "");
+/// Collects the shared options as text: of a value, or of its defaults to compare with.
+struct Described {
+    struct Option {
+        std::string flag, value;
+        bool is_switch = false;
+    };
+    std::vector<Option>& out;
+
+    template <class T>
+    void operator()(const CommonOption& option, const T& value) const {
+        if constexpr (std::is_enum_v<T>)
+            out.push_back({option.flag, std::string(enum_word(value))});
+        else if constexpr (std::is_same_v<T, bool>)
+            out.push_back({option.flag, value ? "on" : "off", true});
+        else
+            out.push_back({option.flag, number_word(value)});
+    }
+};
+
+/// `always`: written out even if it is the default.
+void put_changed(Options& out, const std::vector<Described::Option>& now, const std::vector<Described::Option>& initial,
+                 const char* always = "") {
+    for (std::size_t i = 0; i < now.size(); ++i)
+        if (now[i].value != initial[i].value || now[i].flag == always)
+            out.emplace_back(now[i].flag, now[i].is_switch ? "" : now[i].value);
 }
 
-void put_looks(Options& out, const ExportOptions& o) {
+void put_pattern(Options& out, const analyze::PatternOptions& pattern) {
+    std::vector<Described::Option> now, initial;
+    const analyze::PatternOptions defaults;
+    visit_pattern(pattern, Described{now});
+    visit_pattern(defaults, Described{initial});
+    put_changed(out, now, initial);
+}
+
+void put_looks(Options& out, const Style& style) {
+    std::vector<Described::Option> now, initial;
     const Style defaults;
-    const Style& s = o.style;
-    if (s.theme->dark) out.emplace_back("theme", "dark");
-    if (s.ramp != defaults.ramp) out.emplace_back("ramp", word(s.ramp));
-    if (s.palette == HeadPalette::okabe_ito) out.emplace_back("palette", "okabe-ito");
-    if (s.transfer.curve != defaults.transfer.curve) out.emplace_back("transfer", word(s.transfer.curve));
-    if (s.transfer.curve == Transfer::Curve::gamma) out.emplace_back("gamma", number_word(s.transfer.gamma));
-    if (s.transfer.threshold != 0) out.emplace_back("threshold", number_word(s.transfer.threshold));
-    if (s.transfer.keep_mass != 1) out.emplace_back("keep-mass", number_word(s.transfer.keep_mass));
+    visit_looks(style, Described{now});
+    visit_looks(defaults, Described{initial});
+    if (style.theme->dark) out.emplace_back("theme", "dark");
+    // A gamma says nothing under another curve, and belongs to its own even if it is the default.
+    const bool gamma = style.transfer.curve == Transfer::Curve::gamma;
+    if (!gamma)
+        for (auto* options : {&now, &initial})
+            std::erase_if(*options, [](const Described::Option& each) { return each.flag == "gamma"; });
+    put_changed(out, now, initial, "gamma");
 }
 
 void put_filter(Options& out, const Request& r) {
@@ -139,7 +120,7 @@ void put_size(Options& out, const ExportOptions& o) {
     if (!o.footer) out.emplace_back("no-footer", "");
 }
 
-/// One word of a POSIX shell, quoted where it must be.
+/// One word for a POSIX shell, quoted if necessary.
 std::string shell_word(const std::string& text) {
     constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
     if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
@@ -148,7 +129,7 @@ std::string shell_word(const std::string& text) {
     return out + "'";
 }
 
-/// A built-in model by its name, another by its whole path: the same however it was typed.
+/// A built-in model by name, any other by its full path, however it was typed.
 std::string model_reference(const std::filesystem::path& folder) {
     std::error_code ignored;
     for (const std::filesystem::path& parent : model::built_in_model_folders())
@@ -157,7 +138,7 @@ std::string model_reference(const std::filesystem::path& folder) {
 }
 
 [[noreturn]] void fail_index(const char* what, std::int64_t index, std::int64_t count) {
-    throw Error(ErrorFacts{.problem = std::string("there is no such ") + what,
+    throw Error(ErrorFacts{.problem = std::string("There is no such ") + what,
                            .item = std::string(what) + " " + std::to_string(index),
                            .expected = "0 to " + std::to_string(count - 1)});
 }
@@ -166,16 +147,17 @@ void check_index(const char* what, std::int64_t index, std::int64_t count) {
     if (index < 0 || index >= count) fail_index(what, index, count);
 }
 
-/// What `--attention` calls the part of an encoder-decoder model; "" where nothing has to be said.
-const char* attention_word(model::Stack stack) {
-    return stack == model::Stack::encoder ? "encoder" : stack == model::Stack::cross ? "cross" : "";
+/// The value of `--attention` for a part of an encoder-decoder model; empty: the default.
+std::string attention_word(model::Stack stack) {
+    return stack == model::Stack::whole || stack == model::Stack::decoder ? "" : std::string(enum_word(stack));
 }
 
 /// "12 texts, 3456 tokens: Once upon a time"
-std::string pooled_text(const trace::Trace& trace, const TextPool& pool) {
+std::string batch_text(const trace::Trace& trace, const TextBatch& batch) {
     std::int64_t tokens = trace.tokens();
-    for (const TracePtr& each : pool.traces) tokens += each->tokens();
-    return std::to_string(pool.traces.size() + 1) + " texts, " + std::to_string(tokens) + " tokens, the first: " + trace.text_a();
+    for (const TracePtr& each : batch.traces) tokens += each->tokens();
+    return std::to_string(batch.traces.size() + 1) + " texts, " + std::to_string(tokens) +
+           " tokens, the first: " + trace.text_a();
 }
 
 }  // namespace
@@ -192,33 +174,34 @@ void check(const trace::Trace& trace, const ViewState& state) {
         check_index("neuron", state.neuron->neuron.value, model::mlp_width(config, state.neuron->layer.value));
     }
     if (state.pattern.weighting == analyze::Weighting::layer_mix_norm && !config.post_norm)
-        throw Error(ErrorFacts{.problem = "this model has no norm behind its attention",
-                               .item = weighting_word(state.pattern.weighting),
+        throw Error(ErrorFacts{.problem = "This model has no norm after its attention",
+                               .item = std::string(enum_word(state.pattern.weighting)),
                                .hint = "Choose layer-mix-residual"});
     if (state.detail) {
         check_index("layer", state.detail->layer.value, config.n_layers);
         check_index("head", state.detail->head.value, config.n_heads);
     }
     if (trace.across_texts() && analyze::of_whole_layer(state.pattern.weighting))
-        throw Error(ErrorFacts{.problem = "what a layer makes of its stream is of a text that looks at itself",
-                               .item = weighting_word(state.pattern.weighting),
+        throw Error(ErrorFacts{.problem = "Weightings of a whole layer are not defined for cross attention",
+                               .item = std::string(enum_word(state.pattern.weighting)),
                                .hint = "Choose attention, value-norm, output-norm or output-length"});
     if (state.pattern.filter != analyze::PairFilter::all && !trace.has_sentence_pair())
-        throw Error(ErrorFacts{
-            .problem = "a pair filter needs two sentences", .item = word(state.pattern.filter), .hint = "Give the second one"});
+        throw Error(ErrorFacts{.problem = "A pair filter needs two sentences",
+                               .item = std::string(enum_word(state.pattern.filter)),
+                               .hint = "Give the second one"});
     if (state.heads.empty() && (spec.needs.heads || spec.needs.focus))
-        throw Error(ErrorFacts{.problem = "no head was chosen", .item = state.view});
-    if (state.pool && !spec.needs.texts)
-        throw Error(ErrorFacts{.problem = "this view is of one text", .item = state.view, .hint = "Leave the others out"});
+        throw Error(ErrorFacts{.problem = "No head was chosen", .item = state.view});
+    if (state.batch && !spec.needs.texts)
+        throw Error(ErrorFacts{.problem = "This view shows one text", .item = state.view, .hint = "Leave the others out"});
     check_values(spec, state.values);
     if (spec.missing)
         if (const std::string why = spec.missing(trace); !why.empty())
             throw Error(ErrorFacts{.problem = why, .file = trace.model()->folder().string(), .item = state.view});
 }
 
-std::vector<TracePtr> pooled_traces(const TracePtr& trace, const ViewState& state) {
+std::vector<TracePtr> batch_traces(const TracePtr& trace, const ViewState& state) {
     std::vector<TracePtr> traces{trace};
-    if (state.pool) traces.insert(traces.end(), state.pool->traces.begin(), state.pool->traces.end());
+    if (state.batch) traces.insert(traces.end(), state.batch->traces.begin(), state.batch->traces.end());
     return traces;
 }
 
@@ -241,9 +224,9 @@ Selection selection_of(const ViewState& request) {
 Options options_of(const Request& request) {
     Options out;
     put_what(out, request);
-    if (request.pool) out.emplace_back("texts", request.pool->file);
+    if (request.batch) out.emplace_back("texts", request.batch->file);
     put_pattern(out, request.pattern);
-    put_looks(out, request.output);
+    put_looks(out, request.output.style);
     put_filter(out, request);
     put_size(out, request.output);
     return out;
@@ -251,15 +234,15 @@ Options options_of(const Request& request) {
 
 std::string command_of(const trace::Trace& trace, const Request& request, const std::string& format) {
     std::string line = "headlight render " + shell_word(model_reference(trace.model()->folder()));
-    const bool runs = model::has_weights(*trace.model());  // else the file says what was read
+    const bool runs = model::has_weights(*trace.model());  // a saved trace holds its text
     if (runs && trace.picture().pixels)
         line += " --image " + shell_word(std::filesystem::absolute(trace.picture().file).lexically_normal().string());
-    else if (runs && (!request.pool || request.pool->own_text))
+    else if (runs && (!request.batch || request.batch->own_text))
         line += " --text " + shell_word(trace.text_a());
     if (runs && !trace.text_b().empty()) line += " --pair " + shell_word(trace.text_b());
     if (runs && trace.info().dtype != "float32") line += " --dtype " + trace.info().dtype;
-    if (const char* attention = attention_word(trace.config().stack); *attention)
-        line += std::string(" --attention ") + attention;
+    if (const std::string attention = attention_word(trace.config().stack); !attention.empty())
+        line += " --attention " + attention;
     for (const auto& [name, value] : options_of(request)) line += " --" + name + (value.empty() ? "" : " " + shell_word(value));
     return line + " --out figure." + format;
 }
@@ -268,13 +251,13 @@ Provenance provenance_of(const trace::Trace& trace, const Request& request, cons
     Provenance provenance;
     provenance.model = trace.config().name;
     provenance.model_hash = trace.model()->hash();
-    provenance.text = request.pool ? pooled_text(trace, *request.pool) : trace.text_a();
+    provenance.text = request.batch ? batch_text(trace, *request.batch) : trace.text_a();
     if (trace.picture().pixels) provenance.image = trace.picture().file;
     provenance.pair = trace.text_b();
     provenance.dtype = trace.info().dtype;
     provenance.version = version();
     provenance.options = options_of(request);
-    if (const char* attention = attention_word(trace.config().stack); *attention)
+    if (const std::string attention = attention_word(trace.config().stack); !attention.empty())
         provenance.options.insert(provenance.options.begin(), {"attention", attention});
     provenance.command = command_of(trace, request, format);
     return provenance;

@@ -9,47 +9,50 @@
 
 namespace headlight::figure {
 
-ViewOption flag(const char* name, const char* title, const char* help) {
-    return {.name = name, .kind = OptionKind::flag, .title = title, .help = help, .initial = ""};
+ViewOption flag(const char* name, const char* title, const char* help) { return {.name = name, .title = title, .help = help}; }
+ViewOption text_option(const char* name, const char* title, const char* help) {
+    return {.name = name, .kind = OptionKind::text, .title = title, .help = help};
+}
+ViewOption integer_option(const char* name, const char* title, const char* help, const char* initial, double low, double high) {
+    return {
+        .name = name, .kind = OptionKind::integer, .title = title, .help = help, .initial = initial, .low = low, .high = high};
+}
+ViewOption number_option(const char* name, const char* title, const char* help, const char* initial, double low, double high) {
+    return {.name = name, .kind = OptionKind::number, .title = title, .help = help, .initial = initial, .low = low, .high = high};
 }
 
 ViewOption sums_option() {
-    return {.name = "sums",
-            .kind = OptionKind::flag,
-            .title = "Sums of rows and columns",
-            .help = "bars with the sums of rows and columns beside the map",
-            .initial = ""};
+    return flag("sums", "Sums of rows and columns", "bars with the sums of rows and columns beside the map");
 }
 
 ViewOption aggregate_option() {
-    return {.name = "aggregate",
-            .kind = OptionKind::choice,
-            .title = "Heads together",
-            .help =
-                "head, matrix: several heads as one; model: a column more with a layer's heads as one, a row more "
-                "with the layers as one",
-            .initial = "none",
-            .choices = {{"none", "Each head"}, {"mean", "Mean of the heads"}, {"max", "Maximum of the heads"}}};
+    ViewOption option{.name = "aggregate",
+                      .kind = OptionKind::choice,
+                      .title = "Combine heads",
+                      .help =
+                          "head, matrix: several heads as one; model: one more column with a layer's heads combined, one more "
+                          "row with the layers combined",
+                      .initial = "none",
+                      .choices = {{"none", "Each head"}},
+                      .plain_default = true};
+    for (const auto& row : analyze::aggregates) option.choices.emplace_back(row.word, std::string(row.title) + " of the heads");
+    return option;
 }
 
 ViewOption layers_option() {
-    return {.name = "layers",
-            .kind = OptionKind::text,
-            .title = "Layers",
-            .help = "heads put together are of these layers: 0,2-4 or all (default: --layer; model: all)",
-            .initial = ""};
+    return text_option("layers", "Layers", "layers of the heads that are combined: 0,2-4 or all (default: --layer; model: all)");
 }
 
+bool combines_heads(const ViewState& state) { return view_spec(state.view).option("aggregate") && aggregate_of(state); }
+
 std::optional<analyze::Aggregate> aggregate_of(const ViewState& state) {
-    const std::string word = text_value(state, "aggregate");
-    if (word == "none") return std::nullopt;
-    return word == "max" ? analyze::Aggregate::max : analyze::Aggregate::mean;
+    return enum_value<analyze::Aggregate>(text_value(state, "aggregate"));
 }
 
 std::vector<std::int64_t> index_list(const std::string& text, std::int64_t count, const std::string& option) {
     std::set<std::int64_t> found;
     const auto wrong = [&] {
-        return Error(ErrorFacts{.problem = "not a list of numbers",
+        return Error(ErrorFacts{.problem = "Not a list of numbers",
                                 .item = option,
                                 .expected = "all, or numbers and ranges from 0 to " + std::to_string(count - 1) + " like 0,2-4",
                                 .found = text});

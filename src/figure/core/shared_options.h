@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Options that several views have, each said once, and what they mean.
+// Options that several views have, each defined once, and what they mean.
 #pragma once
 
 #include "headlight/analyze/pattern/aggregate.h"
@@ -11,14 +11,30 @@
 namespace headlight::figure {
 
 ViewOption flag(const char* name, const char* title, const char* help);
+ViewOption text_option(const char* name, const char* title, const char* help);
+ViewOption integer_option(const char* name, const char* title, const char* help, const char* initial, double low, double high);
+ViewOption number_option(const char* name, const char* title, const char* help, const char* initial, double low, double high);
+/// Of an enum with a table: its words and titles are the choices.
+template <class E>
+ViewOption choice(const char* name, const char* title, const char* help, E initial) {
+    ViewOption option{
+        .name = name, .kind = OptionKind::choice, .title = title, .help = help, .initial = std::string(enum_word(initial))};
+    for (const EnumRow<E>& row : enum_rows(initial)) option.choices.emplace_back(row.word, row.title);
+    return option;
+}
+template <class E>
+E choice_value(const ViewState& state, std::string_view option) {
+    return enum_value<E>(text_value(state, option)).value();
+}
+
 ViewOption sums_option();
 /// none, mean, max
 ViewOption aggregate_option();
 ViewOption layers_option();
 
-/// The token that a text option names, by id or as text; none when it is empty. Error as choose_token().
+/// The token that a text option names, by id or as text; none if it is empty. Errors are those of choose_token().
 std::optional<std::int64_t> token_value(const trace::Trace&, const ViewState&, const char* option);
-/// Of aggregate_option(); empty: each head by itself.
+/// Of aggregate_option(); none: each head by itself.
 std::optional<analyze::Aggregate> aggregate_of(const ViewState&);
 /// "0-2,5" or "all", each below `count`, sorted. Error names the option.
 std::vector<std::int64_t> index_list(const std::string& text, std::int64_t count, const std::string& option);

@@ -6,7 +6,6 @@
 #include "headlight/model/outline.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
@@ -14,29 +13,15 @@
 namespace headlight::figure {
 namespace {
 
-/// Views that are drawn of patterns alone: those that a saved trace has without its model.
-constexpr std::array<std::string_view, 3> kOfPatterns{"head", "matrix", "model"};
-
-/// Views that a target that looks into its source has.
-constexpr std::array<std::string_view, 13> kAcrossTexts{
-    "head",          "matrix", "model",      "neuron",       "aggregate",          "attribution",     "rollout",
-    "rollout-paths", "flow",   "flow-paths", "architecture", "contribution-graph", "copy-suppression"};
-
-template <std::size_t n>
-bool is_one_of(const std::array<std::string_view, n>& list, const ViewSpec& spec) {
-    return std::ranges::find(list, spec.id) != list.end();
-}
-
-/// What a view needs of the model is not there in a saved trace, or in a part of an encoder-decoder model.
-void require_model(ViewSpec& spec) {
-    const bool of_patterns = is_one_of(kOfPatterns, spec), across = is_one_of(kAcrossTexts, spec),
-               of_scores = spec.id.starts_with("focus");
-    spec.missing = [own = std::move(spec.missing), of_patterns, across, of_scores](const trace::Trace& trace) -> std::string {
+/// Adds to a row's own reasons those that follow from what the view is computed from.
+void require_basis(ViewSpec& spec) {
+    spec.missing = [own = std::move(spec.missing), basis = spec.basis,
+                    across = spec.across_texts](const trace::Trace& trace) -> std::string {
         if (trace.across_texts() && !across)
-            return "This view is of a text that looks at itself. Choose the attention of the encoder or the decoder's own.";
-        if (of_scores && trace.config().positions == model::Positions::relative)
+            return "This view needs self-attention. Choose the attention of the encoder or the decoder's own.";
+        if (basis == Basis::terms && trace.config().positions == model::Positions::relative)
             return "This view splits a score into terms, and has none for a bias by distance. The neuron view shows it.";
-        if (!of_patterns && !model::has_weights(*trace.model()))
+        if (basis != Basis::patterns && !model::has_weights(*trace.model()))
             return "This view needs more than attention patterns, and the file holds no model. Open the model itself.";
         return own ? own(trace) : "";
     };
@@ -46,7 +31,7 @@ std::vector<ViewSpec> all_specs() {
     std::vector<ViewSpec> all;
     const auto take = [&](std::vector<ViewSpec> some) {
         for (ViewSpec& spec : some) {
-            require_model(spec);
+            require_basis(spec);
             all.push_back(std::move(spec));
         }
     };
@@ -62,7 +47,7 @@ std::vector<ViewSpec> all_specs() {
     return all;
 }
 
-/// How many letters two words share at their beginnings: enough to guess what was meant.
+/// Length of the common beginning of two words: enough to guess what was meant.
 std::size_t shared_beginning(std::string_view a, std::string_view b) {
     const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
     return static_cast<std::size_t>(end.first - a.begin());
@@ -87,7 +72,7 @@ std::string range_text(const ViewOption& option) {
     return low + " to " + high;
 }
 
-/// What the value should be; empty: it is fine.
+/// What the value should be; empty: it is valid.
 std::string expectation(const ViewOption& option, const std::string& value) {
     const bool bounded = option.low != 0 || option.high != 0;
     const auto outside = [&](double x) { return bounded && (x < option.low || x > option.high); };
@@ -142,8 +127,10 @@ const ViewSpec& view_spec(std::string_view id) {
         return shared_beginning(a.id, id) < shared_beginning(b.id, id);
     });
     throw Error(
-        ErrorFacts{.problem = "there is no such view", .item = std::string(id), .hint = "did you mean " + nearest->id + "?"});
+        ErrorFacts{.problem = "There is no such view", .item = std::string(id), .hint = "Did you mean " + nearest->id + "?"});
 }
+
+const std::string& view_id(std::size_t n) { return view_specs()[n].id; }
 
 std::string text_value(const ViewState& state, std::string_view name) {
     const auto found = state.values.find(std::string(name));
@@ -177,10 +164,10 @@ void check_values(const ViewSpec& spec, const ViewValues& values) {
         const ViewOption* option = spec.option(name);
         if (!option)
             throw Error(ErrorFacts{
-                .problem = "the view has no such option", .item = "--" + name, .hint = "see the options of " + spec.id});
+                .problem = "The view has no such option", .item = "--" + name, .hint = "See the options of " + spec.id});
         if (const std::string expected = expectation(*option, value); !expected.empty())
             throw Error(
-                ErrorFacts{.problem = "not a value of this option", .item = "--" + name, .expected = expected, .found = value});
+                ErrorFacts{.problem = "Not a value of this option", .item = "--" + name, .expected = expected, .found = value});
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Rows of view_specs(), one function a family of views, beside the figures they are about.
+// Rows of view_specs(): one function for each family of views, beside its figures.
 #pragma once
 
 #include "headlight/figure/core/view_spec.h"

@@ -7,7 +7,7 @@
 
 namespace headlight::figure {
 
-/// "softmax weight, first token hidden, renormalised": what a number of a prepared map is.
+/// "softmax weight, first token hidden, renormalised": the meaning of a number in a prepared map.
 QString weight_name(const analyze::PatternOptions&);
 
 }  // namespace headlight::figure

@@ -12,29 +12,18 @@ namespace {
 
 using analyze::HeadTable;
 
-const ViewOption sort_idx{
-    .name = "sort-idx",
-    .kind = OptionKind::integer,
-    .title = "Rank of the target",
-    .help = "focus-2: which target of a row is taken apart, 0 the one with the largest score, 1 the second …",
-    .initial = "0",
-    .low = 0,
-    .high = 1'000'000};
-const ViewOption five_terms = flag("five-terms", "Five terms", "focus-2: the key's bias taken apart as well");
+const ViewOption sort_idx = integer_option(
+    "sort-idx", "Rank of the target", "focus-2: which target of a row is split, 0 the one with the largest score, 1 the second …",
+    "0", 0, 1'000'000);
+const ViewOption five_terms = flag("five-terms", "Five terms", "focus-2: the key's bias split as well");
 const ViewOption absolute =
     flag("absolute-positions", "Absolute positions", "focus-2: ALiBi as m·j, as transformers adds it, in place of −m·(i − j)");
 const ViewOption probability = flag("probability", "Weights, not scores", "focus-1: softmax weights in place of scores");
 const ViewOption first_row = flag("include-first-row", "Count the first token",
-                                  "focus-4 and -5: count row 0 of a causal model, which can only look at itself");
+                                  "focus-4 and -5: count row 0 of a causal model, which can only attend to itself");
 const ViewOption literal = flag("literal", "Before W_O", "focus-7, -9, -10: |z| / |h| in place of |u| / |h|");
 const ViewOption log_magnitude = flag("log-magnitude", "Logarithmic magnitude", "focus-7, -9, -10: logarithmic axis");
-const ViewOption bins{.name = "bins",
-                      .kind = OptionKind::integer,
-                      .title = "Bins",
-                      .help = "focus-7 and -8: bins of the histograms",
-                      .initial = "50",
-                      .low = 2,
-                      .high = 500};
+const ViewOption bins = integer_option("bins", "Bins", "focus-7 and -8: bins of the histograms", "50", 2, 500);
 
 bool has(const ViewSpec& spec, const char* name) { return spec.option(name) != nullptr; }
 
@@ -60,8 +49,8 @@ struct FocusRow {
     bool quick = false;
 };
 
-/// Then the summaries are read in less than a frame.
-bool few_texts(const trace::Trace&, const ViewState& state) { return !state.pool || state.pool->traces.size() < 8; }
+/// Few enough to read their summaries in less than a frame.
+bool few_texts(const trace::Trace&, const ViewState& state) { return !state.batch || state.batch->traces.size() < 8; }
 
 std::vector<ViewSpec> focus_specs() {
     const ViewNeeds needs{.focus = true};  // the head that stands out in all of them
@@ -86,10 +75,12 @@ std::vector<ViewSpec> focus_specs() {
         spec.title = row.title;
         spec.group = "Focus";
         spec.tab = i == 0;
+        spec.basis = Basis::terms;
+        spec.offers_examples = true;
         spec.needs = needs;
         spec.options = row.options;
         spec.make = [i](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-            return focus_figure(pooled_traces(trace, s), focus_options(s, i), cancel);
+            return focus_figure(batch_traces(trace, s), focus_options(s, i), cancel);
         };
         spec.needs.texts = i == 0 || i >= 4;  // 1 to 3 are about the rows of one text
         spec.filters = i == 0 || i >= 4;      // figures of every head
@@ -109,9 +100,9 @@ ViewOption measure_option(const char* name, const char* title, const char* help,
 
 /// Several texts: means over them, each of weight one.
 std::shared_ptr<const HeadTable> table_of(const TracePtr& trace, const ViewState& state, const CancelToken& cancel) {
-    if (!state.pool) return std::make_shared<const HeadTable>(analyze::head_table(*trace));
+    if (!state.batch) return std::make_shared<const HeadTable>(analyze::head_table(*trace));
     analyze::HeadAverages averages;
-    for (const TracePtr& each : pooled_traces(trace, state)) {
+    for (const TracePtr& each : batch_traces(trace, state)) {
         cancel.throw_if_cancelled();
         averages.add(*each);
     }
@@ -119,11 +110,11 @@ std::shared_ptr<const HeadTable> table_of(const TracePtr& trace, const ViewState
 }
 
 std::int64_t texts_of(const ViewState& state) {
-    return state.pool ? static_cast<std::int64_t>(state.pool->traces.size()) + 1 : 1;
+    return state.batch ? static_cast<std::int64_t>(state.batch->traces.size()) + 1 : 1;
 }
 
 std::string without_overview(const trace::Trace& trace) {
-    return trace.has_overview() ? "" : "this run kept no overview of the heads";
+    return trace.has_overview() ? "" : "This run kept no overview of the heads.";
 }
 
 }  // namespace
@@ -137,7 +128,7 @@ std::vector<ViewSpec> plot_view_specs() {
          .needs = {.texts = true},
          .options = {measure_option("x", "To the right", "head-scatter: measure to the right", "mean_distance", false),
                      measure_option("y", "Upwards", "head-scatter: measure upwards", "entropy", false),
-                     measure_option("color", "Colour", "head-scatter: what the colour says", "layer", true)},
+                     measure_option("color", "Colour", "head-scatter: what the colour shows", "layer", true)},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
                  return head_scatter(
@@ -162,8 +153,8 @@ std::vector<ViewSpec> plot_view_specs() {
                    .needs = {.texts = true},
                    .make =
                        [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-                           // Of several texts: the mean of theirs, which the table has.
-                           const double uniform = s.pool ? kNaN : uniform_entropy(trace->tokens(), trace->config().causal);
+                           // Of several texts the table holds the mean of theirs.
+                           const double uniform = s.batch ? kNaN : uniform_entropy(trace->tokens(), trace->config().causal);
                            return clark_entropy(table_of(trace, s, cancel), uniform, texts_of(s));
                        },
                    .quick = few_texts,

@@ -6,7 +6,7 @@
 namespace headlight::figure {
 namespace {
 
-/// Weights that are computed in less than a frame, also in a build without optimisation of the surroundings.
+/// Number of weights that are computed in less than a frame.
 constexpr std::int64_t quick_weights = 2'000'000;
 
 std::vector<HeadId> ids_of(const ViewState& state) {
@@ -37,19 +37,11 @@ std::unique_ptr<Figure> matrix(TracePtr trace, const ViewState& s, const CancelT
 }
 
 ViewOption over_heads_option() {
-    return {.name = "over-heads",
-            .kind = OptionKind::text,
-            .title = "Heads",
-            .help = "model: heads put together: 0,2-4 or all (default: all)",
-            .initial = ""};
+    return text_option("over-heads", "Heads", "model: heads that are combined: 0,2-4 or all (default: all)");
 }
 
 ModelViewOptions model_options(const trace::Trace& trace, const ViewState& state) {
-    using Cells = ModelViewOptions::Cells;
-    const std::string cells = text_value(state, "cells");
-    ModelViewOptions options{.cells = cells == "lines"  ? Cells::lines
-                                      : cells == "maps" ? Cells::maps
-                                                        : Cells::automatic,
+    ModelViewOptions options{.cells = choice_value<ModelViewOptions::Cells>(state, "cells"),
                              .mean = flag_value(state, "mean"),
                              .detail = state.detail,
                              .together = aggregate_of(state)};
@@ -70,6 +62,8 @@ std::vector<ViewSpec> pattern_view_specs() {
          .title = "Head",
          .group = "Attention",
          .tab = true,
+         .basis = Basis::patterns,
+         .across_texts = true,
          .needs = {.layer = true, .heads = true, .pattern = true},
          .all_heads = true,
          .options = {aggregate_option(), layers_option()},
@@ -80,36 +74,25 @@ std::vector<ViewSpec> pattern_view_specs() {
          .title = "Matrix",
          .group = "Attention",
          .tab = true,
+         .basis = Basis::patterns,
+         .across_texts = true,
          .needs = {.layer = true, .heads = true, .pattern = true},
-         .options = {aggregate_option(),
-                     layers_option(),
-                     sums_option(),
-                     {.name = "parts",
-                      .kind = OptionKind::flag,
-                      .title = "Parts of the score",
-                      .help = "matrix: scores before the softmax and the parts that they are the sum of, in place of weights",
-                      .initial = ""}},
+         .options = {aggregate_option(), layers_option(), sums_option(),
+                     flag("parts", "Parts of the score",
+                          "matrix: scores before the softmax and the parts that they are the sum of, in place of weights")},
          .make = matrix,
          .quick = few_weights},
         {.id = "model",
          .title = "Model",
          .group = "Attention",
          .tab = true,
+         .basis = Basis::patterns,
+         .across_texts = true,
+         .opens_detail = true,
          .needs = {.pattern = true},
-         .options = {{.name = "cells",
-                      .kind = OptionKind::choice,
-                      .title = "Cells",
-                      .help = "model view: what a cell holds",
-                      .initial = "auto",
-                      .choices = {{"auto", "Lines or maps by length"}, {"lines", "Lines"}, {"maps", "Maps"}}},
-                     {.name = "mean",
-                      .kind = OptionKind::flag,
-                      .title = "Maps pooled by mean",
-                      .help = "model view: pool by mean instead of maximum",
-                      .initial = ""},
-                     aggregate_option(),
-                     layers_option(),
-                     over_heads_option()},
+         .options = {choice("cells", "Cells", "model view: what a cell holds", ModelViewOptions::Cells::automatic),
+                     flag("mean", "Maps pooled by mean", "model view: pool by mean instead of maximum"), aggregate_option(),
+                     layers_option(), over_heads_option()},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
                  const ModelViewOptions options = model_options(*trace, s);
@@ -126,17 +109,10 @@ std::vector<ViewSpec> pattern_view_specs() {
          .title = "Neuron",
          .group = "Attention",
          .tab = true,
+         .across_texts = true,
          .needs = {.focus = true, .query = true, .hover = true},
-         .options = {{.name = "sorted",
-                      .kind = OptionKind::flag,
-                      .title = "Numbers by contribution",
-                      .help = "neuron view: dimensions by contribution instead of by index",
-                      .initial = ""},
-                     {.name = "collapsed",
-                      .kind = OptionKind::flag,
-                      .title = "Without the vectors",
-                      .help = "neuron view: without the vectors",
-                      .initial = ""}},
+         .options = {flag("sorted", "Numbers by contribution", "neuron view: dimensions by contribution instead of by index"),
+                     flag("collapsed", "Without the vectors", "neuron view: without the vectors")},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken&) {
                  const NeuronViewOptions options{.sorted = flag_value(s, "sorted"),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/core/heads_text.h"
+#include "figure/core/shared_options.h"
 #include "figure/core/view_tables.h"
 #include "figure/core/weight_name.h"
 #include "figure/picture/picture_figure.h"
@@ -227,32 +228,21 @@ std::vector<ViewSpec> picture_view_specs() {
          .title = "Picture",
          .group = "Attention",
          .tab = true,
+         .of_pictures = true,
          .needs = {.layer = true, .heads = true, .query = true, .pattern = true},
          .all_heads = true,
-         .options = {{.name = "of",
-                      .kind = OptionKind::choice,
-                      .title = "Panels",
-                      .help =
-                          "picture: a panel for each head, or one of their mean, their maximum, or the rollout up to the layer",
-                      .initial = "heads",
-                      .choices = {{"heads", "Each head"},
-                                  {"mean", "Mean of the heads"},
-                                  {"max", "Maximum of the heads"},
-                                  {"rollout", "Rollout"}}},
+         .options = {choice("of", "Panels",
+                            "picture: a panel for each head, or one of their mean, their maximum, or the rollout up to the layer",
+                            PictureViewOptions::What::heads),
                      {.name = "over",
                       .kind = OptionKind::choice,
                       .title = "Over the picture",
                       .help = "picture: weights as a colour over the grey picture, or as how much of the picture is seen",
                       .initial = "colour",
-                      .choices = {{"colour", "A colour"}, {"reveal", "What is looked at is seen"}}}},
+                      .choices = {{"colour", "A colour"}, {"reveal", "Only what is attended to"}}}},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-                 using What = PictureViewOptions::What;
-                 const std::string of = text_value(s, "of");
-                 const PictureViewOptions options{.what = of == "mean"      ? What::mean
-                                                          : of == "max"     ? What::max
-                                                          : of == "rollout" ? What::rollout
-                                                                            : What::heads,
+                 const PictureViewOptions options{.what = choice_value<PictureViewOptions::What>(s, "of"),
                                                   .reveal = text_value(s, "over") == "reveal"};
                  return picture_view(std::move(trace), s.layer, s.heads, s.query.value_or(Position(0)), s.pattern, options,
                                      cancel);

@@ -15,6 +15,12 @@ struct PictureViewOptions {
     bool reveal = false;  ///< patches are covered where they get little, in place of a colour over them
     bool operator==(const PictureViewOptions&) const = default;
 };
+inline constexpr EnumRow<PictureViewOptions::What> picture_panels[] = {
+    {PictureViewOptions::What::heads, "heads", "Each head"},
+    {PictureViewOptions::What::mean, "mean", "Mean of the heads"},
+    {PictureViewOptions::What::max, "max", "Maximum of the heads"},
+    {PictureViewOptions::What::rollout, "rollout", "Rollout"}};
+constexpr const auto& enum_rows(PictureViewOptions::What) { return picture_panels; }
 
 /// A panel for each head (or one for all of them together): how much `query` looks at each patch. The rows of all queries
 /// are there, so that another one can be pointed at. Error when the model did not read a picture.

@@ -10,19 +10,14 @@ namespace {
 
 /// The pinned query, or the last token.
 Position position_of(const trace::Trace& trace, const ViewState& state) {
-    // A picture's class is read off its first token, what comes behind a text off its last.
+    // The class of a picture is read from its first token, the continuation of a text from its last.
     return state.query.value_or(Position(model::reads_pictures(trace.config()) ? 0 : trace.tokens() - 1));
 }
 
 LensViewOptions lens_options(const trace::Trace& trace, const ViewState& state) {
-    const std::string at = text_value(state, "at"), color = text_value(state, "shade");
     LensViewOptions options;
-    for (const auto place : {analyze::StreamPlace::resid_pre, analyze::StreamPlace::resid_mid})
-        if (at == analyze::name_of(place)) options.at = place;
-    options.color = color == "rank"      ? LensColor::rank
-                    : color == "entropy" ? LensColor::entropy
-                    : color == "kl"      ? LensColor::kl
-                                         : LensColor::probability;
+    options.at = choice_value<analyze::StreamPlace>(state, "at");
+    options.color = choice_value<LensColor>(state, "shade");
     options.watched = token_value(trace, state, "watch");
     options.tuned = text_value(state, "tuned");
     return options;
@@ -60,33 +55,12 @@ std::vector<ViewSpec> prediction_view_specs() {
          .group = "Prediction",
          .tab = true,
          .needs = {.layer = true, .query = true},
-         .options = {{.name = "at",
-                      .kind = OptionKind::choice,
-                      .title = "State of the layers",
-                      .help = "logit lens: which state of each layer is read",
-                      .initial = "resid_post",
-                      .choices = {{"resid_pre", "Before the layer"},
-                                  {"resid_mid", "Behind attention"},
-                                  {"resid_post", "Behind the layer"}}},
-                     {.name = "shade",
-                      .kind = OptionKind::choice,
-                      .title = "Colour",
-                      .help = "logit lens: what the colour says",
-                      .initial = "probability",
-                      .choices = {{"probability", "Probability of the likeliest token"},
-                                  {"rank", "Rank of the watched token"},
-                                  {"entropy", "Entropy"},
-                                  {"kl", "KL divergence to the output"}}},
-                     {.name = "watch",
-                      .kind = OptionKind::text,
-                      .title = "Watched token",
-                      .help = "logit lens: a token by id or text; by default the one that the text goes on with",
-                      .initial = ""},
-                     {.name = "tuned",
-                      .kind = OptionKind::text,
-                      .title = "Tuned lens",
-                      .help = "logit lens: a safetensors file with a tuned lens of this model",
-                      .initial = ""}},
+         .options = {choice("at", "State of the layers", "logit lens: which state of each layer is read",
+                            analyze::StreamPlace::resid_post),
+                     choice("shade", "Colour", "logit lens: what the colour shows", LensColor::probability),
+                     text_option("watch", "Watched token",
+                                 "logit lens: a token by id or text; by default the next token of the text"),
+                     text_option("tuned", "Tuned lens", "logit lens: a safetensors file with a tuned lens of this model")},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
                  const LensViewOptions options = lens_options(*trace, s);
@@ -98,11 +72,7 @@ std::vector<ViewSpec> prediction_view_specs() {
          .group = "Prediction",
          .tab = true,
          .needs = {.layer = true, .query = true, .neuron = true},
-         .options = {{.name = "gain",
-                      .kind = OptionKind::flag,
-                      .title = "Values with the final norm's gain",
-                      .help = "MLP view: read values with the final norm's gain",
-                      .initial = ""}},
+         .options = {flag("gain", "Values with the final norm's gain", "MLP view: read values with the final norm's gain")},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
                  MlpViewOptions options{.gain = flag_value(s, "gain"), .neuron = {}};
@@ -114,17 +84,12 @@ std::vector<ViewSpec> prediction_view_specs() {
          .title = "Attribution",
          .group = "Prediction",
          .tab = true,
+         .across_texts = true,
+         .reads_class = true,
          .needs = {.focus = true, .query = true},
-         .options = {{.name = "token",
-                      .kind = OptionKind::text,
-                      .title = "Token",
-                      .help = "attribution: the token by id or text; by default the likeliest there",
-                      .initial = ""},
-                     {.name = "minus",
-                      .kind = OptionKind::text,
-                      .title = "Difference to",
-                      .help = "attribution: split the difference to this token's logit",
-                      .initial = ""}},
+         .options = {text_option("token", "Token",
+                                 "attribution: the token by id or text; by default the most probable one there"),
+                     text_option("minus", "Difference to", "attribution: split the difference to this token's logit")},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken&) {
                  const AttributionViewOptions options{token_value(*trace, s, "token"), token_value(*trace, s, "minus")};
@@ -136,11 +101,7 @@ std::vector<ViewSpec> prediction_view_specs() {
          .title = "Refinement",
          .group = "Prediction",
          .needs = {},
-         .options = {{.name = "unembedding",
-                      .kind = OptionKind::flag,
-                      .title = "Without the final norm",
-                      .help = "refinement: read vectors by the unembedding alone",
-                      .initial = ""}},
+         .options = {flag("unembedding", "Without the final norm", "refinement: read vectors by the unembedding alone")},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
                  return refinement_view(std::move(trace), {.unembedding = flag_value(s, "unembedding")}, cancel);

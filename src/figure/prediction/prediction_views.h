@@ -12,8 +12,13 @@
 
 namespace headlight::figure {
 
-/// The logit lens: a row per token, a column per layer (methods.md 4.7). The lens of the last few runs is kept.
+/// The logit lens: a row per token, a column per layer (methods.md 4.7). Kept with the trace.
 enum class LensColor { probability, rank, entropy, kl };
+inline constexpr EnumRow<LensColor> lens_colors[] = {{LensColor::probability, "probability", "Probability of the top token"},
+                                                     {LensColor::rank, "rank", "Rank of the watched token"},
+                                                     {LensColor::entropy, "entropy", "Entropy"},
+                                                     {LensColor::kl, "kl", "KL divergence to the output"}};
+constexpr const auto& enum_rows(LensColor) { return lens_colors; }
 struct LensViewOptions {
     analyze::StreamPlace at = analyze::StreamPlace::resid_post;
     LensColor color = LensColor::probability;

@@ -11,28 +11,23 @@ ViewOption all_layers() {
 }
 
 ViewOption receptive_field() {
-    return flag("by-receptive-field", "Divided by what even attention gives",
-                "rollout, flow of causal models: divide by what even attention gives");
+    return flag("by-receptive-field", "Divided by what uniform attention gives",
+                "rollout, flow of causal models: divide by what uniform attention gives");
 }
 
-/// The window's layer is the one whose heads are looked at; attention through the layers is asked for up to the last.
+/// The window's layer is that of the selected heads; attention across layers is mostly wanted up to the last one.
 ViewOption up_to() {
     return {.name = "up-to",
             .kind = OptionKind::choice,
             .title = "Up to",
-            .help = "rollout, flow without --layer: up to the last layer, or that of a head worth looking at",
+            .help = "rollout, flow without --layer: up to the last layer, or that of an interesting head",
             .initial = "last",
             .choices = {{"last", "The last layer"}, {"chosen", "The chosen layer"}}};
 }
 
 ViewOption least() {
-    return {.name = "least",
-            .kind = OptionKind::number,
-            .title = "Thinnest ribbon",
-            .help = "ribbons and nodes below this share of the whole are counted, not drawn",
-            .initial = "0.01",
-            .low = 0.0001,
-            .high = 1};
+    return number_option("least", "Thinnest ribbon", "ribbons and nodes below this share of the whole are counted, not drawn",
+                         "0.01", 0.0001, 1);
 }
 
 RolloutViewOptions map_options(const ViewState& state, bool flow) {
@@ -53,8 +48,8 @@ std::unique_ptr<Figure> paths(TracePtr trace, const ViewState& state, bool flow,
 
 std::unique_ptr<Figure> aggregate(TracePtr trace, const ViewState& state, const CancelToken& cancel) {
     const std::vector<HeadId> heads = chosen_heads(*trace, state);
-    const auto how = text_value(state, "together") == "max" ? analyze::Aggregate::max : analyze::Aggregate::mean;
-    return aggregate_matrix_view(std::move(trace), heads, how, state.pattern, flag_value(state, "sums"), cancel);
+    return aggregate_matrix_view(std::move(trace), heads, choice_value<analyze::Aggregate>(state, "together"), state.pattern,
+                                 flag_value(state, "sums"), cancel);
 }
 
 }  // namespace
@@ -62,35 +57,24 @@ std::unique_ptr<Figure> aggregate(TracePtr trace, const ViewState& state, const 
 std::vector<ViewSpec> rollout_view_specs() {
     return {
         {.id = "aggregate",
-         .title = "Heads put together",
+         .title = "Heads combined",
          .group = "Attention",
+         .across_texts = true,
          .needs = {.layer = true, .heads = true, .pattern = true},
          .all_heads = true,
-         .options = {{.name = "together",
-                      .kind = OptionKind::choice,
-                      .title = "Put together by",
-                      .help = "several heads as one map: their mean or their maximum",
-                      .initial = "mean",
-                      .choices = {{"mean", "Mean"}, {"max", "Maximum"}}},
-                     layers_option(),
-                     sums_option()},
+         .options = {choice("together", "Combine by", "several heads as one map: their mean or their maximum",
+                            analyze::Aggregate::mean),
+                     layers_option(), sums_option()},
          .make = aggregate},
         {.id = "rollout",
          .title = "Rollout",
          .group = "Across layers",
+         .across_texts = true,
          .needs = {.layer = true},
          .last_layer = true,
-         .options = {up_to(),
-                     all_layers(),
-                     receptive_field(),
-                     sums_option(),
-                     {.name = "last-head",
-                      .kind = OptionKind::integer,
-                      .title = "Last step by one head",
-                      .help = "rollout: the last step by this head alone; -1: the mean of all",
-                      .initial = "-1",
-                      .low = -1,
-                      .high = 4096}},
+         .options = {up_to(), all_layers(), receptive_field(), sums_option(),
+                     integer_option("last-head", "Last step by one head",
+                                    "rollout: the last step by this head alone; -1: the mean of all", "-1", -1, 4096)},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
                  return rollout_view(std::move(trace), s.layer, map_options(s, false), cancel);
@@ -98,6 +82,7 @@ std::vector<ViewSpec> rollout_view_specs() {
         {.id = "rollout-paths",
          .title = "Rollout from a token",
          .group = "Across layers",
+         .across_texts = true,
          .needs = {.layer = true, .query = true},
          .last_layer = true,
          .options = {up_to(), least()},
@@ -106,6 +91,7 @@ std::vector<ViewSpec> rollout_view_specs() {
         {.id = "flow",
          .title = "Attention flow",
          .group = "Across layers",
+         .across_texts = true,
          .needs = {.layer = true},
          .last_layer = true,
          .options = {up_to(), all_layers(), receptive_field(), sums_option()},
@@ -114,6 +100,7 @@ std::vector<ViewSpec> rollout_view_specs() {
         {.id = "flow-paths",
          .title = "Attention flow from a token",
          .group = "Across layers",
+         .across_texts = true,
          .needs = {.layer = true, .query = true, .key = true},
          .last_layer = true,
          .options = {up_to(), least()},

@@ -108,8 +108,7 @@ TEST_F(FlowViews, AClickOnALineOpensItsHeadsAndASecondOneClosesThem) {
                     .neuron = {},
                     .detail = {},
                     .pattern = {},
-                    .values = {},
-                    .pool = {}};
+                    .values = {}};
     state.values["edge"] = hit.options.front().second;
     const auto open = make_figure(trace_, state);
     Style style;
@@ -211,8 +210,7 @@ TEST_F(FlowViews, DriversEndInThePreActivationOfTheFollowedNeuron) {
                     .neuron = analyze::NeuronId{Layer(4), Neuron(77)},
                     .detail = {},
                     .pattern = {},
-                    .values = {},
-                    .pool = {}};
+                    .values = {}};
     const auto figure = make_figure(trace_, state);
     EXPECT_GT(painted(*figure, Theme::light()), 2000);
     EXPECT_GT(painted(*figure, Theme::dark_theme(), 330), 2000);
@@ -296,8 +294,7 @@ TEST_F(FlowViews, AMemoryOfTheMlpViewIsFollowed) {
                     .neuron = analyze::NeuronId{Layer(3), Neuron(9)},
                     .detail = {},
                     .pattern = {},
-                    .values = {},
-                    .pool = {}};
+                    .values = {}};
     const auto shown = [&] {
         const auto figure = make_figure(trace_, state);
         const auto values = figure->arrays().back().values;
@@ -328,8 +325,7 @@ TEST_F(FlowViews, PredictionsAreThoseOfTheAnalysis) {
                     .neuron = {},
                     .detail = {},
                     .pattern = {},
-                    .values = {},
-                    .pool = {}};
+                    .values = {}};
     const auto figure = make_figure(trace_, state);
     EXPECT_GT(painted(*figure, Theme::light()), 2000);
     const auto expected = analyze::predictions(*trace_, 5);

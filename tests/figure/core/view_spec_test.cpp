@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 
 namespace headlight::figure {
@@ -45,6 +48,32 @@ TEST(ViewSpecs, DefaultsOfOptionsAreValuesAndSameNamesAreTheSameOption) {
         }
 }
 
+/// Everything a view needs to be known for stands in its row. Ids that are also ordinary words (columns, JSON keys, words of
+/// errors) count only where they stand for a view.
+TEST(ViewSpecs, NoIdStandsOutsideItsRow) {
+    namespace fs = std::filesystem;
+    const std::set<std::string> words{"head",    "neuron",       "model",     "focus",       "predictions",
+                                      "experts", "architecture", "aggregate", "composition", "rollout"};
+    const std::regex quoted("\"([a-z0-9-]+)\""), of_a_view("([Vv]iew\\w*|\\bid|left|right)\\s*(==|!=|=|\\(|\\{)\\s*$");
+    std::size_t files = 0;
+    for (const char* room : {"src/figure/core", "src/cli", "ui"})
+        for (const auto& entry : fs::recursive_directory_iterator(fs::path(HEADLIGHT_SOURCE_DIR) / room)) {
+            const std::string name = fs::relative(entry.path(), HEADLIGHT_SOURCE_DIR).string();
+            if (!name.ends_with(".cpp") && !name.ends_with(".h")) continue;
+            if (name.starts_with("src/cli/analyze/")) continue;  // analyses have their own names
+            if (name == "ui/dialogs/tour.cpp") continue;         // explains three views
+            ++files;
+            std::ifstream file(entry.path());
+            for (std::string line; std::getline(file, line);)
+                for (std::sregex_iterator at(line.begin(), line.end(), quoted), end; at != end; ++at) {
+                    const std::string id = (*at)[1], before = line.substr(0, static_cast<std::size_t>(at->position()));
+                    if (line.substr(0, line.find_first_not_of(' ') + 2).ends_with("//") || !find_view(id)) continue;
+                    EXPECT_TRUE(words.contains(id) && !std::regex_search(before, of_a_view)) << name << ": " << line;
+                }
+        }
+    EXPECT_GT(files, 60U);
+}
+
 ViewOption option(const char* name, OptionKind kind, const char* initial, double low = 0, double high = 0) {
     ViewOption made;
     made.name = name;
@@ -82,7 +111,7 @@ TEST(ViewSpecs, WrongValuesNameTheWholeRange) {
     EXPECT_EQ(expected_of({{"share", "nan"}}), "a number");
     EXPECT_EQ(expected_of({{"share", "inf"}}), "a number");
     EXPECT_EQ(expected_of({{"word", "c"}}), "one of a, b");
-    EXPECT_EQ(expected_of({{"unknown", "1"}}), "the view has no such option");
+    EXPECT_EQ(expected_of({{"unknown", "1"}}), "The view has no such option");
 }
 
 TEST(ViewSpecs, OnlyValuesThatDifferFromTheDefaultAreKept) {

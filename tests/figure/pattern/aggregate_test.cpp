@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Heads put together in the head, matrix and model view, pooled texts, and rectangles around heads.
+// Heads put together in the head, matrix and model view, batches of texts, and rectangles around heads.
 #include "figure/plot/plot_figure.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/core/view_spec.h"
@@ -181,33 +181,33 @@ TEST_F(Together, LongTextsArePooledFromTheWholeMap) {
     EXPECT_EQ(figure->arrays()[0].shape[1], 9);
 }
 
-TEST_F(Together, PooledTextsReachFiguresCaptionsAndTheCommand) {
-    auto pool = std::make_shared<TextPool>();
-    pool->traces = {run("She was late."), run("Rain fell all night, and the river rose.")};
-    pool->file = "texts.txt";
+TEST_F(Together, BatchesOfTextsReachFiguresCaptionsAndTheCommand) {
+    auto batch = std::make_shared<TextBatch>();
+    batch->traces = {run("She was late."), run("Rain fell all night, and the river rose.")};
+    batch->file = "texts.txt";
     Request request;
     static_cast<ViewState&>(request) = state("focus-4");
     request.heads = {Head(5)};
-    request.pool = pool;
+    request.batch = batch;
     const auto data_of = [](const Figure& f) { return dynamic_cast<const plot::PlotFigure&>(f).data(); };
     const auto shares = make_figure(trace_, request);
-    const std::int64_t queries = trace_->tokens() + pool->traces[0]->tokens() + pool->traces[1]->tokens() - 3;
+    const std::int64_t queries = trace_->tokens() + batch->traces[0]->tokens() + batch->traces[1]->tokens() - 3;
     EXPECT_THAT(data_of(*shares).subtitle.toStdString(), HasSubstr(std::to_string(queries) + " queries of 3 texts"));
     EXPECT_THAT(command_of(*trace_, request, "svg"), HasSubstr("--text 'The old"));
     EXPECT_THAT(command_of(*trace_, request, "svg"), HasSubstr("--texts texts.txt"));
     EXPECT_THAT(provenance_of(*trace_, request, "svg").text, HasSubstr("3 texts, " + std::to_string(queries + 3) + " tokens"));
-    auto lines_alone = std::make_shared<TextPool>(*pool);
+    auto lines_alone = std::make_shared<TextBatch>(*batch);
     lines_alone->own_text = false;
-    request.pool = lines_alone;
+    request.batch = lines_alone;
     EXPECT_THAT(command_of(*trace_, request, "svg"), Not(HasSubstr("--text 'The old")));
     for (const char* view : {"clark-kinds", "clark-entropy", "head-scatter"}) {
         request.view = view;
         EXPECT_THAT(data_of(*make_figure(trace_, request)).subtitle.toStdString(), HasSubstr("means over 3 texts")) << view;
     }
-    // The measure of the pool is the mean of the texts'.
+    // The measure of the batch is the mean of the texts'.
     request.view = "head-scatter";
     double mean = 0;
-    for (const TracePtr& each : pooled_traces(trace_, request)) mean += (*analyze::head_table(*each).find("entropy"))(2, 3) / 3;
+    for (const TracePtr& each : batch_traces(trace_, request)) mean += (*analyze::head_table(*each).find("entropy"))(2, 3) / 3;
     EXPECT_NEAR(std::get<double>(make_figure(trace_, request)->table().rows[2 * 8 + 3][3]), mean, 1e-12);
     request.view = "focus";
     EXPECT_NO_THROW(make_figure(trace_, request));

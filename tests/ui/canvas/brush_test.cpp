@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Rectangles around heads, pooled texts and example sentences in the real window.
+// Rectangles around heads, batches of texts and example sentences in the real window.
 #include "tests/ui/window_fixture.h"
 #include "ui/document/examples.h"
 #include "ui/document/head_list.h"
@@ -123,7 +123,7 @@ TEST_F(BrushTest, AnEmptyRectangleTakesAListAwayAndAClickStaysAClick) {
     EXPECT_TRUE(window.document().options().finder.isEmpty());
 }
 
-TEST_F(WindowTest, PooledTextsReachTheViewsThatTakeThemAndAMissingFileSaysSo) {
+TEST_F(WindowTest, BatchesOfTextsReachTheViewsThatTakeThemAndAMissingFileSaysSo) {
     QTemporaryDir folder;
     const QString path = folder.filePath(QStringLiteral("texts.txt"));
     QFile file(path);
@@ -132,32 +132,32 @@ TEST_F(WindowTest, PooledTextsReachTheViewsThatTakeThemAndAMissingFileSaysSo) {
     file.close();
     window.show_view("clark-kinds");
     ViewOptions options = window.document().options();
-    options.pool_file = path;
+    options.batch_file = path;
     window.document().set_options(options);
     ASSERT_TRUE(settle());
-    ASSERT_TRUE(window.document().pool());
-    EXPECT_EQ(window.document().pool()->traces.size(), 2u);
+    ASSERT_TRUE(window.document().batch());
+    EXPECT_EQ(window.document().batch()->traces.size(), 2u);
     ASSERT_TRUE(window.left_pane().shown());
-    EXPECT_EQ(window.left_pane().shown()->state.pool, window.document().pool());
+    EXPECT_EQ(window.left_pane().shown()->state.batch, window.document().batch());
     EXPECT_TRUE(window.command_for_shown().contains(QStringLiteral("--texts ") + path));
     window.show_view("head");
     ASSERT_TRUE(settle());
-    EXPECT_FALSE(window.left_pane().shown()->state.pool);
-    const QString session = folder.filePath(QStringLiteral("pool.headlight"));
+    EXPECT_FALSE(window.left_pane().shown()->state.batch);
+    const QString session = folder.filePath(QStringLiteral("batch.headlight"));
     ASSERT_TRUE(window.save_to(session));
 
-    options.pool_file.clear();
+    options.batch_file.clear();
     window.document().set_options(options);
-    EXPECT_FALSE(window.document().pool());
+    EXPECT_FALSE(window.document().batch());
     window.open(session);
     ASSERT_TRUE(settle());
-    ASSERT_TRUE(window.document().pool());
-    options.pool_file = folder.filePath(QStringLiteral("nothing.txt"));
+    ASSERT_TRUE(window.document().batch());
+    options.batch_file = folder.filePath(QStringLiteral("nothing.txt"));
     window.document().set_options(options);
     ASSERT_TRUE(settle());
     EXPECT_TRUE(window.error_panel().isVisible());
-    EXPECT_FALSE(window.document().pool());
-    EXPECT_TRUE(window.document().options().pool_file.isEmpty()) << "it is not pooled";
+    EXPECT_FALSE(window.document().batch());
+    EXPECT_TRUE(window.document().options().batch_file.isEmpty()) << "it is not kept";
 }
 
 TEST_F(WindowTest, ThreeExamplesStartTheFocusView) {

@@ -169,11 +169,21 @@ TEST_F(WindowTest, HoverAloneDoesNotOpenTheNumbers) {
     EXPECT_EQ(window.left_pane().shown()->state.query, Position(6));
 }
 
-TEST(Sessions, OptionsOfTheFirstVersionAreRead) {
-    const Session old = session_of(R"("cells": "maps", "pooled_by_mean": true, "sorted": true, "expanded": false)");
-    EXPECT_EQ(old.state.options.values, (std::map<View, figure::ViewValues>{{"model", {{"cells", "maps"}, {"mean", "1"}}},
-                                                                            {"neuron", {{"collapsed", "1"}, {"sorted", "1"}}}}));
-    EXPECT_TRUE(session_of(R"("cells": "automatic", "pooled_by_mean": false, "expanded": true)").state.options.values.empty());
+TEST(Sessions, EveryCommonOptionIsWrittenAndRead) {
+    Session session;
+    ViewOptions& o = session.state.options;
+    o.attention = model::Stack::cross;
+    o.pattern = {.filter = analyze::PairFilter::b_to_a,
+                 .weighting = analyze::Weighting::layer_mix,
+                 .hide_first = true,
+                 .hide_special = true,
+                 .renormalise = false,
+                 .merge_words = true};
+    o.transfer = {.curve = figure::Transfer::Curve::rank, .gamma = 2, .threshold = 0.25, .keep_mass = 0.5};
+    o.palette = figure::HeadPalette::okabe_ito;
+    o.ramp = figure::Ramp::magma;
+    o.batch_file = QStringLiteral("texts.txt");
+    EXPECT_EQ(session_from_json(to_json(session), "a.headlight"), session);
 }
 
 TEST(Sessions, WhatIsWrongIsNamedWithItsFile) {

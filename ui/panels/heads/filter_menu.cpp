@@ -14,12 +14,12 @@ FilterMenu::FilterMenu(Document& document, QWidget* parent) : QToolButton(parent
     setIcon(ui::icon(QStringLiteral("star")));
     setIconSize({15, 15});
     setPopupMode(QToolButton::InstantPopup);
-    setAccessibleName(tr("Filters"));
-    setToolTip(tr("Filters with a name"));
+    setAccessibleName(QStringLiteral("Filters"));
+    setToolTip(QStringLiteral("Named filters"));
     setMenu(new QMenu(this));
     menu()->setToolTipsVisible(true);
     name_->setObjectName(QStringLiteral("Finder"));  // looks like the finder
-    name_->setAccessibleName(tr("Name of the filter"));
+    name_->setAccessibleName(QStringLiteral("Name of the filter"));
     name_->installEventFilter(this);
     name_->hide();
     connect(menu(), &QMenu::aboutToShow, this, &FilterMenu::refresh);
@@ -60,7 +60,7 @@ void FilterMenu::refresh() {
     const auto plain = [](QString name) { return name.replace('&', QStringLiteral("&&")); };
     const auto& [filters, expression] = std::pair(document_.options().filters, document_.options().finder.trimmed());
     entries_.clear();
-    // The entry that is being chosen may stand in one of these.
+    // The entry that was just triggered may be in one of these.
     for (QMenu* old : menu()->findChildren<QMenu*>(Qt::FindDirectChildrenOnly)) old->deleteLater();
     menu()->clear();
     bool named = false;
@@ -73,10 +73,10 @@ void FilterMenu::refresh() {
         named |= action->isChecked();
     }
     if (!filters.empty()) menu()->addSeparator();
-    QAction* save = put(menu(), QStringLiteral("save"), tr("Save the filter as …"), [this] { ask_name(); });
+    QAction* save = put(menu(), QStringLiteral("save"), QStringLiteral("Save the filter as …"), [this] { ask_name(); });
     save->setEnabled(!expression.isEmpty() && !document_.finder().mistake());
     if (!filters.empty()) {
-        QMenu *rename = menu()->addMenu(tr("Rename")), *remove = menu()->addMenu(tr("Delete"));
+        QMenu *rename = menu()->addMenu(QStringLiteral("Rename")), *remove = menu()->addMenu(QStringLiteral("Delete"));
         for (const NamedFilter& filter : filters) {
             put(rename, QStringLiteral("rename:") + filter.name, plain(filter.name),
                 [this, name = filter.name] { ask_name(name); });
@@ -86,17 +86,18 @@ void FilterMenu::refresh() {
     }
     menu()->addSeparator();
     QAction* activate = put(menu(), QStringLiteral("activate"),
-                            tr("Activate matching heads of layer %1").arg(document_.selection().get().layer.value),
+                            QStringLiteral("Activate matching heads of layer %1").arg(document_.selection().get().layer.value),
                             [this] { activate_matching(); });
     activate->setEnabled(document_.finder().all() > 0);
-    // Lit while what is in force has a name.
+    // Lit while the current expression has a name.
     setCheckable(true);
     setChecked(named);
 }
 
 void FilterMenu::ask_name(const QString& renamed) {
     renamed_ = renamed;
-    name_->setPlaceholderText(renamed.isEmpty() ? tr("Name of this filter") : tr("New name of %1").arg(renamed));
+    name_->setPlaceholderText(renamed.isEmpty() ? QStringLiteral("Name of this filter")
+                                                : QStringLiteral("New name of %1").arg(renamed));
     name_->setText(renamed);
     name_->show();
     name_->setFocus();
@@ -111,7 +112,7 @@ void FilterMenu::take_name() {
         change([&](ViewOptions& o) { o.filters = with_filter(o.filters, {name, o.finder.trimmed()}); });
     } else if (const NamedFilter* old = filter_called(filters, renamed_)) {
         const NamedFilter* taken = filter_called(filters, name);
-        if (taken && taken != old) return Q_EMIT said(tr("There is a filter %1 already").arg(taken->name));
+        if (taken && taken != old) return Q_EMIT said(QStringLiteral("There already is a filter %1").arg(taken->name));
         const NamedFilter next{name, old->expression};
         change([&](ViewOptions& o) { o.filters = with_filter(without_filter(o.filters, renamed_), next); });
     }
@@ -139,7 +140,7 @@ bool FilterMenu::activate_matching() {
         if (document_.finder().matches({next.layer, Head(h)})) heads.push_back(Head(h));
     }
     if (heads.empty()) {
-        Q_EMIT said(tr("No head of layer %1 matches").arg(next.layer.value));
+        Q_EMIT said(QStringLiteral("No head of layer %1 matches").arg(next.layer.value));
         return false;
     }
     next.heads = heads;

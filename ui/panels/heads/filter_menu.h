@@ -12,19 +12,19 @@
 
 namespace headlight::ui {
 
-/// The star beside the finder: filters that have a name, and what can be done with the one in force. A name is typed
-/// into a field of the panel, not into a window of its own.
+/// The star beside the finder: named filters, and commands for the current one. A name is typed into a field of the panel,
+/// not into a dialog.
 class FilterMenu : public QToolButton {
     Q_OBJECT
 public:
     FilterMenu(Document&, QWidget* parent);
 
-    /// Hidden until a name is asked for.
+    /// Hidden unless a name is being typed.
     QLineEdit& name() { return *name_; }
     /// The entry with this object name: "apply:NAME", "save", "rename:NAME", "delete:NAME", "activate".
     QAction* entry(const QString& object_name) const;
     void ask_name(const QString& renamed = {});
-    /// The matching heads of the layer become the active ones; false when none of it matches.
+    /// Activates the matching heads of the layer; false if there is none.
     bool activate_matching();
 
 Q_SIGNALS:
@@ -43,7 +43,7 @@ private:
     Document& document_;
     QLineEdit* name_;
     std::vector<QAction*> entries_;
-    QString renamed_;  ///< the filter that gets another name; empty: the expression gets one
+    QString renamed_;  ///< the filter being renamed; empty: the expression is being named
 };
 
 }  // namespace headlight::ui

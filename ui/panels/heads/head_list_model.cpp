@@ -81,7 +81,7 @@ QVariant HeadListModel::data(const QModelIndex& index, int role) const {
 QVariant HeadListModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal) return {};
     if (role == Qt::TextAlignmentRole) return int((section == 0 ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
-    if (section == 0) return role == Qt::DisplayRole ? tr("head") : QVariant();
+    if (section == 0) return role == Qt::DisplayRole ? QStringLiteral("head") : QVariant();
     const std::string& id = measures_[static_cast<std::size_t>(section - 1)];
     if (role == Qt::DisplayRole && id.find(' ') == std::string::npos) return QString::fromStdString(id).replace('_', ' ');
     if (role == Qt::DisplayRole && table_) {  // attention between tokens, called by its title

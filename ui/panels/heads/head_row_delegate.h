@@ -22,7 +22,7 @@ private:
     Document& document_;
 };
 
-/// Tells when the pointer leaves a widget.
+/// Reports that the pointer has left a widget.
 class LeaveFilter : public QObject {
     Q_OBJECT
 public:

@@ -7,8 +7,8 @@
 
 namespace headlight::ui {
 
-/// One or two sentences about what kind of head this looks like on this text, and where that kind was described; empty
-/// when no measure stands out.
+/// One or two sentences about the kind of head that it appears to be on this text, with the paper that describes it; empty
+/// if no measure stands out.
 QString head_story(const analyze::HeadTable&, HeadId);
 
 }  // namespace headlight::ui

@@ -34,24 +34,24 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
       filters_(new FilterMenu(document, this)) {
     setObjectName(QStringLiteral("HeadsPanel"));
     setAttribute(Qt::WA_StyledBackground);
-    mosaic_->setAccessibleName(tr("All heads"));
+    mosaic_->setAccessibleName(QStringLiteral("All heads"));
     mosaic_->set_margins(0, 0);
     mosaic_->set_fitted(360);
     measure_->setProperty("kind", "quiet");
     measure_->setPopupMode(QToolButton::InstantPopup);
-    measure_->setAccessibleName(tr("Measure that tints the heads"));
+    measure_->setAccessibleName(QStringLiteral("Measure that tints the heads"));
     measure_->setMenu(new QMenu(measure_));
     connect(measure_->menu(), &QMenu::aboutToShow, this, &HeadsPanel::fill_menu);
     finder_->setObjectName(QStringLiteral("Finder"));
-    finder_->setAccessibleName(tr("Find heads"));
-    finder_->setPlaceholderText(tr("induction > 0.3 and entropy < 1"));
+    finder_->setAccessibleName(QStringLiteral("Find heads"));
+    finder_->setPlaceholderText(QStringLiteral("induction > 0.3 and entropy < 1"));
     finder_->setClearButtonEnabled(true);
     message_->setProperty("role", "error");
     message_->setWordWrap(true);
     message_->hide();
     count_->setProperty("role", "note");
     list_->setModel(model_);
-    list_->setAccessibleName(tr("Heads found"));
+    list_->setAccessibleName(QStringLiteral("Heads found"));
     list_->setItemDelegate(new HeadRowDelegate(document_, list_));
     list_->setShowGrid(false);
     list_->setSelectionBehavior(QAbstractItemView::SelectRows);
@@ -126,7 +126,7 @@ void HeadsPanel::build_layout() {
     column->addLayout(inset(line));
     column->addSpacing(6);
     auto* find = new QHBoxLayout;
-    find->addWidget(title(tr("Find heads")));
+    find->addWidget(title(QStringLiteral("Find heads")));
     find->addStretch();
     find->addWidget(count_);
     find->addWidget(filters_);
@@ -143,15 +143,15 @@ void HeadsPanel::build_layout() {
     column->addWidget(list_, 1);
 }
 
-/// Some head has it. What asks where a token stood before, or which one is before it, is not there between two texts
-/// or in a picture.
+/// Some head has it: measures about earlier occurrences or the previous token are undefined between two texts and in
+/// pictures.
 bool HeadsPanel::exists(const std::string& measure) const {
     if (!document_.trace()->across_texts() && !reads_pictures(document_.model())) return true;
     const auto* values = document_.head_table()->find(measure);
     return values && !values->array().isNaN().all();
 }
 
-/// The one chosen, or the first where this model has none of that name (a session of another version).
+/// The chosen one, or the first if this model has none of that name (a session of another version).
 std::string HeadsPanel::measure() const {
     const auto& table = *document_.head_table();
     const std::string& chosen = document_.options().measure;
@@ -160,7 +160,7 @@ std::string HeadsPanel::measure() const {
 }
 
 std::vector<std::string> HeadsPanel::columns() const {
-    // The measure of the mosaic with its bar, then what the expression speaks of.
+    // The measure of the mosaic with its bar, then those in the expression.
     std::vector<std::string> shown{measure()};
     const auto add = [&](const std::string& id) {
         if (shown.size() < 3 && std::find(shown.begin(), shown.end(), id) == shown.end()) shown.push_back(id);
@@ -170,7 +170,7 @@ std::vector<std::string> HeadsPanel::columns() const {
     return shown;
 }
 
-/// Esc empties the field before it is anything else's; Ctrl+E is the window's, not the field's end of line.
+/// Esc empties the field first; Ctrl+E belongs to the window, not to the field's end of line.
 bool HeadsPanel::eventFilter(QObject* watched, QEvent* event) {
     if (watched == finder_ && event->type() == QEvent::ShortcutOverride &&
         static_cast<QKeyEvent*>(event)->keyCombination() == (Qt::CTRL | Qt::Key_E)) {
@@ -193,7 +193,8 @@ void HeadsPanel::refresh() {
     if (finder_->text() != document_.options().finder) finder_->setText(document_.options().finder);
     show_message();
     mosaic_->set_style(style_for_mosaic());
-    title_->setText(document_.has_parts() ? tr("%1 heads").arg(AttentionSwitch::title(document_.attention())) : tr("Heads"));
+    title_->setText(document_.has_parts() ? QStringLiteral("%1 heads").arg(AttentionSwitch::title(document_.attention()))
+                                          : QStringLiteral("Heads"));
     if (!table) {
         mosaic_->set_figure(nullptr);
         model_->show(nullptr, {}, {});
@@ -204,10 +205,10 @@ void HeadsPanel::refresh() {
     following_ = true;
     model_->show(table, columns(), found.query());
     following_ = false;
-    count_->setText(found.working()                   ? tr("measuring …")
-                    : found.matching() == found.all() ? tr("%1 heads").arg(found.all())
-                    : found.mistake()                 ? tr("%1 of %2, as before").arg(found.matching()).arg(found.all())
-                                                      : tr("%1 of %2").arg(found.matching()).arg(found.all()));
+    count_->setText(found.working()                   ? QStringLiteral("measuring …")
+                    : found.matching() == found.all() ? QStringLiteral("%1 heads").arg(found.all())
+                    : found.mistake() ? QStringLiteral("%1 of %2, as before").arg(found.matching()).arg(found.all())
+                                      : QStringLiteral("%1 of %2").arg(found.matching()).arg(found.all()));
     auto* header = list_->horizontalHeader();
     header->setSectionResizeMode(0, QHeaderView::Fixed);
     const HeadId last{Layer(table->n_layers - 1), Head(table->n_heads - 1)};
@@ -233,7 +234,7 @@ void HeadsPanel::show_message() {
         if (message_->property("role") == QLatin1String(role) && finder_->property("invalid").toBool() == invalid) return;
         message_->setProperty("role", role);
         finder_->setProperty("invalid", invalid);
-        for (QWidget* widget : std::initializer_list<QWidget*>{message_, finder_}) {  // the style sheet reads properties once
+        for (QWidget* widget : std::initializer_list<QWidget*>{message_, finder_}) {  // style sheets read properties once
             widget->style()->unpolish(widget);
             widget->style()->polish(widget);
         }
@@ -243,7 +244,7 @@ void HeadsPanel::show_message() {
         show_mistake(*found.mistake());
     } else if (found.table() && !found.working() && found.matching() == 0) {
         mark("note", false);
-        message_->setText(tr("No head matches. The views stay as they are."));
+        message_->setText(QStringLiteral("No head matches. The views are unchanged."));
         message_->show();
     } else {
         mark("note", false);
@@ -251,11 +252,11 @@ void HeadsPanel::show_message() {
     }
 }
 
-/// The part of the expression around the mistake, which is underlined, and what is wrong there.
+/// The part of the expression around the error, underlined, and what is wrong.
 void HeadsPanel::show_mistake(const ErrorFacts& facts) {
     QString text = QString::fromStdString(facts.problem);
-    if (!facts.expected.empty()) text += tr(": expected %1").arg(QString::fromStdString(facts.expected));
-    if (!facts.found.empty()) text += tr(", found %1").arg(QString::fromStdString(facts.found));
+    if (!facts.expected.empty()) text += QStringLiteral(": expected %1").arg(QString::fromStdString(facts.expected));
+    if (!facts.found.empty()) text += QStringLiteral(", found %1").arg(QString::fromStdString(facts.found));
     if (!facts.hint.empty()) text += QStringLiteral(". ") + QString::fromStdString(facts.hint);
     text = text.toHtmlEscaped();
     const auto column = QRegularExpression(QStringLiteral("column (\\d+)")).match(QString::fromStdString(facts.item));
@@ -274,15 +275,15 @@ void HeadsPanel::show_mistake(const ErrorFacts& facts) {
         const QString wrong = at < characters.size() ? part(at, end) : QStringLiteral("&nbsp;&nbsp;");
         text = QStringLiteral("%1%2<u><b>%3</b></u>%4<br>%5 %6: %7")
                    .arg(at > 14 ? QStringLiteral("…") : QString(), part(at - 14, at), wrong,
-                        part(end, end + 8) + (end + 8 < characters.size() ? QStringLiteral("…") : QString()), tr("Column"),
-                        column.captured(1), text);
+                        part(end, end + 8) + (end + 8 < characters.size() ? QStringLiteral("…") : QString()),
+                        QStringLiteral("Column"), column.captured(1), text);
     }
     message_->setTextFormat(Qt::RichText);
     message_->setText(text);
     message_->show();
 }
 
-/// Thirty measures in one list are no menu: one for each kind of question, made when it is opened.
+/// Thirty measures are too many for one menu: there is a submenu for each group, filled when it is opened.
 void HeadsPanel::fill_menu() {
     QMenu* menu = measure_->menu();
     qDeleteAll(menu->findChildren<QMenu*>(QString(), Qt::FindDirectChildrenOnly));
@@ -296,7 +297,7 @@ void HeadsPanel::fill_menu() {
         action->setToolTip(QString::fromStdString(measure.definition));
         action->setEnabled(exists(measure.id));
         grouped.insert(measure.id);
-        if (action->isChecked()) {  // says where it is
+        if (action->isChecked()) {  // its group shows where it is
             into.menuAction()->setCheckable(true);
             into.menuAction()->setChecked(true);
         }
@@ -326,7 +327,7 @@ void HeadsPanel::show_current() {
         list_->setCurrentIndex({});
     } else if (list_->currentIndex().row() != row || !list_->selectionModel()->hasSelection()) {
         list_->setCurrentIndex(model_->index(row, 0));
-        // Once more when the rows have their places.
+        // Again once the rows are laid out.
         QTimer::singleShot(0, list_, [this] { list_->scrollTo(list_->currentIndex()); });
     }
     following_ = false;

@@ -20,7 +20,7 @@ public:
     HeadsPanel(Document&, QWidget* parent = nullptr);
 
     FigureCanvas& mosaic() { return *mosaic_; }
-    /// Filled when it is about to be shown.
+    /// Filled just before it is shown.
     QMenu& measure_menu() { return *measure_->menu(); }
     QLineEdit& finder() { return *finder_; }
     QTableView& list() { return *list_; }

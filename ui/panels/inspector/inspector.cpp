@@ -34,7 +34,7 @@ constexpr std::size_t most_keys = 8;
 
 Inspector::Inspector(Document& document, Jobs& jobs, QWidget* parent) : QWidget(parent), document_(document), jobs_(jobs) {
     setObjectName(QStringLiteral("Inspector"));
-    setAccessibleName(tr("Inspector"));
+    setAccessibleName(QStringLiteral("Inspector"));
     setAttribute(Qt::WA_StyledBackground);
     build();
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
@@ -69,7 +69,7 @@ void Inspector::build() {
     pinned_ = new QToolButton;
     pinned_->setProperty("kind", "quiet");
     pinned_->setProperty("plain", true);
-    pinned_->setAccessibleName(tr("Clear pins"));
+    pinned_->setAccessibleName(QStringLiteral("Clear pins"));
     top->addWidget(title_);
     top->addStretch();
     top->addWidget(pinned_);
@@ -110,7 +110,7 @@ void Inspector::build() {
     column->addWidget(rows_);
 
     story_title_ = label("title", 12.5, QFont::DemiBold);
-    story_title_->setText(tr("What am I seeing?"));
+    story_title_->setText(QStringLiteral("What am I seeing?"));
     story_ = label("note", 12);
     story_->setWordWrap(true);
     story_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -169,26 +169,28 @@ void Inspector::refresh() {
         show_head();
         return;
     }
-    jobs_.start(Jobs::Lane::inspector, tr("Looking closer"), [this, asked](const CancelToken&, const Progress&) -> Jobs::Deliver {
-        // A saved trace has the weight of a pair, not what it is made of.
-        if (asked.key && model::has_weights(*asked.trace->model())) {
-            const auto chain = analyze::pair_chain(*asked.trace, asked.head, *asked.query, *asked.key);
-            return [this, chain] { show_chain(chain); };
-        }
-        const analyze::Matrix row = analyze::pattern_row(*asked.trace, {asked.head}, asked.query->value, {});
-        std::vector<LooksAt> keys;
-        for (Eigen::Index j = 0; j < row.cols(); ++j) keys.push_back({Position(j), row(0, j)});
-        std::stable_sort(keys.begin(), keys.end(), [](const LooksAt& a, const LooksAt& b) { return a.weight > b.weight; });
-        if (keys.size() > most_keys) keys.resize(most_keys);
-        return [this, keys] { show_keys(keys); };
-    });
+    jobs_.start(Jobs::Lane::inspector, QStringLiteral("Computing details"),
+                [this, asked](const CancelToken&, const Progress&) -> Jobs::Deliver {
+                    // A saved trace has the weight of a pair, but not its terms.
+                    if (asked.key && model::has_weights(*asked.trace->model())) {
+                        const auto chain = analyze::pair_chain(*asked.trace, asked.head, *asked.query, *asked.key);
+                        return [this, chain] { show_chain(chain); };
+                    }
+                    const analyze::Matrix row = analyze::pattern_row(*asked.trace, {asked.head}, asked.query->value, {});
+                    std::vector<LooksAt> keys;
+                    for (Eigen::Index j = 0; j < row.cols(); ++j) keys.push_back({Position(j), row(0, j)});
+                    std::stable_sort(keys.begin(), keys.end(),
+                                     [](const LooksAt& a, const LooksAt& b) { return a.weight > b.weight; });
+                    if (keys.size() > most_keys) keys.resize(most_keys);
+                    return [this, keys] { show_keys(keys); };
+                });
 }
 
 void Inspector::show_card() {
     const figure::Selection& s = document_.selection().get();
     const bool pinned = !s.pinned_queries.empty() || !s.pinned_keys.empty();
-    const bool passing = s.hover_query || s.hover_key;  // the pair under the pointer is shown, the pins wait
-    pinned_->setText(passing ? tr("clear pins ✕") : tr("pinned ✕"));
+    const bool passing = s.hover_query || s.hover_key;  // the hovered pair is shown instead of the pins
+    pinned_->setText(passing ? QStringLiteral("clear pins ✕") : QStringLiteral("pinned ✕"));
     pinned_->setVisible(pinned && document_.trace());
     const auto query = s.query(), key = s.key();
     card_->setVisible(document_.trace() && query);
@@ -204,11 +206,11 @@ void Inspector::show_card() {
     const QFontMetrics metrics(query_->font());
     query_->setText(metrics.elidedText(query_token(*query), Qt::ElideRight, 104));
     const bool across = document_.trace()->across_texts();
-    query_note_->setText((across ? tr("target %1") : tr("query %1")).arg(query->value));
+    query_note_->setText((across ? QStringLiteral("target %1") : QStringLiteral("query %1")).arg(query->value));
     key_->setText(key ? metrics.elidedText(key_token(*key), Qt::ElideRight, 104) : QStringLiteral("…"));
-    key_note_->setText(across ? (key ? tr("source %1").arg(key->value) : tr("any of the source"))
-                       : key  ? tr("key %1").arg(key->value)
-                              : tr("any key"));
+    key_note_->setText(across ? (key ? QStringLiteral("source %1").arg(key->value) : QStringLiteral("any source token"))
+                       : key  ? QStringLiteral("key %1").arg(key->value)
+                              : QStringLiteral("any key"));
     const figure::Theme& theme = Appearance::instance().theme();
     QPalette palette = key_->palette();
     palette.setColor(QPalette::WindowText, figure::head_color(theme, document_.options().palette, head.head.value));
@@ -270,7 +272,7 @@ void Inspector::show_head() {
     for (std::size_t m = 0; m < table.measures.size(); ++m) {
         const double value = table.values[m](head.layer.value, head.head.value);
         auto* row = add_row(QString::fromStdString(table.measures[m].title), number_text(value, 3), exact_text(value));
-        row->setToolTip(QString::fromStdString(table.measures[m].definition) + tr(" Click to copy."));
+        row->setToolTip(QString::fromStdString(table.measures[m].definition) + QStringLiteral(" Click to copy."));
     }
     add_rule();
     Q_EMIT shown();
@@ -279,8 +281,8 @@ void Inspector::show_head() {
 void Inspector::show_keys(const std::vector<LooksAt>& keys) {
     chain_.reset();
     clear_rows();
-    add_note(document_.trace()->across_texts() ? tr("looks at, in the source (softmax weight)")
-                                               : tr("looks at (softmax weight)"));
+    add_note(document_.trace()->across_texts() ? QStringLiteral("attends to, in the source (softmax weight)")
+                                               : QStringLiteral("attends to (softmax weight)"));
     const figure::Theme& theme = Appearance::instance().theme();
     for (const LooksAt& key : keys) {
         auto* row = add_row(key_token(key.key), number_text(key.weight, 4), exact_text(key.weight));
@@ -296,47 +298,49 @@ void Inspector::show_chain(const analyze::PairChain& c) {
     chain_ = c;
     clear_rows();
     if (!c.legal) {
-        add_row(tr("weight (softmax)"), QStringLiteral("0"), QStringLiteral("0"));
-        add_note(tr("This key comes after the query. The model is causal: a token cannot look ahead, so there is no score."));
+        add_row(QStringLiteral("weight (softmax)"), QStringLiteral("0"), QStringLiteral("0"));
+        add_note(QStringLiteral(
+            "This key comes after the query. The model is causal: a token cannot attend ahead, so there is no score."));
         add_rule();
         Q_EMIT shown();
         return;
     }
-    add_value(tr("weight (softmax)"), c.weight, 4);
-    add_row(tr("rank"), tr("%1 of %2").arg(c.rank).arg(c.of), QString::number(c.rank));
+    add_value(QStringLiteral("weight (softmax)"), c.weight, 4);
+    add_row(QStringLiteral("rank"), QStringLiteral("%1 of %2").arg(c.rank).arg(c.of), QString::number(c.rank));
     add_rule();
-    add_value(tr("score"), c.score, 2);
+    add_value(QStringLiteral("score"), c.score, 2);
     const double position = c.position.value_or(0);
     const double largest = std::max({std::abs(c.content), std::abs(position), 1e-9}) * 1.05;
     const double root = 1 / (c.scale * c.scale);
     const QString scale = c.scale == 1                               ? QString()
                           : std::abs(root - std::round(root)) < 1e-4 ? QStringLiteral(" / √%1").arg(std::lround(root))
                                                                      : QStringLiteral(" · %1").arg(c.scale, 0, 'g', 4);
-    // The neuron view's q·k is after the rotation; here what the rotation adds stands for itself.
+    // The neuron view's q·k is after the rotation; here the rotation's share is a term.
     const bool rotary = c.position && c.position_kind == "rotary";
-    auto* content = add_row(rotary ? tr("q·k%1, unrotated").arg(scale) : tr("q·k%1").arg(scale), number_text(c.content),
-                            exact_text(c.content));
+    auto* content = add_row(rotary ? QStringLiteral("q·k%1, unrotated").arg(scale) : QStringLiteral("q·k%1").arg(scale),
+                            number_text(c.content), exact_text(c.content));
     content->set_indent(true);
     content->set_bar(c.content / largest);
     if (c.position) {
-        auto* term = add_row(rotary ? tr("by the rotation") : tr("position (%1)").arg(QString::fromStdString(c.position_kind)),
+        auto* term = add_row(rotary ? QStringLiteral("by the rotation")
+                                    : QStringLiteral("position (%1)").arg(QString::fromStdString(c.position_kind)),
                              number_text(position), exact_text(position));
         term->set_indent(true);
         term->set_bar(position / largest);
     } else if (!c.position_kind.empty()) {
-        auto* term = add_row(tr("position"), QString::fromStdString(c.position_kind), {});
+        auto* term = add_row(QStringLiteral("position"), QString::fromStdString(c.position_kind), {});
         term->set_indent(true);
     }
     add_rule();
-    add_value(tr("|value|"), c.value_norm, 2);
-    add_value(tr("weight · |value|"), c.weighted_value_norm, 2);
-    auto* ratio = add_row(tr("update / stream"), number_text(c.update_ratio, 3), exact_text(c.update_ratio));
+    add_value(QStringLiteral("|value|"), c.value_norm, 2);
+    add_value(QStringLiteral("weight · |value|"), c.weighted_value_norm, 2);
+    auto* ratio = add_row(QStringLiteral("update / stream"), number_text(c.update_ratio, 3), exact_text(c.update_ratio));
     ratio->set_bar(c.update_ratio);
-    auto* cosine = add_row(tr("cos(update, stream)"), number_text(c.update_cosine, 3), exact_text(c.update_cosine));
+    auto* cosine = add_row(QStringLiteral("cos(update, stream)"), number_text(c.update_cosine, 3), exact_text(c.update_cosine));
     cosine->set_bar(c.update_cosine);
     add_rule();
     if (!c.promoted.empty()) {
-        add_note(tr("the head writes towards (logit of the next token)"));
+        add_note(QStringLiteral("the head promotes (logit of the next token)"));
         double most = 1e-9;
         for (const auto& effect : c.promoted) most = std::max(most, std::abs(effect.logit));
         for (const auto& effect : c.promoted) {

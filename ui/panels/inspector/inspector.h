@@ -13,14 +13,14 @@ class QVBoxLayout;
 
 namespace headlight::ui {
 
-/// The right dock: why the pair that is pinned or pointed at has its weight, number by number; without a key the keys the
-/// query looks at most; without a query the head's own measures.
+/// The right dock: how the weight of the pinned or hovered pair comes about, number by number; without a key the keys that
+/// the query attends to most; without a query the measures of the head.
 class Inspector : public QWidget {
     Q_OBJECT
 public:
     Inspector(Document&, Jobs&, QWidget* parent = nullptr);
 
-    /// The paragraph of the view in front.
+    /// The description of the active view.
     void set_view_description(const QString&);
     const std::optional<analyze::PairChain>& chain() const { return chain_; }
     NumberRow* row(const QString& name) const;

@@ -38,7 +38,7 @@ void NumberRow::set_value(const QString& shown, const QString& exact) {
     shown_ = shown;
     exact_ = exact;
     setAccessibleName(text() + QStringLiteral(" ") + exact);
-    setToolTip(exact.isEmpty() ? QString() : tr("%1 (click to copy)").arg(exact));
+    setToolTip(exact.isEmpty() ? QString() : QStringLiteral("%1 (click to copy)").arg(exact));
     update();
 }
 

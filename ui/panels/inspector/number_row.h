@@ -15,13 +15,13 @@ public:
     explicit NumberRow(const QString& name, QWidget* parent = nullptr);
 
     void set_name(const QString& name);
-    /// `shown` is what is painted, `exact` what is copied and said in the tip.
+    /// `shown` is painted, `exact` is copied and shown in the tip.
     void set_value(const QString& shown, const QString& exact);
     /// Signed share -1..1 of the track; none: no bar.
     void set_bar(std::optional<double> share, bool from_middle = true);
     void set_bar_color(const QColor& color) { bar_color_ = color; }
     void set_indent(bool indent) { indent_ = indent; }
-    /// Numbers of a list: the bar stands right after the name's column.
+    /// For lists: the bar follows the column of names.
     void set_wide_bar(bool wide) { wide_ = wide; }
     QString exact() const { return exact_; }
     QString shown() const { return shown_; }

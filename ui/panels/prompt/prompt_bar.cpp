@@ -247,15 +247,21 @@ void PromptBar::show_document() {
                                       : tr("Sentence B"));
     const QString name = model ? QString::fromStdString(model->config().name) : tr("Open a model");
     model_->setText(fontMetrics().elidedText(name, Qt::ElideMiddle, 180));
+    show_facts();
+}
+
+void PromptBar::show_facts() {
     const auto& trace = document_.run_trace();
     const auto number = [](std::int64_t count) { return QLocale(QLocale::English).toString(qlonglong(count)); };
     QString tokens = trace ? number(trace->tokens()) : QString();
     if (document_.has_parts()) tokens = tr("%1 + %2").arg(number(trace->part(model::Stack::encoder)->tokens()), tokens);
-    if (trace && fixed) {
-        facts_->setText(tr("%1 tokens · saved trace · %2").arg(tokens, bytes_text(trace->bytes())));
+    // Figures leave results with the run, and with the model what depends on its weights alone.
+    const QString memory = trace ? bytes_text(trace->bytes() + trace->model()->results().bytes()) : QString();
+    if (trace && !model::has_weights(*trace->model())) {
+        facts_->setText(tr("%1 tokens · saved trace · %2").arg(tokens, memory));
         facts_->setToolTip(QString::fromStdString(trace->model()->folder().string()));
     } else if (trace) {
-        facts_->setText(tr("%1 tokens · %2 · %3").arg(tokens, seconds_text(trace->info().seconds), bytes_text(trace->bytes())));
+        facts_->setText(tr("%1 tokens · %2 · %3").arg(tokens, seconds_text(trace->info().seconds), memory));
         facts_->setToolTip(document_.has_parts() ? tr("Length of source and target, time of the run, memory of what was kept")
                                                  : tr("Length of the input, time of the run, memory of what was kept"));
     } else {

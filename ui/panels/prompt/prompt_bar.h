@@ -30,6 +30,8 @@ public:
     GeneratePopover& generate_settings() { return *generate_settings_; }
     void toggle_pair();
     void open_generate_settings();
+    /// Length, time and memory of the run; the memory grows with what figures keep.
+    void show_facts();
 
 Q_SIGNALS:
     void generate_asked();

@@ -5,29 +5,12 @@
 
 namespace headlight::ui {
 
-QString AttentionSwitch::title(model::Stack stack) {
-    switch (stack) {
-        case model::Stack::encoder: return tr("Encoder");
-        case model::Stack::cross: return tr("Cross");
-        case model::Stack::decoder:
-        case model::Stack::whole: break;
-    }
-    return tr("Decoder");
-}
-
-QString AttentionSwitch::explanation(model::Stack stack) {
-    switch (stack) {
-        case model::Stack::encoder: return tr("The encoder's attention: the source looks at itself");
-        case model::Stack::cross: return tr("Cross attention: the target looks at the source");
-        case model::Stack::decoder:
-        case model::Stack::whole: break;
-    }
-    return tr("The decoder's own attention: the target looks at itself");
-}
+QString AttentionSwitch::title(model::Stack stack) { return QString::fromUtf8(enum_row(stack).title.data()); }
+QString AttentionSwitch::explanation(model::Stack stack) { return QString::fromUtf8(enum_row(stack).note.data()); }
 
 AttentionSwitch::AttentionSwitch(Document& document, QWidget* parent) : QFrame(parent), document_(document) {
     setProperty("role", "segments");
-    setAccessibleName(tr("Which attention is shown"));
+    setAccessibleName(QStringLiteral("Which attention is shown"));
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(2, 2, 2, 2);
@@ -38,11 +21,11 @@ AttentionSwitch::AttentionSwitch(Document& document, QWidget* parent) : QFrame(p
         button->setText(title(stack));
         button->setCheckable(true);
         button->setFocusPolicy(Qt::TabFocus);
-        button->setAccessibleName(tr("%1 attention").arg(title(stack)));
-        button->setToolTip(tr("%1 (X: the next)").arg(explanation(stack)));
+        button->setAccessibleName(QStringLiteral("%1 attention").arg(title(stack)));
+        button->setToolTip(QStringLiteral("%1 (X: the next)").arg(explanation(stack)));
         connect(button, &QToolButton::clicked, this, [this, stack] {
             document_.set_attention(stack);
-            show_document();  // a click on what is shown leaves it shown
+            show_document();  // a click on the shown one must not uncheck it
         });
         buttons_[stack] = button;
         row->addWidget(button);

@@ -20,7 +20,7 @@ public:
     /// In the order of the buttons.
     static constexpr model::Stack order[] = {model::Stack::decoder, model::Stack::encoder, model::Stack::cross};
     static QString title(model::Stack);        ///< "Cross"
-    static QString explanation(model::Stack);  ///< "From the target to the source"
+    static QString explanation(model::Stack);  ///< "Cross attention: the target attends to the source"
 
 private:
     void show_document();

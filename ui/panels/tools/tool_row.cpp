@@ -21,27 +21,13 @@ namespace headlight::ui {
 
 namespace {
 
-using analyze::PairFilter;
 using analyze::Weighting;
 using figure::ViewOption;
 using figure::ViewSpec;
 
-QString shown(const std::string& text) { return QString::fromStdString(text); }
+QString shown(std::string_view text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
 
 constexpr int slider_steps = 100, tab_gap = 4;
-
-QString weighting_name(Weighting weighting) {
-    switch (weighting) {
-        case Weighting::attention: return ToolRow::tr("Attention weight");
-        case Weighting::value_norm: return ToolRow::tr("Weight · |value|");
-        case Weighting::output_norm: return ToolRow::tr("Weight · |value W_O|");
-        case Weighting::output_length: return ToolRow::tr("Length of weight · value W_O");
-        case Weighting::layer_mix: return ToolRow::tr("Length of the heads' sum");
-        case Weighting::layer_mix_residual: return ToolRow::tr("… with the token's stream");
-        case Weighting::layer_mix_norm: return ToolRow::tr("… with stream and norm");
-    }
-    return {};
-}
 
 /// A heading inside a menu: with a style sheet QMenu::addSection() draws only its line.
 void add_heading(QMenu& menu, const QString& text) {
@@ -50,17 +36,6 @@ void add_heading(QMenu& menu, const QString& text) {
 }
 
 }  // namespace
-
-QString filter_name(PairFilter filter) {
-    switch (filter) {
-        case PairFilter::all: return ToolRow::tr("all pairs");
-        case PairFilter::a_to_a: return ToolRow::tr("A → A");
-        case PairFilter::b_to_b: return ToolRow::tr("B → B");
-        case PairFilter::a_to_b: return ToolRow::tr("A → B");
-        case PairFilter::b_to_a: return ToolRow::tr("B → A");
-    }
-    return {};
-}
 
 ToolRow::ToolRow(Document& document, QWidget* parent)
     : QWidget(parent), document_(document), popover_(new TransferPopover(document, this)) {
@@ -80,54 +55,56 @@ ToolRow::ToolRow(Document& document, QWidget* parent)
         tab->setText(view_title(view));
         tab->setCheckable(true);
         tab->setFocusPolicy(Qt::TabFocus);
-        tab->setAccessibleName(tr("%1 view").arg(view_title(view)));
-        tab->setToolTip(tr("%1 view (%2)").arg(view_title(view)).arg(int(tabs_.size()) + 1));
+        tab->setAccessibleName(QStringLiteral("%1 view").arg(view_title(view)));
+        tab->setToolTip(QStringLiteral("%1 view (%2)").arg(view_title(view)).arg(int(tabs_.size()) + 1));
         connect(tab, &QToolButton::clicked, this, [this, view] {
             Q_EMIT view_asked(view);
-            show_document();  // a click on the open view leaves it open
+            show_document();  // a click on the open view must not uncheck it
         });
         tabs_[view] = tab;
         row->addWidget(tab);
     }
-    more_ = menu_button(tr("More views"));
+    more_ = menu_button(QStringLiteral("More views"));
     more_->setProperty("kind", "tab");
     more_->setProperty("menu", true);
     more_->setCheckable(true);
     row->addWidget(more_);
     row->addStretch();
-    drawing_ = menu_button(tr("What is drawn"));
-    transfer_ = menu_button(tr("How weights are drawn"));
-    filter_ = menu_button(tr("Sentence pairs"));
-    pool_ = menu_button(tr("Which texts"));
-    examples_ = menu_button(tr("Sentences to start with"));
-    examples_->setText(tr("examples"));
+    drawing_ = menu_button(QStringLiteral("Options of the view"));
+    transfer_ = menu_button(QStringLiteral("How weights are drawn"));
+    filter_ = menu_button(QStringLiteral("Sentence pairs"));
+    batch_ = menu_button(QStringLiteral("Which texts"));
+    examples_ = menu_button(QStringLiteral("Example sentences"));
+    examples_->setText(QStringLiteral("examples"));
     tensors_ = new QToolButton;
     tensors_->setProperty("kind", "quiet");
     tensors_->setProperty("plain", true);
     tensors_->setFocusPolicy(Qt::TabFocus);
-    tensors_->setText(tr("tensors …"));
-    tensors_->setAccessibleName(tr("Tensors of the model"));
-    tensors_->setToolTip(tr("Every tensor of the files: name, shape, type, and how its numbers are spread"));
+    tensors_->setText(QStringLiteral("tensors …"));
+    tensors_->setAccessibleName(QStringLiteral("Tensors of the model"));
+    tensors_->setToolTip(QStringLiteral("Every tensor of the files: name, shape, type, and the distribution of its values"));
     connect(tensors_, &QToolButton::clicked, this, &ToolRow::tensors_asked);
-    sinks_ = new RingToggle(tr("hide sinks"), tr("Leave out the first token's column; rows add up to 1 again"));
-    special_ = new RingToggle(tr("hide special"), tr("Leave out special tokens; rows add up to 1 again"));
-    words_ = new RingToggle(tr("words"), tr("Sub-words as one word: columns added, rows averaged (Clark 2019)"));
+    sinks_ = new RingToggle(QStringLiteral("hide sinks"),
+                            QStringLiteral("Leave out the first token's column; rows add up to 1 again"));
+    special_ = new RingToggle(QStringLiteral("hide special"), QStringLiteral("Leave out special tokens; rows add up to 1 again"));
+    words_ = new RingToggle(QStringLiteral("words"),
+                            QStringLiteral("Sub-words as one word: columns added, rows averaged (Clark 2019)"));
     split_ = new QToolButton;
     split_->setProperty("kind", "quiet");
     split_->setProperty("plain", true);
     split_->setIcon(icon(QStringLiteral("split")));
     split_->setCheckable(true);
     split_->setFocusPolicy(Qt::TabFocus);
-    split_->setAccessibleName(tr("Split"));
-    split_->setToolTip(tr("Two views side by side"));
+    split_->setAccessibleName(QStringLiteral("Split"));
+    split_->setToolTip(QStringLiteral("Two views side by side"));
     row->addWidget(split_);
-    // The view's options stand under the tabs: together they are wider than the canvas of a laptop.
+    // Below the tabs: in one row they would be wider than the canvas of a laptop.
     tools_ = new QWidget;
     auto* tools = new QHBoxLayout(tools_);
     tools->setContentsMargins(0, 0, 0, 0);
     tools->setSpacing(6);
     make_slider();
-    for (QWidget* tool : std::initializer_list<QWidget*>{drawing_, pool_, examples_, tensors_, slider_name_, slider_,
+    for (QWidget* tool : std::initializer_list<QWidget*>{drawing_, batch_, examples_, tensors_, slider_name_, slider_,
                                                          slider_value_, transfer_, filter_, sinks_, special_, words_})
         tools->addWidget(tool);
     tools->addStretch();
@@ -138,7 +115,7 @@ ToolRow::ToolRow(Document& document, QWidget* parent)
     second->addWidget(tools_, 1);
     lines->addLayout(second);
 
-    transfer_->setIcon(icon(QStringLiteral("chevron-down")));  // opens a popover: the arrow that menus have by themselves
+    transfer_->setIcon(icon(QStringLiteral("chevron-down")));  // opens a popover; menus have their own arrow
     transfer_->setIconSize({12, 12});
     transfer_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     transfer_->setLayoutDirection(Qt::RightToLeft);
@@ -164,7 +141,7 @@ const ViewOption* ToolRow::slider_option() const {
     return nullptr;
 }
 
-/// Steps are equal ratios: what is small matters as much as what is large.
+/// Steps are equal ratios: small values matter as much as large ones.
 void ToolRow::make_slider() {
     slider_name_ = new QLabel;
     slider_value_ = new QLabel;
@@ -221,17 +198,16 @@ void ToolRow::edit(const std::function<void(ViewOptions&)>& change) {
 
 void ToolRow::build_menus() {
     auto* filters = new QMenu(filter_);
-    for (const PairFilter f : {PairFilter::all, PairFilter::a_to_a, PairFilter::b_to_b, PairFilter::a_to_b, PairFilter::b_to_a}) {
-        connect(filters->addAction(filter_name(f)), &QAction::triggered, this,
-                [this, f] { edit([f](ViewOptions& o) { o.pattern.filter = f; }); });
-    }
+    for (const auto& row : analyze::pair_filters)
+        connect(filters->addAction(shown(row.title)), &QAction::triggered, this,
+                [this, f = row.value] { edit([f](ViewOptions& o) { o.pattern.filter = f; }); });
     filter_->setMenu(filters);
-    auto* pool = new QMenu(pool_);
-    connect(pool->addAction(tr("Pool texts …")), &QAction::triggered, this, &ToolRow::pool_asked);
-    connect(pool->addAction(tr("This text alone")), &QAction::triggered, this,
-            [this] { edit([](ViewOptions& o) { o.pool_file.clear(); }); });
-    pool->setToolTip(tr("A text file with one text a line, taken together with the text above"));
-    pool_->setMenu(pool);
+    auto* batch = new QMenu(batch_);
+    connect(batch->addAction(QStringLiteral("Add texts …")), &QAction::triggered, this, &ToolRow::batch_asked);
+    connect(batch->addAction(QStringLiteral("This text alone")), &QAction::triggered, this,
+            [this] { edit([](ViewOptions& o) { o.batch_file.clear(); }); });
+    batch->setToolTip(QStringLiteral("A text file with one text per line, combined with the text above"));
+    batch_->setMenu(batch);
     auto* examples = new QMenu(examples_);
     for (int i = 0; i < int(example_sentences().size()); ++i)
         connect(examples->addAction(example_sentences()[i]), &QAction::triggered, this, [this, i] { Q_EMIT example_asked(i); });
@@ -242,7 +218,7 @@ void ToolRow::build_menus() {
             folded_[spec.id] = more->addAction(view_title(spec.id));
             connect(folded_[spec.id], &QAction::triggered, this, [this, view = View(spec.id)] { Q_EMIT view_asked(view); });
         }
-    // A group of many views is a menu of its own, so that the whole fits a laptop's screen.
+    // A group of many views is a submenu, so that the menu fits a laptop's screen.
     constexpr std::ptrdiff_t most_in_line = 4;
     std::string group;
     QMenu* into = more;
@@ -358,39 +334,40 @@ void ToolRow::fill_options(QMenu& menu) {
     if (!spec.needs.pattern) return;
     if (!spec.options.empty()) menu.addSeparator();
     const ViewOptions& o = document_.options();
-    for (const Weighting weighting : figure::every_weighting) {
+    for (const auto& row : analyze::weightings) {
+        const Weighting weighting = row.value;
         if (document_.trace() && document_.trace()->across_texts() && analyze::of_whole_layer(weighting)) continue;
         if (weighting == Weighting::layer_mix_norm && document_.trace() && !document_.trace()->config().post_norm) continue;
-        if (weighting == Weighting::layer_mix) add_heading(menu, tr("Of the whole layer"));
-        add_shared(weighting_name(weighting), o.pattern.weighting == weighting,
+        if (weighting == Weighting::layer_mix) add_heading(menu, QStringLiteral("Of the whole layer"));
+        add_shared(shown(row.title), o.pattern.weighting == weighting,
                    [weighting](ViewOptions& v) { v.pattern.weighting = weighting; });
     }
     menu.addSeparator();
-    add_shared(tr("Rows add up to 1 after hiding"), o.pattern.renormalise,
+    add_shared(QStringLiteral("Rows add up to 1 after hiding"), o.pattern.renormalise,
                [](ViewOptions& v) { v.pattern.renormalise = !v.pattern.renormalise; });
 }
 
-/// What the button of the view's options says: the first choice as it stands, or the weighting.
+/// The text of the button of the view's options: the weighting, or the first choice.
 QString ToolRow::options_text() const {
     const ViewSpec& spec = figure::view_spec(view_);
     const analyze::PatternOptions& pattern = document_.options().pattern;
     if (spec.needs.pattern && pattern.weighting != Weighting::attention) {
-        const QString name = weighting_name(pattern.weighting);
+        const QString name = shown(enum_row(pattern.weighting).title);
         return name.left(1).toLower() + name.mid(1);
     }
     for (const ViewOption& option : spec.options) {
         if (option.kind != figure::OptionKind::choice) continue;
         const std::string value = value_of(option);
-        if (option.name == "aggregate" && value == option.initial) continue;  // heads by themselves go without saying
+        if (option.plain_default && value == option.initial) continue;
         for (const auto& [word, title] : option.choices)
             if (word == value) return shown(title).toLower();
     }
-    return spec.needs.pattern ? tr("attention") : tr("options");
+    return spec.needs.pattern ? QStringLiteral("attention") : QStringLiteral("options");
 }
 
-QString ToolRow::pool_text() const {
-    if (const auto& pool = document_.pool()) return tr("this text and %1 more").arg(pool->traces.size());
-    return document_.options().pool_file.isEmpty() ? tr("this text") : tr("running texts …");
+QString ToolRow::batch_text() const {
+    if (const auto& batch = document_.batch()) return QStringLiteral("this text and %1 more").arg(batch->traces.size());
+    return document_.options().batch_file.isEmpty() ? QStringLiteral("this text") : QStringLiteral("running texts …");
 }
 
 void ToolRow::set_view(const View& view) {
@@ -398,7 +375,7 @@ void ToolRow::set_view(const View& view) {
     show_document();
 }
 
-/// Tabs that a narrow window has no room for stand in the menu behind them, but for that of the open view.
+/// Tabs without room in a narrow window move into the menu, except for that of the open view.
 void ToolRow::fit_tabs() {
     const bool pictures = reads_pictures(document_.model());
     const QMargins margins = layout()->contentsMargins();
@@ -409,7 +386,7 @@ void ToolRow::fit_tabs() {
     for (const ViewSpec& spec : figure::view_specs()) {
         if (!spec.tab) continue;
         QToolButton* tab = tabs_.at(spec.id);
-        const bool has = spec.id != "picture" || pictures;
+        const bool has = !spec.of_pictures || pictures;
         if (has && spec.id != view_) {
             full = full || wide(tab) > room;
             if (!full) room -= wide(tab);
@@ -430,25 +407,28 @@ void ToolRow::show_document() {
     const bool pictures = reads_pictures(document_.model());
     const ViewOptions& o = document_.options();
     const ViewSpec& spec = figure::view_spec(view_);
-    more_->setText(spec.tab ? tr("More") : shown(spec.title));
+    more_->setText(spec.tab ? QStringLiteral("More") : shown(spec.title));
     more_->setChecked(!spec.tab);
     fit_tabs();
     drawing_->setText(options_text());
     drawing_->setVisible(spec.needs.pattern || !spec.options.empty());
-    const bool of_model = view_ == "architecture" && document_.model().model && model::has_weights(*document_.model().model);
-    tools_->setVisible(spec.needs.pattern || spec.needs.texts || !spec.options.empty() || of_model);
-    tensors_->setVisible(of_model);
-    pool_->setVisible(spec.needs.texts && !pictures);
-    pool_->setText(pool_text());
-    examples_->setVisible(spec.group == "Focus" && !pictures);
-    QString transfer = curve_name(o.transfer);
+    const auto& model = document_.model().model;
+    const bool tensors = spec.offers_tensors && model && model::has_weights(*model);
+    tools_->setVisible(spec.needs.pattern || spec.needs.texts || !spec.options.empty() || tensors);
+    tensors_->setVisible(tensors);
+    batch_->setVisible(spec.needs.texts && !pictures);
+    batch_->setText(batch_text());
+    examples_->setVisible(spec.offers_examples && !pictures);
+    const bool gamma = o.transfer.curve == figure::Transfer::Curve::gamma;
+    QString transfer =
+        gamma ? QStringLiteral("γ %1").arg(o.transfer.gamma, 0, 'f', 2) : shown(enum_row(o.transfer.curve).title).toLower();
     if (o.transfer.threshold > 0) transfer += QStringLiteral(" ≥ %1").arg(o.transfer.threshold, 0, 'g', 2);
     if (o.transfer.keep_mass < 1) transfer += QStringLiteral(" %1 %").arg(std::lround(o.transfer.keep_mass * 100));
     transfer_->setText(transfer);
     sinks_->setChecked(o.pattern.hide_first);
     special_->setChecked(o.pattern.hide_special);
     words_->setChecked(o.pattern.merge_words);
-    filter_->setText(filter_name(o.pattern.filter));
+    filter_->setText(shown(enum_row(o.pattern.filter).title));
     filter_->setVisible(spec.needs.pattern && document_.trace() && document_.trace()->has_sentence_pair());
     for (QWidget* tool : std::initializer_list<QWidget*>{transfer_, sinks_, special_}) tool->setVisible(spec.needs.pattern);
     words_->setVisible(spec.needs.pattern && !pictures);

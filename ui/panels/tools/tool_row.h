@@ -16,7 +16,7 @@
 
 namespace headlight::ui {
 
-/// Above the canvas: the views as tabs, and at the right how weights are prepared and drawn, shared by all views.
+/// Above the canvas: the views as tabs, and below them how weights are prepared and drawn.
 class ToolRow : public QWidget {
     Q_OBJECT
 public:
@@ -26,7 +26,7 @@ public:
     void set_view(const View&);
     QToolButton& tab(const View& view) { return *tabs_.at(view); }
     TransferPopover& transfer() { return *popover_; }
-    /// False where the view has no use for it.
+    /// False if the view does not use it.
     bool open_transfer();
     RingToggle& hide_sinks() { return *sinks_; }
     RingToggle& hide_special() { return *special_; }
@@ -34,17 +34,17 @@ public:
     QToolButton& more() { return *more_; }
     QToolButton& view_options() { return *drawing_; }
     QToolButton& pair_filter() { return *filter_; }
-    QToolButton& pool() { return *pool_; }
+    QToolButton& batch() { return *batch_; }
     QToolButton& examples() { return *examples_; }
     QToolButton& tensors() { return *tensors_; }
     QToolButton& split() { return *split_; }
     AttentionSwitch& attention() { return *attention_; }
-    /// Of the view's option that is worth one; hidden in other views.
+    /// Of the view's option with a slider; hidden in other views.
     QSlider& slider() { return *slider_; }
 
 Q_SIGNALS:
     void view_asked(const headlight::ui::View& view);
-    void pool_asked();
+    void batch_asked();
     void tensors_asked();
     void example_asked(int index);
 
@@ -64,22 +64,20 @@ private:
     void make_slider();
     void show_slider();
     const figure::ViewOption* slider_option() const;
-    QString pool_text() const;
+    QString batch_text() const;
     void edit(const std::function<void(ViewOptions&)>&);
 
     Document& document_;
-    View view_ = "head";
+    View view_ = figure::view_id(0);
     std::map<View, QToolButton*> tabs_;
-    std::map<View, QAction*> folded_;  ///< the same in the menu, where there is no room for the tab
+    std::map<View, QAction*> folded_;  ///< the same in the menu, where a tab has no room
     QWidget* tools_;
-    QToolButton *more_, *drawing_, *transfer_, *filter_, *split_, *pool_, *examples_, *tensors_;
+    QToolButton *more_, *drawing_, *transfer_, *filter_, *split_, *batch_, *examples_, *tensors_;
     RingToggle *sinks_, *special_, *words_;
     QLabel *slider_name_, *slider_value_;
     QSlider* slider_;
     TransferPopover* popover_;
     AttentionSwitch* attention_;
 };
-
-QString filter_name(analyze::PairFilter);
 
 }  // namespace headlight::ui

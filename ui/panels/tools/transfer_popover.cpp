@@ -15,9 +15,7 @@ namespace headlight::ui {
 namespace {
 
 using Curve = figure::Transfer::Curve;
-constexpr Curve all_curves[] = {Curve::linear, Curve::log, Curve::gamma, Curve::per_row, Curve::rank};
-
-// The threshold's slider runs over 0 and then 0.001 … 0.5 in equal ratios.
+// The slider of the threshold has 0, then 0.001 … 0.5 in equal ratios.
 constexpr int threshold_steps = 100;
 double threshold_at(int step) { return step == 0 ? 0 : 0.001 * std::pow(500.0, (step - 1) / double(threshold_steps - 1)); }
 int threshold_step(double value) {
@@ -28,34 +26,16 @@ int threshold_step(double value) {
 
 }  // namespace
 
-QString curve_name(const figure::Transfer& t) {
-    switch (t.curve) {
-        case Curve::linear: return TransferPopover::tr("linear");
-        case Curve::log: return TransferPopover::tr("log");
-        case Curve::gamma: return TransferPopover::tr("γ %1").arg(t.gamma, 0, 'f', 2);
-        case Curve::per_row: return TransferPopover::tr("per row");
-        case Curve::rank: return TransferPopover::tr("rank");
-    }
-    return {};
-}
-
 TransferPopover::TransferPopover(Document& document, QWidget* parent)
     : QFrame(parent, Qt::Popup | Qt::FramelessWindowHint), document_(document) {
     setProperty("role", "popover");
-    setAccessibleName(tr("How weights are drawn"));
+    setAccessibleName(QStringLiteral("How weights are drawn"));
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(16, 12, 16, 16);
     column->setSpacing(4);
-    const std::pair<QString, QString> texts[] = {
-        {tr("Linear"), tr("Strength = weight")},
-        {tr("Log"), tr("0.0001 … 1 on a logarithmic scale: shows what is faint")},
-        {tr("γ"), tr("Strength = weight to the power γ")},
-        {tr("Per row"), tr("Divided by the largest weight of each query")},
-        {tr("Rank"), tr("By rank within each query: only the order counts")},
-    };
-    for (const auto& [text, tip] : texts) {
-        auto* radio = new QRadioButton(text);
-        radio->setToolTip(tip);
+    for (const auto& row : figure::curves) {
+        auto* radio = new QRadioButton(QString::fromUtf8(row.title.data()));
+        radio->setToolTip(QString::fromUtf8(row.note.data()));
         connect(radio, &QRadioButton::clicked, this, &TransferPopover::take);
         curves_.push_back(radio);
         column->addWidget(radio);
@@ -83,9 +63,11 @@ TransferPopover::TransferPopover(Document& document, QWidget* parent)
         connect(made, &QSlider::valueChanged, this, &TransferPopover::take);
         return made;
     };
-    gamma_ = slider(tr("γ"), tr("Below 1 shows what is faint"), 10, 200, gamma_value_);
-    threshold_ = slider(tr("Threshold"), tr("Weights below this are not drawn"), 0, threshold_steps, threshold_value_);
-    keep_mass_ = slider(tr("Keep mass"), tr("Of each query only the largest weights that together make up this share"), 10, 100,
+    gamma_ = slider(QStringLiteral("γ"), QStringLiteral("Below 1 shows faint weights"), 10, 200, gamma_value_);
+    threshold_ = slider(QStringLiteral("Threshold"), QStringLiteral("Weights below this are not drawn"), 0, threshold_steps,
+                        threshold_value_);
+    keep_mass_ = slider(QStringLiteral("Keep mass"),
+                        QStringLiteral("Of each query only the largest weights that together make up this share"), 10, 100,
                         keep_mass_value_);
     column->addLayout(grid);
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
@@ -113,18 +95,19 @@ void TransferPopover::show_document() {
     gamma_->setValue(int(std::lround(t.gamma * 100)));
     gamma_value_->setText(QString::number(t.gamma, 'f', 2));
     threshold_->setValue(threshold_step(t.threshold));
-    threshold_value_->setText(t.threshold > 0 ? QStringLiteral("≥ ") + QString::number(t.threshold, 'g', 2) : tr("off"));
+    threshold_value_->setText(t.threshold > 0 ? QStringLiteral("≥ ") + QString::number(t.threshold, 'g', 2)
+                                              : QStringLiteral("off"));
     keep_mass_->setValue(int(std::lround(t.keep_mass * 100)));
-    keep_mass_value_->setText(t.keep_mass < 1 ? QStringLiteral("%1 %").arg(std::lround(t.keep_mass * 100)) : tr("all"));
+    keep_mass_value_->setText(t.keep_mass < 1 ? QStringLiteral("%1 %").arg(std::lround(t.keep_mass * 100))
+                                              : QStringLiteral("all"));
     showing_ = false;
 }
 
 void TransferPopover::take() {
     if (showing_) return;
     ViewOptions options = document_.options();
-    for (const Curve c : all_curves) {
-        if (curve(c).isChecked()) options.transfer.curve = c;
-    }
+    for (const auto& row : figure::curves)
+        if (curve(row.value).isChecked()) options.transfer.curve = row.value;
     options.transfer.gamma = gamma_->value() / 100.0;
     if (threshold_->value() != threshold_step(options.transfer.threshold))
         options.transfer.threshold = threshold_at(threshold_->value());

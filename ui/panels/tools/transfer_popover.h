@@ -13,7 +13,7 @@ class QLabel;
 
 namespace headlight::ui {
 
-/// From weight to strength of drawing: curve, threshold, share of the mass that is kept. One for all views.
+/// How weights become strengths: curve, threshold, share of the mass that is kept. The same for all views.
 class TransferPopover : public QFrame {
     Q_OBJECT
 public:
@@ -34,7 +34,5 @@ private:
     QLabel *gamma_value_, *threshold_value_, *keep_mass_value_;
     bool showing_ = false;
 };
-
-QString curve_name(const figure::Transfer&);
 
 }  // namespace headlight::ui

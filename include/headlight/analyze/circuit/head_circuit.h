@@ -5,6 +5,7 @@
 #pragma once
 
 #include "headlight/analyze/table.h"
+#include "headlight/base/enum_table.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/model/model.h"
@@ -31,7 +32,13 @@ enum class TokenVectors {
     unembedding  ///< its column of W_U
 };
 /// "token", "stream", "mlp0", "unembedding".
-std::string name_of(TokenVectors);
+inline constexpr EnumRow<TokenVectors> token_vectors[] = {
+    {TokenVectors::token, "token", "Its row of the embedding"},
+    {TokenVectors::stream, "stream", "What enters the first layer"},
+    {TokenVectors::mlp0, "mlp0", "The stream after the first layer's MLP"},
+    {TokenVectors::unembedding, "unembedding", "Its column of the unembedding"}};
+constexpr const auto& enum_rows(TokenVectors) { return token_vectors; }
+inline std::string name_of(TokenVectors kind) { return std::string(enum_word(kind)); }
 
 struct CircuitOptions {
     /// True: the gain (and the centring of a LayerNorm) of the norm in front is multiplied into W_Q, W_K, W_V and W_U,

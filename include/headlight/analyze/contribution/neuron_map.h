@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/base/enum_table.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
@@ -18,6 +19,12 @@ enum class NeuronOrder {
     clustered,  ///< neurons that move together beside each other
     index,
 };
+inline constexpr EnumRow<NeuronOrder> neuron_orders[] = {
+    {NeuronOrder::strength, "strength", "Strongest first", "strongest first"},
+    {NeuronOrder::peak, "peak", "By the token of the largest", "by the token of the largest coefficient"},
+    {NeuronOrder::clustered, "clustered", "Clustered", "neurons that move together stand together"},
+    {NeuronOrder::index, "number", "By number", "by number"}};
+constexpr const auto& enum_rows(NeuronOrder) { return neuron_orders; }
 
 /// Coefficients m of some neurons of a layer at every token (methods 3.1).
 struct NeuronMap {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/base/enum_table.h"
 #include "headlight/base/job.h"
 
 #include <cstdint>
@@ -10,6 +11,8 @@
 namespace headlight::analyze {
 
 enum class Aggregate { mean, max };
+inline constexpr EnumRow<Aggregate> aggregates[] = {{Aggregate::mean, "mean", "Mean"}, {Aggregate::max, "max", "Maximum"}};
+constexpr const auto& enum_rows(Aggregate) { return aggregates; }
 
 /// Mean or maximum of several heads' prepared maps, cell by cell: [axes.queries, axes.keys]. Heads may be of any
 /// layers; a head that is named twice counts once. The mean's rows sum to 1 where the heads' do, the maximum's do not.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/base/enum_table.h"
 #include "headlight/base/ids.h"
 #include "headlight/trace/trace.h"
 
@@ -16,6 +17,12 @@ using Vector = Eigen::VectorXf;
 
 /// BertViz's sentence-pair slices: rows of the first letter, columns of the second. Never renormalised by themselves.
 enum class PairFilter { all, a_to_a, b_to_b, a_to_b, b_to_a };
+inline constexpr EnumRow<PairFilter> pair_filters[] = {{PairFilter::all, "all", "All pairs"},
+                                                       {PairFilter::a_to_a, "a-a", "A → A"},
+                                                       {PairFilter::b_to_b, "b-b", "B → B"},
+                                                       {PairFilter::a_to_b, "a-b", "A → B"},
+                                                       {PairFilter::b_to_a, "b-a", "B → A"}};
+constexpr const auto& enum_rows(PairFilter) { return pair_filters; }
 
 /// What a map's weight is. value_norm: a_ij |v_j| / sum_j a_ij |v_j| (AttentionViz, Yeh 2023);
 /// output_norm: the same with |v_j W_O^h|, the length of what the key really writes (Kobayashi 2020); output_length: these
@@ -31,6 +38,19 @@ enum class Weighting {
     layer_mix_residual,
     layer_mix_norm,
 };
+/// The note is the formula that captions give. The neuron view's |value| is that of output_norm.
+inline constexpr EnumRow<Weighting> weightings[] = {
+    {Weighting::attention, "attention", "Attention weight", "softmax weight"},
+    {Weighting::value_norm, "value-norm", "Weight · |value|", "weight × |v|, row sums 1"},
+    {Weighting::output_norm, "output-norm", "Weight · |value W_O|", "weight × |v W_O|, row sums 1"},
+    {Weighting::output_length, "output-length", "Length of weight · value W_O",
+     "|weight × v W_O| over the layer's longest |v W_O|"},
+    {Weighting::layer_mix, "layer-mix", "Length of the heads' sum", "whole layer: |Σ weight × v W_O|, row sums 1"},
+    {Weighting::layer_mix_residual, "layer-mix-residual", "… with the token's stream",
+     "whole layer with the stream: |Σ weight × v W_O + x|, row sums 1"},
+    {Weighting::layer_mix_norm, "layer-mix-norm", "… with stream and norm",
+     "whole layer with stream and norm: |LN(Σ weight × v W_O + x)|, row sums 1"}};
+constexpr const auto& enum_rows(Weighting) { return weightings; }
 
 /// How a pattern is prepared before it is shown; the same for every view, written into exports. Applied in this order:
 /// weighting, hiding (and renormalising over the keys that stay), pair filter, merging of words.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/table.h"
+#include "headlight/base/enum_table.h"
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
@@ -24,7 +25,11 @@ struct TokenScore {
 
 /// Which state of a layer is read.
 enum class StreamPlace { resid_pre, resid_mid, resid_post };
-const char* name_of(StreamPlace) noexcept;  ///< "resid_pre"
+inline constexpr EnumRow<StreamPlace> stream_places[] = {{StreamPlace::resid_pre, "resid_pre", "Before the layer"},
+                                                         {StreamPlace::resid_mid, "resid_mid", "After attention"},
+                                                         {StreamPlace::resid_post, "resid_post", "After the layer"}};
+constexpr const auto& enum_rows(StreamPlace) { return stream_places; }
+constexpr const char* name_of(StreamPlace place) { return enum_word(place).data(); }
 
 /// A tuned lens (Belrose 2023): for each layer an affine map A h + b that is applied before the model's own read-out.
 /// A safetensors file with, for each layer N, either `N.A` [d_model, d_model] and `N.b` [d_model], or what the

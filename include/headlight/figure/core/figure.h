@@ -26,7 +26,7 @@ namespace headlight::figure {
 /// "L3H5"
 QString head_name(HeadId);
 
-/// What is looked at, in every view. Plain data; ui/selection.h announces changes of it.
+/// What is selected, in every view. Plain data; ui/document/selection_model.h announces changes.
 struct Selection {
     Layer layer;
     std::vector<Head> heads;  ///< active heads of the layer, sorted; never empty once a trace is shown
@@ -35,7 +35,7 @@ struct Selection {
     std::optional<Position> hover_query, hover_key;
     std::vector<Position> pinned_queries;  ///< Ctrl+click adds; the last one is the inspector's
     std::vector<Position> pinned_keys;
-    std::optional<analyze::NeuronId> neuron;  ///< followed by the views of MLPs; none: each takes the strongest
+    std::optional<analyze::NeuronId> neuron;  ///< shown by the views of MLPs; none: the strongest in each
     bool operator==(const Selection&) const = default;
 
     std::optional<Position> query() const {
@@ -46,14 +46,14 @@ struct Selection {
     }
 };
 
-/// What a filter says about heads. Only painted: data, tables and arrays keep every head.
+/// Heads that a filter leaves out. Affects painting only: data, tables and arrays keep every head.
 struct HeadFilter {
     std::string expression;      ///< "entropy < 1"
     std::vector<HeadId> dimmed;  ///< sorted: the heads that do not match
     std::int64_t matching = 0;
 };
 
-/// Everything beside its data that a figure needs to be painted.
+/// Everything a figure needs to be painted beside its data.
 struct Style {
     const Theme* theme = &Theme::light();
     HeadPalette palette = HeadPalette::category10;
@@ -68,13 +68,13 @@ struct Style {
 };
 inline constexpr double dimmed_strength = 0.25;  ///< of the opacity
 
-/// What lies under a point: what to select, and the line to say about it.
+/// What lies under a point: what to select, and the tip.
 struct Hit {
     enum class Kind { none, head, query, key, pair, head_square, dimension, legend, row_toggle, option } kind = Kind::none;
     std::optional<HeadId> head;
     std::optional<Position> query, key;
     std::int64_t dimension = -1;
-    std::optional<analyze::NeuronId> neuron;                   ///< followed from now on, beside what the kind says
+    std::optional<analyze::NeuronId> neuron;                   ///< to follow, in addition to what the kind says
     std::vector<std::pair<std::string, std::string>> options;  ///< kind option: the view's own options that a click sets
     std::optional<double> value;
     QString tip;  ///< "L3H5  ·she (9) → ·nurse (5)  weight 0.4312"
@@ -85,7 +85,7 @@ struct Hit {
 using analyze::NamedArray;
 using analyze::Table;
 
-/// What is needed to make a figure again; footer and file metadata.
+/// How to make the figure again; for footer and file metadata.
 struct Provenance {
     std::string model, model_hash, text, pair, dtype, version;
     std::string image;                                         ///< the picture's path, instead of a text
@@ -115,10 +115,10 @@ public:
     virtual std::vector<NamedArray> arrays() const = 0;
     virtual QString title() const = 0;        ///< "Layer 4"
     virtual QString description() const = 0;  ///< "What am I seeing?": one paragraph and the paper behind it
-    /// Where a position's row is, in figure units; empty: it has none. For views that scroll, to bring pins into sight.
+    /// The row of a position, in figure units; empty: it has none. Scrolling views show pins with it.
     virtual std::optional<QRectF> row_of_query(Position) const { return std::nullopt; }
     virtual std::optional<QRectF> row_of_key(Position) const { return std::nullopt; }
-    /// Where a rectangle can be drawn around marks: the plot under a point. Empty: dragging there pans.
+    /// The plot under a point, where a rectangle can be drawn around marks. Empty: dragging there pans.
     virtual std::optional<QRectF> brush_area(QPointF) const { return std::nullopt; }
     /// Heads with a mark inside a rectangle (figure units), sorted.
     virtual std::vector<HeadId> heads_in(const QRectF&) const { return {}; }

@@ -17,54 +17,50 @@ namespace headlight::figure {
 using ViewValues = std::map<std::string, std::string>;
 
 /// Texts that a view takes together with the trace's own (ViewNeeds::texts).
-struct TextPool {
+struct TextBatch {
     std::vector<TracePtr> traces;  ///< beside the trace's own, of the same model
-    std::string file;              ///< where the texts are from, one a line
+    std::string file;              ///< where the texts come from, one a line
     bool own_text = true;          ///< false: the trace's own text is the file's first line
 };
 
-/// All that decides which figure a view makes of a trace. Two equal states need no second figure.
+/// Id of the n-th view: tabs come first.
+const std::string& view_id(std::size_t n);
+
+/// Everything that decides which figure a view makes of a trace. Equal states make equal figures.
 struct ViewState {
-    std::string view = "head";  ///< id in view_specs()
-    Layer layer;
-    std::vector<Head> heads;                  ///< views of several heads: the active ones; of one head: that one
-    std::optional<Position> query, key;       ///< pinned
-    std::optional<analyze::NeuronId> neuron;  ///< followed
-    std::optional<HeadId> detail;             ///< model view: the head whose pane is open
-    analyze::PatternOptions pattern;
-    ViewValues values;
-    std::shared_ptr<const TextPool> pool;  ///< null: the trace's own text alone
+    std::string view = view_id(0);  ///< in view_specs()
+    Layer layer{};
+    std::vector<Head> heads{};                  ///< views of several heads: the active ones; of one head: that one
+    std::optional<Position> query{}, key{};     ///< pinned
+    std::optional<analyze::NeuronId> neuron{};  ///< followed
+    std::optional<HeadId> detail{};             ///< of ViewSpec::opens_detail: the head whose pane is open
+    analyze::PatternOptions pattern{};
+    ViewValues values{};
+    std::shared_ptr<const TextBatch> batch{};  ///< null: the trace's own text alone
     bool operator==(const ViewState&) const = default;
 
     HeadId focus() const { return {layer, heads.empty() ? Head(0) : heads.front()}; }
 };
 
-/// What `headlight render` is told, and what a view of the window knows about itself. From one request come the figure,
-/// the selection painted into it, and the line that makes the same file again.
+/// Everything needed to make a figure, from the command line or from the window: the figure itself, the selection painted
+/// into it, and the command that makes the same file again.
 struct Request : ViewState {
     ExportOptions output;  ///< theme, ramp, palette, transfer function, size
 };
 
-/// As `--weighting` and sessions call it: "value-norm".
-const char* weighting_word(analyze::Weighting) noexcept;
-inline constexpr analyze::Weighting every_weighting[] = {
-    analyze::Weighting::attention,     analyze::Weighting::value_norm, analyze::Weighting::output_norm,
-    analyze::Weighting::output_length, analyze::Weighting::layer_mix,  analyze::Weighting::layer_mix_residual,
-    analyze::Weighting::layer_mix_norm};
-
 /// Error names the layer, head, position or option that the trace does not have, and what it has.
 void check(const trace::Trace&, const ViewState&);
 
-/// The trace and the texts pooled with it.
-std::vector<TracePtr> pooled_traces(const TracePtr&, const ViewState&);
+/// The trace and the others of its batch.
+std::vector<TracePtr> batch_traces(const TracePtr&, const ViewState&);
 std::unique_ptr<Figure> make_figure(TracePtr, const ViewState&, const CancelToken& = {});
 Selection selection_of(const ViewState&);
 
-/// Options of `headlight render` that say all of the request but what is its default, in a fixed order, without dashes:
+/// Options of `headlight render` that describe the request, without defaults and dashes, in a fixed order:
 /// {"view", "head"}, {"layer", "4"}, {"hide-sinks", ""}.
 std::vector<std::pair<std::string, std::string>> options_of(const Request&);
 
-/// The line that makes the same file again.
+/// The command line that makes the same file again.
 std::string command_of(const trace::Trace&, const Request&, const std::string& format);
 
 /// Footer and metadata of an export; the same from the window and the command line. `format` is the extension the

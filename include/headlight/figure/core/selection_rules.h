@@ -11,8 +11,8 @@ namespace headlight::figure {
 /// A double-click may come after the single click that began it; the result is the same.
 void toggle_head(Selection&, std::int64_t n_heads, Head, bool double_click);
 
-/// The heads to draw of a figure that holds `available`: those that the selection has active in this layer, or all when
-/// the selection is about another layer or none of its heads are held (a newer figure is on its way then).
+/// The heads to draw of a figure that holds `available`: those active in this layer, or all if the selection is of another
+/// layer or none of its heads are held (a newer figure is being made then).
 std::vector<Head> active_heads(const Selection&, Layer, const std::vector<Head>& available);
 
 }  // namespace headlight::figure

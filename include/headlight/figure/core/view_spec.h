@@ -18,20 +18,21 @@ namespace headlight::figure {
 
 enum class OptionKind { flag, integer, number, choice, text };
 
-/// A choice that a view offers beside the shared ones: an option of `headlight render`, an entry of the window's menu.
+/// A choice that a view offers beside the common ones: an option of `headlight render`, an entry of the window's menu.
 /// Options of the same name in several views are the same option and must be described alike.
 struct ViewOption {
-    std::string name;  ///< "sort-idx": the command line's --sort-idx, the key in sessions
+    std::string name{};  ///< "sort-idx": the command line's --sort-idx, the key in sessions
     OptionKind kind = OptionKind::flag;
-    std::string title;    ///< in the window: "Rank of the target"
-    std::string help;     ///< on the command line: "0: the largest score of a row, 1: the second …"
-    std::string initial;  ///< the default as text; flags: empty is off
+    std::string title{};    ///< in the window: "Rank of the target"
+    std::string help{};     ///< on the command line: "0: the largest score of a row, 1: the second …"
+    std::string initial{};  ///< the default as text; flags: empty is off
     std::vector<std::pair<std::string, std::string>> choices{};  ///< word and its title in the window
     double low = 0, high = 0;                                    ///< of a number; both 0: any
-    bool slider = false;                                         ///< a number that is worth a slider of its own above the view
+    bool slider = false;                                         ///< a number with a slider above the view
+    bool plain_default = false;                                  ///< the window need not say that it has its default
 };
 
-/// Which parts of the selection and of the shared options make another figure necessary. What is only painted into a
+/// Which parts of the selection and of the common options make another figure necessary. What is only painted into a
 /// figure (pins, hover) is not among them.
 struct ViewNeeds {
     bool layer = false;
@@ -42,8 +43,15 @@ struct ViewNeeds {
     bool key = false;      ///< the pinned key
     bool neuron = false;   ///< the followed neuron
     bool pattern = false;  ///< PatternOptions and the transfer function
-    bool texts = false;    ///< the texts that are pooled
+    bool texts = false;    ///< the batch of texts
     bool operator==(const ViewNeeds&) const = default;
+};
+
+/// What a figure is computed from.
+enum class Basis {
+    patterns,  ///< attention patterns alone: also of a saved trace without its model
+    model,     ///< the model's weights too
+    terms,     ///< the model, and scores that are sums of terms, as they are without a relative position bias
 };
 
 /// One view.
@@ -51,17 +59,24 @@ struct ViewSpec {
     std::string id;     ///< "focus-3": on the command line, in sessions, in documentation
     std::string title;  ///< "Bias against position"
     std::string group;  ///< "Focus": views of a group stand together in the menu of views
-    bool tab = false;   ///< has a tab of its own
+    bool tab = false;   ///< has a tab
+    Basis basis = Basis::model;
+    bool across_texts = false;     ///< also of cross attention, whose queries are of another text than its keys
+    bool of_pictures = false;      ///< of models that read pictures alone, and what they show first
+    bool reads_class = false;      ///< of a picture it reads the class token unless another one is pinned
+    bool opens_detail = false;     ///< a click on a head opens ViewState::detail
+    bool offers_examples = false;  ///< the window offers example sentences
+    bool offers_tensors = false;   ///< the window offers the list of the model's tensors
     ViewNeeds needs;
     bool all_heads = false;  ///< drawn of all heads of the layer unless heads are named
-    /// What happens up to a layer: the last one, unless it is named or the option "up-to" says "chosen".
+    /// Shows what happens up to a layer: the last one, unless one is named or the option "up-to" says "chosen".
     bool last_layer = false;
     std::vector<ViewOption> options{};
-    /// May be slow: the window calls it in a job. Beside it the window needs to know whether it is quick.
+    /// May be slow: the window calls it in a job.
     std::function<std::unique_ptr<Figure>(TracePtr, const ViewState&, const CancelToken&)> make;
-    /// True: made within a frame. Empty: never.
+    /// True: made within a frame, so that no job is needed. Empty: never.
     std::function<bool(const trace::Trace&, const ViewState&)> quick{};
-    /// Why this model or text has no such picture, and what to do; empty text: it has. Empty function: always has.
+    /// Why this model or text has no such figure, and what to do; empty text: it has one. Empty function: every one has.
     std::function<std::string(const trace::Trace&)> missing{};
     bool filters = false;  ///< paints heads outside Style::filter faintly
 
@@ -79,6 +94,8 @@ std::string text_value(const ViewState&, std::string_view option);
 bool flag_value(const ViewState&, std::string_view option);
 std::int64_t integer_value(const ViewState&, std::string_view option);
 double number_value(const ViewState&, std::string_view option);
+/// The view's option to combine several heads is set.
+bool combines_heads(const ViewState&);
 /// Keeps only values that the view has and that differ from their default.
 ViewValues tidy(const ViewSpec&, const ViewValues&);
 /// Error names the option and the offending value.

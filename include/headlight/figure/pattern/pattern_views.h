@@ -32,14 +32,19 @@ std::unique_ptr<Figure> score_parts_view(TracePtr, std::vector<HeadId>, const Ca
 /// Layers x heads of thumbnails: lines for short texts, pooled maps for long ones (methods.md 1.4).
 struct ModelViewOptions {
     enum class Cells { automatic, lines, maps } cells = Cells::automatic;
-    bool mean = false;             ///< pooled by mean instead of max
+    bool mean = false;             ///< pooled by mean instead of maximum
     std::optional<HeadId> detail;  ///< this head's pane is open beside its cell
-    /// One column more with heads put together for each layer, one row more with layers put together for each head.
+    /// One more column with the heads of each layer combined, one more row with the layers of each head combined.
     std::optional<analyze::Aggregate> together;
     std::vector<Layer> layers{};  ///< of `together`; empty: all
     std::vector<Head> heads{};
     bool operator==(const ModelViewOptions&) const = default;
 };
+inline constexpr EnumRow<ModelViewOptions::Cells> model_view_cells[] = {
+    {ModelViewOptions::Cells::automatic, "auto", "Lines or maps by length"},
+    {ModelViewOptions::Cells::lines, "lines", "Lines"},
+    {ModelViewOptions::Cells::maps, "maps", "Maps"}};
+constexpr const auto& enum_rows(ModelViewOptions::Cells) { return model_view_cells; }
 std::unique_ptr<Figure> model_view(TracePtr, const analyze::PatternOptions&, const ModelViewOptions&, const CancelToken& = {});
 
 /// Query, key, product, dot, position, softmax, value (methods.md 1.5). Collapsed when there is no query.
