@@ -57,7 +57,12 @@ std::shared_ptr<const Trace> part_of(const std::shared_ptr<const Trace>& trace, 
                  .hint = "Leave the choice of an attention out"});
 }
 
-std::int64_t Trace::bytes() const noexcept { return internals_->bytes; }
+std::int64_t Trace::bytes() const {
+    std::int64_t sum = internals_->bytes + results_.bytes();
+    for (const auto stack : {model::Stack::encoder, model::Stack::cross})
+        if (const auto& other = part(stack)) sum += other->results_.bytes();
+    return sum;
+}
 std::vector<model::HookPoint> Trace::kept() const { return internals_->kept; }
 
 bool Trace::has(model::HookPoint point) const noexcept {

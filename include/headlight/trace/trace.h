@@ -3,6 +3,7 @@
 
 #include "headlight/base/ids.h"
 #include "headlight/base/job.h"
+#include "headlight/base/results.h"
 #include "headlight/model/model.h"
 #include "headlight/model/picture.h"
 #include "headlight/text/tokenizer.h"
@@ -89,7 +90,7 @@ public:
     const text::Encoding& key_encoding() const noexcept;
     const std::vector<text::TokenLabel>& key_labels() const noexcept;
     bool across_texts() const noexcept;          ///< the rows are another text than the columns
-    std::int64_t bytes() const noexcept;         ///< memory of the stored tensors and of the overview
+    std::int64_t bytes() const;                  ///< memory of the stored tensors, of the overview and of results()
     bool has(model::HookPoint) const noexcept;   ///< stored, or made from q and k, z or mlp.hook_pre on demand
     std::vector<model::HookPoint> kept() const;  ///< what the plan asked for and what interventions replaced, in pass order
 
@@ -102,12 +103,16 @@ public:
     /// `with_first_row`: row 0 of a causal model counts like any other.
     const HeadSummary& summary(Layer, Head, bool with_first_row = false) const;
 
+    /// What was computed from this run and is needed again while it lives.
+    Results& results() const noexcept { return results_; }
+
     struct Internals;  ///< src/trace/internals.h; tensors: headlight/trace/tensors.h
     const Internals& internals() const noexcept { return *internals_; }
     explicit Trace(std::unique_ptr<Internals>);
 
 private:
     std::unique_ptr<Internals> internals_;
+    mutable Results results_;
 };
 
 /// The trace itself for Stack::whole and Stack::decoder, else a part of it. Error when the model has no such part.

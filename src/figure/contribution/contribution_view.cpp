@@ -2,7 +2,6 @@
 // The graph with what one of its lines is made of below: heads, and one head's weights beside its contributions.
 #include "figure/contribution/contribution_graph.h"
 #include "figure/contribution/contribution_views.h"
-#include "figure/core/kept_results.h"
 #include "figure/pattern/matrix/matrix_view.h"
 #include "figure/table/stacked_figure.h"
 #include "figure/table/table_figure.h"
@@ -11,12 +10,30 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 namespace headlight::figure {
 namespace {
 
 using analyze::ContributionEdge;
+
+struct GraphKey {
+    Position target;
+    double threshold;
+    bool keep_sizes;
+    bool operator==(const GraphKey&) const = default;
+};
+
+struct SharesKey {
+    HeadId head;
+    bool cross;
+    bool operator==(const SharesKey&) const = default;
+};
+
+std::int64_t bytes_of_graph(const analyze::ContributionGraph& graph) {
+    std::size_t bytes = graph.edges.size() * sizeof(ContributionEdge);
+    for (const ContributionEdge& edge : graph.edges) bytes += edge.heads.size() * sizeof(edge.heads[0]);
+    return static_cast<std::int64_t>(bytes);
+}
 
 const ContributionEdge* find_edge(const analyze::ContributionGraph& graph, const EdgeName& name) {
     for (const ContributionEdge& edge : graph.edges)
@@ -109,19 +126,19 @@ std::unique_ptr<Figure> maps_of(const trace::Trace& trace, HeadId head, const an
 
 std::unique_ptr<Figure> contribution_graph_view(TracePtr trace, Position target, const ContributionViewOptions& options,
                                                 const CancelToken& cancel) {
-    using Key = std::tuple<std::int64_t, double, bool>;
-    static KeptResults<Key, analyze::ContributionGraph> graphs;
-    static KeptResults<std::pair<HeadId, bool>, analyze::Matrix> maps;
     // A decoder's graph is of the whole run; the encoder alone has its own.
     const TracePtr stream = trace->across_texts() ? trace::whole_of(trace) : trace;
     ContributionGraphData data;
     data.chosen = edge_name(options.edge);
     data.keep_sizes = options.keep_sizes;
     data.across = trace->across_texts();
-    data.graph = graphs.of(stream, {target.value, options.threshold, options.keep_sizes}, [&] {
-        return analyze::contribution_graph(
-            *stream, target, {.threshold = options.threshold, .renormalise = !options.keep_sizes, .from_layer = 0}, cancel);
-    });
+    data.graph = stream->results().get(
+        GraphKey{target, options.threshold, options.keep_sizes},
+        [&] {
+            return analyze::contribution_graph(
+                *stream, target, {.threshold = options.threshold, .renormalise = !options.keep_sizes, .from_layer = 0}, cancel);
+        },
+        bytes_of_graph);
     data.trace = stream;
     data.tokens = analyze::pattern_axes(*stream, {}).keys;
     if (const auto& encoder = stream->part(model::Stack::encoder)) data.source = analyze::pattern_axes(*encoder, {}).keys;
@@ -135,13 +152,16 @@ std::unique_ptr<Figure> contribution_graph_view(TracePtr trace, Position target,
         std::any_of(edge->heads.begin(), edge->heads.end(), [&](const auto& h) { return h.first == options.head.head.value; });
     const HeadId head = its ? options.head : HeadId{Layer(edge->layer), Head(edge->heads.front().first)};
     const trace::Trace& attention = attention_of(*stream, *edge);
-    const TracePtr kept_of = edge->in_encoder ? stream->part(model::Stack::encoder) : stream;
+    const TracePtr owner = edge->in_encoder ? stream->part(model::Stack::encoder) : stream;
     const bool cross = edge->kind == analyze::EdgeKind::cross;
-    const auto shares = maps.of(kept_of, {head, cross}, [&]() -> analyze::Matrix {
-        return (cross ? analyze::cross_contribution_map(*stream, head, cancel)
-                      : analyze::head_contribution_map(attention, head, cancel))
-            .cast<float>();
-    });
+    const auto shares = owner->results().get(
+        SharesKey{head, cross},
+        [&]() -> analyze::Matrix {
+            return (cross ? analyze::cross_contribution_map(*stream, head, cancel)
+                          : analyze::head_contribution_map(attention, head, cancel))
+                .cast<float>();
+        },
+        [](const analyze::Matrix& map) { return static_cast<std::int64_t>(sizeof(float)) * map.size(); });
     const ContributionEdge chosen = *edge;
     StackedParts parts;
     parts.view = "contribution-graph";

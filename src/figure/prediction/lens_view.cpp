@@ -5,44 +5,48 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <mutex>
-#include <tuple>
+#include <system_error>
 
 namespace headlight::figure {
 namespace {
 
-/// Candidates that are listed under an opened row.
+/// Candidates listed under an opened row.
 constexpr std::int64_t kCandidates = 20;
 
-/// The lens of a run costs as much as many runs, and opening a row needs it again: the last few are kept while their
-/// runs live.
-class Kept {
-public:
-    std::shared_ptr<const analyze::LogitLens> of(const TracePtr& trace, const LensViewOptions& o,
-                                                 const analyze::LensOptions& lens, const CancelToken& cancel) {
-        const Key key{o.at, o.watched, o.tuned};
-        {
-            const std::lock_guard lock(mutex_);
-            for (const Entry& each : entries_)
-                if (each.trace.lock() == trace && each.key == key) return each.lens;
-        }
-        auto made = std::make_shared<const analyze::LogitLens>(analyze::logit_lens(*trace, lens, cancel));
-        const std::lock_guard lock(mutex_);
-        if (entries_.size() >= 3) entries_.erase(entries_.begin());
-        entries_.push_back({trace, key, made});
-        return made;
-    }
-
-private:
-    using Key = std::tuple<analyze::StreamPlace, std::optional<std::int64_t>, std::string>;
-    struct Entry {
-        std::weak_ptr<const trace::Trace> trace;
-        Key key;
-        std::shared_ptr<const analyze::LogitLens> lens;
-    };
-    std::mutex mutex_;
-    std::vector<Entry> entries_;
+/// A file as it is now: another one under the same path is another lens.
+struct FileStamp {
+    std::string path;
+    std::uintmax_t bytes = 0;
+    std::filesystem::file_time_type changed{};
+    bool operator==(const FileStamp&) const = default;
 };
+
+FileStamp stamp_of(const std::string& path) {
+    FileStamp stamp{.path = path};
+    std::error_code missing;  // the reader says what is wrong
+    if (path.empty()) return stamp;
+    stamp.changed = std::filesystem::last_write_time(path, missing);
+    stamp.bytes = std::filesystem::file_size(path, missing);
+    return stamp;
+}
+
+struct TunedKey {
+    FileStamp file;
+    bool operator==(const TunedKey&) const = default;
+};
+
+struct LensKey {
+    analyze::StreamPlace at;
+    std::optional<std::int64_t> watched;
+    FileStamp tuned;
+    bool operator==(const LensKey&) const = default;
+};
+
+std::int64_t bytes_of(const analyze::LogitLens& lens) {
+    std::size_t bytes = lens.states.size() * sizeof(analyze::LensState);
+    for (const analyze::LensState& state : lens.states) bytes += state.top.size() * sizeof(analyze::TokenScore);
+    return static_cast<std::int64_t>(bytes);
+}
 
 std::string read_as(const model::ModelConfig& config, const LensViewOptions& options) {
     if (!options.tuned.empty()) return "tuned lens " + std::filesystem::path(options.tuned).filename().string();
@@ -239,13 +243,18 @@ std::vector<NamedArray> LensFigure::arrays() const {
 
 std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened, Layer layer, const LensViewOptions& options,
                                   const CancelToken& cancel) {
-    static Kept kept;
     const model::ModelConfig& c = trace->config();
     analyze::LensOptions lens{
         .at = options.at, .top = kCandidates, .watched = options.watched, .watch_text = !options.watched, .tuned = {}};
-    if (!options.tuned.empty()) lens.tuned = analyze::TunedLens::load(options.tuned, c);
+    const FileStamp file = stamp_of(options.tuned);
+    if (!options.tuned.empty())
+        lens.tuned = *trace->results().get(
+            TunedKey{file}, [&] { return analyze::TunedLens::load(options.tuned, c); },
+            [&](const auto&) { return static_cast<std::int64_t>(file.bytes); });
     LensViewData data;
-    data.lens = kept.of(trace, options, lens, cancel);
+    // A lens costs as much as many runs, and opening a row needs it again.
+    data.lens = trace->results().get(
+        LensKey{options.at, options.watched, file}, [&] { return analyze::logit_lens(*trace, lens, cancel); }, bytes_of);
     data.labels = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
     data.table = [lens = data.lens, trace] { return analyze::table_of(*lens, *trace, 1); };
     data.causal = c.causal;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/contribution/contribution_views.h"
-#include "figure/core/kept_results.h"
 #include "figure/table/table_figure.h"
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/base/numbers.h"
@@ -20,10 +19,20 @@ double mean_of(const std::vector<analyze::TokenPrediction>& all) {
     return all.size() > 1 ? sum / static_cast<double>(all.size() - 1) : kNaN;
 }
 
+struct PredictionsKey {
+    std::int64_t top;
+    bool operator==(const PredictionsKey&) const = default;
+};
+
 TableSection next_tokens(TableData& data, const TracePtr& run, std::int64_t top) {
-    static KeptResults<std::int64_t, std::vector<analyze::TokenPrediction>> kept;  // a pin makes another figure
     const trace::Trace& trace = *run;
-    const auto found = kept.of(run, top, [&] { return analyze::predictions(trace, top); });
+    const auto found = trace.results().get(  // a pin makes another figure
+        PredictionsKey{top}, [&] { return analyze::predictions(trace, top); },
+        [](const std::vector<analyze::TokenPrediction>& all) {
+            std::size_t bytes = all.size() * sizeof(analyze::TokenPrediction);
+            for (const auto& each : all) bytes += each.next.size() * sizeof(analyze::TokenScore);
+            return static_cast<std::int64_t>(bytes);
+        });
     const std::vector<analyze::TokenPrediction>& all = *found;
     data.table = [found, run] { return analyze::table_of(*found, *run->tokenizer()); };
     TableSection section;

@@ -28,18 +28,21 @@ bool draws_lines(const ModelShape& shape, ModelViewOptions::Cells cells) {
     return fits && std::max(shape.rows, shape.columns) <= short_text;
 }
 
-/// The last few stores, so that a figure that is made anew (another pane, another theme) keeps its pixels.
-struct SharedStore {
-    std::weak_ptr<const trace::Trace> trace;
+/// What needs another store.
+struct StoreKey {
     analyze::PatternOptions options;
-    ModelViewOptions view;  ///< as far as another store is needed for it
+    ModelViewOptions view;
     bool lines = true;
-    std::weak_ptr<ModelViewStore> store;
+    bool operator==(const StoreKey&) const = default;
 };
-std::mutex shared_lock;
-std::vector<SharedStore> shared_stores;
 
-/// Maps of a weighting that is of the whole layer: made once for all heads of a layer. For several threads.
+/// Lets figures of equal data share their pixels. The store holds the trace, so the trace must not hold the store.
+struct SharedStore {
+    mutable std::mutex mutex;
+    mutable std::weak_ptr<ModelViewStore> store;
+};
+
+/// Maps of a weighting of the whole layer, computed once for all heads of a layer. Thread-safe.
 class LayerMaps {
 public:
     LayerMaps(TracePtr trace, const analyze::PatternOptions& options) : trace_(std::move(trace)), options_(options) {}
@@ -71,7 +74,7 @@ private:
     std::map<Layer, analyze::PooledMap> pooled_;
 };
 
-/// Which heads a cell puts together: those chosen of a layer, of the chosen layers, or both.
+/// Which heads a cell combines: those chosen of a layer, of the chosen layers, or both.
 std::map<HeadId, std::vector<HeadId>> cells_together(const ModelShape& shape, const ModelViewOptions& view) {
     std::vector<Layer> layers = view.layers;
     std::vector<Head> heads = view.heads;
@@ -91,11 +94,11 @@ std::map<HeadId, std::vector<HeadId>> cells_together(const ModelShape& shape, co
     return cells;
 }
 
-void put_together(ModelViewData& data, const TracePtr& trace, const analyze::PatternOptions& options,
-                  const ModelViewOptions& view, const CancelToken& cancel) {
+void combine(ModelViewData& data, const TracePtr& trace, const analyze::PatternOptions& options, const ModelViewOptions& view,
+             const CancelToken& cancel) {
     const analyze::Aggregate how = *view.together;
     const auto cells = cells_together(data.shape, view);
-    data.together = how == analyze::Aggregate::mean ? QStringLiteral("mean") : QStringLiteral("max");
+    data.together = QString::fromUtf8(enum_word(how).data());
     std::map<HeadId, analyze::PooledMap> maps;
     for (const auto& [cell, heads] : cells) {
         data.names[cell] = aggregate_name(how, heads);
@@ -138,12 +141,13 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
     if (std::ranges::all_of(data.labels, [](const QString& label) { return label.isEmpty(); })) data.labels.clear();
     if (!(options == analyze::PatternOptions{})) data.weight_name = weight_name(options);
     const ModelViewOptions kept{.detail = {}, .together = view.together, .layers = view.layers, .heads = view.heads};
+    const auto shared = trace->results().get(
+        StoreKey{options, kept, data.shape.lines}, [] { return std::make_shared<SharedStore>(); },
+        [](const auto&) { return static_cast<std::int64_t>(sizeof(SharedStore)); });
+    const SharedStore& slot = **shared;
     {
-        const std::lock_guard lock(shared_lock);
-        std::erase_if(shared_stores, [](const SharedStore& s) { return s.store.expired() || s.trace.expired(); });
-        for (const SharedStore& s : shared_stores)
-            if (s.trace.lock() == trace && s.options == options && s.view == kept && s.lines == data.shape.lines)
-                if (auto store = s.store.lock()) return store;
+        const std::lock_guard lock(slot.mutex);
+        if (auto store = slot.store.lock()) return store;
     }
     data.pattern = [trace, options](HeadId head) { return analyze::pattern(*trace, head, options); };
     data.pooled = [trace, options](HeadId head) { return analyze::pooled_pattern(*trace, head, options); };
@@ -153,12 +157,11 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
         data.pooled = [maps](HeadId head) { return maps->pooled(head); };
     }
     data.pooled_at_hand = options == analyze::PatternOptions{} && trace->has_overview();
-    const bool lines = data.shape.lines;
-    if (view.together) put_together(data, trace, options, view, cancel);
+    if (view.together) combine(data, trace, options, view, cancel);
     auto store = std::make_shared<ModelViewStore>(std::move(data));
     store->prepare(cancel);
-    const std::lock_guard lock(shared_lock);
-    shared_stores.push_back({trace, options, kept, lines, store});
+    const std::lock_guard lock(slot.mutex);
+    slot.store = store;
     return store;
 }
 
