@@ -35,7 +35,7 @@ public:
             return QApplication::notify(receiver, event);
         } catch (const std::exception& error) {
             if (!window) throw;
-            window->show_failure({QObject::tr("Something went wrong"), facts_of(error)});
+            window->show_failure({QStringLiteral("Something went wrong"), facts_of(error)});
             return true;
         }
     }
@@ -47,7 +47,7 @@ void start_document(MainWindow& window, const WindowOptions& options, std::optio
     const bool asked = options.model || options.text || options.pair || options.image;
     if (!asked && lost) {
         window.apply_session(*lost);
-        window.status_strip().add_note(QObject::tr("Restored what was open when Headlight ended unexpectedly"));
+        window.status_strip().add_note(QStringLiteral("Restored what was open when Headlight ended unexpectedly"));
         return;
     }
     PromptText prompt = document.prompt();

@@ -135,7 +135,7 @@ TEST(AnalyzeAliases, AreTheSameAnalyses) {
         const Outcome named = analyze(by_name), aliased = analyze(by_alias);
         EXPECT_EQ(named.code, 0) << named.err;
         EXPECT_EQ(named.out, aliased.out) << alias;
-        EXPECT_THAT(in_process({"analyze", "--help"}).out, testing::Not(HasSubstr("  " + std::string(alias) + " ")));
+        EXPECT_THAT(headlight({"analyze", "--help"}).out, testing::Not(HasSubstr("  " + std::string(alias) + " ")));
     }
 }
 

@@ -11,7 +11,7 @@ namespace headlight {
 namespace analyze_views_test {
 
 using test::built_in_model;
-using test::in_process;
+using test::headlight;
 using test::Outcome;
 
 struct Pair {
@@ -40,7 +40,7 @@ TEST_P(AnalysisAndView, WriteTheSameColumns) {
             command.insert(command.end(), {"--text", "the cat sat on the mat"});
         if (command[0] == "render") command.insert(command.end(), {"--view", pair.view, "--layer", "1", "--head", "1"});
         command.insert(command.end(), options.begin(), options.end());
-        const Outcome outcome = in_process(command);
+        const Outcome outcome = headlight(command);
         EXPECT_EQ(outcome.code, 0) << outcome.err;
         return test::slurp(path);
     };

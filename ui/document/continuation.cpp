@@ -100,14 +100,15 @@ std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
         std::shared_ptr<const trace::Trace> trace =
             trace::run(opened.model, opened.tokenizer, {.text = after.text.toStdString()}, {}, cancel, progress);
         const Tables tables = tables_of(*trace);
-        QString note = made.ids.size() == 1 ? tr("1 token generated") : tr("%1 tokens generated").arg(made.ids.size());
+        QString note = made.ids.size() == 1 ? QStringLiteral("1 token generated")
+                                            : QStringLiteral("%1 tokens generated").arg(made.ids.size());
         if (made.ids.size() > 1 && made.seconds > 0)
-            note += tr(", %1 a second").arg(double(made.ids.size() - 1) / made.seconds, 0, 'f', 0);
-        if (made.ended) note += tr("; the model ended the text");
+            note += QStringLiteral(", %1 a second").arg(double(made.ids.size() - 1) / made.seconds, 0, 'f', 0);
+        if (made.ended) note += QStringLiteral("; the model ended the text");
         std::vector<std::int64_t> whole = plain_ids(tokenizer, prompt);
         for (const std::int64_t id : plain_ids(tokenizer, made.ids)) whole.push_back(id);
         if (whole != plain_ids(tokenizer, trace->encoding().ids))
-            note += tr("; re-tokenizing the text gives different tokens than were generated");
+            note += QStringLiteral("; re-tokenizing the text gives different tokens than were generated");
         return [this, after, trace, tables, note] {
             continuing_ = false;
             prompt_ = after;
@@ -116,7 +117,8 @@ std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
             accept_run(trace, tables, after);
         };
     };
-    jobs_.start(Jobs::Lane::model, tr("Generating with %1").arg(QString::fromStdString(model_.model->config().name)), work);
+    jobs_.start(Jobs::Lane::model, QStringLiteral("Generating with %1").arg(QString::fromStdString(model_.model->config().name)),
+                work);
     return std::nullopt;
 }
 

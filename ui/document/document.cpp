@@ -37,10 +37,10 @@ Document::Document(Jobs& jobs, QString device, QObject* parent)
         opening_ = false;
         if (std::exchange(continuing_, false)) Q_EMIT continued({});
     });
-    connect(&texts_, &TextBatch::changed, this, [this] { Q_EMIT changed(Change::pool); });
-    connect(&texts_, &TextBatch::given_up, this, [this] {
+    connect(&texts_, &BatchRunner::changed, this, [this] { Q_EMIT changed(Change::batch); });
+    connect(&texts_, &BatchRunner::given_up, this, [this] {
         ViewOptions options = options_;
-        options.pool_file.clear();
+        options.batch_file.clear();
         set_options(options);
     });
 }
@@ -50,7 +50,7 @@ void Document::open_model(const QString& reference) {
     end_continuation();
     opening_ = true;
     const std::string device = device_.toStdString();
-    jobs_.start(Jobs::Lane::model, tr("Opening %1").arg(reference),
+    jobs_.start(Jobs::Lane::model, QStringLiteral("Opening %1").arg(reference),
                 [this, reference, device](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
                     OpenModel opened = load_model(reference, device, cancel, progress);
                     return [this, opened] { accept_model(opened); };
@@ -63,7 +63,7 @@ void Document::accept_model(OpenModel opened) {
     Q_EMIT changed(Change::model);
     reference_.look(model_.model, [opened = model_] { check_files(opened); });
     run();
-    texts_.run(options_.pool_file, model_);
+    texts_.run(options_.batch_file, model_);
 }
 
 void Document::choose_heads(std::vector<HeadId> heads, bool add) {
@@ -116,11 +116,11 @@ void Document::set_options(const ViewOptions& options) { change_options(options,
 
 void Document::change_options(const ViewOptions& options, const std::optional<figure::Selection>& of_part) {
     if (options == options_) return;
-    const bool other_texts = options.pool_file != options_.pool_file;
+    const bool other_texts = options.batch_file != options_.batch_file;
     options_ = options;
     const auto before = trace_;
     take_part();
-    if (other_texts) texts_.run(options_.pool_file, model_);
+    if (other_texts) texts_.run(options_.batch_file, model_);
     finder_.look(options_.finder, trace_, measured_.table);
     if (trace_ != before) turn_selection(*before, of_part);
     set_modified(true);

@@ -5,12 +5,12 @@
 #include "headlight/figure/core/request.h"
 #include "headlight/model/generate.h"
 #include "headlight/trace/trace.h"
+#include "ui/document/batch_runner.h"
 #include "ui/document/head_finder.h"
 #include "ui/document/open_model.h"
 #include "ui/document/reference_check.h"
 #include "ui/document/selection_model.h"
 #include "ui/document/state.h"
-#include "ui/document/text_batch.h"
 #include "ui/document/token_predictions.h"
 #include "ui/jobs/jobs.h"
 
@@ -39,7 +39,7 @@ class Document : public QObject {
 public:
     /// filter: the finder's result arrived after the options or the trace it belongs to; pool: the texts of the batch
     /// arrived or were dropped.
-    enum class Change { model, prompt, trace, options, views, file, filter, pool };
+    enum class Change { model, prompt, trace, options, views, file, filter, batch };
     Q_ENUM(Change)
 
     Document(Jobs&, QString device, QObject* parent = nullptr);
@@ -68,7 +68,7 @@ public:
     /// Of the open model.
     const ReferenceCheck& reference() const { return reference_; }
     /// The texts of the options' file; null: there are none, or they are still running.
-    const std::shared_ptr<const figure::TextPool>& pool() const { return texts_.texts(); }
+    const std::shared_ptr<const figure::TextBatch>& batch() const { return texts_.texts(); }
     /// The trace belongs to the prompt as it stands now.
     bool up_to_date() const { return trace_ && shown_prompt_ == prompt_; }
     bool opening() const { return opening_; }
@@ -152,7 +152,7 @@ private:
     HeadFinder finder_;
     TokenPredictions predictions_;
     ReferenceCheck reference_;
-    TextBatch texts_;
+    BatchRunner texts_;
     std::optional<figure::Selection> pending_selection_;
     std::vector<std::string> selected_tokens_, selected_keys_;  ///< of the last trace, which the pins refer to
     /// Pins of an encoder-decoder run, by text: target tokens are queries of the decoder's and of the cross attention, source

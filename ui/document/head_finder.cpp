@@ -64,7 +64,7 @@ void HeadFinder::look(const QString& expression, const TracePtr& trace, const Ta
     }
     if (!same_text) adopt({}, {});  // what was found on another text says nothing here
     working_ = true;
-    jobs_.start(Jobs::Lane::finder, tr("Measuring attention"),
+    jobs_.start(Jobs::Lane::finder, QStringLiteral("Measuring attention"),
                 [this, read, query, trace](const CancelToken& cancel, const Progress&) mutable -> Jobs::Deliver {
                     query.measure(*trace, cancel);
                     return [this, read, query] {

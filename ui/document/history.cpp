@@ -16,10 +16,10 @@ public:
           after_(std::move(after)),
           kind_(kind),
           time_(QDateTime::currentMSecsSinceEpoch()) {
-        setText(kind == Kind::prompt         ? History::tr("Edit text")
-                : kind == Kind::options      ? History::tr("Change options")
-                : kind == Kind::continuation ? History::tr("Generate")
-                                             : History::tr("Change selection"));
+        setText(kind == Kind::prompt         ? QStringLiteral("Edit text")
+                : kind == Kind::options      ? QStringLiteral("Change options")
+                : kind == Kind::continuation ? QStringLiteral("Generate")
+                                             : QStringLiteral("Change selection"));
     }
 
     /// Every click and every continuation is a step of its own; letters typed and a slider dragged are not.

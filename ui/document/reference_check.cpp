@@ -39,7 +39,7 @@ void ReferenceCheck::make_way() {
 void ReferenceCheck::start() {
     if (!pending_) return;
     if (jobs_.busy(Jobs::Lane::model) || jobs_.busy(Jobs::Lane::picture)) return wait_.start();
-    jobs_.start(Jobs::Lane::reference, tr("Comparing with the stored reference"),
+    jobs_.start(Jobs::Lane::reference, QStringLiteral("Comparing with the stored reference"),
                 [this, model = model_, still_whole = still_whole_](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
                     still_whole();
                     auto check = model::check_reference(*model, cancel);

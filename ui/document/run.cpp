@@ -28,7 +28,7 @@ void Document::run() {
     const bool encodes = model_.model->part(model::Stack::encoder) != nullptr;
     const bool pair = (prompt.has_pair || encodes) && !prompt.pair.isEmpty();
     if (is_saved(model_)) {
-        jobs_.start(Jobs::Lane::model, tr("Reading %1").arg(QString::fromStdString(model_.model->config().name)),
+        jobs_.start(Jobs::Lane::model, QStringLiteral("Reading %1").arg(QString::fromStdString(model_.model->config().name)),
                     [this, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
                         check_files(opened);
                         const auto trace = trace::open_saved(opened.model->folder(), cancel, progress);
@@ -47,7 +47,7 @@ void Document::run() {
         accept_run(nullptr, {}, prompt);
         return;
     }
-    jobs_.start(Jobs::Lane::model, tr("Running %1").arg(QString::fromStdString(model_.model->config().name)),
+    jobs_.start(Jobs::Lane::model, QStringLiteral("Running %1").arg(QString::fromStdString(model_.model->config().name)),
                 [this, prompt, pair, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
                     check_files(opened);
                     trace::Prompt text;
@@ -110,7 +110,7 @@ void Document::turn_selection(const trace::Trace& from, const std::optional<figu
 
 /// The strongest pair of the focused head, unless something is pinned before it is found.
 void Document::pin_first_pair() {
-    jobs_.start(Jobs::Lane::pins, tr("Finding a pair of tokens"),
+    jobs_.start(Jobs::Lane::pins, QStringLiteral("Finding a pair of tokens"),
                 [this, trace = trace_, head = selection_.get().focus](const CancelToken&, const Progress&) -> Jobs::Deliver {
                     const auto pair = analyze::interesting_pair(*trace, head);
                     return [this, trace, pair] {

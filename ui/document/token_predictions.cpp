@@ -23,15 +23,15 @@ void TokenPredictions::look(bool wanted, const TracePtr& trace, std::optional<Po
     if (!wanted || !trace) return;
     const model::ModelConfig& c = trace->config();
     if (!c.has_unembedding || (!causal && !c.mlm_head)) {
-        missing_ = c.stack == model::Stack::encoder ? tr("The encoder predicts no tokens, the decoder does")
-                                                    : tr("This model predicts no tokens");
+        missing_ = c.stack == model::Stack::encoder ? QStringLiteral("The encoder predicts no tokens, the decoder does")
+                                                    : QStringLiteral("This model predicts no tokens");
         return;
     }
     if (!causal && !asked) {
-        missing_ = tr("Click a token to mask it");
+        missing_ = QStringLiteral("Click a token to mask it");
         return;
     }
-    jobs_.start(Jobs::Lane::strip, tr("Predicting"),
+    jobs_.start(Jobs::Lane::strip, QStringLiteral("Predicting"),
                 [this, trace, asked, causal](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
                     if (causal) {
                         auto found = std::make_shared<std::vector<analyze::TokenPrediction>>(

@@ -55,48 +55,50 @@ void MainWindow::make_actions() {
 }
 
 void MainWindow::make_file_actions() {
-    add(Command::open_model, tr("Open model …"), {}, [this] { choose_model(); });
-    add(Command::tensors, tr("Tensors of the model"), {}, [this] {
+    add(Command::open_model, QStringLiteral("Open model …"), {}, [this] { choose_model(); });
+    add(Command::tensors, QStringLiteral("Tensors of the model"), {}, [this] {
         if (!document_->model().model) return;
         auto* dialog = new TensorList(document_->model(), *jobs_, this);
         dialog->setAttribute(Qt::WA_DeleteOnClose);
         dialog->show();
     });
-    add(Command::open_folder, tr("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
-    add(Command::open_name, tr("Open model by name …"), {}, [this] { open_by_name(); });
-    add(Command::open_session, tr("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O),
+    add(Command::open_folder, QStringLiteral("Open model folder …"), QKeySequence::Open, [this] { open_folder(); });
+    add(Command::open_name, QStringLiteral("Open model by name …"), {}, [this] { open_by_name(); });
+    add(Command::open_session, QStringLiteral("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O),
         [this] { open_session_dialog(); });
-    add(Command::other_tower, tr("The other tower of this CLIP model"), {}, [this] {
+    add(Command::other_tower, QStringLiteral("The other tower of this CLIP model"), {}, [this] {
         const auto& model = document_->model().model;
         if (!model) return;
         const std::string_view other = model->config().family == "clip-vision" ? model::kTextTower : model::kVisionTower;
         open(QString::fromStdString(model::with_tower(document_->model().reference.toStdString(), other).string()));
     });
-    add(Command::open_picture, tr("Open picture …"), {}, [this] { open_picture_dialog(); });
-    add(Command::pool_texts, tr("Pool texts …"), {}, [this] { pool_texts(); });
+    add(Command::open_picture, QStringLiteral("Open picture …"), {}, [this] { open_picture_dialog(); });
+    add(Command::add_texts, QStringLiteral("Add texts …"), {}, [this] { add_texts(); });
     for (int i = 0; i < int(example_sentences().size()); ++i)
-        examples_.push_back(add(tr("Example: %1").arg(example_sentences()[i]), {}, [this, i] { show_example(i); }));
-    add(Command::save, tr("Save session"), QKeySequence::Save, [this] { save(false); });
-    add(Command::save_as, tr("Save session as …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), [this] { save(true); });
-    add(Command::export_figure, tr("Export figure …"), QKeySequence(Qt::CTRL | Qt::Key_E), [this] { export_figure(); });
-    add(Command::copy_image, tr("Copy image"), QKeySequence::Copy, [this] { copy_image(); });
-    add(Command::copy_command, tr("Copy as command"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), [this] {
+        examples_.push_back(add(QStringLiteral("Example: %1").arg(example_sentences()[i]), {}, [this, i] { show_example(i); }));
+    add(Command::save, QStringLiteral("Save session"), QKeySequence::Save, [this] { save(false); });
+    add(Command::save_as, QStringLiteral("Save session as …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S),
+        [this] { save(true); });
+    add(Command::export_figure, QStringLiteral("Export figure …"), QKeySequence(Qt::CTRL | Qt::Key_E),
+        [this] { export_figure(); });
+    add(Command::copy_image, QStringLiteral("Copy image"), QKeySequence::Copy, [this] { copy_image(); });
+    add(Command::copy_command, QStringLiteral("Copy as command"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), [this] {
         const QString command = command_for_shown();
         if (command.isEmpty()) return;
         QApplication::clipboard()->setText(command);
-        status_->say(tr("Copied: %1").arg(command));
+        status_->say(QStringLiteral("Copied: %1").arg(command));
     });
-    add(Command::quit, tr("Quit"), QKeySequence::Quit, [this] { close(); });
+    add(Command::quit, QStringLiteral("Quit"), QKeySequence::Quit, [this] { close(); });
 }
 
 void MainWindow::make_edit_actions() {
     QUndoStack& stack = history_->stack();
-    QAction* undo = add(Command::undo, tr("Undo"), QKeySequence::Undo, [this] {
+    QAction* undo = add(Command::undo, QStringLiteral("Undo"), QKeySequence::Undo, [this] {
         document_->end_continuation();  // what it has written so far is the step that is undone
         history_->stack().undo();
     });
-    QAction* redo =
-        add(Command::redo, tr("Redo"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z), [this] { history_->stack().redo(); });
+    QAction* redo = add(Command::redo, QStringLiteral("Redo"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z),
+                        [this] { history_->stack().redo(); });
     undo->setEnabled(false);
     redo->setEnabled(false);
     connect(&stack, &QUndoStack::canUndoChanged, undo, &QAction::setEnabled);
@@ -105,27 +107,28 @@ void MainWindow::make_edit_actions() {
         if (document_->continuing()) undo->setEnabled(true);
     });
     connect(document_.get(), &Document::continued, undo, [this, undo] { undo->setEnabled(history_->stack().canUndo()); });
-    add(Command::run, tr("Run now"), QKeySequence(Qt::CTRL | Qt::Key_Return), [this] { document_->run_now(); });
-    add(Command::stop, tr("Stop"), {}, [this] { document_->stop(); });
-    add(Command::generate, tr("Generate: continue the text"), QKeySequence(Qt::CTRL | Qt::Key_G), [this] {
+    add(Command::run, QStringLiteral("Run now"), QKeySequence(Qt::CTRL | Qt::Key_Return), [this] { document_->run_now(); });
+    add(Command::stop, QStringLiteral("Stop"), {}, [this] { document_->stop(); });
+    add(Command::generate, QStringLiteral("Generate: continue the text"), QKeySequence(Qt::CTRL | Qt::Key_G), [this] {
         if (const auto why = document_->generate(prompt_bar_->generate_settings().settings()))
-            show_failure({tr("Continuing the text"), *why});
+            show_failure({QStringLiteral("Continuing the text"), *why});
     });
-    add(Command::generate_settings, tr("How the text is continued"), {}, [this] { prompt_bar_->open_generate_settings(); });
-    add(Command::edit_text, tr("Edit the text"), QKeySequence(Qt::CTRL | Qt::Key_L), [this] {
+    add(Command::generate_settings, QStringLiteral("How the text is continued"), {},
+        [this] { prompt_bar_->open_generate_settings(); });
+    add(Command::edit_text, QStringLiteral("Edit the text"), QKeySequence(Qt::CTRL | Qt::Key_L), [this] {
         if (reads_pictures(document_->model())) return prompt_bar_->image_button().setFocus();
         prompt_bar_->text().setFocus();
         prompt_bar_->text().selectAll();
     });
-    add(Command::pair, tr("Sentence pair on or off"), {}, [this] {
+    add(Command::pair, QStringLiteral("Sentence pair on or off"), {}, [this] {
         if (takes_texts()) prompt_bar_->toggle_pair();
     });
-    add(Command::find_heads, tr("Find heads"), QKeySequence::Find, [this] {
+    add(Command::find_heads, QStringLiteral("Find heads"), QKeySequence::Find, [this] {
         heads_->finder().setFocus();
         heads_->finder().selectAll();
     });
-    add(Command::search_tokens, tr("Search tokens"), QKeySequence(Qt::Key_Slash), [this] { search_tokens(); });
-    add(Command::palette, tr("All commands"), QKeySequence(Qt::CTRL | Qt::Key_K), [this] { open_palette(); });
+    add(Command::search_tokens, QStringLiteral("Search tokens"), QKeySequence(Qt::Key_Slash), [this] { search_tokens(); });
+    add(Command::palette, QStringLiteral("All commands"), QKeySequence(Qt::CTRL | Qt::Key_K), [this] { open_palette(); });
 }
 
 void MainWindow::make_view_actions() {
@@ -133,14 +136,15 @@ void MainWindow::make_view_actions() {
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         const View view = spec.id;
         view_actions_[view] =
-            add(tr("%1 view").arg(view_title(view)),
+            add(QStringLiteral("%1 view").arg(view_title(view)),
                 spec.tab && number <= 9 ? QKeySequence(Qt::Key_0 + number++) : QKeySequence(), [this, view] { show_view(view); });
     }
-    QAction* next = add(Command::attention_next, tr("Next attention: decoder, encoder, cross"), QKeySequence(Qt::Key_X), [this] {
-        const auto& order = AttentionSwitch::order;
-        const auto* now = std::find(std::begin(order), std::end(order), document_->attention());
-        document_->set_attention(now + 1 < std::end(order) ? *(now + 1) : order[0]);
-    });
+    QAction* next =
+        add(Command::attention_next, QStringLiteral("Next attention: decoder, encoder, cross"), QKeySequence(Qt::Key_X), [this] {
+            const auto& order = AttentionSwitch::order;
+            const auto* now = std::find(std::begin(order), std::end(order), document_->attention());
+            document_->set_attention(now + 1 < std::end(order) ? *(now + 1) : order[0]);
+        });
     std::vector<QAction*> attentions{next};
     using model::Stack;
     for (const auto& [command, stack] :
@@ -156,35 +160,36 @@ void MainWindow::make_view_actions() {
     };
     connect(document_.get(), &Document::changed, next, show_attentions);
     show_attentions();
-    add(Command::split, tr("Two views side by side"), QKeySequence(Qt::CTRL | Qt::Key_Backslash), [this] {
+    add(Command::split, QStringLiteral("Two views side by side"), QKeySequence(Qt::CTRL | Qt::Key_Backslash), [this] {
         OpenViews views = document_->views();
         views.split = !views.split;
         document_->set_views(views);
     });
-    add(Command::heads_panel, tr("Heads panel on or off"), {}, [this] { heads_->setVisible(!heads_->isVisible()); });
-    add(Command::inspector, tr("Inspector on or off"), QKeySequence(Qt::Key_F9),
+    add(Command::heads_panel, QStringLiteral("Heads panel on or off"), {}, [this] { heads_->setVisible(!heads_->isVisible()); });
+    add(Command::inspector, QStringLiteral("Inspector on or off"), QKeySequence(Qt::Key_F9),
         [this] { inspector_->setVisible(!inspector_->isVisible()); });
-    add(Command::zoom_in, tr("Zoom in"), QKeySequence::ZoomIn, [this] {
+    add(Command::zoom_in, QStringLiteral("Zoom in"), QKeySequence::ZoomIn, [this] {
         FigureCanvas& canvas = active_pane().canvas();
         canvas.zoom_by(1.4, QRectF(canvas.viewport()->rect()).center());
     });
-    add(Command::zoom_out, tr("Zoom out"), QKeySequence::ZoomOut, [this] {
+    add(Command::zoom_out, QStringLiteral("Zoom out"), QKeySequence::ZoomOut, [this] {
         FigureCanvas& canvas = active_pane().canvas();
         canvas.zoom_by(1 / 1.4, QRectF(canvas.viewport()->rect()).center());
     });
-    add(Command::zoom_fit, tr("Zoom to fit"), QKeySequence(Qt::CTRL | Qt::Key_0),
+    add(Command::zoom_fit, QStringLiteral("Zoom to fit"), QKeySequence(Qt::CTRL | Qt::Key_0),
         [this] { active_pane().canvas().zoom_to_fit(); });
-    add(Command::transfer, tr("How weights are drawn"), QKeySequence(Qt::CTRL | Qt::Key_T), [this] {
-        if (!tools_->open_transfer()) status_->say(tr("The %1 view has no weight scale").arg(view_title(active_pane().view())));
+    add(Command::transfer, QStringLiteral("How weights are drawn"), QKeySequence(Qt::CTRL | Qt::Key_T), [this] {
+        if (!tools_->open_transfer())
+            status_->say(QStringLiteral("The %1 view has no weight scale").arg(view_title(active_pane().view())));
     });
-    add(Command::hide_sinks, tr("Hide sinks on or off"), {}, [this] { tools_->hide_sinks().click(); });
-    add(Command::hide_special, tr("Hide special tokens on or off"), {}, [this] { tools_->hide_special().click(); });
-    add(Command::predictions, tr("Predictions under the tokens on or off"), QKeySequence(Qt::Key_P), [this] {
+    add(Command::hide_sinks, QStringLiteral("Hide sinks on or off"), {}, [this] { tools_->hide_sinks().click(); });
+    add(Command::hide_special, QStringLiteral("Hide special tokens on or off"), {}, [this] { tools_->hide_special().click(); });
+    add(Command::predictions, QStringLiteral("Predictions under the tokens on or off"), QKeySequence(Qt::Key_P), [this] {
         ViewOptions o = document_->options();
         o.predictions = !o.predictions;
         document_->set_options(o);
     });
-    add(Command::words, tr("Merge sub-words on or off"), {}, [this] { tools_->words().click(); });
+    add(Command::words, QStringLiteral("Merge sub-words on or off"), {}, [this] { tools_->words().click(); });
     const auto options = [this](auto change) {
         return [this, change] {
             ViewOptions o = document_->options();
@@ -194,18 +199,22 @@ void MainWindow::make_view_actions() {
     };
     using figure::HeadPalette;
     using figure::Ramp;
-    add(Command::heads_category10, tr("Head colours: BertViz"), {},
+    add(Command::heads_category10, QStringLiteral("Head colours: BertViz"), {},
         options([](ViewOptions& o) { o.palette = HeadPalette::category10; }));
-    add(Command::heads_okabe_ito, tr("Head colours: colour-blind safe (Okabe-Ito)"), {},
+    add(Command::heads_okabe_ito, QStringLiteral("Head colours: colour-blind safe (Okabe-Ito)"), {},
         options([](ViewOptions& o) { o.palette = HeadPalette::okabe_ito; }));
-    add(Command::ramp_ink, tr("Map colours: ink"), {}, options([](ViewOptions& o) { o.ramp = Ramp::ink; }));
-    add(Command::ramp_viridis, tr("Map colours: viridis"), {}, options([](ViewOptions& o) { o.ramp = Ramp::viridis; }));
-    add(Command::ramp_cividis, tr("Map colours: cividis"), {}, options([](ViewOptions& o) { o.ramp = Ramp::cividis; }));
-    add(Command::ramp_magma, tr("Map colours: magma"), {}, options([](ViewOptions& o) { o.ramp = Ramp::magma; }));
-    add(Command::appearance_system, tr("Appearance: as the system"), {},
+    add(Command::ramp_ink, QStringLiteral("Map colours: ink"), {}, options([](ViewOptions& o) { o.ramp = Ramp::ink; }));
+    add(Command::ramp_viridis, QStringLiteral("Map colours: viridis"), {},
+        options([](ViewOptions& o) { o.ramp = Ramp::viridis; }));
+    add(Command::ramp_cividis, QStringLiteral("Map colours: cividis"), {},
+        options([](ViewOptions& o) { o.ramp = Ramp::cividis; }));
+    add(Command::ramp_magma, QStringLiteral("Map colours: magma"), {}, options([](ViewOptions& o) { o.ramp = Ramp::magma; }));
+    add(Command::appearance_system, QStringLiteral("Appearance: as the system"), {},
         [] { Appearance::instance().set_mode(Appearance::Mode::system); });
-    add(Command::appearance_light, tr("Appearance: light"), {}, [] { Appearance::instance().set_mode(Appearance::Mode::light); });
-    add(Command::appearance_dark, tr("Appearance: dark"), {}, [] { Appearance::instance().set_mode(Appearance::Mode::dark); });
+    add(Command::appearance_light, QStringLiteral("Appearance: light"), {},
+        [] { Appearance::instance().set_mode(Appearance::Mode::light); });
+    add(Command::appearance_dark, QStringLiteral("Appearance: dark"), {},
+        [] { Appearance::instance().set_mode(Appearance::Mode::dark); });
 }
 
 void MainWindow::make_selection_actions() {
@@ -217,44 +226,45 @@ void MainWindow::make_selection_actions() {
         centre_split_->addAction(action);
         heads_->mosaic().addAction(action);
     };
-    on_canvas(add(Command::layer_up, tr("Previous layer"), QKeySequence(Qt::Key_Up), [&s] { s.step_layer(-1); }));
-    on_canvas(add(Command::layer_down, tr("Next layer"), QKeySequence(Qt::Key_Down), [&s] { s.step_layer(1); }));
-    on_canvas(add(Command::head_left, tr("Previous head"), QKeySequence(Qt::Key_Left), [&s] { s.step_head(-1); }));
-    on_canvas(add(Command::head_right, tr("Next head"), QKeySequence(Qt::Key_Right), [&s] { s.step_head(1); }));
+    on_canvas(add(Command::layer_up, QStringLiteral("Previous layer"), QKeySequence(Qt::Key_Up), [&s] { s.step_layer(-1); }));
+    on_canvas(add(Command::layer_down, QStringLiteral("Next layer"), QKeySequence(Qt::Key_Down), [&s] { s.step_layer(1); }));
+    on_canvas(add(Command::head_left, QStringLiteral("Previous head"), QKeySequence(Qt::Key_Left), [&s] { s.step_head(-1); }));
+    on_canvas(add(Command::head_right, QStringLiteral("Next head"), QKeySequence(Qt::Key_Right), [&s] { s.step_head(1); }));
     const auto step_query = [this, &s](int by) {
         s.step_query(by);
         if (const auto query = s.get().query()) prompt_bar_->tokens().reveal(*query);
     };
-    add(Command::query_before, tr("Previous query"), QKeySequence(Qt::Key_BracketLeft), [step_query] { step_query(-1); });
-    add(Command::query_after, tr("Next query"), QKeySequence(Qt::Key_BracketRight), [step_query] { step_query(1); });
-    add(Command::all_heads, tr("All heads of the layer"), QKeySequence(Qt::Key_A), [&s] { s.all_heads(); });
-    add(Command::activate_matching, tr("Activate the matching heads of the layer"), QKeySequence(Qt::Key_M),
+    add(Command::query_before, QStringLiteral("Previous query"), QKeySequence(Qt::Key_BracketLeft),
+        [step_query] { step_query(-1); });
+    add(Command::query_after, QStringLiteral("Next query"), QKeySequence(Qt::Key_BracketRight), [step_query] { step_query(1); });
+    add(Command::all_heads, QStringLiteral("All heads of the layer"), QKeySequence(Qt::Key_A), [&s] { s.all_heads(); });
+    add(Command::activate_matching, QStringLiteral("Activate the matching heads of the layer"), QKeySequence(Qt::Key_M),
         [this] { heads_->filters().activate_matching(); });
-    add(Command::save_filter, tr("Save the filter as …"), {}, [this] {
+    add(Command::save_filter, QStringLiteral("Save the filter as …"), {}, [this] {
         if (const QAction* save = heads_->filters().entry(QStringLiteral("save")); save && save->isEnabled())
             heads_->filters().ask_name();
     });
-    add(Command::clear_pins, tr("Clear pins"), {}, [&s] { s.clear_pins(); });
-    add(Command::interesting, tr("Go to a head worth looking at"), QKeySequence(Qt::Key_I),
+    add(Command::clear_pins, QStringLiteral("Clear pins"), {}, [&s] { s.clear_pins(); });
+    add(Command::interesting, QStringLiteral("Go to a head worth looking at"), QKeySequence(Qt::Key_I),
         [this] { document_->show_interesting(); });
 }
 
 void MainWindow::make_help_actions() {
-    add(Command::tour, tr("Tour"), {}, [this] { start_tour(); });
-    add(Command::what, tr("What am I seeing?"), QKeySequence::HelpContents, [this] {
+    add(Command::tour, QStringLiteral("Tour"), {}, [this] { start_tour(); });
+    add(Command::what, QStringLiteral("What am I seeing?"), QKeySequence::HelpContents, [this] {
         inspector_->show();
         if (const auto& figure = active_pane().canvas().shown()) show_text_window(this, figure->title(), figure->description());
     });
-    add(Command::keys, tr("Keyboard"), {}, [this] {
+    add(Command::keys, QStringLiteral("Keyboard"), {}, [this] {
         QString text;
         for (const QAction* action : actions_) {
             if (!action->shortcut().isEmpty()) {
                 text += QStringLiteral("%1\t%2\n").arg(action->shortcut().toString(QKeySequence::NativeText), action->text());
             }
         }
-        show_text_window(this, tr("Keyboard"), text);
+        show_text_window(this, QStringLiteral("Keyboard"), text);
     });
-    add(Command::about, tr("About Headlight"), {}, [this] { show_about(this); });
+    add(Command::about, QStringLiteral("About Headlight"), {}, [this] { show_about(this); });
 }
 
 void MainWindow::fill_model_menu() {
@@ -297,17 +307,17 @@ void MainWindow::fill_more_menu() {
     using enum Command;
     constexpr std::nullopt_t line = std::nullopt;
     put(menu, {open_model, open_folder, open_picture, open_session});
-    QMenu* recent = menu->addMenu(tr("Recent sessions"));
+    QMenu* recent = menu->addMenu(QStringLiteral("Recent sessions"));
     for (const QString& file : QSettings().value(QStringLiteral("recent/sessions")).toStringList()) {
         if (QFileInfo::exists(file)) recent->addAction(QFileInfo(file).completeBaseName(), this, [this, file] { open(file); });
     }
     recent->setEnabled(!recent->isEmpty());
-    QMenu* examples = menu->addMenu(tr("Example sentences"));
+    QMenu* examples = menu->addMenu(QStringLiteral("Example sentences"));
     for (int i = 0; i < int(example_sentences().size()); ++i)
         connect(examples->addAction(example_sentences()[i]), &QAction::triggered, examples_[std::size_t(i)], &QAction::trigger);
     put(menu,
-        {pool_texts, save, save_as, line, export_figure, copy_image, copy_command, line, generate, undo, redo, line, palette});
-    QMenu* view = menu->addMenu(tr("View"));
+        {add_texts, save, save_as, line, export_figure, copy_image, copy_command, line, generate, undo, redo, line, palette});
+    QMenu* view = menu->addMenu(QStringLiteral("View"));
     std::map<std::string, QMenu*> groups;
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         if (spec.tab) {
@@ -321,16 +331,16 @@ void MainWindow::fill_more_menu() {
     put(view, {line,  attention_decoder, attention_encoder, attention_cross, attention_next, line,    tensors,  line,
                split, heads_panel,       inspector,         predictions,     line,           zoom_in, zoom_out, zoom_fit,
                line,  transfer,          hide_sinks,        hide_special,    words});
-    put(menu->addMenu(tr("Colours")), {appearance_system, appearance_light, appearance_dark, line, heads_category10,
-                                       heads_okabe_ito, line, ramp_ink, ramp_viridis, ramp_cividis, ramp_magma});
-    put(menu->addMenu(tr("Help")), {tour, what, keys, about});
+    put(menu->addMenu(QStringLiteral("Colours")), {appearance_system, appearance_light, appearance_dark, line, heads_category10,
+                                                   heads_okabe_ito, line, ramp_ink, ramp_viridis, ramp_cividis, ramp_magma});
+    put(menu->addMenu(QStringLiteral("Help")), {tour, what, keys, about});
     menu->addSeparator();
     put(menu, {quit});
 }
 
 void MainWindow::open_folder() {
     const QString start = QSettings().value(QStringLiteral("recent/folder")).toString();
-    const QString folder = QFileDialog::getExistingDirectory(this, tr("Open model folder"), start);
+    const QString folder = QFileDialog::getExistingDirectory(this, QStringLiteral("Open model folder"), start);
     if (folder.isEmpty()) return;
     QSettings().setValue(QStringLiteral("recent/folder"), QFileInfo(folder).path());
     open(folder);
@@ -346,24 +356,25 @@ void MainWindow::choose_model() {
 void MainWindow::open_by_name() {
     bool ok = false;
     const QString name =
-        QInputDialog::getText(this, tr("Open model"),
-                              tr("A built-in name, a folder, or an id in the Hugging Face cache (gpt2, org/name):"),
+        QInputDialog::getText(this, QStringLiteral("Open model"),
+                              QStringLiteral("A built-in name, a folder, or an id in the Hugging Face cache (gpt2, org/name):"),
                               QLineEdit::Normal, {}, &ok)
             .trimmed();
     if (ok && !name.isEmpty()) open(name);
 }
 
 void MainWindow::open_session_dialog() {
-    const QString file = QFileDialog::getOpenFileName(this, tr("Open session"), QFileInfo(document_->file()).path(),
-                                                      tr("Headlight sessions (*.headlight)"));
+    const QString file = QFileDialog::getOpenFileName(this, QStringLiteral("Open session"), QFileInfo(document_->file()).path(),
+                                                      QStringLiteral("Headlight sessions (*.headlight)"));
     if (!file.isEmpty()) open(file);
 }
 
 void MainWindow::open_picture_dialog() {
-    if (!takes_pictures(tr("Opening a picture"))) return;
+    if (!takes_pictures(QStringLiteral("Opening a picture"))) return;
     const QString start = QSettings().value(QStringLiteral("recent/pictures")).toString();
-    const QString file = QFileDialog::getOpenFileName(
-        this, tr("Open picture"), start, tr("Pictures (%1);;All files (*)").arg(figure::picture_patterns().join(u' ')));
+    const QString file =
+        QFileDialog::getOpenFileName(this, QStringLiteral("Open picture"), start,
+                                     QStringLiteral("Pictures (%1);;All files (*)").arg(figure::picture_patterns().join(u' ')));
     if (file.isEmpty()) return;
     QSettings().setValue(QStringLiteral("recent/pictures"), QFileInfo(file).path());
     open_picture(file);
@@ -372,8 +383,8 @@ void MainWindow::open_picture_dialog() {
 void MainWindow::add_texts() {
     if (!takes_texts()) return;
     const QString start = QSettings().value(QStringLiteral("recent/texts")).toString();
-    const QString file =
-        QFileDialog::getOpenFileName(this, tr("Add texts: one text a line"), start, tr("Text files (*.txt);;All files (*)"));
+    const QString file = QFileDialog::getOpenFileName(this, QStringLiteral("Add texts: one text a line"), start,
+                                                      QStringLiteral("Text files (*.txt);;All files (*)"));
     if (file.isEmpty()) return;
     QSettings().setValue(QStringLiteral("recent/texts"), QFileInfo(file).path());
     ViewOptions options = document_->options();
@@ -392,8 +403,9 @@ void MainWindow::show_example(int index) {
 void MainWindow::save(bool ask) {
     QString file = document_->file();
     if (ask || file.isEmpty()) {
-        file = QFileDialog::getSaveFileName(this, tr("Save session"), file.isEmpty() ? QStringLiteral("session.headlight") : file,
-                                            tr("Headlight sessions (*.headlight)"));
+        file = QFileDialog::getSaveFileName(this, QStringLiteral("Save session"),
+                                            file.isEmpty() ? QStringLiteral("session.headlight") : file,
+                                            QStringLiteral("Headlight sessions (*.headlight)"));
         if (file.isEmpty()) return;
         if (!file.endsWith(QStringLiteral(".headlight"))) file += QStringLiteral(".headlight");
     }
@@ -401,10 +413,11 @@ void MainWindow::save(bool ask) {
 }
 
 void MainWindow::export_figure() {
-    if (!active_pane().shown()) return status_->say(tr("There is nothing to export yet"));
+    if (!active_pane().shown()) return status_->say(QStringLiteral("There is nothing to export yet"));
     auto* dialog = new ExportDialog(*document_, *jobs_, *active_pane().shown(), active_pane().canvas().viewport()->size(), this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    connect(dialog, &ExportDialog::written, this, [this](const QString& file) { status_->say(tr("Wrote %1").arg(file)); });
+    connect(dialog, &ExportDialog::written, this,
+            [this](const QString& file) { status_->say(QStringLiteral("Wrote %1").arg(file)); });
     dialog->open();
 }
 
@@ -415,14 +428,14 @@ void MainWindow::copy_image() {
     figure::ExportOptions output;
     output.style = style_for(Appearance::instance().theme(), *document_);
     output.size_px = QSizeF(active_pane().canvas().viewport()->width(), 0);
-    jobs_->start(Jobs::Lane::file, tr("Copying the picture"),
+    jobs_->start(Jobs::Lane::file, QStringLiteral("Copying the picture"),
                  [this, recipe, selection, output](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
                      const auto figure = figure::make_figure(recipe.trace, recipe.state, cancel);
                      const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, output), "png");
                      const QImage image = figure::export_image(*figure, selection, provenance, output);
                      return [this, image] {
                          QApplication::clipboard()->setImage(image);
-                         status_->say(tr("Copied the picture"));
+                         status_->say(QStringLiteral("Copied the picture"));
                      };
                  });
 }
@@ -443,7 +456,7 @@ void MainWindow::search_tokens() {
     std::int64_t position = 0;
     for (const auto& label : trace.labels()) {
         const Position here(position++);
-        const QString where = trace.across_texts() ? tr("target %1") : tr("position %1");
+        const QString where = trace.across_texts() ? QStringLiteral("target %1") : QStringLiteral("position %1");
         items.push_back({QString::fromStdString(label.continuation + label.text), where.arg(here.value), true, [this, here] {
                              document_->selection().pin_query(here, false);
                              prompt_bar_->tokens().reveal(here);
@@ -453,10 +466,10 @@ void MainWindow::search_tokens() {
     if (trace.across_texts())
         for (const auto& label : trace.key_labels()) {
             const Position here(position++);
-            items.push_back({QString::fromStdString(label.continuation + label.text), tr("source %1").arg(here.value), true,
-                             [this, here] { document_->selection().pin_key(here, false); }});
+            items.push_back({QString::fromStdString(label.continuation + label.text), QStringLiteral("source %1").arg(here.value),
+                             true, [this, here] { document_->selection().pin_key(here, false); }});
         }
-    (new CommandPalette(tr("Search tokens"), std::move(items), this))->open();
+    (new CommandPalette(QStringLiteral("Search tokens"), std::move(items), this))->open();
 }
 
 void MainWindow::open_palette() {
@@ -467,7 +480,7 @@ void MainWindow::open_palette() {
                          action->shortcut().toString(QKeySequence::NativeText), action->isEnabled(),
                          [action] { action->trigger(); }});
     }
-    (new CommandPalette(tr("Type a command"), std::move(items), this))->open();
+    (new CommandPalette(QStringLiteral("Type a command"), std::move(items), this))->open();
 }
 
 void MainWindow::start_tour() {

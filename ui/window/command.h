@@ -12,7 +12,7 @@ enum class Command {
     open_session,
     other_tower,
     open_picture,
-    pool_texts,
+    add_texts,
     save,
     save_as,
     export_figure,

@@ -70,7 +70,7 @@ CommandPalette::CommandPalette(const QString& hint, std::vector<PaletteItem> ite
     column->setSpacing(6);
     field_->setPlaceholderText(hint);
     field_->setAccessibleName(hint);
-    list_->setAccessibleName(tr("Matches"));
+    list_->setAccessibleName(QStringLiteral("Matches"));
     list_->setFrameShape(QFrame::NoFrame);
     list_->setItemDelegate(new RowDelegate(list_));
     list_->setFocusPolicy(Qt::NoFocus);

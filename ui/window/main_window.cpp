@@ -145,7 +145,7 @@ void MainWindow::connect_parts() {
     connect(&prompt_bar_->image_button(), &QPushButton::clicked, &action(Command::open_picture), &QAction::trigger);
     connect(tools_, &ToolRow::view_asked, this, &MainWindow::show_view);
     connect(tools_, &ToolRow::tensors_asked, &action(Command::tensors), &QAction::trigger);
-    connect(tools_, &ToolRow::pool_asked, &action(Command::pool_texts), &QAction::trigger);
+    connect(tools_, &ToolRow::batch_asked, &action(Command::add_texts), &QAction::trigger);
     connect(tools_, &ToolRow::example_asked, this, &MainWindow::show_example);
     for (ViewPane* pane : {left_, right_}) {
         connect(pane, &ViewPane::activated, this, [this, pane] {
@@ -162,7 +162,7 @@ void MainWindow::connect_parts() {
     connect(&heads_->filters(), &FilterMenu::said, status_, &StatusStrip::say);
     connect(&watcher_, &QFileSystemWatcher::fileChanged, this, [this](const QString& file) {
         if (QFileInfo::exists(file)) return;
-        show_failure({tr("Watching the model"),
+        show_failure({QStringLiteral("Watching the model"),
                       {.problem = "A file of the open model was removed",
                        .file = file.toStdString(),
                        .hint = "What is on screen stays. Put the file back or open another model to go on"}});
@@ -198,7 +198,7 @@ void MainWindow::show_description() {
 
 void MainWindow::show_failure(const Failure& failure) {
     errors_->show_failure(failure);
-    status_->say(tr("Failed: see the message above the view"));
+    status_->say(QStringLiteral("Failed: see the message above the view"));
 }
 
 void MainWindow::show_title() {
@@ -220,7 +220,7 @@ void MainWindow::open(const QString& what) {
             remember(QStringLiteral("recent/sessions"), document_->file());
             fill_more_menu();
         } catch (const std::exception& error) {
-            show_failure({tr("Opening %1").arg(QFileInfo(what).fileName()), facts_of(error)});
+            show_failure({QStringLiteral("Opening %1").arg(QFileInfo(what).fileName()), facts_of(error)});
         }
         return;
     }
@@ -267,12 +267,13 @@ bool MainWindow::takes_pictures(const QString& doing, const QString& file) {
 /// Otherwise says why not.
 bool MainWindow::takes_texts() {
     if (!reads_pictures(document_->model())) return true;
-    status_->say(tr("%1 reads a picture instead of a text").arg(QString::fromStdString(document_->model().model->config().name)));
+    status_->say(QStringLiteral("%1 reads a picture instead of a text")
+                     .arg(QString::fromStdString(document_->model().model->config().name)));
     return false;
 }
 
 void MainWindow::open_picture(const QString& file) {
-    if (!takes_pictures(tr("Opening %1").arg(QFileInfo(file).fileName()), file)) return;
+    if (!takes_pictures(QStringLiteral("Opening %1").arg(QFileInfo(file).fileName()), file)) return;
     PromptText prompt = document_->prompt();
     prompt.image = QFileInfo(file).absoluteFilePath();
     document_->set_prompt(prompt);
@@ -297,14 +298,14 @@ bool MainWindow::save_to(const QString& file) {
     try {
         save_session(session(), file.toStdString());
     } catch (const std::exception& error) {
-        show_failure({tr("Saving %1").arg(QFileInfo(file).fileName()), facts_of(error)});
+        show_failure({QStringLiteral("Saving %1").arg(QFileInfo(file).fileName()), facts_of(error)});
         return false;
     }
     document_->set_file(QFileInfo(file).absoluteFilePath());
     document_->set_modified(false);
     remember(QStringLiteral("recent/sessions"), document_->file());
     fill_more_menu();
-    status_->say(tr("Saved %1").arg(QFileInfo(file).fileName()));
+    status_->say(QStringLiteral("Saved %1").arg(QFileInfo(file).fileName()));
     return true;
 }
 
@@ -319,9 +320,10 @@ void MainWindow::remember(const QString& list, const QString& what) {
 /// Asks only for a session with a file: everything else is in the autosave until the window is closed on purpose.
 bool MainWindow::may_close() {
     if (document_->file().isEmpty() || !document_->modified()) return true;
-    const auto answer = QMessageBox::question(this, tr("Save changes?"),
-                                              tr("The session %1 has changes.").arg(QFileInfo(document_->file()).fileName()),
-                                              QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, QMessageBox::Save);
+    const auto answer =
+        QMessageBox::question(this, QStringLiteral("Save changes?"),
+                              QStringLiteral("The session %1 has changes.").arg(QFileInfo(document_->file()).fileName()),
+                              QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, QMessageBox::Save);
     if (answer == QMessageBox::Save) return save_to(document_->file());
     return answer == QMessageBox::Discard;
 }

@@ -24,10 +24,10 @@ struct PredictionsKey {
     bool operator==(const PredictionsKey&) const = default;
 };
 
-TableSection next_tokens(TableData& data, const TracePtr& run, std::int64_t top) {
+TableSection next_tokens(TableData& data, const TracePtr& run, std::int64_t top, const CancelToken& cancel) {
     const trace::Trace& trace = *run;
     const auto found = trace.results().get(  // a pin makes another figure
-        PredictionsKey{top}, [&] { return analyze::predictions(trace, top); },
+        PredictionsKey{top}, [&] { return analyze::predictions(trace, top, cancel); },
         [](const std::vector<analyze::TokenPrediction>& all) {
             std::size_t bytes = all.size() * sizeof(analyze::TokenPrediction);
             for (const auto& each : all) bytes += each.next.size() * sizeof(analyze::TokenScore);
@@ -119,7 +119,7 @@ std::unique_ptr<Figure> predictions_view(TracePtr trace, std::optional<Position>
                : QStringLiteral(
                      "One token is replaced by the mask, the text is run again, and the model's candidates for the "
                      "gap are listed with their probabilities. Devlin et al. 2019, BERT.");
-    data.sections = {causal ? next_tokens(data, trace, top)
+    data.sections = {causal ? next_tokens(data, trace, top, cancel)
                             : masked_token(data, trace, position.value_or(Position(trace->tokens() / 2)), top, cancel)};
     return table_figure(std::move(data));
 }

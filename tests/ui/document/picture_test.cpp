@@ -123,7 +123,7 @@ TEST_F(PictureWindow, WhatIsNoPictureIsToldAndTheLastOneStays) {
 
 TEST_F(PictureWindow, WhatIsAboutTextsSaysSo) {
     open_model(fixtures + QStringLiteral("models/vit"));
-    for (QAction* action : {&window.action(Command::pair), &window.example(0), &window.action(Command::pool_texts)}) {
+    for (QAction* action : {&window.action(Command::pair), &window.example(0), &window.action(Command::add_texts)}) {
         window.status_strip().say({});
         action->trigger();
         EXPECT_TRUE(window.status_strip().text().contains(QStringLiteral("reads a picture")))

@@ -196,7 +196,7 @@ TEST_F(CalmWindow, ClosingWaitsForNothing) {
     make();
     close_during("the texts", [&] {
         ViewOptions options = window->document().options();
-        options.pool_file = texts;
+        options.batch_file = texts;
         window->document().set_options(options);
     });
     make();

@@ -15,9 +15,9 @@ GeneratePopover::GeneratePopover(QWidget* parent)
       seed_(new QSpinBox),
       temperature_(new QDoubleSpinBox),
       top_p_(new QDoubleSpinBox),
-      stop_at_end_(new QCheckBox(tr("Stop where the model ends the text"))) {
+      stop_at_end_(new QCheckBox(QStringLiteral("Stop where the model ends the text"))) {
     setProperty("role", "popover");
-    setAccessibleName(tr("How the text is continued"));
+    setAccessibleName(QStringLiteral("How the text is continued"));
     auto* form = new QFormLayout(this);
     form->setContentsMargins(16, 14, 16, 14);
     form->setHorizontalSpacing(16);
@@ -31,17 +31,18 @@ GeneratePopover::GeneratePopover(QWidget* parent)
     tokens_->setRange(1, ContinueSettings::most_tokens);
     temperature_->setRange(0, 10);
     temperature_->setSingleStep(0.1);
-    temperature_->setSpecialValueText(tr("0: greedy"));
+    temperature_->setSpecialValueText(QStringLiteral("0: greedy"));
     top_k_->setRange(0, 1'000'000);
-    top_k_->setSpecialValueText(tr("all"));
+    top_k_->setSpecialValueText(QStringLiteral("all"));
     top_p_->setRange(0.01, 1);
     top_p_->setSingleStep(0.05);
     seed_->setRange(0, 2'000'000'000);
-    row(tr("Tokens"), tokens_, tr("At most so many are added"));
-    row(tr("Temperature"), temperature_, tr("How freely tokens are drawn; 0: always the likeliest"));
-    row(tr("Top k"), top_k_, tr("Draw from the k likeliest tokens only"));
-    row(tr("Top p"), top_p_, tr("Draw from the likeliest tokens that together reach this probability; 1: from all"));
-    row(tr("Seed"), seed_, tr("Equal seeds draw equal tokens"));
+    row(QStringLiteral("Tokens"), tokens_, QStringLiteral("At most so many are added"));
+    row(QStringLiteral("Temperature"), temperature_, QStringLiteral("How freely tokens are drawn; 0: always the likeliest"));
+    row(QStringLiteral("Top k"), top_k_, QStringLiteral("Draw from the k likeliest tokens only"));
+    row(QStringLiteral("Top p"), top_p_,
+        QStringLiteral("Draw from the likeliest tokens that together reach this probability; 1: from all"));
+    row(QStringLiteral("Seed"), seed_, QStringLiteral("Equal seeds draw equal tokens"));
     form->addRow(stop_at_end_);
 
     const ContinueSettings stored = ContinueSettings::stored();

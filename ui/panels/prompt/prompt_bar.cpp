@@ -69,45 +69,47 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
       text_(new PromptEdit),
       pair_(new PromptEdit),
       image_(new QPushButton),
-      run_(new QPushButton(tr("Run"))),
-      generate_(new QPushButton(tr("Generate"))),
+      run_(new QPushButton(QStringLiteral("Run"))),
+      generate_(new QPushButton(QStringLiteral("Generate"))),
       generate_settings_(new GeneratePopover(this)),
       tokens_(new TokenStrip(document)),
       facts_(new QLabel),
-      predictions_(new RingToggle(tr("predictions"),
-                                  tr("Log-probability and rank of every token under it, what comes next in its tip (P). "
-                                     "Masked-word models: the candidates of the pinned token"))) {
+      predictions_(
+          new RingToggle(QStringLiteral("predictions"),
+                         QStringLiteral("Log-probability and rank of every token under it, what comes next in its tip (P). "
+                                        "Masked-word models: the candidates of the pinned token"))) {
     setObjectName(QStringLiteral("PromptBar"));
     setAttribute(Qt::WA_StyledBackground);
     model_->setObjectName(QStringLiteral("ModelButton"));
     model_->setProperty("kind", "button");
-    model_->setAccessibleName(tr("Model"));
+    model_->setAccessibleName(QStringLiteral("Model"));
     model_->setMinimumWidth(138);
     model_->setMaximumWidth(240);
     model_->setFixedHeight(32);
     text_->setObjectName(QStringLiteral("Prompt"));
-    text_->setAccessibleName(tr("Text"));
-    text_->setPlaceholderText(tr("Type a sentence"));
+    text_->setAccessibleName(QStringLiteral("Text"));
+    text_->setPlaceholderText(QStringLiteral("Type a sentence"));
     pair_->setObjectName(QStringLiteral("PairPrompt"));
-    pair_->setAccessibleName(tr("Sentence B"));
-    pair_->setPlaceholderText(tr("Sentence B"));
+    pair_->setAccessibleName(QStringLiteral("Sentence B"));
+    pair_->setPlaceholderText(QStringLiteral("Sentence B"));
     image_->setObjectName(QStringLiteral("ImageButton"));
     image_->setProperty("kind", "button");
-    image_->setAccessibleName(tr("Picture"));
+    image_->setAccessibleName(QStringLiteral("Picture"));
     image_->setFixedHeight(32);
     run_->setProperty("kind", "primary");
     run_->setFixedSize(70, 32);
-    run_->setToolTip(tr("Run now (Ctrl+Return)"));
+    run_->setToolTip(QStringLiteral("Run now (Ctrl+Return)"));
     generate_->setObjectName(QStringLiteral("Generate"));
     generate_->setFixedSize(82, 32);
-    generate_->setAccessibleDescription(tr("Lets the model continue the text"));
-    generate_more_ = square_button(QStringLiteral("chevron-down"), tr("How the text is continued"),
-                                   tr("How many tokens, and how they are drawn"));
+    generate_->setAccessibleDescription(QStringLiteral("Lets the model continue the text"));
+    generate_more_ = square_button(QStringLiteral("chevron-down"), QStringLiteral("How the text is continued"),
+                                   QStringLiteral("How many tokens, and how they are drawn"));
     generate_more_->setObjectName(QStringLiteral("GenerateMore"));
     generate_more_->setFixedSize(22, 32);
-    swap_ = square_button(QStringLiteral("swap"), tr("Sentence pair"), tr("Show or hide the line for sentence B"));
+    swap_ = square_button(QStringLiteral("swap"), QStringLiteral("Sentence pair"),
+                          QStringLiteral("Show or hide the line for sentence B"));
     swap_->setCheckable(true);
-    more_ = square_button(QStringLiteral("more"), tr("Menu"), tr("Everything else"));
+    more_ = square_button(QStringLiteral("more"), QStringLiteral("Menu"), QStringLiteral("Everything else"));
     more_->setPopupMode(QToolButton::InstantPopup);
     facts_->setProperty("role", "note");
     facts_->setFont(figure::ui_font(12));
@@ -210,8 +212,8 @@ void PromptBar::edited() {
 }
 
 void PromptBar::show_running() {
-    run_->setText(stop_shown_ ? tr("Stop") : tr("Run"));
-    run_->setToolTip(stop_shown_ ? tr("Stop") : tr("Run now (Ctrl+Return)"));
+    run_->setText(stop_shown_ ? QStringLiteral("Stop") : QStringLiteral("Run"));
+    run_->setToolTip(stop_shown_ ? QStringLiteral("Stop") : QStringLiteral("Run now (Ctrl+Return)"));
 }
 
 void PromptBar::show_document() {
@@ -222,30 +224,31 @@ void PromptBar::show_document() {
     text_->setVisible(!pictures);
     image_->setVisible(pictures);
     image_->setText(prompt.image.isEmpty()
-                        ? tr("Open picture …")
+                        ? QStringLiteral("Open picture …")
                         : image_->fontMetrics().elidedText(QFileInfo(prompt.image).fileName(), Qt::ElideMiddle, 360));
-    image_->setToolTip(prompt.image.isEmpty() ? tr("The picture that the model is shown")
-                                              : tr("%1\nClick for another picture").arg(prompt.image));
+    image_->setToolTip(prompt.image.isEmpty() ? QStringLiteral("The picture that the model is shown")
+                                              : QStringLiteral("%1\nClick for another picture").arg(prompt.image));
     const bool fixed = document_.model().model && !model::has_weights(*document_.model().model);
     for (PromptEdit* edit : {text_, pair_}) edit->setReadOnly(fixed);
-    text_->setToolTip(fixed ? tr("The text of the saved trace. Open the model to run another") : QString());
+    text_->setToolTip(fixed ? QStringLiteral("The text of the saved trace. Open the model to run another") : QString());
     run_->setEnabled(!fixed);
     swap_->setEnabled(!fixed && !pictures);
     // A button that cannot do its work says why when it is pressed; the tip says it before.
     const auto why = document_.model().model ? document_.why_no_continuation() : std::nullopt;
     generate_->setToolTip(why ? QString::fromStdString(why->problem + (why->found.empty() ? "" : ": " + why->found))
-                              : tr("Let the model continue the text (Ctrl+G)"));
+                              : QStringLiteral("Let the model continue the text (Ctrl+G)"));
     swap_->setChecked(prompt.has_pair);
     const auto& model = document_.model().model;
     const bool encodes = model && model->part(model::Stack::encoder);
     pair_->setVisible((prompt.has_pair || encodes) && !pictures);  // a decoder always has a target, if an empty one
     swap_->setVisible(!encodes);
-    text_->setAccessibleName(encodes ? tr("Source") : tr("Text"));
-    text_->setPlaceholderText(encodes ? tr("Source: what the encoder reads") : tr("Type a sentence"));
-    pair_->setAccessibleName(encodes ? tr("Target") : tr("Sentence B"));
-    pair_->setPlaceholderText(encodes ? tr("Target: what the decoder has written so far; empty: its first token is predicted")
-                                      : tr("Sentence B"));
-    const QString name = model ? QString::fromStdString(model->config().name) : tr("Open a model");
+    text_->setAccessibleName(encodes ? QStringLiteral("Source") : QStringLiteral("Text"));
+    text_->setPlaceholderText(encodes ? QStringLiteral("Source: what the encoder reads") : QStringLiteral("Type a sentence"));
+    pair_->setAccessibleName(encodes ? QStringLiteral("Target") : QStringLiteral("Sentence B"));
+    pair_->setPlaceholderText(
+        encodes ? QStringLiteral("Target: what the decoder has written so far; empty: its first token is predicted")
+                : QStringLiteral("Sentence B"));
+    const QString name = model ? QString::fromStdString(model->config().name) : QStringLiteral("Open a model");
     model_->setText(fontMetrics().elidedText(name, Qt::ElideMiddle, 180));
     show_facts();
 }
@@ -254,16 +257,18 @@ void PromptBar::show_facts() {
     const auto& trace = document_.run_trace();
     const auto number = [](std::int64_t count) { return QLocale(QLocale::English).toString(qlonglong(count)); };
     QString tokens = trace ? number(trace->tokens()) : QString();
-    if (document_.has_parts()) tokens = tr("%1 + %2").arg(number(trace->part(model::Stack::encoder)->tokens()), tokens);
+    if (document_.has_parts())
+        tokens = QStringLiteral("%1 + %2").arg(number(trace->part(model::Stack::encoder)->tokens()), tokens);
     // Figures leave results with the run, and with the model what depends on its weights alone.
     const QString memory = trace ? bytes_text(trace->bytes() + trace->model()->results().bytes()) : QString();
     if (trace && !model::has_weights(*trace->model())) {
-        facts_->setText(tr("%1 tokens · saved trace · %2").arg(tokens, memory));
+        facts_->setText(QStringLiteral("%1 tokens · saved trace · %2").arg(tokens, memory));
         facts_->setToolTip(QString::fromStdString(trace->model()->folder().string()));
     } else if (trace) {
-        facts_->setText(tr("%1 tokens · %2 · %3").arg(tokens, seconds_text(trace->info().seconds), memory));
-        facts_->setToolTip(document_.has_parts() ? tr("Length of source and target, time of the run, memory of what was kept")
-                                                 : tr("Length of the input, time of the run, memory of what was kept"));
+        facts_->setText(QStringLiteral("%1 tokens · %2 · %3").arg(tokens, seconds_text(trace->info().seconds), memory));
+        facts_->setToolTip(document_.has_parts()
+                               ? QStringLiteral("Length of source and target, time of the run, memory of what was kept")
+                               : QStringLiteral("Length of the input, time of the run, memory of what was kept"));
     } else {
         facts_->clear();
     }

@@ -38,7 +38,7 @@ QString log_text(double log_probability) {
 
 TokenStrip::TokenStrip(Document& document, QWidget* parent) : QAbstractScrollArea(parent), document_(document) {
     setObjectName(QStringLiteral("TokenStrip"));
-    setAccessibleName(tr("Tokens"));
+    setAccessibleName(QStringLiteral("Tokens"));
     setFrameShape(QFrame::NoFrame);
     setProperty("kind", "canvas");
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -107,7 +107,7 @@ void TokenStrip::rebuild() {
             Chip* chip = add_chip(label, 18, 0);
             chip->source = true;
             chip->position = std::int64_t(first_++);
-            chip->role = tr("source");
+            chip->role = QStringLiteral("source");
         }
     }
     if (trace) {
@@ -125,7 +125,7 @@ void TokenStrip::rebuild() {
             Chip* chip = add_chip(label, least, sentence);
             chip->position = std::int64_t(index);
             if (index < roles.size()) chip->role = QString::fromStdString(roles[index]);
-            if (across) chip->role = tr("target");
+            if (across) chip->role = QStringLiteral("target");
             if (index < offsets.size() && !prompt.written.empty())
                 chip->written = offsets[index].begin < written_end && offsets[index].end > written_begin;
         }
@@ -240,7 +240,7 @@ QString TokenStrip::prediction_text(Position p) const {
     if (p.value < 0 || p.value >= std::ssize(all)) return {};
     const analyze::TokenPrediction& found = all[static_cast<std::size_t>(p.value)];
     if (found.rank < 0) return {};
-    return tr("%1, rank %2").arg(log_text(found.log_probability)).arg(found.rank);
+    return QStringLiteral("%1, rank %2").arg(log_text(found.log_probability)).arg(found.rank);
 }
 
 QString TokenStrip::prediction_tip(Position p) const {
@@ -254,17 +254,18 @@ QString TokenStrip::prediction_tip(Position p) const {
         return list;
     };
     if (const auto& masked = document_.predictions().masked(); masked && masked->position == p)
-        return tr("\nMasked: log-probability %1, rank %2. Candidates:")
+        return QStringLiteral("\nMasked: log-probability %1, rank %2. Candidates:")
                    .arg(log_text(masked->found.log_probability))
                    .arg(masked->found.rank) +
                listed(masked->found.candidates);
     const auto& all = document_.predictions().all();
     if (p.value < 0 || p.value >= std::ssize(all)) return {};
     const analyze::TokenPrediction& found = all[static_cast<std::size_t>(p.value)];
-    QString tip = found.rank < 0
-                      ? tr("\nNothing before it: not predicted")
-                      : tr("\nLog-probability %1 nats, rank %2").arg(figure_number(found.log_probability, 4)).arg(found.rank);
-    return tip + tr("\nNext:") + listed(found.next);
+    QString tip =
+        found.rank < 0
+            ? QStringLiteral("\nNothing before it: not predicted")
+            : QStringLiteral("\nLog-probability %1 nats, rank %2").arg(figure_number(found.log_probability, 4)).arg(found.rank);
+    return tip + QStringLiteral("\nNext:") + listed(found.next);
 }
 
 /// Log-probability on its strength as a colour, the rank under it.
@@ -307,7 +308,8 @@ void TokenStrip::paint_masked(QPainter& painter) const {
     }
     const auto& masked = predictions.masked();
     if (!masked || chip_rect(masked->position).isNull()) return;
-    const QString lead = tr("masked: %1, rank %2").arg(log_text(masked->found.log_probability)).arg(masked->found.rank);
+    const QString lead =
+        QStringLiteral("masked: %1, rank %2").arg(log_text(masked->found.log_probability)).arg(masked->found.rank);
     std::vector<std::pair<QString, QString>> words;
     double width = metrics.horizontalAdvance(lead) + 16;
     for (const analyze::TokenScore& t : masked->found.candidates) {
@@ -437,12 +439,12 @@ bool TokenStrip::viewportEvent(QEvent* event) {
             const auto& encoding = chip->source ? document_.trace()->key_encoding() : document_.trace()->encoding();
             const auto i = static_cast<std::size_t>(chip->position);
             const QString role = chip->role.isEmpty() ? QString()
-                                 : first_ > 0         ? tr(", in the %1").arg(chip->role)
-                                                      : tr(", said by: %1").arg(chip->role);
-            const QString text = tr("%1   position %2, id %3, vocabulary entry %4")
+                                 : first_ > 0         ? QStringLiteral(", in the %1").arg(chip->role)
+                                                      : QStringLiteral(", said by: %1").arg(chip->role);
+            const QString text = QStringLiteral("%1   position %2, id %3, vocabulary entry %4")
                                      .arg(chip->text, QString::number(chip->position), QString::number(encoding.ids[i]),
                                           QString::fromStdString(encoding.tokens[i])) +
-                                 role + (chip->written ? tr(", generated by the model") : QString()) +
+                                 role + (chip->written ? QStringLiteral(", generated by the model") : QString()) +
                                  (predicting_ && !chip->source ? prediction_tip(Position(chip->position)) : QString());
             QToolTip::showText(help->globalPos(), text, viewport(), rect_of(std::size_t(chip - chips_.data())));
         } else {

@@ -13,7 +13,7 @@ namespace headlight::ui {
 
 ErrorPanel::ErrorPanel(QWidget* parent) : QFrame(parent), title_(new QLabel), body_(new QLabel) {
     setObjectName(QStringLiteral("ErrorPanel"));
-    setAccessibleName(tr("Error"));
+    setAccessibleName(QStringLiteral("Error"));
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(14, 10, 8, 10);
     auto* texts = new QVBoxLayout;
@@ -39,26 +39,27 @@ ErrorPanel::ErrorPanel(QWidget* parent) : QFrame(parent), title_(new QLabel), bo
         row->addWidget(made, 0, Qt::AlignTop);
         return made;
     };
-    connect(button(QStringLiteral("copy"), tr("Copy the message")), &QToolButton::clicked, this,
+    connect(button(QStringLiteral("copy"), QStringLiteral("Copy the message")), &QToolButton::clicked, this,
             [this] { QGuiApplication::clipboard()->setText(copied_); });
-    connect(button(QStringLiteral("close"), tr("Close")), &QToolButton::clicked, this, &QWidget::hide);
+    connect(button(QStringLiteral("close"), QStringLiteral("Close")), &QToolButton::clicked, this, &QWidget::hide);
     hide();
 }
 
 void ErrorPanel::show_failure(const Failure& failure) {
     const ErrorFacts& facts = failure.facts;
     const auto text = [](const std::string& s) { return QString::fromStdString(s); };
-    title_->setText(failure.doing.isEmpty() ? text(facts.problem) : tr("%1: %2").arg(failure.doing, text(facts.problem)));
+    title_->setText(failure.doing.isEmpty() ? text(facts.problem)
+                                            : QStringLiteral("%1: %2").arg(failure.doing, text(facts.problem)));
     QStringList lines;
     if (!facts.file.empty() || !facts.item.empty()) {
         QStringList where;
         if (!facts.item.empty()) where << text(facts.item);
         if (!facts.file.empty()) where << text(facts.file);
-        lines << tr("Where: %1").arg(where.join(tr(" in ")));
+        lines << QStringLiteral("Where: %1").arg(where.join(QStringLiteral(" in ")));
     }
-    if (!facts.expected.empty()) lines << tr("Expected: %1").arg(text(facts.expected));
-    if (!facts.found.empty()) lines << tr("Found: %1").arg(text(facts.found));
-    if (!facts.hint.empty()) lines << tr("What to do: %1").arg(text(facts.hint));
+    if (!facts.expected.empty()) lines << QStringLiteral("Expected: %1").arg(text(facts.expected));
+    if (!facts.found.empty()) lines << QStringLiteral("Found: %1").arg(text(facts.found));
+    if (!facts.hint.empty()) lines << QStringLiteral("What to do: %1").arg(text(facts.hint));
     body_->setText(lines.join('\n'));
     body_->setVisible(!lines.isEmpty());
     copied_ = title_->text() + '\n' + body_->text();

@@ -37,7 +37,7 @@ StatusStrip::StatusStrip(Document& document, Jobs& jobs, QWidget* parent)
     setFixedHeight(28);
     bar_->setFixedWidth(96);
     bar_->setTextVisible(false);
-    bar_->setAccessibleName(tr("Progress"));
+    bar_->setAccessibleName(QStringLiteral("Progress"));
     bar_->hide();
     text_->setFont(figure::ui_font(12));
     text_->setTextFormat(Qt::PlainText);
@@ -49,11 +49,11 @@ StatusStrip::StatusStrip(Document& document, Jobs& jobs, QWidget* parent)
         button->setFocusPolicy(Qt::TabFocus);
         button->hide();
     }
-    cancel_->setText(tr("cancel"));
-    cancel_->setAccessibleName(tr("Cancel"));
+    cancel_->setText(QStringLiteral("cancel"));
+    cancel_->setAccessibleName(QStringLiteral("Cancel"));
     notes_button_->setPopupMode(QToolButton::InstantPopup);
     notes_button_->setMenu(new QMenu(notes_button_));
-    notes_button_->setAccessibleName(tr("Notes"));
+    notes_button_->setAccessibleName(QStringLiteral("Notes"));
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(16, 1, 16, 0);
     row->setSpacing(10);
@@ -138,11 +138,11 @@ void StatusStrip::show_text() {
     } else if (!tip_.isEmpty()) {
         text_->setText(tip_);
     } else {
-        QString text = document_.trace()                   ? tr("Ready")
+        QString text = document_.trace()                   ? QStringLiteral("Ready")
                        : !document_.model().model          ? QString()
-                       : reads_pictures(document_.model()) ? tr("Open a picture")
-                       : document_.prompt().text.isEmpty() ? tr("Type a sentence")
-                                                           : tr("Not run yet");
+                       : reads_pictures(document_.model()) ? QStringLiteral("Open a picture")
+                       : document_.prompt().text.isEmpty() ? QStringLiteral("Type a sentence")
+                                                           : QStringLiteral("Not run yet");
         if (const QString reference = reference_text(); !reference.isEmpty()) text += QStringLiteral("   ·   ") + reference;
         text_->setText(text);
     }
@@ -150,9 +150,9 @@ void StatusStrip::show_text() {
 
 QString StatusStrip::reference_text() const {
     const ReferenceCheck& reference = document_.reference();
-    if (reference.pending()) return tr("comparing with the stored reference …");
+    if (reference.pending()) return QStringLiteral("comparing with the stored reference …");
     if (!reference.found()) return {};
-    return tr("against the stored reference, %1").arg(QString::fromStdString(model::text_of(*reference.found())));
+    return QStringLiteral("against the stored reference, %1").arg(QString::fromStdString(model::text_of(*reference.found())));
 }
 
 void StatusStrip::point_at(const QString& tip) {
@@ -175,13 +175,14 @@ void StatusStrip::show_document(Document::Change) {
     const auto& trace = document_.run_trace();
     notes_ = own_notes_;
     if (const auto& model = document_.model().model) {
-        for (const auto& tensor : model->report().unused) notes_ << tr("Not used: tensor %1").arg(QString::fromStdString(tensor));
+        for (const auto& tensor : model->report().unused)
+            notes_ << QStringLiteral("Not used: tensor %1").arg(QString::fromStdString(tensor));
         for (const auto& part : model->report().optional_missing)
-            notes_ << tr("Not in the files: %1").arg(QString::fromStdString(part));
+            notes_ << QStringLiteral("Not in the files: %1").arg(QString::fromStdString(part));
         QStringList facts{dtype_name(model->dtype()), QString::fromStdString(model->device_name())};
         if (trace)
-            facts << tr("%n thread(s)", nullptr, trace->info().threads)
-                         .replace(QStringLiteral("(s)"), trace->info().threads == 1 ? QString() : QStringLiteral("s"));
+            facts << (trace->info().threads == 1 ? QStringLiteral("1 thread")
+                                                 : QStringLiteral("%1 threads").arg(trace->info().threads));
         machine_->setText(facts.join(QStringLiteral(" · ")));
     }
     if (document_.reference().found()) notes_ << reference_text().replace(0, 1, QStringLiteral("A"));
@@ -189,10 +190,11 @@ void StatusStrip::show_document(Document::Change) {
         for (const auto& warning : trace->info().warnings) notes_ << QString::fromStdString(warning);
     }
     notes_button_->setVisible(!notes_.isEmpty());
-    notes_button_->setText(notes_.size() == 1 ? tr("1 note ▸") : tr("%1 notes ▸").arg(notes_.size()));
+    notes_button_->setText(notes_.size() == 1 ? QStringLiteral("1 note ▸") : QStringLiteral("%1 notes ▸").arg(notes_.size()));
     notes_button_->menu()->clear();
     for (const QString& note : notes_.mid(0, 40)) notes_button_->menu()->addAction(note)->setEnabled(false);
-    if (notes_.size() > 40) notes_button_->menu()->addAction(tr("and %1 more").arg(notes_.size() - 40))->setEnabled(false);
+    if (notes_.size() > 40)
+        notes_button_->menu()->addAction(QStringLiteral("and %1 more").arg(notes_.size() - 40))->setEnabled(false);
     show_text();
 }
 

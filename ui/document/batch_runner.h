@@ -10,15 +10,15 @@
 namespace headlight::ui {
 
 /// The texts of a file, one a line, run through the open model.
-class TextBatch : public QObject {
+class BatchRunner : public QObject {
     Q_OBJECT
 public:
-    explicit TextBatch(Jobs&);
+    explicit BatchRunner(Jobs&);
 
     /// Drops the texts before; an empty file, or a model that takes no texts: leaves it at that.
     void run(const QString& file, const OpenModel&);
     /// Null: there are none, or they are still running.
-    const std::shared_ptr<const figure::TextPool>& texts() const { return texts_; }
+    const std::shared_ptr<const figure::TextBatch>& texts() const { return texts_; }
 
 Q_SIGNALS:
     void changed();
@@ -26,10 +26,10 @@ Q_SIGNALS:
     void given_up();
 
 private:
-    void set(std::shared_ptr<const figure::TextPool>);
+    void set(std::shared_ptr<const figure::TextBatch>);
 
     Jobs& jobs_;
-    std::shared_ptr<const figure::TextPool> texts_;
+    std::shared_ptr<const figure::TextBatch> texts_;
     bool running_ = false;
 };
 
