@@ -173,10 +173,12 @@ TEST(CrossAttention, AttributionNamesItsHeadsAndSumsToTheLogit) {
         const Outcome dla = on(model_called(name), {"analyze", "attribution"}, {"--position", "2", "--token", "7"});
         ASSERT_EQ(dla.code, 0) << name << ": " << dla.err;
         double sum = 0, total = 0, cross = 0;
+        const auto names = cells_of(lines_of(dla.out)[0]);
+        const auto contribution = static_cast<std::size_t>(std::find(names.begin(), names.end(), "contribution") - names.begin());
         for (const std::string& line : lines_of(dla.out)) {
             const auto cells = cells_of(line);
             if (cells[0].find("component") != std::string::npos) continue;
-            const double value = std::stod(cells.back());
+            const double value = std::stod(cells.at(contribution));
             (cells[0].find("total") != std::string::npos ? total : sum) += value;
             if (cells[0].find("cross_head") != std::string::npos) cross += std::abs(value);
         }
@@ -210,7 +212,7 @@ TEST(CrossAttention, ContributionsFollowBothTexts) {
         const Outcome told = on(model_called(name), {"analyze", "contributions"}, {"--position", "3", "--threshold", "0.02"});
         ASSERT_EQ(told.code, 0) << told.err;
         const auto lines = lines_of(told.out);
-        EXPECT_EQ(lines[0], "stack,layer,kind,from,to,head,contribution");
+        EXPECT_EQ(lines[0], "stack,layer,kind,from,to,head,contribution,from_token,to_token");
         EXPECT_THAT(told.out, AllOf(HasSubstr("cross_residual"), HasSubstr("encoder")));
         const auto sums = sums_into(lines, cells_of(lines[0]));
         EXPECT_GT(sums.size(), 6u);
@@ -223,7 +225,7 @@ TEST(CrossAttention, ContributionsFollowBothTexts) {
                                       "0.02", "--out", file});
             ASSERT_EQ(drawn.code, 0) << drawn.err;
             const auto written = lines_of(test::slurp(file));
-            EXPECT_EQ(written[1], "stack,layer,kind,from,from_token,to,to_token,head,contribution");
+            EXPECT_EQ(written[1], "stack,layer,kind,from,to,head,contribution,from_token,to_token");
             EXPECT_EQ(written.size(), lines.size() + 1);
         }
         for (const char* edge : {"cross:1:0:3", "encoder:0:0:0"}) {

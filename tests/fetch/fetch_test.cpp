@@ -154,7 +154,7 @@ protected:
                 .cache = folder.path(),
                 .attempts = 3,
                 .first_wait_ms = 1,
-                .silence_ms = 300};
+                .silence_ms = 1000};  // long enough for a busy machine
     }
     Fetched get_all() { return fetch_from_hub(options(), {}, {}); }
     std::string failure() {
