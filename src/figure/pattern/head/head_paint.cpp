@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Painting of the head view.
+#include "figure/core/parallel.h"
 #include "figure/pattern/head/head_figure.h"
 #include "figure/pattern/head/line_raster.h"
 #include "headlight/figure/core/selection_rules.h"
@@ -153,10 +154,10 @@ void HeadFigure::paint_pictures(const Frame& f, const LineList& lines, std::map<
     std::vector<std::pair<std::int64_t, QImage>> missing;
     for (std::int64_t i = first; i <= last; ++i)
         if (!known.contains(i)) missing.emplace_back(i, QImage());
-#pragma omp parallel for schedule(dynamic) if (missing.size() > 1 && lines.size() > 5000)
-    for (std::size_t i = 0; i < missing.size(); ++i)
+    in_parallel(missing.size(), lines.size() > 5000, [&](std::size_t i) {
         missing[i].second =
             line_picture(f, lines, QRectF(left, static_cast<double>(missing[i].first) * height, width, height), scale);
+    });
     for (auto& [i, image] : missing) known[i] = std::move(image);
     for (std::int64_t i = first; i <= last; ++i)
         if (const QImage& image = known[i]; !image.isNull())
