@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/options.h"
 
-#include "cli/nearest.h"
 #include "headlight/base/error.h"
+#include "headlight/base/nearest.h"
 #include "headlight/io/json_file.h"
 #include "headlight/model/locate.h"
 #include "headlight/text/chat.h"

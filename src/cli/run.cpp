@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
-#include "cli/nearest.h"
 #include "headlight/base/error.h"
+#include "headlight/base/nearest.h"
 
 #include <CLI/Error.hpp>
 

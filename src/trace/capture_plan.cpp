@@ -2,10 +2,10 @@
 #include "headlight/trace/capture.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/nearest.h"
 #include "trace/hook_sets.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace headlight::trace {
 namespace {
@@ -14,29 +14,12 @@ using model::Hook;
 using model::HookPoint;
 using model::ModelConfig;
 
+/// Not what q, k and z give without being kept, nor normalised copies of the stream.
 bool in_default_set(Hook hook) {
-    if (model::is_score_term(hook)) return false;  // these are there without asking, from q, k and z
-    switch (hook) {
-        case Hook::sink:
-        case Hook::attn_scores:
-        case Hook::pattern:
-        case Hook::result:
-        case Hook::cross_scores:
-        case Hook::cross_pattern:
-        case Hook::cross_result:
-        case Hook::ln_cross_normalized:
-        case Hook::embed_norm_normalized:
-        case Hook::ln1_normalized:
-        case Hook::ln2_normalized:
-        case Hook::ln1_post_normalized:
-        case Hook::ln2_post_normalized:
-        case Hook::ln_conv_normalized:
-        case Hook::q_norm_normalized:
-        case Hook::k_norm_normalized:
-        case Hook::ln_final_normalized:
-        case Hook::mlm_ln_normalized: return false;
-        default: return true;
-    }
+    constexpr Hook kGiven[] = {Hook::sink,         Hook::attn_scores,   Hook::pattern,     Hook::result,
+                               Hook::cross_scores, Hook::cross_pattern, Hook::cross_result};
+    return !model::is_score_term(hook) && std::ranges::find(kGiven, hook) == std::end(kGiven) &&
+           !name_of(HookPoint{hook, Layer(0)}).ends_with("hook_normalized");
 }
 
 /// Layer numbers become '*', so that one suggestion stands for all layers.
@@ -52,21 +35,6 @@ std::string without_numbers(const std::string& name) {
     return out;
 }
 
-std::size_t edit_distance(const std::string& a, const std::string& b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
-        }
-    }
-    return row.back();
-}
-
 std::string nearest_names(const std::string& glob, const std::vector<HookPoint>& points, const ModelConfig& c) {
     const std::string sought = without_numbers(glob.substr(0, 200));
     std::vector<std::pair<std::size_t, std::string>> scored;
@@ -77,12 +45,7 @@ std::string nearest_names(const std::string& glob, const std::vector<HookPoint>&
         const bool part = sought.size() > 2 && name.find(sought) != std::string::npos;
         scored.emplace_back(part ? 0 : std::min(edit_distance(sought, name), edit_distance(sought, last) + 1), name);
     }
-    std::stable_sort(scored.begin(), scored.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::string text;
-    for (std::size_t i = 0; i < std::min<std::size_t>(3, scored.size()); ++i) {
-        text += (i == 0 ? "" : ", ") + scored[i].second;
-    }
-    return text;
+    return nearest_three(std::move(scored));
 }
 
 [[noreturn]] void throw_no_match(const std::string& glob, const std::vector<HookPoint>& points, const ModelConfig& c) {

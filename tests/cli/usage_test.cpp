@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Exit codes, help, and what a wrong call is answered with.
 #include "cli/command.h"
-#include "cli/nearest.h"
 #include "cli/options.h"
 #include "tests/cli/program.h"
 
@@ -119,17 +118,6 @@ TEST(Window, NoDisplayAndWrongModelsAreToldWithoutOne) {
     EXPECT_EQ(no_model.code, 1);
     EXPECT_THAT(no_model.err, HasSubstr("/nonexistent/model"));
     EXPECT_EQ(headlight({"--text", ""}).code, 1);
-}
-
-TEST(Nearest, FindsTheMisspeltWord) {
-    const std::vector<std::string> words{"info", "tokenize", "trace", "render", "--text", "--theme"};
-    EXPECT_EQ(edit_distance("trace", "tarce"), 1);
-    EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
-    EXPECT_EQ(nearest("tarce", words), "trace");
-    EXPECT_EQ(nearest("tok", words), "tokenize");
-    EXPECT_EQ(nearest("--them", words), "--theme");
-    EXPECT_EQ(nearest("quaternion", words), "");
-    EXPECT_EQ(nearest("", words), "");
 }
 
 TEST(IndexList, TakesNumbersAndRanges) {

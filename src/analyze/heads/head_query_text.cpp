@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/error.h"
+#include "headlight/base/nearest.h"
 
 #include <algorithm>
 #include <array>
@@ -221,20 +222,6 @@ std::string MeasureNames::nearest(const std::string& typed) const {
         return least;
     };
     return std::min_element(names_.begin(), names_.end(), [&](const Name& a, const Name& b) { return cost(a) < cost(b); })->id;
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i + 1);
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({row[j + 1] + 1, row[j] + 1, changed});
-        }
-    }
-    return row.back();
 }
 
 }  // namespace headlight::analyze

@@ -54,9 +54,7 @@ private:
     std::vector<Name> names_;
 };
 
-std::size_t edit_distance(std::string_view a, std::string_view b);
-
-/// Of a pattern: the tokens that look, and those that are looked at. In a cross attention they are two texts.
+/// Of a pattern. In a cross attention queries and keys are two texts.
 enum class Side { queries, keys };
 /// tokens_called() of either.
 std::vector<Position> tokens_called(const trace::Trace&, std::string_view typed, Side);

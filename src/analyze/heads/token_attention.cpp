@@ -4,6 +4,7 @@
 #include "analyze/pattern/head_reader.h"
 #include "analyze/pattern/map_layout.h"
 #include "headlight/analyze/heads/head_query.h"
+#include "headlight/base/nearest.h"
 #include "text/unicode/unicode.h"
 #include "text/unicode/utf8.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
-#include "cli/nearest.h"
 #include "cli/options.h"
 #include "headlight/base/error.h"
+#include "headlight/base/nearest.h"
 #include "headlight/base/version.h"
 #include "headlight/trace/saved.h"
 

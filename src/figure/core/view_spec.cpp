@@ -3,6 +3,7 @@
 
 #include "figure/core/view_tables.h"
 #include "headlight/base/error.h"
+#include "headlight/base/nearest.h"
 #include "headlight/model/outline.h"
 
 #include <algorithm>
@@ -45,12 +46,6 @@ std::vector<ViewSpec> all_specs() {
     take(about_model_view_specs());
     std::stable_partition(all.begin(), all.end(), [](const ViewSpec& spec) { return spec.tab; });
     return all;
-}
-
-/// Length of the common beginning of two words: enough to guess what was meant.
-std::size_t shared_beginning(std::string_view a, std::string_view b) {
-    const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-    return static_cast<std::size_t>(end.first - a.begin());
 }
 
 template <class T>
@@ -122,12 +117,11 @@ const ViewSpec* find_view(std::string_view id) noexcept {
 
 const ViewSpec& view_spec(std::string_view id) {
     if (const ViewSpec* spec = find_view(id)) return *spec;
-    const auto specs = view_specs();
-    const auto nearest = std::max_element(specs.begin(), specs.end(), [&](const ViewSpec& a, const ViewSpec& b) {
-        return shared_beginning(a.id, id) < shared_beginning(b.id, id);
-    });
-    throw Error(
-        ErrorFacts{.problem = "There is no such view", .item = std::string(id), .hint = "Did you mean " + nearest->id + "?"});
+    std::vector<std::string> ids;
+    for (const ViewSpec& spec : view_specs()) ids.push_back(spec.id);
+    const std::string near = nearest(id, ids);
+    throw Error(ErrorFacts{
+        .problem = "There is no such view", .item = std::string(id), .hint = near.empty() ? "" : "Did you mean " + near + "?"});
 }
 
 const std::string& view_id(std::size_t n) { return view_specs()[n].id; }

@@ -2,6 +2,7 @@
 #include "model/families/registry.h"
 
 #include "headlight/base/error.h"
+#include "headlight/base/nearest.h"
 #include "headlight/model/model.h"
 #include "model/load/config_reader.h"
 
@@ -29,35 +30,16 @@ std::vector<std::string> family_names() {
 
 namespace {
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
-        }
-    }
-    return row.back();
-}
-
 /// The three nearest names: architectures or model types.
 std::string nearest_names(const std::string& name, bool architectures) {
     const std::string sought = name.substr(0, 200);
-    std::vector<std::pair<std::size_t, std::string_view>> scored;
+    std::vector<std::pair<std::size_t, std::string>> scored;
     for (const Family& family : families()) {
         if (!architectures) scored.emplace_back(edit_distance(sought, family.model_type), family.model_type);
         for (const std::string_view each : family.architectures)
             if (architectures) scored.emplace_back(edit_distance(sought, each), each);
     }
-    std::stable_sort(scored.begin(), scored.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::string list;
-    for (std::size_t i = 0; i < std::min<std::size_t>(3, scored.size()); ++i)
-        list += (i ? ", " : "") + std::string(scored[i].second);
-    return list;
+    return nearest_three(std::move(scored));
 }
 
 std::string listed() {
