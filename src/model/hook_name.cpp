@@ -8,83 +8,162 @@
 namespace headlight::model {
 namespace {
 
+namespace hook_rows {  // short names, for this table alone
+
+/// The sizes of a tensor; those of keys are the source's in a cross attention.
+enum Dim {
+    none,
+    one,
+    pos,
+    key,
+    source,
+    head,
+    kv_head,
+    normed_head,
+    normed_kv_head,
+    d_head,
+    d_value,
+    d_model,
+    d_embed,
+    d_mlp,
+    query_rank,
+    rank,
+    expert,
+    d_projection,
+    vocabulary
+};
+
+using C = const ModelConfig&;
+using L = std::int64_t;
+
+/// A hook: its name, its shape, which models have it, and what it is called in a decoder where it is of the cross attention.
 struct HookRow {
     Hook hook;
     std::string_view suffix;  ///< after "blocks.L." when layered
     bool layered;
+    std::array<Dim, 3> shape;
+    bool (*visited)(C, L layer);
+    std::optional<Hook> in_decoder{};
 };
 
+constexpr auto kAlways = [](C, L) { return true; };
+constexpr auto kCross = [](C c, L) { return has_cross_attention(c); };
+constexpr auto kBranchNorm = [](C c, L) { return c.branch_norm; };
+constexpr auto kQkNorm = [](C c, L) { return c.qk_norm != QkNorm::none; };
+constexpr auto kEmbedNorm = [](C c, L) { return c.embed_norm; };
+constexpr auto kRotary = [](C c, L) { return c.positions == Positions::rotary; };
+constexpr auto kLatent = [](C c, L) { return c.latent.any(); };
+constexpr auto kExperts = [](C c, L layer) { return has_experts(c, layer); };
+constexpr auto kConvolution = [](C c, L layer) { return has_convolution(c, layer); };
+constexpr auto kFinalNorm = [](C c, L) { return c.final_norm; };
+constexpr auto kMlmHead = [](C c, L) { return c.mlm_head; };
+constexpr auto kNorm1 = [](C c, L layer) { return c.post_norm || norm_before_attention(c, layer); };
+constexpr auto kNorm2 = [](C c, L) { return c.post_norm || (norm_before_mlp(c) && !c.shared_norm); };
+
 constexpr std::array kHooks = std::to_array<HookRow>({
-    {Hook::embed, "hook_embed", false},
-    {Hook::pos_embed, "hook_pos_embed", false},
-    {Hook::token_type_embed, "hook_token_type_embed", false},
-    {Hook::embed_norm_scale, "embed_ln.hook_scale", false},
-    {Hook::embed_norm_normalized, "embed_ln.hook_normalized", false},
-    {Hook::embed_projected, "hook_embed_projected", false},
-    {Hook::resid_pre, "hook_resid_pre", true},
-    {Hook::ln1_scale, "ln1.hook_scale", true},
-    {Hook::ln1_normalized, "ln1.hook_normalized", true},
-    {Hook::q_latent, "attn.hook_q_latent", true},
-    {Hook::q, "attn.hook_q", true},
-    {Hook::latent, "attn.hook_latent", true},
-    {Hook::k, "attn.hook_k", true},
-    {Hook::v, "attn.hook_v", true},
-    {Hook::q_norm_scale, "attn.q_norm.hook_scale", true},
-    {Hook::q_norm_normalized, "attn.q_norm.hook_normalized", true},
-    {Hook::k_norm_scale, "attn.k_norm.hook_scale", true},
-    {Hook::k_norm_normalized, "attn.k_norm.hook_normalized", true},
-    {Hook::rot_q, "attn.hook_rot_q", true},
-    {Hook::rot_k, "attn.hook_rot_k", true},
-    {Hook::c2p, "attn.hook_c2p", true},
-    {Hook::p2c, "attn.hook_p2c", true},
-    {Hook::content_scores, "attn.hook_content_scores", true},
-    {Hook::rotary_scores, "attn.hook_rotary_scores", true},
-    {Hook::attn_scores, "attn.hook_attn_scores", true},
-    {Hook::sink, "attn.hook_sink", true},
-    {Hook::pattern, "attn.hook_pattern", true},
-    {Hook::z, "attn.hook_z", true},
-    {Hook::result, "attn.hook_result", true},
-    {Hook::ln1_post_scale, "ln1_post.hook_scale", true},
-    {Hook::ln1_post_normalized, "ln1_post.hook_normalized", true},
-    {Hook::attn_out, "hook_attn_out", true},
-    {Hook::resid_mid, "hook_resid_mid", true},
-    {Hook::ln_cross_scale, "ln_cross.hook_scale", true},
-    {Hook::ln_cross_normalized, "ln_cross.hook_normalized", true},
-    {Hook::cross_q, "cross_attn.hook_q", true},
-    {Hook::cross_k, "cross_attn.hook_k", true},
-    {Hook::cross_v, "cross_attn.hook_v", true},
-    {Hook::cross_scores, "cross_attn.hook_attn_scores", true},
-    {Hook::cross_pattern, "cross_attn.hook_pattern", true},
-    {Hook::cross_z, "cross_attn.hook_z", true},
-    {Hook::cross_result, "cross_attn.hook_result", true},
-    {Hook::cross_attn_out, "hook_cross_attn_out", true},
-    {Hook::resid_mid_cross, "hook_resid_mid_cross", true},
-    {Hook::ln2_scale, "ln2.hook_scale", true},
-    {Hook::ln2_normalized, "ln2.hook_normalized", true},
-    {Hook::router, "mlp.hook_router", true},
-    {Hook::experts, "mlp.hook_experts", true},
-    {Hook::shared_gate, "mlp.hook_shared_gate", true},
-    {Hook::mlp_pre, "mlp.hook_pre", true},
-    {Hook::mlp_pre_linear, "mlp.hook_pre_linear", true},
-    {Hook::mlp_post, "mlp.hook_post", true},
-    {Hook::ln2_post_scale, "ln2_post.hook_scale", true},
-    {Hook::ln2_post_normalized, "ln2_post.hook_normalized", true},
-    {Hook::mlp_out, "hook_mlp_out", true},
-    {Hook::resid_post_mlp, "hook_resid_post_mlp", true},
-    {Hook::conv_pre, "conv.hook_pre", true},
-    {Hook::conv_out, "hook_conv_out", true},
-    {Hook::ln_conv_scale, "ln_conv.hook_scale", true},
-    {Hook::ln_conv_normalized, "ln_conv.hook_normalized", true},
-    {Hook::resid_post, "hook_resid_post", true},
-    {Hook::ln_final_scale, "ln_final.hook_scale", false},
-    {Hook::ln_final_normalized, "ln_final.hook_normalized", false},
-    {Hook::mlm_pre, "mlm_head.hook_pre", false},
-    {Hook::mlm_post, "mlm_head.hook_post", false},
-    {Hook::mlm_ln_scale, "mlm_head.ln.hook_scale", false},
-    {Hook::mlm_ln_normalized, "mlm_head.ln.hook_normalized", false},
-    {Hook::projected, "hook_projected", false},
-    {Hook::logits, "logits", false},
+    {Hook::embed, "hook_embed", false, {pos, d_embed}, kAlways},
+    {Hook::pos_embed, "hook_pos_embed", false, {pos, d_embed}, [](C c, L) { return c.positions == Positions::learned; }},
+    {Hook::token_type_embed, "hook_token_type_embed", false, {pos, d_embed}, [](C c, L) { return c.type_vocab_size > 0; }},
+    {Hook::embed_norm_scale, "embed_ln.hook_scale", false, {pos, one}, kEmbedNorm},
+    {Hook::embed_norm_normalized, "embed_ln.hook_normalized", false, {pos, d_embed}, kEmbedNorm},
+    {Hook::embed_projected, "hook_embed_projected", false, {pos, d_model}, [](C c, L) { return c.d_embed > 0; }},
+    {Hook::resid_pre, "hook_resid_pre", true, {pos, d_model}, kAlways, Hook::resid_mid},
+    {Hook::ln1_scale, "ln1.hook_scale", true, {pos, one}, kNorm1, Hook::ln_cross_scale},
+    {Hook::ln1_normalized, "ln1.hook_normalized", true, {pos, d_model}, kNorm1, Hook::ln_cross_normalized},
+    {Hook::q_latent, "attn.hook_q_latent", true, {pos, query_rank}, [](C c, L) { return c.latent.query_rank > 0; }},
+    {Hook::q, "attn.hook_q", true, {pos, head, d_head}, kAlways, Hook::cross_q},
+    {Hook::latent, "attn.hook_latent", true, {pos, rank}, kLatent},
+    {Hook::k, "attn.hook_k", true, {key, kv_head, d_head}, kAlways, Hook::cross_k},
+    {Hook::v, "attn.hook_v", true, {key, kv_head, d_value}, kAlways, Hook::cross_v},
+    {Hook::q_norm_scale, "attn.q_norm.hook_scale", true, {pos, normed_head, one}, kQkNorm},
+    {Hook::q_norm_normalized, "attn.q_norm.hook_normalized", true, {pos, head, d_head}, kQkNorm},
+    {Hook::k_norm_scale, "attn.k_norm.hook_scale", true, {pos, normed_kv_head, one}, kQkNorm},
+    {Hook::k_norm_normalized, "attn.k_norm.hook_normalized", true, {key, kv_head, d_head}, kQkNorm},
+    {Hook::rot_q, "attn.hook_rot_q", true, {pos, head, d_head}, kRotary},
+    {Hook::rot_k, "attn.hook_rot_k", true, {key, kv_head, d_head}, kRotary},
+    {Hook::c2p, "attn.hook_c2p", true, {head, pos, key}, [](C c, L) { return c.disentangled.content_to_position; }},
+    {Hook::p2c, "attn.hook_p2c", true, {head, pos, key}, [](C c, L) { return c.disentangled.position_to_content; }},
+    {Hook::content_scores, "attn.hook_content_scores", true, {head, pos, key}, kLatent},
+    {Hook::rotary_scores, "attn.hook_rotary_scores", true, {head, pos, key}, kLatent},
+    {Hook::attn_scores, "attn.hook_attn_scores", true, {head, pos, key}, kAlways, Hook::cross_scores},
+    {Hook::sink, "attn.hook_sink", true, {head, pos}, [](C c, L) { return c.attention_sinks; }},
+    {Hook::pattern, "attn.hook_pattern", true, {head, pos, key}, kAlways, Hook::cross_pattern},
+    {Hook::z, "attn.hook_z", true, {pos, head, d_value}, kAlways, Hook::cross_z},
+    {Hook::result, "attn.hook_result", true, {pos, head, d_model}, kAlways, Hook::cross_result},
+    {Hook::ln1_post_scale, "ln1_post.hook_scale", true, {pos, one}, kBranchNorm},
+    {Hook::ln1_post_normalized, "ln1_post.hook_normalized", true, {pos, d_model}, kBranchNorm},
+    {Hook::attn_out, "hook_attn_out", true, {pos, d_model}, kAlways, Hook::cross_attn_out},
+    {Hook::resid_mid, "hook_resid_mid", true, {pos, d_model}, kAlways, Hook::resid_mid_cross},
+    {Hook::ln_cross_scale, "ln_cross.hook_scale", true, {pos, one}, kCross},
+    {Hook::ln_cross_normalized, "ln_cross.hook_normalized", true, {pos, d_model}, kCross},
+    {Hook::cross_q, "cross_attn.hook_q", true, {pos, head, d_head}, kCross},
+    {Hook::cross_k, "cross_attn.hook_k", true, {source, head, d_head}, kCross},
+    {Hook::cross_v, "cross_attn.hook_v", true, {source, head, d_head}, kCross},
+    {Hook::cross_scores, "cross_attn.hook_attn_scores", true, {head, pos, source}, kCross},
+    {Hook::cross_pattern, "cross_attn.hook_pattern", true, {head, pos, source}, kCross},
+    {Hook::cross_z, "cross_attn.hook_z", true, {pos, head, d_head}, kCross},
+    {Hook::cross_result, "cross_attn.hook_result", true, {pos, head, d_model}, kCross},
+    {Hook::cross_attn_out, "hook_cross_attn_out", true, {pos, d_model}, kCross},
+    {Hook::resid_mid_cross, "hook_resid_mid_cross", true, {pos, d_model}, kCross},
+    {Hook::ln2_scale, "ln2.hook_scale", true, {pos, one}, kNorm2},
+    {Hook::ln2_normalized, "ln2.hook_normalized", true, {pos, d_model}, kNorm2},
+    {Hook::router, "mlp.hook_router", true, {pos, expert}, kExperts},
+    {Hook::experts, "mlp.hook_experts", true, {pos, expert}, kExperts},
+    {Hook::shared_gate,
+     "mlp.hook_shared_gate",
+     true,
+     {pos, one},
+     [](C c, L layer) { return has_experts(c, layer) && c.experts.shared_gate; }},
+    {Hook::mlp_pre, "mlp.hook_pre", true, {pos, d_mlp}, kAlways},
+    {Hook::mlp_pre_linear, "mlp.hook_pre_linear", true, {pos, d_mlp}, [](C c, L) { return c.gated_mlp; }},
+    {Hook::mlp_post, "mlp.hook_post", true, {pos, d_mlp}, kAlways},
+    {Hook::ln2_post_scale, "ln2_post.hook_scale", true, {pos, one}, kBranchNorm},
+    {Hook::ln2_post_normalized, "ln2_post.hook_normalized", true, {pos, d_model}, kBranchNorm},
+    {Hook::mlp_out, "hook_mlp_out", true, {pos, d_model}, kAlways},
+    {Hook::resid_post_mlp, "hook_resid_post_mlp", true, {pos, d_model}, kConvolution},
+    {Hook::conv_pre, "conv.hook_pre", true, {pos, d_model}, kConvolution},
+    {Hook::conv_out, "hook_conv_out", true, {pos, d_model}, kConvolution},
+    {Hook::ln_conv_scale, "ln_conv.hook_scale", true, {pos, one}, kConvolution},
+    {Hook::ln_conv_normalized, "ln_conv.hook_normalized", true, {pos, d_model}, kConvolution},
+    {Hook::resid_post, "hook_resid_post", true, {pos, d_model}, kAlways},
+    {Hook::ln_final_scale, "ln_final.hook_scale", false, {pos, one}, kFinalNorm},
+    {Hook::ln_final_normalized, "ln_final.hook_normalized", false, {pos, d_model}, kFinalNorm},
+    {Hook::mlm_pre, "mlm_head.hook_pre", false, {pos, d_embed}, kMlmHead},
+    {Hook::mlm_post, "mlm_head.hook_post", false, {pos, d_embed}, kMlmHead},
+    {Hook::mlm_ln_scale, "mlm_head.ln.hook_scale", false, {pos, one}, kMlmHead},
+    {Hook::mlm_ln_normalized, "mlm_head.ln.hook_normalized", false, {pos, d_embed}, kMlmHead},
+    {Hook::projected, "hook_projected", false, {pos, d_projection}, [](C c, L) { return c.d_projection > 0; }},
+    {Hook::logits, "logits", false, {pos, vocabulary}, [](C c, L) { return c.has_unembedding; }},
 });
+
+std::int64_t size_of(Dim dim, const ModelConfig& c, std::int64_t layer, std::int64_t tokens, std::int64_t source_tokens) {
+    switch (dim) {
+        case none: break;
+        case one: return 1;
+        case pos: return tokens;
+        case key: return c.stack == Stack::cross ? source_tokens : tokens;
+        case source: return source_tokens;
+        case head: return c.n_heads;
+        case kv_head: return c.n_kv_heads;
+        case normed_head: return c.qk_norm == QkNorm::whole ? 1 : c.n_heads;
+        case normed_kv_head: return c.qk_norm == QkNorm::whole ? 1 : c.n_kv_heads;
+        case d_head: return c.d_head;
+        case d_value: return value_width(c);
+        case d_model: return c.d_model;
+        case d_embed: return embedding_width(c);
+        case d_mlp: return mlp_width(c, layer);
+        case query_rank: return c.latent.query_rank;
+        case rank: return c.latent.rank;
+        case expert: return c.experts.count;
+        case d_projection: return c.d_projection;
+        case vocabulary: return c.vocab_size;
+    }
+    return 0;
+}
+
+}  // namespace hook_rows
+
+using hook_rows::HookRow, hook_rows::kHooks;
 
 constexpr bool in_enum_order() {
     for (std::size_t i = 0; i < kHooks.size(); ++i)
@@ -97,72 +176,15 @@ const HookRow& row_of(Hook hook) noexcept { return kHooks[static_cast<std::size_
 
 constexpr std::string_view kBlocks = "blocks.";
 
-bool visited(Hook hook, const ModelConfig& c, std::int64_t layer) {
-    if (c.stack == Stack::cross && !in_decoder(hook)) return false;
-    switch (hook) {
-        case Hook::ln_cross_scale:
-        case Hook::ln_cross_normalized:
-        case Hook::cross_q:
-        case Hook::cross_k:
-        case Hook::cross_v:
-        case Hook::cross_scores:
-        case Hook::cross_pattern:
-        case Hook::cross_z:
-        case Hook::cross_result:
-        case Hook::cross_attn_out:
-        case Hook::resid_mid_cross: return has_cross_attention(c);
-        case Hook::embed_projected: return c.d_embed > 0;
-        case Hook::ln1_scale:
-        case Hook::ln1_normalized: return c.post_norm || norm_before_attention(c, layer);
-        case Hook::ln2_scale:
-        case Hook::ln2_normalized: return c.post_norm || (norm_before_mlp(c) && !c.shared_norm);
-        case Hook::ln1_post_scale:
-        case Hook::ln1_post_normalized:
-        case Hook::ln2_post_scale:
-        case Hook::ln2_post_normalized: return c.branch_norm;
-        case Hook::q_norm_scale:
-        case Hook::q_norm_normalized:
-        case Hook::k_norm_scale:
-        case Hook::k_norm_normalized: return c.qk_norm != QkNorm::none;
-        case Hook::pos_embed: return c.positions == Positions::learned;
-        case Hook::token_type_embed: return c.type_vocab_size > 0;
-        case Hook::embed_norm_scale:
-        case Hook::embed_norm_normalized: return c.embed_norm;
-        case Hook::rot_q:
-        case Hook::rot_k: return c.positions == Positions::rotary;
-        case Hook::sink: return c.attention_sinks;
-        case Hook::c2p: return c.disentangled.content_to_position;
-        case Hook::p2c: return c.disentangled.position_to_content;
-        case Hook::q_latent: return c.latent.query_rank > 0;
-        case Hook::latent:
-        case Hook::content_scores:
-        case Hook::rotary_scores: return c.latent.any();
-        case Hook::mlp_pre_linear: return c.gated_mlp;
-        case Hook::router:
-        case Hook::experts: return has_experts(c, layer);
-        case Hook::shared_gate: return has_experts(c, layer) && c.experts.shared_gate;
-        case Hook::resid_post_mlp:
-        case Hook::conv_pre:
-        case Hook::conv_out:
-        case Hook::ln_conv_scale:
-        case Hook::ln_conv_normalized: return has_convolution(c, layer);
-        case Hook::ln_final_scale:
-        case Hook::ln_final_normalized: return c.final_norm;
-        case Hook::mlm_pre:
-        case Hook::mlm_post:
-        case Hook::mlm_ln_scale:
-        case Hook::mlm_ln_normalized: return c.mlm_head;
-        case Hook::projected: return c.d_projection > 0;
-        case Hook::logits: return c.has_unembedding;
-        default: return true;
-    }
+bool visited(const HookRow& row, const ModelConfig& c, std::int64_t layer) {
+    return (c.stack != Stack::cross || row.in_decoder) && row.visited(c, layer);
 }
 
 /// Hooks of one layer in the order of the pass: post-norm models normalise after attention and after the MLP.
 std::vector<Hook> layer_hooks(const ModelConfig& c, std::int64_t layer) {
     std::vector<Hook> hooks;
     for (const HookRow& row : kHooks) {
-        if (!row.layered || !visited(row.hook, c, layer)) continue;
+        if (!row.layered || !visited(row, c, layer)) continue;
         const bool norm = row.hook == Hook::ln1_scale || row.hook == Hook::ln1_normalized || row.hook == Hook::ln2_scale ||
                           row.hook == Hook::ln2_normalized || row.hook == Hook::ln_cross_scale ||
                           row.hook == Hook::ln_cross_normalized;
@@ -196,23 +218,7 @@ std::string name_of(HookPoint point) {
     return std::string(kBlocks) + std::to_string(point.layer.value) + "." + std::string(row.suffix);
 }
 
-std::optional<Hook> in_decoder(Hook of_cross) noexcept {
-    switch (of_cross) {
-        case Hook::resid_pre: return Hook::resid_mid;
-        case Hook::ln1_scale: return Hook::ln_cross_scale;
-        case Hook::ln1_normalized: return Hook::ln_cross_normalized;
-        case Hook::q: return Hook::cross_q;
-        case Hook::k: return Hook::cross_k;
-        case Hook::v: return Hook::cross_v;
-        case Hook::attn_scores: return Hook::cross_scores;
-        case Hook::pattern: return Hook::cross_pattern;
-        case Hook::z: return Hook::cross_z;
-        case Hook::result: return Hook::cross_result;
-        case Hook::attn_out: return Hook::cross_attn_out;
-        case Hook::resid_mid: return Hook::resid_mid_cross;
-        default: return std::nullopt;
-    }
-}
+std::optional<Hook> in_decoder(Hook of_cross) noexcept { return row_of(of_cross).in_decoder; }
 
 std::string name_of(HookPoint point, const ModelConfig& c) {
     if (c.stack == Stack::whole || point.hook == Hook::logits) return name_of(point);
@@ -248,73 +254,18 @@ std::vector<HookPoint> hooks_of(const ModelConfig& c) {
             layers_done = true;
             for (std::int64_t layer = 0; layer < c.n_layers; ++layer)
                 for (const Hook hook : layer_hooks(c, layer)) points.push_back({hook, Layer(layer)});
-        } else if (visited(row.hook, c, 0)) {
+        } else if (visited(row, c, 0)) {
             points.push_back({row.hook, Layer(0)});
         }
     }
     return points;
 }
 
-std::vector<std::int64_t> shape_of(HookPoint point, const ModelConfig& c, std::int64_t tokens, std::int64_t source) {
-    const std::int64_t keys = c.stack == Stack::cross ? source : tokens;
-    switch (point.hook) {
-        case Hook::ln_cross_scale: return {tokens, 1};
-        case Hook::cross_q:
-        case Hook::cross_z: return {tokens, c.n_heads, c.d_head};
-        case Hook::cross_k:
-        case Hook::cross_v: return {source, c.n_heads, c.d_head};
-        case Hook::cross_scores:
-        case Hook::cross_pattern: return {c.n_heads, tokens, source};
-        case Hook::cross_result: return {tokens, c.n_heads, c.d_model};
-        case Hook::embed_norm_scale:
-        case Hook::ln1_scale:
-        case Hook::ln2_scale:
-        case Hook::ln1_post_scale:
-        case Hook::ln2_post_scale:
-        case Hook::ln_conv_scale:
-        case Hook::ln_final_scale:
-        case Hook::mlm_ln_scale: return {tokens, 1};
-        case Hook::embed:
-        case Hook::pos_embed:
-        case Hook::token_type_embed:
-        case Hook::embed_norm_normalized:
-        case Hook::mlm_pre:
-        case Hook::mlm_post:
-        case Hook::mlm_ln_normalized: return {tokens, embedding_width(c)};
-        case Hook::q_norm_scale:
-            if (c.qk_norm == QkNorm::whole) return {tokens, 1, 1};
-            return {tokens, c.n_heads, 1};
-        case Hook::k_norm_scale:
-            if (c.qk_norm == QkNorm::whole) return {tokens, 1, 1};
-            return {tokens, c.n_kv_heads, 1};
-        case Hook::q_norm_normalized:
-        case Hook::q:
-        case Hook::rot_q: return {tokens, c.n_heads, c.d_head};
-        case Hook::z: return {tokens, c.n_heads, value_width(c)};
-        case Hook::k_norm_normalized:
-        case Hook::k:
-        case Hook::rot_k: return {keys, c.n_kv_heads, c.d_head};
-        case Hook::v: return {keys, c.n_kv_heads, value_width(c)};
-        case Hook::q_latent: return {tokens, c.latent.query_rank};
-        case Hook::latent: return {tokens, c.latent.rank};
-        case Hook::c2p:
-        case Hook::p2c:
-        case Hook::content_scores:
-        case Hook::rotary_scores:
-        case Hook::attn_scores:
-        case Hook::pattern: return {c.n_heads, tokens, keys};
-        case Hook::sink: return {c.n_heads, tokens};
-        case Hook::result: return {tokens, c.n_heads, c.d_model};
-        case Hook::mlp_pre:
-        case Hook::mlp_pre_linear:
-        case Hook::mlp_post: return {tokens, mlp_width(c, point.layer.value)};
-        case Hook::router:
-        case Hook::experts: return {tokens, c.experts.count};
-        case Hook::shared_gate: return {tokens, 1};
-        case Hook::projected: return {tokens, c.d_projection};
-        case Hook::logits: return {tokens, c.vocab_size};
-        default: return {tokens, c.d_model};
-    }
+std::vector<std::int64_t> shape_of(HookPoint point, const ModelConfig& c, std::int64_t tokens, std::int64_t source_tokens) {
+    std::vector<std::int64_t> shape;
+    for (const hook_rows::Dim dim : row_of(point.hook).shape)
+        if (dim != hook_rows::none) shape.push_back(size_of(dim, c, point.layer.value, tokens, source_tokens));
+    return shape;
 }
 
 bool glob_match(std::string_view pattern, std::string_view name) noexcept {
