@@ -17,6 +17,7 @@ public:
     Matrix rows(std::int64_t first, std::int64_t count, const CancelToken& = {}) const;
 
 private:
+    class Products;
     struct State;
     std::unique_ptr<const State> state_;
 };

@@ -79,9 +79,25 @@ at::Tensor stream(const trace::Trace& trace, Layer layer) {
     return norm.bias.defined() ? x + plain(norm.bias) : x;
 }
 
+at::Tensor pattern_of(const trace::Trace& trace, HeadId id) {
+    return plain(trace::pattern_rows(trace, id.layer, id.head, 0, trace.tokens()));
+}
+
+}  // namespace
+
+Matrix head_value_mix(const trace::Trace& trace, HeadId id) {
+    check_head(trace, id);
+    const at::NoGradGuard no_grad;
+    return to_matrix(pattern_of(trace, id) * output_norms(trace, id));
+}
+
+Matrix value_mix(const trace::Trace& trace, Layer layer, MixScope scope, const CancelToken& cancel) {
+    return value_mix_rows(trace, layer, scope, Position(0), trace.tokens(), cancel);
+}
+
 /// |sum_h a_h f_h|^2 = sum_{h,g} a_h a_g <f_h, f_g>: the products of a source's heads with each other (and with its own
 /// stream) are enough, so that nothing of width d_model stands for a pair.
-class Products {
+class MixRows::Products {
 public:
     Products(const trace::Trace& trace, Layer layer, MixScope scope, std::int64_t sources, const CancelToken& cancel)
         : heads_(trace.config().n_heads) {
@@ -122,22 +138,6 @@ private:
     at::Tensor pairs_;  ///< [source, head, head]
     at::Tensor own_;    ///< [source, head + 1]: products with the stream, then its square
 };
-
-at::Tensor pattern_of(const trace::Trace& trace, HeadId id) {
-    return plain(trace::pattern_rows(trace, id.layer, id.head, 0, trace.tokens()));
-}
-
-}  // namespace
-
-Matrix head_value_mix(const trace::Trace& trace, HeadId id) {
-    check_head(trace, id);
-    const at::NoGradGuard no_grad;
-    return to_matrix(pattern_of(trace, id) * output_norms(trace, id));
-}
-
-Matrix value_mix(const trace::Trace& trace, Layer layer, MixScope scope, const CancelToken& cancel) {
-    return value_mix_rows(trace, layer, scope, Position(0), trace.tokens(), cancel);
-}
 
 struct MixRows::State {
     const trace::Trace& trace;
