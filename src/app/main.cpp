@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/cli/cli.h"
-#include "headlight/model/blas_kernels.h"
 
 #ifdef HEADLIGHT_WITH_GUI
 #include "headlight/model/runtime.h"
@@ -8,7 +7,6 @@
 #endif
 
 int main(int argc, char** argv) {
-    headlight::model::use_best_blas_kernels(argv);
     headlight::cli::Frontend frontend;
 #ifdef HEADLIGHT_WITH_GUI
     // Qt takes its own options (-style, -platform …) from the same argv.

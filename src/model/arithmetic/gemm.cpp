@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Matrix products, large ones and small ones inside a parallel loop. oneDNN or the BLAS itself where they can be
-// reached, which costs nothing per call; a LibTorch with a BLAS of its own inside is asked through ATen.
+// reached, which costs nothing per call; a LibTorch that includes a BLAS is called through ATen.
 #include "headlight/model/blas_kernels.h"
 #include "model/arithmetic/kernels.h"
 
@@ -35,7 +35,7 @@ using OneDnn = int (*)(char, char, std::int64_t, std::int64_t, std::int64_t, flo
 OneDnn onednn() {
     static const OneDnn found = [] {
         const char* chosen = std::getenv("HEADLIGHT_PRODUCTS");
-        if (!prefers_onednn(this_processor(), chosen ? chosen : "")) return OneDnn{};
+        if (!prefers_onednn(has_avx512(), chosen ? chosen : "")) return OneDnn{};
         return reinterpret_cast<OneDnn>(::dlsym(RTLD_DEFAULT, "dnnl_sgemm"));  // Debian's LibTorch brings it along
     }();
     return found;
