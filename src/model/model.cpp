@@ -4,6 +4,7 @@
 #include "headlight/io/gguf.h"
 #include "headlight/io/hash.h"
 #include "headlight/model/locate.h"
+#include "headlight/model/runtime.h"
 #include "model/arithmetic/device.h"
 #include "model/internals.h"
 
@@ -16,7 +17,10 @@
 namespace headlight::model {
 
 Model::Model(std::unique_ptr<Internals> internals) : internals_(std::move(internals)) {}
-Model::~Model() = default;
+Model::~Model() {
+    internals_.reset();
+    give_memory_back();
+}
 
 const ModelConfig& Model::config() const noexcept { return internals_->config; }
 const LoadReport& Model::report() const noexcept { return internals_->report; }

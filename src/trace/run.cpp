@@ -2,6 +2,7 @@
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
 #include "headlight/base/version.h"
+#include "headlight/model/runtime.h"
 #include "headlight/trace/saved.h"
 #include "headlight/trace/tensors.h"
 #include "model/run/forward.h"
@@ -100,7 +101,7 @@ void check_run_memory(const model::Model& model, std::int64_t tokens, const std:
             point.hook != Hook::cross_scores)
             continue;
         whole_patterns = true;
-        all.insert(point);  // a replaced one is kept, and what is made of it
+        all.insert(point);  // a replaced one is kept, and what is computed from it
         if (terms) all.insert({Hook::attn_scores, point.layer});
     }
     const Forecast expected =
@@ -112,7 +113,7 @@ void check_run_memory(const model::Model& model, std::int64_t tokens, const std:
 }
 
 /// One stack and its text.
-struct Pass {
+struct StackRun {
     std::shared_ptr<const model::Model> model;
     std::shared_ptr<const text::Tokenizer> tokenizer;
     const Prompt& prompt;
@@ -124,8 +125,8 @@ struct Pass {
 };
 
 /// Runs it. `output`: an encoder's; `overview`: where the attention to a source leaves its own.
-std::unique_ptr<Trace::Internals> run_pass(Pass pass, at::Tensor* output, Trace::Internals* overview, const CancelToken& cancel,
-                                           const Progress& progress) {
+std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, Trace::Internals* overview,
+                                            const CancelToken& cancel, const Progress& progress) {
     const model::ModelConfig& config = pass.model->config();
     const bool part = config.stack != model::Stack::whole;
     auto internals = std::make_unique<Trace::Internals>();
@@ -172,7 +173,7 @@ void check_globs(const std::vector<std::string>& globs, const model::ModelConfig
     }
 }
 
-/// The decoder's attention to the source as a trace of its own, from what the decoder's kept.
+/// The decoder's attention to the source as a separate trace, from what the decoder's kept.
 void fill_cross(Trace::Internals& cross, const Trace::Internals& decoder, const Trace& encoder,
                 std::shared_ptr<const model::Model> model) {
     for (const model::HookPoint& own : model::hooks_of(model->config())) {
@@ -192,7 +193,7 @@ void fill_cross(Trace::Internals& cross, const Trace::Internals& decoder, const 
     cross.source_labels = encoder.labels();
 }
 
-std::unique_ptr<Trace::Internals> run_encoder_decoder(Pass pass, const CancelToken& cancel, const Progress& progress) {
+std::unique_ptr<Trace::Internals> run_encoder_decoder(StackRun pass, const CancelToken& cancel, const Progress& progress) {
     if (!pass.prompt.ids.empty())
         throw Error({.problem = "Token ids alone are no input of an encoder-decoder model",
                      .expected = "a source and a target",
@@ -201,20 +202,20 @@ std::unique_ptr<Trace::Internals> run_encoder_decoder(Pass pass, const CancelTok
     check_globs(pass.plan.globs, pass.model->config(), encoder->config());
     for (const Intervention& each : pass.interventions) check_globs({each.glob}, pass.model->config(), encoder->config());
 
-    Pass first = pass;
+    StackRun first = pass;
     first.model = encoder;
     first.encoding = pass.tokenizer->encode(pass.prompt.text, std::nullopt, pass.prompt.add_special_tokens);
     const std::shared_ptr<const Trace> encoded =
-        std::make_shared<const Trace>(run_pass(first, &pass.states, nullptr, cancel, progress));
+        std::make_shared<const Trace>(run_stack(first, &pass.states, nullptr, cancel, progress));
 
     auto cross = std::make_unique<Trace::Internals>();
     pass.source = &encoded->encoding();
     pass.encoding = target_encoding(pass.model->config(), *pass.tokenizer, pass.prompt.pair);
     const std::shared_ptr<const model::Model> cross_model = pass.model->part(model::Stack::cross);
-    auto decoder = run_pass(std::move(pass), nullptr, cross.get(), cancel, progress);
+    auto decoder = run_stack(std::move(pass), nullptr, cross.get(), cancel, progress);
     if (decoder->prompt.pair.empty())
-        decoder->info.warnings.push_back("no target: the decoder has only what stands before one (" +
-                                         decoder->labels.front().text + "), and says which token comes first");
+        decoder->info.warnings.push_back("no target: the decoder reads only its start tokens (" + decoder->labels.front().text +
+                                         "), and predicts the first token");
     for (const std::string& warning : encoded->info().warnings) decoder->info.warnings.push_back("source: " + warning);
     fill_cross(*cross, *decoder, *encoded, cross_model);
     decoder->bytes += encoded->bytes() + cross->bytes;
@@ -243,6 +244,7 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
                                             std::shared_ptr<const text::Tokenizer> tokenizer, const Prompt& prompt,
                                             const CapturePlan& plan, const std::vector<Intervention>& interventions,
                                             const CancelToken& cancel, const Progress& progress) {
+    const model::KeepMemory keep;
     const auto started = std::chrono::steady_clock::now();
     if (!model || !tokenizer) throw Error("A run needs a model and a tokenizer");
     require_weights(*model);
@@ -251,18 +253,18 @@ std::shared_ptr<const Trace> run_with_hooks(std::shared_ptr<const model::Model> 
     if (encodes && prompt.text.empty() && prompt.ids.empty())
         throw Error({.problem = "There is nothing to run", .found = "an empty text", .hint = "Type a source"});
     cancel.throw_if_cancelled();
-    Pass pass{.model = std::move(model),
-              .tokenizer = std::move(tokenizer),
-              .prompt = prompt,
-              .encoding = {},
-              .plan = plan,
-              .interventions = interventions};
+    StackRun pass{.model = std::move(model),
+                  .tokenizer = std::move(tokenizer),
+                  .prompt = prompt,
+                  .encoding = {},
+                  .plan = plan,
+                  .interventions = interventions};
     std::unique_ptr<Trace::Internals> internals;
     if (encodes) {
         internals = run_encoder_decoder(std::move(pass), cancel, progress);
     } else {
         if (!prompt.picture) pass.encoding = encode(*pass.tokenizer, prompt);
-        internals = run_pass(std::move(pass), nullptr, nullptr, cancel, progress);
+        internals = run_stack(std::move(pass), nullptr, nullptr, cancel, progress);
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
     internals->info.seconds = elapsed.count();

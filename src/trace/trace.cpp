@@ -2,6 +2,7 @@
 #include "headlight/trace/trace.h"
 
 #include "headlight/base/error.h"
+#include "headlight/model/runtime.h"
 #include "trace/hook_sets.h"
 #include "trace/internals.h"
 
@@ -24,7 +25,12 @@ std::size_t head_index(const Trace& trace, Layer layer, Head head) {
 }  // namespace
 
 Trace::Trace(std::unique_ptr<Internals> internals) : internals_(std::move(internals)) {}
-Trace::~Trace() = default;
+Trace::~Trace() {
+    constexpr std::int64_t kMuch = 32 << 20;
+    const bool much = internals_->bytes > kMuch;
+    internals_.reset();
+    if (much) model::give_memory_back();
+}
 
 const model::ModelConfig& Trace::config() const noexcept { return internals_->model->config(); }
 const std::shared_ptr<const model::Model>& Trace::model() const noexcept { return internals_->model; }

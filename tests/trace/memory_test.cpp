@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "trace/memory.h"
 
+#include "headlight/model/runtime.h"
+#include "tests/trace/novella.h"
+
 #include <gtest/gtest.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
 
 #include <fstream>
 #include <limits>
@@ -54,6 +62,33 @@ TEST_F(Memory, AGroupOfTheFirstVersionLimits) {
 TEST_F(Memory, ThisMachineHasSome) {
     EXPECT_GT(available_memory(), 1 << 20);
     EXPECT_EQ(available_memory(root_ / "nowhere"), std::numeric_limits<std::int64_t>::max());
+}
+
+std::int64_t resident_bytes() {
+    std::ifstream file("/proc/self/statm");
+    std::int64_t size = 0, resident = 0;
+    file >> size >> resident;
+    return resident * sysconf(_SC_PAGESIZE);
+}
+
+TEST(MemoryOfRuns, IsGivenBackWhenALongTextIsDropped) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "another allocator";
+#endif
+    model::start_runtime();
+    std::string text;
+    for (int i = 0; i < 3000; ++i) text += i % 3 ? " river" : " the";
+    testing_support::Novella::get().run("a", CapturePlan::everything());  // what is made once
+    malloc_trim(0);
+    const std::int64_t before = resident_bytes();
+    auto trace = testing_support::Novella::get().run(text, CapturePlan::everything());
+    const std::int64_t held = resident_bytes() - before;
+    ASSERT_GT(held, 200 << 20);
+    trace.reset();
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (resident_bytes() - before > held / 5 && std::chrono::steady_clock::now() < deadline)
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_LT(resident_bytes() - before, held / 5);
 }
 
 }  // namespace memory_test

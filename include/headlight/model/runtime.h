@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <chrono>
 #include <string>
 
 namespace headlight::model {
@@ -8,6 +9,18 @@ namespace headlight::model {
 /// Once, first thing in main(): threads (0 = physical cores), allocator settings that avoid page faults of large
 /// temporaries (docs/benchmarks.md says what they are worth).
 void start_runtime(int threads = 0);
+
+/// Gives freed memory back to the system, from a thread of its own and once: a later call puts it off again, so that runs in
+/// quick succession reuse what the last one left. For owners of much memory, when they let go of it. Never waits.
+void give_memory_back(std::chrono::milliseconds after = std::chrono::seconds(2));
+/// While one lives nothing is given back: a run is about to need it.
+class KeepMemory {
+public:
+    KeepMemory();
+    ~KeepMemory();
+    KeepMemory(const KeepMemory&) = delete;
+    KeepMemory& operator=(const KeepMemory&) = delete;
+};
 
 struct RuntimeFacts {
     std::string torch_version;

@@ -12,8 +12,12 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <fstream>
+#include <mutex>
+#include <optional>
 #include <set>
+#include <thread>
 #include <vector>
 
 namespace headlight::model {
@@ -66,11 +70,66 @@ std::string blas_in_use() {
     return "inside LibTorch";
 }
 
+/// Gives the heap's free pages back from a thread of its own, which lasts as long as the program.
+class Trimmer {
+public:
+    void trim_at(std::chrono::steady_clock::time_point due) {
+        {
+            const std::lock_guard lock(mutex_);
+            due_ = due;
+            if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+        }
+        changed_.notify_one();
+    }
+
+    void keep(int more) {
+        {
+            const std::lock_guard lock(mutex_);
+            keepers_ += more;
+        }
+        changed_.notify_one();
+    }
+
+private:
+    [[noreturn]] void work() {
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            if (!due_ || keepers_ > 0) {
+                changed_.wait(lock, [&] { return due_ && keepers_ == 0; });
+            } else if (const auto due = *due_; std::chrono::steady_clock::now() < due) {
+                changed_.wait_until(lock, due, [&] { return due_ != due || keepers_ > 0; });
+            } else {
+                due_.reset();
+                lock.unlock();
+                malloc_trim(0);
+                lock.lock();
+            }
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::optional<std::chrono::steady_clock::time_point> due_;
+    int keepers_ = 0;
+    std::thread thread_;
+};
+
+Trimmer& trimmer() {
+    static Trimmer& one = *new Trimmer;  // models that are static may end after it would
+    return one;
+}
+
 }  // namespace
+
+void give_memory_back(std::chrono::milliseconds after) { trimmer().trim_at(std::chrono::steady_clock::now() + after); }
+
+KeepMemory::KeepMemory() { trimmer().keep(1); }
+KeepMemory::~KeepMemory() { trimmer().keep(-1); }
 
 void start_runtime(int threads) {
     // The large temporaries of a layer would be mapped afresh each time, and the page faults cost as much as the
-    // arithmetic; jobs run on other threads, whose own arenas could not hold them. So: one arena that keeps what it has.
+    // arithmetic; jobs run on other threads, whose own arenas could not hold them. So: one arena that keeps what it has
+    // until give_memory_back().
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 0x7fffffff);
