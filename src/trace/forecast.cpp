@@ -44,7 +44,7 @@ std::string kind_name(HookPoint point) {
     return model::has_layer(point.hook) ? name.substr(name.find('.', name.find('.') + 1) + 1) : name;
 }
 
-/// resid_post of a layer and resid_pre of the next are one tensor where nobody replaces either.
+/// resid_post of a layer and resid_pre of the next are one tensor unless one is replaced.
 bool shares_storage(const model::ModelConfig& c, HookPoint p, const std::set<HookPoint>& stored) {
     return p.hook == Hook::resid_post && p.layer.value + 1 < c.n_layers &&
            stored.count({Hook::resid_pre, Layer(p.layer.value + 1)}) > 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which tensors are stored, and which are made of them when somebody asks.
+// Which tensors are stored, and which are computed from them on demand.
 #pragma once
 
 #include "headlight/model/config.h"

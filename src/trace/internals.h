@@ -33,7 +33,7 @@ struct Trace::Internals {
     std::vector<text::TokenLabel> source_labels;
 
     std::vector<PooledPattern> pooled;  ///< [layer * head]; empty without an overview
-    std::vector<HeadSummaries> summaries;
+    std::vector<GatheredNumbers> head_numbers;
 };
 
 /// Tells the parts of a run whose they are.

@@ -8,28 +8,32 @@
 #include <cmath>
 #include <numeric>
 
-#include <omp.h>
-
 namespace headlight::trace {
 
 Overview::Overview(const model::ModelConfig& c, const text::Tokenizer& tokenizer, const text::Encoding& queries,
                    const text::Encoding* keys)
     : n_heads_(c.n_heads) {
-    const text::Punctuation punctuation = text::punctuation(tokenizer, keys ? *keys : queries);
+    const text::Encoding& columns = keys ? *keys : queries;
     const auto window_of = [&](std::int64_t layer) { return keys ? 0 : model::window_of(c, layer); };
     for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {
         const std::int64_t window = window_of(layer);
-        if (facts_.contains(window)) continue;
-        facts_.emplace(window, keys ? TextFacts::across_texts(queries.size(), *keys, punctuation)
-                                    : TextFacts::of(queries.ids, queries.special, c.causal, punctuation, window));
+        const PatternShape shape{queries.size(), columns.size(), keys != nullptr, !keys && c.causal, window};
+        if (!facts_.contains(window)) facts_.try_emplace(window, shape, tokenizer, columns);
     }
     const auto heads = static_cast<std::size_t>(c.n_layers * c.n_heads);
     pooled_.resize(heads);
-    summaries_.resize(heads);
+    numbers_.resize(heads);
     for (std::size_t h = 0; h < heads; ++h) {
-        const TextFacts& facts = facts_.at(window_of(static_cast<std::int64_t>(h) / c.n_heads));
-        heads_.push_back(std::make_unique<HeadAccumulator>(facts, pooled_[h], summaries_[h]));
+        const PatternFacts& facts = facts_.at(window_of(static_cast<std::int64_t>(h) / c.n_heads));
+        heads_.push_back(std::make_unique<HeadAccumulator>(facts, pooled_[h], numbers_[h]));
     }
+}
+
+Overview::Overview(const PatternFacts& facts, std::int64_t heads) : n_heads_(heads) {
+    pooled_.resize(static_cast<std::size_t>(heads));
+    numbers_.resize(static_cast<std::size_t>(heads));
+    for (std::size_t h = 0; h < pooled_.size(); ++h)
+        heads_.push_back(std::make_unique<HeadAccumulator>(facts, pooled_[h], numbers_[h]));
 }
 
 void Overview::weigh_values(Layer layer, const at::Tensor& v, const at::Tensor& factors) {
@@ -57,17 +61,17 @@ void Overview::add_tile(Layer layer, std::int64_t head0, std::int64_t row0, cons
     if (rows.stride(2) != 1) rows = rows.contiguous();
     const std::int64_t heads = rows.size(0), first = layer.value * n_heads_ + head0;
     const float* data = rows.data_ptr<float>();
-#pragma omp parallel for schedule(static) if (heads > 1 && !omp_in_parallel())
-    for (std::int64_t h = 0; h < heads; ++h) {
-        heads_[static_cast<std::size_t>(first + h)]->add_rows(data + h * rows.stride(0), row0, rows.size(1), rows.size(2),
-                                                              rows.stride(1));
-    }
+    at::parallel_for(0, heads, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t h = begin; h < end; ++h)
+            heads_[static_cast<std::size_t>(first + h)]->add_rows(data + h * rows.stride(0), row0, rows.size(1), rows.size(2),
+                                                                  rows.stride(1));
+    });
 }
 
-void Overview::finish(std::vector<PooledPattern>& pooled, std::vector<HeadSummaries>& summaries) {
+void Overview::finish(std::vector<PooledPattern>& pooled, std::vector<GatheredNumbers>& numbers) {
     heads_.clear();
     pooled = std::move(pooled_);
-    summaries = std::move(summaries_);
+    numbers = std::move(numbers_);
 }
 
 }  // namespace headlight::trace

@@ -12,13 +12,16 @@
 
 namespace headlight::trace {
 
-/// Pooled maps and summaries of all heads of a stack, gathered from the tiles of a pass.
+/// Pooled maps and numbers of all heads of a stack, gathered from the tiles of a pass.
 class Overview {
 public:
     Overview() = default;  ///< gathers nothing
-    /// `keys`: the text that is looked at, where it is not the one that looks.
+    /// `keys`: the text that is attended to, where it is not the one that attends.
     Overview(const model::ModelConfig&, const text::Tokenizer&, const text::Encoding& queries,
              const text::Encoding* keys = nullptr);
+
+    /// One layer of `heads` heads that share these facts, which must outlive it.
+    Overview(const PatternFacts&, std::int64_t heads);
 
     bool gathers() const noexcept { return !heads_.empty(); }
     /// |v_j W_O^h| of every head, from the values [key, kv_head, d_head] and model::length_factors() of a layer, before its
@@ -26,13 +29,13 @@ public:
     void weigh_values(Layer, const at::Tensor& v, const at::Tensor& factors);
     void add_tile(Layer, std::int64_t head0, std::int64_t row0, const at::Tensor&);
     /// Once, after the pass.
-    void finish(std::vector<PooledPattern>&, std::vector<HeadSummaries>&);
+    void finish(std::vector<PooledPattern>&, std::vector<GatheredNumbers>&);
 
 private:
     std::int64_t n_heads_ = 0;
-    std::map<std::int64_t, TextFacts> facts_;  ///< by the window of a layer
+    std::map<std::int64_t, PatternFacts> facts_;  ///< by the window of a layer
     std::vector<PooledPattern> pooled_;
-    std::vector<HeadSummaries> summaries_;
+    std::vector<GatheredNumbers> numbers_;
     std::vector<std::unique_ptr<HeadAccumulator>> heads_;  ///< [layer * head]; empty: no overview
 };
 

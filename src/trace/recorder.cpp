@@ -35,7 +35,7 @@ void check_replacement(HookPoint point, const at::Tensor& was, const at::Tensor&
                  .found = sizes_text(now)});
 }
 
-/// Scores of replaced terms, and what is made of replaced scores or sinks, cannot be had from q and k later.
+/// Scores of replaced terms, and what follows from replaced scores or sinks, cannot be recomputed from q and k later.
 template <class Points>
 bool is_of_replaced(HookPoint point, const Points& replaced) {
     const auto is_replaced = [&](Hook hook) { return replaced.count({hook, point.layer}) > 0; };
@@ -49,7 +49,7 @@ bool is_of_replaced(HookPoint point, const Points& replaced) {
     }
 }
 
-/// Tensors that share memory with something much larger that nobody asked for get their own.
+/// Copies tensors that share memory with something much larger that is not kept.
 void drop_unused_memory(std::map<HookPoint, at::Tensor>& stored) {
     std::map<const void*, std::size_t> used;
     for (const auto& [point, t] : stored) used[t.storage().data()] += t.nbytes();
@@ -124,12 +124,12 @@ at::Tensor Recorder::intervene(HookPoint point, const at::Tensor& tensor, const 
     return current;
 }
 
-void Recorder::finish_cross(Trace::Internals& out) { cross_.finish(out.pooled, out.summaries); }
+void Recorder::finish_cross(Trace::Internals& out) { cross_.finish(out.pooled, out.head_numbers); }
 
 void Recorder::finish(Trace::Internals& out) {
     drop_unused_memory(stored_);
     out.stored = std::move(stored_);
-    own_.finish(out.pooled, out.summaries);
+    own_.finish(out.pooled, out.head_numbers);
     std::set<HookPoint> kept(out.kept.begin(), out.kept.end());
     kept.insert(replaced_.begin(), replaced_.end());
     out.kept.clear();

@@ -35,7 +35,7 @@ private:
     Hooked hooked_;
 };
 
-/// Puts a tensor of its own in the place of each wanted one, so that its gradient can be read afterwards.
+/// Replaces each wanted tensor by a leaf, so that its gradient can be read afterwards.
 class Differentiator final : public model::Observer {
 public:
     explicit Differentiator(const std::vector<HookPoint>& of) : of_(of.begin(), of.end()) {}
@@ -78,7 +78,7 @@ void check_memory(const model::Model& model, std::int64_t tokens) {
                  .hint = "Shorten the text"});
 }
 
-/// What the encoder makes of the source; undefined for models of one stack.
+/// The encoder's output; undefined for models of one stack.
 at::Tensor states_of(const model::Model& model, const TokenIds& tokens, model::Observer& observer, const CancelToken& cancel) {
     const auto& encoder = model.part(model::Stack::encoder);
     if (!encoder) return {};

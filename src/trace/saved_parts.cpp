@@ -79,12 +79,12 @@ namespace {
 void add_overview(Trace::Internals& t, const CancelToken& cancel, const Progress& progress) {
     const model::ModelConfig& c = t.model->config();
     const text::Encoding& keys = t.source ? *t.source : t.encoding;
-    const text::Punctuation punctuation = text::punctuation(*t.tokenizer, keys);
-    const TextFacts facts = t.source ? TextFacts::across_texts(t.encoding.size(), keys, punctuation)
-                                     : TextFacts::of(keys.ids, keys.special, c.causal, punctuation);
+    const PatternFacts facts(
+        {.queries = t.encoding.size(), .keys = keys.size(), .across = t.source.has_value(), .causal = !t.source && c.causal},
+        *t.tokenizer, keys);
     const auto heads = static_cast<std::size_t>(c.n_layers * c.n_heads);
     t.pooled.resize(heads);
-    t.summaries.resize(heads);
+    t.head_numbers.resize(heads);
     for (std::int64_t layer = 0; layer < c.n_layers; ++layer) {
         cancel.throw_if_cancelled();
         if (progress) progress({"Reading", "layer", layer, c.n_layers});
@@ -94,7 +94,7 @@ void add_overview(Trace::Internals& t, const CancelToken& cancel, const Progress
         at::parallel_for(0, c.n_heads, 1, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t h = begin; h < end; ++h) {
                 const auto index = static_cast<std::size_t>(layer * c.n_heads + h);
-                HeadAccumulator(facts, t.pooled[index], t.summaries[index])
+                HeadAccumulator(facts, t.pooled[index], t.head_numbers[index])
                     .add_rows(data + h * rows * columns, 0, rows, columns, columns);
             }
         });

@@ -56,7 +56,7 @@ bool opens_word(const std::string& token, const std::string& before, Style style
     return true;
 }
 
-/// Where each token stands in the text, one behind the other; what is not found has {0, 0}.
+/// The range of each token in the text, in order; {0, 0} for one that is not found.
 void find_offsets(text::Encoding& e, const text::Tokenizer& tokenizer, const std::string& text) {
     std::size_t from = 0;
     for (std::size_t i = 0; i < e.tokens.size(); ++i) {

@@ -125,7 +125,7 @@ Hook mlp_input(const model::ModelConfig& c) {
     return c.parallel ? Hook::resid_pre : has_cross_attention(c) ? Hook::resid_mid_cross : Hook::resid_mid;
 }
 
-/// What a decoder's cross attention is made of is in the trace of its own.
+/// The hooks of a decoder's cross attention that its separate trace computes on demand.
 std::optional<Hook> in_cross(Hook hook) {
     for (const Hook own : {Hook::ln1_normalized, Hook::attn_scores, Hook::pattern, Hook::result})
         if (model::in_decoder(own) == hook) return own;
@@ -179,7 +179,8 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
 
 at::Tensor tensor_rows(const Trace& trace, HookPoint point, std::int64_t first, std::int64_t count) {
     if (point.hook == Hook::pattern || point.hook == Hook::attn_scores || model::is_score_term(point.hook))
-        throw Error({.problem = "Rows of all heads' patterns are not one tensor", .item = name_of(point)});
+        throw Error(
+            {.problem = "Rows of all heads cannot be returned as one tensor", .item = name_of(point), .hint = "Choose a head"});
     const bool of_keys = point.hook == Hook::k || point.hook == Hook::v;
     check_rows(trace, model::has_layer(point.hook) ? point.layer : Layer(0), Head(0), first, count,
                of_keys ? trace.keys() : trace.tokens());

@@ -80,8 +80,9 @@ bool Trace::has(model::HookPoint point) const noexcept {
 
 bool Trace::has_overview() const noexcept { return !internals_->pooled.empty(); }
 const PooledPattern& Trace::pooled(Layer layer, Head head) const { return internals_->pooled[head_index(*this, layer, head)]; }
-const HeadSummary& Trace::summary(Layer layer, Head head, bool with_first_row) const {
-    const HeadSummaries& both = internals_->summaries[head_index(*this, layer, head)];
+const std::vector<double>& Trace::head_numbers(Layer layer, Head head, bool with_first_row) const {
+    const GatheredNumbers& both = internals_->head_numbers[head_index(*this, layer, head)];
+    if (both.usual.empty()) throw Error("This trace was made without numbers of its heads");
     return with_first_row ? both.with_first_row : both.usual;
 }
 

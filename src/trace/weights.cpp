@@ -190,7 +190,7 @@ at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int
     if (m.config.convolution.any())
         throw Error(
             {.problem =
-                 "What block 0 makes of a token by itself is not defined in this model: a convolution beside it reads the neighbours",
+                 "Block 0's output for a single token is undefined for this model: a convolution beside it reads the neighbours",
              .item = m.config.name,
              .hint = "Take the embedding as it is"});
     const model::LayerWeights& w = m.layers.front();

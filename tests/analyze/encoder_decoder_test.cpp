@@ -105,6 +105,25 @@ TEST_P(CrossMaps, TheHeadTableHasWhatTwoTextsHave) {
     EXPECT_LT(pair.key.value, cross->keys());
 }
 
+TEST_P(CrossMaps, MeasuresAreThoseOfThePattern) {
+    const at::Tensor p = pattern().to(at::kDouble);
+    const auto found = [&](const char* id) { return head_measure(*cross, head, id); };
+    EXPECT_NEAR(found("entropy"), -(p * p.clamp_min(1e-300).log()).sum(1).mean().item<double>(), 1e-5);
+    EXPECT_NEAR(found("entropy_uniform"), std::log(static_cast<double>(cross->keys())), 1e-12);
+    EXPECT_NEAR(found("share_first"), p.select(1, 0).mean().item<double>(), 1e-6);
+    EXPECT_NEAR(found("max_weight"), p.max().item<double>(), 1e-6);
+    double special = 0;
+    for (std::int64_t j = 0; j < cross->keys(); ++j)
+        if (cross->key_encoding().special[static_cast<std::size_t>(j)]) special += p.select(1, j).mean().item<double>();
+    EXPECT_NEAR(found("share_special"), special, 1e-6);
+    const at::Tensor f = at::mm(trace::tensor(*cross, {Hook::v, head.layer}).select(1, head.head.value),
+                                trace::attention_weights(*cross->model(), head.layer).w_o.select(0, head.head.value));
+    EXPECT_NEAR(found("value_norm"), f.to(at::kDouble).square().sum(1).sqrt().mean().item<double>(), 1e-5);
+    for (const char* id :
+         {"share_self", "mean_distance", "induction", "previous_token", "share_next", "share_cls", "other_to_sep"})
+        EXPECT_TRUE(std::isnan(found(id))) << id;
+}
+
 TEST_P(CrossMaps, WhatIsOfOneTextOrOneStackSaysSo) {
     EXPECT_THROW(rollout(*cross), Error);
     EXPECT_THROW(value_mix(*cross, Layer(0), MixScope::attention), Error);

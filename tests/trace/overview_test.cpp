@@ -1,48 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Summaries of the built-in model against transformers and numpy (tests/golden/make_trace_golden.py).
+// The pooled maps of a run against its patterns.
 #include "tests/trace/novella.h"
 
 #include <gtest/gtest.h>
-
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 namespace headlight::trace {
 namespace overview_test {
 
 using namespace testing_support;
-
-TEST(Overview, SummariesEqualTheReference) {
-    std::ifstream file(std::string(HEADLIGHT_SOURCE_DIR) + "/tests/golden/novella_summaries.json");
-    const auto golden = nlohmann::json::parse(file);
-    const auto trace = Novella::get().run(golden["text"]);
-    ASSERT_EQ(trace->encoding().ids, golden["ids"].get<std::vector<std::int64_t>>());
-    const std::pair<const char*, double HeadSummary::*> numbers[] = {
-        {"entropy", &HeadSummary::entropy},
-        {"mean_distance", &HeadSummary::mean_distance},
-        {"share_self", &HeadSummary::share_self},
-        {"share_previous", &HeadSummary::share_previous},
-        {"share_next", &HeadSummary::share_next},
-        {"share_first", &HeadSummary::share_first},
-        {"share_special", &HeadSummary::share_special},
-        {"top1_minus_top2", &HeadSummary::top1_minus_top2},
-        {"argmax_self", &HeadSummary::argmax_self},
-        {"argmax_first", &HeadSummary::argmax_first},
-        {"max_weight", &HeadSummary::max_weight},
-        {"induction", &HeadSummary::induction},
-        {"duplicate_token", &HeadSummary::duplicate_token},
-    };
-    for (std::int64_t layer = 0; layer < 6; ++layer) {
-        for (std::int64_t head = 0; head < 8; ++head) {
-            const auto& expected = golden["summaries"][static_cast<std::size_t>(layer)][static_cast<std::size_t>(head)];
-            for (const auto& [name, member] : numbers) {
-                const double value = expected[name];
-                EXPECT_NEAR(trace->summary(Layer(layer), Head(head)).*member, value, 1e-4 * std::max(1.0, value))
-                    << "L" << layer << "H" << head << " " << name;
-            }
-        }
-    }
-}
 
 TEST(Overview, PooledMapsAreThoseOfThePatterns) {
     std::string text;

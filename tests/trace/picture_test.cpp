@@ -52,10 +52,9 @@ TEST(Picture, PatchesAreTokens) {
     EXPECT_EQ(trace->picture().seen.width, 50);
     EXPECT_EQ(tensor(*trace, {Hook::pattern, Layer(1)}).sizes().vec(), (std::vector<std::int64_t>{4, 13, 13}));
     EXPECT_TRUE(trace->has_overview());
-    EXPECT_EQ(trace->summary(Layer(0), Head(0)).share_same_token, 0);
 }
 
-// What the output is of stands in front of what the input is of, whatever the classes are called.
+// The names of the classes (outputs) come before those of the patches (inputs), whatever the classes are called.
 TEST(Picture, ClassesHaveNamesOfTheirOwn) {
     const auto trace = run_fixture("vit");
     const text::Tokenizer& names = *trace->tokenizer();

@@ -143,7 +143,7 @@ TEST(Run, MemoryGrowsWithTheTextNotWithItsSquare) {
 TEST(Run, EqualInputGivesEqualBits) {
     const auto a = Novella::get().run(kSentence), b = Novella::get().run(kSentence);
     for (const HookPoint& point : a->kept()) EXPECT_TRUE(at::equal(tensor(*a, point), tensor(*b, point))) << name_of(point);
-    EXPECT_EQ(a->summary(Layer(5), Head(7)).entropy, b->summary(Layer(5), Head(7)).entropy);
+    EXPECT_EQ(a->pooled(Layer(5), Head(7)).mean, b->pooled(Layer(5), Head(7)).mean);
 }
 
 TEST(Run, SeveralThreadsAtOnce) {
@@ -158,8 +158,8 @@ TEST(Run, SeveralThreadsAtOnce) {
     const HookPoint logits{Hook::logits, Layer(0)};
     for (std::size_t i = 0; i < texts.size(); ++i) {
         EXPECT_LE(largest_difference(tensor(*alone[i], logits), tensor(*together[i], logits)), 1e-4) << i;
-        EXPECT_NEAR(alone[i]->summary(Layer(3), Head(0)).share_previous, together[i]->summary(Layer(3), Head(0)).share_previous,
-                    1e-5);
+        EXPECT_THAT(together[i]->pooled(Layer(3), Head(0)).mean,
+                    testing::Pointwise(testing::FloatNear(1e-5F), alone[i]->pooled(Layer(3), Head(0)).mean));
     }
 }
 
@@ -188,7 +188,6 @@ TEST(Run, OneTokenWorks) {
     ASSERT_EQ(trace->tokens(), 1);
     EXPECT_FLOAT_EQ(pattern_rows(*trace, Layer(0), Head(0), 0, 1).item<float>(), 1.0F);
     EXPECT_EQ(trace->pooled(Layer(0), Head(0)).rows, 1);
-    EXPECT_TRUE(std::isnan(trace->summary(Layer(0), Head(0)).entropy));
 }
 
 TEST(Run, LongerThanTheModelWasMadeForGoesOnWithAWarning) {
@@ -233,7 +232,8 @@ TEST(Run, RowsThatDoNotExistAreErrors) {
     EXPECT_THAT(error_of([&] { score_rows(*trace, Layer(0), Head(0), 2, 1000); }), HasSubstr("1000 rows"));
     EXPECT_THAT(error_of([&] { pattern_column(*trace, Layer(0), Head(0), Position(-1)); }), HasSubstr("found -1"));
     EXPECT_THAT(error_of([&] { tensor(*trace, {Hook::z, Layer(6)}); }), HasSubstr("0 to 5"));
-    EXPECT_THAT(error_of([&] { trace->summary(Layer(0), Head(9)); }), HasSubstr("head 9"));
+    EXPECT_THAT(error_of([&] { trace->pooled(Layer(0), Head(9)); }), HasSubstr("head 9"));
+    EXPECT_THAT(error_of([&] { trace->head_numbers(Layer(0), Head(0)); }), HasSubstr("without numbers of its heads"));
 }
 
 }  // namespace run_test

@@ -25,36 +25,6 @@ struct PooledPattern {
     std::vector<float> mean;  ///< [rows, cols]
 };
 
-/// Numbers of one head over the whole text, gathered while the run had its pattern (float64 sums).
-/// Row 0 of causal models is left out of every mean (it can only look at itself); in other models row 0 has no previous
-/// and the last row no next token, which counts as 0, as in Clark et al. NaN where a text is too short or has nothing of
-/// the kind. Equal weights: the first key counts as the largest. f(x_j) = v_j W_O.
-/// Definitions: methods.md 2.2, 2.3, 1.8, 4.5, 4.11 (docs/measures.md).
-struct HeadSummary {
-    double entropy = 0;           ///< nats, mean over rows of -sum p ln p
-    double entropy_smoothed = 0;  ///< the same of 0.9999 p + 0.0001 / keys of the row
-    double entropy_uniform = 0;   ///< mean over rows of ln(keys of the row)
-    double mean_distance = 0;     ///< mean over rows of sum p |i-j|
-    double share_self = 0, share_previous = 0, share_next = 0, share_first = 0;
-    double share_special = 0;          ///< to special tokens
-    double share_punctuation = 0;      ///< to tokens that are "." or ","
-    double share_any_punctuation = 0;  ///< to tokens of nothing but punctuation
-    double share_same_token = 0;       ///< to earlier copies of the token, mean over all rows
-    double top1_minus_top2 = 0;
-    double argmax_self = 0, argmax_first = 0;                            ///< share of rows whose largest weight is there
-    double max_weight = 0;                                               ///< largest weight off row 0
-    double vw_share_first = 0, vw_share_self = 0, vw_share_special = 0;  ///< of p |f|, normalised in each row
-    double value_norm = 0;                                               ///< mean over tokens of |f(x_j)|
-    double weighted_value_norm = 0;                                      ///< mean over rows of sum p |f|
-    double induction = 0;        ///< mean over rows i that repeat an earlier token of sum_j p_ij [tok_{j-1} = tok_i, j-1 < i]
-    double previous_token = 0;   ///< mean over rows that have a previous token of p_i,i-1
-    double duplicate_token = 0;  ///< mean over rows that repeat an earlier token of sum_j p_ij [tok_j = tok_i, j < i]
-    // Models that look both ways, and add special tokens: first ([CLS]) and further ones ([SEP]).
-    double share_cls = 0, share_sep = 0;
-    double sep_to_sep = 0, other_to_sep = 0;  ///< mean over rows that are [SEP], and over the others
-    double entropy_cls = 0;                   ///< smoothed, of the row of [CLS]
-};
-
 /// How the numbers came about; written into every export.
 struct RunInfo {
     std::string device, dtype, version;
@@ -100,8 +70,9 @@ public:
 
     bool has_overview() const noexcept;
     const PooledPattern& pooled(Layer, Head) const;  ///< Error without an overview
-    /// `with_first_row`: row 0 of a causal model counts like any other.
-    const HeadSummary& summary(Layer, Head, bool with_first_row = false) const;
+    /// What gather_head_numbers() has gathered of a head (analyze/heads/head_table.h names them). `with_first_row`: row 0 of a
+    /// causal model counts like any other. Error without an overview, or where nothing is gathered.
+    const std::vector<double>& head_numbers(Layer, Head, bool with_first_row = false) const;
 
     /// What was computed from this run and is needed again while it lives.
     Results& results() const noexcept { return results_; }

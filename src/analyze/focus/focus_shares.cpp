@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analyze/focus/focus_terms.h"
 #include "headlight/analyze/focus/focus.h"
+#include "headlight/analyze/heads/head_table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,23 +11,22 @@ namespace headlight::analyze {
 namespace {
 
 struct Kind {
-    double trace::HeadSummary::*field;
+    const char* measure;
     const char* title;
     const char* definition;
     double first_row;  ///< what row 0 of a causal model adds; NaN: it has no such number
 };
 
 Kind kind_of(FocusShare share) {
-    using S = trace::HeadSummary;
     switch (share) {
         case FocusShare::argmax_self:
-            return {&S::argmax_self, "largest weight on itself", "Share of queries whose largest weight is on themselves.", 1};
+            return {"argmax_self", "largest weight on itself", "Share of queries whose largest weight is on themselves.", 1};
         case FocusShare::argmax_first:
-            return {&S::argmax_first, "largest weight on the first token",
+            return {"argmax_first", "largest weight on the first token",
                     "Share of queries whose largest weight is on the first token.", 1};
         case FocusShare::top1_minus_top2: break;
     }
-    return {&S::top1_minus_top2, "p(1) - p(2)",
+    return {"top1_minus_top2", "p(1) - p(2)",
             "Mean over queries of the largest weight minus the second largest; 1: all on one token.", NAN};
 }
 
@@ -45,12 +45,12 @@ FocusShares focus_shares(Traces traces, FocusShare share, bool include_first_row
     out.values = Eigen::MatrixXd::Zero(config.n_layers, config.n_heads);
     const bool add_first = config.causal && include_first_row && !std::isnan(kind.first_row);
     for (const auto& trace : traces) {
-        // The summaries are means over these rows.
+        // The measures are means over these rows.
         const std::int64_t rows = config.causal ? trace->tokens() - 1 : trace->tokens();
         out.queries += rows + add_first;
         for (std::int64_t layer = 0; layer < config.n_layers; ++layer)
             for (std::int64_t head = 0; head < config.n_heads; ++head) {
-                const double mean = trace->summary(Layer(layer), Head(head)).*kind.field;
+                const double mean = head_measure(*trace, {Layer(layer), Head(head)}, kind.measure);
                 if (rows > 0) out.values(layer, head) += mean * static_cast<double>(rows);
                 if (add_first) out.values(layer, head) += kind.first_row;
             }

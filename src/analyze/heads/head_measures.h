@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where each measure of a head comes from.
+// How the measures of a head are gathered from the rows of its pattern; the table of measures is in head_measures.cpp.
 #pragma once
 
 #include "headlight/analyze/heads/head_table.h"
+#include "headlight/trace/head_numbers.h"
 
 namespace headlight::analyze {
 
@@ -15,13 +16,37 @@ struct HeadUpdates {
 /// Row 0 of causal models is left out unless it is asked for; rows where either length is 0 are skipped.
 HeadUpdates head_updates(const trace::Trace&, bool with_first_row);
 
-struct Measure {
-    MeasureInfo info;
-    double trace::HeadSummary::*field = nullptr;     ///< gathered during the run
-    Eigen::MatrixXd HeadUpdates::*update = nullptr;  ///< computed afterwards; neither: over several texts
+/// What the measures ask of the text of a pattern's columns; of one's own text it is that of the rows as well.
+struct MeasuredText {
+    MeasuredText(const trace::PatternShape&, const std::vector<std::int64_t>& ids, const std::vector<bool>& special,
+                 const text::Punctuation&);
+
+    trace::PatternShape shape;
+    std::vector<std::int64_t> special;  ///< positions of special tokens
+    bool starts_special = false;        ///< position 0 is one: [CLS], <s>
+    /// Of models that attend both ways: the text starts with a special token; has some behind the first: [SEP], </s>.
+    bool framed = false, separated = false;
+    std::vector<bool> is_separator;                              ///< [position]
+    std::vector<std::int64_t> period_or_comma, any_punctuation;  ///< positions
+    std::vector<std::int64_t> previous_same;                     ///< nearest earlier position of the same token, -1: none
+    double uniform = 0, uniform_with_first = 0;  ///< entropy of uniform attention without and with row 0; NaN: no rows
 };
 
-/// The one list of measures: order of the columns everywhere.
-const std::vector<Measure>& measure_list();
+/// Gathers every measure of a pattern's heads that is made of its rows, in the order of head_measures().
+class GatheredMeasures final : public trace::HeadNumbers {
+public:
+    explicit GatheredMeasures(MeasuredText text) : text_(std::move(text)) {}
+    std::size_t size() const noexcept override;
+    void add_row(const trace::PatternRow&, trace::RowSums&) const override;
+    void add_columns(const float* columns, std::int64_t keys, double sign, trace::RowSums&) const override;
+    void merge(trace::RowSums& into, const trace::RowSums& from) const override;
+    std::vector<double> finish(const trace::RowSums&, double mean_length, bool with_first_row) const override;
+
+private:
+    MeasuredText text_;
+};
+
+/// The updates of the measure with that index in head_measures(); nullptr: it is not one of the head's update.
+const Eigen::MatrixXd* update_of(std::size_t measure, const HeadUpdates&);
 
 }  // namespace headlight::analyze

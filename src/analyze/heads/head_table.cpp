@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/heads/head_table.h"
-#include "headlight/base/numbers.h"
 
 #include "analyze/heads/head_measures.h"
 #include "analyze/pattern/head_reader.h"
@@ -45,18 +44,15 @@ HeadTable head_table(const trace::Trace& trace, const HeadTableOptions& options)
     table.n_heads = trace.config().n_heads;
     table.n_kv_heads = trace.config().n_kv_heads;
     table.measures = head_measures();
-    constexpr double gap = kNaN;
-    table.values.assign(table.measures.size(), Eigen::MatrixXd::Constant(table.n_layers, table.n_heads, gap));
+    table.values.assign(table.measures.size(), Eigen::MatrixXd(table.n_layers, table.n_heads));
+    for (std::int64_t layer = 0; layer < table.n_layers; ++layer)
+        for (std::int64_t head = 0; head < table.n_heads; ++head) {
+            const std::vector<double>& numbers = trace.head_numbers(Layer(layer), Head(head), options.with_first_row);
+            for (std::size_t m = 0; m < numbers.size(); ++m) table.values[m](layer, head) = numbers[m];
+        }
     const HeadUpdates updates = head_updates(trace, options.with_first_row);
-    for (std::size_t m = 0; m < table.values.size(); ++m) {
-        const Measure& measure = measure_list()[m];
-        Eigen::MatrixXd& values = table.values[m];
-        if (measure.update) values = updates.*measure.update;
-        if (!measure.field) continue;
-        for (std::int64_t layer = 0; layer < table.n_layers; ++layer)
-            for (std::int64_t head = 0; head < table.n_heads; ++head)
-                values(layer, head) = trace.summary(Layer(layer), Head(head), options.with_first_row).*measure.field;
-    }
+    for (std::size_t m = 0; m < table.values.size(); ++m)
+        if (const Eigen::MatrixXd* update = update_of(m, updates)) table.values[m] = *update;
     return table;
 }
 

@@ -206,7 +206,7 @@ TEST_P(FocusTerms, MapAndMaximaAreThoseOfTheScores) {
         EXPECT_EQ(map.maxima.on_self, self);
         EXPECT_EQ(map.maxima.on_first, first);
         EXPECT_EQ(map.maxima.counted, trace->tokens() - (causal ? 1 : 0));
-        EXPECT_NEAR(alone.on_self / static_cast<double>(alone.counted), trace->summary(id.layer, id.head).argmax_self, 1e-9);
+        EXPECT_NEAR(alone.on_self / static_cast<double>(alone.counted), head_measure(*trace, id, "argmax_self"), 1e-9);
     }
 }
 

@@ -64,7 +64,7 @@ TEST_F(EncoderDecoderWindow, TheSwitchChoosesWhatEverythingShows) {
             EXPECT_EQ(window.left_pane().shown()->trace, part) << view;
         }
         // Mosaic and finder are of these heads.
-        const double entropy = part->summary(Layer(1), Head(0)).entropy;
+        const double entropy = analyze::head_measure(*part, {Layer(1), Head(0)}, "entropy");
         EXPECT_EQ((*window.document().head_table()->find("entropy"))(1, 0), entropy);
         const figure::Table mosaic = window.heads_panel().mosaic().shown()->table();
         EXPECT_EQ(mosaic.rows.size(), std::size_t(part->config().n_layers * part->config().n_heads));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/heads/heads_panel.h"
 
-#include "headlight/analyze/heads/measure_groups.h"
+#include "headlight/analyze/heads/head_table.h"
 #include "headlight/figure/pattern/pattern_views.h"
 #include "ui/panels/heads/head_row_delegate.h"
 #include "ui/panels/tools/attention_switch.h"
@@ -15,8 +15,6 @@
 #include <QStyle>
 #include <QTimer>
 #include <QVBoxLayout>
-
-#include <set>
 
 namespace headlight::ui {
 
@@ -289,14 +287,12 @@ void HeadsPanel::fill_menu() {
     qDeleteAll(menu->findChildren<QMenu*>(QString(), Qt::FindDirectChildrenOnly));
     menu->clear();
     if (!document_.head_table()) return;
-    std::set<std::string> grouped;
     const auto add = [&](QMenu& into, const analyze::MeasureInfo& measure) {
         QAction* action = into.addAction(QString::fromStdString(measure.title));
         action->setCheckable(true);
         action->setChecked(measure.id == this->measure());
         action->setToolTip(QString::fromStdString(measure.definition));
         action->setEnabled(exists(measure.id));
-        grouped.insert(measure.id);
         if (action->isChecked()) {  // its group shows where it is
             into.menuAction()->setCheckable(true);
             into.menuAction()->setChecked(true);
@@ -307,16 +303,12 @@ void HeadsPanel::fill_menu() {
             document_.set_options(options);
         });
     };
-    for (const analyze::MeasureGroup& group : analyze::measure_groups()) {
-        auto* into = new QMenu(QString::fromStdString(group.title), menu);
+    for (const std::string& group : analyze::measure_groups()) {
+        QMenu* into = menu->addMenu(QString::fromStdString(group));
         into->setToolTipsVisible(true);
-        for (const std::string& id : group.ids)
-            for (const analyze::MeasureInfo& measure : document_.head_table()->measures)
-                if (measure.id == id) add(*into, measure);
-        if (!into->isEmpty()) menu->addMenu(into);
+        for (const analyze::MeasureInfo& measure : document_.head_table()->measures)
+            if (measure.group == group) add(*into, measure);
     }
-    for (const analyze::MeasureInfo& measure : document_.head_table()->measures)
-        if (!grouped.contains(measure.id)) add(*menu, measure);
 }
 
 void HeadsPanel::show_current() {

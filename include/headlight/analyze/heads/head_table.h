@@ -18,8 +18,9 @@ struct MeasureInfo {
     std::string id;            ///< "induction": column name in CSV and in finder expressions
     std::string title;         ///< "induction score"
     std::string definition;    ///< one sentence with the formula and source
-    std::string unit;          ///< "nats", "tokens", "share" or ""
+    std::string unit;          ///< "nats", "tokens", "share", "length", "ratio" or "cosine"
     double low = 0, high = 1;  ///< natural range; high may be data-driven (NaN)
+    std::string group{};       ///< one of measure_groups(); empty: of no menu
 };
 
 /// Values of all measures for all heads; NaN where a measure does not exist for this text.
@@ -34,10 +35,16 @@ struct HeadTable {
 
 /// The measures of HeadTable without values: ids, titles, definitions, units (docs/measures.md).
 const std::vector<MeasureInfo>& head_measures();
+/// The kinds of question that measures answer, for menus: "Where it attends". In the order they are shown.
+const std::vector<std::string>& measure_groups();
+/// One measure of one head; NaN where the run gathers none of that name (updates, variability) or the text has none. Errors: no
+/// such measure, no overview.
+double head_measure(const trace::Trace&, HeadId, std::string_view id, bool with_first_row = false);
+
 struct HeadTableOptions {
-    bool with_first_row = false;  ///< row 0 of a causal model counts in the means, though it can only look at itself
+    bool with_first_row = false;  ///< row 0 of a causal model counts in the means, though it can only attend to itself
 };
-/// From the summaries that the run left, and its z and resid_pre for the updates (NaN when it kept none). Error when the
+/// From what the run gathered, and its z and resid_pre for the updates (NaN when it kept none). Error when the
 /// run kept no overview. `variability` needs several texts: NaN here.
 HeadTable head_table(const trace::Trace&, const HeadTableOptions& = {});
 
@@ -65,7 +72,7 @@ private:
 };
 
 /// A head worth looking at first: highest induction if any is above 0.3, else the most focused head past layer 0 that
-/// does not mainly look at the first token or itself.
+/// does not mainly attend to the first token or itself.
 HeadId interesting_head(const HeadTable&);
 /// A query and key of that head to show first: the largest weight off the first token and itself, special tokens only
 /// when nothing else is left. A pair that shows induction (the key stands right behind an earlier copy of the query)
