@@ -14,7 +14,7 @@ namespace headlight::analyze {
 Matrix aggregate_pattern(const trace::Trace& trace, const std::vector<HeadId>& heads, Aggregate how,
                          const PatternOptions& options, const CancelToken& cancel, const Progress& progress) {
     const std::set<HeadId> once(heads.begin(), heads.end());
-    if (once.empty()) throw Error(ErrorFacts{.problem = "There is no head to put together", .expected = "at least one head"});
+    if (once.empty()) throw Error(ErrorFacts{.problem = "There is no head to combine", .expected = "at least one head"});
     for (const HeadId id : once) check_head(trace, id);
     Matrix result, map;
     std::optional<Layer> layer;

@@ -45,7 +45,7 @@ void check_key(const trace::Trace& trace, Position position) {
 
 void require_own_text(const trace::Trace& trace, const std::string& what) {
     if (!trace.across_texts()) return;
-    throw Error(ErrorFacts{.problem = what + " is of a text that looks at itself",
+    throw Error(ErrorFacts{.problem = what + " needs a text that attends to itself",
                            .found = "cross attention, from a target into its source",
                            .hint = "Choose the attention of the encoder or the decoder's own"});
 }

@@ -16,12 +16,12 @@ void check_head(const trace::Trace&, HeadId);
 void check_position(const trace::Trace&, Position, const char* what);
 
 TokenFacts token_facts(const trace::Trace&);
-/// The same of what is looked at: another text in a cross attention.
+/// The same of the keys: another text in a cross attention.
 TokenFacts key_facts(const trace::Trace&);
 /// A key's position; check_position() is a query's.
 void check_key(const trace::Trace&, Position);
 
-/// Error where the trace looks from one text into another: the analysis is of a text that looks at itself.
+/// Error in a cross attention: the analysis needs a text that attends to itself.
 void require_own_text(const trace::Trace&, const std::string& what);
 /// Error for a decoder behind an encoder as well: what it wrote from the source would be left out.
 void require_whole_model(const trace::Trace&, const std::string& what);

@@ -26,7 +26,7 @@ struct Span {
 };
 
 struct MapLayout {
-    std::int64_t tokens = 0;              ///< that can be looked at
+    std::int64_t tokens = 0;              ///< that can be attended to
     std::vector<Span> queries, keys;      ///< sorted; spans of one axis do not overlap
     std::vector<std::int64_t> row_of;     ///< [token] row, -1: not shown
     std::vector<std::int64_t> column_of;  ///< [token] column, -1: not shown
@@ -37,7 +37,7 @@ struct MapLayout {
 };
 
 MapLayout map_layout(const TokenFacts&, const PatternOptions&);
-/// Of one text that looks at another.
+/// Of one text that attends to another.
 MapLayout map_layout(const TokenFacts& queries, const TokenFacts& keys, const PatternOptions&);
 
 /// One attention row before it is prepared. Weights from `legal` on are 0 and are not read.
@@ -56,7 +56,7 @@ float prepared_cell(const AttentionRow&, const Span& key, double scale);
 /// Adds factor * (the prepared row) to out[keys].
 void add_prepared_row(const AttentionRow&, const MapLayout&, float factor, float* out);
 
-/// Number of columns, counted from the first, that a row may look at.
+/// Number of columns, counted from the first, that a row may attend to.
 std::int64_t legal_columns(const MapLayout&, std::int64_t row, bool causal);
 
 }  // namespace headlight::analyze

@@ -253,7 +253,7 @@ Matrix pattern_column(const trace::Trace& trace, const std::vector<HeadId>& head
             columns.row(at) = columns.row(at - 1);
             continue;
         }
-        // Renormalising needs whole rows; those before the key cannot look at it.
+        // Renormalising needs whole rows; those before the key cannot attend to it.
         const HeadRows head(trace, heads[h], options.weighting);
         const std::int64_t first = head.readable.only_past() ? key.first : 0;
         for_each_weight_row(trace, heads[h], options.weighting, first, trace.tokens() - first,
