@@ -18,7 +18,7 @@ namespace headlight::trace {
 /// scores from q and k, hook_result from z, mlp.hook_post from mlp.hook_pre. So a trace grows with T, not with T^2.
 struct CapturePlan {
     std::vector<std::string> globs;  ///< empty: the default set
-    bool overview = true;            ///< pooled maps and head summaries of every head while patterns exist
+    bool overview = true;            ///< gathers pooled maps and numbers of every head while patterns exist
 
     static CapturePlan everything();  ///< {"all"}: every hook
     /// Error when a glob matches no hook of this model, with the nearest names.

@@ -21,7 +21,7 @@ bool is_saved(const std::filesystem::path&);
 ///   `model` and `text` (texts).
 /// Its model is an outline (model::has_weights() is false): patterns, pooled maps and the measures that need patterns
 /// only are there, whatever else the file holds can be read, and what needs weights is an Error. A model is taken for
-/// causal when the file says so or no token looks at a later one.
+/// causal when the file says so or no token attends to a later one.
 /// Errors name the array: wrong number of axes or sizes, numbers that are no attention weights (NaN, negative, above
 /// 1). Rows that do not sum to one become a warning of Trace::info() with their number and the first.
 std::shared_ptr<const Trace> open_saved(const std::filesystem::path&, const CancelToken& = {}, const Progress& = {});

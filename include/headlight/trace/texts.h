@@ -11,7 +11,7 @@
 
 namespace headlight::trace {
 
-/// Runs each text of a list as a text of its own. Errors name the file and the line; a text that does not fit into the
+/// Runs each text of a list separately. Errors name the file and the line; a text that does not fit into the
 /// memory that the ones before left is one.
 std::vector<std::shared_ptr<const Trace>> run_texts(std::shared_ptr<const model::Model>, std::shared_ptr<const text::Tokenizer>,
                                                     const std::vector<io::TextLine>&, const std::filesystem::path& file,

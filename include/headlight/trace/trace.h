@@ -90,7 +90,7 @@ private:
 std::shared_ptr<const Trace> part_of(const std::shared_ptr<const Trace>&, model::Stack);
 
 /// One text (or pair), or one picture, to run. Encoder-decoder models: source and target; without a target the decoder has only
-/// the tokens that stand before any, and says what comes first.
+/// its start tokens, and predicts the first one.
 struct Prompt {
     std::string text{};
     std::string pair{};  ///< sentence B; empty: none
@@ -100,7 +100,7 @@ struct Prompt {
     std::shared_ptr<const model::Picture> picture{};  ///< for models that read pictures; no text then
 };
 
-/// What a decoder reads of a target: the tokens that stand before any, then the text without what a template adds.
+/// What a decoder reads of a target: its start tokens, then the text without what a template adds.
 text::Encoding target_encoding(const model::ModelConfig& decoder, const text::Tokenizer&, const std::string& target);
 
 /// What a run needs beside the model: the tokenizer of its folder. Of a model that reads pictures the names of its

@@ -18,7 +18,7 @@ struct TokenEffect {
     double logit = 0;
 };
 
-/// Why one query looks at one key with one head, and what follows: the Inspector's numbers.
+/// Why one query attends to one key with one head, and what follows: the Inspector's numbers.
 struct PairChain {
     HeadId head;
     Position query, key;
