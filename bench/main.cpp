@@ -162,7 +162,4 @@ constexpr cli::Command kBench{"bench",
 }  // namespace
 }  // namespace headlight::bench
 
-int main(int argc, char** argv) {
-    headlight::model::use_best_blas_kernels(argv);
-    return headlight::cli::run_command(headlight::bench::kBench, {argv + 1, argv + argc}, {});
-}
+int main(int argc, char** argv) { return headlight::cli::run_command(headlight::bench::kBench, {argv + 1, argv + argc}, {}); }

@@ -55,7 +55,6 @@ QString memory_tip(const MlpViewData& data, std::size_t i) {
     return tip;
 }
 
-
 std::vector<NamedArray> memories_arrays(const MlpViewData& data) {
     const auto n = static_cast<std::int64_t>(data.memories.size());
     NamedArray neuron{"neuron", {n}, {}}, coefficient{"coefficient", {n}, {}}, contribution{"contribution_norm", {n}, {}};
@@ -110,7 +109,9 @@ std::unique_ptr<Figure> memories_table(const MlpViewData& data, const trace::Tra
     table.view = "mlp";
     table.title = section.title;
     table.sections = {std::move(section)};
-    table.table = [exported = analyze::table_of(data.memories, data.promoted, trace, data.layer, data.position)] { return exported; };
+    table.table = [exported = analyze::table_of(data.memories, data.promoted, trace, data.layer, data.position)] {
+        return exported;
+    };
     table.arrays = [arrays = memories_arrays(data)] { return arrays; };
     return table_figure(std::move(table));
 }

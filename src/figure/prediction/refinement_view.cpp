@@ -77,7 +77,8 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOpti
                   series(found, QStringLiteral("residual"), stacked, {Role::ramp, 0.5}, &LayerRefinement::residual),
                   series(found, QStringLiteral("ffn"), stacked, {Role::clark_orange, 0}, &LayerRefinement::ffn),
                   series(found, QStringLiteral("composition"), stacked, {Role::clark_purple, 0}, &LayerRefinement::composition)};
-    Panel early = panel(QStringLiteral("How early the answer is final"), QStringLiteral("share, probability"), found.layers.size());
+    Panel early =
+        panel(QStringLiteral("How early the answer is final"), QStringLiteral("share, probability"), found.layers.size());
     early.y.high = 1;
     early.series = {
         series(found, QStringLiteral("top(r) is the final token"), line, {Role::accent, 0}, &LayerRefinement::residual_final),
