@@ -56,7 +56,11 @@ struct Rooms {
 const std::map<std::string, Rooms>& rooms() {
     static const std::map<std::string, Rooms> of = {
         {"analyze",
-         {{"pattern"}, {{"circuit", {"heads", "prediction"}}, {"contribution", {"prediction"}}, {"pattern", {"contribution"}}}}},
+         {{"pattern"},
+          {{"circuit", {"heads", "prediction"}},
+           {"contribution", {"prediction"}},
+           {"focus", {"heads"}},
+           {"pattern", {"contribution"}}}}},
         {"figure",
          {{"core", "export", "pattern", "plot", "table"},
           {{"contribution", {"prediction"}}, {"focus", {"heads"}}, {"pattern", {"rollout"}}, {"prediction", {"contribution"}}}}},
