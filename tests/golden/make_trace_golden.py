@@ -26,7 +26,7 @@ TEXT = (
 
 
 def head_summary(a, ids, special):
-    """One head's [query, key] pattern -> the numbers of HeadSummary; row 0 of a causal model counts in no mean."""
+    """One head's [query, key] pattern -> its head numbers; row 0 of a causal model counts in no mean."""
     n = len(ids)
     i, j = numpy.indices((n, n))
     rows = numpy.arange(1, n)

@@ -24,7 +24,7 @@ bool is_quick(const Recipe&);
 /// Why there is no such picture of this model or text; empty: there is.
 QString missing(const Recipe&);
 
-/// The same as `headlight render` is told it, for exports and "Copy as command".
+/// The request that `headlight render` would get, for exports and "Copy as command".
 figure::Request request_for(const Recipe&, const figure::Selection&, const figure::ExportOptions&);
 /// Everything but the data: looks, and the heads that the finder leaves faint.
 figure::Style style_for(const figure::Theme&, const Document&);

@@ -65,7 +65,8 @@ std::vector<std::size_t> groups_of(const text::Tokenizer& tokenizer, const text:
     return groups;
 }
 
-/// Pairs that may be looked at: all of [query, key], or those of a causal model without row 0, which can only look at itself.
+/// Pairs of a query and a key it may attend to: all of [query, key], or those of a causal model without row 0, which can only
+/// attend to itself.
 struct Pairs {
     std::int64_t queries, keys;
     bool causal;

@@ -39,7 +39,7 @@ public:
     std::int64_t sources() const { return attention_.keys(); }
     /// How many of them a destination may look at.
     std::int64_t readable(std::int64_t destination) const { return across() ? sources() : destination + 1; }
-    /// Row 0 can only look at itself, and is left out of means.
+    /// Row 0 can only attend to itself, and is left out of means.
     std::int64_t first_row() const { return across() ? 0 : 1; }
     Hook before_head() const { return across() ? Hook::resid_mid : Hook::resid_pre; }
     Hook result() const { return across() ? Hook::cross_result : Hook::result; }

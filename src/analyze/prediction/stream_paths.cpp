@@ -36,7 +36,7 @@ public:
         embedding();
         if (constant_ != 0) add(Component::norm_bias, -1, -1, constant_);
         Decomposition split;
-        // The walk went backwards; the parts are told in the order of the pass.
+        // The walk went backwards; the parts are listed in the order of the pass.
         split.parts.assign(backwards_.rbegin(), backwards_.rend());
         split.parts.push_back({Component::final_bias, -1, -1, reading.constant});
         for (const Contribution& part : split.parts) split.sum += part.value;

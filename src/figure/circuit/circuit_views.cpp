@@ -210,7 +210,7 @@ TableSection qk_section(const trace::Trace& trace, const std::vector<analyze::Ci
          .smallest_id = "looks_away",
          .own = QStringLiteral("itself"),
          .own_tip = QStringLiteral("score with itself as key"),
-         .place_tip = QStringLiteral("−1: of all keys it looks at itself least, 1: most"),
+         .place_tip = QStringLiteral("−1: of all keys it attends to itself least, 1: most"),
          .largest = QStringLiteral("looks at"),
          .largest_tip = QStringLiteral("keys with the largest score"),
          .smallest = QStringLiteral("looks away from"),

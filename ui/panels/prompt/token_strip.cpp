@@ -211,7 +211,7 @@ void TokenStrip::paint_chip(QPainter& painter, const Chip& chip) const {
     painter.setPen(QPen(edge, 1));
     painter.setBrush(query || key ? theme.accent_soft : theme.chip);
     painter.drawRoundedRect(box, 4, 4);
-    if (query && key) {  // a token that looks at itself: the key's colour inside the query's
+    if (query && key) {  // a token that attends to itself: the key's colour inside the query's
         painter.setPen(QPen(figure::head_color(theme, document_.options().palette, s.focus.head.value), 1));
         painter.drawRoundedRect(box.adjusted(1.5, 1.5, -1.5, -1.5), 3, 3);
     }

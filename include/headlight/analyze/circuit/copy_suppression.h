@@ -16,7 +16,7 @@ namespace headlight::analyze {
 
 struct CopySuppressionOptions {
     double threshold = 0.1;            ///< pairs with more attention than this
-    bool include_first_query = false;  ///< row 0 can only look at itself
+    bool include_first_query = false;  ///< row 0 can only attend to itself
     double kept_share = 0.05;          ///< explained fraction: this share of the sources of a destination, at least one
     /// Decoder behind an encoder: its heads that read the source. Source and target have one vocabulary, so that a token of the
     /// source can be what the model is about to say; the lens reads the stream behind the decoder's own attention, and row 0,

@@ -98,7 +98,7 @@ std::vector<CircuitRow> circuit_rows(const model::Model&, Circuit, HeadId, std::
 /// Where the diagonal stands in each row of the circuit between all tokens.
 struct DiagonalRanks {
     /// [vocab] number of smaller entries in the token's row (OV: what it writes when it is read; QK: token as query).
-    /// OV rank 0: of all tokens, reading this one lowers its own logit most. QK rank vocab - 1: it looks at itself
+    /// OV rank 0: of all tokens, reading this one lowers its own logit most. QK rank vocab - 1: it attends to itself
     /// most.
     std::vector<std::int32_t> rank;
     double share_smallest = 0;    ///< tokens with rank 0

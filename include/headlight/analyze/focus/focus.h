@@ -24,7 +24,7 @@ namespace headlight::analyze {
 using Traces = std::span<const std::shared_ptr<const trace::Trace>>;
 
 struct FocusOptions {
-    /// k_j = W_k x_j + b_k taken apart too: position, b_q.(W_k x_j), (W_q x_i).(W_k x_j), (W_q x_i).b_k, b_q.b_k.
+    /// k_j = W_k x_j + b_k split too: position, b_q.(W_k x_j), (W_q x_i).(W_k x_j), (W_q x_i).b_k, b_q.b_k.
     bool five_terms = false;
     /// ALiBi as transformers adds it, m_h j, in place of -m_h (i - j). Position term and score then are m_h i larger,
     /// which is the same number along a row: the weights are equal.
@@ -65,7 +65,7 @@ struct FocusToken {
 };
 
 /// Figure 2: the score of each query at its target of rank `sort_idx` (0: the largest score of the row; of equal scores
-/// the first key), taken apart.
+/// the first key), split into its terms.
 struct FocusBreakdown {
     FocusFacts facts;
     std::int64_t sort_idx = 0;
@@ -97,7 +97,7 @@ enum class Maximum { self, first, other };
 struct RowMaximum {
     std::int64_t key = 0;  ///< of equal numbers the first
     Maximum kind = Maximum::self;
-    bool counted = true;  ///< false: row 0 of a causal model, which can only look at itself
+    bool counted = true;  ///< false: row 0 of a causal model, which can only attend to itself
 };
 
 /// Figure 1 without the map: the largest score of every row and what it falls on. Row 0 is `self`.

@@ -31,7 +31,7 @@ Hit HeadFigure::token_hit(bool is_query, std::int64_t row, const Style& style, c
     (is_query ? hit.query : hit.key) = position;
     hit.area = is_query ? layout_.query_box(row) : layout_.key_box(row);
 
-    // The pinned token on the other side makes it a pair; alone, the strongest partner is told.
+    // The pinned token on the other side makes it a pair; alone, the tip names the strongest partner.
     const auto& pinned = is_query ? selection.pinned_keys : selection.pinned_queries;
     std::int64_t partner = -1;
     if (!pinned.empty()) partner = is_query ? data_.axes.key_column(pinned.back()) : data_.axes.query_row(pinned.back());
