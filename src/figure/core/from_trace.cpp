@@ -42,19 +42,30 @@ QString weight_name(const analyze::PatternOptions& o) {
     return parts.join(QStringLiteral(", "));
 }
 
-std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head> active, const analyze::PatternOptions& options) {
+namespace {
+
+/// Everything but the weights.
+HeadViewData head_view_data(const trace::Trace& trace, Layer layer, std::vector<Head> active,
+                            const analyze::PatternOptions& options) {
     std::sort(active.begin(), active.end());
     active.erase(std::unique(active.begin(), active.end()), active.end());
     HeadViewData data;
     data.layer = layer;
-    data.n_heads = trace->config().n_heads;
+    data.n_heads = trace.config().n_heads;
     data.heads = std::move(active);
-    data.axes = analyze::pattern_axes(*trace, options);
-    data.words = axis_words(*trace);
-    data.attention = attention_name(trace->config());
-    data.causal = trace->config().causal;
-    data.layer_label = QString::fromStdString(model::layer_label(trace->config(), layer.value));
+    data.axes = analyze::pattern_axes(trace, options);
+    data.words = axis_words(trace);
+    data.attention = attention_name(trace.config());
+    data.causal = trace.config().causal;
     data.weight_name = weight_name(options);
+    return data;
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head> active, const analyze::PatternOptions& options) {
+    HeadViewData data = head_view_data(*trace, layer, std::move(active), options);
+    data.layer_label = QString::fromStdString(model::layer_label(trace->config(), layer.value));
     std::vector<HeadId> ids;
     for (const Head head : data.heads) ids.push_back({layer, head});
     data.weights = patterns_of(*trace, ids, options);
@@ -64,17 +75,7 @@ std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head>
 std::unique_ptr<Figure> aggregate_head_view(TracePtr trace, Layer layer, std::vector<Head> active, const std::vector<HeadId>& of,
                                             analyze::Aggregate how, const analyze::PatternOptions& options,
                                             const CancelToken& cancel) {
-    std::sort(active.begin(), active.end());
-    active.erase(std::unique(active.begin(), active.end()), active.end());
-    HeadViewData data;
-    data.layer = layer;
-    data.n_heads = trace->config().n_heads;
-    data.heads = std::move(active);
-    data.axes = analyze::pattern_axes(*trace, options);
-    data.words = axis_words(*trace);
-    data.attention = attention_name(trace->config());
-    data.causal = trace->config().causal;
-    data.weight_name = weight_name(options);
+    HeadViewData data = head_view_data(*trace, layer, std::move(active), options);
     data.together = aggregate_name(how, of);
     data.weights.push_back(analyze::aggregate_pattern(*trace, of, how, options, cancel));
     return head_figure(std::move(data));
