@@ -76,7 +76,7 @@ struct GgufPart {
 /// Nothing for other names.
 std::optional<GgufPart> gguf_part_of(const std::filesystem::path& file);
 
-/// A GGUF file of version 2 or 3 (github.com/ggml-org/ggml, docs/gguf.md), mapped and not copied. The header is checked
+/// A GGUF file of version 2 or 3 (ggml-org/ggml's document of the format), mapped and not copied. The header is checked
 /// whole before anything is handed out; every error names the file, the key or the tensor (not GGUF, other byte order,
 /// version, cut short, counts that the file has no room for, strings too long, unknown value types, arrays nested too
 /// deep, a key or a tensor twice, alignment, dimensions that overflow, rows that are no whole blocks, data outside the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Clark et al. 2019, figures 2 and 4: attention to kinds of tokens and its entropy, by layer (methods.md 2.4).
+// Clark et al. 2019, figures 2 and 4: attention to kinds of tokens and its entropy, by layer (sections 3.2 and 3.3).
 #include "figure/plot/plot_data.h"
 #include "headlight/base/numbers.h"
 #include "headlight/figure/heads/head_plots.h"

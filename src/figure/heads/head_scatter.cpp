@@ -45,7 +45,7 @@ Quantity quantity(const std::shared_ptr<const HeadTable>& table, const std::stri
     throw Error({.problem = "there is no measure of this name", .item = id, .expected = names});
 }
 
-/// Clark 2019, section 6: the main behaviour of a head; of several the last (methods.md 2.10).
+/// Clark 2019, section 6: the main behaviour of a head; of several the last.
 struct Behaviour {
     const char *name, *measure;
     double above;

@@ -11,7 +11,7 @@ namespace headlight::figure::plot {
 
 namespace {
 
-constexpr double faint_marks = 0.25;  ///< opacity of marks beside the subject (interface.md, "The look")
+constexpr double faint_marks = 0.25;  ///< opacity of marks beside the subject
 constexpr std::size_t most_vector_points = 20'000;
 constexpr double file_scale = 300.0 / 96;  ///< pixels a px of point clouds in vector files: 300 dpi
 constexpr std::size_t most_named = 3;

@@ -12,7 +12,7 @@
 
 namespace headlight::figure {
 
-/// The logit lens: a row per token, a column per layer (methods.md 4.7). Kept with the trace.
+/// The logit lens: a row per token, a column per layer (nostalgebraist 2020). Kept with the trace.
 enum class LensColor { probability, rank, entropy, kl };
 inline constexpr EnumRow<LensColor> lens_colors[] = {{LensColor::probability, "probability", "Probability of the top token"},
                                                      {LensColor::rank, "rank", "Rank of the watched token"},
@@ -29,21 +29,21 @@ struct LensViewOptions {
 std::unique_ptr<Figure> lens_view(TracePtr, std::optional<Position> opened, Layer, const LensViewOptions&,
                                   const CancelToken& = {});
 
-/// Direct logit attribution at a position (methods.md 4.6), with the sources of one head.
+/// Direct logit attribution at a position (Elhage et al. 2021), with the sources of one head.
 struct AttributionViewOptions {
     std::optional<std::int64_t> token{};  ///< none: the likeliest there
     std::optional<std::int64_t> minus{};
 };
 std::unique_ptr<Figure> attribution_view(TracePtr, HeadId, Position, const AttributionViewOptions&);
 
-/// The memories of an MLP at a token (Geva 2021; methods.md 3).
+/// The memories of an MLP at a token (Geva 2021).
 struct MlpViewOptions {
     bool gain = false;               ///< values read with the final norm's gain
     std::optional<Neuron> neuron{};  ///< shown along the text; none: the strongest
 };
 std::unique_ptr<Figure> mlp_view(TracePtr, Layer, Position, const MlpViewOptions&, const CancelToken& = {});
 
-/// Geva's curves for the text, layer by layer (methods.md 3.6 to 3.9).
+/// Geva's curves for the text, layer by layer (2021, section 5).
 struct RefinementViewOptions {
     bool unembedding = false;  ///< vectors read without the final norm
 };

@@ -295,7 +295,7 @@ TEST(FocusAlibi, RelativeAndAbsoluteDifferByANumberOfTheRow) {
     });
 }
 
-/// Slopes of methods.md 6.
+/// The slopes of ALiBi, in closed form.
 TEST(FocusAlibi, SlopesAreThoseOfThePaperAndOfBloom) {
     const TracePtr eight = built_in(doctor);
     ASSERT_EQ(eight->config().n_heads, 8);

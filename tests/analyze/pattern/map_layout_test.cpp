@@ -6,7 +6,7 @@
 namespace headlight::analyze {
 namespace map_layout_test {
 
-/// [CLS] a b1 b2 [SEP]: the example of methods.md 2.6.
+/// [CLS] a b1 b2 [SEP].
 TokenFacts one_sentence() { return {.special = {true, false, false, false, true}, .words = {-1, 0, 1, 1, -1}, .pair_start = 5}; }
 
 /// [CLS] a1 a2 [SEP] b1 b2 b3 [SEP]; word ids restart in B.

@@ -27,7 +27,7 @@ Matrix matrix(std::initializer_list<std::initializer_list<float>> rows) {
     return m;
 }
 
-/// methods.md 4.12
+/// A worked example.
 std::vector<Matrix> example() {
     return {with_residual(matrix({{1, 0, 0}, {.5F, .5F, 0}, {.2F, .3F, .5F}})),
             with_residual(matrix({{1, 0, 0}, {.6F, .4F, 0}, {.1F, .1F, .8F}}))};

@@ -10,8 +10,8 @@
 
 namespace headlight::analyze {
 
-/// What the cache of keys and values would be with this way of attention (DeepSeek-V2, arXiv:2405.04434, table 1;
-/// methods.md 4.2), with the model's own layers L, heads H and head width d:
+/// What the cache of keys and values would be with this way of attention (DeepSeek-V2, arXiv:2405.04434, table 1),
+/// with the model's own layers L, heads H and head width d:
 ///   MHA 2 H d L, GQA 2 g d L, MQA 2 d L, MLA (d_c + d_r) L elements a token.
 /// Of a model with a latent d_c and d_r are its own, 2 d is a key's content and a value (as in that table), and there is one
 /// scheme more: "expanded", the keys and values that are made of the latent, kept instead of it: H (d_head + d_value) L.

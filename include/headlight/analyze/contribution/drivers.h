@@ -15,8 +15,8 @@ namespace headlight::analyze {
 /// Which weights of a gated MLP read the stream: the gate (hook_pre) or the linear branch (hook_pre_linear).
 enum class Branch { gate, up };
 
-/// What drives a neuron at a position (methods 4.10): its pre-activation w_in . LN2(resid_mid) + b_in with the norm's scale as
-/// it was in the run, split over every head, MLP, embedding and bias before it. `final_bias` is the norm's bias through
+/// What drives a neuron at a position (docs/views/drivers.md): its pre-activation w_in . LN2(resid_mid) + b_in with the norm's
+/// scale as it was in the run, split over every head, MLP, embedding and bias before it. `final_bias` is the norm's bias through
 /// w_in plus b_in. Earlier norms that lie in the way (post-norm models) are held at their scales too.
 /// Errors: layer, neuron or position that does not exist; Branch::up where there is no such branch; a neuron whose expert was
 /// not chosen for the token, so that it has no pre-activation.
@@ -36,7 +36,7 @@ struct NeuronScore {
 /// by the direct path, largest amount first. Neurons of experts that the token does not go through are left out.
 std::vector<NeuronScore> downstream_neurons(const trace::Trace&, HeadId, Position, std::int64_t top);
 
-/// Next-token neurons of a token (Neo 2024, arXiv 2402.15055; methods 4.10): <w_out_i, W_U[:, t]>, largest first, all layers.
+/// Next-token neurons of a token (Neo 2024, arXiv 2402.15055): <w_out_i, W_U[:, t]>, largest first, all layers.
 /// No text is needed. Error without unembedding.
 std::vector<NeuronScore> next_token_neurons(const model::Model&, std::int64_t token, std::int64_t top);
 

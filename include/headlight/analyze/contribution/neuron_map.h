@@ -26,7 +26,7 @@ inline constexpr EnumRow<NeuronOrder> neuron_orders[] = {
     {NeuronOrder::index, "number", "By number", "by number"}};
 constexpr const auto& enum_rows(NeuronOrder) { return neuron_orders; }
 
-/// Coefficients m of some neurons of a layer at every token (methods 3.1).
+/// Coefficients m of some neurons of a layer at every token (Geva 2021, section 2).
 struct NeuronMap {
     Layer layer;
     std::vector<Neuron> neurons;   ///< in the order asked for

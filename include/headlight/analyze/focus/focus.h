@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-/// The numbers of the ten Attention Focus Plots (Claus 2023; methods.md 6, docs/measures.md): what a head's score is
+/// The numbers of the ten Attention Focus Plots (Claus 2023; docs/measures.md): what a head's score is
 /// made of, what its queries focus on, and what the head changes in the stream.
 namespace headlight::analyze {
 

@@ -9,7 +9,7 @@
 
 namespace headlight::analyze {
 
-/// One query against every key of one head, number by number (BertViz's neuron view, generalised; methods.md 1.5, 1.6).
+/// One query against every key of one head, number by number (BertViz's neuron view, generalised).
 /// For every key j: score_j = scale * sum(products row j) + position_j + terms_j, weight = softmax of scores.
 struct NeuronView {
     HeadId head;

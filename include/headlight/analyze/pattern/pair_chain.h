@@ -37,7 +37,7 @@ struct PairChain {
     double update_ratio = 0;         ///< |u_i| / |h_i|, u = z_h W_O of the whole head, h = resid_pre; NaN when h is 0
     double update_cosine = 0;        ///< cos(u_i, h_i); NaN when either is 0
     /// What the whole head's update u_i adds to the logits at i, through the final norm of the run at i:
-    /// ((u - mean(u)) / sigma * gain) W_U, without centring for RMSNorm (direct logit attribution, methods 4.6).
+    /// ((u - mean(u)) / sigma * gain) W_U, without centring for RMSNorm (direct logit attribution).
     /// Empty where this is not exact: no unembedding, bidirectional models (the MLM head is not linear), post-norm.
     std::vector<TokenEffect> promoted;    ///< largest first
     std::vector<TokenEffect> suppressed;  ///< most negative first

@@ -57,12 +57,12 @@ struct AttributionOptions {
     bool neurons = false;                 ///< every neuron on its own
 };
 
-/// Direct logit attribution (methods 4.6): component c adds ((c - mean c) / sigma * gain) W_U[:, t] to the logit of t at
-/// position p, sigma of the run's own final norm (RMSNorm: no centring); beta W_U + b_U is `final_bias`. In a decoder behind
-/// an encoder that has a norm behind every sub-layer (BART, Marian) a part is taken through all norms that follow it, each with
-/// the scale it had in the run; their biases are `norm_bias`. Float64.
-/// Errors: position or token that does not exist, models without unembedding, models in which logits are no sum over the
-/// stream (a masked-word head, a norm behind every layer of a model of one stack).
+/// Direct logit attribution (Elhage et al. 2021; Wang et al. 2022, section 3.1): component c adds ((c - mean c) / sigma * gain)
+/// W_U[:, t] to the logit of t at position p, sigma of the run's own final norm (RMSNorm: no centring); beta W_U + b_U is
+/// `final_bias`. In a decoder behind an encoder that has a norm behind every sub-layer (BART, Marian) a part is taken through all
+/// norms that follow it, each with the scale it had in the run; their biases are `norm_bias`. Float64. Errors: position or token
+/// that does not exist, models without unembedding, models in which logits are no sum over the stream (a masked-word head, a norm
+/// behind every layer of a model of one stack).
 Decomposition attribution(const trace::Trace&, Position, const AttributionOptions&);
 
 /// One head's part of the same number, split over the source tokens it read: a_pj v_j W_O^h: [token]; sums to the head's part.

@@ -69,7 +69,7 @@ struct LensState {
 };
 
 /// softmax(LN_f(state) W_U + b_U) of every layer and position; the norm's statistics are those of the state itself
-/// (nostalgebraist 2020; methods 4.7). Encoders: through the whole masked-word head.
+/// (nostalgebraist 2020). Encoders: through the whole masked-word head.
 struct LogitLens {
     StreamPlace at = StreamPlace::resid_post;
     std::int64_t layers = 0, positions = 0, vocab = 0;

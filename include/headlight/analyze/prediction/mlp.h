@@ -13,7 +13,7 @@
 
 namespace headlight::analyze {
 
-// A feed-forward layer as key-value memories (Geva 2021; methods 3): neuron i has the key k_i (a column of W_in), the value
+// A feed-forward layer as key-value memories (Geva 2021): neuron i has the key k_i (a column of W_in), the value
 // v_i (a row of W_out) and, on a text, the coefficient m_i. mlp_out = sum of m_i v_i + b_out. Where the layer has experts the
 // memories are those of all experts; m_i has the weight of the neuron's expert in it, and is 0 where that was not chosen;
 // b_out is then the sum of the experts' biases, weighted alike.

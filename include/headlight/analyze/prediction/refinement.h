@@ -12,7 +12,7 @@
 
 namespace headlight::analyze {
 
-/// How a vector of the stream is turned into a token (methods 3.8).
+/// How a vector of the stream is turned into a token (Geva 2021, section 5.2).
 enum class ReadOut {
     /// Final norm, its statistics those of the vector itself, and unembedding: the model's own way. Where a norm stands behind
     /// every sub-layer (BART, Marian) r, y and their sum are read by the one behind this sum: of the last layer that is what the

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-/// Attention through all layers down to the input (Abnar & Zuidema 2020; methods.md 4.12, docs/measures.md).
+/// Attention through all layers down to the input (Abnar & Zuidema 2020; docs/measures.md).
 ///
 /// A_l is the mean pattern of a layer's heads, J_l = (A_l + I) / 2 with rows that sum to 1: half of what a token hands
 /// on is what it was. Maps are [query, key]: how much of what the query holds after layer l is from the key's input.

@@ -13,7 +13,7 @@
 
 namespace headlight::figure {
 
-/// The Attention Focus Plots (Claus 2023; methods.md 6): which of the ten, and what of the model they are about.
+/// The Attention Focus Plots (Claus 2023): which of the ten, and what of the model they are about.
 struct FocusFigureOptions {
     int figure = 0;                  ///< 1 to 10; 0: all ten on one page, under the text's tokens
     HeadId head;                     ///< figures 1 to 3; its layer: 7 to 10

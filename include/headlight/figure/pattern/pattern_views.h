@@ -14,7 +14,7 @@ namespace headlight::figure {
 
 using TracePtr = std::shared_ptr<const trace::Trace>;
 
-/// Two token columns with one line a (head, query, key) (BertViz head view; methods.md 1.3). The layer's patterns for
+/// Two token columns with one line a (head, query, key) (BertViz head view). The layer's patterns for
 /// the active heads are computed at once (call from a worker).
 std::unique_ptr<Figure> head_view(TracePtr, Layer, std::vector<Head> active, const analyze::PatternOptions&);
 
@@ -29,7 +29,7 @@ std::unique_ptr<Figure> matrix_view(TracePtr, std::vector<HeadId>, const analyze
 /// The parts that a head's scores are the sum of, and the score, as maps of signed numbers beside each other.
 std::unique_ptr<Figure> score_parts_view(TracePtr, std::vector<HeadId>, const CancelToken& = {});
 
-/// Layers x heads of thumbnails: lines for short texts, pooled maps for long ones (methods.md 1.4).
+/// Layers x heads of thumbnails: lines for short texts, pooled maps for long ones (BertViz's model view).
 struct ModelViewOptions {
     enum class Cells { automatic, lines, maps } cells = Cells::automatic;
     bool mean = false;             ///< pooled by mean instead of maximum
@@ -47,7 +47,7 @@ inline constexpr EnumRow<ModelViewOptions::Cells> model_view_cells[] = {
 constexpr const auto& enum_rows(ModelViewOptions::Cells) { return model_view_cells; }
 std::unique_ptr<Figure> model_view(TracePtr, const analyze::PatternOptions&, const ModelViewOptions&, const CancelToken& = {});
 
-/// Query, key, product, dot, position, softmax, value (methods.md 1.5). Collapsed when there is no query.
+/// Query, key, product, dot, position, softmax, value (BertViz's neuron view). Collapsed when there is no query.
 struct NeuronViewOptions {
     bool sorted = false;  ///< dimensions by contribution to the strongest key instead of by index
     bool expanded = true;

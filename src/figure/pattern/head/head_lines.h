@@ -15,7 +15,7 @@ namespace headlight::figure {
 struct HeadLine {
     std::int32_t query = 0, key = 0;  ///< rows of the axes
     std::int32_t head = 0;            ///< index into the figure's heads
-    float opacity = 0;                ///< transferred weight / number of active heads (BertViz; methods.md 1.3)
+    float opacity = 0;                ///< transferred weight / number of active heads (BertViz)
 };
 
 struct HeadLines {
