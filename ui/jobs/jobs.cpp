@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/jobs/jobs.h"
 
+#include <exception>
 #include <new>
 
 namespace headlight::ui {
@@ -60,9 +61,10 @@ void Jobs::start(Lane lane, const QString& doing, Work work) {
             in_window([=, this] { finish(lane, ticket.number, deliver); });
         } catch (const Cancelled&) {
             in_window([=, this] { finish(lane, ticket.number, {}); });
-        } catch (const std::exception& error) {
-            const Failure failure{ticket.doing, facts_of(error)};
-            in_window([=, this] { fail(lane, ticket.number, failure); });
+        } catch (...) {
+            in_window([=, this, what = std::current_exception()] {
+                finish(lane, ticket.number, [what] { std::rethrow_exception(what); });
+            });
         }
     });
 }
@@ -76,14 +78,8 @@ void Jobs::finish(Lane lane, quint64 number, const Deliver& deliver) {
     } catch (const std::exception& error) {
         Q_EMIT failed(lane, {doing, facts_of(error)});
     }
+    // A delivery or whoever heard of the failure may have started the lane's next job.
     if (!current_.contains(lane)) Q_EMIT finished(lane);
-}
-
-void Jobs::fail(Lane lane, quint64 number, const Failure& failure) {
-    if (!wanted(lane, number)) return;
-    current_.erase(lane);
-    Q_EMIT failed(lane, failure);
-    Q_EMIT finished(lane);
 }
 
 void Jobs::cancel(Lane lane) {

@@ -80,7 +80,6 @@ private:
     };
     bool wanted(Lane, quint64 number) const;
     void finish(Lane, quint64 number, const Deliver&);
-    void fail(Lane, quint64 number, const Failure&);
 
     std::map<Lane, Ticket> current_;
     quint64 next_ = 1;

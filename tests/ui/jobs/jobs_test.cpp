@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Jobs by themselves, and what the status strip shows of them.
+// Jobs by themselves.
 #include "ui/jobs/jobs.h"
-#include "ui/panels/status/status_strip.h"
 
 #include <gtest/gtest.h>
 
@@ -150,50 +149,17 @@ TEST(Jobs, StepsArriveOnlyWhileTheyMatter) {
     EXPECT_EQ(step.total, 9);
 }
 
-TEST(StatusStrip, ShowsTheNewestJobAndThenTheEarlierOneAgain) {
+TEST(Jobs, ALaneRestartedByAFailureStaysBusy) {
     Jobs jobs;
-    Document document(jobs, {});
-    StatusStrip strip(document, jobs);
-    strip.show();
+    QSignalSpy finished(&jobs, &Jobs::finished);
     std::atomic<int> begun = 0, ended = 0;
-    jobs.start(Lane::texts, QStringLiteral("Running the texts"), until_cancelled(begun, ended));
-    const auto shows = [&](const char* what) {
-        return QTest::qWaitFor([&] { return strip.bar().isVisible() && strip.text().startsWith(QLatin1String(what)); });
-    };
-    EXPECT_TRUE(shows("Running the texts"));
-    EXPECT_TRUE(strip.cancel_button().isVisible());
-    jobs.start(Lane::picture, QStringLiteral("Drawing"), until_cancelled(begun, ended));
-    EXPECT_TRUE(shows("Drawing"));
-    jobs.start(Lane::inspector, QStringLiteral("Computing details"), until_cancelled(begun, ended));
-    EXPECT_TRUE(shows("Drawing")) << "the inspector shows its own progress";
-    strip.cancel_button().click();
-    EXPECT_FALSE(jobs.busy(Lane::picture));
-    EXPECT_TRUE(jobs.busy(Lane::texts)) << "Cancel ends what is shown";
-    EXPECT_TRUE(shows("Running the texts"));
-    strip.cancel_button().click();
-    EXPECT_FALSE(jobs.busy(Lane::texts));
-    EXPECT_FALSE(strip.bar().isVisible());
-    EXPECT_FALSE(strip.cancel_button().isVisible());
-}
-
-TEST(StatusStrip, AnOlderJobThatEndsLeavesTheNewestOne) {
-    Jobs jobs;
-    Document document(jobs, {});
-    StatusStrip strip(document, jobs);
-    strip.show();
-    std::atomic<int> begun = 0, ended = 0;
-    jobs.start(Lane::texts, QStringLiteral("Running the texts"), until_cancelled(begun, ended));
-    jobs.start(Lane::file, QStringLiteral("Exporting"), [&](const CancelToken& cancel, const Progress& progress) {
-        progress({"Writing", "page", 1, 4});
-        return until_cancelled(begun, ended)(cancel, progress);
-    });
-    ASSERT_TRUE(QTest::qWaitFor([&] { return strip.bar().isVisible() && strip.bar().maximum() == 4; }));
-    EXPECT_EQ(strip.text(), QStringLiteral("Writing page 1/4"));
-    jobs.cancel(Lane::texts);
-    EXPECT_TRUE(strip.bar().isVisible());
-    EXPECT_EQ(strip.text(), QStringLiteral("Writing page 1/4"));
+    QObject::connect(&jobs, &Jobs::failed, [&](Lane lane) { jobs.start(lane, {}, until_cancelled(begun, ended)); });
+    jobs.start(Lane::file, {}, [](const CancelToken&, const Progress&) -> Jobs::Deliver { throw std::runtime_error("once"); });
+    ASSERT_TRUE(QTest::qWaitFor([&] { return begun == 1; }));
+    EXPECT_TRUE(jobs.busy(Lane::file));
+    EXPECT_EQ(finished.size(), 0);
     jobs.cancel(Lane::file);
-    EXPECT_FALSE(strip.bar().isVisible());
+    EXPECT_EQ(finished.size(), 1);
 }
 
 }  // namespace jobs_test

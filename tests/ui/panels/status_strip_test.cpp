@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the status strip shows of several jobs.
+#include "ui/panels/status/status_strip.h"
+
+#include "ui/jobs/jobs.h"
+
+#include <gtest/gtest.h>
+
+#include <QTest>
+
+#include <atomic>
+#include <thread>
+
+namespace headlight::ui {
+namespace status_strip_test {
+
+using Lane = Jobs::Lane;
+
+/// Waits for its cancel token, as a long job does.
+Jobs::Work until_cancelled(std::atomic<int>& begun, std::atomic<int>& ended) {
+    return [&](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+        ++begun;
+        while (!cancel.cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        ++ended;
+        throw Cancelled();
+    };
+}
+
+TEST(StatusStrip, ShowsTheNewestJobAndThenTheEarlierOneAgain) {
+    Jobs jobs;
+    Document document(jobs, {});
+    StatusStrip strip(document, jobs);
+    strip.show();
+    std::atomic<int> begun = 0, ended = 0;
+    jobs.start(Lane::texts, QStringLiteral("Running the texts"), until_cancelled(begun, ended));
+    const auto shows = [&](const char* what) {
+        return QTest::qWaitFor([&] { return strip.bar().isVisible() && strip.text().startsWith(QLatin1String(what)); });
+    };
+    EXPECT_TRUE(shows("Running the texts"));
+    EXPECT_TRUE(strip.cancel_button().isVisible());
+    jobs.start(Lane::picture, QStringLiteral("Drawing"), until_cancelled(begun, ended));
+    EXPECT_TRUE(shows("Drawing"));
+    jobs.start(Lane::inspector, QStringLiteral("Computing details"), until_cancelled(begun, ended));
+    EXPECT_TRUE(shows("Drawing")) << "the inspector shows its own progress";
+    strip.cancel_button().click();
+    EXPECT_FALSE(jobs.busy(Lane::picture));
+    EXPECT_TRUE(jobs.busy(Lane::texts)) << "Cancel ends what is shown";
+    EXPECT_TRUE(shows("Running the texts"));
+    strip.cancel_button().click();
+    EXPECT_FALSE(jobs.busy(Lane::texts));
+    EXPECT_FALSE(strip.bar().isVisible());
+    EXPECT_FALSE(strip.cancel_button().isVisible());
+}
+
+TEST(StatusStrip, AnOlderJobThatEndsLeavesTheNewestOne) {
+    Jobs jobs;
+    Document document(jobs, {});
+    StatusStrip strip(document, jobs);
+    strip.show();
+    std::atomic<int> begun = 0, ended = 0;
+    jobs.start(Lane::texts, QStringLiteral("Running the texts"), until_cancelled(begun, ended));
+    jobs.start(Lane::file, QStringLiteral("Exporting"), [&](const CancelToken& cancel, const Progress& progress) {
+        progress({"Writing", "page", 1, 4});
+        return until_cancelled(begun, ended)(cancel, progress);
+    });
+    ASSERT_TRUE(QTest::qWaitFor([&] { return strip.bar().isVisible() && strip.bar().maximum() == 4; }));
+    EXPECT_EQ(strip.text(), QStringLiteral("Writing page 1/4"));
+    jobs.cancel(Lane::texts);
+    EXPECT_TRUE(strip.bar().isVisible());
+    EXPECT_EQ(strip.text(), QStringLiteral("Writing page 1/4"));
+    jobs.cancel(Lane::file);
+    EXPECT_FALSE(strip.bar().isVisible());
+}
+
+}  // namespace status_strip_test
+}  // namespace headlight::ui
