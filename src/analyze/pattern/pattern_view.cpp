@@ -26,7 +26,9 @@ AxisItem axis_item(const std::vector<text::TokenLabel>& labels, const TokenFacts
         const auto& label = labels[static_cast<std::size_t>(p)];
         // The other bytes of a character that starts inside the word only repeat a placeholder.
         if (p > span.first && label.join_count > 1 && label.join_first != p) continue;
-        item.label += label.text;
+        // A mark has the letter before it to stand on, and needs no circle.
+        constexpr std::string_view circle = "◌";
+        item.label += p > span.first && label.text.starts_with(circle) ? label.text.substr(circle.size()) : label.text;
     }
     return item;
 }

@@ -10,6 +10,7 @@
 
 #include <QHBoxLayout>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -56,12 +57,17 @@ void Inspector::build() {
     area->setFrameShape(QFrame::NoFrame);
     area->setFocusPolicy(Qt::NoFocus);
     area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    // Its room is always there, so that numbers do not shift when it is needed; without a range it is not painted.
+    area->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOn);
+    QScrollBar* bar = area->verticalScrollBar();
+    bar->setEnabled(false);
+    connect(bar, &QScrollBar::rangeChanged, bar, [bar](int least, int most) { bar->setEnabled(most > least); });
     auto* content = new QWidget;
     content->setProperty("role", "clear");
     area->setWidget(content);
     outer->addWidget(area);
     auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(16, 10, 16, 16);
+    column->setContentsMargins(16, 10, 6, 16);
     column->setSpacing(8);
 
     auto* top = new QHBoxLayout;
