@@ -53,10 +53,21 @@ TourOffer::TourOffer(MainWindow& window) : QFrame(&window), yes_(new QPushButton
         close();
         window.action(Command::tour).trigger();
     });
-    adjustSize();
-    move((window.width() - width()) / 2, window.height() - height() - 44);
+    window.installEventFilter(this);
+    place();
     show();
     raise();
+}
+
+/// At the lower edge, above the status.
+void TourOffer::place() {
+    adjustSize();
+    move((parentWidget()->width() - width()) / 2, parentWidget()->height() - height() - 44);
+}
+
+bool TourOffer::eventFilter(QObject*, QEvent* event) {
+    if (event->type() == QEvent::Resize) place();
+    return false;
 }
 
 Tour::Tour(MainWindow& window)

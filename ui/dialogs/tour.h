@@ -33,7 +33,12 @@ public:
     explicit TourOffer(MainWindow&);
     QPushButton& yes() { return *yes_; }
 
+protected:
+    bool eventFilter(QObject*, QEvent*) override;
+
 private:
+    void place();
+
     QPushButton* yes_;
 };
 

@@ -104,15 +104,15 @@ void CommandPalette::open() {
 
 void CommandPalette::filter(const QString& text) {
     const QString typed = text.trimmed();
-    shown_ = meaning_ && !typed.isEmpty() ? meaning_(typed) : std::vector<PaletteItem>();
-    std::vector<std::pair<int, std::size_t>> found;
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-        const int score = match_score(typed, items_[i].text, items_[i].loose);
-        if (score >= 0) found.emplace_back(score, i);
-    }
-    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::pair<int, PaletteItem>> found;
+    if (meaning_ && !typed.isEmpty())
+        for (PaletteItem& item : meaning_(typed)) found.emplace_back(item.rank, std::move(item));
+    for (const PaletteItem& item : items_)
+        if (const int score = match_score(typed, item.text, item.loose); score >= 0) found.emplace_back(score, item);
+    std::ranges::stable_sort(found, {}, &std::pair<int, PaletteItem>::first);
     if (found.size() > 500) found.resize(500);
-    for (const auto& [score, i] : found) shown_.push_back(items_[i]);
+    shown_.clear();
+    for (auto& [score, item] : found) shown_.push_back(std::move(item));
     list_->clear();
     for (std::size_t i = 0; i < shown_.size(); ++i) {
         auto* item = new QListWidgetItem(shown_[i].text, list_);

@@ -49,11 +49,20 @@ void FoldingMenuBar::fold() {
 bool FoldingMenuBar::eventFilter(QObject* watched, QEvent* event) {
     const auto key_of = [&] { return static_cast<QKeyEvent*>(event)->key(); };
     switch (event->type()) {
-        case QEvent::KeyPress: alt_alone_ = key_of() == Qt::Key_Alt; break;
+        case QEvent::ShortcutOverride:
+            // Keys are the open menu's; shortcuts of the view that has the focus would take the arrows.
+            if (!qobject_cast<QMenu*>(QApplication::activePopupWidget())) break;
+            event->accept();
+            return true;
+        case QEvent::KeyPress:
+            alt_alone_ = key_of() == Qt::Key_Alt && !QApplication::activePopupWidget();
+            if (key_of() != Qt::Key_F10 || !qobject_cast<QMenu*>(QApplication::activePopupWidget())) break;
+            open();  // closes it
+            return true;
         case QEvent::KeyRelease:
             if (key_of() != Qt::Key_Alt || !alt_alone_) break;
             alt_alone_ = false;
-            if (QApplication::activeWindow() == window() || QApplication::activePopupWidget()) {
+            if (QApplication::activeWindow() == window()) {
                 open();
                 return true;
             }

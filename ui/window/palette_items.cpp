@@ -65,7 +65,9 @@ std::vector<PaletteItem> MainWindow::items_for(const QString& typed) const {
     constexpr std::size_t most_tokens = 8;
     for (PaletteItem& item : token_items()) {
         if (items.size() == most_tokens) break;
-        if (typed.size() < 2 || !item.text.contains(typed, Qt::CaseInsensitive)) continue;
+        if (typed.size() < 2 || match_score(typed, QString(item.text).remove(u'·'), false) < 0) continue;
+        constexpr int after_beginnings = 10;  // of commands; before those that have the text inside
+        item.rank = after_beginnings + match_score(typed, QString(item.text).remove(u'·'), false);
         item.note = QStringLiteral("pin the token at ") + item.note;
         items.push_back(std::move(item));
     }

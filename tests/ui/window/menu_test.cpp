@@ -37,6 +37,9 @@ TEST_F(WindowTest, F10AndAltOpenTheMenusWhichFoldAgain) {
         ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
     };
     QTest::keyClick(&canvas(), Qt::Key_F10);
+    const HeadId head = selected().focus;
+    QTest::keyClick(&canvas(), Qt::Key_Right);
+    EXPECT_EQ(selected().focus, head) << "keys are the menu's";
     opens();
     QTest::keyClick(&canvas(), Qt::Key_Alt);
     opens();
@@ -171,6 +174,22 @@ TEST_F(WindowTest, ALongTextTakesLessRoomWhileItIsNotEdited) {
     edit.setFocus();
     EXPECT_EQ(edit.height(), four);
     ASSERT_TRUE(settle());
+}
+
+TEST_F(WindowTest, NumbersStayWhereTheyAreWhenTheInspectorScrolls) {
+    const auto right = [&] {
+        for (NumberRow* row : window.inspector().findChildren<NumberRow*>())
+            if (row->isVisible()) return row->mapTo(&window.inspector(), row->rect().topRight()).x();
+        return -1;
+    };
+    window.document().selection().clear_pins();
+    window.resize(1440, 1400);
+    ASSERT_TRUE(settle());
+    const int before = right();
+    window.resize(1440, 500);
+    ASSERT_TRUE(settle());
+    EXPECT_GT(before, 0);
+    EXPECT_TRUE(QTest::qWaitFor([&] { return right() == before; }, 500)) << right() << " was " << before;
 }
 
 TEST_F(WindowTest, TheActiveOneOfTwoViewsIsFramed) {

@@ -57,17 +57,17 @@ void Inspector::build() {
     area->setFrameShape(QFrame::NoFrame);
     area->setFocusPolicy(Qt::NoFocus);
     area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    // Its room is always there, so that numbers do not shift when it is needed; without a range it is not painted.
-    area->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOn);
-    QScrollBar* bar = area->verticalScrollBar();
-    bar->setEnabled(false);
-    connect(bar, &QScrollBar::rangeChanged, bar, [bar](int least, int most) { bar->setEnabled(most > least); });
     auto* content = new QWidget;
     content->setProperty("role", "clear");
     area->setWidget(content);
     outer->addWidget(area);
     auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(16, 10, 6, 16);
+    column->setContentsMargins(16, 10, 16, 16);
+    // The margin gives the bar its room, so that numbers do not shift when it comes.
+    const QScrollBar* bar = area->verticalScrollBar();
+    connect(bar, &QScrollBar::rangeChanged, column, [column, bar](int least, int most) {
+        column->setContentsMargins(16, 10, 16 - (most > least ? bar->sizeHint().width() : 0), 16);
+    });
     column->setSpacing(8);
 
     auto* top = new QHBoxLayout;
