@@ -60,6 +60,12 @@ void start_document(MainWindow& window, const WindowOptions& options, std::optio
     document.set_prompt(prompt);
     document.set_modified(false);
     window.history().clear();
+    QSettings settings;
+    const QString offered = QStringLiteral("tour/offered");
+    if (!asked && !settings.value(offered).toBool()) {
+        settings.setValue(offered, true);
+        QTimer::singleShot(1200, &window, [&window] { new TourOffer(window); });  // the picture first
+    }
     window.open(options.model ? QString::fromStdString(*options.model)
                               : QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size()));
     if (!asked) window.offer_reopening();

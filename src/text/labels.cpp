@@ -9,7 +9,6 @@
 namespace headlight::text {
 namespace {
 
-constexpr std::string_view kMetaspace = "▁";
 constexpr std::size_t kLongestJoin = 64;  ///< tokens; a longer chain of broken characters is shown byte by byte
 
 std::string hex_label(const char* format, unsigned value) {
@@ -28,6 +27,18 @@ std::string label_of(char32_t c) {
     }
     if (c < 0x20) return utf8::encode(0x2400 + c);
     if (c == 0x7F) return "␡";
+    switch (c) {  // of no width, or like another: their names are shorter than their numbers
+        case 0x00A0: return "‹NBSP›";
+        case 0x00AD: return "‹SHY›";
+        case 0x200B: return "‹ZWSP›";
+        case 0x200C: return "‹ZWNJ›";
+        case 0x200D: return "‹ZWJ›";
+        case 0x200E: return "‹LRM›";
+        case 0x200F: return "‹RLM›";
+        case 0x2060: return "‹WJ›";
+        case 0xFEFF: return "‹BOM›";
+        default: break;
+    }
     const auto gc = U_GET_GC_MASK(static_cast<UChar32>(c));
     if (gc & (U_GC_C_MASK | U_GC_Z_MASK)) return hex_label("<U+%04X>", static_cast<unsigned>(c));
     return utf8::encode(c);
@@ -74,9 +85,6 @@ TokenLabel single_label(const Tokenizer& t, std::int64_t id, const std::string& 
     label.special = t.is_special(id);
     if (label.special) {
         label.text = printable(token);
-    } else if (token.starts_with(kMetaspace) && bytes.starts_with(' ') && bytes.size() > 1) {
-        label.continuation = kMetaspace;
-        label.text = printable(std::string_view(bytes).substr(1));
     } else {
         if (token.size() > bytes.size() && token.ends_with(bytes) && token.starts_with("##")) {
             label.continuation = token.substr(0, token.size() - bytes.size());

@@ -67,7 +67,10 @@ const std::map<std::string, Rooms>& rooms() {
         {"cli", {{}, {}}},
         {"ui",
          {{"document", "jobs", "style"},
-          {{"dialogs", {"canvas", "window"}}, {"panels", {"canvas"}}, {"window", {"canvas", "dialogs", "panels"}}}}},
+          {{"access", {"canvas", "panels"}},
+           {"dialogs", {"canvas", "window"}},
+           {"panels", {"canvas"}},
+           {"window", {"access", "canvas", "dialogs", "panels"}}}}},
     };
     return of;
 }

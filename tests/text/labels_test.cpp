@@ -67,7 +67,32 @@ TEST(Labels, AByteAloneIsShownAsItsValue) {
 TEST(Labels, CombiningMarksAndInvisibleCharactersCanBeSeen) {
     const auto t = load("tests/fixtures/text/gpt2-files");
     EXPECT_THAT(texts(token_labels(*t, t->encode("e\u0301"))), ElementsAre("e", "◌\u0301", "⋯"));
-    EXPECT_THAT(texts(token_labels(*t, t->encode("\u200b"))), ElementsAre("<U+200B>", "⋯"));
+    EXPECT_THAT(texts(token_labels(*t, t->encode("\u200b"))), ElementsAre("‹ZWSP›", "⋯"));
+}
+
+TEST(Labels, ALeadingSpaceIsADotInEveryTokenizer) {
+    const auto t = load("tests/fixtures/text/spiece-bpe");
+    const auto labels = token_labels(*t, t->encode("the cat"));
+    ASSERT_GE(labels.size(), 3u);
+    EXPECT_EQ(labels[1].continuation, "");
+    EXPECT_EQ(labels[1].text.substr(0, 2), "·");
+}
+
+TEST(Labels, MarksStayWithTheirWord) {
+    const auto t = load("models/novella-7m");
+    const std::string hindi = "नमस्ते दुनिया";
+    const Encoding e = t->encode(hindi, std::nullopt, false);
+    const auto count = [&](const std::vector<std::int64_t>& words) {
+        std::size_t changes = 1;
+        for (std::size_t i = 1; i < words.size(); ++i) changes += words[i] != words[i - 1];
+        return changes;
+    };
+    EXPECT_GT(count(e.words), 2u) << "the pre-tokenizer cuts at marks";
+    EXPECT_EQ(count(whole_words(e, hindi, {})), 2u);
+    const std::string english = "I can't, she said: well-known. Cafe\u0301s too";
+    const Encoding plain = t->encode(english, std::nullopt, false);
+    const auto whole = whole_words(plain, english, {});
+    EXPECT_EQ(count(plain.words) - count(whole), 2u) << "only the accent joins what stands around it";
 }
 
 TEST(Labels, WordPieceContinuationsStandApart) {

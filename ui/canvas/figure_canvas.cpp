@@ -17,6 +17,7 @@ namespace headlight::ui {
 namespace {
 
 constexpr double smallest_zoom = 1;
+constexpr double smallest_scale = 0.5, largest_scale = 3;  ///< of figures that are no maps
 constexpr double zoom_step = 1.2;
 constexpr int refine_ms = 20;
 constexpr int fade_ms = 120;  ///< figures that come sooner need no fading
@@ -139,9 +140,18 @@ QSize FigureCanvas::sizeHint() const {
 }
 
 void FigureCanvas::lay_out() {
-    const QSize room = viewport()->size() - 2 * margin_;
-    const QSizeF available(std::max(room.width(), 40), std::max(room.height(), 40));
+    const double scale = figure_->zoomable() ? 1 : style_.zoom;
+    const QSizeF room = QSizeF(viewport()->size() - 2 * margin_) / scale;
+    const QSizeF available(std::max(room.width(), 40.0), std::max(room.height(), 40.0));
     content_ = figure_->layout(available, style_, painted_);
+}
+
+double FigureCanvas::least_zoom() const { return figure_ && !figure_->zoomable() ? smallest_scale : smallest_zoom; }
+double FigureCanvas::most_zoom() const {
+    return !figure_ ? smallest_zoom : figure_->zoomable() ? std::max(smallest_zoom, figure_->max_zoom()) : largest_scale;
+}
+bool FigureCanvas::can_zoom(int direction) const {
+    return figure_ && !fitted_ && (direction > 0 ? style_.zoom < most_zoom() - 1e-9 : style_.zoom > least_zoom() + 1e-9);
 }
 
 void FigureCanvas::relayout() {
@@ -150,9 +160,8 @@ void FigureCanvas::relayout() {
         guarded([&] {
             lay_out();
             // A shorter text has larger cells: what was zoomed in on may be too near now.
-            const double most = figure_->zoomable() ? std::max(smallest_zoom, figure_->max_zoom()) : smallest_zoom;
-            if (style_.zoom <= most) return;
-            style_.zoom = most;
+            if (style_.zoom <= most_zoom()) return;
+            style_.zoom = most_zoom();
             lay_out();
         });
     }
@@ -361,8 +370,9 @@ void FigureCanvas::mouseDoubleClickEvent(QMouseEvent* event) {
 }
 
 void FigureCanvas::zoom_by(double factor, QPointF around) {
-    if (!figure_ || !figure_->zoomable()) return;
-    const double zoom = std::clamp(style_.zoom * factor, smallest_zoom, std::max(smallest_zoom, figure_->max_zoom()));
+    if (!figure_ || fitted_) return;
+    double zoom = std::clamp(style_.zoom * factor, least_zoom(), most_zoom());
+    if (!figure_->zoomable() && std::abs(zoom - 1) < 1e-6) zoom = 1;  // in and out again, but for rounding
     if (zoom == style_.zoom) return;
     const QPointF held = to_figure(around);
     style_.zoom = zoom;
@@ -380,9 +390,9 @@ void FigureCanvas::zoom_to_fit() {
 }
 
 void FigureCanvas::wheelEvent(QWheelEvent* event) {
-    const bool zooms =
-        figure_ && figure_->zoomable() && !fitted_ &&
-        (event->modifiers() & Qt::ControlModifier || (event->pixelDelta().isNull() && !(event->modifiers() & Qt::ShiftModifier)));
+    const bool zooms = figure_ && !fitted_ &&
+                       (event->modifiers() & Qt::ControlModifier ||
+                        (figure_->zoomable() && event->pixelDelta().isNull() && !(event->modifiers() & Qt::ShiftModifier)));
     if (!zooms || event->angleDelta().y() == 0) {
         QAbstractScrollArea::wheelEvent(event);
         hover(event->position());

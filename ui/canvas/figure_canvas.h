@@ -39,13 +39,19 @@ public:
         relayout();
     }
 
+    const figure::Selection& selection() const { return selection_.get(); }
     double zoom() const { return style_.zoom; }
+    /// Maps show more detail, other figures are scaled.
     void zoom_by(double factor, QPointF around_viewport);
+    /// A step in (1) or out (-1) changes something.
+    bool can_zoom(int direction) const;
     void zoom_to_fit();
     QSizeF content_size() const { return content_; }
     /// From figure units to the viewport; for tests and for screen readers.
     QPointF to_viewport(QPointF figure_point) const;
     QPointF to_figure(QPointF viewport_point) const;
+    /// What is there; nothing while an old figure waits for its successor.
+    figure::Hit hit_at(QPointF viewport_point);
     /// Scrolls a figure that is taller than the canvas until a row of it can be seen.
     void reveal(const QRectF& row);
 
@@ -80,6 +86,8 @@ private:
     /// An exception must not reach Qt's event loop: the figure is given up instead. False when that happened.
     bool guarded(const std::function<void()>&);
     void lay_out();
+    double least_zoom() const;
+    double most_zoom() const;
     void relayout();
     void update_scroll_bars();
     void selection_changed(bool hover_only);
@@ -89,7 +97,6 @@ private:
     void paint_brush(QPainter&) const;
     void paint_placeholder(QPainter&) const;
     void leave();
-    figure::Hit hit_at(QPointF viewport_point);
     QPointF origin() const;
 
     SelectionModel& selection_;

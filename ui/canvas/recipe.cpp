@@ -45,7 +45,8 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
         state.heads = {s.focus.head};
     }
     // A hover alone makes no other figure: it would change under the pointer.
-    if (spec.needs.query) state.query = spec.needs.hover && !s.pinned_queries.empty() ? s.query() : last(s.pinned_queries);
+    if (spec.needs.query && !(spec.needs.chosen && s.found_pins))
+        state.query = spec.needs.hover && !s.pinned_queries.empty() ? s.query() : last(s.pinned_queries);
     if (spec.needs.key) state.key = spec.needs.hover && !s.pinned_keys.empty() ? s.key() : last(s.pinned_keys);
     if (spec.needs.neuron) state.neuron = s.neuron;
     if (spec.needs.pattern) state.pattern = options.pattern;
@@ -71,9 +72,13 @@ QString missing(const Recipe& r) {
     return spec.missing ? QString::fromStdString(spec.missing(*r.trace)) : QString();
 }
 
+QString why_no_view(const Document& document, const View& view) {
+    return document.trace() ? missing(recipe_for(document, view, document.selection().get())) : QString();
+}
+
 figure::Request request_for(const Recipe& r, const figure::Selection& s, const figure::ExportOptions& output) {
     figure::Request request{r.state, output};
-    if (!request.query) request.query = last(s.pinned_queries);
+    if (!request.query && !figure::view_spec(r.state.view).needs.chosen) request.query = last(s.pinned_queries);
     if (!request.key) request.key = last(s.pinned_keys);
     if (!request.neuron) request.neuron = s.neuron;
     return request;

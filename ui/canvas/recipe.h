@@ -24,6 +24,9 @@ bool is_quick(const Recipe&);
 /// Why there is no such picture of this model or text; empty: there is.
 QString missing(const Recipe&);
 
+/// The same of the text that the document shows.
+QString why_no_view(const Document&, const View&);
+
 /// The request that `headlight render` would get, for exports and "Copy as command".
 figure::Request request_for(const Recipe&, const figure::Selection&, const figure::ExportOptions&);
 /// Everything but the data: looks, and the heads that the finder leaves faint.

@@ -7,13 +7,16 @@
 
 #include <QDialog>
 #include <QDialogButtonBox>
+#include <QGridLayout>
 #include <QLabel>
 #include <QScrollArea>
 #include <QVBoxLayout>
 
 namespace headlight::ui {
 
-void show_text_window(QWidget* parent, const QString& title, const QString& text) {
+namespace {
+
+void show_in_window(QWidget* parent, const QString& title, QLayout* content, QSize size) {
     auto* dialog = new QDialog(parent);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setWindowTitle(title);
@@ -22,11 +25,6 @@ void show_text_window(QWidget* parent, const QString& title, const QString& text
     column->setSpacing(12);
     auto* heading = new QLabel(title);
     heading->setFont(figure::ui_font(15, QFont::DemiBold));
-    auto* body = new QLabel(text);
-    body->setTextFormat(Qt::PlainText);
-    body->setWordWrap(true);
-    body->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-    body->setAlignment(Qt::AlignTop | Qt::AlignLeft);
     auto* area = new QScrollArea;
     area->setWidgetResizable(true);
     area->setFrameShape(QFrame::NoFrame);
@@ -35,7 +33,7 @@ void show_text_window(QWidget* parent, const QString& title, const QString& text
     holder->setProperty("role", "clear");
     auto* inner = new QVBoxLayout(holder);
     inner->setContentsMargins(0, 0, 8, 0);
-    inner->addWidget(body);
+    inner->addLayout(content);
     inner->addStretch();
     area->setWidget(holder);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
@@ -43,8 +41,36 @@ void show_text_window(QWidget* parent, const QString& title, const QString& text
     column->addWidget(heading);
     column->addWidget(area, 1);
     column->addWidget(buttons);
-    dialog->resize(460, text.size() > 900 ? 560 : 320);
+    dialog->resize(size);
     dialog->show();
+}
+
+}  // namespace
+
+void show_text_window(QWidget* parent, const QString& title, const QString& text) {
+    auto* body = new QLabel(text);
+    body->setTextFormat(Qt::PlainText);
+    body->setWordWrap(true);
+    body->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+    body->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+    auto* content = new QVBoxLayout;
+    content->addWidget(body);
+    show_in_window(parent, title, content, {460, text.size() > 900 ? 560 : 320});
+}
+
+void show_list_window(QWidget* parent, const QString& title, const std::vector<std::pair<QString, QString>>& rows) {
+    auto* content = new QGridLayout;
+    content->setHorizontalSpacing(24);
+    content->setVerticalSpacing(6);
+    content->setColumnStretch(1, 1);
+    for (const auto& [left, right] : rows) {
+        const int row = content->rowCount();
+        auto* first = new QLabel(left);
+        first->setProperty("role", "muted");
+        content->addWidget(first, row, 0);
+        content->addWidget(new QLabel(right), row, 1);
+    }
+    show_in_window(parent, title, content, {460, 560});
 }
 
 void show_about(QWidget* parent) {

@@ -3,6 +3,9 @@
 
 #include <QString>
 
+#include <utility>
+#include <vector>
+
 class QWidget;
 
 namespace headlight::ui {
@@ -11,5 +14,7 @@ namespace headlight::ui {
 void show_about(QWidget* parent);
 /// A quiet window with a title and text; does not block the other.
 void show_text_window(QWidget* parent, const QString& title, const QString& text);
+/// Two columns.
+void show_list_window(QWidget* parent, const QString& title, const std::vector<std::pair<QString, QString>>& rows);
 
 }  // namespace headlight::ui

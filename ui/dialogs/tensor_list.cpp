@@ -90,11 +90,11 @@ TensorList::TensorList(const OpenModel& opened, Jobs& jobs, QWidget* parent)
     histogram_->setAccessibleName(QStringLiteral("Histogram"));
     histogram_->setFixedHeight(250);
     histogram_->set_placeholder({}, QStringLiteral("Choose a tensor to see the distribution of its values."));
-    auto* facts = new QLabel(QStringLiteral("%1 parameters in %2 %6, %3 bytes used in place, %4 converted, loaded in %5 s")
-                                 .arg(count_text(static_cast<qint64>(report.loaded.size())),
-                                      count_text(static_cast<qint64>(report.files.size())), count_text(report.bytes_mapped),
-                                      count_text(report.bytes_copied), QString::number(report.seconds, 'f', 2),
-                                      report.files.size() == 1 ? QStringLiteral("file") : QStringLiteral("files")));
+    auto* facts = new QLabel(
+        QStringLiteral("%1 parameters in %2 %6, %3 bytes read where they lie in the file, %4 converted, loaded in %5 s")
+            .arg(count_text(static_cast<qint64>(report.loaded.size())), count_text(static_cast<qint64>(report.files.size())),
+                 count_text(report.bytes_mapped), count_text(report.bytes_copied), QString::number(report.seconds, 'f', 2),
+                 report.files.size() == 1 ? QStringLiteral("file") : QStringLiteral("files")));
     facts->setProperty("role", "note");
     auto* pointed = new QLabel;
     pointed->setProperty("role", "note");

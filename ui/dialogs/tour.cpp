@@ -6,16 +6,74 @@
 
 #include <QEvent>
 #include <QHBoxLayout>
+#include <QKeyEvent>
 #include <QLabel>
+#include <QPainter>
 #include <QPushButton>
 #include <QShortcut>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 namespace headlight::ui {
 
+PartFrame::PartFrame(QWidget& window) : QWidget(&window) {
+    setAttribute(Qt::WA_TransparentForMouseEvents);
+    setFocusPolicy(Qt::NoFocus);
+}
+
+void PartFrame::surround(const QWidget& part) {
+    setGeometry(QRect(part.mapTo(parentWidget(), QPoint(0, 0)), part.size()));
+    show();
+    raise();
+}
+
+void PartFrame::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(Appearance::instance().theme().accent, 2));
+    painter.drawRoundedRect(QRectF(rect()).adjusted(2, 2, -2, -2), 6, 6);
+}
+
+TourOffer::TourOffer(MainWindow& window) : QFrame(&window), yes_(new QPushButton(QStringLiteral("Take the tour"))) {
+    setObjectName(QStringLiteral("TourOffer"));
+    setProperty("role", "popover");
+    setAccessibleName(QStringLiteral("Offer of a tour"));
+    setAttribute(Qt::WA_StyledBackground);
+    setAttribute(Qt::WA_DeleteOnClose);
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(16, 12, 12, 12);
+    row->setSpacing(10);
+    auto* no = new QPushButton(QStringLiteral("Not now"));
+    yes_->setProperty("kind", "primary");
+    row->addWidget(new QLabel(QStringLiteral("New here? Six short steps show what is where.")));
+    row->addWidget(no);
+    row->addWidget(yes_);
+    connect(no, &QPushButton::clicked, this, &QWidget::close);
+    connect(yes_, &QPushButton::clicked, &window, [&window, this] {
+        close();
+        window.action(Command::tour).trigger();
+    });
+    window.installEventFilter(this);
+    place();
+    show();
+    raise();
+}
+
+/// At the lower edge, above the status.
+void TourOffer::place() {
+    adjustSize();
+    move((parentWidget()->width() - width()) / 2, parentWidget()->height() - height() - 44);
+}
+
+bool TourOffer::eventFilter(QObject*, QEvent* event) {
+    if (event->type() == QEvent::Resize) place();
+    return false;
+}
+
 Tour::Tour(MainWindow& window)
     : QFrame(&window),
       window_(window),
+      frame_(new PartFrame(window)),
       before_(window.document().views()),
       title_(new QLabel),
       text_(new QLabel),
@@ -65,23 +123,32 @@ Tour::Tour(MainWindow& window)
     };
     title_->setFont(figure::ui_font(14, QFont::DemiBold));
     text_->setWordWrap(true);
-    text_->setFixedWidth(288);
+    text_->setFixedWidth(252);  // the card is no wider than the inspector
     count_->setProperty("role", "note");
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(16, 14, 16, 14);
     column->setSpacing(8);
-    column->addWidget(title_);
+    auto* top = new QHBoxLayout;
+    auto* close = new QToolButton;
+    close->setProperty("kind", "quiet");
+    close->setProperty("plain", true);
+    close->setIcon(icon(QStringLiteral("close")));
+    close->setFocusPolicy(Qt::TabFocus);
+    close->setAccessibleName(QStringLiteral("Close the tour"));
+    close->setToolTip(QStringLiteral("Close the tour (Esc)"));
+    title_->setWordWrap(true);
+    top->addWidget(title_, 1);
+    top->addWidget(close, 0, Qt::AlignTop);
+    column->addLayout(top);
     column->addWidget(text_);
     auto* row = new QHBoxLayout;
-    auto* close = new QPushButton(QStringLiteral("Close"));
     next_->setProperty("kind", "primary");
     row->addWidget(count_);
     row->addStretch();
-    row->addWidget(close);
     row->addWidget(back_);
     row->addWidget(next_);
     column->addLayout(row);
-    connect(close, &QPushButton::clicked, this, &Tour::end);
+    connect(close, &QToolButton::clicked, this, &Tour::end);
     // Wherever the focus is: a view that was opened for a step takes it.
     connect(new QShortcut(QKeySequence(Qt::Key_Escape), this), &QShortcut::activated, this, &Tour::end);
     connect(back_, &QPushButton::clicked, this, [this] { show_step(step_ - 1); });
@@ -96,6 +163,9 @@ Tour::Tour(MainWindow& window)
 }
 
 void Tour::start() {
+    const figure::Selection& s = window_.document().selection().get();
+    pinned_ = s.pinned_queries.empty() || s.pinned_keys.empty();  // three steps are about a pair
+    if (pinned_) window_.document().show_interesting();
     show_step(0);
     show();
     raise();
@@ -105,6 +175,9 @@ void Tour::start() {
 void Tour::end() {
     window_.removeEventFilter(this);
     hide();
+    delete frame_;
+    frame_ = nullptr;
+    if (pinned_) window_.document().selection().clear_pins();
     window_.document().set_views(before_);
     window_.active_pane().canvas().setFocus();
     deleteLater();
@@ -124,23 +197,35 @@ void Tour::show_step(int step) {
     next_->setFocus();
 }
 
+void Tour::keyPressEvent(QKeyEvent* event) {
+    if (event->key() != Qt::Key_Return && event->key() != Qt::Key_Enter) return QFrame::keyPressEvent(event);
+    auto* focused = qobject_cast<QPushButton*>(window_.focusWidget());
+    (focused && isAncestorOf(focused) ? focused : next_)->click();
+}
+
 void Tour::place() {
     adjustSize();
     const Step& now = steps_[std::size_t(step_)];
     const QRect part(now.part->mapTo(&window_, QPoint(0, 0)), now.part->size());
+    frame_->surround(*now.part);
+    raise();
     QPoint at;
+    // Beside a view where there is something beside it: its squares, tabs and legend are what the step is about.
+    const bool room_beside = window_.width() - part.right() > 180;
     switch (now.side) {
         case Side::below: at = QPoint(part.left() + 166, part.bottom() + 8); break;
         case Side::right: at = QPoint(part.right() + 12, part.top() + 32); break;
         case Side::left: at = QPoint(part.left() - width() - 12, part.top() + 32); break;
-        case Side::over: at = QPoint(part.right() - width() - 24, part.bottom() - height() - 24); break;
+        case Side::over:
+            at = QPoint(room_beside ? window_.width() - width() - 8 : part.right() - width() - 24, part.bottom() - height() - 24);
+            break;
     }
     move(std::clamp(at.x(), 8, std::max(8, window_.width() - width() - 8)),
          std::clamp(at.y(), 8, std::max(8, window_.height() - height() - 8)));
 }
 
 bool Tour::eventFilter(QObject*, QEvent* event) {
-    if (event->type() == QEvent::Resize) place();
+    if (event->type() == QEvent::Resize && frame_) place();
     return false;
 }
 

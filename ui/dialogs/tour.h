@@ -15,7 +15,35 @@ namespace headlight::ui {
 
 class MainWindow;
 
-/// Six short steps through the window, each beside the part it is about; the window stays usable.
+/// A frame around the part of a window that is spoken of; the mouse does not notice it.
+class PartFrame : public QWidget {
+    Q_OBJECT
+public:
+    explicit PartFrame(QWidget& window);
+    void surround(const QWidget& part);
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+};
+
+/// Asks once, at the first start, whether one would like the tour.
+class TourOffer : public QFrame {
+    Q_OBJECT
+public:
+    explicit TourOffer(MainWindow&);
+    QPushButton& yes() { return *yes_; }
+
+protected:
+    bool eventFilter(QObject*, QEvent*) override;
+
+private:
+    void place();
+
+    QPushButton* yes_;
+};
+
+/// Six short steps through the window, each beside the part it is about; the window stays usable. Where nothing is pinned, a
+/// pair is, as long as it lasts.
 class Tour : public QFrame {
     Q_OBJECT
 public:
@@ -31,6 +59,7 @@ public:
 
 protected:
     bool eventFilter(QObject*, QEvent*) override;
+    void keyPressEvent(QKeyEvent*) override;
 
 private:
     enum class Side { below, right, left, over };
@@ -43,6 +72,8 @@ private:
     void place();
 
     MainWindow& window_;
+    PartFrame* frame_;
+    bool pinned_ = false;  ///< by the tour
     std::vector<Step> steps_;
     OpenViews before_;
     int step_ = 0;

@@ -178,6 +178,7 @@ void Document::pin_first_pair() {
                 if (trace != trace_ || !next.pinned_queries.empty()) return;
                 next.pinned_queries = {pair.query};
                 next.pinned_keys = {pair.key};
+                next.found_pins = true;
                 adapting_ = true;
                 selection_.set(next);
                 adapting_ = false;
@@ -234,6 +235,7 @@ std::optional<ErrorFacts> Document::carry_selection() {
         if (measured_.pair) {
             next.pinned_queries = {measured_.pair->query};
             next.pinned_keys = {measured_.pair->key};
+            next.found_pins = true;
         }
     }
     selected_tokens_ = trace_->encoding().tokens;

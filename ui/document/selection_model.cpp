@@ -45,6 +45,7 @@ void SelectionModel::clamp(figure::Selection& s) const {
     if (s.hover_query && no_query(*s.hover_query)) s.hover_query.reset();
     if (s.hover_key && no_key(*s.hover_key)) s.hover_key.reset();
     if (s.hover_head && (s.hover_head->layer.value >= layers_ || s.hover_head->head.value >= heads_)) s.hover_head.reset();
+    if (s.pinned_queries.empty()) s.found_pins = false;
     if (layers_ == 0) return;
     if (s.neuron && (s.neuron->layer.value < 0 || s.neuron->layer.value >= layers_)) s.neuron.reset();
     s.layer = Layer(std::clamp<std::int64_t>(s.layer.value, 0, layers_ - 1));
@@ -88,6 +89,7 @@ void SelectionModel::clear_hover() { hover(std::nullopt, std::nullopt, std::null
 void SelectionModel::pin_query(Position position, bool add) {
     figure::Selection s = selection_;
     pin(s.pinned_queries, position, add);
+    s.found_pins = false;
     set(std::move(s));
 }
 
@@ -105,6 +107,7 @@ void SelectionModel::pin_pair(HeadId head, Position query, Position key) {
     if (!std::binary_search(s.heads.begin(), s.heads.end(), head.head)) s.heads = {head.head};
     s.pinned_queries = {query};
     s.pinned_keys = {key};
+    s.found_pins = false;
     set(std::move(s));
 }
 
@@ -189,6 +192,7 @@ void SelectionModel::step_query(int by) {
     const auto now = s.query();
     const std::int64_t next = now ? std::clamp<std::int64_t>(now->value + by, 0, tokens_ - 1) : (by > 0 ? 0 : tokens_ - 1);
     s.pinned_queries = {Position(next)};
+    s.found_pins = false;
     set(std::move(s));
 }
 

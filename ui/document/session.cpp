@@ -210,6 +210,7 @@ std::string to_json(const Session& s) {
           {"focus", s.state.selection.focus.head.value},
           {"queries", positions_json(s.state.selection.pinned_queries)},
           {"keys", positions_json(s.state.selection.pinned_keys)},
+          {"found_pins", s.state.selection.found_pins},
           {"neuron", neuron}}},
         {"views", {{"left", s.views.left}, {"right", s.views.right}, {"split", s.views.split}}},
     };
@@ -254,6 +255,7 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
             if (sel.contains("neuron") && sel.at("neuron").is_array() && sel.at("neuron").size() == 2)
                 out.neuron = analyze::NeuronId{Layer(sel.at("neuron").at(0).get<std::int64_t>()),
                                                Neuron(sel.at("neuron").at(1).get<std::int64_t>())};
+            read(sel, "found_pins", out.found_pins);
             if (sel.contains("keys")) out.pinned_keys = positions_of(sel.at("keys"));
         }
         if (j.contains("views")) {

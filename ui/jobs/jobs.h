@@ -31,7 +31,8 @@ public:
     /// model: open, run and continue; texts: run the texts of a corpus; reference: the comparison with a stored one;
     /// picture: figures that take long; preview: of an export; file: exports and copies; pins: the first pair of tokens of
     /// an attention; finder: attention that its expression asks for; strip: predictions under the tokens; tensor: the
-    /// histogram in the list of tensors; models: what the model chooser lists; fetch: downloads.
+    /// histogram in the list of tensors; candidates: of a field for a token; models: what the model chooser lists; fetch:
+    /// downloads.
     enum class Lane {
         model,
         texts,
@@ -45,6 +46,7 @@ public:
         finder,
         strip,
         tensor,
+        candidates,
         models,
         fetch
     };

@@ -8,7 +8,6 @@
 #include "ui/dialogs/tour.h"
 #include "ui/document/examples.h"
 #include "ui/style/appearance.h"
-#include "ui/window/command_palette.h"
 #include "ui/window/main_window.h"
 
 #include "headlight/figure/picture/picture_file.h"
@@ -31,7 +30,10 @@ namespace headlight::ui {
 QAction* MainWindow::add(const QString& text, const QKeySequence& shortcut, std::function<void()> run) {
     auto* action = new QAction(text, this);
     action->setShortcut(shortcut);
-    connect(action, &QAction::triggered, this, std::move(run));
+    connect(action, &QAction::triggered, this, [this, run = std::move(run)] {
+        run();
+        refresh_actions();  // a trigger has turned the check mark, whatever it did
+    });
     addAction(action);
     actions_.push_back(action);
     return action;
@@ -47,11 +49,15 @@ void MainWindow::make_actions() {
     make_view_actions();
     make_selection_actions();
     make_help_actions();
-    auto* more = new QMenu(this);
-    prompt_bar_->more_button().setMenu(more);
+    for (const auto& [command, action] : commands_) action->setCheckable(state_of(command).has_value());
+    for (const auto& [view, action] : view_actions_) action->setCheckable(true);
+    prompt_bar_->more_button().setMenu(new QMenu(this));
+    prompt_bar_->more_button().menu()->setToolTipsVisible(true);
     prompt_bar_->model_button().setMenu(new QMenu(this));
     fill_model_menu();
-    fill_more_menu();
+    fill_menus();
+    refresh_views();
+    refresh_actions();
 }
 
 void MainWindow::make_file_actions() {
@@ -110,18 +116,14 @@ void MainWindow::make_edit_actions() {
     connect(document_.get(), &Document::continued, undo, [this, undo] { undo->setEnabled(history_->stack().canUndo()); });
     add(Command::run, QStringLiteral("Run now"), QKeySequence(Qt::CTRL | Qt::Key_Return), [this] { document_->run_now(); });
     add(Command::stop, QStringLiteral("Stop"), {}, [this] { document_->stop(); });
-    add(Command::generate, QStringLiteral("Generate: continue the text"), QKeySequence(Qt::CTRL | Qt::Key_G), [this] {
-        if (const auto why = document_->generate(prompt_bar_->generate_settings().settings()))
-            show_failure({QStringLiteral("Continuing the text"), *why});
-    });
-    add(Command::generate_settings, QStringLiteral("How the text is continued"), {},
-        [this] { prompt_bar_->open_generate_settings(); });
+    add(Command::generate, QStringLiteral("Generate"), QKeySequence(Qt::CTRL | Qt::Key_G), [this] { generate(); });
+    add(Command::generate_settings, QStringLiteral("Generation settings"), {}, [this] { prompt_bar_->open_generate_settings(); });
     add(Command::edit_text, QStringLiteral("Edit the text"), QKeySequence(Qt::CTRL | Qt::Key_L), [this] {
         if (reads_pictures(document_->model())) return prompt_bar_->image_button().setFocus();
         prompt_bar_->text().setFocus();
         prompt_bar_->text().selectAll();
     });
-    add(Command::pair, QStringLiteral("Sentence pair on or off"), {}, [this] {
+    add(Command::pair, QStringLiteral("Sentence pair"), {}, [this] {
         if (takes_texts()) prompt_bar_->toggle_pair();
     });
     add(Command::find_heads, QStringLiteral("Find heads"), QKeySequence::Find, [this] {
@@ -166,9 +168,16 @@ void MainWindow::make_view_actions() {
         views.split = !views.split;
         document_->set_views(views);
     });
-    add(Command::heads_panel, QStringLiteral("Heads panel on or off"), {}, [this] { heads_->setVisible(!heads_->isVisible()); });
-    add(Command::inspector, QStringLiteral("Inspector on or off"), QKeySequence(Qt::Key_F9),
-        [this] { inspector_->setVisible(!inspector_->isVisible()); });
+    add(Command::heads_panel, QStringLiteral("Heads panel"), {}, [this] { show_panel(*heads_, heads_->isHidden()); });
+    add(Command::inspector, QStringLiteral("Inspector"), QKeySequence(Qt::Key_F9),
+        [this] { show_panel(*inspector_, inspector_->isHidden()); });
+    add(Command::menu_bar, QStringLiteral("Keep the menu bar"), QKeySequence(Qt::CTRL | Qt::Key_M), [this] {
+        menus_->keep(!menus_->kept());
+        QSettings().setValue(QStringLiteral("window/menu-bar"), menus_->kept());
+    });
+    add(Command::menu, QStringLiteral("Menus"), QKeySequence(Qt::Key_F10), [this] { menus_->open(); });
+    add(Command::to_view, QStringLiteral("Go to the view"), QKeySequence(Qt::Key_F6),
+        [this] { active_pane().canvas().setFocus(Qt::ShortcutFocusReason); });
     add(Command::zoom_in, QStringLiteral("Zoom in"), QKeySequence::ZoomIn, [this] {
         FigureCanvas& canvas = active_pane().canvas();
         canvas.zoom_by(1.4, QRectF(canvas.viewport()->rect()).center());
@@ -183,14 +192,14 @@ void MainWindow::make_view_actions() {
         if (!tools_->open_transfer())
             status_->say(QStringLiteral("The %1 view has no weight scale").arg(view_title(active_pane().view())));
     });
-    add(Command::hide_sinks, QStringLiteral("Hide sinks on or off"), {}, [this] { tools_->hide_sinks().click(); });
-    add(Command::hide_special, QStringLiteral("Hide special tokens on or off"), {}, [this] { tools_->hide_special().click(); });
-    add(Command::predictions, QStringLiteral("Predictions under the tokens on or off"), QKeySequence(Qt::Key_P), [this] {
+    add(Command::hide_sinks, QStringLiteral("Hide sinks"), {}, [this] { tools_->hide_sinks().click(); });
+    add(Command::hide_special, QStringLiteral("Hide special tokens"), {}, [this] { tools_->hide_special().click(); });
+    add(Command::predictions, QStringLiteral("Predictions under the tokens"), QKeySequence(Qt::Key_P), [this] {
         ViewOptions o = document_->options();
         o.predictions = !o.predictions;
         document_->set_options(o);
     });
-    add(Command::words, QStringLiteral("Merge sub-words on or off"), {}, [this] { tools_->words().click(); });
+    add(Command::words, QStringLiteral("Merge sub-words"), {}, [this] { tools_->words().click(); });
     const auto options = [this](auto change) {
         return [this, change] {
             ViewOptions o = document_->options();
@@ -246,98 +255,23 @@ void MainWindow::make_selection_actions() {
             heads_->filters().ask_name();
     });
     add(Command::clear_pins, QStringLiteral("Clear pins"), {}, [&s] { s.clear_pins(); });
-    add(Command::interesting, QStringLiteral("Go to a head worth looking at"), QKeySequence(Qt::Key_I),
+    add(Command::interesting, QStringLiteral("Go to an interesting head"), QKeySequence(Qt::Key_I),
         [this] { document_->show_interesting(); });
 }
 
 void MainWindow::make_help_actions() {
     add(Command::tour, QStringLiteral("Tour"), {}, [this] { start_tour(); });
     add(Command::what, QStringLiteral("What am I seeing?"), QKeySequence::HelpContents, [this] {
-        inspector_->show();
         if (const auto& figure = active_pane().canvas().shown()) show_text_window(this, figure->title(), figure->description());
     });
     add(Command::keys, QStringLiteral("Keyboard"), {}, [this] {
-        QString text;
-        for (const QAction* action : actions_) {
-            if (!action->shortcut().isEmpty()) {
-                text += QStringLiteral("%1\t%2\n").arg(action->shortcut().toString(QKeySequence::NativeText), action->text());
-            }
-        }
-        show_text_window(this, QStringLiteral("Keyboard"), text);
+        std::vector<std::pair<QString, QString>> rows;
+        for (const QAction* action : actions_)
+            if (!action->shortcut().isEmpty())
+                rows.emplace_back(action->shortcut().toString(QKeySequence::NativeText), action->text());
+        show_list_window(this, QStringLiteral("Keyboard"), rows);
     });
     add(Command::about, QStringLiteral("About Headlight"), {}, [this] { show_about(this); });
-}
-
-void MainWindow::fill_model_menu() {
-    QMenu* menu = prompt_bar_->model_button().menu();
-    menu->clear();
-    const QString built_in = QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size());
-    QStringList names{built_in};
-    for (const QString& recent : QSettings().value(QStringLiteral("recent/models")).toStringList()) {
-        const QString place = QString::fromStdString(model::without_tower(recent.toStdString()).string());
-        if (!names.contains(recent) && !(recent.startsWith('/') && !QFileInfo::exists(place))) names << recent;
-    }
-    for (const QString& name : names) {
-        QAction* action =
-            menu->addAction(name.startsWith('/') ? QFileInfo(name).fileName() : name, this, [this, name] { open(name); });
-        action->setCheckable(true);
-        action->setChecked(name == document_->model().reference);
-        action->setToolTip(name);
-    }
-    const auto& open_one = document_->model().model;
-    action(Command::other_tower).setVisible(open_one && open_one->config().family.starts_with("clip"));
-    menu->addAction(&action(Command::other_tower));
-    menu->setToolTipsVisible(true);
-    menu->addSeparator();
-    menu->addAction(&action(Command::open_model));
-    menu->addAction(&action(Command::open_folder));
-    menu->addAction(&action(Command::open_name));
-}
-
-void MainWindow::fill_more_menu() {
-    QMenu* menu = prompt_bar_->more_button().menu();
-    menu->clear();
-    const auto put = [this](QMenu* into, std::initializer_list<std::optional<Command>> commands) {
-        for (const auto& command : commands) {
-            if (command)
-                into->addAction(&action(*command));
-            else
-                into->addSeparator();
-        }
-    };
-    using enum Command;
-    constexpr std::nullopt_t line = std::nullopt;
-    put(menu, {open_model, open_folder, open_picture, open_session});
-    QMenu* recent = menu->addMenu(QStringLiteral("Recent sessions"));
-    for (const QString& file : QSettings().value(QStringLiteral("recent/sessions")).toStringList()) {
-        if (QFileInfo::exists(file)) recent->addAction(QFileInfo(file).completeBaseName(), this, [this, file] { open(file); });
-    }
-    recent->setEnabled(!recent->isEmpty());
-    put(menu, {reopen});
-    QMenu* examples = menu->addMenu(QStringLiteral("Example sentences"));
-    for (int i = 0; i < int(example_sentences().size()); ++i)
-        connect(examples->addAction(example_sentences()[i]), &QAction::triggered, examples_[std::size_t(i)], &QAction::trigger);
-    put(menu,
-        {add_texts, save, save_as, line, export_figure, copy_image, copy_command, line, generate, undo, redo, line, palette});
-    QMenu* view = menu->addMenu(QStringLiteral("View"));
-    std::map<std::string, QMenu*> groups;
-    for (const figure::ViewSpec& spec : figure::view_specs()) {
-        if (spec.tab) {
-            view->addAction(view_actions_.at(spec.id));
-            continue;
-        }
-        QMenu*& group = groups[spec.group];
-        if (!group) group = view->addMenu(QString::fromStdString(spec.group));
-        group->addAction(view_actions_.at(spec.id));
-    }
-    put(view, {line,  attention_decoder, attention_encoder, attention_cross, attention_next, line,    tensors,  line,
-               split, heads_panel,       inspector,         predictions,     line,           zoom_in, zoom_out, zoom_fit,
-               line,  transfer,          hide_sinks,        hide_special,    words});
-    put(menu->addMenu(QStringLiteral("Colours")), {appearance_system, appearance_light, appearance_dark, line, heads_category10,
-                                                   heads_okabe_ito, line, ramp_ink, ramp_viridis, ramp_cividis, ramp_magma});
-    put(menu->addMenu(QStringLiteral("Help")), {tour, what, keys, about});
-    menu->addSeparator();
-    put(menu, {quit});
 }
 
 void MainWindow::open_folder() {
@@ -414,13 +348,19 @@ void MainWindow::save(bool ask) {
     save_to(file);
 }
 
-void MainWindow::export_figure() {
+void MainWindow::export_figure(const QString& format) {
     if (!active_pane().shown()) return status_->say(QStringLiteral("There is nothing to export yet"));
     auto* dialog = new ExportDialog(*document_, *jobs_, *active_pane().shown(), active_pane().canvas().viewport()->size(), this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
+    if (const int known = dialog->format().findData(format); known >= 0) dialog->format().setCurrentIndex(known);
     connect(dialog, &ExportDialog::written, this,
             [this](const QString& file) { status_->say(QStringLiteral("Wrote %1").arg(file)); });
     dialog->open();
+}
+
+void MainWindow::generate() {
+    if (const auto why = document_->generate(prompt_bar_->generate_settings().settings()))
+        show_failure({QStringLiteral("Continuing the text"), *why});
 }
 
 void MainWindow::copy_image() {
@@ -449,40 +389,6 @@ QString MainWindow::command_for_shown() const {
     output.style = style_for(Appearance::instance().theme(), *document_);
     const auto request = request_for(*shown, document_->selection().get(), output);
     return QString::fromStdString(figure::command_of(*shown->trace, request, "svg"));
-}
-
-void MainWindow::search_tokens() {
-    if (!document_->trace()) return;
-    std::vector<PaletteItem> items;
-    const trace::Trace& trace = *document_->trace();
-    std::int64_t position = 0;
-    for (const auto& label : trace.labels()) {
-        const Position here(position++);
-        const QString where = trace.across_texts() ? QStringLiteral("target %1") : QStringLiteral("position %1");
-        items.push_back({QString::fromStdString(label.continuation + label.text), where.arg(here.value), true, [this, here] {
-                             document_->selection().pin_query(here, false);
-                             prompt_bar_->tokens().reveal(here);
-                         }});
-    }
-    position = 0;
-    if (trace.across_texts())
-        for (const auto& label : trace.key_labels()) {
-            const Position here(position++);
-            items.push_back({QString::fromStdString(label.continuation + label.text), QStringLiteral("source %1").arg(here.value),
-                             true, [this, here] { document_->selection().pin_key(here, false); }});
-        }
-    (new CommandPalette(QStringLiteral("Search tokens"), std::move(items), this))->open();
-}
-
-void MainWindow::open_palette() {
-    std::vector<PaletteItem> items;
-    for (QAction* action : actions_) {
-        if (action == &this->action(Command::palette) || !action->isVisible()) continue;
-        items.push_back({QString(action->text()).remove(QStringLiteral(" …")),
-                         action->shortcut().toString(QKeySequence::NativeText), action->isEnabled(),
-                         [action] { action->trigger(); }});
-    }
-    (new CommandPalette(QStringLiteral("Type a command"), std::move(items), this))->open();
 }
 
 void MainWindow::start_tour() {

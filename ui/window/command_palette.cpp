@@ -43,10 +43,19 @@ public:
 
 }  // namespace
 
-int match_score(const QString& typed, const QString& text) {
-    const qsizetype whole = text.indexOf(typed, 0, Qt::CaseInsensitive);
-    if (whole >= 0) return int(whole);
-    int score = 100;
+int match_score(const QString& typed, const QString& text, bool loose) {
+    if (typed.isEmpty()) return 0;
+    constexpr int at_word = 20, inside = 200, by_words = 400, by_letters = 600;
+    const auto begins_word = [&](qsizetype at) { return at == 0 || !text[at - 1].isLetterOrNumber(); };
+    for (qsizetype at = text.indexOf(typed, 0, Qt::CaseInsensitive); at >= 0;
+         at = text.indexOf(typed, at + 1, Qt::CaseInsensitive))
+        if (begins_word(at)) return at == 0 ? int(text.size() > typed.size()) : at_word + int(at);
+    if (const qsizetype at = text.indexOf(typed, 0, Qt::CaseInsensitive); at >= 0) return inside + int(at);
+    const QStringList words = typed.split(u' ', Qt::SkipEmptyParts);
+    if (words.size() > 1 && std::ranges::all_of(words, [&](const QString& w) { return text.contains(w, Qt::CaseInsensitive); }))
+        return by_words;
+    if (!loose) return -1;
+    int score = by_letters;
     qsizetype from = 0;
     for (const QChar c : typed) {
         const qsizetype at = text.indexOf(c, from, Qt::CaseInsensitive);
@@ -57,9 +66,10 @@ int match_score(const QString& typed, const QString& text) {
     return score;
 }
 
-CommandPalette::CommandPalette(const QString& hint, std::vector<PaletteItem> items, QWidget* parent)
+CommandPalette::CommandPalette(const QString& hint, std::vector<PaletteItem> items, QWidget* parent, Meaning meaning)
     : QFrame(parent, Qt::Popup | Qt::FramelessWindowHint),
       items_(std::move(items)),
+      meaning_(std::move(meaning)),
       field_(new QLineEdit),
       list_(new QListWidget) {
     setAttribute(Qt::WA_DeleteOnClose);
@@ -92,20 +102,25 @@ void CommandPalette::open() {
     field_->setFocus();
 }
 
-void CommandPalette::filter(const QString& typed) {
-    std::vector<std::pair<int, std::size_t>> found;
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-        const int score = match_score(typed.trimmed(), items_[i].text);
-        if (score >= 0) found.emplace_back(score, i);
-    }
-    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+void CommandPalette::filter(const QString& text) {
+    const QString typed = text.trimmed();
+    std::vector<std::pair<int, PaletteItem>> found;
+    if (meaning_ && !typed.isEmpty())
+        for (PaletteItem& item : meaning_(typed)) found.emplace_back(item.rank, std::move(item));
+    for (const PaletteItem& item : items_)
+        if (const int score = match_score(typed, item.text, item.loose); score >= 0) found.emplace_back(score, item);
+    std::ranges::stable_sort(found, {}, &std::pair<int, PaletteItem>::first);
     if (found.size() > 500) found.resize(500);
+    shown_.clear();
+    for (auto& [score, item] : found) shown_.push_back(std::move(item));
     list_->clear();
-    for (const auto& [score, i] : found) {
-        auto* item = new QListWidgetItem(items_[i].text, list_);
+    for (std::size_t i = 0; i < shown_.size(); ++i) {
+        auto* item = new QListWidgetItem(shown_[i].text, list_);
         item->setData(Qt::UserRole, qulonglong(i));
-        item->setData(Qt::UserRole + 1, items_[i].note);
-        if (!items_[i].enabled) item->setFlags(item->flags() & ~Qt::ItemIsEnabled);
+        item->setData(Qt::UserRole + 1, shown_[i].note);
+        item->setData(Qt::AccessibleTextRole,
+                      shown_[i].note.isEmpty() ? shown_[i].text : shown_[i].text + QStringLiteral(", ") + shown_[i].note);
+        if (!shown_[i].enabled) item->setFlags(item->flags() & ~Qt::ItemIsEnabled);
     }
     list_->setCurrentRow(0);
 }
@@ -113,7 +128,7 @@ void CommandPalette::filter(const QString& typed) {
 void CommandPalette::choose() {
     const QListWidgetItem* item = list_->currentItem();
     if (!item || !(item->flags() & Qt::ItemIsEnabled)) return;
-    const auto chosen = items_[item->data(Qt::UserRole).toULongLong()].chosen;
+    const auto chosen = shown_[item->data(Qt::UserRole).toULongLong()].chosen;
     close();
     if (chosen) chosen();
 }

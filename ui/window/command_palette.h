@@ -15,13 +15,18 @@ struct PaletteItem {
     QString text, note;
     bool enabled = true;
     std::function<void()> chosen;
+    bool loose = true;  ///< found by letters that stand apart in it too; long texts would always match
+    int rank = -1;      ///< of what a text means beside the items, as match_score(); -1: before all others
 };
 
 /// Type a few letters, Return. For commands (Ctrl+K) and for tokens (/).
 class CommandPalette : public QFrame {
     Q_OBJECT
 public:
-    CommandPalette(const QString& hint, std::vector<PaletteItem>, QWidget* parent);
+    /// What else a text may mean, beside the items: "L4H5".
+    using Meaning = std::function<std::vector<PaletteItem>(const QString& typed)>;
+
+    CommandPalette(const QString& hint, std::vector<PaletteItem>, QWidget* parent, Meaning = {});
     void open();
     QLineEdit& field() { return *field_; }
     QListWidget& list() { return *list_; }
@@ -34,11 +39,14 @@ private:
     void choose();
 
     std::vector<PaletteItem> items_;
+    Meaning meaning_;
+    std::vector<PaletteItem> shown_;
     QLineEdit* field_;
     QListWidget* list_;
 };
 
-/// Every letter of `typed` in order in `text` (no case); -1 no match, else the lower the better.
-int match_score(const QString& typed, const QString& text);
+/// How well a text (no case) has what was typed: at its start, at the start of a word, inside one, word by word, or (loose)
+/// letter by letter. -1: not at all; else the lower the better.
+int match_score(const QString& typed, const QString& text, bool loose = true);
 
 }  // namespace headlight::ui

@@ -4,16 +4,21 @@
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/outline.h"
+#include "ui/access/access.h"
 #include "ui/style/appearance.h"
 
 #include <QAction>
+#include <QApplication>
 #include <QCloseEvent>
 #include <QDialog>
 #include <QDragEnterEvent>
+#include <QFile>
 #include <QFileInfo>
 #include <QMessageBox>
 #include <QMimeData>
 #include <QSettings>
+#include <QStringDecoder>
+#include <QStyle>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -28,6 +33,11 @@ bool is_picture(const QString& file) {
     return !suffix.isEmpty() && figure::picture_patterns().contains(QStringLiteral("*.") + suffix) && QFileInfo(file).isFile();
 }
 
+bool is_text(const QString& file) {
+    const QString suffix = QFileInfo(file).suffix().toLower();
+    return (suffix == QLatin1String("txt") || suffix == QLatin1String("md")) && QFileInfo(file).isFile();
+}
+
 }  // namespace
 
 MainWindow::MainWindow(const QString& device, QWidget* parent) : QMainWindow(parent), jobs_(std::make_unique<Jobs>()) {
@@ -38,10 +48,13 @@ MainWindow::MainWindow(const QString& device, QWidget* parent) : QMainWindow(par
     setAcceptDrops(true);
     build();
     make_actions();
+    context_menus_ = new ContextMenus(*this);
+    make_accessible(document_->selection());
     connect_parts();
     show_views();
     show_title();
     resize(1440, 900);
+    left_->canvas().setFocus();
 }
 
 MainWindow::~MainWindow() {
@@ -62,7 +75,7 @@ void MainWindow::build() {
     heads_ = new HeadsPanel(*document_);
     inspector_ = new Inspector(*document_, *jobs_);
     status_ = new StatusStrip(*document_, *jobs_);
-    tools_ = new ToolRow(*document_);
+    tools_ = new ToolRow(*document_, *jobs_);
     errors_ = new ErrorPanel;
     notice_ = new NoticeBar;
     // A message belongs to the model, the text and the view that it came with.
@@ -111,13 +124,17 @@ void MainWindow::build() {
     column->addWidget(body_, 1);
     column->addWidget(status_);
     setCentralWidget(root);
-    setMinimumSize(960, 560);
+    setMinimumSize(720, 480);
+    menus_ = new FoldingMenuBar(this);
+    setMenuBar(menus_);
+    menus_->keep(QSettings().value(QStringLiteral("window/menu-bar")).toBool());
 }
 
 void MainWindow::connect_parts() {
     connect(jobs_.get(), &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
         using Lane = Jobs::Lane;
-        const bool of_dialog = lane == Lane::preview || lane == Lane::tensor || lane == Lane::models || lane == Lane::fetch;
+        const bool of_dialog = lane == Lane::preview || lane == Lane::tensor || lane == Lane::models || lane == Lane::fetch ||
+                               lane == Lane::candidates;
         const bool of_view = lane == Lane::picture || lane == Lane::second_picture;
         if (!of_dialog && !of_view) show_failure(failure);  // dialogs and views show their own
     });
@@ -141,15 +158,24 @@ void MainWindow::connect_parts() {
             case Document::Change::run: break;
         }
         using enum Document::Change;
+        if (change == model || change == trace) refresh_views();
+        refresh_actions();
         if (change != file && change != filter && change != batch && change != run) autosave_->changed();
     });
     connect(document_.get(), &Document::selection_lacks, this, [this](const ErrorFacts& facts) {
         show_failure({QStringLiteral("Opening %1").arg(QFileInfo(QString::fromStdString(facts.file)).fileName()), facts});
     });
     connect(&document_->selection(), &SelectionModel::changed, this, [this](bool hover_only) {
-        if (!hover_only) autosave_->changed();
+        if (hover_only) return;
+        autosave_->changed();
+        refresh_actions();
     });
-    connect(prompt_bar_, &PromptBar::generate_asked, &action(Command::generate), &QAction::trigger);
+    for (const auto signal : {&Jobs::started, &Jobs::finished})
+        connect(jobs_.get(), signal, this, [this](Jobs::Lane lane) {
+            if (lane == Jobs::Lane::model) refresh_actions();
+        });
+    connect(&Appearance::instance(), &Appearance::changed, this, &MainWindow::refresh_actions);
+    connect(prompt_bar_, &PromptBar::generate_asked, this, &MainWindow::generate);
     connect(document_.get(), &Document::continued, this, [this](const QString& note) {
         if (!note.isEmpty()) status_->say(note);
     });
@@ -163,8 +189,11 @@ void MainWindow::connect_parts() {
             right_active_ = pane == right_;
             tools_->set_view(pane->view());
             show_description();
+            frame_active_pane();
+            refresh_actions();
         });
         connect(pane, &ViewPane::figure_changed, this, &MainWindow::show_description);
+        connect(pane, &ViewPane::figure_changed, this, &MainWindow::refresh_actions);
         connect(pane, &ViewPane::figure_changed, prompt_bar_, &PromptBar::show_facts);
         connect(&pane->canvas(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
     }
@@ -191,7 +220,48 @@ void MainWindow::show_views() {
     right_->set_view(views.right);
     if (!views.split) right_active_ = false;
     tools_->set_view(active_pane().view());
+    frame_active_pane();
     show_description();
+}
+
+/// Which of two views the tool row and the keys are for.
+void MainWindow::frame_active_pane() {
+    for (ViewPane* pane : {left_, right_}) {
+        const bool active = document_->views().split && pane == &active_pane();
+        QWidget& canvas = pane->canvas();
+        if (canvas.property("active").toBool() == active) continue;
+        canvas.setProperty("active", active);
+        canvas.style()->unpolish(&canvas);  // style sheets read properties once
+        canvas.style()->polish(&canvas);
+    }
+}
+
+/// By hand, so that it stays until the window's width changes.
+void MainWindow::show_panel(QWidget& panel, bool on) {
+    folded_[&panel] = false;
+    const bool had_focus = panel.isAncestorOf(QApplication::focusWidget());
+    panel.setVisible(on);
+    if (!on && had_focus) active_pane().canvas().setFocus();
+    refresh_actions();
+}
+
+/// Panels without room in a narrow window go, and come back with the room.
+void MainWindow::fold_panels() {
+    constexpr int least_for_inspector = 1020, least_for_heads = 760;
+    for (const auto& [panel, least] : {std::pair<QWidget*, int>(inspector_, least_for_inspector), {heads_, least_for_heads}}) {
+        const bool narrow = width()<least, was_narrow = last_width_> 0 && last_width_ < least;
+        if (narrow == was_narrow) continue;
+        if (narrow && panel->isHidden()) continue;  // as wanted
+        if (!narrow && !folded_[panel]) continue;
+        show_panel(*panel, !narrow);
+        folded_[panel] = narrow;
+    }
+    last_width_ = width();
+}
+
+void MainWindow::resizeEvent(QResizeEvent* event) {
+    QMainWindow::resizeEvent(event);
+    fold_panels();
 }
 
 void MainWindow::show_view(const View& view) {
@@ -228,13 +298,14 @@ void MainWindow::open(const QString& what) {
             document_->set_file(QFileInfo(what).absoluteFilePath());
             document_->set_modified(false);
             remember(QStringLiteral("recent/sessions"), document_->file());
-            fill_more_menu();
+            fill_recent();
         } catch (const std::exception& error) {
             show_failure({QStringLiteral("Opening %1").arg(QFileInfo(what).fileName()), facts_of(error)});
         }
         return;
     }
     if (is_picture(what)) return open_picture(what);
+    if (is_text(what)) return open_text(what);
     session_views_ = false;
     const std::string place = model::without_tower(what.toStdString()).string(), tower = model::tower_of(what.toStdString());
     const QFileInfo file(QString::fromStdString(place));
@@ -289,6 +360,32 @@ void MainWindow::open_picture(const QString& file) {
     document_->set_prompt(prompt);
 }
 
+/// Its text becomes the prompt.
+void MainWindow::open_text(const QString& name) {
+    if (!takes_texts()) return;
+    constexpr qint64 most = 200'000;
+    const auto fail = [&](const ErrorFacts& facts) {
+        show_failure({QStringLiteral("Opening %1").arg(QFileInfo(name).fileName()), facts});
+    };
+    QFile file(name);
+    if (file.size() > most)
+        return fail({.problem = "The text is too long for the prompt",
+                     .file = name.toStdString(),
+                     .expected = "at most " + std::to_string(most) + " bytes",
+                     .found = std::to_string(file.size()) + " bytes",
+                     .hint = "\"Add texts …\" takes a file of many texts, one a line"});
+    if (!file.open(QIODevice::ReadOnly))
+        return fail(
+            {.problem = "The file cannot be read", .file = name.toStdString(), .found = file.errorString().toStdString()});
+    const QByteArray bytes = file.readAll();
+    QStringDecoder decoder(QStringDecoder::Utf8);
+    PromptText prompt = document_->prompt();
+    prompt.text = QString(decoder(bytes)).trimmed();
+    if (decoder.hasError())
+        return fail({.problem = "The file is no UTF-8 text", .file = name.toStdString(), .hint = "Save it as UTF-8"});
+    document_->set_prompt(prompt);
+}
+
 Session MainWindow::session() const {
     const QString model = document_->model().reference;
     return {model.isEmpty() ? QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size()) : model,
@@ -314,7 +411,7 @@ bool MainWindow::save_to(const QString& file) {
     document_->set_file(QFileInfo(file).absoluteFilePath());
     document_->set_modified(false);
     remember(QStringLiteral("recent/sessions"), document_->file());
-    fill_more_menu();
+    fill_recent();
     status_->say(QStringLiteral("Saved %1").arg(QFileInfo(file).fileName()));
     return true;
 }
@@ -422,6 +519,11 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
         for (QWidget* message : std::initializer_list<QWidget*>{errors_, notice_})
             if (message->isVisible()) return message->hide();
         if (document_->selection().escape()) return;
+    }
+    // A shortcut whose command cannot work now: say why.
+    for (const QAction* action : actions_) {
+        if (action->isEnabled() || !action->isVisible() || action->toolTip() == action->text()) continue;
+        if (action->shortcut() == QKeySequence(event->keyCombination())) return status_->say(action->toolTip());
     }
     QMainWindow::keyPressEvent(event);
 }

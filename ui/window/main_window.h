@@ -14,6 +14,9 @@
 #include "ui/panels/status/status_strip.h"
 #include "ui/panels/tools/tool_row.h"
 #include "ui/window/command.h"
+#include "ui/window/command_palette.h"
+#include "ui/window/context_menus.h"
+#include "ui/window/folding_menu_bar.h"
 
 #include <QFileSystemWatcher>
 #include <QMainWindow>
@@ -47,6 +50,9 @@ public:
     ViewPane& right_pane() { return *right_; }
     ViewPane& active_pane() { return right_active_ && document_->views().split ? *right_ : *left_; }
     QAction& action(Command command) const { return *commands_.at(command); }
+    QAction& view_action(const View& view) const { return *view_actions_.at(view); }
+    FoldingMenuBar& menus() { return *menus_; }
+    ContextMenus& context_menus() { return *context_menus_; }
     /// Shows an example sentence.
     QAction& example(std::size_t index) const { return *examples_.at(index); }
 
@@ -77,6 +83,7 @@ protected:
     void dragEnterEvent(QDragEnterEvent*) override;
     void dropEvent(QDropEvent*) override;
     void keyPressEvent(QKeyEvent*) override;
+    void resizeEvent(QResizeEvent*) override;
 
 private:
     void build();
@@ -90,7 +97,18 @@ private:
     QAction* add(const QString& text, const QKeySequence&, std::function<void()>);
     QAction* add(Command, const QString& text, const QKeySequence&, std::function<void()>);
     void fill_model_menu();
-    void fill_more_menu();
+    void fill_menus();
+    void fill_recent();
+    void refresh_actions();
+    void refresh_views();
+    /// On or off, of commands that have such a state.
+    std::optional<bool> state_of(Command) const;
+    /// Why a command cannot work now; empty: it can.
+    QString why_not(Command) const;
+    void fold_panels();
+    void show_panel(QWidget& panel, bool);
+    void frame_active_pane();
+    void open_text(const QString& file);
     void show_views();
     void choose_view();
     void show_title();
@@ -111,10 +129,14 @@ private:
     bool may_close();
     void remember_last();
     void show_run_question();
-    void export_figure();
+    /// As the dialog was left, or with this format: "pdf".
+    void export_figure(const QString& format = {});
     void copy_image();
+    void generate();
     void search_tokens();
     void open_palette();
+    std::vector<PaletteItem> token_items() const;
+    std::vector<PaletteItem> items_for(const QString& typed) const;
     void start_tour();
 
     std::unique_ptr<Jobs> jobs_;
@@ -130,12 +152,17 @@ private:
     NoticeBar* notice_;
     ViewPane *left_, *right_;
     QSplitter *body_, *centre_split_;
+    FoldingMenuBar* menus_;
+    QMenu* recent_ = nullptr;
+    ContextMenus* context_menus_ = nullptr;
     QFileSystemWatcher watcher_;
     std::vector<QAction*> actions_;  ///< all of them, as the palette and the page of shortcuts list them
     std::map<Command, QAction*> commands_;
     std::map<View, QAction*> view_actions_;
     std::vector<QAction*> examples_;
     QPointer<Tour> tour_;
+    std::map<QWidget*, bool> folded_;  ///< panels that a narrow window hides by itself
+    int last_width_ = 0;
     bool right_active_ = false;
     bool asks_to_run_ = false;    ///< the notice is about a long text
     bool had_pictures_ = false;   ///< the model before reads pictures

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headlight::text {
@@ -35,5 +36,9 @@ struct Encoding {
     /// Appends another encoding after this one.
     void append(const Encoding&);
 };
+
+/// Encoding::words with every combining mark, virama and joiner in the word that it is written in, which pre-tokenizers of
+/// letters cut off: "नमस्ते" is one word. `a`, `b`: the texts of sequence 0 and 1. Ids are those of the word's first token.
+std::vector<std::int64_t> whole_words(const Encoding&, std::string_view a, std::string_view b);
 
 }  // namespace headlight::text

@@ -62,7 +62,7 @@ Punctuation punctuation(const Tokenizer&, const Encoding&);
 /// The label to show for one token: "·the", "⏎", "ing" + continuation mark.
 struct TokenLabel {
     std::string text;  ///< UTF-8, never empty, printable: '·' for a leading space, '⏎' newline, '⇥' tab, <0xE2> for a byte alone
-    std::string continuation;     ///< "##" or "▁" to draw faintly before text, or empty
+    std::string continuation;     ///< "##" to draw faintly before text, or empty
     bool special = false;         ///< <s>, [CLS]: drawn muted
     std::int64_t join_first = 0;  ///< bytes of one character spread over tokens are joined: first position of the group …
     std::int64_t join_count = 1;  ///< … and how many tokens it has; the label stands at the first, the others show "⋯"

@@ -248,7 +248,7 @@ std::vector<MixColumn> mix_columns(const model::ModelConfig& config) {
          "the same with the token's own stream where it attends to itself"}};
     if (config.post_norm)
         columns.push_back({MixScope::with_norm, "ratio_norm", "heads, stream and norm (Kobayashi 2021)", "length_norm",
-                           "the same behind the layer's norm, at its scale in the run"});
+                           "the same after the layer's norm, at its scale in the run"});
     return columns;
 }
 

@@ -63,13 +63,18 @@ void require_whole_model(const model::ModelConfig& config, const std::string& wh
 }
 
 namespace {
-TokenFacts facts_of(const text::Encoding& encoding) {
-    return {.special = encoding.special, .words = encoding.words, .pair_start = encoding.pair_start()};
+TokenFacts facts_of(const text::Encoding& encoding, const std::string& a, const std::string& b) {
+    return {.special = encoding.special, .words = text::whole_words(encoding, a, b), .pair_start = encoding.pair_start()};
 }
 }  // namespace
 
-TokenFacts token_facts(const trace::Trace& trace) { return facts_of(trace.encoding()); }
-TokenFacts key_facts(const trace::Trace& trace) { return facts_of(trace.key_encoding()); }
+TokenFacts token_facts(const trace::Trace& trace) {
+    const bool target = trace.config().stack == model::Stack::decoder || trace.config().stack == model::Stack::cross;
+    return facts_of(trace.encoding(), target ? trace.text_b() : trace.text_a(), trace.text_b());
+}
+TokenFacts key_facts(const trace::Trace& trace) {
+    return trace.across_texts() ? facts_of(trace.key_encoding(), trace.text_a(), {}) : token_facts(trace);
+}
 
 std::int64_t kv_head(const trace::Trace& trace, Head head) {
     const auto& config = trace.config();

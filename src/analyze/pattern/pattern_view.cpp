@@ -15,6 +15,14 @@
 namespace headlight::analyze {
 namespace {
 
+/// A mark has the letter before it to stand on, and needs no circle; a joiner joins.
+std::string inside_word(const std::string& label) {
+    constexpr std::string_view circle = "◌";
+    if (label == "‹ZWJ›") return "\u200D";
+    if (label == "‹ZWNJ›") return "\u200C";
+    return label.starts_with(circle) ? label.substr(circle.size()) : label;
+}
+
 AxisItem axis_item(const std::vector<text::TokenLabel>& labels, const TokenFacts& facts, const Span& span) {
     AxisItem item;
     item.continuation = labels[static_cast<std::size_t>(span.first)].continuation;
@@ -26,7 +34,7 @@ AxisItem axis_item(const std::vector<text::TokenLabel>& labels, const TokenFacts
         const auto& label = labels[static_cast<std::size_t>(p)];
         // The other bytes of a character that starts inside the word only repeat a placeholder.
         if (p > span.first && label.join_count > 1 && label.join_first != p) continue;
-        item.label += label.text;
+        item.label += p > span.first ? inside_word(label.text) : label.text;
     }
     return item;
 }

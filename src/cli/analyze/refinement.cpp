@@ -50,7 +50,7 @@ struct RefinementCommand : Analysis {
                    .facts = texts.empty() ? facts_of(*runs.front()) : facts_of(*loaded.model)};
         out.fact("texts", std::to_string(runs.size())).fact("tokens", found.tokens);
         out.fact("read_out", unembedding        ? "unembedding alone"
-                             : config.post_norm ? "norm behind the layer's sum and unembedding"
+                             : config.post_norm ? "norm after the layer's sum and unembedding"
                                                 : "final norm and unembedding");
         return std::move(out.fact("first_token", with_first || model::reads_pictures(config) ? "counted" : "left out"));
     }

@@ -67,7 +67,10 @@ ArchitectureFigure::ArchitectureFigure(std::shared_ptr<const model::Model> model
             .arg(report.loaded.size())
             .arg(report.files.size())
             .arg(report.files.size() == 1 ? QStringLiteral("file") : QStringLiteral("files")),
-        QStringLiteral("%1 used in place, %2 converted").arg(megabytes(report.bytes_mapped), megabytes(report.bytes_copied))};
+        report.bytes_mapped == 0   ? QStringLiteral("%1, converted when they were loaded").arg(megabytes(report.bytes_copied))
+        : report.bytes_copied == 0 ? QStringLiteral("%1, read where they lie in the file").arg(megabytes(report.bytes_mapped))
+                                   : QStringLiteral("%1 read where they lie in the file, %2 converted")
+                                         .arg(megabytes(report.bytes_mapped), megabytes(report.bytes_copied))};
     if (!report.unused.empty())
         facts_.push_back(QStringLiteral("%1 tensors of the files are not used").arg(report.unused.size()));
     for (const std::string& absent : report.optional_missing)

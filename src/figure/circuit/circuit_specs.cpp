@@ -123,11 +123,12 @@ std::vector<ViewSpec> circuit_view_specs() {
         {.id = "importance",
          .title = "Importance",
          .group = "Circuits",
-         .needs = {.query = true},
+         .needs = {.query = true, .chosen = true},
          .options =
              {text_option(
                   "target", "Predicted token",
-                  "importance: the predicted token, by id or text; next: the one in the text; default: the most probable one"),
+                  "importance: the predicted token, by id or text; next: the one in the text; default: the most probable one",
+                  "next, text or id"),
               flag("no-blank-out", "Without blank-out", "importance: leave out blank-out, which takes one pass a token"),
               flag("long-texts", "Blank-out and shuffles on long texts",
                    "importance: also where the position reads more than 128 tokens; takes a pass each"),

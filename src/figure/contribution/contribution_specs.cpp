@@ -24,7 +24,7 @@ ViewSpec contribution_spec() {
             .group = "Prediction",
             .across_texts = true,
             .reads_class = true,
-            .needs = {.focus = true, .query = true},
+            .needs = {.focus = true, .query = true, .chosen = true},
             .options =
                 {{.name = "least-share",
                   .kind = OptionKind::number,
@@ -39,7 +39,8 @@ ViewSpec contribution_spec() {
                  text_option(
                      "edge", "Opened line",
                      "contribution-graph: LAYER:FROM:TO, the line of attention whose heads and maps are shown; with an encoder "
-                     "also cross:LAYER:FROM:TO and encoder:LAYER:FROM:TO")},
+                     "also cross:LAYER:FROM:TO and encoder:LAYER:FROM:TO",
+                     "LAYER:FROM:TO, or click a line")},
             .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
                 const Position target = last_or_pinned(*trace, s);
                 return contribution_graph_view(std::move(trace), target,
@@ -80,10 +81,10 @@ std::vector<ViewSpec> flow_view_specs() {
          .title = "Drivers of a neuron",
          .group = "Prediction",
          .reads_class = true,
-         .needs = {.focus = true, .query = true, .neuron = true},
+         .needs = {.focus = true, .query = true, .chosen = true, .neuron = true},
          .options =
              {flag("up", "Linear branch of a gated MLP", "drivers: of a gated MLP the linear branch instead of the gate"),
-              text_option(
+              token_option(
                   "promotes", "Neurons that promote",
                   "drivers: the token whose next-token neurons are listed, by id or text; by default the most probable one "
                   "there")},

@@ -10,8 +10,11 @@
 namespace headlight::figure {
 
 ViewOption flag(const char* name, const char* title, const char* help) { return {.name = name, .title = title, .help = help}; }
-ViewOption text_option(const char* name, const char* title, const char* help) {
-    return {.name = name, .kind = OptionKind::text, .title = title, .help = help};
+ViewOption text_option(const char* name, const char* title, const char* help, const char* example) {
+    return {.name = name, .kind = OptionKind::text, .title = title, .help = help, .example = example};
+}
+ViewOption token_option(const char* name, const char* title, const char* help) {
+    return {.name = name, .kind = OptionKind::text, .title = title, .help = help, .token = true};
 }
 ViewOption integer_option(const char* name, const char* title, const char* help, const char* initial, double low, double high) {
     return {
@@ -40,7 +43,8 @@ ViewOption aggregate_option() {
 }
 
 ViewOption layers_option() {
-    return text_option("layers", "Layers", "layers of the heads that are combined: 0,2-4 or all (default: --layer; model: all)");
+    return text_option("layers", "Layers", "layers of the heads that are combined: 0,2-4 or all (default: --layer; model: all)",
+                       "0,2-4 or all");
 }
 
 bool combines_heads(const ViewState& state) { return view_spec(state.view).option("aggregate") && aggregate_of(state); }

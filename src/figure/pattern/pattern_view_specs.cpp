@@ -37,7 +37,7 @@ std::unique_ptr<Figure> matrix(TracePtr trace, const ViewState& s, const CancelT
 }
 
 ViewOption over_heads_option() {
-    return text_option("over-heads", "Heads", "model: heads that are combined: 0,2-4 or all (default: all)");
+    return text_option("over-heads", "Heads", "model: heads that are combined: 0,2-4 or all (default: all)", "0,2-4 or all");
 }
 
 ModelViewOptions model_options(const trace::Trace& trace, const ViewState& state) {

@@ -150,7 +150,7 @@ public:
                 const double m = static_cast<double>(activations_[static_cast<Eigen::Index>(i)]) / limit_;
                 return std::abs(m) < 0.02 ? QColor() : signed_color(theme, m);
             },
-            style.exporting ? std::optional(position_) : selection.query());
+            style.exporting || (selection.found_pins && !selection.hover_query) ? std::optional(position_) : selection.query());
         draw::signed_bar(painter, QRectF(page_margin, top + flow_.height() + 14, 160, 10), limit_, theme);
     }
 

@@ -54,13 +54,14 @@ std::vector<ViewSpec> prediction_view_specs() {
          .title = "Lens",
          .group = "Prediction",
          .tab = true,
-         .needs = {.layer = true, .query = true},
+         .needs = {.layer = true, .query = true, .chosen = true},
          .options = {choice("at", "State of the layers", "logit lens: which state of each layer is read",
                             analyze::StreamPlace::resid_post),
                      choice("shade", "Colour", "logit lens: what the colour shows", LensColor::probability),
-                     text_option("watch", "Watched token",
-                                 "logit lens: a token by id or text; by default the next token of the text"),
-                     text_option("tuned", "Tuned lens", "logit lens: a safetensors file with a tuned lens of this model")},
+                     token_option("watch", "Watched token",
+                                  "logit lens: a token by id or text; by default the next token of the text"),
+                     text_option("tuned", "Tuned lens", "logit lens: a safetensors file with a tuned lens of this model",
+                                 "path of a .safetensors file")},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
                  const LensViewOptions options = lens_options(*trace, s);
@@ -71,7 +72,7 @@ std::vector<ViewSpec> prediction_view_specs() {
          .title = "MLP",
          .group = "Prediction",
          .tab = true,
-         .needs = {.layer = true, .query = true, .neuron = true},
+         .needs = {.layer = true, .query = true, .chosen = true, .neuron = true},
          .options = {flag("gain", "Values with the final norm's gain", "MLP view: read values with the final norm's gain")},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
@@ -86,10 +87,10 @@ std::vector<ViewSpec> prediction_view_specs() {
          .tab = true,
          .across_texts = true,
          .reads_class = true,
-         .needs = {.focus = true, .query = true},
-         .options = {text_option("token", "Token",
-                                 "attribution: the token by id or text; by default the most probable one there"),
-                     text_option("minus", "Difference to", "attribution: split the difference to this token's logit")},
+         .needs = {.focus = true, .query = true, .chosen = true},
+         .options = {token_option("token", "Token",
+                                  "attribution: the token by id or text; by default the most probable one there"),
+                     token_option("minus", "Difference to", "attribution: split the difference to this token's logit")},
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken&) {
                  const AttributionViewOptions options{token_value(*trace, s, "token"), token_value(*trace, s, "minus")};

@@ -65,10 +65,9 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOpti
         "memories, and how often no active memory's value has the layer's own top token. After Geva et al. 2021, Transformer "
         "Feed-Forward Layers Are Key-Value Memories, Figures 6 and 8 to 11.");
     data.table = [found] { return analyze::table_of(found); };
-    data.note = options.unembedding ? QStringLiteral("vectors read by the unembedding alone")
-                : trace->config().post_norm
-                    ? QStringLiteral("vectors read by the norm behind the layer's sum and the unembedding")
-                    : QStringLiteral("vectors read by the final norm and the unembedding");
+    data.note = options.unembedding         ? QStringLiteral("vectors read by the unembedding alone")
+                : trace->config().post_norm ? QStringLiteral("vectors read by the norm after the layer's sum and the unembedding")
+                                            : QStringLiteral("vectors read by the final norm and the unembedding");
 
     Panel who = panel(QStringLiteral("Who decides"), QStringLiteral("share of tokens"), found.layers.size());
     who.y.high = 1;

@@ -61,6 +61,36 @@ TEST_F(WindowTest, TheTourCanBeBegunAgain) {
     EXPECT_EQ(shown, 1);
 }
 
+TEST_F(WindowTest, TheTourPinsAPairGoesOnWithReturnAndCoversNoView) {
+    window.document().selection().clear_pins();
+    ASSERT_TRUE(settle());
+    window.action(Command::tour).trigger();
+    Tour& tour = *window.tour();
+    EXPECT_FALSE(selected().pinned_queries.empty());
+    EXPECT_FALSE(selected().pinned_keys.empty());
+    for (int step = 1; step < 6; ++step) {
+        QTest::keyClick(&tour.next(), Qt::Key_Return);
+        ASSERT_EQ(tour.step(), step);
+        ASSERT_TRUE(settle());
+        const auto* frame = window.findChild<PartFrame*>();
+        ASSERT_TRUE(frame && frame->isVisible());
+        EXPECT_FALSE(frame->geometry().intersects(tour.geometry())) << step << ": the card covers what it is about";
+    }
+    tour.end();
+    EXPECT_TRUE(selected().pinned_queries.empty());
+    EXPECT_FALSE(window.findChild<PartFrame*>());
+    ASSERT_TRUE(settle());
+}
+
+TEST_F(WindowTest, TheOfferOfATourOpensIt) {
+    auto* offer = new TourOffer(window);
+    EXPECT_TRUE(offer->isVisible());
+    EXPECT_TRUE(window.rect().contains(offer->geometry()));
+    offer->yes().click();
+    EXPECT_TRUE(window.tour());
+    window.tour()->end();
+}
+
 std::string long_text(int words) {
     std::string text;
     for (int i = 0; i < words; ++i) text += (i ? " " : "") + std::string(i % 7 ? "the old doctor" : "waits");

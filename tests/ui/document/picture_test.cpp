@@ -123,16 +123,17 @@ TEST_F(PictureWindow, WhatIsNoPictureIsToldAndTheLastOneStays) {
 
 TEST_F(PictureWindow, WhatIsAboutTextsSaysSo) {
     open_model(fixtures + QStringLiteral("models/vit"));
-    for (QAction* action : {&window.action(Command::pair), &window.example(0), &window.action(Command::add_texts)}) {
-        window.status_strip().say({});
-        action->trigger();
-        EXPECT_TRUE(window.status_strip().text().contains(QStringLiteral("reads a picture")))
-            << action->text().toStdString() << ": " << window.status_strip().text().toStdString();
+    for (QAction* action : {&window.action(Command::pair), &window.action(Command::add_texts)}) {
+        EXPECT_FALSE(action->isEnabled());
+        EXPECT_TRUE(action->toolTip().contains(QStringLiteral("reads a picture"))) << action->toolTip().toStdString();
     }
+    window.example(0).trigger();
+    EXPECT_TRUE(window.status_strip().text().contains(QStringLiteral("reads a picture")));
     EXPECT_FALSE(window.document().prompt().has_pair);
     window.action(Command::edit_text).trigger();
     EXPECT_TRUE(window.prompt_bar().image_button().hasFocus());
-    window.action(Command::generate).trigger();
+    EXPECT_FALSE(window.action(Command::generate).isEnabled());
+    window.prompt_bar().generate_button().click();
     EXPECT_TRUE(window.error_panel().isVisible());
 }
 

@@ -54,6 +54,10 @@ QVariant HeadListModel::data(const QModelIndex& index, int role) const {
         return {};
     }
     const double v = value(index.row(), index.column());
+    if (role == Qt::AccessibleTextRole)
+        return QStringLiteral("%1, %2 %3")
+            .arg(figure::head_name(head), headerData(index.column(), Qt::Horizontal, Qt::DisplayRole).toString(),
+                 std::isnan(v) ? QStringLiteral("not defined") : QString::number(v, 'f', 2));
     switch (role) {
         case Qt::DisplayRole: return std::isnan(v) ? QStringLiteral("–") : QString::number(v, 'f', 2).replace('-', QChar(0x2212));
         case Qt::ToolTipRole:

@@ -10,6 +10,7 @@
 
 #include <QHBoxLayout>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -62,6 +63,11 @@ void Inspector::build() {
     outer->addWidget(area);
     auto* column = new QVBoxLayout(content);
     column->setContentsMargins(16, 10, 16, 16);
+    // The margin gives the bar its room, so that numbers do not shift when it comes.
+    const QScrollBar* bar = area->verticalScrollBar();
+    connect(bar, &QScrollBar::rangeChanged, column, [column, bar](int least, int most) {
+        column->setContentsMargins(16, 10, 16 - (most > least ? bar->sizeHint().width() : 0), 16);
+    });
     column->setSpacing(8);
 
     auto* top = new QHBoxLayout;

@@ -9,14 +9,13 @@
 namespace headlight::ui {
 
 GeneratePopover::GeneratePopover(QWidget* parent)
-    : QFrame(parent, Qt::Popup | Qt::FramelessWindowHint),
+    : Popover(parent),
       tokens_(new QSpinBox),
       top_k_(new QSpinBox),
       seed_(new QSpinBox),
       temperature_(new QDoubleSpinBox),
       top_p_(new QDoubleSpinBox),
       stop_at_end_(new QCheckBox(QStringLiteral("Stop where the model ends the text"))) {
-    setProperty("role", "popover");
     setAccessibleName(QStringLiteral("How the text is continued"));
     auto* form = new QFormLayout(this);
     form->setContentsMargins(16, 14, 16, 14);
@@ -70,12 +69,7 @@ ContinueSettings GeneratePopover::settings() const {
 }
 
 void GeneratePopover::open_below(QWidget* button) {
-    adjustSize();
-    QPoint at = button->mapToGlobal(QPoint(button->width() - sizeHint().width(), button->height() + 4));
-    if (const QScreen* screen = button->screen())
-        at.setX(std::clamp(at.x(), screen->availableGeometry().left(), screen->availableGeometry().right() - sizeHint().width()));
-    move(at);
-    show();
+    show_below(button, Qt::RightEdge);
     tokens_->setFocus();
     tokens_->selectAll();
 }

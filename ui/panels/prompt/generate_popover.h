@@ -2,16 +2,16 @@
 #pragma once
 
 #include "ui/document/document.h"
+#include "ui/style/popover.h"
 
 #include <QCheckBox>
 #include <QDoubleSpinBox>
-#include <QFrame>
 #include <QSpinBox>
 
 namespace headlight::ui {
 
 /// How many tokens the model adds and how they are drawn: greedy, or by temperature, top-k, top-p and a seed.
-class GeneratePopover : public QFrame {
+class GeneratePopover : public Popover {
     Q_OBJECT
 public:
     explicit GeneratePopover(QWidget* parent = nullptr);

@@ -106,9 +106,9 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
                                    QStringLiteral("How many tokens, and how they are drawn"));
     generate_more_->setObjectName(QStringLiteral("GenerateMore"));
     generate_more_->setFixedSize(22, 32);
-    swap_ = square_button(QStringLiteral("swap"), QStringLiteral("Sentence pair"),
-                          QStringLiteral("Show or hide the line for sentence B"));
-    swap_->setCheckable(true);
+    pair_button_ = square_button(QStringLiteral("pair"), QStringLiteral("Sentence pair"),
+                                 QStringLiteral("Sentence pair: show or hide the line for sentence B"));
+    pair_button_->setCheckable(true);
     more_ = square_button(QStringLiteral("more"), QStringLiteral("Menu"), QStringLiteral("Everything else"));
     more_->setPopupMode(QToolButton::InstantPopup);
     facts_->setProperty("role", "note");
@@ -145,7 +145,7 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     generate->addWidget(generate_, 0, Qt::AlignTop);
     generate->addWidget(generate_more_, 0, Qt::AlignTop);
     buttons->addLayout(generate);
-    buttons->addWidget(swap_, 0, Qt::AlignTop);
+    buttons->addWidget(pair_button_, 0, Qt::AlignTop);
     buttons->addWidget(more_, 0, Qt::AlignTop);
     row->addLayout(buttons);
     column->addLayout(row);
@@ -160,7 +160,7 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     connect(pair_, &PromptEdit::edited, this, &PromptBar::edited);
     connect(text_, &PromptEdit::run_asked, &document_, &Document::run_now);
     connect(pair_, &PromptEdit::run_asked, &document_, &Document::run_now);
-    connect(swap_, &QToolButton::clicked, this, &PromptBar::toggle_pair);
+    connect(pair_button_, &QToolButton::clicked, this, &PromptBar::toggle_pair);
     connect(run_, &QPushButton::clicked, this, [this] {
         if (stop_shown_) {
             document_.stop();
@@ -232,16 +232,16 @@ void PromptBar::show_document() {
     for (PromptEdit* edit : {text_, pair_}) edit->setReadOnly(fixed);
     text_->setToolTip(fixed ? QStringLiteral("The text of the saved trace. Open the model to run another") : QString());
     run_->setEnabled(!fixed);
-    swap_->setEnabled(!fixed && !pictures);
+    pair_button_->setEnabled(!fixed && !pictures);
     // A button that cannot do its work says why when it is pressed; the tip says it before.
     const auto why = document_.model().model ? document_.why_no_continuation() : std::nullopt;
     generate_->setToolTip(why ? QString::fromStdString(why->problem + (why->found.empty() ? "" : ": " + why->found))
                               : QStringLiteral("Let the model continue the text (Ctrl+G)"));
-    swap_->setChecked(prompt.has_pair);
+    pair_button_->setChecked(prompt.has_pair);
     const auto& model = document_.model().model;
     const bool encodes = model && model->part(model::Stack::encoder);
     pair_->setVisible((prompt.has_pair || encodes) && !pictures);  // a decoder always has a target, if an empty one
-    swap_->setVisible(!encodes);
+    pair_button_->setVisible(!encodes);
     text_->setAccessibleName(encodes ? QStringLiteral("Source") : QStringLiteral("Text"));
     text_->setPlaceholderText(encodes ? QStringLiteral("Source: what the encoder reads") : QStringLiteral("Type a sentence"));
     pair_->setAccessibleName(encodes ? QStringLiteral("Target") : QStringLiteral("Sentence B"));

@@ -44,7 +44,7 @@ private:
     Document& document_;
     Jobs& jobs_;
     QPushButton* model_;
-    QToolButton *swap_, *more_;
+    QToolButton *pair_button_, *more_;
     PromptEdit *text_, *pair_;
     QPushButton* image_;  ///< in place of the text where the model reads pictures
     QPushButton *run_, *generate_;

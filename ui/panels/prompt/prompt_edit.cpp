@@ -8,14 +8,16 @@
 #include <QScrollBar>
 #include <QSignalBlocker>
 #include <QTextBlock>
+#include <QTextLayout>
 
+#include <algorithm>
 #include <cmath>
 
 namespace headlight::ui {
 
 namespace {
 
-constexpr int one_line = 32, most_lines = 5;
+constexpr int one_line = 32, most_lines = 5, most_lines_at_rest = 2;
 
 }  // namespace
 
@@ -60,19 +62,40 @@ void PromptEdit::show_text(const QString& text) {
     if (grown) verticalScrollBar()->setValue(verticalScrollBar()->maximum());
 }
 
+/// Lines of other scripts are taller than those of the interface's font.
 QSize PromptEdit::sizeHint() const {
-    const double step = QFontMetricsF(font()).lineSpacing();
-    return {400, one_line + int(std::ceil((lines_ - 1) * step))};
+    const int line = int(std::ceil(QFontMetricsF(font()).lineSpacing()));
+    return {400, one_line + std::max(0, lines_height_ - line)};
 }
 
 void PromptEdit::fit() {
+    const int most = editing_ ? most_lines : most_lines_at_rest;
     int lines = 0;
-    for (QTextBlock block = document()->begin(); block.isValid() && lines < most_lines; block = block.next()) {
-        lines += std::max(1, block.layout() ? block.layout()->lineCount() : 1);
+    double height = 0;
+    for (QTextBlock block = document()->begin(); block.isValid() && lines <= most; block = block.next()) {
+        const QTextLayout* layout = block.layout();
+        for (int i = 0; layout && i < layout->lineCount() && lines + i < most; ++i) height += layout->lineAt(i).height();
+        lines += std::max(1, layout ? layout->lineCount() : 1);
     }
-    lines_ = std::clamp(lines, 1, most_lines);
-    setVerticalScrollBarPolicy(lines > most_lines - 1 ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
-    if (height() != sizeHint().height() || minimumHeight() != sizeHint().height()) setFixedHeight(sizeHint().height());
+    lines_height_ = int(std::ceil(height));
+    setVerticalScrollBarPolicy(editing_ && lines > most ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
+    if (this->height() != sizeHint().height() || minimumHeight() != sizeHint().height()) setFixedHeight(sizeHint().height());
+}
+
+void PromptEdit::focusInEvent(QFocusEvent* event) {
+    QPlainTextEdit::focusInEvent(event);
+    editing_ = true;
+    fit();
+    ensureCursorVisible();
+}
+
+void PromptEdit::focusOutEvent(QFocusEvent* event) {
+    QPlainTextEdit::focusOutEvent(event);
+    const Qt::FocusReason why = event->reason();
+    if (why == Qt::PopupFocusReason || why == Qt::ActiveWindowFocusReason || why == Qt::MenuBarFocusReason) return;
+    editing_ = false;
+    fit();
+    verticalScrollBar()->setValue(0);
 }
 
 void PromptEdit::resizeEvent(QResizeEvent* event) {

@@ -5,8 +5,8 @@
 
 namespace headlight::ui {
 
-/// A text field of one line that grows to a few when the text does. Return asks for a run, Shift+Return breaks the line,
-/// and undo is the window's, so that one Ctrl+Z covers text, pins and options.
+/// A text field of one line that grows to a few when the text does, and to two while it does not have the focus. Return asks for
+/// a run, Shift+Return breaks the line, and undo is the window's, so that one Ctrl+Z covers text, pins and options.
 class PromptEdit : public QPlainTextEdit {
     Q_OBJECT
 public:
@@ -24,12 +24,15 @@ protected:
     bool event(QEvent*) override;
     void keyPressEvent(QKeyEvent*) override;
     void resizeEvent(QResizeEvent*) override;
+    void focusInEvent(QFocusEvent*) override;
+    void focusOutEvent(QFocusEvent*) override;
     bool canInsertFromMimeData(const QMimeData*) const override;
     void insertFromMimeData(const QMimeData*) override;
 
 private:
     void fit();
-    int lines_ = 1;
+    int lines_height_ = 0;  ///< of the lines in sight
+    bool editing_ = false;
 };
 
 }  // namespace headlight::ui

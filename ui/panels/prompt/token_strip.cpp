@@ -416,15 +416,38 @@ void TokenStrip::mousePressEvent(QMouseEvent* event) {
 void TokenStrip::mouseReleaseEvent(QMouseEvent* event) {
     drag_from_.reset();
     if (std::exchange(dragging_, false) || event->button() != Qt::LeftButton) return;
-    const Chip* chip = at(event->position());
-    if (!chip) return;
-    const bool add = event->modifiers() & Qt::ControlModifier;
-    const bool key = chip->source || (first_ == 0 && event->modifiers() & Qt::ShiftModifier);
-    if (key) {
-        document_.selection().pin_key(Position(chip->position), add);
-    } else {
-        document_.selection().pin_query(Position(chip->position), add);
-    }
+    if (const Chip* chip = at(event->position())) press(int(chip - chips_.data()), event->modifiers());
+}
+
+void TokenStrip::press(int index, Qt::KeyboardModifiers modifiers) {
+    const Chip& chip = chips_[std::size_t(index)];
+    const bool add = modifiers & Qt::ControlModifier;
+    if (chip.source || (first_ == 0 && modifiers & Qt::ShiftModifier))
+        document_.selection().pin_key(Position(chip.position), add);
+    else
+        document_.selection().pin_query(Position(chip.position), add);
+}
+
+std::optional<std::pair<Position, bool>> TokenStrip::token_at(QPointF point) const {
+    const Chip* chip = at(point);
+    return chip ? std::optional(std::pair(Position(chip->position), chip->source)) : std::nullopt;
+}
+
+bool TokenStrip::pinned(int index) const {
+    const Chip& chip = chips_[std::size_t(index)];
+    const figure::Selection& s = document_.selection().get();
+    const auto& pins = chip.source ? s.pinned_keys : s.pinned_queries;
+    return std::ranges::find(pins, Position(chip.position)) != pins.end();
+}
+
+QString TokenStrip::spoken(int index) const {
+    const Chip& chip = chips_[std::size_t(index)];
+    QString name = QStringLiteral("%1%2, token %3").arg(chip.faint, chip.text).arg(chip.position);
+    if (!chip.role.isEmpty()) name += QStringLiteral(", ") + chip.role;
+    if (pinned(index)) name += chip.source ? QStringLiteral(", pinned key") : QStringLiteral(", pinned query");
+    if (const QString found = chip.source ? QString() : prediction_text(Position(chip.position)); !found.isEmpty())
+        name += QStringLiteral(", log-probability ") + found;
+    return name;
 }
 
 void TokenStrip::wheelEvent(QWheelEvent* event) {
@@ -467,6 +490,7 @@ void TokenStrip::keyPressEvent(QKeyEvent* event) {
             if (chips_.empty()) return;
             figure::Selection s = without_hover(selection.get());
             s.pinned_queries = {Position(event->key() == Qt::Key_Home ? 0 : std::int64_t(chips_.size() - first_) - 1)};
+            s.found_pins = false;
             selection.set(s);
             break;
         }

@@ -19,6 +19,15 @@ public:
     /// Of a token of the source, which stands in front of the target while the cross attention is shown.
     QRect source_rect(Position) const;
     void reveal(Position);
+    /// The token at a point of the viewport, and whether it is one of the source.
+    std::optional<std::pair<Position, bool>> token_at(QPointF) const;
+    /// For screen readers: the tokens in order, those of the source first.
+    int count() const { return int(chips_.size()); }
+    QString spoken(int index) const;
+    bool pinned(int index) const;
+    QRect rect_of(std::size_t index) const;
+    /// As a click does.
+    void press(int index, Qt::KeyboardModifiers);
     /// Tokens whose text contains this (no case), in order.
     std::vector<Position> find(const QString& text) const;
     /// What stands under a token: log-probability and rank; empty where nothing is known. What the tooltip says of it.
@@ -57,7 +66,6 @@ private:
     void update_range();
     void follow_pin(bool reveal_it);
     Chip* add_chip(const text::TokenLabel&, int least, int sentence);
-    QRect rect_of(std::size_t index) const;
     const Chip* at(QPointF) const;
     void paint_chip(QPainter&, const Chip&) const;
     void paint_prediction(QPainter&, const Chip&) const;

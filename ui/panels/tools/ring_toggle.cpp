@@ -5,6 +5,8 @@
 
 #include <QPainter>
 
+#include <algorithm>
+
 namespace headlight::ui {
 
 RingToggle::RingToggle(const QString& text, const QString& tip, QWidget* parent) : QAbstractButton(parent) {
@@ -15,10 +17,14 @@ RingToggle::RingToggle(const QString& text, const QString& tip, QWidget* parent)
     setFont(figure::ui_font(12));
     setFocusPolicy(Qt::TabFocus);
     setAttribute(Qt::WA_Hover);
-    setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+    setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
 }
 
 QSize RingToggle::sizeHint() const { return {fontMetrics().horizontalAdvance(text()) + 4 + 6 + 10 + 4, 26}; }
+
+QSize RingToggle::minimumSizeHint() const {
+    return {std::min(sizeHint().width(), fontMetrics().horizontalAdvance(text().left(3)) + 40), 26};
+}
 
 void RingToggle::paintEvent(QPaintEvent*) {
     const figure::Theme& theme = Appearance::instance().theme();
@@ -31,7 +37,8 @@ void RingToggle::paintEvent(QPaintEvent*) {
     }
     painter.setFont(font());
     painter.setPen(!isEnabled() ? theme.faint : isChecked() || underMouse() ? theme.text : theme.muted);
-    painter.drawText(rect().adjusted(4, 0, -18, 0), Qt::AlignLeft | Qt::AlignVCenter, text());
+    const QRect room = rect().adjusted(4, 0, -18, 0);
+    painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter, fontMetrics().elidedText(text(), Qt::ElideRight, room.width()));
     const QRectF ring(width() - 14.5, height() / 2.0 - 4.5, 9, 9);
     painter.setPen(QPen(isChecked() ? theme.accent : !isEnabled() ? theme.faint : theme.muted, 1.2));
     painter.setBrush(isChecked() ? theme.accent : QColor(Qt::transparent));

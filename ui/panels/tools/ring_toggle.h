@@ -5,13 +5,13 @@
 
 namespace headlight::ui {
 
-/// A word and a small ring that fills when it is on.
+/// A word and a small ring that fills when it is on. The word ends with an ellipsis where there is no room for it.
 class RingToggle : public QAbstractButton {
     Q_OBJECT
 public:
     RingToggle(const QString& text, const QString& tip, QWidget* parent = nullptr);
     QSize sizeHint() const override;
-    QSize minimumSizeHint() const override { return sizeHint(); }
+    QSize minimumSizeHint() const override;
 
 protected:
     void paintEvent(QPaintEvent*) override;

@@ -3,16 +3,14 @@
 
 #include "headlight/analyze/contribution/value_mix.h"
 #include "headlight/model/outline.h"
+#include "ui/canvas/recipe.h"
 #include "ui/document/examples.h"
+#include "ui/document/view_values.h"
 #include "ui/style/appearance.h"
 
-#include <QDoubleSpinBox>
-#include <QFormLayout>
 #include <QHBoxLayout>
-#include <QLineEdit>
 #include <QMenu>
-#include <QSpinBox>
-#include <QWidgetAction>
+#include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
@@ -29,16 +27,13 @@ QString shown(std::string_view text) { return QString::fromUtf8(text.data(), qsi
 
 constexpr int slider_steps = 100, tab_gap = 4;
 
-/// A heading inside a menu: with a style sheet QMenu::addSection() draws only its line.
-void add_heading(QMenu& menu, const QString& text) {
-    if (!menu.isEmpty()) menu.addSeparator();
-    menu.addAction(text)->setEnabled(false);
-}
-
 }  // namespace
 
-ToolRow::ToolRow(Document& document, QWidget* parent)
-    : QWidget(parent), document_(document), popover_(new TransferPopover(document, this)) {
+ToolRow::ToolRow(Document& document, Jobs& jobs, QWidget* parent)
+    : QWidget(parent),
+      document_(document),
+      popover_(new TransferPopover(document, this)),
+      options_(new OptionsPopover(document, jobs, this)) {
     setObjectName(QStringLiteral("ToolRow"));
     setAttribute(Qt::WA_StyledBackground);
     auto* lines = new QVBoxLayout(this);
@@ -115,11 +110,14 @@ ToolRow::ToolRow(Document& document, QWidget* parent)
     second->addWidget(tools_, 1);
     lines->addLayout(second);
 
-    transfer_->setIcon(icon(QStringLiteral("chevron-down")));  // opens a popover; menus have their own arrow
-    transfer_->setIconSize({12, 12});
-    transfer_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-    transfer_->setLayoutDirection(Qt::RightToLeft);
-    transfer_->setProperty("plain", true);
+    for (QToolButton* button : {transfer_, drawing_}) {
+        button->setIcon(icon(QStringLiteral("chevron-down")));  // opens a popover; menus have their own arrow
+        button->setIconSize({12, 12});
+        button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+        button->setLayoutDirection(Qt::RightToLeft);
+        button->setProperty("plain", true);
+    }
+    connect(drawing_, &QToolButton::clicked, this, [this] { options_->open_below(drawing_, view_); });
     connect(transfer_, &QToolButton::clicked, this, &ToolRow::open_transfer);
     connect(sinks_, &RingToggle::clicked, this, [this](bool on) { edit([on](ViewOptions& o) { o.pattern.hide_first = on; }); });
     connect(special_, &RingToggle::clicked, this,
@@ -155,7 +153,7 @@ void ToolRow::make_slider() {
         const ViewOption* option = slider_option();
         if (!option) return;
         const double value = option->low * std::pow(option->high / option->low, double(step) / slider_steps);
-        set_value(option->name, QString::number(value, 'g', 3).toStdString());
+        edit([&](ViewOptions& o) { set_view_value(o, view_, option->name, QString::number(value, 'g', 3).toStdString()); });
     });
 }
 
@@ -164,7 +162,8 @@ void ToolRow::show_slider() {
     for (QWidget* part : std::initializer_list<QWidget*>{slider_name_, slider_, slider_value_})
         part->setVisible(option != nullptr);
     if (!option) return;
-    const double value = std::clamp(QString::fromStdString(value_of(*option)).toDouble(), option->low, option->high);
+    const double value =
+        std::clamp(QString::fromStdString(view_value(document_.options(), view_, *option)).toDouble(), option->low, option->high);
     slider_name_->setText(shown(option->title));
     slider_->setAccessibleName(shown(option->title));
     slider_->setToolTip(shown(option->help));
@@ -218,133 +217,30 @@ void ToolRow::build_menus() {
             folded_[spec.id] = more->addAction(view_title(spec.id));
             connect(folded_[spec.id], &QAction::triggered, this, [this, view = View(spec.id)] { Q_EMIT view_asked(view); });
         }
-    // A group of many views is a submenu, so that the menu fits a laptop's screen.
-    constexpr std::ptrdiff_t most_in_line = 4;
-    std::string group;
-    QMenu* into = more;
+    more->setToolTipsVisible(true);
+    more->addSeparator();
+    std::map<std::string, QMenu*> groups;
     for (const ViewSpec& spec : figure::view_specs()) {
         if (spec.tab) continue;
-        if (spec.group != group) {
-            group = spec.group;
-            const auto specs = figure::view_specs();
-            const auto members =
-                std::count_if(specs.begin(), specs.end(), [&](const ViewSpec& s) { return !s.tab && s.group == group; });
-            into = members > most_in_line ? more->addMenu(shown(group)) : more;
-            if (into == more) add_heading(*more, shown(group));
+        QMenu*& group = groups[spec.group];
+        if (!group) {
+            group = more->addMenu(shown(spec.group));
+            group->setToolTipsVisible(true);
         }
-        connect(into->addAction(shown(spec.title)), &QAction::triggered, this,
-                [this, view = spec.id] { Q_EMIT view_asked(view); });
+        views_in_menu_[spec.id] = group->addAction(shown(spec.title));
+        connect(views_in_menu_[spec.id], &QAction::triggered, this, [this, view = spec.id] { Q_EMIT view_asked(view); });
     }
+    connect(more, &QMenu::aboutToShow, this, [this] {
+        for (const auto& [view, action] : views_in_menu_) {
+            const QString why = why_no_view(document_, view);
+            action->setEnabled(why.isEmpty());
+            action->setToolTip(why.isEmpty() ? action->text() : why);
+            action->setCheckable(true);
+            action->setChecked(view == view_);
+        }
+    });
     more_->setMenu(more);
     connect(more, &QMenu::aboutToHide, this, &ToolRow::show_document);
-    auto* drawing = new QMenu(drawing_);
-    drawing_->setMenu(drawing);
-    connect(drawing, &QMenu::aboutToShow, this, [this, drawing] {
-        drawing->clear();
-        fill_options(*drawing);
-    });
-}
-
-/// Sets one of the view's own options.
-void ToolRow::set_value(const std::string& name, const std::string& value) {
-    edit([this, &name, &value](ViewOptions& o) {
-        figure::ViewValues& values = o.values[view_];
-        values[name] = value;
-        values = figure::tidy(figure::view_spec(view_), values);
-        if (values.empty()) o.values.erase(view_);
-    });
-}
-
-std::string ToolRow::value_of(const ViewOption& option) const {
-    const auto view = document_.options().values.find(view_);
-    if (view == document_.options().values.end()) return option.initial;
-    const auto value = view->second.find(option.name);
-    return value == view->second.end() ? option.initial : value->second;
-}
-
-/// A number or a text as a field inside the menu.
-void ToolRow::add_field(QMenu& menu, const ViewOption& option) {
-    auto* action = new QWidgetAction(&menu);
-    auto* box = new QWidget;
-    auto* form = new QFormLayout(box);
-    form->setContentsMargins(12, 4, 12, 4);
-    const QString title = shown(option.title), value = shown(value_of(option));
-    const auto bounded = [&](auto* spin) {
-        if (option.low != 0 || option.high != 0)
-            spin->setRange(static_cast<decltype(spin->value())>(option.low), static_cast<decltype(spin->value())>(option.high));
-        spin->setKeyboardTracking(false);
-        spin->setToolTip(shown(option.help));
-    };
-    if (option.kind == figure::OptionKind::integer) {
-        auto* spin = new QSpinBox;
-        spin->setRange(-1'000'000, 1'000'000);
-        bounded(spin);
-        spin->setValue(value.toInt());
-        connect(spin, &QSpinBox::valueChanged, this, [this, name = option.name](int v) { set_value(name, std::to_string(v)); });
-        form->addRow(title, spin);
-    } else if (option.kind == figure::OptionKind::number) {
-        auto* spin = new QDoubleSpinBox;
-        spin->setDecimals(6);
-        spin->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
-        spin->setRange(-1e6, 1e6);
-        bounded(spin);
-        spin->setValue(value.toDouble());
-        connect(spin, &QDoubleSpinBox::valueChanged, this,
-                [this, name = option.name](double v) { set_value(name, QString::number(v, 'g', 6).toStdString()); });
-        form->addRow(title, spin);
-    } else {
-        auto* line = new QLineEdit(value);
-        line->setToolTip(shown(option.help));
-        connect(line, &QLineEdit::editingFinished, this,
-                [this, line, name = option.name] { set_value(name, line->text().toStdString()); });
-        form->addRow(title, line);
-    }
-    action->setDefaultWidget(box);
-    menu.addAction(action);
-}
-
-void ToolRow::fill_options(QMenu& menu) {
-    const auto add = [&](const QString& text, bool checked, std::function<void()> run) {
-        QAction* action = menu.addAction(text);
-        action->setCheckable(true);
-        action->setChecked(checked);
-        connect(action, &QAction::triggered, this, std::move(run));
-    };
-    const auto add_shared = [&](const QString& text, bool checked, std::function<void(ViewOptions&)> change) {
-        add(text, checked, [this, change] { edit(change); });
-    };
-    const ViewSpec& spec = figure::view_spec(view_);
-    for (const ViewOption& option : spec.options) {
-        const std::string value = value_of(option);
-        switch (option.kind) {
-            case figure::OptionKind::flag:
-                add(shown(option.title), !value.empty(),
-                    [this, name = option.name, value] { set_value(name, value.empty() ? "1" : ""); });
-                break;
-            case figure::OptionKind::choice:
-                add_heading(menu, shown(option.title));
-                for (const auto& [word, title] : option.choices)
-                    add(shown(title), word == value, [this, name = option.name, word = word] { set_value(name, word); });
-                break;
-            case figure::OptionKind::integer:
-            case figure::OptionKind::number:
-            case figure::OptionKind::text: add_field(menu, option); break;
-        }
-    }
-    if (!spec.needs.pattern) return;
-    if (!spec.options.empty()) menu.addSeparator();
-    const ViewOptions& o = document_.options();
-    for (const auto& row : analyze::weightings) {
-        const Weighting weighting = row.value;
-        if (document_.trace() && document_.trace()->across_texts() && analyze::of_whole_layer(weighting)) continue;
-        if (weighting == Weighting::layer_mix_norm && document_.trace() && !document_.trace()->config().post_norm) continue;
-        if (weighting == Weighting::layer_mix) add_heading(menu, QStringLiteral("Of the whole layer"));
-        add_shared(shown(row.title), o.pattern.weighting == weighting,
-                   [weighting](ViewOptions& v) { v.pattern.weighting = weighting; });
-    }
-    menu.addSeparator();
-    add_shared(QStringLiteral("Rows add up to 1 after hiding"), o.pattern.renormalise,
-               [](ViewOptions& v) { v.pattern.renormalise = !v.pattern.renormalise; });
 }
 
 /// The text of the button of the view's options: the weighting, or the first choice.
@@ -357,7 +253,7 @@ QString ToolRow::options_text() const {
     }
     for (const ViewOption& option : spec.options) {
         if (option.kind != figure::OptionKind::choice) continue;
-        const std::string value = value_of(option);
+        const std::string value = view_value(document_.options(), view_, option);
         if (option.plain_default && value == option.initial) continue;
         for (const auto& [word, title] : option.choices)
             if (word == value) return shown(title).toLower();

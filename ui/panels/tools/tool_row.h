@@ -3,6 +3,7 @@
 
 #include "ui/document/document.h"
 #include "ui/panels/tools/attention_switch.h"
+#include "ui/panels/tools/options_popover.h"
 #include "ui/panels/tools/ring_toggle.h"
 #include "ui/panels/tools/transfer_popover.h"
 
@@ -20,12 +21,13 @@ namespace headlight::ui {
 class ToolRow : public QWidget {
     Q_OBJECT
 public:
-    ToolRow(Document&, QWidget* parent = nullptr);
+    ToolRow(Document&, Jobs&, QWidget* parent = nullptr);
 
     /// The view of the side that has the focus.
     void set_view(const View&);
     QToolButton& tab(const View& view) { return *tabs_.at(view); }
     TransferPopover& transfer() { return *popover_; }
+    OptionsPopover& options() { return *options_; }
     /// False if the view does not use it.
     bool open_transfer();
     RingToggle& hide_sinks() { return *sinks_; }
@@ -56,10 +58,6 @@ private:
     void build_menus();
     void show_document();
     void fit_tabs();
-    void fill_options(QMenu&);
-    void add_field(QMenu&, const figure::ViewOption&);
-    void set_value(const std::string& name, const std::string& value);
-    std::string value_of(const figure::ViewOption&) const;
     QString options_text() const;
     void make_slider();
     void show_slider();
@@ -70,13 +68,15 @@ private:
     Document& document_;
     View view_ = figure::view_id(0);
     std::map<View, QToolButton*> tabs_;
-    std::map<View, QAction*> folded_;  ///< the same in the menu, where a tab has no room
+    std::map<View, QAction*> views_in_menu_;  ///< those without a tab
+    std::map<View, QAction*> folded_;         ///< the same in the menu, where a tab has no room
     QWidget* tools_;
     QToolButton *more_, *drawing_, *transfer_, *filter_, *split_, *batch_, *examples_, *tensors_;
     RingToggle *sinks_, *special_, *words_;
     QLabel *slider_name_, *slider_value_;
     QSlider* slider_;
     TransferPopover* popover_;
+    OptionsPopover* options_;
     AttentionSwitch* attention_;
 };
 

@@ -26,9 +26,7 @@ int threshold_step(double value) {
 
 }  // namespace
 
-TransferPopover::TransferPopover(Document& document, QWidget* parent)
-    : QFrame(parent, Qt::Popup | Qt::FramelessWindowHint), document_(document) {
-    setProperty("role", "popover");
+TransferPopover::TransferPopover(Document& document, QWidget* parent) : Popover(parent), document_(document) {
     setAccessibleName(QStringLiteral("How weights are drawn"));
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(16, 12, 16, 16);
@@ -77,13 +75,7 @@ TransferPopover::TransferPopover(Document& document, QWidget* parent)
 }
 
 void TransferPopover::open_below(QWidget* button) {
-    adjustSize();
-    QPoint at = button->mapToGlobal(QPoint(button->width() - sizeHint().width(), button->height() + 4));
-    if (const QScreen* screen = button->screen()) {
-        at.setX(std::clamp(at.x(), screen->availableGeometry().left(), screen->availableGeometry().right() - sizeHint().width()));
-    }
-    move(at);
-    show();
+    show_below(button, Qt::RightEdge);
     curve(document_.options().transfer.curve).setFocus();
 }
 

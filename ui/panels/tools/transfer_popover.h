@@ -2,8 +2,8 @@
 #pragma once
 
 #include "ui/document/document.h"
+#include "ui/style/popover.h"
 
-#include <QFrame>
 #include <QRadioButton>
 #include <QSlider>
 
@@ -14,7 +14,7 @@ class QLabel;
 namespace headlight::ui {
 
 /// How weights become strengths: curve, threshold, share of the mass that is kept. The same for all views.
-class TransferPopover : public QFrame {
+class TransferPopover : public Popover {
     Q_OBJECT
 public:
     explicit TransferPopover(Document&, QWidget* parent = nullptr);

@@ -34,7 +34,7 @@ enum class TokenVectors {
 /// "token", "stream", "mlp0", "unembedding".
 inline constexpr EnumRow<TokenVectors> token_vectors[] = {
     {TokenVectors::token, "token", "Its row of the embedding"},
-    {TokenVectors::stream, "stream", "What enters the first layer"},
+    {TokenVectors::stream, "stream", "Input of the first layer"},
     {TokenVectors::mlp0, "mlp0", "The stream after the first layer's MLP"},
     {TokenVectors::unembedding, "unembedding", "Its column of the unembedding"}};
 constexpr const auto& enum_rows(TokenVectors) { return token_vectors; }

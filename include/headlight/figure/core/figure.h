@@ -35,6 +35,7 @@ struct Selection {
     std::optional<Position> hover_query, hover_key;
     std::vector<Position> pinned_queries;  ///< Ctrl+click adds; the last one is the inspector's
     std::vector<Position> pinned_keys;
+    bool found_pins = false;                  ///< the program has found the pins worth showing; no person has chosen them
     std::optional<analyze::NeuronId> neuron;  ///< shown by the views of MLPs; none: the strongest in each
     bool operator==(const Selection&) const = default;
 

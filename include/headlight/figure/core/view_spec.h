@@ -29,7 +29,9 @@ struct ViewOption {
     std::vector<std::pair<std::string, std::string>> choices{};  ///< word and its title in the window
     double low = 0, high = 0;                                    ///< of a number; both 0: any
     bool slider = false;                                         ///< a number with a slider above the view
-    bool plain_default = false;                                  ///< the window need not say that it has its default
+    bool token = false;          ///< a text that names one token: by id, as the vocabulary writes it, or as running text
+    std::string example{};       ///< of a text, shown in the empty field
+    bool plain_default = false;  ///< the window need not say that it has its default
 };
 
 /// Which parts of the selection and of the common options make another figure necessary. What is only painted into a
@@ -40,6 +42,7 @@ struct ViewNeeds {
     bool focus = false;    ///< the one head
     bool query = false;    ///< the pinned query
     bool hover = false;    ///< once one is pinned, the hovered one before it
+    bool chosen = false;   ///< a query counts only where a person has pinned it: else the view starts at the last token
     bool key = false;      ///< the pinned key
     bool neuron = false;   ///< the followed neuron
     bool pattern = false;  ///< PatternOptions and the transfer function

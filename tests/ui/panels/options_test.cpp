@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The options of a view: fields, tokens, and where views of a prediction start.
+#include "tests/ui/window_fixture.h"
+#include "ui/panels/tools/token_field.h"
+
+#include "headlight/analyze/prediction/predictions.h"
+
+#include <QCompleter>
+
+namespace headlight::ui {
+namespace options_test {
+
+class OptionsTest : public WindowTest {
+protected:
+    void SetUp() override {
+        WindowTest::SetUp();
+        window.show_view("attribution");
+        ASSERT_TRUE(settle());
+    }
+    OptionsPopover& open() {
+        window.tool_row().view_options().click();
+        OptionsPopover& options = window.tool_row().options();
+        EXPECT_TRUE(options.isVisible());
+        EXPECT_TRUE(settle());
+        return options;
+    }
+    std::string value(const std::string& option) {
+        const auto& values = window.document().options().values;
+        const auto of = values.find("attribution");
+        if (of == values.end()) return {};
+        const auto found = of->second.find(option);
+        return found == of->second.end() ? std::string() : found->second;
+    }
+};
+
+TEST_F(OptionsTest, TabGoesThroughTheFieldsAndKeepsWhatWasTyped) {
+    OptionsPopover& options = open();
+    auto* token = qobject_cast<QLineEdit*>(options.field("token"));
+    auto* minus = qobject_cast<QLineEdit*>(options.field("minus"));
+    ASSERT_TRUE(token && minus);
+    EXPECT_EQ(token->x() + token->parentWidget()->x(), minus->x() + minus->parentWidget()->x()) << "aligned";
+    EXPECT_EQ(token->width(), minus->width());
+    EXPECT_FALSE(token->placeholderText().isEmpty());
+    token->setFocus();
+    QTest::keyClicks(token, QStringLiteral(" doctor"));
+    for (int i = 0; i < 4 && options.focusWidget() != minus; ++i) QTest::keyClick(options.focusWidget(), Qt::Key_Tab);
+    EXPECT_EQ(value("token"), " doctor");
+    ASSERT_EQ(options.focusWidget(), minus);
+    QTest::keyClicks(minus, QStringLiteral(" nurse"));
+    QTest::keyClick(minus, Qt::Key_Return);
+    EXPECT_EQ(value("minus"), " nurse");
+    options.close();
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.error_panel().isVisible());
+    EXPECT_TRUE(canvas().shown());
+}
+
+TEST_F(OptionsTest, AFieldOffersTheLikeliestTokensAndSaysWhatIsMeant) {
+    OptionsPopover& options = open();
+    const trace::Trace& trace = *window.document().trace();
+    const auto best = analyze::next_tokens(trace, Position(trace.tokens() - 1), 20);
+    const auto& offered = options.candidates().likeliest();
+    ASSERT_EQ(offered.size(), 20u);
+    for (std::size_t i = 0; i < best.size(); ++i) EXPECT_EQ(offered[i].id, best[i].id) << i;
+    EXPECT_TRUE(offered[0].chance.endsWith(QStringLiteral("%")));
+    for (const auto& entry : offered)
+        EXPECT_EQ(options.candidates().read(entry.typed).taken.at(0).id, entry.id) << entry.typed.toStdString();
+
+    auto* field = options.findChildren<TokenField*>().at(0);
+    const auto id = [&](const char* token) { return QString::number(*trace.tokenizer()->id_of(token)); };
+    field->line().setText(QStringLiteral("doctor"));  // "doctor" alone may be several tokens
+    EXPECT_TRUE(field->note().text().contains(id("Ġdoctor"))) << field->note().text().toStdString();
+    field->line().setText(QStringLiteral(" a"));
+    EXPECT_TRUE(field->note().text().contains(id("Ġa")) && field->note().text().contains(id("a")))
+        << field->note().text().toStdString();
+    EXPECT_TRUE(field->note().text().contains(QStringLiteral("without a space")));
+    field->line().setText(QStringLiteral("doctor nurse"));
+    EXPECT_TRUE(field->note().text().contains(QStringLiteral("more than one token"))) << field->note().text().toStdString();
+    EXPECT_TRUE(field->note().text().contains(QStringLiteral("<a href")));
+    QTest::keyClick(&field->line(), Qt::Key_Return);
+    EXPECT_EQ(value("token"), "") << "what names no token is not taken";
+    options.close();
+}
+
+TEST_F(OptionsTest, ViewsOfAPredictionStartAtTheLastTokenUntilOneIsPinned) {
+    const std::int64_t last = window.document().trace()->tokens() - 1;
+    ASSERT_FALSE(selected().pinned_queries.empty());
+    ASSERT_NE(selected().pinned_queries.back().value, last);
+    ASSERT_TRUE(selected().found_pins);
+    EXPECT_FALSE(window.left_pane().shown()->state.query) << "of the last token";
+    EXPECT_FALSE(window.command_for_shown().contains(QStringLiteral("--query")));
+    window.document().selection().pin_query(Position(4), false);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.left_pane().shown()->state.query, Position(4));
+    window.history().stack().undo();
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.left_pane().shown()->state.query) << "undo brings back the pins that were found";
+    window.show_view("neuron");
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(window.left_pane().shown()->state.query) << "views of attention show the pair that was found";
+}
+
+}  // namespace options_test
+}  // namespace headlight::ui

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/tools/options_popover.h"
+
+#include "headlight/analyze/contribution/value_mix.h"
+#include "headlight/model/outline.h"
+#include "ui/canvas/recipe.h"
+#include "ui/document/view_values.h"
+#include "ui/panels/tools/token_field.h"
+
+#include <QButtonGroup>
+#include <QCheckBox>
+#include <QDoubleSpinBox>
+#include <QGridLayout>
+#include <QRadioButton>
+#include <QScreen>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QSpinBox>
+
+#include <algorithm>
+
+namespace headlight::ui {
+
+namespace {
+
+using analyze::Weighting;
+using figure::OptionKind;
+using figure::ViewOption;
+
+QString option_text(std::string_view text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
+
+constexpr int field_width = 230;
+
+}  // namespace
+
+OptionsPopover::OptionsPopover(Document& document, Jobs& jobs, QWidget* parent)
+    : Popover(parent), document_(document), candidates_(jobs) {
+    setAccessibleName(QStringLiteral("Options of the view"));
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+}
+
+void OptionsPopover::open_below(QWidget* button, const View& view) {
+    build(view);
+    show_below(button);
+    const auto fields = body_->findChildren<QWidget*>();
+    const auto first = std::ranges::find_if(fields, [](const QWidget* w) {
+        const auto* radio = qobject_cast<const QRadioButton*>(w);
+        return (w->focusPolicy() & Qt::TabFocus) && w->isEnabled() && !w->focusProxy() && (!radio || radio->isChecked());
+    });
+    if (first != fields.end()) (*first)->setFocus();
+}
+
+QWidget* OptionsPopover::field(const std::string& option) const {
+    return body_ ? body_->findChild<QWidget*>(QString::fromStdString(option)) : nullptr;
+}
+
+void OptionsPopover::build(const View& view) {
+    view_ = view;
+    qDeleteAll(findChildren<QScrollArea*>(QString(), Qt::FindDirectChildrenOnly));
+    const figure::ViewSpec& spec = figure::view_spec(view);
+    if (std::ranges::any_of(spec.options, &ViewOption::token) && document_.trace()) {
+        const Recipe recipe = recipe_for(document_, view, document_.selection().get());
+        const auto& trace = document_.trace()->across_texts() ? document_.run_trace() : document_.trace();
+        const Position last(reads_pictures(document_.model()) ? 0 : trace->tokens() - 1);
+        candidates_.look(trace, recipe.state.query.value_or(last));
+    }
+    auto* area = new QScrollArea;
+    area->setFrameShape(QFrame::NoFrame);
+    area->setWidgetResizable(true);
+    area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    area->setFocusPolicy(Qt::NoFocus);
+    body_ = new QWidget;
+    body_->setProperty("role", "clear");
+    auto* grid = new QGridLayout(body_);
+    grid->setContentsMargins(16, 12, 16, 12);
+    grid->setHorizontalSpacing(14);
+    grid->setVerticalSpacing(5);
+    grid->setColumnStretch(1, 1);
+    for (const ViewOption& option : spec.options) add_own(*grid, option);
+    if (spec.needs.pattern) add_weighting(*grid);
+    grid->setRowStretch(grid->rowCount(), 1);
+    area->setWidget(body_);
+    layout()->addWidget(area);
+    // As high as its content, as far as the screen is.
+    const QSize wanted = body_->sizeHint();
+    const int most = (screen() ? screen()->availableGeometry().height() : 900) - 160;
+    const bool notes = std::ranges::any_of(spec.options, &ViewOption::token);  // they grow while one types
+    const int height = std::min(wanted.height() + (notes ? 70 : 0), most);
+    area->setFixedSize(
+        std::max(wanted.width(), 240) + (wanted.height() > most ? area->verticalScrollBar()->sizeHint().width() : 0), height);
+}
+
+void OptionsPopover::edit(const std::function<void(ViewOptions&)>& change) {
+    ViewOptions options = document_.options();
+    change(options);
+    document_.set_options(options);
+}
+
+void OptionsPopover::set_value(const std::string& option, const std::string& value) {
+    edit([&](ViewOptions& o) { set_view_value(o, view_, option, value); });
+}
+
+void OptionsPopover::add_choice(QGridLayout& grid, const QString& title,
+                                const std::vector<std::pair<QString, std::function<void()>>>& choices, int chosen) {
+    if (!title.isEmpty()) {
+        auto* heading = new QLabel(title);
+        heading->setProperty("role", "note");
+        grid.addWidget(heading, grid.rowCount(), 0, 1, 2);
+    }
+    auto* group = new QButtonGroup(body_);
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+        auto* button = new QRadioButton(choices[i].first);
+        button->setAccessibleDescription(title);
+        button->setChecked(int(i) == chosen);
+        group->addButton(button);
+        connect(button, &QRadioButton::toggled, this, [run = choices[i].second](bool on) {
+            if (on) run();
+        });
+        grid.addWidget(button, grid.rowCount(), 0, 1, 2);
+    }
+}
+
+void OptionsPopover::add_own(QGridLayout& grid, const ViewOption& option) {
+    const QString title = option_text(option.title), help = option_text(option.help);
+    const std::string value = view_value(document_.options(), view_, option);
+    const auto add_row = [&](QWidget* field, QWidget* named) {
+        named->setToolTip(help);
+        named->setAccessibleName(title);
+        named->setObjectName(option_text(option.name));
+        auto* label = new QLabel(title);
+        label->setBuddy(named);
+        label->setMinimumHeight(30);
+        field->setFixedWidth(field_width);
+        const int row = grid.rowCount();
+        grid.addWidget(label, row, 0, Qt::AlignTop);
+        grid.addWidget(field, row, 1);
+    };
+    const auto bounds = [&](auto* spin, double least, double most) {
+        const bool any = option.low == 0 && option.high == 0;
+        using Value = decltype(spin->value());
+        spin->setRange(static_cast<Value>(any ? least : option.low), static_cast<Value>(any ? most : option.high));
+        spin->setKeyboardTracking(false);
+    };
+    switch (option.kind) {
+        case OptionKind::flag: {
+            auto* box = new QCheckBox(title);
+            box->setChecked(!value.empty());
+            box->setToolTip(help);
+            box->setObjectName(option_text(option.name));
+            connect(box, &QCheckBox::toggled, this, [this, name = option.name](bool on) { set_value(name, on ? "1" : ""); });
+            grid.addWidget(box, grid.rowCount(), 0, 1, 2);
+            break;
+        }
+        case OptionKind::choice: {
+            std::vector<std::pair<QString, std::function<void()>>> choices;
+            int chosen = 0;
+            for (const auto& [word, name] : option.choices) {
+                if (word == value) chosen = int(choices.size());
+                choices.emplace_back(option_text(name), [this, option = option.name, word = word] { set_value(option, word); });
+            }
+            add_choice(grid, title, choices, chosen);
+            break;
+        }
+        case OptionKind::integer: {
+            auto* spin = new QSpinBox;
+            bounds(spin, -1'000'000, 1'000'000);
+            spin->setValue(QString::fromStdString(value).toInt());
+            connect(spin, &QSpinBox::valueChanged, this,
+                    [this, name = option.name](int v) { set_value(name, std::to_string(v)); });
+            add_row(spin, spin);
+            break;
+        }
+        case OptionKind::number: {
+            auto* spin = new QDoubleSpinBox;
+            spin->setDecimals(6);
+            spin->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+            bounds(spin, -1e6, 1e6);
+            spin->setValue(QString::fromStdString(value).toDouble());
+            connect(spin, &QDoubleSpinBox::valueChanged, this,
+                    [this, name = option.name](double v) { set_value(name, QString::number(v, 'g', 6).toStdString()); });
+            add_row(spin, spin);
+            break;
+        }
+        case OptionKind::text: {
+            if (option.token) {
+                auto* token = new TokenField(candidates_, option_text(value));
+                connect(token, &TokenField::chosen, this,
+                        [this, name = option.name](const QString& text) { set_value(name, text.toStdString()); });
+                add_row(token, &token->line());
+                break;
+            }
+            auto* line = new QLineEdit(option_text(value));
+            line->setPlaceholderText(option_text(option.example));
+            connect(line, &QLineEdit::editingFinished, this, [this, line, name = option.name, value] {
+                const std::string text = line->text().trimmed().toStdString();
+                if (text != view_value(document_.options(), view_, *figure::view_spec(view_).option(name))) set_value(name, text);
+            });
+            add_row(line, line);
+            break;
+        }
+    }
+}
+
+/// How the weights of attention are prepared, in every view that shows them.
+void OptionsPopover::add_weighting(QGridLayout& grid) {
+    const ViewOptions& o = document_.options();
+    const auto& trace = document_.trace();
+    std::vector<std::pair<QString, std::function<void()>>> of_heads, of_layer;
+    int head_chosen = -1, layer_chosen = -1;
+    auto* list = &of_heads;
+    auto* chosen = &head_chosen;
+    for (const auto& row : analyze::weightings) {
+        const Weighting weighting = row.value;
+        if (trace && trace->across_texts() && analyze::of_whole_layer(weighting)) continue;
+        if (weighting == Weighting::layer_mix_norm && trace && !trace->config().post_norm) continue;
+        if (weighting == Weighting::layer_mix) list = &of_layer, chosen = &layer_chosen;
+        if (o.pattern.weighting == weighting) *chosen = int(list->size());
+        list->emplace_back(option_text(row.title),
+                           [this, weighting] { edit([weighting](ViewOptions& v) { v.pattern.weighting = weighting; }); });
+    }
+    // One choice under two headings.
+    add_choice(grid, QStringLiteral("Weights"), of_heads, head_chosen);
+    if (!of_layer.empty()) add_choice(grid, QStringLiteral("Of the whole layer"), of_layer, layer_chosen);
+    auto* group = new QButtonGroup(body_);
+    for (QRadioButton* button : body_->findChildren<QRadioButton*>()) {
+        const QString of = button->accessibleDescription();
+        if (of != QStringLiteral("Weights") && of != QStringLiteral("Of the whole layer")) continue;
+        if (button->group()) button->group()->removeButton(button);
+        group->addButton(button);
+    }
+    auto* renormalise = new QCheckBox(QStringLiteral("Rows add up to 1 after hiding"));
+    renormalise->setChecked(o.pattern.renormalise);
+    connect(renormalise, &QCheckBox::toggled, this,
+            [this](bool on) { edit([on](ViewOptions& v) { v.pattern.renormalise = on; }); });
+    grid.addWidget(renormalise, grid.rowCount(), 0, 1, 2);
+}
+
+}  // namespace headlight::ui

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/document/token_candidates.h"
+
+#include <QLabel>
+#include <QLineEdit>
+
+class QCompleter;
+class QStandardItemModel;
+
+namespace headlight::ui {
+
+/// A field for one token: offers the likeliest ones with their probabilities, and says at once which token a text is, what
+/// it is with or without a space before it, and which tokens a longer text has.
+class TokenField : public QWidget {
+    Q_OBJECT
+public:
+    TokenField(const TokenCandidates&, const QString& value, QWidget* parent = nullptr);
+    QLineEdit& line() { return *line_; }
+    QLabel& note() { return *note_; }
+    QCompleter& completer() { return *completer_; }
+
+Q_SIGNALS:
+    /// Empty, or what names one token.
+    void chosen(const QString& token);
+
+protected:
+    bool eventFilter(QObject*, QEvent*) override;
+
+private:
+    void offer();
+    void read();
+    void commit();
+
+    const TokenCandidates& candidates_;
+    QLineEdit* line_;
+    QLabel* note_;
+    QCompleter* completer_;
+    QStandardItemModel* offered_;
+    QString committed_;
+};
+
+}  // namespace headlight::ui

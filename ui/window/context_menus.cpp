@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/window/context_menus.h"
+
+#include "ui/window/main_window.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QContextMenuEvent>
+
+#include <cmath>
+
+namespace headlight::ui {
+
+namespace {
+
+QString name_at(const std::vector<text::TokenLabel>& labels, Position p) {
+    const auto i = static_cast<std::size_t>(p.value);
+    const QString label = i < labels.size() ? QString::fromStdString(labels[i].continuation + labels[i].text) : QString();
+    return QStringLiteral("%1 (%2)").arg(label).arg(p.value);
+}
+
+}  // namespace
+
+ContextMenus::ContextMenus(MainWindow& window) : QObject(&window), window_(window) {
+    for (FigureCanvas* canvas : {&window.left_pane().canvas(), &window.right_pane().canvas(), &window.heads_panel().mosaic()}) {
+        watch(*canvas);
+        watch(*canvas->viewport());
+    }
+    for (QAbstractScrollArea* area :
+         std::initializer_list<QAbstractScrollArea*>{&window.heads_panel().list(), &window.prompt_bar().tokens()}) {
+        watch(*area);
+        watch(*area->viewport());
+    }
+    watch(window.inspector());
+}
+
+void ContextMenus::watch(QWidget& widget) { widget.installEventFilter(this); }
+
+QString ContextMenus::query_name(Position p) const { return name_at(window_.document().trace()->labels(), p); }
+QString ContextMenus::key_name(Position p) const { return name_at(window_.document().trace()->key_labels(), p); }
+
+void ContextMenus::add(const QString& text, std::function<void()> run) {
+    connect(menu_->addAction(QString(text).replace(u'&', QStringLiteral("&&"))), &QAction::triggered, &window_, std::move(run));
+}
+
+void ContextMenus::add_copy(const QString& text, const QString& copied) {
+    add(text, [this, copied] {
+        QApplication::clipboard()->setText(copied);
+        window_.status_strip().say(QStringLiteral("Copied: %1").arg(copied.left(120)));
+    });
+}
+
+void ContextMenus::add_pins(const figure::Hit& hit) {
+    SelectionModel& selection = window_.document().selection();
+    if (hit.query && hit.key) {
+        add(QStringLiteral("Pin %1 → %2").arg(query_name(*hit.query), key_name(*hit.key)),
+            [&selection, hit] { selection.pin_pair(hit.head.value_or(selection.get().focus), *hit.query, *hit.key); });
+    } else if (hit.query) {
+        add(QStringLiteral("Pin %1 as query").arg(query_name(*hit.query)),
+            [&selection, at = *hit.query] { selection.pin_query(at, false); });
+    } else if (hit.key) {
+        add(QStringLiteral("Pin %1 as key").arg(key_name(*hit.key)),
+            [&selection, at = *hit.key] { selection.pin_key(at, false); });
+    }
+}
+
+void ContextMenus::add_head(HeadId head) {
+    Document& document = window_.document();
+    const QString name = figure::head_name(head);
+    add(QStringLiteral("Go to %1").arg(name), [&document, head] { document.selection().focus_head(head); });
+    const View other = document.views().left == "matrix" ? "head" : "matrix";
+    add(QStringLiteral("Open %1 in split (%2 view)").arg(name, view_title(other)), [&document, head, other] {
+        document.selection().focus_head(head);
+        OpenViews views = document.views();
+        views.split = true;
+        views.right = other;
+        document.set_views(views);
+    });
+}
+
+void ContextMenus::add_figure() {
+    menu_->addSeparator();
+    for (const Command command : {Command::copy_image, Command::copy_command, Command::export_figure, Command::what})
+        menu_->addAction(&window_.action(command));
+}
+
+void ContextMenus::fill_for(const figure::Hit& hit) {
+    if (hit.value && !std::isnan(*hit.value))
+        add_copy(QStringLiteral("Copy %1").arg(*hit.value, 0, 'g', 6), QString::number(*hit.value, 'g', 9));
+    if (!hit.tip.isEmpty()) add_copy(QStringLiteral("Copy description"), hit.tip);
+    if (!menu_->isEmpty()) menu_->addSeparator();
+    add_pins(hit);
+    if (hit.head) add_head(*hit.head);
+}
+
+void ContextMenus::fill_for_list(QPoint at) {
+    QTableView& list = window_.heads_panel().list();
+    const QModelIndex index = at.isNull() ? list.currentIndex() : list.indexAt(at);
+    if (!index.isValid()) return;
+    const HeadListModel& model = window_.heads_panel().model();
+    if (const QString value = index.data(HeadListModel::value_role).toString(); !value.isEmpty())
+        add_copy(QStringLiteral("Copy %1").arg(index.data().toString()), value);
+    QString table = QStringLiteral("head");
+    for (int c = 1; c < model.columnCount(); ++c) table += u'\t' + QString::fromStdString(model.measures()[std::size_t(c - 1)]);
+    for (int r = 0; r < model.rowCount(); ++r) {
+        table += u'\n' + model.index(r, 0).data().toString();
+        for (int c = 1; c < model.columnCount(); ++c)
+            table += u'\t' + model.index(r, c).data(HeadListModel::value_role).toString();
+    }
+    add_copy(QStringLiteral("Copy the list (%1 heads)").arg(model.rowCount()), table);
+    menu_->addSeparator();
+    add_head(model.heads()[std::size_t(index.row())]);
+}
+
+void ContextMenus::fill_for_token(Position at, bool source) {
+    const trace::Trace& trace = *window_.document().trace();
+    const auto& encoding = source ? trace.key_encoding() : trace.encoding();
+    const auto i = static_cast<std::size_t>(at.value);
+    if (i >= encoding.ids.size()) return;
+    const QString id = QString::number(encoding.ids[i]);
+    figure::Hit query, key;
+    query.query = at;
+    key.key = at;
+    if (!source) add_pins(query);
+    if (source || !trace.across_texts()) add_pins(key);
+    menu_->addSeparator();
+    if (const auto& tokenizer = trace.tokenizer())
+        add_copy(QStringLiteral("Copy text"), QString::fromStdString(tokenizer->bytes_of(encoding.ids[i])));
+    add_copy(QStringLiteral("Copy id %1").arg(id), id);
+    menu_->addSeparator();
+    for (const Command command : {Command::clear_pins, Command::predictions, Command::search_tokens})
+        menu_->addAction(&window_.action(command));
+}
+
+void ContextMenus::fill_for_number(const NumberRow& row) {
+    if (row.exact().isEmpty()) return;
+    add_copy(QStringLiteral("Copy %1").arg(row.shown()), row.exact());
+    add_copy(QStringLiteral("Copy with its name"), row.text() + u'\t' + row.exact());
+}
+
+/// What the menu key is about.
+figure::Hit ContextMenus::selected_hit() const {
+    const figure::Selection& s = window_.document().selection().get();
+    figure::Hit hit;
+    hit.head = s.focus;
+    if (!s.pinned_queries.empty()) hit.query = s.pinned_queries.back();
+    if (!s.pinned_keys.empty()) hit.key = s.pinned_keys.back();
+    if (const auto& chain = window_.inspector().chain(); chain && hit.query && hit.key) hit.value = chain->weight;
+    return hit;
+}
+
+bool ContextMenus::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() != QEvent::ContextMenu || !window_.document().trace()) return false;
+    const auto* asked = static_cast<QContextMenuEvent*>(event);
+    const bool by_key = asked->reason() == QContextMenuEvent::Keyboard;
+    auto* widget = static_cast<QWidget*>(watched);
+    if (menu_) menu_->close();
+    menu_ = new QMenu(&window_);
+    menu_->setAttribute(Qt::WA_DeleteOnClose);
+    menu_->setToolTipsVisible(true);
+    TokenStrip& tokens = window_.prompt_bar().tokens();
+    QTableView& list = window_.heads_panel().list();
+    auto* canvas = qobject_cast<FigureCanvas*>(widget);
+    if (!canvas) canvas = qobject_cast<FigureCanvas*>(widget->parentWidget());
+    if (canvas) {
+        fill_for(by_key ? selected_hit() : canvas->hit_at(asked->pos()));
+        if (canvas != &window_.heads_panel().mosaic()) add_figure();
+    } else if (widget == &tokens || widget == tokens.viewport()) {
+        const auto& pins = window_.document().selection().get().pinned_queries;
+        if (const auto token = tokens.token_at(asked->pos()); token && !by_key)
+            fill_for_token(token->first, token->second);
+        else if (by_key && !pins.empty())
+            fill_for_token(pins.back(), false);
+    } else if (widget == &list || widget == list.viewport()) {
+        fill_for_list(by_key ? QPoint() : asked->pos());
+    } else {
+        QWidget* under = by_key ? QApplication::focusWidget() : widget->childAt(asked->pos());
+        if (const auto* row = qobject_cast<NumberRow*>(under)) fill_for_number(*row);
+    }
+    if (menu_->isEmpty()) {
+        delete menu_;
+        return false;
+    }
+    menu_->popup(asked->globalPos());
+    return true;
+}
+
+}  // namespace headlight::ui

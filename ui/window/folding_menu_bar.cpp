@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/window/folding_menu_bar.h"
+
+#include <QApplication>
+#include <QKeyEvent>
+#include <QTimer>
+
+namespace headlight::ui {
+
+FoldingMenuBar::FoldingMenuBar(QWidget* parent) : QMenuBar(parent) {
+    setObjectName(QStringLiteral("MenuBar"));
+    setNativeMenuBar(false);
+    hide();
+    qApp->installEventFilter(this);
+}
+
+QMenu* FoldingMenuBar::add(const QString& title) {
+    QMenu* menu = addMenu(title);
+    menu->setToolTipsVisible(true);
+    // Later: with the arrow keys the next menu opens when one has closed.
+    connect(menu, &QMenu::aboutToHide, this, [this] { QTimer::singleShot(0, this, &FoldingMenuBar::fold); });
+    return menu;
+}
+
+void FoldingMenuBar::open() {
+    if (QWidget* popup = QApplication::activePopupWidget()) {
+        popup->close();
+        return;
+    }
+    show();
+    for (QAction* menu : actions()) {
+        if (!menu->isVisible() || !menu->isEnabled()) continue;
+        setActiveAction(menu);
+        break;
+    }
+}
+
+void FoldingMenuBar::keep(bool keep) {
+    kept_ = keep;
+    setVisible(keep);
+}
+
+void FoldingMenuBar::fold() {
+    if (QApplication::activePopupWidget()) return;
+    setActiveAction(nullptr);
+    if (!kept_) hide();
+}
+
+bool FoldingMenuBar::eventFilter(QObject* watched, QEvent* event) {
+    const auto key_of = [&] { return static_cast<QKeyEvent*>(event)->key(); };
+    switch (event->type()) {
+        case QEvent::ShortcutOverride:
+            // Keys are the open menu's; shortcuts of the view that has the focus would take the arrows.
+            if (!qobject_cast<QMenu*>(QApplication::activePopupWidget())) break;
+            event->accept();
+            return true;
+        case QEvent::KeyPress:
+            alt_alone_ = key_of() == Qt::Key_Alt && !QApplication::activePopupWidget();
+            if (key_of() != Qt::Key_F10 || !qobject_cast<QMenu*>(QApplication::activePopupWidget())) break;
+            open();  // closes it
+            return true;
+        case QEvent::KeyRelease:
+            if (key_of() != Qt::Key_Alt || !alt_alone_) break;
+            alt_alone_ = false;
+            if (QApplication::activeWindow() == window()) {
+                open();
+                return true;
+            }
+            break;
+        case QEvent::MouseButtonPress:
+        case QEvent::Wheel:
+        case QEvent::WindowDeactivate: alt_alone_ = false; break;
+        default: break;
+    }
+    return QMenuBar::eventFilter(watched, event);
+}
+
+}  // namespace headlight::ui
