@@ -62,6 +62,7 @@ void start_document(MainWindow& window, const WindowOptions& options, std::optio
     window.history().clear();
     window.open(options.model ? QString::fromStdString(*options.model)
                               : QString::fromLatin1(model::default_model_name.data(), model::default_model_name.size()));
+    if (!asked) window.offer_reopening();
 }
 
 }  // namespace
@@ -75,11 +76,14 @@ int run_window(int& argc, char** argv, const WindowOptions& options) {
     const QSettings settings;
     const QByteArray geometry = settings.value(QStringLiteral("window/geometry")).toByteArray();
     if (geometry.isEmpty() || !window.restoreGeometry(geometry)) {
-        const QSize room = window.screen()->availableGeometry().size();
+        constexpr QSize frame(16, 48);  // a guess, so that nothing jumps when the frame is there
+        const QSize room = window.screen()->availableGeometry().size() - frame;
         window.resize(QSize(1440, 900).boundedTo(room));
     }
     window.restore_panels(settings.value(QStringLiteral("window/body")).toByteArray());
     window.show();
+    constexpr int framed_ms = 250;  // window managers add their frame after the window is shown
+    QTimer::singleShot(framed_ms, &window, &MainWindow::fit_to_screen);
     // The window first, the model behind it.
     QTimer::singleShot(0, &window, [&] { start_document(window, options, window.take_lost_session()); });
     const int code = application.exec();

@@ -46,6 +46,25 @@ constexpr std::int64_t most_rows = 2'100'000;
 
 }  // namespace
 
+NamedArray integer_array(std::string name, std::vector<std::int64_t> values) {
+    const auto count = std::ssize(values);
+    return {.name = std::move(name), .shape = {count}, .integers = std::move(values)};
+}
+
+NamedArray text_array(std::string name, std::vector<std::string> values) {
+    const auto count = std::ssize(values);
+    return {.name = std::move(name), .shape = {count}, .texts = std::move(values)};
+}
+
+void ArrayRefs::add(const NamedArray& a) {
+    if (!a.texts.empty())
+        texts.push_back({a.name, a.shape, a.texts});
+    else if (!a.integers.empty())
+        numbers.push_back({a.name, io::DType::I64, a.shape, std::as_bytes(std::span(a.integers))});
+    else
+        numbers.push_back({a.name, io::DType::F32, a.shape, std::as_bytes(std::span(a.values))});
+}
+
 std::string token_name(const std::vector<text::TokenLabel>& labels, std::int64_t position) {
     const text::TokenLabel& label = labels[static_cast<std::size_t>(position)];
     return label.continuation + label.text;

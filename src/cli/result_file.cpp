@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <filesystem>
 
 namespace headlight::cli {
@@ -26,33 +27,52 @@ std::string json(const Result& result) {
            analyze::json_members(result.table) + "\n}\n";
 }
 
-/// A column of numbers as float64, gaps as NaN; empty for text.
-std::vector<double> numbers(const analyze::Table& table, std::size_t column) {
-    std::vector<double> values;
-    for (const auto& row : table.rows) {
-        const auto& cell = row.at(column);
-        if (std::holds_alternative<std::string>(cell)) return {};
-        if (const auto* whole = std::get_if<std::int64_t>(&cell))
-            values.push_back(static_cast<double>(*whole));
-        else if (const auto* real = std::get_if<double>(&cell))
-            values.push_back(*real);
-        else
-            values.push_back(kNaN);
+/// A column as whole numbers where every cell is one, else as float64 with NaN for gaps, or as text.
+struct Column {
+    std::vector<double> reals;
+    std::vector<std::int64_t> integers;
+    std::vector<std::string> texts;
+
+    Column(const analyze::Table& table, std::size_t column) {
+        const auto every = [&](auto is) {
+            return std::ranges::all_of(table.rows, [&](const auto& row) { return is(row.at(column)); });
+        };
+        using Cell = analyze::Table::Cell;
+        const bool whole = every([](const Cell& cell) { return std::holds_alternative<std::int64_t>(cell); });
+        const bool number = every([](const Cell& cell) { return !std::holds_alternative<std::string>(cell); });
+        for (const auto& row : table.rows) {
+            const Cell& cell = row.at(column);
+            const auto* integer = std::get_if<std::int64_t>(&cell);
+            const auto* real = std::get_if<double>(&cell);
+            const auto* text = std::get_if<std::string>(&cell);
+            if (whole)
+                integers.push_back(*integer);
+            else if (number)
+                reals.push_back(integer ? static_cast<double>(*integer) : real ? *real : kNaN);
+            else
+                texts.push_back(text ? *text : integer ? std::to_string(*integer) : real ? nlohmann::json(*real).dump() : "");
+        }
     }
-    return values;
-}
+};
 
 void write_npz(const Result& result, const std::filesystem::path& path) {
-    std::vector<std::pair<std::string, std::vector<double>>> columns;
-    for (std::size_t c = 0; c < result.table.columns.size(); ++c)
-        if (std::vector<double> values = numbers(result.table, c); !values.empty())
-            columns.emplace_back(result.table.columns[c], std::move(values));
-    std::vector<io::ArrayRef> refs;
-    for (const auto& [name, values] : columns)
-        refs.push_back({name, io::DType::F64, {static_cast<std::int64_t>(values.size())}, std::as_bytes(std::span(values))});
-    for (const analyze::NamedArray& a : result.table.arrays)
-        refs.push_back({a.name, io::DType::F32, a.shape, std::as_bytes(std::span(a.values))});
-    io::write_npz(path, refs, {{"facts", members(result.facts)}, {"definitions", members(result.table.definitions)}});
+    const analyze::Table& table = result.table;
+    analyze::ArrayRefs refs;
+    std::deque<Column> columns;  // what the references point to
+    for (std::size_t c = 0; c < table.columns.size() && !table.rows.empty(); ++c) {
+        const Column& column = columns.emplace_back(table, c);
+        const std::string& name = table.columns[c];
+        if (!column.reals.empty())
+            refs.numbers.push_back({name, io::DType::F64, {std::ssize(column.reals)}, std::as_bytes(std::span(column.reals))});
+        else if (!column.integers.empty())
+            refs.numbers.push_back(
+                {name, io::DType::I64, {std::ssize(column.integers)}, std::as_bytes(std::span(column.integers))});
+        else
+            refs.texts.push_back({name, {std::ssize(column.texts)}, column.texts});
+    }
+    for (const analyze::NamedArray& a : table.arrays) refs.add(a);
+    io::write_npz(path, refs.numbers, {{"facts", members(result.facts)}, {"definitions", members(table.definitions)}},
+                  refs.texts);
 }
 
 }  // namespace

@@ -97,21 +97,40 @@ Member array_member(const ArrayRef& array) {
     return member;
 }
 
-/// A 0-d array of NumPy's fixed-width unicode: one little-endian 32-bit code point a character.
-Member text_member(const std::string& name, const std::string& utf8) {
-    std::string data;
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < utf8.size(); ++count) {
+/// Code points of a text; a byte that is not UTF-8 becomes U+FFFD.
+std::vector<std::uint32_t> code_points(const std::string& utf8) {
+    constexpr std::uint32_t kReplacement = 0xFFFD;
+    std::vector<std::uint32_t> codes;
+    for (std::size_t i = 0; i < utf8.size();) {
         const auto lead = static_cast<unsigned char>(utf8[i]);
-        const std::size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+        const std::size_t length = lead < 0x80 ? 1 : lead < 0xC0 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+        bool whole = length > 0 && i + length <= utf8.size();
         std::uint32_t code = length == 1 ? lead : lead & (0xFFu >> (length + 1));
-        for (std::size_t k = 1; k < length; ++k) code = code << 6 | (static_cast<unsigned char>(utf8[i + k]) & 0x3Fu);
-        put(data, code, 4);
-        i += length;
+        for (std::size_t k = 1; whole && k < length; ++k) {
+            const auto next = static_cast<unsigned char>(utf8[i + k]);
+            whole = (next & 0xC0u) == 0x80u;
+            code = code << 6 | (next & 0x3Fu);
+        }
+        codes.push_back(whole ? code : kReplacement);
+        i += whole ? length : 1;
+    }
+    return codes;
+}
+
+/// An array of NumPy's fixed-width unicode: one little-endian 32-bit code point a character, zeros behind the shorter texts.
+Member text_member(const std::string& name, const std::vector<std::int64_t>& shape, std::span<const std::string> texts) {
+    std::vector<std::vector<std::uint32_t>> codes;
+    std::size_t width = 1;  // NumPy has no texts of no width
+    for (const std::string& text : texts) width = std::max(width, codes.emplace_back(code_points(text)).size());
+    std::string data;
+    data.reserve(codes.size() * width * 4);
+    for (const auto& text : codes) {
+        for (const std::uint32_t code : text) put(data, code, 4);
+        data.append((width - text.size()) * 4, '\0');
     }
     Member member;
     member.name = name + ".npy";
-    member.header = npy_header("<U" + std::to_string(count), {});
+    member.header = npy_header("<U" + std::to_string(width), shape);
     member.data_size = data.size();
     member.feed = [data = std::move(data)](const Sink& sink) { sink(data.data(), data.size()); };
     return member;
@@ -215,13 +234,23 @@ std::string end_records(std::uint64_t count, std::uint64_t directory_size, std::
 }  // namespace
 
 void write_npz(const std::filesystem::path& file, const std::vector<ArrayRef>& arrays,
-               const std::map<std::string, std::string>& metadata) {
+               const std::map<std::string, std::string>& metadata, const std::vector<TextArrayRef>& texts) {
     check_arrays(file, arrays, "metadata");
     std::vector<Member> members;
     for (const ArrayRef& array : arrays) members.push_back(array_member(array));
+    for (const TextArrayRef& each : texts) {
+        std::int64_t count = 1;
+        for (const std::int64_t side : each.shape) count *= side;
+        const auto same = [&](const Member& member) { return member.name == each.name + ".npy"; };
+        if (each.name == "metadata" || std::ranges::any_of(members, same) || count != std::ssize(each.texts))
+            throw Error(ErrorFacts{
+                .problem = "this array of texts cannot be written", .file = file.string(), .item = "tensor " + each.name});
+        members.push_back(text_member(each.name, each.shape, each.texts));
+    }
     if (!metadata.empty()) {
         try {
-            members.push_back(text_member("metadata", nlohmann::json(metadata).dump()));
+            const std::string text = nlohmann::json(metadata).dump();
+            members.push_back(text_member("metadata", {}, std::span(&text, 1)));
         } catch (const nlohmann::json::exception&) {
             throw Error(ErrorFacts{.problem = "cannot write the metadata", .file = file.string(), .expected = "text in UTF-8"});
         }

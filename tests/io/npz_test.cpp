@@ -116,6 +116,17 @@ TEST(Npz, IsTheSameFileForTheSameInput) {
     EXPECT_EQ(test::slurp(folder / "1.npz"), test::slurp(folder / "2.npz"));
 }
 
+TEST(Npz, HoldsTextsOfAnyWidth) {
+    const TempFolder folder;
+    const std::vector<std::string> texts{"a", "", "äöü ☃ 𝄞", "cut \xE2\x98"};
+    write_npz(folder / "t.npz", {}, {}, {{"texts", {2, 2}, texts}});
+    const NpzContent content = read_npz(folder / "t.npz");
+    EXPECT_EQ(content.texts.at("texts"), (std::vector<std::string>{"a", "", "äöü ☃ 𝄞", "cut \uFFFD\uFFFD"}));
+    EXPECT_EQ(content.text_shapes.at("texts"), (std::vector<std::int64_t>{2, 2}));
+    EXPECT_THROW(write_npz(folder / "u.npz", {}, {}, {{"texts", {3}, texts}}), Error);
+    EXPECT_THROW(write_npz(folder / "u.npz", {}, {{"a", "b"}}, {{"metadata", {4}, texts}}), Error);
+}
+
 TEST(Npz, RefusesNamesThatCollide) {
     const TempFolder folder;
     const std::vector<float> a{1};

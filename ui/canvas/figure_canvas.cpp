@@ -19,6 +19,8 @@ namespace {
 constexpr double smallest_zoom = 1;
 constexpr double zoom_step = 1.2;
 constexpr int refine_ms = 20;
+constexpr int fade_ms = 120;  ///< figures that come sooner need no fading
+constexpr int veil = 165;     ///< opacity of the ground over an outdated figure
 constexpr int covered = 110;  ///< px at the top and bottom that headings and legends take
 
 bool pins_something(const figure::Hit& hit) {
@@ -39,6 +41,12 @@ FigureCanvas::FigureCanvas(SelectionModel& selection, QWidget* parent) : QAbstra
     refine_.setSingleShot(true);
     connect(&refine_, &QTimer::timeout, this, [this] {
         if (auto work = figure_ ? figure_->sharpening() : nullptr) Q_EMIT sharpening_asked(work);
+        viewport()->update();
+    });
+    fade_.setSingleShot(true);
+    fade_.setInterval(fade_ms);
+    connect(&fade_, &QTimer::timeout, this, [this] {
+        outdated_ = figure_ != nullptr;
         viewport()->update();
     });
     connect(&selection_, &SelectionModel::changed, this, &FigureCanvas::selection_changed);
@@ -84,9 +92,11 @@ void FigureCanvas::set_figure(std::shared_ptr<figure::Figure> figure) {
         verticalScrollBar()->setValue(0);
     }
     stale_ = false;
+    set_outdated(false);
     painted_ = selection_.get();
     if (figure_) setAccessibleDescription(figure_->title() + QStringLiteral(". ") + figure_->description());
     relayout();
+    hover_again();
 }
 
 void FigureCanvas::set_style(const figure::Style& style) {
@@ -100,10 +110,20 @@ void FigureCanvas::set_style(const figure::Style& style) {
 void FigureCanvas::set_placeholder(const QString& title, const QString& text) {
     placeholder_title_ = title;
     placeholder_text_ = text;
+    if (!figure_) setAccessibleDescription(text.isEmpty() ? title : title + QStringLiteral(". ") + text);
     viewport()->update();
 }
 
 void FigureCanvas::set_stale(bool stale) { stale_ = stale; }
+
+void FigureCanvas::set_outdated(bool outdated) {
+    if (outdated) {
+        if (!outdated_ && !fade_.isActive()) fade_.start();
+        return;
+    }
+    fade_.stop();
+    if (std::exchange(outdated_, false)) viewport()->update();
+}
 
 void FigureCanvas::set_fitted(int most) {
     fitted_ = most;
@@ -192,6 +212,11 @@ void FigureCanvas::paintEvent(QPaintEvent* event) {
     painter.scale(style_.zoom, style_.zoom);
     guarded([&] { figure_->paint(painter, exposed, style_, painted_); });
     painter.resetTransform();
+    if (outdated_) {
+        QColor ground = theme.canvas;
+        ground.setAlpha(veil);
+        painter.fillRect(event->rect(), ground);
+    }
     paint_brush(painter);
     if (figure_ && figure_->refining()) refine_.start(refine_ms);
 }
@@ -203,15 +228,23 @@ void FigureCanvas::scrollContentsBy(int, int) { viewport()->update(); }
 void FigureCanvas::selection_changed(bool hover_only) {
     if (stale_ || !figure_) return;
     painted_ = selection_.get();
-    if (hover_only) {
-        viewport()->update();
-    } else {
-        relayout();
-    }
+    if (hover_only) return viewport()->update();
+    relayout();
+    hover_again();
+}
+
+/// What is under the pointer is another thing now, or nothing: after a key press or an undo, which end the hover, the tip
+/// goes until the pointer moves.
+void FigureCanvas::hover_again() {
+    if (!pointer_) return;
+    const figure::Selection& s = selection_.get();
+    if (s.hover_head || s.hover_query || s.hover_key) return hover(QPointF(*pointer_));
+    pointer_.reset();
+    Q_EMIT pointed_at({});
 }
 
 figure::Hit FigureCanvas::hit_at(QPointF p) {
-    if (!figure_ || stale_) return {};
+    if (!figure_ || stale_ || outdated_) return {};
     figure::Hit hit;
     guarded([&] { hit = figure_->hit_test(to_figure(p), style_, painted_); });
     return hit;
@@ -219,6 +252,7 @@ figure::Hit FigureCanvas::hit_at(QPointF p) {
 
 void FigureCanvas::hover(QPointF p) {
     using Kind = figure::Hit::Kind;
+    pointer_ = p;
     const figure::Hit hit = hit_at(p);
     switch (hit.kind) {
         case Kind::head:
@@ -237,6 +271,7 @@ void FigureCanvas::hover(QPointF p) {
 }
 
 void FigureCanvas::leave() {
+    pointer_.reset();
     selection_.clear_hover();
     Q_EMIT pointed_at({});
 }
@@ -344,6 +379,7 @@ void FigureCanvas::wheelEvent(QWheelEvent* event) {
         return;
     }
     zoom_by(std::pow(zoom_step, event->angleDelta().y() / 120.0), event->position());
+    hover(event->position());
     event->accept();
 }
 

@@ -28,6 +28,10 @@ public:
     void set_placeholder(const QString& title, const QString& text);
     /// The figure is of an older text than the selection: keep painting the selection it was made for.
     void set_stale(bool);
+    /// The figure is of another view or model than what is chosen, whose own is on its way: after a moment it is painted
+    /// faintly, and answers no pointer. A new figure ends this.
+    void set_outdated(bool);
+    bool outdated() const { return outdated_; }
     /// A small canvas inside a panel: as tall as its content up to `most`, no scroll bars of its own.
     void set_fitted(int most);
     void set_margins(int horizontal, int vertical) {
@@ -80,6 +84,7 @@ private:
     void update_scroll_bars();
     void selection_changed(bool hover_only);
     void hover(QPointF viewport_point);
+    void hover_again();
     void brush_to(QPointF viewport_point);
     void paint_brush(QPainter&) const;
     void leave();
@@ -96,8 +101,10 @@ private:
     std::optional<QPointF> press_, pan_from_;
     std::optional<QRectF> brush_room_, brush_;  ///< of the viewport: the plot, and the rectangle drawn in it
     figure::Hit pressed_hit_;
-    QTimer refine_;  ///< paints again while a figure refines its pixels
-    bool panning_ = false, stale_ = false, double_click_ = false;
+    std::optional<QPointF> pointer_;  ///< of the viewport, while a tip of this canvas is announced
+    QTimer refine_;                   ///< paints again while a figure refines its pixels
+    QTimer fade_;
+    bool panning_ = false, stale_ = false, outdated_ = false, double_click_ = false;
     int fitted_ = 0;
 };
 

@@ -22,7 +22,8 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         using Change = Document::Change;
         if (change == Change::options || change == Change::trace || change == Change::filter) restyle();
-        if (change == Change::trace || change == Change::options || change == Change::batch) refresh();
+        if (change == Change::trace || change == Change::options || change == Change::batch || change == Change::run) refresh();
+        if (change == Change::model && shown_) canvas_->set_outdated(true);
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (document_.adapting()) return;
@@ -33,14 +34,14 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane of, const Failure& failure) {
         if (of == lane_) give_up(failure.facts);
     });
-    // Cancelled by hand or failed: the next change asks again.
+    // Cancelled by hand: the next change asks again.
     connect(&jobs_, &Jobs::finished, this, [this](Jobs::Lane of) {
-        if (of == lane_) awaited_.reset();
+        if (of != lane_ || !awaited_) return;
+        awaited_.reset();
+        if (!shown_ || shown_->state.view != view_ || shown_->trace != document_.trace())
+            clear(QStringLiteral("%1: stopped").arg(view_title(view_)), QStringLiteral("Choose the view again to draw it."));
     });
-    connect(canvas_, &FigureCanvas::failed, this, [this](const ErrorFacts& facts) {
-        give_up(facts);
-        Q_EMIT failed({QStringLiteral("Drawing the %1 view").arg(view_title(view_)), facts});
-    });
+    connect(canvas_, &FigureCanvas::failed, this, &ViewPane::give_up);
     // In the lane of the figures: the next figure overtakes it.
     connect(canvas_, &FigureCanvas::sharpening_asked, this, [this](const figure::Sharpening& work) {
         if (jobs_.busy(lane_)) return;
@@ -72,20 +73,27 @@ bool ViewPane::eventFilter(QObject*, QEvent* event) {
 
 void ViewPane::restyle() { canvas_->set_style(style_for(Appearance::instance().theme(), document_)); }
 
+void ViewPane::stop_drawing() {
+    awaited_.reset();  // first: nobody has cancelled by hand
+    jobs_.cancel(lane_);
+}
+
 /// Shows no figure, and why.
 void ViewPane::clear(const QString& title, const QString& text) {
-    jobs_.cancel(lane_);
+    stop_drawing();
     shown_.reset();
-    awaited_.reset();
     canvas_->set_figure(nullptr);
     canvas_->set_placeholder(title, text);
     Q_EMIT figure_changed();
 }
 
+/// The message stands where the figure would, and goes with its view and text.
 void ViewPane::give_up(const ErrorFacts& facts) {
-    const std::string& hint = facts.hint;
-    clear(QStringLiteral("%1: cannot be drawn").arg(view_title(view_)),
-          QString::fromStdString(facts.problem + (hint.empty() ? "" : ". " + hint)));
+    QStringList lines{QString::fromStdString(facts.problem) + u'.'};
+    if (!facts.expected.empty()) lines << QStringLiteral("Expected: %1.").arg(QString::fromStdString(facts.expected));
+    if (!facts.found.empty()) lines << QStringLiteral("Found: %1.").arg(QString::fromStdString(facts.found));
+    if (!facts.hint.empty()) lines << QString::fromStdString(facts.hint) + u'.';
+    clear(QStringLiteral("%1: cannot be drawn").arg(view_title(view_)), lines.join(u'\n'));
 }
 
 void ViewPane::refresh() {
@@ -97,34 +105,47 @@ void ViewPane::refresh() {
     try {
         make_figure();
     } catch (const std::exception& error) {  // nothing may reach Qt's event loop
-        const ErrorFacts facts = facts_of(error);
-        give_up(facts);
-        Q_EMIT failed({QStringLiteral("Drawing the %1 view").arg(view_title(view_)), facts});
+        give_up(facts_of(error));
+    }
+}
+
+/// There is no trace.
+void ViewPane::show_why_empty() {
+    using NotRun = Document::NotRun;
+    if (!document_.model().model) return clear({}, {});
+    if (!document_.has_input())
+        return clear(QStringLiteral("Nothing to show yet"), reads_pictures(document_.model())
+                                                                ? QStringLiteral("Open a picture above, or drop one here.")
+                                                                : QStringLiteral("Type a sentence above."));
+    switch (document_.why_not_run()) {
+        case NotRun::no: return clear({}, {});  // a run is on its way
+        case NotRun::stopped: return clear(QStringLiteral("Stopped"), QStringLiteral("Press Run (Ctrl+Return) to run the text."));
+        case NotRun::refused: return clear(QStringLiteral("Not run"), QStringLiteral("The message above says why."));
+        case NotRun::long_text:
+            return clear(QStringLiteral("A long text, not run yet"), QStringLiteral("Press Run (Ctrl+Return) to run it."));
     }
 }
 
 void ViewPane::make_figure() {
-    if (!document_.trace()) {
-        const bool empty = document_.model().model && !document_.has_input();  // else a run is on its way
-        const QString what = reads_pictures(document_.model()) ? QStringLiteral("Open a picture above, or drop one here.")
-                                                               : QStringLiteral("Type a sentence above.");
-        return clear(empty ? QStringLiteral("Nothing to show yet") : QString(), empty ? what : QString());
-    }
+    if (!document_.trace()) return show_why_empty();
     Recipe recipe = recipe_for(document_, view_, document_.selection().get());
     if (const QString why = missing(recipe); !why.isEmpty())
         return clear(QStringLiteral("%1: not for this model").arg(view_title(view_)), why);
     if (shown_ == recipe) {
-        if (awaited_) jobs_.cancel(lane_), awaited_.reset();
+        if (awaited_) stop_drawing();
+        canvas_->set_outdated(false);
         return;
     }
     if (awaited_ == recipe) return;
     if (shown_ && shown_->trace != recipe.trace) canvas_->set_stale(true);
     if (is_quick(recipe)) {
-        jobs_.cancel(lane_);
+        stop_drawing();
         std::shared_ptr<figure::Figure> figure = figure::make_figure(recipe.trace, recipe.state);
         show_figure(std::move(recipe), std::move(figure));
         return;
     }
+    const bool other = shown_ && (shown_->state.view != view_ || shown_->trace->model() != recipe.trace->model());
+    if (other) canvas_->set_outdated(true);
     jobs_.start(lane_, QStringLiteral("Drawing"), [this, recipe](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
         std::shared_ptr<figure::Figure> figure = figure::make_figure(recipe.trace, recipe.state, cancel);
         cancel.throw_if_cancelled();
@@ -134,6 +155,11 @@ void ViewPane::make_figure() {
 }
 
 void ViewPane::show_figure(Recipe recipe, std::shared_ptr<figure::Figure> figure) {
+    // Rows that merge or hide tokens move what was in sight.
+    if (!shown_ || !(shown_->state.pattern == recipe.state.pattern)) {
+        revealed_query_.reset();
+        revealed_key_.reset();
+    }
     shown_ = std::move(recipe);
     awaited_.reset();
     canvas_->set_figure(std::move(figure));

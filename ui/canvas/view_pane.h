@@ -26,8 +26,6 @@ Q_SIGNALS:
     /// A new figure is on screen.
     void figure_changed();
     void activated();
-    /// The figure could not be made.
-    void failed(const headlight::ui::Failure& failure);
 
 protected:
     void showEvent(QShowEvent*) override;
@@ -36,6 +34,8 @@ protected:
 private:
     void refresh();
     void make_figure();
+    void show_why_empty();
+    void stop_drawing();
     void clear(const QString& title, const QString& text);
     void give_up(const ErrorFacts&);
     void restyle();

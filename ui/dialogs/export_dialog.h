@@ -8,13 +8,18 @@
 #include <QComboBox>
 #include <QDialog>
 #include <QDoubleSpinBox>
+#include <QFormLayout>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPlainTextEdit>
 #include <QPushButton>
+#include <QStackedWidget>
 
 namespace headlight::ui {
 
-/// Format, size, looks of an export, with a preview of the file. Remembers the choices.
+/// Format, size, looks of an export, with a preview of the file. Remembers the choices. A file that is there already is
+/// replaced only after a question, and the name that is proposed is a new one.
 class ExportDialog : public QDialog {
     Q_OBJECT
 public:
@@ -22,9 +27,16 @@ public:
 
     QComboBox& format() { return *format_; }
     QComboBox& width_choice() { return *width_; }
+    /// A name in the folder that is shown below it, or a path.
     QLineEdit& file() { return *file_; }
+    QString path() const;
+    /// "Smallest type 5.7 pt", with the width that would make it larger behind it.
+    QLabel& type_note() { return *type_note_; }
+    QPushButton& widen() { return *widen_; }
+    QPlainTextEdit& data_preview() { return *data_; }
     figure::ExportOptions options() const;
-    /// Writes the file in a job; emits written() or shows the failure in the dialog.
+    /// Writes the file in a job, after a question when there is one of this name; emits written() or shows the failure in
+    /// the dialog.
     void write();
 
 Q_SIGNALS:
@@ -36,7 +48,12 @@ private:
     void remember() const;
     void format_changed();
     void preview();
-    bool is_picture() const;
+    void preview_picture();
+    void preview_data();
+    void propose_name();
+    void show_folder();
+    void write_now();
+    figure::Format format_now() const;
 
     Document& document_;
     Jobs& jobs_;
@@ -44,11 +61,16 @@ private:
     figure::Selection selection_;
     QSize screen_size_;
     QLineEdit* file_;
+    QString folder_;
     QComboBox *format_, *width_, *theme_, *scale_;
-    QDoubleSpinBox* pixels_;
+    QDoubleSpinBox *pixels_, *millimetres_;
     QCheckBox *footer_, *transparent_;
-    QLabel *picture_, *message_;
-    QPushButton* write_;
+    QStackedWidget* shown_;
+    QPlainTextEdit* data_;
+    QLabel *picture_, *message_, *folder_label_, *type_note_;
+    QFormLayout* form_;
+    QHBoxLayout* type_row_;
+    QPushButton *write_, *widen_;
 };
 
 }  // namespace headlight::ui

@@ -13,6 +13,10 @@ QString Autosave::default_folder() {
     return QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/autosave");
 }
 
+QString Autosave::last_file() {
+    return QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/last.headlight");
+}
+
 Autosave::Autosave(QString folder, std::function<Session()> session, QObject* parent)
     : QObject(parent), folder_(std::move(folder)), session_(std::move(session)) {
     QDir().mkpath(folder_);

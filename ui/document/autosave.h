@@ -27,6 +27,8 @@ public:
     QString file() const { return file_; }
 
     static QString default_folder();
+    /// The session of the last window that was closed without a file of its own.
+    static QString last_file();
 
 private:
     QString folder_, file_;

@@ -99,7 +99,7 @@ std::optional<ErrorFacts> Document::generate(const ContinueSettings& settings) {
         const model::Generated made = model::generate(*opened.model, prompt, options, take, cancel, progress);
         std::shared_ptr<const trace::Trace> trace =
             trace::run(opened.model, opened.tokenizer, {.text = after.text.toStdString()}, {}, cancel, progress);
-        const Tables tables = tables_of(*trace);
+        const Tables tables = tables_of(*trace, cancel, progress);
         QString note = made.ids.size() == 1 ? QStringLiteral("1 token generated")
                                             : QStringLiteral("%1 tokens generated").arg(made.ids.size());
         if (made.ids.size() > 1 && made.seconds > 0)

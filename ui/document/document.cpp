@@ -3,6 +3,7 @@
 
 #include "headlight/model/outline.h"
 #include "ui/document/head_list.h"
+#include "ui/document/session.h"
 
 #include <algorithm>
 #include <map>
@@ -26,16 +27,20 @@ Document::Document(Jobs& jobs, QString device, QObject* parent)
     connect(&reference_, &ReferenceCheck::changed, this, &Document::reference_changed);
     connect(&predictions_, &TokenPredictions::arrived, this, &Document::predictions_changed);
     connect(&selection_, &SelectionModel::changed, this, [this](bool hover_only) {
-        if (!hover_only) look_at_predictions();
+        if (hover_only) return;
+        look_at_predictions();
+        if (!adapting_) set_modified(true);
     });
     connect(&finder_, &HeadFinder::arrived, this, [this] { Q_EMIT changed(Change::filter); });
     prompt_.text = QString::fromUtf8(example_sentence);
     pause_.setSingleShot(true);
-    connect(&pause_, &QTimer::timeout, this, &Document::run);
+    connect(&pause_, &QTimer::timeout, this, [this] { run(); });
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane) {
         if (lane != Jobs::Lane::model) return;
-        opening_ = false;
+        const bool was_opening = std::exchange(opening_, false);
+        wanted_model_ = model_.reference;
         if (std::exchange(continuing_, false)) Q_EMIT continued({});
+        if (!was_opening) end_run(NotRun::refused);
     });
     connect(&texts_, &BatchRunner::changed, this, [this] { Q_EMIT changed(Change::batch); });
     connect(&texts_, &BatchRunner::given_up, this, [this] {
@@ -60,6 +65,7 @@ void Document::open_model(const QString& reference) {
 void Document::accept_model(OpenModel opened) {
     opening_ = false;
     model_ = std::move(opened);
+    wanted_model_ = model_.reference;
     Q_EMIT changed(Change::model);
     reference_.look(model_.model, [opened = model_] { check_files(opened); });
     run();
@@ -145,28 +151,44 @@ void Document::look_at_predictions() {
 void Document::set_views(const OpenViews& views) {
     if (views == views_) return;
     views_ = views;
+    set_modified(true);
     Q_EMIT changed(Change::views);
 }
 
 void Document::run_now() {
     if (opening_ || !model_.model) return;
-    run();
+    run(Asked::by_hand);
 }
 
 void Document::stop() {
     pause_.stop();
     opening_ = false;
+    wanted_model_ = model_.reference;
     if (continuing_) {
         end_continuation();
         if (!up_to_date()) run();
         return;
     }
     jobs_.cancel(Jobs::Lane::model);
+    if (model_.model && !up_to_date()) end_run(NotRun::stopped);
 }
 
-State Document::state() const { return {prompt_, options_, without_hover(selection_.get())}; }
+/// The text has no trace. What is on screen of another model goes: it would stand under this one's name.
+void Document::end_run(NotRun why) {
+    not_run_ = why;
+    if (run_ && run_->model() != model_.model) accept_run(nullptr, {}, {});
+    not_run_ = why;
+    Q_EMIT changed(Change::run);
+}
 
-void Document::restore(const State& state, bool other_model) {
+State Document::state() const { return {prompt_, options_, without_hover(selection_.get()), wanted_model_}; }
+
+void Document::restore(const State& state, const QString& session_file) {
+    const bool other_model = !state.model.isEmpty() && (state.model != model_.reference || !model_.model);
+    const bool keeps_model = !other_model && std::exchange(opening_, false);
+    if (keeps_model) jobs_.cancel(Jobs::Lane::model);
+    wanted_model_ = other_model ? state.model : model_.reference;
+    session_file_ = session_file;
     // On the text that is shown at once; else when that text has been run.
     const bool at_once = !other_model && up_to_date() && state.prompt == prompt_;
     const bool other_part = has_parts() && state.options.attention != options_.attention;
@@ -181,7 +203,13 @@ void Document::restore(const State& state, bool other_model) {
         set_modified(true);
         Q_EMIT changed(Change::prompt);
         if (model_.model && !opening_ && !other_model) run();
+    } else if (keeps_model && !up_to_date()) {
+        run();
     }
+    if (other_model) return open_model(state.model);
+    if (!at_once || session_file_.isEmpty()) return;
+    if (const auto lacking = lacking_of(state.selection, *trace_, session_file_)) Q_EMIT selection_lacks(*lacking);
+    session_file_.clear();
 }
 
 void Document::set_file(const QString& file) {

@@ -38,8 +38,8 @@ class Document : public QObject {
     Q_OBJECT
 public:
     /// filter: the finder's result arrived after the options or the trace it belongs to; pool: the texts of the batch
-    /// arrived or were dropped.
-    enum class Change { model, prompt, trace, options, views, file, filter, batch };
+    /// arrived or were dropped; run: why_not_run() has changed.
+    enum class Change { model, prompt, trace, options, views, file, filter, batch, run };
     Q_ENUM(Change)
 
     Document(Jobs&, QString device, QObject* parent = nullptr);
@@ -75,6 +75,16 @@ public:
     /// True while pins are carried over to a new trace, which is no undo step.
     bool adapting() const { return adapting_; }
 
+    /// Why the text as it stands has no trace and none is on its way.
+    enum class NotRun {
+        no,
+        stopped,
+        refused,   ///< with an error
+        long_text  ///< run_now() runs it; long_text_note() says what that takes
+    };
+    NotRun why_not_run() const { return not_run_; }
+    const QString& long_text_note() const { return long_text_note_; }
+
     void open_model(const QString& reference);
     void set_prompt(const PromptText&);
     /// The prompt has the input that the open model reads: a text or a picture.
@@ -101,9 +111,9 @@ public:
     const PromptText& shown_prompt() const { return shown_prompt_; }
 
     State state() const;
-    /// For undo, redo and sessions. The selection is restored once the text has been run. `other_model`: the state belongs to
-    /// a model that is opened next, so nothing is run before.
-    void restore(const State&, bool other_model = false);
+    /// For undo, redo and sessions; opens the state's model. The selection is restored once the text has been run. With the
+    /// name of a session's file selection_lacks() says what of the selection the model or the text does not have.
+    void restore(const State&, const QString& session_file = {});
 
     QString file() const { return file_; }
     void set_file(const QString&);
@@ -114,6 +124,7 @@ Q_SIGNALS:
     void changed(headlight::ui::Document::Change change);
     void predictions_changed();
     void reference_changed();
+    void selection_lacks(const headlight::ErrorFacts& facts);
     /// Generating has ended or was stopped; `note`: a line for the status strip.
     void continued(const QString& note);
 
@@ -125,16 +136,18 @@ private:
         std::optional<analyze::InterestingPair> pair;  ///< none for a single token
     };
     using Tables = std::map<model::Stack, Measured>;
-    static Tables tables_of(const trace::Trace& run);
+    static Tables tables_of(const trace::Trace& run, const CancelToken&, const Progress&);
     void schedule_run();
-    void run();
+    enum class Asked { by_edit, by_hand };
+    void run(Asked = Asked::by_edit);
+    void end_run(NotRun);
     void accept_model(OpenModel);
     void accept_run(std::shared_ptr<const trace::Trace>, Tables, const PromptText&);
     void take_part();
     void change_options(const ViewOptions&, const std::optional<figure::Selection>& of_part);
     void pin_first_pair();
     void turn_selection(const trace::Trace& from, const std::optional<figure::Selection>& known);
-    void carry_selection();
+    std::optional<ErrorFacts> carry_selection();
     void look_at_predictions();
     void take_piece(int number, const QString& piece);
     int pause_ms() const;
@@ -162,6 +175,10 @@ private:
     } pins_;
     QTimer pause_;
     QString file_;
+    QString wanted_model_;  ///< the state's: the open one, or the one that is opened to restore a state
+    QString session_file_;  ///< that the pending selection comes from
+    NotRun not_run_ = NotRun::no;
+    QString long_text_note_;
     bool opening_ = false, adapting_ = false, modified_ = false;
     bool continuing_ = false;
     int continuations_ = 0;

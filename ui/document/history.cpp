@@ -8,7 +8,7 @@ namespace headlight::ui {
 
 class StateStep : public QUndoCommand {
 public:
-    enum class Kind { prompt = 1, options, selection, continuation };
+    enum class Kind { prompt = 1, options, selection, continuation, model };
 
     StateStep(History& history, State before, State after, Kind kind)
         : history_(history),
@@ -19,13 +19,18 @@ public:
         setText(kind == Kind::prompt         ? QStringLiteral("Edit text")
                 : kind == Kind::options      ? QStringLiteral("Change options")
                 : kind == Kind::continuation ? QStringLiteral("Generate")
+                : kind == Kind::model        ? QStringLiteral("Open model")
                                              : QStringLiteral("Change selection"));
     }
 
     /// Every click and every continuation is a step of its own; letters typed and a slider dragged are not.
     int id() const override { return kind_ == Kind::prompt || kind_ == Kind::options ? static_cast<int>(kind_) : -1; }
     /// It led to this state, whatever is selected in it.
-    bool leads_to(const State& now) const { return after_.prompt == now.prompt && after_.options == now.options; }
+    bool leads_to(const State& now) const {
+        return after_.prompt == now.prompt && after_.options == now.options && after_.model == now.model;
+    }
+    /// It opened this model; a saved trace brings its own text, and a picture model its own view.
+    bool opened(const QString& model) const { return kind_ == Kind::model && after_.model == model; }
 
     bool mergeWith(const QUndoCommand* other) override {
         const auto* next = static_cast<const StateStep*>(other);
@@ -43,7 +48,7 @@ public:
         }
         restore(after_);
     }
-    void set_selection(const figure::Selection& s) { after_.selection = s; }
+    void set_after(const State& now) { after_ = now; }
 
 private:
     void restore(const State& state) {
@@ -65,7 +70,8 @@ History::History(Document& document, QObject* parent) : QObject(parent), documen
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         if (change == Document::Change::trace) {
             absorb();
-        } else if (change == Document::Change::prompt || change == Document::Change::options) {
+        } else if (change == Document::Change::prompt || change == Document::Change::options ||
+                   change == Document::Change::model) {
             look();
         }
     });
@@ -84,10 +90,19 @@ void History::look() {
     if (restoring_ || document_.adapting() || document_.continuing()) return;
     const State now = document_.state();
     if (now == last_) return;
+    if (last_.model.isEmpty() && !now.model.isEmpty()) {  // the first model is where it all begins
+        last_ = now;
+        return;
+    }
+    if (StateStep* top = last_step(); top && top->opened(now.model) && now.prompt == last_.prompt && !document_.up_to_date()) {
+        top->set_after(last_ = now);  // the view that the model opens with
+        return;
+    }
     const bool written = now.prompt.written != last_.prompt.written && !now.prompt.written.empty() &&
                          now.prompt.text.size() > last_.prompt.text.size() && now.prompt.text.startsWith(last_.prompt.text);
     using Kind = StateStep::Kind;
-    const Kind kind = written                        ? Kind::continuation
+    const Kind kind = now.model != last_.model       ? Kind::model
+                      : written                      ? Kind::continuation
                       : now.prompt != last_.prompt   ? Kind::prompt
                       : now.options != last_.options ? Kind::options
                                                      : Kind::selection;
@@ -98,9 +113,13 @@ void History::look() {
 /// Pins that moved with the text belong to the edit that moved them.
 void History::absorb() {
     last_ = document_.state();
-    if (stack_.index() == 0 || stack_.index() != stack_.count()) return;
-    const auto* top = static_cast<const StateStep*>(stack_.command(stack_.index() - 1));
-    if (top->leads_to(last_)) const_cast<StateStep*>(top)->set_selection(last_.selection);
+    if (StateStep* top = last_step(); top && (top->opened(last_.model) || top->leads_to(last_))) top->set_after(last_);
+}
+
+/// Null after an undo, or when there is none.
+StateStep* History::last_step() const {
+    if (stack_.index() == 0 || stack_.index() != stack_.count()) return nullptr;
+    return const_cast<StateStep*>(static_cast<const StateStep*>(stack_.command(stack_.index() - 1)));
 }
 
 }  // namespace headlight::ui

@@ -21,6 +21,7 @@ public:
 private:
     void look();
     void absorb();
+    class StateStep* last_step() const;
 
     Document& document_;
     QUndoStack stack_;

@@ -1,14 +1,60 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs of the prompt: when they begin, and what of the selection is carried over to their traces.
 #include "headlight/figure/picture/picture_file.h"
+#include "headlight/trace/capture.h"
 #include "headlight/trace/saved.h"
 #include "ui/document/alignment.h"
 #include "ui/document/document.h"
+#include "ui/document/session.h"
+
+#include <QLocale>
 
 #include <algorithm>
 #include <utility>
 
 namespace headlight::ui {
+
+namespace {
+
+constexpr qsizetype long_text = 6000;  ///< characters from which on a run is estimated before it begins
+constexpr double patience_s = 15;      ///< a run that takes longer is asked for
+
+/// Multiplications and additions of a run, roughly.
+double work_of(const model::Model& model, double tokens) {
+    double parameters = 0;
+    for (const auto& [part, count] : model.parameter_counts()) parameters += static_cast<double>(count);
+    const model::ModelConfig& c = model.config();
+    return 2 * parameters * tokens + 4 * double(c.n_layers) * double(c.n_heads * c.d_head) * tokens * tokens;
+}
+
+/// What a long run takes, from the speed of the last one; empty: it is over soon, or will be refused at once.
+QString long_run_note(const OpenModel& opened, const trace::Prompt& text, const trace::Trace* last) {
+    const model::ModelConfig& c = opened.model->config();
+    std::int64_t tokens = std::ssize(opened.tokenizer->encode(text.text).ids);
+    if (!text.pair.empty()) tokens += std::ssize(opened.tokenizer->encode(text.pair).ids);
+    if (c.context_is_hard_limit && c.context_length > 0 && tokens > c.context_length) return {};
+    constexpr double usual = 10e9;    // operations a second of a small machine
+    constexpr double fastest = 1e12;  // a short run says little
+    double speed = usual;
+    if (last && last->model() == opened.model && last->tokens() >= 64 && last->info().seconds > 0)
+        speed = std::clamp(work_of(*opened.model, double(last->tokens())) / last->info().seconds, usual, fastest);
+    const double seconds = work_of(*opened.model, double(tokens)) / speed;
+    if (seconds < patience_s) return {};
+    const trace::Forecast memory = trace::forecast(c, tokens, {});
+    const QLocale english(QLocale::English);
+    QString note = QStringLiteral("%1 tokens").arg(english.toString(qlonglong(tokens)));
+    if (c.context_length > 0 && tokens > c.context_length)
+        note += QStringLiteral(", on a model made for %1").arg(english.toString(qlonglong(c.context_length)));
+    const double minutes = seconds / 60;
+    note +=
+        QStringLiteral(". A run takes about %1 and %2 GB of memory")
+            .arg(minutes < 2 ? QStringLiteral("%1 s").arg(seconds, 0, 'f', 0) : QStringLiteral("%1 min").arg(minutes, 0, 'f', 0))
+            .arg(double(memory.kept + memory.working) / 1e9, 0, 'f', 1);
+    if (!memory.fits()) note += QStringLiteral(", of which %1 GB are free").arg(double(memory.available) / 1e9, 0, 'f', 1);
+    return note + u'.';
+}
+
+}  // namespace
 
 /// Long enough to wait for the next key, short enough for the view to follow the typing.
 int Document::pause_ms() const { return prompt_.text.size() + prompt_.pair.size() < 400 ? 30 : 120; }
@@ -19,8 +65,9 @@ void Document::schedule_run() {
     pause_.start(pause_ms());
 }
 
-void Document::run() {
+void Document::run(Asked asked) {
     pause_.stop();
+    not_run_ = NotRun::no;
     end_continuation();
     reference_.make_way();
     if (!model_.model) return;
@@ -32,11 +79,13 @@ void Document::run() {
                     [this, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
                         check_files(opened);
                         const auto trace = trace::open_saved(opened.model->folder(), cancel, progress);
-                        const Tables tables = tables_of(*trace);
+                        const Tables tables = tables_of(*trace, cancel, progress);
                         return [this, trace, tables] {
+                            adapting_ = true;  // the text is the file's, and no edit
                             prompt_ = {QString::fromStdString(trace->text_a()), QString::fromStdString(trace->text_b()),
                                        !trace->text_b().empty()};
                             Q_EMIT changed(Change::prompt);
+                            adapting_ = false;
                             accept_run(trace, tables, prompt_);
                         };
                     });
@@ -48,26 +97,36 @@ void Document::run() {
         return;
     }
     jobs_.start(Jobs::Lane::model, QStringLiteral("Running %1").arg(QString::fromStdString(model_.model->config().name)),
-                [this, prompt, pair, opened = model_](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                [this, prompt, pair, asked, opened = model_, last = run_](const CancelToken& cancel,
+                                                                          const Progress& progress) -> Jobs::Deliver {
                     check_files(opened);
                     trace::Prompt text;
                     if (reads_pictures(opened))
                         text = {.image = prompt.image.toStdString(), .picture = figure::read_picture(prompt.image.toStdString())};
                     else
                         text = {.text = prompt.text.toStdString(), .pair = pair ? prompt.pair.toStdString() : std::string()};
+                    if (asked == Asked::by_edit && prompt.text.size() + prompt.pair.size() > long_text) {
+                        if (const QString note = long_run_note(opened, text, last.get()); !note.isEmpty())
+                            return [this, note] {
+                                long_text_note_ = note;
+                                end_run(NotRun::long_text);
+                            };
+                    }
                     auto trace = trace::run(opened.model, opened.tokenizer, text, {}, cancel, progress);
-                    const Tables tables = tables_of(*trace);
+                    const Tables tables = tables_of(*trace, cancel, progress);
                     return [this, trace, tables, prompt] { accept_run(trace, tables, prompt); };
                 });
 }
 
-Document::Tables Document::tables_of(const trace::Trace& run) {
+Document::Tables Document::tables_of(const trace::Trace& run, const CancelToken& cancel, const Progress& progress) {
     Tables tables;
+    if (progress) progress({"Measuring the heads", "", 0, 0});
     const auto add = [&](model::Stack stack, const trace::Trace& trace) {
+        cancel.throw_if_cancelled();
         Measured& m = tables[stack];
         m.table = std::make_shared<const analyze::HeadTable>(analyze::head_table(trace));
         m.head = analyze::interesting_head(*m.table);
-        if (trace.tokens() > 1) m.pair = analyze::interesting_pair(trace, m.head);
+        if (trace.tokens() > 1) m.pair = analyze::interesting_pair(trace, m.head, cancel);
     };
     add(model::Stack::decoder, run);
     for (const model::Stack stack : {model::Stack::encoder, model::Stack::cross})
@@ -110,20 +169,21 @@ void Document::turn_selection(const trace::Trace& from, const std::optional<figu
 
 /// The strongest pair of the focused head, unless something is pinned before it is found.
 void Document::pin_first_pair() {
-    jobs_.start(Jobs::Lane::pins, QStringLiteral("Finding a pair of tokens"),
-                [this, trace = trace_, head = selection_.get().focus](const CancelToken&, const Progress&) -> Jobs::Deliver {
-                    const auto pair = analyze::interesting_pair(*trace, head);
-                    return [this, trace, pair] {
-                        figure::Selection next = without_hover(selection_.get());
-                        if (trace != trace_ || !next.pinned_queries.empty()) return;
-                        next.pinned_queries = {pair.query};
-                        next.pinned_keys = {pair.key};
-                        adapting_ = true;
-                        selection_.set(next);
-                        adapting_ = false;
-                        Q_EMIT changed(Change::trace);  // the step that turned to this attention has the pair
-                    };
-                });
+    jobs_.start(
+        Jobs::Lane::pins, QStringLiteral("Finding a pair of tokens"),
+        [this, trace = trace_, head = selection_.get().focus](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+            const auto pair = analyze::interesting_pair(*trace, head, cancel);
+            return [this, trace, pair] {
+                figure::Selection next = without_hover(selection_.get());
+                if (trace != trace_ || !next.pinned_queries.empty()) return;
+                next.pinned_queries = {pair.query};
+                next.pinned_keys = {pair.key};
+                adapting_ = true;
+                selection_.set(next);
+                adapting_ = false;
+                Q_EMIT changed(Change::trace);  // the step that turned to this attention has the pair
+            };
+        });
 }
 
 void Document::show_interesting() {
@@ -137,8 +197,9 @@ void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables
     take_part();
     finder_.look(options_.finder, trace_, measured_.table);
     shown_prompt_ = prompt;
+    not_run_ = NotRun::no;
     adapting_ = true;
-    carry_selection();
+    const auto lacking = carry_selection();
     // The filter of a sentence pair means nothing without one.
     if (trace_ && !trace_->has_sentence_pair() && options_.pattern.filter != analyze::PairFilter::all) {
         ViewOptions options = options_;
@@ -148,22 +209,27 @@ void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables
     adapting_ = false;
     look_at_predictions();
     Q_EMIT changed(Change::trace);
+    if (lacking) Q_EMIT selection_lacks(*lacking);
 }
 
-void Document::carry_selection() {
-    if (!trace_) return;
+/// Returns what of a session's selection is not there.
+std::optional<ErrorFacts> Document::carry_selection() {
+    if (!trace_) return std::nullopt;
+    std::optional<ErrorFacts> lacking;
     const auto& config = trace_->config();
     figure::Selection next = without_hover(selection_.get());
     if (pending_selection_) {
         next = *pending_selection_;
         pending_selection_.reset();
+        if (const QString file = std::exchange(session_file_, {}); !file.isEmpty()) lacking = lacking_of(next, *trace_, file);
     } else if (selection_.layers() == config.n_layers && selection_.heads() == config.n_heads) {
         next = align_selection(next, align_tokens(selected_tokens_, trace_->encoding().tokens),
                                align_tokens(selected_keys_, trace_->key_encoding().tokens));
     } else {  // a first look: the most telling head and pair
+        const bool all = selection_.heads() > 1 && std::ssize(next.heads) == selection_.heads();
         next = {};
         next.layer = measured_.head.layer;
-        next.heads = {measured_.head.head};
+        if (!all) next.heads = {measured_.head.head};  // none: all of the new model too
         next.focus = measured_.head;
         if (measured_.pair) {
             next.pinned_queries = {measured_.pair->query};
@@ -173,6 +239,7 @@ void Document::carry_selection() {
     selected_tokens_ = trace_->encoding().tokens;
     selected_keys_ = trace_->key_encoding().tokens;
     selection_.reset(config.n_layers, config.n_heads, trace_->tokens(), trace_->keys(), next);
+    return lacking;
 }
 
 }  // namespace headlight::ui

@@ -234,6 +234,7 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
         Session s;
         PromptText& prompt = s.state.prompt;
         read(j, "model", s.model);
+        s.state.model = s.model;
         read(j, "text", prompt.text);
         read(j, "pair", prompt.pair);
         read(j, "image", prompt.image);
@@ -269,6 +270,27 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
     } catch (const json::exception& error) {
         throw broken(error.what());
     }
+}
+
+std::optional<ErrorFacts> lacking_of(const figure::Selection& s, const trace::Trace& trace, const QString& session_file) {
+    const model::ModelConfig& c = trace.config();
+    std::optional<ErrorFacts> first;
+    const auto check = [&](const char* field, std::int64_t value, std::int64_t count, const std::string& whose) {
+        if (first || (value >= 0 && value < count)) return;
+        first = ErrorFacts{.problem = "The session selects what " + whose + " does not have",
+                           .file = session_file.toStdString(),
+                           .item = std::string("selection, ") + field,
+                           .expected = "0 to " + std::to_string(count - 1),
+                           .found = std::to_string(value),
+                           .hint = "The nearest is selected in its place; choose another and save the session again"};
+    };
+    check("layer", s.layer.value, c.n_layers, c.name);
+    check("focus", s.focus.head.value, c.n_heads, c.name);
+    for (const Head head : s.heads) check("heads", head.value, c.n_heads, c.name);
+    for (const Position p : s.pinned_queries) check("queries", p.value, trace.tokens(), "the text");
+    for (const Position p : s.pinned_keys) check("keys", p.value, trace.keys(), "the text");
+    if (s.neuron) check("neuron", s.neuron->layer.value, c.n_layers, c.name);
+    return first;
 }
 
 void save_session(const Session& session, const std::filesystem::path& file) { io::write_atomically(file, to_json(session)); }

@@ -84,6 +84,7 @@ struct State {
     PromptText prompt;
     ViewOptions options;
     figure::Selection selection;  ///< without hover
+    QString model{};              ///< as OpenModel::reference; empty: none was opened yet
     bool operator==(const State&) const = default;
 };
 

@@ -66,6 +66,7 @@ void MainWindow::make_file_actions() {
     add(Command::open_name, QStringLiteral("Open model by name …"), {}, [this] { open_by_name(); });
     add(Command::open_session, QStringLiteral("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O),
         [this] { open_session_dialog(); });
+    add(Command::reopen, QStringLiteral("Reopen what was open"), {}, [this] { reopen_last(); });
     add(Command::other_tower, QStringLiteral("The other tower of this CLIP model"), {}, [this] {
         const auto& model = document_->model().model;
         if (!model) return;
@@ -312,6 +313,7 @@ void MainWindow::fill_more_menu() {
         if (QFileInfo::exists(file)) recent->addAction(QFileInfo(file).completeBaseName(), this, [this, file] { open(file); });
     }
     recent->setEnabled(!recent->isEmpty());
+    put(menu, {reopen});
     QMenu* examples = menu->addMenu(QStringLiteral("Example sentences"));
     for (int i = 0; i < int(example_sentences().size()); ++i)
         connect(examples->addAction(example_sentences()[i]), &QAction::triggered, examples_[std::size_t(i)], &QAction::trigger);
@@ -422,7 +424,7 @@ void MainWindow::export_figure() {
 }
 
 void MainWindow::copy_image() {
-    if (!active_pane().shown()) return;
+    if (!active_pane().shown()) return status_->say(QStringLiteral("There is nothing to copy yet"));
     const Recipe recipe = *active_pane().shown();
     const figure::Selection selection = without_hover(document_->selection().get());
     figure::ExportOptions output;
@@ -432,7 +434,7 @@ void MainWindow::copy_image() {
                  [this, recipe, selection, output](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
                      const auto figure = figure::make_figure(recipe.trace, recipe.state, cancel);
                      const auto provenance = figure::provenance_of(*recipe.trace, request_for(recipe, selection, output), "png");
-                     const QImage image = figure::export_image(*figure, selection, provenance, output);
+                     const QImage image = figure::export_image(*figure, selection, provenance, output, cancel);
                      return [this, image] {
                          QApplication::clipboard()->setImage(image);
                          status_->say(QStringLiteral("Copied the picture"));

@@ -10,6 +10,7 @@ enum class Command {
     open_folder,
     open_name,
     open_session,
+    reopen,
     other_tower,
     open_picture,
     add_texts,

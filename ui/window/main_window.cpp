@@ -64,9 +64,13 @@ void MainWindow::build() {
     status_ = new StatusStrip(*document_, *jobs_);
     tools_ = new ToolRow(*document_);
     errors_ = new ErrorPanel;
-    // Connected before the views, whose own messages must stay.
+    notice_ = new NoticeBar;
+    // A message belongs to the model, the text and the view that it came with.
     connect(document_.get(), &Document::changed, this, [this](Document::Change change) {
-        if (change == Document::Change::model || change == Document::Change::trace) errors_->hide();
+        using enum Document::Change;
+        if (change == model || change == trace || change == prompt || change == views) errors_->hide();
+        if (change == prompt || (change == trace && std::exchange(asks_to_run_, false))) notice_->hide();
+        if (change == run) show_run_question();
     });
     left_ = new ViewPane(*document_, *jobs_, Jobs::Lane::picture);
     right_ = new ViewPane(*document_, *jobs_, Jobs::Lane::second_picture);
@@ -81,6 +85,7 @@ void MainWindow::build() {
     auto* error_room = new QVBoxLayout;
     error_room->setContentsMargins(16, 0, 16, 0);
     error_room->addWidget(errors_);
+    error_room->addWidget(notice_);
     middle->addLayout(error_room);
     centre_split_ = new QSplitter(Qt::Horizontal);
     centre_split_->setHandleWidth(1);
@@ -113,7 +118,8 @@ void MainWindow::connect_parts() {
     connect(jobs_.get(), &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
         using Lane = Jobs::Lane;
         const bool of_dialog = lane == Lane::preview || lane == Lane::tensor || lane == Lane::models || lane == Lane::fetch;
-        if (!of_dialog) show_failure(failure);  // dialogs show their own
+        const bool of_view = lane == Lane::picture || lane == Lane::second_picture;
+        if (!of_dialog && !of_view) show_failure(failure);  // dialogs and views show their own
     });
     connect(document_.get(), &Document::changed, this, [this](Document::Change change) {
         switch (change) {
@@ -122,6 +128,7 @@ void MainWindow::connect_parts() {
                 remember(QStringLiteral("recent/models"), document_->model().reference);
                 fill_model_menu();
                 show_title();
+                if (!session_views_) document_->set_modified(true);
                 choose_view();
                 break;
             case Document::Change::views: show_views(); break;
@@ -130,10 +137,14 @@ void MainWindow::connect_parts() {
             case Document::Change::prompt:
             case Document::Change::options:
             case Document::Change::filter:
-            case Document::Change::batch: break;
+            case Document::Change::batch:
+            case Document::Change::run: break;
         }
-        if (change != Document::Change::file && change != Document::Change::filter && change != Document::Change::batch)
-            autosave_->changed();
+        using enum Document::Change;
+        if (change != file && change != filter && change != batch && change != run) autosave_->changed();
+    });
+    connect(document_.get(), &Document::selection_lacks, this, [this](const ErrorFacts& facts) {
+        show_failure({QStringLiteral("Opening %1").arg(QFileInfo(QString::fromStdString(facts.file)).fileName()), facts});
     });
     connect(&document_->selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (!hover_only) autosave_->changed();
@@ -153,7 +164,6 @@ void MainWindow::connect_parts() {
             tools_->set_view(pane->view());
             show_description();
         });
-        connect(pane, &ViewPane::failed, this, &MainWindow::show_failure);
         connect(pane, &ViewPane::figure_changed, this, &MainWindow::show_description);
         connect(pane, &ViewPane::figure_changed, prompt_bar_, &PromptBar::show_facts);
         connect(&pane->canvas(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
@@ -214,7 +224,7 @@ void MainWindow::show_title() {
 void MainWindow::open(const QString& what) {
     if (what.endsWith(QStringLiteral(".headlight"), Qt::CaseInsensitive)) {
         try {
-            apply_session(load_session(what.toStdString()));
+            apply_session(load_session(what.toStdString()), what);
             document_->set_file(QFileInfo(what).absoluteFilePath());
             document_->set_modified(false);
             remember(QStringLiteral("recent/sessions"), document_->file());
@@ -285,12 +295,12 @@ Session MainWindow::session() const {
             document_->state(), document_->views()};
 }
 
-void MainWindow::apply_session(const Session& session) {
-    const bool other_model = document_->model().reference != session.model || !document_->model().model;
-    session_views_ = other_model;
-    document_->restore(session.state, other_model);
+void MainWindow::apply_session(const Session& session, const QString& file) {
+    session_views_ = document_->model().reference != session.model || !document_->model().model;
+    State state = session.state;
+    state.model = session.model;
+    document_->restore(state, file);
     document_->set_views(session.views);
-    if (other_model) document_->open_model(session.model);
     history_->clear();
 }
 
@@ -333,7 +343,66 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     QSettings settings;
     settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
     settings.setValue(QStringLiteral("window/body"), body_->saveState());
+    remember_last();
     event->accept();
+}
+
+void MainWindow::remember_last() {
+    QString last = document_->file();
+    if (last.isEmpty() && document_->model().model) {
+        last = Autosave::last_file();
+        try {
+            save_session(session(), last.toStdString());
+        } catch (const std::exception& error) {
+            qWarning("Keeping the session: %s", error.what());  // a full disk must not keep the window open
+            last.clear();
+        }
+    }
+    QSettings().setValue(QStringLiteral("window/last"), last);
+}
+
+void MainWindow::reopen_last() {
+    const QString last = QSettings().value(QStringLiteral("window/last")).toString();
+    if (last.isEmpty() || !QFileInfo::exists(last)) return status_->say(QStringLiteral("There is nothing to reopen"));
+    if (last != Autosave::last_file()) return open(last);
+    try {
+        apply_session(load_session(last.toStdString()));
+        document_->set_file({});
+    } catch (const std::exception& error) {
+        show_failure({QStringLiteral("Reopening what was open"), facts_of(error)});
+    }
+}
+
+void MainWindow::offer_reopening() {
+    const QString last = QSettings().value(QStringLiteral("window/last")).toString();
+    if (last.isEmpty() || !QFileInfo::exists(last)) return;
+    try {
+        const Session session = load_session(last.toStdString());
+        const QString text = session.state.prompt.image.isEmpty() ? session.state.prompt.text.simplified()
+                                                                  : QFileInfo(session.state.prompt.image).fileName();
+        if (last == Autosave::last_file() && text == QString::fromUtf8(example_sentence)) return;
+        const QString name = session.model.startsWith('/') ? QFileInfo(session.model).fileName() : session.model;
+        constexpr int most = 60;
+        notice_->offer(QStringLiteral("Last open: “%1” on %2").arg(text.size() > most ? text.left(most) + u'…' : text, name),
+                       QStringLiteral("Reopen what was open"), [this] { reopen_last(); });
+    } catch (const std::exception&) {  // it will not open; nobody has asked for it yet
+    }
+}
+
+void MainWindow::show_run_question() {
+    asks_to_run_ = document_->why_not_run() == Document::NotRun::long_text;
+    if (!asks_to_run_) return;
+    notice_->offer(document_->long_text_note(), QStringLiteral("Run"), [this] { document_->run_now(); });
+}
+
+void MainWindow::fit_to_screen() {
+    if (!screen() || isMaximized() || isFullScreen()) return;
+    const QRect room = screen()->availableGeometry();
+    const QSize frame = frameGeometry().size() - size();
+    resize(size().boundedTo(room.size() - frame));
+    const QRect now = frameGeometry();
+    move(std::clamp(now.left(), room.left(), std::max(room.left(), room.right() + 1 - now.width())),
+         std::clamp(now.top(), room.top(), std::max(room.top(), room.bottom() + 1 - now.height())));
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
@@ -349,7 +418,11 @@ void MainWindow::dropEvent(QDropEvent* event) {
 }
 
 void MainWindow::keyPressEvent(QKeyEvent* event) {
-    if (event->key() == Qt::Key_Escape && document_->selection().escape()) return;
+    if (event->key() == Qt::Key_Escape) {
+        for (QWidget* message : std::initializer_list<QWidget*>{errors_, notice_})
+            if (message->isVisible()) return message->hide();
+        if (document_->selection().escape()) return;
+    }
     QMainWindow::keyPressEvent(event);
 }
 

@@ -10,6 +10,7 @@
 #include "ui/panels/inspector/inspector.h"
 #include "ui/panels/prompt/prompt_bar.h"
 #include "ui/panels/status/error_panel.h"
+#include "ui/panels/status/notice_bar.h"
 #include "ui/panels/status/status_strip.h"
 #include "ui/panels/tools/tool_row.h"
 #include "ui/window/command.h"
@@ -41,6 +42,7 @@ public:
     ToolRow& tool_row() { return *tools_; }
     StatusStrip& status_strip() { return *status_; }
     ErrorPanel& error_panel() { return *errors_; }
+    NoticeBar& notice_bar() { return *notice_; }
     ViewPane& left_pane() { return *left_; }
     ViewPane& right_pane() { return *right_; }
     ViewPane& active_pane() { return right_active_ && document_->views().split ? *right_ : *left_; }
@@ -51,9 +53,16 @@ public:
     /// A model folder, a session file, a picture or a model's name.
     void open(const QString& path_or_name);
     Session session() const;
-    void apply_session(const Session&);
+    /// `file`: where it comes from, for messages about it; empty: it is the program's own copy.
+    void apply_session(const Session&, const QString& file = {});
     bool save_to(const QString& file);
     void show_failure(const Failure&);
+    /// What the last window had open when it was closed: its session file, or the copy that was kept.
+    void reopen_last();
+    /// Offers that, unless it is what a start shows anyway.
+    void offer_reopening();
+    /// Inside the screen with its frame, whose size is known once the window is on it.
+    void fit_to_screen();
     void show_view(const View&);
     QString command_for_shown() const;
     /// The tour that is open; null when none is.
@@ -100,6 +109,8 @@ private:
     void open_by_name();
     void save(bool ask);
     bool may_close();
+    void remember_last();
+    void show_run_question();
     void export_figure();
     void copy_image();
     void search_tokens();
@@ -116,6 +127,7 @@ private:
     ToolRow* tools_;
     StatusStrip* status_;
     ErrorPanel* errors_;
+    NoticeBar* notice_;
     ViewPane *left_, *right_;
     QSplitter *body_, *centre_split_;
     QFileSystemWatcher watcher_;
@@ -125,6 +137,7 @@ private:
     std::vector<QAction*> examples_;
     QPointer<Tour> tour_;
     bool right_active_ = false;
+    bool asks_to_run_ = false;    ///< the notice is about a long text
     bool had_pictures_ = false;   ///< the model before reads pictures
     bool session_views_ = false;  ///< the model being opened is a session's, which says which views are open
 };

@@ -3,6 +3,7 @@
 // Each analysis has a table_of() beside it.
 #pragma once
 
+#include "headlight/io/npz.h"
 #include "headlight/text/tokenizer.h"
 
 #include <Eigen/Core>
@@ -15,10 +16,24 @@
 
 namespace headlight::analyze {
 
+/// Row-major numbers, or in their place whole numbers (positions, heads, ids) or texts (tokens).
 struct NamedArray {
     std::string name;
     std::vector<std::int64_t> shape;
-    std::vector<float> values;  ///< row-major
+    std::vector<float> values{};
+    std::vector<std::int64_t> integers{};
+    std::vector<std::string> texts{};
+};
+
+/// Arrays of one axis.
+NamedArray integer_array(std::string name, std::vector<std::int64_t>);
+NamedArray text_array(std::string name, std::vector<std::string>);
+
+/// Arrays as io::write_npz() takes them; they must outlive it.
+struct ArrayRefs {
+    std::vector<io::ArrayRef> numbers;
+    std::vector<io::TextArrayRef> texts;
+    void add(const NamedArray&);
 };
 
 /// A matrix as [row, column], a vector as [row].

@@ -36,7 +36,7 @@ Task masked_tokens(const model::Model& model, const text::Tokenizer& tokenizer, 
     if (!mask || *mask >= model.config().vocab_size)
         throw Error({.problem = "This tokenizer has no mask token, so there is no masked-word loss",
                      .file = model.folder().string(),
-                     .hint = "Gradients of one prediction work: headlight analyze importance"});
+                     .hint = "Gradients of one prediction work (importance)"});
     Task task{trace::ids_of(encoding), {}, {}};
     std::vector<std::int64_t> candidates;
     for (std::int64_t i = 0; i < encoding.size(); ++i)

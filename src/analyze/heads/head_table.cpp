@@ -73,7 +73,7 @@ HeadId interesting_head(const HeadTable& table) {
     return best_head(table, focus, any).value_or(HeadId{});
 }
 
-InterestingPair interesting_pair(const trace::Trace& trace, HeadId id) {
+InterestingPair interesting_pair(const trace::Trace& trace, HeadId id, const CancelToken& cancel) {
     check_head(trace, id);
     const text::Encoding& encoding = trace.encoding();
     const std::int64_t n = trace.tokens();
@@ -85,7 +85,7 @@ InterestingPair interesting_pair(const trace::Trace& trace, HeadId id) {
         float weight = -1;
     };
     std::array<Best, classes> best;
-    for_each_pattern_row(trace, id, 0, n, [&](std::int64_t i, const float* row) {
+    const auto take = [&](std::int64_t i, const float* row) {
         const std::int64_t end = trace.config().causal ? i : trace.keys();
         for (std::int64_t j = across ? 0 : 1; j < end; ++j) {
             if (j == i && !across) continue;
@@ -94,7 +94,8 @@ InterestingPair interesting_pair(const trace::Trace& trace, HeadId id) {
             Best& so_far = best[is_special ? special : behind_copy ? induction : plain];
             if (row[j] > so_far.weight) so_far = {{Position(i), Position(j)}, row[j]};
         }
-    });
+    };
+    for_each_pattern_row(trace, id, 0, n, take, cancel);
     if (best[induction].weight > std::min(0.3F, best[plain].weight)) return best[induction].pair;
     if (best[plain].weight >= 0) return best[plain].pair;
     return best[special].weight >= 0 ? best[special].pair : InterestingPair{Position(n - 1), Position(0)};

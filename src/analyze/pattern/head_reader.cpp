@@ -155,10 +155,12 @@ Vector to_vector(const at::Tensor& tensor) {
     return Eigen::Map<const Vector>(plain.data_ptr<float>(), plain.size(0));
 }
 
-void for_each_pattern_row(const trace::Trace& trace, HeadId id, std::int64_t first, std::int64_t count, const RowFn& fn) {
+void for_each_pattern_row(const trace::Trace& trace, HeadId id, std::int64_t first, std::int64_t count, const RowFn& fn,
+                          const CancelToken& cancel) {
     const std::int64_t width = trace.keys();
     const std::int64_t block = row_block(trace);
     for (std::int64_t row = first; row < first + count; row += block) {
+        cancel.throw_if_cancelled();
         const std::int64_t rows = std::min(block, first + count - row);
         const at::Tensor tile = trace::pattern_rows(trace, id.layer, id.head, row, rows).to(at::kFloat).contiguous();
         const float* data = tile.data_ptr<float>();

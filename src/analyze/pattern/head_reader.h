@@ -77,6 +77,7 @@ std::int64_t row_block(const trace::Trace&);
 /// Calls fn(position, weights [token] float32) for every query in [first, first + count), reading in blocks of rows so
 /// that no [token, token] tensor stands beside the result.
 using RowFn = std::function<void(std::int64_t, const float*)>;
-void for_each_pattern_row(const trace::Trace&, HeadId, std::int64_t first, std::int64_t count, const RowFn& fn);
+void for_each_pattern_row(const trace::Trace&, HeadId, std::int64_t first, std::int64_t count, const RowFn& fn,
+                          const CancelToken& = {});
 
 }  // namespace headlight::analyze

@@ -86,7 +86,8 @@ void set_weight(PairChain& chain, const trace::Trace& trace, HeadId id) {
 
 }  // namespace
 
-PairChain pair_chain(const trace::Trace& trace, HeadId id, Position query, Position key, std::int64_t top) {
+PairChain pair_chain(const trace::Trace& trace, HeadId id, Position query, Position key, std::int64_t top,
+                     const CancelToken& cancel) {
     check_head(trace, id);
     check_position(trace, query, "query");
     check_key(trace, key);
@@ -98,8 +99,10 @@ PairChain pair_chain(const trace::Trace& trace, HeadId id, Position query, Posit
     chain.legal = legal_keys_of(trace, id.layer, query).has(key.value);
     if (!chain.legal) return chain;
 
+    cancel.throw_if_cancelled();
     set_score(chain, trace, id);
     set_weight(chain, trace, id);
+    cancel.throw_if_cancelled();
     const at::Tensor w_o = trace::attention_output(*trace.model(), id.layer).w_o.select(0, id.head.value).cpu().to(at::kDouble);
     const at::Tensor value = head_values(trace, id).select(0, key.value).to(at::kDouble);
     const at::Tensor written = at::matmul(value, w_o);  // [d_model]
@@ -117,6 +120,7 @@ PairChain pair_chain(const trace::Trace& trace, HeadId id, Position query, Posit
     chain.update_ratio = base > 0 ? size / base : nan;
     chain.update_cosine = base > 0 && size > 0 ? scalar_product(update, stream) / (size * base) : nan;
 
+    cancel.throw_if_cancelled();
     if (top > 0 && has_direct_path(trace.config())) {
         const at::Tensor effects = logit_effects(trace, query, at::stack({update, added(written * chain.weight)}));
         chain.promoted = top_effects(trace, effects.select(0, 0), top, true);

@@ -73,13 +73,14 @@ at::Tensor weighting_norms(const trace::Trace& trace, HeadId id, Weighting weigh
 
 /// The numbers that are prepared: the head's pattern, or the map of its layer.
 void for_each_weight_row(const trace::Trace& trace, HeadId id, Weighting weighting, std::int64_t first, std::int64_t count,
-                         const RowFn& fn) {
+                         const RowFn& fn, const CancelToken& cancel = {}) {
     const auto scope = scope_of(weighting);
-    if (!scope) return for_each_pattern_row(trace, id, first, count, fn);
+    if (!scope) return for_each_pattern_row(trace, id, first, count, fn, cancel);
     if (count < 1) return;
     const std::int64_t block = row_block(trace);
     const MixRows mix(trace, id.layer, *scope, ReadableKeys(trace, id.layer)(first + count - 1));
     for (std::int64_t row = first; row < first + count; row += block) {
+        cancel.throw_if_cancelled();
         const Matrix rows = mix.rows(row, std::min(block, first + count - row));
         for (Eigen::Index i = 0; i < rows.rows(); ++i) fn(row + i, rows.data() + i * rows.cols());
     }
@@ -115,13 +116,14 @@ struct HeadRows {
 
 /// Calls fn(row of the map, prepared row [keys]) for every row of the prepared map, top to bottom.
 template <class Fn>
-void for_each_prepared_row(const trace::Trace& trace, HeadId id, const MapLayout& layout, Weighting weighting, Fn fn) {
+void for_each_prepared_row(const trace::Trace& trace, HeadId id, const MapLayout& layout, Weighting weighting, Fn fn,
+                           const CancelToken& cancel = {}) {
     if (layout.queries.empty()) return;
     const HeadRows head(trace, id, weighting);
     const std::int64_t first = layout.queries.front().first;
     const std::int64_t end = layout.queries.back().first + layout.queries.back().count;
     std::vector<float> prepared(layout.keys.size(), 0.0F);
-    for_each_weight_row(trace, id, weighting, first, end - first, [&](std::int64_t position, const float* weights) {
+    const auto take = [&](std::int64_t position, const float* weights) {
         const std::int64_t row = layout.row_of[static_cast<std::size_t>(position)];
         if (row < 0) return;
         const Span& span = layout.queries[static_cast<std::size_t>(row)];
@@ -129,7 +131,8 @@ void for_each_prepared_row(const trace::Trace& trace, HeadId id, const MapLayout
         const float share = 1.0F / static_cast<float>(span.count);
         add_prepared_row(head.row(position, weights), layout, share, prepared.data());
         if (position == span.first + span.count - 1) fn(row, prepared.data());
-    });
+    };
+    for_each_weight_row(trace, id, weighting, first, end - first, take, cancel);
 }
 
 MapLayout layout_of(const trace::Trace& trace, const PatternOptions& options) {
@@ -203,13 +206,14 @@ PatternAxes pattern_axes(const trace::Trace& trace, const PatternOptions& option
     return axes;
 }
 
-Matrix pattern(const trace::Trace& trace, HeadId id, const PatternOptions& options) {
+Matrix pattern(const trace::Trace& trace, HeadId id, const PatternOptions& options, const CancelToken& cancel) {
     check_head(trace, id);
     const MapLayout layout = layout_of(trace, options);
     Matrix map(static_cast<Eigen::Index>(layout.queries.size()), static_cast<Eigen::Index>(layout.keys.size()));
-    for_each_prepared_row(trace, id, layout, options.weighting, [&](std::int64_t row, const float* prepared) {
+    const auto copy = [&](std::int64_t row, const float* prepared) {
         std::copy_n(prepared, map.cols(), map.data() + row * map.cols());
-    });
+    };
+    for_each_prepared_row(trace, id, layout, options.weighting, copy, cancel);
     return map;
 }
 

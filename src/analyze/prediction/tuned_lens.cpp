@@ -117,7 +117,7 @@ void check_place(const TunedLens& lens, StreamPlace at) {
                  .file = lens.file().string(),
                  .expected = mid ? "resid_mid" : "resid_pre or resid_post",
                  .found = name_of(at),
-                 .hint = "Choose that state with --at"});
+                 .hint = "Choose that state of each layer (option at)"});
 }
 
 at::Tensor translate(const TunedLens& lens, StreamPlace at, std::int64_t layer, const at::Tensor& states) {

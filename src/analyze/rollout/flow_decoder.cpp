@@ -32,8 +32,9 @@ void check_time(const trace::Trace& trace, const BothTexts& size, const RolloutO
         .problem = "attention flow of these texts would take too long: it is a maximum flow for every pair",
         .item = trace.config().name,
         .found = std::to_string(size.source) + " tokens of the source, " + std::to_string(size.target) + " of the target",
-        .hint = options.query ? "Take shorter texts, one --layer, or rollout, which has no such limit"
-                              : "Ask for one --query or one --layer, take shorter texts, or rollout, which has no such limit"});
+        .hint = options.query
+                    ? "Take shorter texts, one layer, or rollout, which has no such limit"
+                    : "Ask for one token (flow-paths) or one layer, take shorter texts, or rollout, which has no such limit"});
 }
 
 void check(const trace::Trace& trace, const RolloutOptions& options) {

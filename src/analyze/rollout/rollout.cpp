@@ -52,11 +52,11 @@ void check_flow_work(std::int64_t layers, const RolloutOptions& options, std::in
         throw Error(ErrorFacts{.problem = "attention flow of this text would take too long",
                                .expected = "at most " + std::to_string(longest(tokens, row)) + with,
                                .found = std::to_string(tokens) + " tokens",
-                               .hint = "Take a shorter text, one --layer, or rollout, which has no such limit"});
+                               .hint = "Take a shorter text, one layer, or rollout, which has no such limit"});
     throw Error(ErrorFacts{.problem = "attention flow of this text would take too long: it is a maximum flow for every pair",
                            .expected = "at most " + std::to_string(longest(tokens, all)) + with,
                            .found = std::to_string(tokens) + " tokens",
-                           .hint = "From one token (flow-paths, or analyze rollout --query) it is found up to " +
+                           .hint = "The flow from one token (flow-paths) is found up to " +
                                    std::to_string(longest(1'000'000, row)) + " tokens; rollout has no such limit"});
 }
 

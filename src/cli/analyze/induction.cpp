@@ -59,7 +59,7 @@ struct InductionCommand : Analysis {
             }
         analyze::NamedArray ids{"ids", {probe.batch, probe.n}, {}};
         for (const auto& sequence : found.ids)
-            for (const std::int64_t id : sequence) ids.values.push_back(static_cast<float>(id));
+            for (const std::int64_t id : sequence) ids.integers.push_back(id);
         table.arrays.push_back(std::move(ids));
         return table;
     }

@@ -7,6 +7,7 @@
 #include "headlight/trace/saved.h"
 
 #include <cstdlib>
+#include <filesystem>
 
 namespace headlight::cli {
 namespace {
@@ -19,7 +20,10 @@ struct WindowArguments {
 
 /// Reports a wrong model on the terminal, before a window opens.
 void check_model(const ModelArgument& model) {
-    if (trace::is_saved(model.typed)) return;
+    std::error_code ec;
+    const std::filesystem::path typed(model.typed);
+    const bool session = typed.extension() == ".headlight" && std::filesystem::is_regular_file(typed, ec);
+    if (session || trace::is_saved(model.typed)) return;  // the window opens them too
     try {
         model.folder();
     } catch (const Error&) {

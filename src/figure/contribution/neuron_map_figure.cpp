@@ -271,7 +271,7 @@ std::vector<NamedArray> NeuronMapFigure::arrays() const {
     const std::int64_t rows = data_.map.coefficients.rows();
     NamedArray neurons{"neurons", {rows}, {}}, strength{"strength", {rows}, {}};
     for (std::size_t i = 0; i < data_.map.neurons.size(); ++i) {
-        neurons.values.push_back(static_cast<float>(data_.map.neurons[i].value));
+        neurons.integers.push_back(data_.map.neurons[i].value);
         strength.values.push_back(static_cast<float>(data_.map.strength[i]));
     }
     return {analyze::named_array("coefficients", data_.map.coefficients), neurons, strength};

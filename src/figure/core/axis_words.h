@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/analyze/table.h"
 #include "headlight/trace/trace.h"
 
 #include <QString>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace headlight::figure {
@@ -43,6 +46,15 @@ struct AxisWords {
 };
 
 inline AxisWords axis_words(const trace::Trace& trace) { return {.across = trace.across_texts()}; }
+
+/// The first position of each row and column of a map.
+inline void add_positions(std::vector<analyze::NamedArray>& arrays, const analyze::PatternAxes& axes) {
+    for (const auto& [name, items] : {std::pair("query_positions", &axes.queries), std::pair("key_positions", &axes.keys)}) {
+        std::vector<std::int64_t> positions;
+        for (const analyze::AxisItem& item : *items) positions.push_back(item.first.value);
+        arrays.push_back(analyze::integer_array(name, std::move(positions)));
+    }
+}
 
 /// The attention of an encoder-decoder model, for titles; empty for other models.
 inline QString attention_name(const model::ModelConfig& config) {

@@ -18,12 +18,12 @@ namespace {
 
 /// One after the other; with a weighting of the whole layer each layer's map is computed once.
 std::vector<analyze::Matrix> patterns_of(const trace::Trace& trace, const std::vector<HeadId>& heads,
-                                         const analyze::PatternOptions& options) {
+                                         const analyze::PatternOptions& options, const CancelToken& cancel) {
     std::vector<analyze::Matrix> maps;
     for (const HeadId head : heads) {
         const bool again =
             !maps.empty() && analyze::of_whole_layer(options.weighting) && heads[maps.size() - 1].layer == head.layer;
-        maps.push_back(again ? analyze::Matrix(maps.back()) : analyze::pattern(trace, head, options));
+        maps.push_back(again ? analyze::Matrix(maps.back()) : analyze::pattern(trace, head, options, cancel));
     }
     return maps;
 }
@@ -63,12 +63,13 @@ HeadViewData head_view_data(const trace::Trace& trace, Layer layer, std::vector<
 
 }  // namespace
 
-std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head> active, const analyze::PatternOptions& options) {
+std::unique_ptr<Figure> head_view(TracePtr trace, Layer layer, std::vector<Head> active, const analyze::PatternOptions& options,
+                                  const CancelToken& cancel) {
     HeadViewData data = head_view_data(*trace, layer, std::move(active), options);
     data.layer_label = QString::fromStdString(model::layer_label(trace->config(), layer.value));
     std::vector<HeadId> ids;
     for (const Head head : data.heads) ids.push_back({layer, head});
-    data.weights = patterns_of(*trace, ids, options);
+    data.weights = patterns_of(*trace, ids, options, cancel);
     return head_figure(std::move(data));
 }
 
@@ -81,8 +82,8 @@ std::unique_ptr<Figure> aggregate_head_view(TracePtr trace, Layer layer, std::ve
     return head_figure(std::move(data));
 }
 
-std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, const analyze::PatternOptions& options,
-                                    bool sums) {
+std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, const analyze::PatternOptions& options, bool sums,
+                                    const CancelToken& cancel) {
     MatrixViewData data;
     data.sums = sums;
     data.heads = std::move(heads);
@@ -91,7 +92,7 @@ std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, c
     data.attention = attention_name(trace->config());
     data.causal = trace->config().causal;
     data.weight_name = weight_name(options);
-    data.weights = patterns_of(*trace, data.heads, options);
+    data.weights = patterns_of(*trace, data.heads, options, cancel);
     for (const HeadId head : data.heads) data.windows.push_back(model::window_of(trace->config(), head.layer.value));
     // Only of the plain softmax: merged words have no row in it, and hidden tokens would be missing from the sum.
     const bool plain = options == analyze::PatternOptions{.renormalise = options.renormalise};

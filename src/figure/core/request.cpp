@@ -260,6 +260,9 @@ Provenance provenance_of(const trace::Trace& trace, const Request& request, cons
     if (const std::string attention = attention_word(trace.config().stack); !attention.empty())
         provenance.options.insert(provenance.options.begin(), {"attention", attention});
     provenance.command = command_of(trace, request, format);
+    const auto tokens_of = [](const text::Encoding& encoding) { return TokenIds{encoding.tokens, encoding.ids}; };
+    provenance.tokens = tokens_of(trace.encoding());
+    if (trace.across_texts()) provenance.source = tokens_of(trace.key_encoding());
     return provenance;
 }
 

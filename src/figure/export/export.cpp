@@ -14,9 +14,10 @@
 
 namespace headlight::figure {
 
-Page::Page(Figure& f, const Selection& s, const Provenance& p, const ExportOptions& o)
+Page::Page(Figure& f, const Selection& s, const Provenance& p, const ExportOptions& o, const CancelToken& cancel)
     : figure(f), selection(s), provenance(p), options(o), style(o.style) {
     style.exporting = true;
+    style.cancel = cancel;
     style.zoom = 1;
     double width = o.width_mm ? *o.width_mm / mm_per_px : o.size_px.width();
     if (!(width >= 1) || width > 100'000)
@@ -30,6 +31,7 @@ Page::Page(Figure& f, const Selection& s, const Provenance& p, const ExportOptio
 }
 
 void Page::paint(QPainter& painter) const {
+    style.cancel.throw_if_cancelled();
     if (!options.transparent) painter.fillRect(QRectF(QPointF(0, 0), size), style.theme->canvas);
     figure.paint(painter, QRectF(QPointF(0, 0), content), style, selection);
     if (options.footer)
@@ -39,7 +41,9 @@ void Page::paint(QPainter& painter) const {
 
 QString Page::title() const { return QStringLiteral("%1 · %2").arg(QString::fromStdString(provenance.model), figure.title()); }
 
-std::string provenance_json(const Provenance& p) {
+namespace {
+
+nlohmann::ordered_json provenance_members(const Provenance& p) {
     nlohmann::ordered_json out;
     out["generator"] = "Headlight " + p.version;
     out["model"] = p.model;
@@ -51,8 +55,32 @@ std::string provenance_json(const Provenance& p) {
     for (const auto& [name, value] : p.options) options[name] = value;
     out["options"] = options;
     out["command"] = p.command;
+    return out;
+}
+
+std::string dumped(const nlohmann::ordered_json& json) {
     // Texts may hold bytes that are not UTF-8.
-    return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string provenance_json(const Provenance& p) { return dumped(provenance_members(p)); }
+
+std::string data_provenance_json(const Provenance& p) {
+    nlohmann::ordered_json out = provenance_members(p);
+    for (const auto& [name, text] : texts_of(p)) {
+        out[name + "tokens"] = text->tokens;
+        out[name + "token_ids"] = text->ids;
+    }
+    return dumped(out);
+}
+
+std::vector<std::pair<std::string, const TokenIds*>> texts_of(const Provenance& p) {
+    std::vector<std::pair<std::string, const TokenIds*>> texts;
+    if (!p.tokens.ids.empty()) texts.emplace_back("", &p.tokens);
+    if (!p.source.ids.empty()) texts.emplace_back("source_", &p.source);
+    return texts;
 }
 
 QString xml_escaped(const QString& text) {
@@ -101,9 +129,9 @@ Format format_of(const std::filesystem::path& path) {
 }
 
 void export_figure(Figure& figure, const Selection& selection, const Provenance& provenance, const ExportOptions& options,
-                   const std::filesystem::path& path) {
+                   const std::filesystem::path& path, const CancelToken& cancel) {
     const Format format = format_of(path);
-    const Page page(figure, selection, provenance, options);
+    const Page page(figure, selection, provenance, options, cancel);  // also for data: what is drawn depends on the layout
     QByteArray bytes;
     switch (format) {
         case Format::png: bytes = page_png(page); break;
@@ -113,11 +141,13 @@ void export_figure(Figure& figure, const Selection& selection, const Provenance&
         case Format::json: bytes = table_json(figure, provenance); break;
         case Format::npz: return write_arrays_npz(figure, provenance, path);
     }
+    cancel.throw_if_cancelled();
     io::write_atomically(path, std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
 }
 
-QImage export_image(Figure& figure, const Selection& selection, const Provenance& provenance, const ExportOptions& options) {
-    return page_image(Page(figure, selection, provenance, options));
+QImage export_image(Figure& figure, const Selection& selection, const Provenance& provenance, const ExportOptions& options,
+                    const CancelToken& cancel) {
+    return page_image(Page(figure, selection, provenance, options, cancel));
 }
 
 }  // namespace headlight::figure

@@ -19,7 +19,7 @@ struct Page {
     double mm_per_px = 25.4 / 96;
 
     /// Lays the figure out for export.
-    Page(Figure&, const Selection&, const Provenance&, const ExportOptions&);
+    Page(Figure&, const Selection&, const Provenance&, const ExportOptions&, const CancelToken&);
     /// Everything, paper first; the painter's unit is a px of the page.
     void paint(QPainter&) const;
     QString title() const;
@@ -27,6 +27,10 @@ struct Page {
 
 /// {"generator": "Headlight 0.1.0", "model": …}; the same bytes for the same input.
 std::string provenance_json(const Provenance&);
+/// With "tokens" and "token_ids" of the text, in a cross attention also "source_tokens" and "source_token_ids".
+std::string data_provenance_json(const Provenance&);
+/// The texts there are, each with what its names begin with.
+std::vector<std::pair<std::string, const TokenIds*>> texts_of(const Provenance&);
 /// For text and attributes of XML.
 QString xml_escaped(const QString&);
 

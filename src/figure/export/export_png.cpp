@@ -14,6 +14,18 @@ namespace {
 constexpr double most_pixels = 400e6;  ///< 1.6 GB
 constexpr int band = 4096;             ///< rows painted at once: painters stop at 32,767
 
+/// Ends the encoding when the export is cancelled.
+class CancellableBuffer : public QBuffer {
+public:
+    explicit CancellableBuffer(const CancelToken& cancel) : cancel_(cancel) {}
+
+protected:
+    qint64 writeData(const char* data, qint64 size) override { return cancel_.cancelled() ? -1 : QBuffer::writeData(data, size); }
+
+private:
+    const CancelToken& cancel_;
+};
+
 }  // namespace
 
 QImage page_image(const Page& page) {
@@ -53,10 +65,11 @@ QByteArray page_png(const Page& page) {
     image.setText(QStringLiteral("Description"), page.provenance.footer().replace(u'\n', u' '));
     image.setText(QStringLiteral("Software"), QStringLiteral("Headlight ") + QString::fromStdString(page.provenance.version));
     image.setText(QStringLiteral("Provenance"), QString::fromStdString(provenance_json(page.provenance)));
-    QBuffer buffer;
+    CancellableBuffer buffer(page.style.cancel);
     QImageWriter writer(&buffer, "png");
-    if (!writer.write(image))
-        throw Error({.problem = "the picture could not be encoded", .found = writer.errorString().toStdString()});
+    const bool written = writer.write(image);
+    page.style.cancel.throw_if_cancelled();
+    if (!written) throw Error({.problem = "the picture could not be encoded", .found = writer.errorString().toStdString()});
     return buffer.data();
 }
 

@@ -20,6 +20,7 @@ QByteArray page_svg(const Page& page) {
         if (!painter.begin(&generator)) throw Error("the SVG could not be begun");
         page.paint(painter);
     }
+    page.style.cancel.throw_if_cancelled();
     const QString unit = page.options.width_mm ? QStringLiteral("mm") : QString();
     const double factor = page.options.width_mm ? page.mm_per_px : 1;
     const QString out =

@@ -5,25 +5,64 @@
 
 #include <nlohmann/json.hpp>
 
-#include <span>
+#include <algorithm>
 
 namespace headlight::figure {
 
 QByteArray table_csv(const Figure& figure, const Provenance& provenance) {
     // One line before the header; readers skip it (skiprows=1 in pandas, skip = 1 in R).
-    return QByteArray::fromStdString("# " + provenance_json(provenance) + '\n' + analyze::csv_text(figure.table()));
+    return QByteArray::fromStdString("# " + data_provenance_json(provenance) + '\n' + analyze::csv_text(figure.table()));
 }
 
 QByteArray table_json(const Figure& figure, const Provenance& provenance) {
     return QByteArray::fromStdString("{\"view\": " + nlohmann::ordered_json(figure.view()).dump() + ",\n\"provenance\": " +
-                                     provenance_json(provenance) + ",\n" + analyze::json_members(figure.table()) + "\n}\n");
+                                     data_provenance_json(provenance) + ",\n" + analyze::json_members(figure.table()) + "\n}\n");
 }
 
+namespace {
+
+std::vector<NamedArray> arrays_of(const Figure& figure, const Provenance& provenance) {
+    std::vector<NamedArray> arrays = figure.arrays();
+    for (const auto& [name, text] : texts_of(provenance)) {
+        arrays.push_back(analyze::text_array(name + "tokens", text->tokens));
+        arrays.push_back(analyze::integer_array(name + "token_ids", text->ids));
+    }
+    return arrays;
+}
+
+/// One line an array: "weights     float32  [8, 20, 20]".
+std::string list_of(std::vector<NamedArray> arrays) {
+    arrays.push_back(analyze::text_array("metadata", {"facts"}));
+    std::size_t width = 0;
+    for (const NamedArray& a : arrays) width = std::max(width, a.name.size());
+    std::string list;
+    for (const NamedArray& a : arrays) {
+        std::string shape, type = !a.texts.empty() ? "text   " : !a.integers.empty() ? "int64  " : "float32";
+        for (const std::int64_t side : a.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(side);
+        list += a.name + std::string(width + 2 - a.name.size(), ' ') + type + "  [" + shape + "]\n";
+    }
+    return list;
+}
+
+}  // namespace
+
 void write_arrays_npz(const Figure& figure, const Provenance& provenance, const std::filesystem::path& path) {
-    const std::vector<NamedArray> arrays = figure.arrays();
-    std::vector<io::ArrayRef> refs;
-    for (const NamedArray& a : arrays) refs.push_back({a.name, io::DType::F32, a.shape, std::as_bytes(std::span(a.values))});
-    io::write_npz(path, refs, {{"view", figure.view()}, {"provenance", provenance_json(provenance)}});
+    const std::vector<NamedArray> arrays = arrays_of(figure, provenance);
+    analyze::ArrayRefs refs;
+    for (const NamedArray& a : arrays) refs.add(a);
+    io::write_npz(path, refs.numbers, {{"view", figure.view()}, {"provenance", provenance_json(provenance)}}, refs.texts);
+}
+
+std::string data_preview(Figure& figure, const Selection& selection, const Provenance& provenance, const ExportOptions& options,
+                         Format format) {
+    const Page page(figure, selection, provenance, options, {});  // what is drawn depends on the layout
+    if (format == Format::npz) return list_of(arrays_of(figure, provenance));
+    constexpr std::size_t most_rows = 40;
+    analyze::Table table = figure.table();
+    const std::size_t rows = table.rows.size();
+    table.rows.resize(std::min(rows, most_rows));
+    const std::string more = rows > most_rows ? "… and " + std::to_string(rows - most_rows) + " more rows\n" : std::string();
+    return (format == Format::csv ? analyze::csv_text(table) : "{" + analyze::json_members(table) + "}\n") + more;
 }
 
 }  // namespace headlight::figure

@@ -55,7 +55,7 @@ std::unique_ptr<Figure> focus_map_figure(TracePtr trace, const FocusFigureOption
     data.view = "focus-1";
     const QString head = head_name(options.head);
     if (options.probability) {
-        data.weights.push_back(analyze::pattern(*trace, options.head, {}));
+        data.weights.push_back(analyze::pattern(*trace, options.head, {}, cancel));
         data.title = QStringLiteral("Weights of %1").arg(head);
     } else {
         MatrixViewData::Diverging diverging;

@@ -22,7 +22,7 @@ bool few_weights(const trace::Trace& trace, const ViewState& state) {
 
 std::unique_ptr<Figure> head(TracePtr trace, const ViewState& s, const CancelToken& cancel) {
     const auto together = aggregate_of(s);
-    if (!together) return head_view(std::move(trace), s.layer, s.heads, s.pattern);
+    if (!together) return head_view(std::move(trace), s.layer, s.heads, s.pattern, cancel);
     const std::vector<HeadId> of = chosen_heads(*trace, s);
     return aggregate_head_view(std::move(trace), s.layer, s.heads, of, *together, s.pattern, cancel);
 }
@@ -31,7 +31,7 @@ std::unique_ptr<Figure> matrix(TracePtr trace, const ViewState& s, const CancelT
     if (flag_value(s, "parts")) return score_parts_view(std::move(trace), ids_of(s), cancel);
     const bool sums = flag_value(s, "sums");
     const auto together = aggregate_of(s);
-    if (!together) return matrix_view(std::move(trace), ids_of(s), s.pattern, sums);
+    if (!together) return matrix_view(std::move(trace), ids_of(s), s.pattern, sums, cancel);
     const std::vector<HeadId> of = chosen_heads(*trace, s);
     return aggregate_matrix_view(std::move(trace), of, *together, s.pattern, sums, cancel, "matrix");
 }

@@ -37,7 +37,7 @@ void add_panels(PictureViewData& data, const trace::Trace& trace, const std::vec
             cancel.throw_if_cancelled();
             data.names.push_back("Head " + std::to_string(id.head.value));
             data.heads.emplace_back(id);
-            data.weights.push_back(analyze::pattern(trace, id, options));
+            data.weights.push_back(analyze::pattern(trace, id, options, cancel));
         }
         return;
     }

@@ -70,7 +70,8 @@ void LensFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     const double rows_top = LensLayout::sticky_top + LensLayout::heading_height + shift;
     painter.save();
     painter.setClipRect(QRectF(0, rows_top, at_.width, footer - rows_top), Qt::IntersectClip);
-    const double first = std::max(exposed.top(), rows_top), last = std::min(exposed.bottom(), footer);
+    const QRectF seen = draw::on_target(painter, exposed);
+    const double first = std::max(seen.top(), rows_top), last = std::min(seen.bottom(), footer);
     for (std::int64_t row = 0; row < at_.rows; ++row) {
         const double top = at_.row_top(row);
         if (top > last) break;
@@ -83,6 +84,7 @@ void LensFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
 }
 
 void LensFigure::paint_row(QPainter& painter, std::int64_t row, const Style& style, const Selection& selection) const {
+    style.cancel.throw_if_cancelled();
     const Theme& theme = *style.theme;
     const QFont token_font = ui_font(14), small = ui_font(11);
     const double top = at_.row_top(row), baseline = draw::centred_baseline(top + LensLayout::row_height / 2, cell_font());

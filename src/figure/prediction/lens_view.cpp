@@ -232,11 +232,11 @@ std::vector<NamedArray> LensFigure::arrays() const {
     for (std::int64_t column = 0; column <= data_.lens->layers; ++column)
         for (std::int64_t p = 0; p < data_.lens->positions; ++p) {
             const analyze::LensState& s = state(column, p);
-            id.values.push_back(static_cast<float>(s.top.front().id));
+            id.integers.push_back(s.top.front().id);
             probability.values.push_back(s.top.front().probability);
             entropy.values.push_back(static_cast<float>(s.entropy));
             kl.values.push_back(static_cast<float>(s.kl_to_final));
-            rank.values.push_back(static_cast<float>(s.watched_rank));
+            rank.integers.push_back(s.watched_rank);
         }
     return {id, probability, entropy, kl, rank};
 }

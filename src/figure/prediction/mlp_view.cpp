@@ -59,7 +59,7 @@ std::vector<NamedArray> memories_arrays(const MlpViewData& data) {
     const auto n = static_cast<std::int64_t>(data.memories.size());
     NamedArray neuron{"neuron", {n}, {}}, coefficient{"coefficient", {n}, {}}, contribution{"contribution_norm", {n}, {}};
     for (const analyze::Memory& m : data.memories) {
-        neuron.values.push_back(static_cast<float>(m.neuron.value));
+        neuron.integers.push_back(m.neuron.value);
         coefficient.values.push_back(static_cast<float>(m.coefficient));
         contribution.values.push_back(static_cast<float>(m.contribution_norm));
     }

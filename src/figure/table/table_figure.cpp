@@ -206,10 +206,12 @@ void TableFigure::paint_section(QPainter& painter, const TableSection& section, 
     if (section.rows.empty()) {
         draw::text(painter, {page_margin, at.rows + 15}, section.empty, table_cell_font(), theme.muted);
     }
-    const auto first = static_cast<std::int64_t>(std::max(0.0, std::floor((exposed.top() - at.rows) / row_height)));
+    const QRectF seen = draw::on_target(painter, exposed);
+    const auto first = static_cast<std::int64_t>(std::max(0.0, std::floor((seen.top() - at.rows) / row_height)));
     const auto last = std::min(static_cast<std::int64_t>(section.rows.size()),
-                               static_cast<std::int64_t>(std::ceil((exposed.bottom() - at.rows) / row_height)));
+                               static_cast<std::int64_t>(std::ceil((seen.bottom() - at.rows) / row_height)));
     for (std::int64_t r = first; r < last; ++r) {
+        style.cancel.throw_if_cancelled();
         const TableRow& row = section.rows[static_cast<std::size_t>(r)];
         const double top = at.rows + row_height * double(r);
         const bool pinned = row.query && std::find(selection.pinned_queries.begin(), selection.pinned_queries.end(),
@@ -392,6 +394,15 @@ Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
     return hit;
 }
 
+/// What a file says of a cell that holds no number.
+std::string text_of(ColumnKind kind, const TableCell& cell) {
+    if (kind == ColumnKind::token) return (cell.label.continuation + cell.label.text).toStdString();
+    QString text = cell.text;
+    for (const auto& [label, value] : cell.tokens)
+        text += (text.isEmpty() ? QString() : QStringLiteral(" ")) + label.continuation + label.text;
+    return text.toStdString();
+}
+
 Table TableFigure::table() const {
     if (data_.table) return data_.table();
     Table out;
@@ -403,17 +414,11 @@ Table TableFigure::table() const {
         auto& cells = out.rows.emplace_back();
         for (std::size_t c = 0; c < section.columns.size(); ++c) {
             const TableCell& cell = row.cells[c];
-            switch (section.columns[c].kind) {
-                case ColumnKind::token: cells.emplace_back((cell.label.continuation + cell.label.text).toStdString()); break;
-                case ColumnKind::text: {
-                    QString text = cell.text;
-                    for (const auto& [label, value] : cell.tokens)
-                        text += (text.isEmpty() ? QString() : QStringLiteral(" ")) + label.continuation + label.text;
-                    cells.emplace_back(text.toStdString());
-                    break;
-                }
-                default: cells.emplace_back(cell.value);
-            }
+            const ColumnKind kind = section.columns[c].kind;
+            if (has_number(kind))
+                cells.emplace_back(cell.value);
+            else
+                cells.emplace_back(text_of(kind, cell));
         }
     }
     return out;
@@ -424,9 +429,20 @@ std::vector<NamedArray> TableFigure::arrays() const {
     std::vector<NamedArray> all;
     for (const TableSection& section : data_.files.empty() ? data_.sections : data_.files)
         for (std::size_t c = 0; c < section.columns.size(); ++c) {
-            if (!has_number(section.columns[c].kind)) continue;
-            NamedArray a{section.columns[c].id, {static_cast<std::int64_t>(section.rows.size())}, {}};
-            for (const TableRow& row : section.rows) a.values.push_back(static_cast<float>(row.cells[c].value));
+            const TableColumn& column = section.columns[c];
+            NamedArray a{column.id, {std::ssize(section.rows)}};
+            const bool whole = column.decimals == 0 && std::ranges::all_of(section.rows, [c](const TableRow& row) {
+                                   return std::isfinite(row.cells[c].value);
+                               });
+            for (const TableRow& row : section.rows) {
+                const TableCell& cell = row.cells[c];
+                if (!has_number(column.kind))
+                    a.texts.push_back(text_of(column.kind, cell));
+                else if (whole)
+                    a.integers.push_back(static_cast<std::int64_t>(cell.value));
+                else
+                    a.values.push_back(static_cast<float>(cell.value));
+            }
             all.push_back(std::move(a));
         }
     return all;

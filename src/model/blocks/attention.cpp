@@ -98,6 +98,7 @@ void tell_tile(Pass& pass, Layer layer, const AttentionHooks& hooks, const Tile&
 void attend_in_tiles(Pass& pass, Layer layer, const AttentionHooks& hooks, const AttentionInput& in, const at::Tensor& v,
                      at::Tensor& z) {
     for_tiles(in, [&](const Tile& t) {
+        pass.cancel.throw_if_cancelled();
         at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, in.q.options());
         fill_scores(in, t, tile);
         softmax_tile(in, t, tile, false);

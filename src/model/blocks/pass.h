@@ -25,6 +25,7 @@ struct Pass {
     at::Tensor resid_pre;        ///< of the current layer; in parallel models the MLP reads it
     at::Tensor shared_norm;      ///< ln1's output, where the MLP reads it too
     at::Tensor relative_bias{};  ///< of AttentionInput; undefined: none
+    CancelToken cancel{};        ///< checked between tiles: a layer of a long text takes seconds
     KvCache* cache = nullptr;    ///< keys and values of the tokens before these; nullptr: there are none
 
     const ModelConfig& config() const { return model.config; }

@@ -37,6 +37,12 @@ bool is_own_weights(const fs::path& file) {
            extension == ".ckpt" || io::gguf_file_of(file).has_value();
 }
 
+/// A file that is opened as the folder it lies in.
+bool stands_for_folder(const fs::path& file) {
+    const std::string name = file.filename().string();
+    return name == "model.safetensors" || name == "pytorch_model.bin" || file.extension() == ".json";
+}
+
 /// True if the name does not leave its folder.
 bool is_plain(const std::string& name) {
     return !name.empty() && name != "." && name != ".." && fs::path(name).filename() == name;
@@ -182,7 +188,13 @@ fs::path locate_model(std::string_view reference) {
     if (const std::string tower = tower_of(typed); !tower.empty())
         return with_tower(locate_model(without_tower(typed).string()), tower);
     if (fs::is_directory(typed, ec)) return typed;
-    if (fs::is_regular_file(typed, ec)) return is_own_weights(typed) ? typed : folder_of(typed);
+    if (fs::is_regular_file(typed, ec)) {
+        if (is_own_weights(typed)) return typed;
+        if (stands_for_folder(typed)) return folder_of(typed);
+        throw Error(ErrorFacts{.problem = "This file is no model",
+                               .file = std::string(reference),
+                               .expected = "weights (.safetensors, .bin, .gguf …), config.json, or their folder"});
+    }
     const bool plain_name =
         std::count(reference.begin(), reference.end(), '/') <= 1 && reference.front() != '/' && reference.front() != '.';
     if (plain_name) {

@@ -114,12 +114,15 @@ void check_finite(const Pass& pass, HookPoint point, const at::Tensor& x) {
 at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x) {
     x = pass.hook(Hook::resid_pre, layer, x);
     const at::Tensor read = x;
-    for (const Block block : pass.model.spec.layer) switch (block) {
+    for (const Block block : pass.model.spec.layer) {
+        pass.cancel.throw_if_cancelled();
+        switch (block) {
             case Block::attention: x = attention(pass, layer, x); break;
             case Block::cross_attention: x = cross_attention(pass, layer, x); break;
             case Block::convolution: x = convolution(pass, layer, read, x); break;
             default: x = mlp(pass, layer, x);
         }
+    }
     check_finite(pass, {Hook::resid_post, layer}, x);
     return x;
 }
@@ -130,6 +133,7 @@ at::Tensor run(const Model& model, const ForwardInput& input, Observer& observer
                                             // pool anew
     const Model::Internals& m = model.internals();
     Pass pass = start(m, input, observer, cache);
+    pass.cancel = cancel;
     at::Tensor x;
     for (const Block block : m.spec.before) x = embedding(pass, block, x);
     for (std::int64_t l = 0; l < m.config.n_layers; ++l) {

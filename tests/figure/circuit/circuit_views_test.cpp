@@ -146,7 +146,8 @@ TEST(TableFigure, RowsAreHitsAndExportsAreWhatIsShown) {
     EXPECT_EQ(table.columns, (std::vector<std::string>{"token", "bar", "a", "b"}));
     EXPECT_EQ(std::get<double>(table.rows[1][1]), -1.0);
     EXPECT_TRUE(std::isnan(std::get<double>(table.rows[3][2])));
-    EXPECT_EQ(figure->arrays().size(), 3u);
+    EXPECT_EQ(figure->arrays().size(), 4u);
+    EXPECT_EQ(figure->arrays()[0].texts.front(), "word");
 }
 
 TEST(TableFigure, BarsGoToTheirSideAndTintsShareAScale) {

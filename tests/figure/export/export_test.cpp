@@ -4,6 +4,7 @@
 #include "figure/export/svg_tidy.h"
 #include "figure/pattern/matrix/matrix_view.h"
 #include "headlight/base/error.h"
+#include "headlight/io/npz.h"
 #include "tests/figure/synthetic.h"
 
 #include <gmock/gmock.h>
@@ -13,6 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -160,6 +162,47 @@ TEST_F(Export, JsonHoldsTheTable) {
     EXPECT_EQ(json["rows"].size(), 21U);
     EXPECT_EQ(json["rows"][0][3], "t0");
     EXPECT_EQ(json["provenance"]["generator"], "Headlight 0.1.0");
+}
+
+TEST_F(Export, DataFilesNameTokensAndHoldWholeNumbersAsSuch) {
+    provenance_.tokens = {{"t0", "Ġ…", "\xFF"}, {7, 50'000'000'001, 9}};
+    exported("a.npz");
+    const io::NpzContent npz = io::read_npz(folder_ / "a.npz");
+    EXPECT_EQ(npz.texts.at("tokens"), (std::vector<std::string>{"t0", "Ġ…", "\uFFFD"}));
+    for (const char* name : {"token_ids", "heads", "query_positions", "key_positions"})
+        EXPECT_EQ(npz.arrays.at(name).dtype, io::DType::I64) << name;
+    std::int64_t id = 0;
+    std::memcpy(&id, npz.arrays.at("token_ids").bytes.data() + 8, 8);
+    EXPECT_EQ(id, 50'000'000'001) << "no float32 holds it";
+    const std::string csv = exported("a.csv");
+    const auto comment = nlohmann::json::parse(csv.substr(2, csv.find('\n') - 2));
+    EXPECT_EQ(comment["tokens"][1], "Ġ…");
+    EXPECT_EQ(comment["token_ids"][0], 7);
+    EXPECT_THAT(exported("a.svg"), Not(HasSubstr("token_ids"))) << "pictures name their text alone";
+}
+
+TEST_F(Export, ACancelledExportEndsAndLeavesNothing) {
+    CancelToken cancelled;
+    cancelled.cancel();
+    const auto figure = head_figure(synthetic::heads(6, 2, [](int, int, int) { return 0.2F; }));
+    for (const char* name : {"c.png", "c.svg", "c.pdf", "c.csv"}) {
+        EXPECT_THROW(export_figure(*figure, selection_, provenance_, {}, folder_ / name, cancelled), Cancelled) << name;
+        EXPECT_FALSE(fs::exists(folder_ / name)) << name;
+    }
+}
+
+TEST_F(Export, TheSmallestTypeGrowsWithTheWidthUntilTheFigureFits) {
+    const auto figure = head_figure(synthetic::heads(6, 2, [](int, int, int) { return 0.2F; }));
+    const double narrow = smallest_type(*figure, selection_, provenance_, wide(30)),
+                 wider = smallest_type(*figure, selection_, provenance_, wide(60)),
+                 page = smallest_type(*figure, selection_, provenance_, wide(200));
+    EXPECT_GT(narrow, 1);
+    EXPECT_GT(wider, 1.5 * narrow);
+    EXPECT_GT(page, wider);
+    const auto found = width_for_type(*figure, selection_, provenance_, wide(30), 5);
+    ASSERT_TRUE(found);
+    EXPECT_GE(smallest_type(*figure, selection_, provenance_, wide(*found)), 4.98);
+    EXPECT_FALSE(width_for_type(*figure, selection_, provenance_, wide(30), 40)) << "no width has type this large";
 }
 
 TEST_F(Export, NothingIsLeftWhenTheFolderIsMissing) {

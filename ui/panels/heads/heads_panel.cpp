@@ -70,6 +70,7 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         using Change = Document::Change;
         if (change == Change::trace || change == Change::options || change == Change::filter) refresh();
+        if (change == Change::model && mosaic_->shown()) mosaic_->set_outdated(true);
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this](bool hover_only) {
         if (!hover_only) show_current();

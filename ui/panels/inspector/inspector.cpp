@@ -170,10 +170,10 @@ void Inspector::refresh() {
         return;
     }
     jobs_.start(Jobs::Lane::inspector, QStringLiteral("Computing details"),
-                [this, asked](const CancelToken&, const Progress&) -> Jobs::Deliver {
+                [this, asked](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
                     // A saved trace has the weight of a pair, but not its terms.
                     if (asked.key && model::has_weights(*asked.trace->model())) {
-                        const auto chain = analyze::pair_chain(*asked.trace, asked.head, *asked.query, *asked.key);
+                        const auto chain = analyze::pair_chain(*asked.trace, asked.head, *asked.query, *asked.key, 5, cancel);
                         return [this, chain] { show_chain(chain); };
                     }
                     const analyze::Matrix row = analyze::pattern_row(*asked.trace, {asked.head}, asked.query->value, {});

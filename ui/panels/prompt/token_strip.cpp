@@ -50,10 +50,12 @@ TokenStrip::TokenStrip(Document& document, QWidget* parent) : QAbstractScrollAre
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         if (change == Document::Change::options) adopt_height();
         if (change != Document::Change::trace) return;
+        const QRect before = followed_ ? chip_rect(*followed_) : QRect();
+        const bool in_sight = before.isValid() && before.left() >= 0 && before.right() <= viewport()->width();
         const bool first = chips_.empty();
         rebuild();
-        // While someone types, the strip stays where they look.
-        follow_pin(first);
+        // While someone types, the strip stays where they look; a pin that was in sight stays in sight.
+        follow_pin(first || in_sight);
         // What the model has just written comes into sight.
         const TextRange written = document_.shown_prompt().written;
         if (written != std::exchange(written_, written) && !chips_.empty() && chips_.back().written)

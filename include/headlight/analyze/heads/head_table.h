@@ -80,6 +80,6 @@ HeadId interesting_head(const HeadTable&);
 struct InterestingPair {
     Position query, key;
 };
-InterestingPair interesting_pair(const trace::Trace&, HeadId);
+InterestingPair interesting_pair(const trace::Trace&, HeadId, const CancelToken& = {});
 
 }  // namespace headlight::analyze

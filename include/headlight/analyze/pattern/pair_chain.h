@@ -47,6 +47,6 @@ struct PairChain {
 
 /// `top` entries in each list of tokens; 0 leaves them out and is the fast way. Error when head or position do not
 /// exist.
-PairChain pair_chain(const trace::Trace&, HeadId, Position query, Position key, std::int64_t top = 5);
+PairChain pair_chain(const trace::Trace&, HeadId, Position query, Position key, std::int64_t top = 5, const CancelToken& = {});
 
 }  // namespace headlight::analyze

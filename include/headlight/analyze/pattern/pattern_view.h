@@ -83,7 +83,7 @@ struct PatternAxes {
 
 PatternAxes pattern_axes(const trace::Trace&, const PatternOptions&);
 /// One head's prepared map, [axes.queries, axes.keys].
-Matrix pattern(const trace::Trace&, HeadId, const PatternOptions&);
+Matrix pattern(const trace::Trace&, HeadId, const PatternOptions&, const CancelToken& = {});
 /// One prepared row (query) of several heads: [heads, axes.keys]. Fast enough for a hover at 4,000 tokens.
 Matrix pattern_row(const trace::Trace&, const std::vector<HeadId>&, std::int64_t row, const PatternOptions&);
 /// One prepared column (key) of several heads: [heads, axes.queries].

@@ -62,6 +62,7 @@ struct Style {
     double zoom = 1;         ///< device-independent px per figure unit; text keeps its size on screen, details appear with it
     bool exporting = false;  ///< no hover effects; footer instead of interaction hints
     std::shared_ptr<const HeadFilter> filter;  ///< null: every head is painted in full
+    CancelToken cancel{};                      ///< of an export: figures of many marks check it while they paint
 
     /// Painted at dimmed_strength: it does not match the filter.
     bool dims(HeadId) const noexcept;
@@ -85,12 +86,19 @@ struct Hit {
 using analyze::NamedArray;
 using analyze::Table;
 
+/// Tokens of a text, in files of data.
+struct TokenIds {
+    std::vector<std::string> tokens;  ///< as the tokenizer spells them: "Ġthe"
+    std::vector<std::int64_t> ids;
+};
+
 /// How to make the figure again; for footer and file metadata.
 struct Provenance {
     std::string model, model_hash, text, pair, dtype, version;
     std::string image;                                         ///< the picture's path, instead of a text
     std::vector<std::pair<std::string, std::string>> options;  ///< view, layer, heads, transfer, filters …
     std::string command;                                       ///< `headlight render …` that makes the same file
+    TokenIds tokens{}, source{};                               ///< source: of a cross attention, what its keys are
     QString footer() const;                                    ///< one or two lines
 };
 

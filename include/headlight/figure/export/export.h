@@ -6,6 +6,8 @@
 #include <QImage>
 
 #include <filesystem>
+#include <optional>
+#include <string>
 
 namespace headlight::figure {
 
@@ -20,11 +22,24 @@ struct ExportOptions {
 };
 
 enum class Format { png, svg, pdf, csv, npz, json };
+/// A file of numbers: width, looks and selection do not matter.
+constexpr bool is_data(Format format) { return format == Format::csv || format == Format::npz || format == Format::json; }
 /// From the extension; Error names the known ones.
 Format format_of(const std::filesystem::path&);
 
 /// Writes atomically. Byte-identical for equal input and version. Metadata (provenance) goes into every format.
-void export_figure(Figure&, const Selection&, const Provenance&, const ExportOptions&, const std::filesystem::path&);
-QImage export_image(Figure&, const Selection&, const Provenance&, const ExportOptions&);
+void export_figure(Figure&, const Selection&, const Provenance&, const ExportOptions&, const std::filesystem::path&,
+                   const CancelToken& = {});
+QImage export_image(Figure&, const Selection&, const Provenance&, const ExportOptions&, const CancelToken& = {});
+
+/// The smallest type of the file in points, with `width_mm` set or at 96 px an inch; 0: it has no text. A figure that needs
+/// more room than the width gives is made smaller, and its type with it.
+double smallest_type(Figure&, const Selection&, const Provenance&, const ExportOptions&, const CancelToken& = {});
+/// The width in whole mm at which the smallest type has `points`; empty: a wider file has no larger type.
+std::optional<int> width_for_type(Figure&, const Selection&, const Provenance&, ExportOptions, double points,
+                                  const CancelToken& = {});
+
+/// The beginning of a file of data, to look at before it is written: rows of its table, or the arrays of an NPZ.
+std::string data_preview(Figure&, const Selection&, const Provenance&, const ExportOptions&, Format);
 
 }  // namespace headlight::figure

@@ -16,7 +16,8 @@ using TracePtr = std::shared_ptr<const trace::Trace>;
 
 /// Two token columns with one line a (head, query, key) (BertViz head view). The layer's patterns for
 /// the active heads are computed at once (call from a worker).
-std::unique_ptr<Figure> head_view(TracePtr, Layer, std::vector<Head> active, const analyze::PatternOptions&);
+std::unique_ptr<Figure> head_view(TracePtr, Layer, std::vector<Head> active, const analyze::PatternOptions&,
+                                  const CancelToken& = {});
 
 /// The same with one line a pair: the mean or maximum of heads of any layers. `layer` is the one whose heads can be
 /// switched on and off, `active` those that are on.
@@ -24,7 +25,8 @@ std::unique_ptr<Figure> aggregate_head_view(TracePtr, Layer, std::vector<Head> a
                                             analyze::Aggregate, const analyze::PatternOptions&, const CancelToken& = {});
 
 /// One head, or several heads side by side, as a query x key map; `sums`: bars with the sums of rows and columns.
-std::unique_ptr<Figure> matrix_view(TracePtr, std::vector<HeadId>, const analyze::PatternOptions&, bool sums = false);
+std::unique_ptr<Figure> matrix_view(TracePtr, std::vector<HeadId>, const analyze::PatternOptions&, bool sums = false,
+                                    const CancelToken& = {});
 
 /// The parts that a head's scores are the sum of, and the score, as maps of signed numbers beside each other.
 std::unique_ptr<Figure> score_parts_view(TracePtr, std::vector<HeadId>, const CancelToken& = {});

@@ -114,6 +114,7 @@ void HeadFigure::paint_line_set(const Frame& f, const LineList& lines, double st
     for (const HeadLine* line : lines) {
         const double opacity = line->opacity * strength;
         if (opacity < least_opacity) continue;
+        f.style.cancel.throw_if_cancelled();
         pen.setColor(draw::faded(color(f.style, line->head), opacity));
         f.painter.setPen(pen);
         f.painter.drawLine(QPointF(layout_.line_x0, layout_.row_y(line->query)),
@@ -135,6 +136,7 @@ QImage HeadFigure::line_picture(const Frame& f, const LineList& lines, const QRe
     for (auto it = first; it != lines.end(); ++it) {
         const HeadLine* line = *it;
         if (!crosses(line)) continue;
+        f.style.cancel.throw_if_cancelled();
         raster.line((layout_.line_x0 - area.left()) * scale, (layout_.row_y(line->query) - area.top()) * scale,
                     (layout_.line_x1 - area.left()) * scale, (layout_.row_y(line->key) - area.top()) * scale, line_width * scale,
                     hues[static_cast<std::size_t>(line->head)], line->opacity);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/pattern/head/head_view.h"
 
+#include "figure/core/axis_words.h"
 #include "figure/pattern/head/head_figure.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/core/selection_rules.h"
@@ -173,17 +174,16 @@ std::vector<NamedArray> HeadFigure::arrays() const {
     const auto n_k = static_cast<std::int64_t>(data_.axes.keys.size());
     const Drawn& d = drawn_;
     NamedArray weights{"weights", {static_cast<std::int64_t>(d.active.size()), n_q, n_k}, {}};
-    NamedArray heads{"heads", {static_cast<std::int64_t>(d.active.size())}, {}};
+    std::vector<std::int64_t> heads;
     for (std::int32_t h : d.active) {
         const auto& map = data_.weights[static_cast<std::size_t>(h)];
         weights.values.insert(weights.values.end(), map.data(), map.data() + map.size());
-        if (const auto head = head_of(h)) heads.values.push_back(static_cast<float>(head->head.value));
+        if (const auto head = head_of(h)) heads.push_back(head->head.value);
     }
-    NamedArray queries{"query_positions", {n_q}, {}}, keys{"key_positions", {n_k}, {}};
-    for (const auto& item : data_.axes.queries) queries.values.push_back(static_cast<float>(item.first.value));
-    for (const auto& item : data_.axes.keys) keys.values.push_back(static_cast<float>(item.first.value));
-    if (is_together()) return {weights, queries, keys};
-    return {weights, heads, queries, keys};
+    std::vector<NamedArray> all{std::move(weights)};
+    if (!is_together()) all.push_back(analyze::integer_array("heads", std::move(heads)));
+    add_positions(all, data_.axes);
+    return all;
 }
 
 QString HeadFigure::description() const {

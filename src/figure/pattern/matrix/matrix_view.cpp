@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/pattern/matrix/matrix_view.h"
 
+#include "figure/core/axis_words.h"
 #include "figure/core/wrapped.h"
 #include "figure/pattern/head/head_lines.h"
 #include "figure/pattern/matrix/matrix_figure.h"
@@ -242,18 +243,17 @@ std::vector<NamedArray> MatrixFigure::arrays() const {
     const auto n_q = static_cast<std::int64_t>(data_.axes.queries.size()),
                n_k = static_cast<std::int64_t>(data_.axes.keys.size());
     const auto n = static_cast<std::int64_t>(data_.weights.size());
-    NamedArray weights{"weights", {n, n_q, n_k}, {}}, heads{"heads", {n, 2}, {}};
+    NamedArray weights{"weights", {n, n_q, n_k}, {}}, heads{"heads", {n, 2}};
     for (std::size_t h = 0; h < data_.weights.size(); ++h) {
         weights.values.insert(weights.values.end(), data_.weights[h].data(), data_.weights[h].data() + data_.weights[h].size());
         if (!data_.names.empty()) continue;
-        heads.values.push_back(static_cast<float>(data_.heads[h].layer.value));
-        heads.values.push_back(static_cast<float>(data_.heads[h].head.value));
+        heads.integers.push_back(data_.heads[h].layer.value);
+        heads.integers.push_back(data_.heads[h].head.value);
     }
-    NamedArray queries{"query_positions", {n_q}, {}}, keys{"key_positions", {n_k}, {}};
-    for (const auto& item : data_.axes.queries) queries.values.push_back(static_cast<float>(item.first.value));
-    for (const auto& item : data_.axes.keys) keys.values.push_back(static_cast<float>(item.first.value));
-    if (!data_.names.empty()) return {weights, queries, keys};
-    std::vector<NamedArray> all{weights, heads, queries, keys};
+    std::vector<NamedArray> all{std::move(weights)};
+    if (data_.names.empty()) all.push_back(std::move(heads));
+    add_positions(all, data_.axes);
+    if (!data_.names.empty()) return all;
     if (data_.sinks.empty()) return all;
     NamedArray& sinks = all.emplace_back(NamedArray{"sinks", {n, n_q}, {}});
     for (const Eigen::VectorXf& each : data_.sinks) sinks.values.insert(sinks.values.end(), each.begin(), each.end());

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What an export asks, proposes and shows before it writes.
+#include "ui/dialogs/export_dialog.h"
+#include "tests/ui/window_fixture.h"
+
+#include <QElapsedTimer>
+#include <QFile>
+#include <QMessageBox>
+#include <QSettings>
+
+namespace headlight::ui {
+namespace export_dialog_test {
+
+class ExportWindow : public WindowTest {
+protected:
+    void SetUp() override {
+        WindowTest::SetUp();
+        QSettings().setValue(QStringLiteral("export/folder"), folder.path());
+    }
+    void TearDown() override { QSettings().remove(QStringLiteral("export")); }
+    std::unique_ptr<ExportDialog> dialog() {
+        auto made =
+            std::make_unique<ExportDialog>(window.document(), window.jobs(), *window.left_pane().shown(), QSize(800, 600));
+        made->show();
+        EXPECT_TRUE(settle());
+        return made;
+    }
+    QTemporaryDir folder;
+};
+
+TEST_F(ExportWindow, NamesSayHeadAndQueryAndAreNew) {
+    window.document().selection().pin_pair({Layer(5), Head(4)}, Position(12), Position(3));
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(dialog()->file().text(), QStringLiteral("novella-7m-head-L5H4-q12-k3.png"));
+    dialog()->write();
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(dialog()->file().text(), QStringLiteral("novella-7m-head-L5H4-q12-k3-2.png"));
+    window.document().selection().all_heads();
+    window.document().selection().clear_pins();
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(dialog()->file().text(), QStringLiteral("novella-7m-head-L5.png"));
+    window.document().selection().focus_head({Layer(5), Head(1)});
+    window.document().selection().toggle_head(Head(6));
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(dialog()->file().text(), QStringLiteral("novella-7m-head-L5H1+6.png"));
+}
+
+TEST_F(ExportWindow, AFileIsReplacedOnlyAfterAQuestion) {
+    const QString file = folder.filePath(QStringLiteral("mine.svg"));
+    QFile mine(file);
+    ASSERT_TRUE(mine.open(QIODevice::WriteOnly));
+    mine.write("mine");
+    mine.close();
+    const auto made = dialog();
+    made->format().setCurrentIndex(1);
+    made->file().setText(file);
+    made->write();
+    auto* question = made->findChild<QMessageBox*>();
+    ASSERT_TRUE(question);
+    EXPECT_TRUE(question->text().contains(QStringLiteral("mine.svg")));
+    question->button(QMessageBox::Cancel)->click();
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(QFile(file).size(), 4) << "it is as it was";
+    QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+    made->write();
+    question = made->findChild<QMessageBox*>();
+    ASSERT_TRUE(question);
+    for (QAbstractButton* button : question->buttons())
+        if (button->text() == QStringLiteral("Replace")) button->click();
+    ASSERT_TRUE(settle());
+    EXPECT_GT(QFile(file).size(), 1000);
+}
+
+TEST_F(ExportWindow, ClosingDoesNotWaitForAPictureThatIsBeingPainted) {
+    PromptText prompt = window.document().prompt();
+    prompt.text = QStringLiteral("The old doctor asked the nurse to wait. ").repeated(90);
+    window.document().set_prompt(prompt);
+    ASSERT_TRUE(settle());
+    window.document().selection().all_heads();
+    ASSERT_TRUE(settle());
+    const auto made = dialog();
+    made->write();
+    QTest::qWait(700);  // it takes some seconds
+    EXPECT_TRUE(window.jobs().busy(Jobs::Lane::file));
+    QElapsedTimer timer;
+    timer.start();
+    window.jobs().cancel_all();
+    EXPECT_LT(timer.elapsed(), 1000);
+    EXPECT_FALSE(QFile::exists(made->path())) << "nothing is left half written";
+}
+
+TEST_F(ExportWindow, DataHasNoLooksAndShowsWhatIsInTheFile) {
+    const auto made = dialog();
+    made->format().setCurrentIndex(made->format().findData(QStringLiteral("npz")));
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(made->width_choice().isVisible());
+    const QString arrays = made->data_preview().toPlainText();
+    for (const char* part : {"weights          float32  [", "token_ids        int64    [", "tokens           text     ["})
+        EXPECT_TRUE(arrays.contains(QLatin1String(part))) << arrays.toStdString();
+    made->format().setCurrentIndex(made->format().findData(QStringLiteral("csv")));
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(made->data_preview().toPlainText().startsWith(QStringLiteral("layer,head,query")));
+    made->format().setCurrentIndex(made->format().findData(QStringLiteral("pdf")));
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(made->width_choice().isVisible());
+    EXPECT_FALSE(made->data_preview().isVisible());
+    EXPECT_TRUE(made->file().text().endsWith(QStringLiteral(".pdf")));
+}
+
+TEST_F(ExportWindow, TypeThatIsTooSmallIsSaidAndCanBeEnlarged) {
+    window.show_view("neuron");
+    ASSERT_TRUE(settle());
+    const auto made = dialog();
+    made->width_choice().setCurrentIndex(1);  // 85 mm
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(made->type_note().isVisible());
+    EXPECT_TRUE(made->type_note().text().startsWith(QStringLiteral("Smallest type: 2.")))
+        << made->type_note().text().toStdString();
+    ASSERT_TRUE(made->widen().isVisible());
+    made->widen().click();
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(made->widen().isVisible());
+    EXPECT_GT(*made->options().width_mm, 150);
+    made->width_choice().setCurrentIndex(0);
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(made->type_note().isVisible()) << "px have no points";
+}
+
+}  // namespace export_dialog_test
+}  // namespace headlight::ui

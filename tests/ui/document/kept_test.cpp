@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Nothing is lost and nothing stale is shown: what counts as a change, what undo covers, which messages and pictures stay.
+#include "tests/ui/window_fixture.h"
+
+#include <QElapsedTimer>
+#include <QFile>
+#include <QSettings>
+#include <QWheelEvent>
+
+namespace headlight::ui {
+namespace kept_test {
+
+const QString fixtures = QStringLiteral(HEADLIGHT_SOURCE_DIR "/tests/fixtures/models/");
+
+class Kept : public WindowTest {
+protected:
+    /// Until the model is open and its text has been run.
+    bool open_model(const QString& name) {
+        window.open(name);
+        return QTest::qWaitFor(
+            [&] { return window.jobs().idle() && window.document().model().reference == name && window.document().up_to_date(); },
+            60'000);
+    }
+    Document& document() { return window.document(); }
+    void set_text(const QString& text) {
+        PromptText prompt = document().prompt();
+        prompt.text = text;
+        document().set_prompt(prompt);
+    }
+    QTemporaryDir folder;
+};
+
+TEST_F(Kept, PinsHeadsLayersAndViewsAreChangesOfASession) {
+    const std::vector<std::function<void()>> changes{
+        [&] { document().selection().step_layer(-1); }, [&] { document().selection().step_head(1); },
+        [&] { document().selection().pin_key(Position(2), false); }, [&] { window.show_view("matrix"); }};
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+        ASSERT_TRUE(window.save_to(folder.filePath(QStringLiteral("s.headlight"))));
+        EXPECT_FALSE(window.isWindowModified());
+        changes[i]();
+        EXPECT_TRUE(window.isWindowModified()) << i;
+        ASSERT_TRUE(settle());
+    }
+    ASSERT_TRUE(window.save_to(folder.filePath(QStringLiteral("s.headlight"))));
+    document().selection().hover_position(Position(1));
+    EXPECT_FALSE(window.isWindowModified()) << "pointing changes nothing";
+}
+
+TEST_F(Kept, UndoAndRedoOpenTheModelsTheirStatesAreOf) {
+    set_text(QStringLiteral("The cat"));
+    ASSERT_TRUE(settle());
+    document().selection().focus_head({Layer(3), Head(6)});
+    const State before = document().state();
+    const QString other = fixtures + QStringLiteral("gpt2");
+    ASSERT_TRUE(open_model(other));
+    const State after = document().state();
+    EXPECT_EQ(after.model, other);
+    QUndoStack& stack = window.history().stack();
+    EXPECT_EQ(stack.undoText(), QStringLiteral("Open model"));
+    stack.undo();
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return window.jobs().idle() && document().up_to_date() && document().model().reference == before.model; }, 60'000));
+    EXPECT_EQ(document().state(), before);
+    EXPECT_EQ(document().trace()->config().n_layers, 6);
+    ASSERT_TRUE(stack.canRedo());
+    stack.redo();
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return window.jobs().idle() && document().up_to_date() && document().model().reference == other; }, 60'000));
+    EXPECT_EQ(document().state(), after);
+}
+
+TEST_F(Kept, UndoBeforeTheOtherModelIsOpenKeepsThisOne) {
+    document().selection().focus_head({Layer(3), Head(6)});
+    const QString here = document().model().reference;
+    window.open(fixtures + QStringLiteral("gpt2"));
+    window.history().stack().undo();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && document().up_to_date(); }, 60'000));
+    EXPECT_EQ(document().model().reference, here);
+    EXPECT_TRUE(window.history().stack().canRedo());
+}
+
+TEST_F(Kept, AllHeadsStayAllInAnotherModel) {
+    set_text(QStringLiteral("The cat"));
+    ASSERT_TRUE(settle());
+    document().selection().all_heads();
+    ASSERT_TRUE(open_model(fixtures + QStringLiteral("gpt2")));
+    EXPECT_EQ(std::ssize(selected().heads), document().trace()->config().n_heads);
+    document().selection().focus_head({Layer(0), Head(1)});
+    ASSERT_TRUE(open_model(QStringLiteral("novella-7m")));
+    EXPECT_EQ(selected().heads.size(), 1U);
+}
+
+TEST_F(Kept, ASessionThatSelectsWhatIsNotThereSaysWhichField) {
+    Session session = window.session();
+    session.state.selection.layer = Layer(99);
+    const QString file = folder.filePath(QStringLiteral("far.headlight"));
+    save_session(session, file.toStdString());
+    MainWindow other;
+    other.show();
+    other.open(file);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return other.jobs().idle() && other.document().up_to_date(); }, 60'000));
+    ASSERT_TRUE(other.error_panel().isVisible());
+    for (const char* part : {"far.headlight", "layer", "99", "0 to 5"})
+        EXPECT_TRUE(other.error_panel().message().contains(QLatin1String(part))) << other.error_panel().message().toStdString();
+    // The same file on the text that is open already.
+    QTest::keyClick(&other.left_pane().canvas(), Qt::Key_Escape);
+    EXPECT_FALSE(other.error_panel().isVisible());
+    other.open(file);
+    EXPECT_TRUE(other.error_panel().isVisible());
+}
+
+TEST_F(Kept, WhatWasOpenIsReopened) {
+    set_text(QStringLiteral("When Mary and John went to the store"));
+    ASSERT_TRUE(settle());
+    document().selection().pin_query(Position(4), false);
+    const Session left = window.session();
+    window.close();
+    MainWindow next;
+    next.show();
+    next.open(QStringLiteral("novella-7m"));
+    next.offer_reopening();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return next.jobs().idle() && next.document().up_to_date(); }, 60'000));
+    ASSERT_TRUE(next.notice_bar().isVisible());
+    EXPECT_TRUE(next.notice_bar().text().contains(QStringLiteral("When Mary"))) << next.notice_bar().text().toStdString();
+    next.notice_bar().action().click();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return next.jobs().idle() && next.document().up_to_date(); }, 60'000));
+    EXPECT_EQ(next.session(), left);
+    EXPECT_FALSE(next.notice_bar().isVisible());
+    // A session with a file comes back with its file.
+    const QString file = folder.filePath(QStringLiteral("s.headlight"));
+    ASSERT_TRUE(next.save_to(file));
+    next.close();
+    MainWindow third;
+    third.reopen_last();
+    EXPECT_EQ(third.document().file(), file);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return third.jobs().idle() && third.document().up_to_date(); }, 60'000));
+    QSettings().remove(QStringLiteral("window/last"));
+}
+
+TEST_F(Kept, AFileThatIsNoModelOpensNone) {
+    const QString notes = folder.filePath(QStringLiteral("notes.txt"));
+    for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"})
+        ASSERT_TRUE(QFile::copy(fixtures + QStringLiteral("gpt2/") + QLatin1String(name), folder.filePath(QLatin1String(name))));
+    QFile file(notes);
+    ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+    file.close();
+    set_text(QStringLiteral("The cat"));
+    ASSERT_TRUE(settle());
+    window.open(notes);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.error_panel().isVisible(); }));
+    EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("notes.txt")))
+        << window.error_panel().message().toStdString();
+    EXPECT_EQ(document().model().reference, QStringLiteral("novella-7m"));
+    EXPECT_TRUE(open_model(folder.filePath(QStringLiteral("config.json")))) << "this one stands for its folder";
+}
+
+TEST_F(Kept, AMessageOfAViewGoesWithItsView) {
+    QString words;
+    for (int i = 0; i < 220; ++i) words += QStringLiteral("word%1 ").arg(i);
+    set_text(words);
+    ASSERT_TRUE(settle());
+    window.show_view("flow");
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(canvas().shown());
+    EXPECT_TRUE(canvas().accessibleDescription().contains(QStringLiteral("too long")))
+        << canvas().accessibleDescription().toStdString();
+    EXPECT_FALSE(canvas().accessibleDescription().contains(QStringLiteral("--")));
+    EXPECT_FALSE(window.error_panel().isVisible());
+    window.show_view("head");
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(canvas().shown());
+    window.show_failure({QStringLiteral("Opening"), {.problem = "no such thing"}});
+    window.show_view("matrix");
+    EXPECT_FALSE(window.error_panel().isVisible());
+    window.show_failure({QStringLiteral("Opening"), {.problem = "no such thing"}});
+    document().selection().pin_query(Position(3), false);
+    QTest::keyClick(&canvas(), Qt::Key_Escape);
+    EXPECT_FALSE(window.error_panel().isVisible());
+    EXPECT_FALSE(selected().pinned_queries.empty()) << "Esc takes one step";
+}
+
+TEST_F(Kept, ATipEndsWithWhatItDescribes) {
+    window.show_view("matrix");
+    ASSERT_TRUE(settle());
+    const auto cell = find(canvas(), [](const figure::Hit& h) { return h.kind == figure::Hit::Kind::pair && h.query && h.key; });
+    ASSERT_TRUE(cell);
+    const auto said = [&] { return window.status_strip().text(); };
+    const auto point = [&] {
+        move(*cell + QPoint(1, 1));
+        move(*cell);
+        ASSERT_TRUE(selected().hover_query);
+        ASSERT_TRUE(said().contains(QStringLiteral("weight"))) << said().toStdString();
+    };
+    point();
+    QTest::keyClick(&canvas(), Qt::Key_Up);
+    EXPECT_FALSE(said().contains(QStringLiteral("weight"))) << said().toStdString();
+    EXPECT_FALSE(selected().hover_query);
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(said().contains(QStringLiteral("weight"))) << said().toStdString();
+    point();
+    window.history().stack().undo();
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(said().contains(QStringLiteral("weight"))) << said().toStdString();
+    point();
+    set_text(QStringLiteral("Another text without a doctor."));
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(said().contains(QStringLiteral("weight"))) << said().toStdString();
+}
+
+TEST_F(Kept, TheWheelPointsAtWhatLiesUnderThePointerNow) {
+    window.show_view("matrix");
+    ASSERT_TRUE(settle());
+    const auto cell = find(canvas(), [](const figure::Hit& h) {
+        return h.kind == figure::Hit::Kind::pair && h.query == Position(6) && h.key == Position(2);
+    });
+    ASSERT_TRUE(cell);
+    const QPointF at = QPointF(*cell) + QPointF(1, 1);
+    move(at.toPoint());
+    for (int i = 0; i < 6; ++i) {
+        QWheelEvent wheel(at, canvas().viewport()->mapToGlobal(at), {}, {0, 240}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase,
+                          false);
+        QApplication::sendEvent(canvas().viewport(), &wheel);
+        const auto hit = canvas().shown()->hit_test(canvas().to_figure(at), canvas().style_in_use(), selected());
+        EXPECT_EQ(selected().hover_query, hit.query) << i;
+        EXPECT_EQ(selected().hover_key, hit.key) << i;
+    }
+}
+
+TEST_F(Kept, TheOldPictureFadesUnderANewTab) {
+    set_text(QStringLiteral("The old doctor asked the nurse to wait. ").repeated(40));
+    ASSERT_TRUE(settle());
+    const auto old = canvas().shown();
+    bool faded = false;
+    window.show_view("refinement");
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] {
+            faded |= canvas().outdated() && canvas().shown() == old;
+            return window.jobs().idle();
+        },
+        60'000));
+    EXPECT_TRUE(faded);
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(canvas().outdated());
+    EXPECT_NE(canvas().shown(), old);
+}
+
+TEST_F(Kept, AStoppedTextSaysThatItWasStopped) {
+    set_text({});
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.jobs().idle() && !document().trace(); }));
+    EXPECT_TRUE(canvas().accessibleDescription().contains(QStringLiteral("Type a sentence")));
+    set_text(QStringLiteral("A sentence."));
+    document().stop();
+    EXPECT_EQ(document().why_not_run(), Document::NotRun::stopped);
+    EXPECT_TRUE(canvas().accessibleDescription().startsWith(QStringLiteral("Stopped")))
+        << canvas().accessibleDescription().toStdString();
+    document().run_now();
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(canvas().shown());
+}
+
+TEST_F(Kept, AHugeTextWaitsUntilItIsAskedFor) {
+    const QString sentence = QStringLiteral("The old doctor asked the nurse to wait. ");
+    set_text(sentence.repeated(7000));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return document().why_not_run() == Document::NotRun::long_text; }, 60'000));
+    ASSERT_TRUE(window.jobs().idle());
+    ASSERT_TRUE(window.notice_bar().isVisible());
+    for (const char* part : {"tokens", "2,048", "GB"})
+        EXPECT_TRUE(window.notice_bar().text().contains(QLatin1String(part))) << window.notice_bar().text().toStdString();
+    // A run that is stopped within a layer does not hold up the next one.
+    set_text(sentence.repeated(1000));
+    document().run_now();
+    QTest::qWait(700);
+    ASSERT_TRUE(window.jobs().busy(Jobs::Lane::model));
+    document().stop();
+    set_text(sentence);
+    QElapsedTimer timer;
+    timer.start();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return document().up_to_date(); }, 60'000));
+    EXPECT_LT(timer.elapsed(), 5000);
+    EXPECT_FALSE(window.notice_bar().isVisible());
+}
+
+}  // namespace kept_test
+}  // namespace headlight::ui

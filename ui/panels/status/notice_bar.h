@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QFrame>
+#include <QLabel>
+#include <QPushButton>
+
+#include <functional>
+
+namespace headlight::ui {
+
+/// One thing that the user may want to do now, above the canvas: it blocks nothing.
+class NoticeBar : public QFrame {
+    Q_OBJECT
+public:
+    explicit NoticeBar(QWidget* parent = nullptr);
+    void offer(const QString& text, const QString& action, std::function<void()> run);
+    QString text() const { return text_->text(); }
+    QPushButton& action() { return *action_; }
+
+private:
+    QLabel* text_;
+    QPushButton* action_;
+    std::function<void()> run_;
+};
+
+}  // namespace headlight::ui
