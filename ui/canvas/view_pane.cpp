@@ -133,7 +133,7 @@ void ViewPane::make_figure() {
         return clear(QStringLiteral("%1: not for this model").arg(view_title(view_)), why);
     if (shown_ == recipe) {
         if (awaited_) stop_drawing();
-        canvas_->set_outdated(false);
+        canvas_->set_outdated(is_behind());
         return;
     }
     if (awaited_ == recipe) return;
@@ -154,6 +154,9 @@ void ViewPane::make_figure() {
     awaited_ = recipe;
 }
 
+/// The figure is of another text than the one above it, which was not run.
+bool ViewPane::is_behind() const { return document_.why_not_run() != Document::NotRun::no && !document_.up_to_date(); }
+
 void ViewPane::show_figure(Recipe recipe, std::shared_ptr<figure::Figure> figure) {
     // Rows that merge or hide tokens move what was in sight.
     if (!shown_ || !(shown_->state.pattern == recipe.state.pattern)) {
@@ -163,6 +166,7 @@ void ViewPane::show_figure(Recipe recipe, std::shared_ptr<figure::Figure> figure
     shown_ = std::move(recipe);
     awaited_.reset();
     canvas_->set_figure(std::move(figure));
+    canvas_->set_outdated(is_behind());
     reveal_pin();
     Q_EMIT figure_changed();
 }

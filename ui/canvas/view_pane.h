@@ -35,6 +35,7 @@ private:
     void refresh();
     void make_figure();
     void show_why_empty();
+    bool is_behind() const;
     void stop_drawing();
     void clear(const QString& title, const QString& text);
     void give_up(const ErrorFacts&);

@@ -24,7 +24,8 @@ double work_of(const model::Model& model, double tokens) {
     double parameters = 0;
     for (const auto& [part, count] : model.parameter_counts()) parameters += static_cast<double>(count);
     const model::ModelConfig& c = model.config();
-    return 2 * parameters * tokens + 4 * double(c.n_layers) * double(c.n_heads * c.d_head) * tokens * tokens;
+    const double pairs = tokens * tokens / (c.causal ? 2 : 1);
+    return 2 * parameters * tokens + 4 * double(c.n_layers) * double(c.n_heads * c.d_head) * pairs;
 }
 
 /// What a long run takes, from the speed of the last one; empty: it is over soon, or will be refused at once.
@@ -33,11 +34,10 @@ QString long_run_note(const OpenModel& opened, const trace::Prompt& text, const 
     std::int64_t tokens = std::ssize(opened.tokenizer->encode(text.text).ids);
     if (!text.pair.empty()) tokens += std::ssize(opened.tokenizer->encode(text.pair).ids);
     if (c.context_is_hard_limit && c.context_length > 0 && tokens > c.context_length) return {};
-    constexpr double usual = 10e9;    // operations a second of a small machine
-    constexpr double fastest = 1e12;  // a short run says little
+    constexpr double slowest = 5e9, usual = 50e9, fastest = 1e12;  // operations a second
     double speed = usual;
     if (last && last->model() == opened.model && last->tokens() >= 64 && last->info().seconds > 0)
-        speed = std::clamp(work_of(*opened.model, double(last->tokens())) / last->info().seconds, usual, fastest);
+        speed = std::clamp(work_of(*opened.model, double(last->tokens())) / last->info().seconds, slowest, fastest);
     const double seconds = work_of(*opened.model, double(tokens)) / speed;
     if (seconds < patience_s) return {};
     const trace::Forecast memory = trace::forecast(c, tokens, {});

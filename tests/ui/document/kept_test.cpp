@@ -264,6 +264,8 @@ TEST_F(Kept, AHugeTextWaitsUntilItIsAskedFor) {
     ASSERT_TRUE(QTest::qWaitFor([&] { return document().why_not_run() == Document::NotRun::long_text; }, 60'000));
     ASSERT_TRUE(window.jobs().idle());
     ASSERT_TRUE(window.notice_bar().isVisible());
+    EXPECT_TRUE(QTest::qWaitFor([&] { return canvas().outdated(); })) << "the picture is of another text";
+    EXPECT_TRUE(window.status_strip().text().contains(QStringLiteral("not run"))) << window.status_strip().text().toStdString();
     for (const char* part : {"tokens", "2,048", "GB"})
         EXPECT_TRUE(window.notice_bar().text().contains(QLatin1String(part))) << window.notice_bar().text().toStdString();
     // A run that is stopped within a layer does not hold up the next one.

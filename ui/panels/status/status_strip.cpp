@@ -138,7 +138,10 @@ void StatusStrip::show_text() {
     } else if (!tip_.isEmpty()) {
         text_->setText(tip_);
     } else {
-        QString text = document_.trace()                   ? QStringLiteral("Ready")
+        using NotRun = Document::NotRun;
+        const bool behind = document_.trace() && document_.why_not_run() != NotRun::no && !document_.up_to_date();
+        QString text = behind                              ? QStringLiteral("The text above was not run")
+                       : document_.trace()                 ? QStringLiteral("Ready")
                        : !document_.model().model          ? QString()
                        : reads_pictures(document_.model()) ? QStringLiteral("Open a picture")
                        : document_.prompt().text.isEmpty() ? QStringLiteral("Type a sentence")
