@@ -190,17 +190,27 @@ void FigureCanvas::reveal(const QRectF& row) {
     if (top < margin || bottom > room - margin) bar->setValue(bar->value() + int((top + bottom) / 2) - room / 2);
 }
 
+/// Title and text, one block in the middle.
+void FigureCanvas::paint_placeholder(QPainter& painter) const {
+    const QRect room = viewport()->rect().adjusted(32, 0, -32, -48);
+    constexpr int line = 32;
+    constexpr int wrapped = Qt::AlignHCenter | Qt::AlignTop | Qt::TextWordWrap;
+    const QFont body = figure::ui_font(13);
+    const int height = line + QFontMetrics(body).boundingRect(room, wrapped, placeholder_text_).height();
+    const QRect block(room.left(), room.center().y() - height / 2, room.width(), height);
+    painter.setPen(style_.theme->muted);
+    painter.setFont(figure::ui_font(15, QFont::DemiBold));
+    painter.drawText(block, Qt::AlignHCenter | Qt::AlignTop, placeholder_title_);
+    painter.setFont(body);
+    painter.drawText(block.adjusted(0, line, 0, 0), wrapped, placeholder_text_);
+}
+
 void FigureCanvas::paintEvent(QPaintEvent* event) {
     QPainter painter(viewport());
     const figure::Theme& theme = *style_.theme;
     painter.fillRect(event->rect(), fitted_ ? theme.panel : theme.canvas);
     if (!figure_) {
-        const QRect room = viewport()->rect().adjusted(32, 0, -32, -48);
-        painter.setPen(theme.muted);
-        painter.setFont(figure::ui_font(15, QFont::DemiBold));
-        painter.drawText(room.adjusted(0, 0, 0, -32), Qt::AlignCenter, placeholder_title_);
-        painter.setFont(figure::ui_font(13));
-        painter.drawText(room.adjusted(0, 32, 0, 0), Qt::AlignCenter | Qt::TextWordWrap, placeholder_text_);
+        paint_placeholder(painter);
         return;
     }
     painter.setRenderHint(QPainter::Antialiasing);

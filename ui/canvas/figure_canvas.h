@@ -87,6 +87,7 @@ private:
     void hover_again();
     void brush_to(QPointF viewport_point);
     void paint_brush(QPainter&) const;
+    void paint_placeholder(QPainter&) const;
     void leave();
     figure::Hit hit_at(QPointF viewport_point);
     QPointF origin() const;

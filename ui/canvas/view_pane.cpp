@@ -89,7 +89,8 @@ void ViewPane::clear(const QString& title, const QString& text) {
 
 /// The message stands where the figure would, and goes with its view and text.
 void ViewPane::give_up(const ErrorFacts& facts) {
-    QStringList lines{QString::fromStdString(facts.problem) + u'.'};
+    const QString problem = QString::fromStdString(facts.problem);
+    QStringList lines{problem.left(1).toUpper() + problem.mid(1) + u'.'};
     if (!facts.expected.empty()) lines << QStringLiteral("Expected: %1.").arg(QString::fromStdString(facts.expected));
     if (!facts.found.empty()) lines << QStringLiteral("Found: %1.").arg(QString::fromStdString(facts.found));
     if (!facts.hint.empty()) lines << QString::fromStdString(facts.hint) + u'.';

@@ -56,8 +56,8 @@ void check_flow_work(std::int64_t layers, const RolloutOptions& options, std::in
     throw Error(ErrorFacts{.problem = "attention flow of this text would take too long: it is a maximum flow for every pair",
                            .expected = "at most " + std::to_string(longest(tokens, all)) + with,
                            .found = std::to_string(tokens) + " tokens",
-                           .hint = "The flow from one token (flow-paths) is found up to " +
-                                   std::to_string(longest(1'000'000, row)) + " tokens; rollout has no such limit"});
+                           .hint = "The flow from a token (flow-paths) takes up to " + std::to_string(longest(1'000'000, row)) +
+                                   " tokens; rollout has no such limit"});
 }
 
 void check_options(const trace::Trace& trace, const RolloutOptions& options) {
