@@ -3,6 +3,7 @@
 
 #include "headlight/base/version.h"
 #include "headlight/model/locate.h"
+#include "ui/bus_guard.h"
 #include "ui/style/appearance.h"
 #include "ui/window/main_window.h"
 
@@ -79,6 +80,9 @@ int run_window(int& argc, char** argv, const WindowOptions& options) {
     Appearance::instance().start();
     MainWindow window(QString::fromStdString(options.device));
     application.window = &window;
+    BusGuard guard;
+    QObject::connect(&guard, &BusGuard::lost, &window,
+                     [&](const QString& file) { window.lose_model(facts_of_lost(file.toStdString())); });
     const QSettings settings;
     const QByteArray geometry = settings.value(QStringLiteral("window/geometry")).toByteArray();
     if (geometry.isEmpty() || !window.restoreGeometry(geometry)) {

@@ -9,6 +9,7 @@
 #include "ui/window/main_window.h"
 
 #include <QApplication>
+#include <QBuffer>
 #include <QDir>
 #include <QEventLoop>
 #include <QSettings>
@@ -51,11 +52,10 @@ Picture grab_window(MainWindow& window, const std::filesystem::path& folder, con
     window.show_view(view);
     settle(window);
     const std::string name = "window-" + view + "-" + theme + ".png";
-    io::write_atomically_at(folder / name, [&](const std::filesystem::path& file) {
-        if (!window.grab().save(QString::fromStdString(file.string()))) {
-            throw Error(ErrorFacts{.problem = "The picture could not be written", .file = file.string()});
-        }
-    });
+    QBuffer buffer;  // a full disk is then an error of the file, not a line of libpng's
+    if (!window.grab().save(&buffer, "png"))
+        throw Error(ErrorFacts{.problem = "The picture could not be encoded", .file = (folder / name).string()});
+    io::write_atomically(folder / name, std::string_view(buffer.data().constData(), static_cast<std::size_t>(buffer.size())));
     return {name, "The window, " + view + " view, " + theme};
 }
 

@@ -106,7 +106,7 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
         if (d.content_to_position) terms.emplace_back("c2p");
         if (d.position_to_content) terms.emplace_back("p2c");
         json["disentangled"] = {{"terms", terms},       {"shared_projections", d.shared_projections},
-                                {"normed", d.normed},   {"rows", 2 * d.span},
+                                {"normed", d.normed},   {"rows", 2 * d.span - (d.by_layer ? 1 : 0)},
                                 {"buckets", d.buckets}, {"max_distance", d.max_distance}};
     }
     if (const model::Convolution& conv = c.convolution; conv.any())
@@ -137,6 +137,9 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
             json["experts"]["groups_chosen"] = c.experts.groups_chosen;
         }
     }
+    if (c.scale_by_layer)
+        for (std::int64_t l = 0; l < c.n_layers; ++l) json["score_scales"].push_back(model::score_scale_of(c, l));
+    if (c.wide_scores) json["wide_scores"] = true;
     if (c.mlp_clamp > 0) json["mlp_clamp"] = c.mlp_clamp;
     if (c.attention_sinks) json["attention_sinks"] = true;
     bool labelled = false;

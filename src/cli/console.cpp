@@ -2,6 +2,7 @@
 #include "cli/console.h"
 
 #include "headlight/base/error.h"
+#include "headlight/io/mapped_file.h"
 
 #include <unistd.h>
 
@@ -26,10 +27,14 @@ void on_interrupt(int signal) {
     std::signal(signal, SIG_DFL);  // the next one ends the program
 }
 
-void on_bus_error(int) {
-    static constexpr std::string_view kMessage =
-        "headlight: a model file was cut short or its disk went away while it was open. Open the model again\n";
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+void put(std::string_view text) { [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size()); }
+
+void on_bus_error(int, siginfo_t* info, void*) {
+    const io::MappedFile* file = io::MappedFile::holding(info->si_addr);
+    put("headlight: A model file was cut short or its disk went away while it was open");
+    if (file) put(": ");
+    if (file) put(file->path().native());
+    put(". Open the model again\n");
     ::_exit(1);
 }
 
@@ -47,7 +52,7 @@ void Console::result(std::string_view text) const {
         if (put < 0 && errno == EINTR) continue;
         if (put < 0)
             throw Error(
-                ErrorFacts{.problem = "cannot write to standard output", .found = std::generic_category().message(errno)});
+                ErrorFacts{.problem = "Cannot write to standard output", .found = std::generic_category().message(errno)});
         text.remove_prefix(static_cast<std::size_t>(put));
     }
 }
@@ -81,7 +86,10 @@ CancelToken interruptible() {
 }
 
 void install_signal_messages() {
-    std::signal(SIGBUS, on_bus_error);
+    struct sigaction on_bus {};
+    on_bus.sa_sigaction = on_bus_error;
+    on_bus.sa_flags = SA_SIGINFO;
+    ::sigaction(SIGBUS, &on_bus, nullptr);
     std::signal(SIGXFSZ,
                 SIG_IGN);  // a file that may not grow is an error of write(2), which cleans up, and no sudden end
 }

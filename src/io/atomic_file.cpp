@@ -86,14 +86,14 @@ void fill(int fd, const fs::path& target, const std::function<void(std::ostream&
     } catch (...) {
         if (buffer.error() == 0) throw;
     }
-    if (buffer.error() != 0) fail(target, "cannot write the file", buffer.error());
-    if (!out) throw Error(ErrorFacts{.problem = "cannot write the file", .file = target.string()});
+    if (buffer.error() != 0) fail(target, "Cannot write the file", buffer.error());
+    if (!out) throw Error(ErrorFacts{.problem = "Cannot write the file", .file = target.string()});
 }
 
 /// Where the bytes shall end up: links are followed, so that a link stays a link.
 fs::path real_target(const fs::path& target) {
     if (target.filename().empty() || target.filename() == "." || target.filename() == "..")
-        throw Error(ErrorFacts{.problem = "cannot write the file", .file = target.string(), .expected = "a file name"});
+        throw Error(ErrorFacts{.problem = "Cannot write the file", .file = target.string(), .expected = "a file name"});
     std::error_code code;
     if (fs::is_symlink(target, code)) {
         const fs::path followed = fs::weakly_canonical(target, code);
@@ -124,9 +124,9 @@ public:
                 created_ = true;
                 return;
             }
-            if (errno != EEXIST) fail(target, "cannot create the file", errno);
+            if (errno != EEXIST) fail(target, "Cannot create the file", errno);
         }
-        fail(target, "cannot create the file", EEXIST);
+        fail(target, "Cannot create the file", EEXIST);
     }
     ~Temporary() {
         if (created_) ::unlink(path_.c_str());
@@ -140,9 +140,9 @@ public:
     void commit() {
         struct stat before {};
         if (::stat(target_.c_str(), &before) == 0) ::fchmod(fd_.get(), before.st_mode & 07777);
-        if (::fsync(fd_.get()) != 0) fail(target_, "cannot write the file", errno);
-        if (const int code = fd_.close(); code != 0) fail(target_, "cannot write the file", code);
-        if (::rename(path_.c_str(), target_.c_str()) != 0) fail(target_, "cannot replace the file", errno);
+        if (::fsync(fd_.get()) != 0) fail(target_, "Cannot write the file", errno);
+        if (const int code = fd_.close(); code != 0) fail(target_, "Cannot write the file", code);
+        if (::rename(path_.c_str(), target_.c_str()) != 0) fail(target_, "Cannot replace the file", errno);
         created_ = false;
     }
 
@@ -158,15 +158,15 @@ private:
 bool check_target(const fs::path& target) {
     struct stat info {};
     if (::stat(target.c_str(), &info) != 0) return false;
-    if (S_ISDIR(info.st_mode)) fail(target, "cannot write the file", EISDIR);
+    if (S_ISDIR(info.st_mode)) fail(target, "Cannot write the file", EISDIR);
     if (!S_ISREG(info.st_mode)) return true;
-    if (::access(target.c_str(), W_OK) != 0) fail(target, "cannot replace the file", errno);
+    if (::access(target.c_str(), W_OK) != 0) fail(target, "Cannot replace the file", errno);
     return false;
 }
 
 Descriptor open_stream(const fs::path& target) {
     const int fd = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd < 0) fail(target, "cannot open for writing", errno);
+    if (fd < 0) fail(target, "Cannot open for writing", errno);
     return Descriptor(fd);
 }
 
@@ -177,7 +177,7 @@ void write_atomically(const fs::path& path, const std::function<void(std::ostrea
     if (check_target(target)) {
         Descriptor stream = open_stream(target);
         fill(stream.get(), target, write);
-        if (const int code = stream.close(); code != 0) fail(target, "cannot write the file", code);
+        if (const int code = stream.close(); code != 0) fail(target, "Cannot write the file", code);
         return;
     }
     Temporary temporary(target);
@@ -192,7 +192,7 @@ void write_atomically(const fs::path& target, std::string_view content) {
 void write_atomically_at(const fs::path& path, const std::function<void(const fs::path&)>& write) {
     const fs::path target = real_target(path);
     if (check_target(target))
-        throw Error(ErrorFacts{.problem = "cannot write the file",
+        throw Error(ErrorFacts{.problem = "Cannot write the file",
                                .file = target.string(),
                                .expected = "a regular file",
                                .found = "a device or a pipe"});
@@ -201,9 +201,9 @@ void write_atomically_at(const fs::path& path, const std::function<void(const fs
     // The writer may have replaced the file instead of filling it: check the file at the path.
     Descriptor written(::open(temporary.path().c_str(), O_RDONLY | O_CLOEXEC));
     struct stat info {};
-    if (written.get() < 0 || ::fstat(written.get(), &info) != 0) fail(target, "cannot write the file", errno);
-    if (info.st_size == 0) throw Error(ErrorFacts{.problem = "nothing was written", .file = target.string()});
-    if (::fsync(written.get()) != 0) fail(target, "cannot write the file", errno);
+    if (written.get() < 0 || ::fstat(written.get(), &info) != 0) fail(target, "Cannot write the file", errno);
+    if (info.st_size == 0) throw Error(ErrorFacts{.problem = "Nothing was written", .file = target.string()});
+    if (::fsync(written.get()) != 0) fail(target, "Cannot write the file", errno);
     temporary.commit();
 }
 
@@ -212,9 +212,9 @@ void check_writable(const fs::path& path) {
     if (check_target(target)) return;
     const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
     struct stat info {};
-    if (::stat(folder.c_str(), &info) != 0) fail(target, "cannot create the file", errno);
-    if (!S_ISDIR(info.st_mode)) fail(target, "cannot create the file", ENOTDIR);
-    if (::access(folder.c_str(), W_OK | X_OK) != 0) fail(target, "cannot create the file", errno);
+    if (::stat(folder.c_str(), &info) != 0) fail(target, "Cannot create the file", errno);
+    if (!S_ISDIR(info.st_mode)) fail(target, "Cannot create the file", ENOTDIR);
+    if (::access(folder.c_str(), W_OK | X_OK) != 0) fail(target, "Cannot create the file", errno);
 }
 
 }  // namespace headlight::io

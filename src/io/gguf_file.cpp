@@ -83,7 +83,7 @@ private:
 
     std::span<const std::byte> take(std::uint64_t n, const std::string& item) {
         if (n > rest())
-            fail("the file is cut short", item, std::to_string(n) + " bytes at byte " + std::to_string(at_),
+            fail("The file is cut short", item, std::to_string(n) + " bytes at byte " + std::to_string(at_),
                  std::to_string(rest()));
         const auto part = bytes_.subspan(at_, n);
         at_ += n;
@@ -99,14 +99,14 @@ private:
 
     void read_version() {
         if (bytes_.size() < 8 || number<std::uint32_t>("magic") != kMagic)
-            fail("not a GGUF file", "the first bytes", "GGUF",
+            fail("Not a GGUF file", "the first bytes", "GGUF",
                  quoted({reinterpret_cast<const char*>(bytes_.data()), std::min<std::size_t>(4, bytes_.size())}));
         const auto version = number<std::uint32_t>("version");
         if (version != 0 && (version & 0xffffu) == 0)
-            fail("the file was written for machines with the other byte order", "version", "2 or 3, little-endian", "big-endian",
+            fail("The file was written for machines with the other byte order", "version", "2 or 3, little-endian", "big-endian",
                  "Convert it with the gguf package's gguf_convert_endian.py");
         if (version != 2 && version != 3)
-            fail("this version of GGUF cannot be read", "version", "2 or 3", std::to_string(version),
+            fail("This version of GGUF cannot be read", "version", "2 or 3", std::to_string(version),
                  version == 1 ? "Convert the model again with a present llama.cpp" : "");
         file_->version_ = version;
     }
@@ -114,16 +114,16 @@ private:
     std::uint64_t read_count(const std::string& item, std::uint64_t least) {
         const auto n = number<std::uint64_t>(item);
         if (n > rest() / least)
-            fail("the file has no room for what it counts", item, "at most " + std::to_string(rest() / least), std::to_string(n));
+            fail("The file has no room for what it counts", item, "at most " + std::to_string(rest() / least), std::to_string(n));
         return n;
     }
 
     std::string_view read_string(const std::string& item) {
         const auto size = number<std::uint64_t>(item);
         if (size > rest())
-            fail("a string is longer than the file", item, "at most " + std::to_string(rest()) + " bytes", std::to_string(size));
+            fail("A string is longer than the file", item, "at most " + std::to_string(rest()) + " bytes", std::to_string(size));
         if (size > kMaxString)
-            fail("a string is too long", item, "at most " + std::to_string(kMaxString) + " bytes", std::to_string(size));
+            fail("A string is too long", item, "at most " + std::to_string(kMaxString) + " bytes", std::to_string(size));
         const auto bytes = take(size, item);
         return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
     }
@@ -132,7 +132,7 @@ private:
         const std::string_view name = read_string(item);
         const bool plain = std::ranges::all_of(name, [](char c) { return c >= 0x21 && c < 0x7f; });
         if (name.empty() || name.size() > 255 || !plain)
-            fail("this cannot be a name", item, "1 to 255 visible ASCII characters", quoted(name));
+            fail("This cannot be a name", item, "1 to 255 visible ASCII characters", quoted(name));
         return std::string(name);
     }
 
@@ -151,28 +151,28 @@ private:
             case string: return std::string(read_string(item));
             case boolean: {
                 const auto value = number<std::uint8_t>(item);
-                if (value > 1) fail("wrong value in the metadata", item, "0 or 1", std::to_string(value));
+                if (value > 1) fail("Wrong value in the metadata", item, "0 or 1", std::to_string(value));
                 return value == 1;
             }
             case array: return read_array(item, depth);
             default:
-                fail("unknown type of a value in the metadata", item, "0 to " + std::to_string(count - 1), std::to_string(type));
+                fail("Unknown type of a value in the metadata", item, "0 to " + std::to_string(count - 1), std::to_string(type));
         }
     }
 
     nlohmann::json read_array(const std::string& item, int depth) {
         if (depth >= kMaxArrayDepth)
-            fail("arrays are nested too deep", item, "at most " + std::to_string(kMaxArrayDepth) + " levels", "more");
+            fail("Arrays are nested too deep", item, "at most " + std::to_string(kMaxArrayDepth) + " levels", "more");
         const auto type = number<std::uint32_t>(item);
         if (type >= count)
-            fail("unknown type of a value in the metadata", item, "0 to " + std::to_string(count - 1), std::to_string(type));
+            fail("Unknown type of a value in the metadata", item, "0 to " + std::to_string(count - 1), std::to_string(type));
         const auto n = number<std::uint64_t>(item);
         if (n > rest() / least_bytes(type))
-            fail("an array is longer than the file", item, "at most " + std::to_string(rest() / least_bytes(type)) + " elements",
+            fail("An array is longer than the file", item, "at most " + std::to_string(rest() / least_bytes(type)) + " elements",
                  std::to_string(n));
         elements_ += n;
         if (elements_ > kMaxElements)
-            fail("the arrays of the metadata are too long", item, "at most " + std::to_string(kMaxElements) + " elements in all",
+            fail("The arrays of the metadata are too long", item, "at most " + std::to_string(kMaxElements) + " elements in all",
                  std::to_string(elements_));
         nlohmann::json values = nlohmann::json::array();
         auto& list = values.get_ref<nlohmann::json::array_t&>();
@@ -185,7 +185,7 @@ private:
         const std::string key = read_name("metadata entry " + std::to_string(index));
         const auto type = number<std::uint32_t>(key);
         auto [place, fresh] = file_->metadata_.get_ref<nlohmann::json::object_t&>().try_emplace(key);
-        if (!fresh) fail("the same key twice", key, "", "");
+        if (!fresh) fail("The same key twice", key, "", "");
         place->second = read_value(type, key, 0);
     }
 
@@ -196,11 +196,11 @@ private:
         const std::string item = "tensor " + t.name;
         const auto dimensions = number<std::uint32_t>(item);
         if (dimensions > kMaxDimensions)
-            fail("too many dimensions", item, "at most " + std::to_string(kMaxDimensions), std::to_string(dimensions));
+            fail("Too many dimensions", item, "at most " + std::to_string(kMaxDimensions), std::to_string(dimensions));
         for (std::uint32_t i = 0; i < dimensions; ++i) {
             const auto size = number<std::uint64_t>(item);
             if (size == 0 || size > static_cast<std::uint64_t>(INT64_MAX))
-                fail("wrong shape", item, "sizes from 1 to 2^63 - 1", std::to_string(size));
+                fail("Wrong shape", item, "sizes from 1 to 2^63 - 1", std::to_string(size));
             t.shape.insert(t.shape.begin(), static_cast<std::int64_t>(size));
         }
         t.type = static_cast<GgmlType>(number<std::uint32_t>(item));
@@ -212,17 +212,17 @@ private:
     std::uint64_t size_of_tensor(const GgufTensor& t, const std::string& item) const {
         const GgmlLayout* layout = layout_of(t.type);
         if (!layout)
-            fail("unknown type of a tensor", item, "a type that ggml has", std::to_string(static_cast<std::uint32_t>(t.type)),
+            fail("Unknown type of a tensor", item, "a type that ggml has", std::to_string(static_cast<std::uint32_t>(t.type)),
                  "The file may be newer than this program");
         const std::int64_t row = t.shape.empty() ? 1 : t.shape.back();
         if (row % layout->elements != 0)
-            fail("the rows of a tensor are no whole blocks", item,
+            fail("The rows of a tensor are no whole blocks", item,
                  "a multiple of " + std::to_string(layout->elements) + " for " + std::string(layout->name), shape_text(t.shape));
         std::vector<std::int64_t> blocks = t.shape;
         if (!blocks.empty()) blocks.back() /= layout->elements;
         std::int64_t bytes = 0, numbers = 0;
         if (!checked_byte_size(blocks, layout->bytes, bytes) || !checked_byte_size(t.shape, 8, numbers))
-            fail("the shape overflows 64 bits", item, "at most 2^63 - 1 bytes",
+            fail("The shape overflows 64 bits", item, "at most 2^63 - 1 bytes",
                  std::string(layout->name) + " " + shape_text(t.shape));
         return static_cast<std::uint64_t>(bytes);
     }
@@ -233,7 +233,7 @@ private:
         const bool whole = entry->is_number_unsigned();
         const std::uint64_t value = whole ? entry->get<std::uint64_t>() : 0;
         if (!whole || !std::has_single_bit(value) || value > kMaxAlignment)
-            fail("wrong alignment", "general.alignment", "a power of two up to " + std::to_string(kMaxAlignment),
+            fail("Wrong alignment", "general.alignment", "a power of two up to " + std::to_string(kMaxAlignment),
                  entry->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace).substr(0, 40));
         return value;
     }
@@ -249,21 +249,21 @@ private:
         for (Placed& p : placed_) {
             const std::string item = "tensor " + p.tensor.name;
             if (p.offset % alignment != 0)
-                fail("a tensor is not aligned", item, "an offset that is a multiple of " + std::to_string(alignment),
+                fail("A tensor is not aligned", item, "an offset that is a multiple of " + std::to_string(alignment),
                      std::to_string(p.offset));
             if (p.offset > data.size() || p.size > data.size() - p.offset)
-                fail("a tensor reaches past the end of the file (cut short?)", item,
+                fail("A tensor reaches past the end of the file (cut short?)", item,
                      "at most " + std::to_string(data.size()) + " bytes of data",
                      std::to_string(p.size) + " bytes at byte " + std::to_string(p.offset));
             if (p.offset < end)
-                fail("two tensors overlap", item, "a start at or after byte " + std::to_string(end) + ", the end of " + before,
+                fail("Two tensors overlap", item, "a start at or after byte " + std::to_string(end) + ", the end of " + before,
                      "byte " + std::to_string(p.offset));
             end = p.offset + p.size;
             before = p.tensor.name;
             p.tensor.bytes = data.subspan(p.offset, p.size);
             p.tensor.file = file_->path_;
             const auto [place, fresh] = file_->tensors_.try_emplace(p.tensor.name);
-            if (!fresh) fail("the same tensor twice", item, "", "");
+            if (!fresh) fail("The same tensor twice", item, "", "");
             place->second = std::move(p.tensor);
         }
     }

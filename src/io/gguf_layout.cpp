@@ -108,7 +108,7 @@ std::optional<std::filesystem::path> gguf_file_of(const std::filesystem::path& m
     std::string names;
     for (std::size_t i = 0; i < found.size() && i < 8; ++i) names += (i ? ", " : "") + found[i].filename().string();
     if (found.size() > 8) names += " and " + std::to_string(found.size() - 8) + " more";
-    throw Error(ErrorFacts{.problem = "several GGUF models in one folder",
+    throw Error(ErrorFacts{.problem = "Several GGUF models in one folder",
                            .file = model.string(),
                            .expected = "one",
                            .found = names,

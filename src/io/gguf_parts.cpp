@@ -63,7 +63,7 @@ std::shared_ptr<const GgufFile> GgufFile::open(const fs::path& path) {
     if (const auto part = gguf_part_of(path); part && part->count > 1) return open_parts(path.parent_path(), *part);
     auto file = open_one(path);
     if (const std::int64_t count = whole(*file, "split.count"); count > 1)
-        fail_part("a part of a model in several files has lost its name", path, "split.count",
+        fail_part("A part of a model in several files has lost its name", path, "split.count",
                   "NAME-00001-of-" + GgufPart{"", 1, static_cast<int>(std::min<std::int64_t>(count, 99999))}.name(1).substr(10),
                   path.filename().string(), "Give the parts back the names that they had");
     return file;
@@ -77,17 +77,17 @@ std::shared_ptr<const GgufFile> GgufFile::open_parts(const fs::path& folder, con
         if (missing.size() > 200) break;
     }
     if (!missing.empty())
-        fail_part("a part of the model is missing", folder / part.name(part.number), missing,
+        fail_part("A part of the model is missing", folder / part.name(part.number), missing,
                   std::to_string(part.count) + " parts in the same folder", "not all of them", "Fetch what is missing");
     std::shared_ptr<GgufFile> whole_model;
     for (int i = 1; i <= part.count; ++i) {
         const fs::path path = folder / part.name(i);
         std::shared_ptr<GgufFile> file = open_one(path);
         if (const std::int64_t count = whole(*file, "split.count"); count != part.count)
-            fail_part("a part of another model", path, "split.count", std::to_string(part.count),
+            fail_part("A part of another model", path, "split.count", std::to_string(part.count),
                       count < 0 ? "none" : std::to_string(count));
         if (const std::int64_t number = whole(*file, "split.no"); number != i - 1)
-            fail_part("a part is not the one that its name says", path, "split.no", std::to_string(i - 1),
+            fail_part("A part is not the one that its name says", path, "split.no", std::to_string(i - 1),
                       number < 0 ? "none" : std::to_string(number));
         if (!whole_model) {
             whole_model = std::move(file);
@@ -96,14 +96,14 @@ std::shared_ptr<const GgufFile> GgufFile::open_parts(const fs::path& folder, con
         for (auto& [name, tensor] : file->tensors_) {
             const auto [place, fresh] = whole_model->tensors_.emplace(name, std::move(tensor));
             if (!fresh)
-                fail_part("the same tensor in two parts", path, "tensor " + name, "once",
+                fail_part("The same tensor in two parts", path, "tensor " + name, "once",
                           "already in " + place->second.file.filename().string());
         }
         whole_model->files_.push_back(path);
     }
     const std::int64_t tensors = whole(*whole_model, "split.tensors.count");
     if (tensors >= 0 && tensors != static_cast<std::int64_t>(whole_model->tensors_.size()))
-        fail_part("the parts do not make up the model", whole_model->path_, "split.tensors.count", std::to_string(tensors),
+        fail_part("The parts do not make up the model", whole_model->path_, "split.tensors.count", std::to_string(tensors),
                   std::to_string(whole_model->tensors_.size()) + " in all parts");
     return whole_model;
 }

@@ -218,7 +218,7 @@ void dequantize(GgmlType type, std::span<const std::byte> blocks, float* out) {
         case GgmlType::IQ4_XS: return all<iq4_xs, 136, 256>(b, n, out);
         case GgmlType::MXFP4: return all<mxfp4, 17, 32>(b, n, out);
     }
-    throw Error("a tensor of a type that cannot be read");
+    throw Error("A tensor of a type that cannot be read");
 }
 
 }  // namespace headlight::io

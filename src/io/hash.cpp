@@ -18,7 +18,7 @@ namespace {
 class Sha256 {
 public:
     Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-        if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) throw Error("cannot start SHA-256");
+        if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) throw Error("Cannot start SHA-256");
     }
     void add(const void* data, std::size_t size) {
         if (EVP_DigestUpdate(context_.get(), data, size) != 1) throw Error("SHA-256 failed");
@@ -59,7 +59,7 @@ std::string sha256_file(const std::filesystem::path& path) {
             sha.add(buffer.data(), static_cast<std::size_t>(got));
         } else if (errno != EINTR) {
             throw Error(ErrorFacts{
-                .problem = "cannot read the file", .file = path.string(), .found = std::generic_category().message(errno)});
+                .problem = "Cannot read the file", .file = path.string(), .found = std::generic_category().message(errno)});
         }
     }
 }

@@ -70,11 +70,11 @@ public:
     }
 
     bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& e) override {
-        // "[json.exception…] parse error at line 1, column 2: syntax error …": only the last part is for people.
-        std::string_view text = e.what();
+        // "parse error at line 1, column 2: syntax error …": only the last part is for people.
+        const std::string text = plain_reason(e);
         const std::size_t column = text.find("column ");
-        const std::size_t colon = text.find(": ", column == std::string_view::npos ? 0 : column);
-        return fail(std::string(colon == std::string_view::npos ? text : text.substr(colon + 2)));
+        const std::size_t colon = column == std::string::npos ? column : text.find(": ", column);
+        return fail(colon == std::string::npos ? text : text.substr(colon + 2));
     }
 
 private:
@@ -129,10 +129,16 @@ std::string line_and_column(std::string_view text, std::size_t offset) {
 
 }  // namespace
 
+std::string plain_reason(const json::exception& e) {
+    const std::string_view text = e.what();
+    const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
+    return std::string(end == std::string_view::npos ? text : text.substr(end + 2));
+}
+
 std::string read_text(const std::filesystem::path& path, std::uintmax_t limit) {
     const OpenFile file = open_regular(path);
     if (file.size > limit)
-        throw Error(ErrorFacts{.problem = "the file is too big",
+        throw Error(ErrorFacts{.problem = "The file is too big",
                                .file = path.string(),
                                .expected = "at most " + std::to_string(limit) + " bytes",
                                .found = std::to_string(file.size)});
@@ -143,7 +149,7 @@ std::string read_text(const std::filesystem::path& path, std::uintmax_t limit) {
         if (got < 0 && errno == EINTR) continue;
         if (got < 0)
             throw Error(ErrorFacts{
-                .problem = "cannot read the file", .file = path.string(), .found = std::generic_category().message(errno)});
+                .problem = "Cannot read the file", .file = path.string(), .found = std::generic_category().message(errno)});
         if (got == 0) break;  // it shrank while we read
         done += static_cast<std::size_t>(got);
     }
@@ -158,7 +164,7 @@ json parse_json(std::string_view text, const std::filesystem::path& file) {
     const MarkingIterator last{text.data() + text.size(), &mark};
     if (!json::sax_parse(first, last, &builder)) {
         const std::size_t offset = static_cast<std::size_t>(mark - text.data());
-        throw Error(ErrorFacts{.problem = text.empty() ? "the file is empty" : "broken JSON",
+        throw Error(ErrorFacts{.problem = text.empty() ? "The file is empty" : "Broken JSON",
                                .file = file.string(),
                                .item = line_and_column(text, offset == 0 ? 0 : offset - 1),
                                .found = builder.reason()});

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <iterator>
@@ -28,6 +30,15 @@ Open& open_mappings() {
     static auto* open = new Open;  // never destroyed: files may close after main()
     return *open;
 }
+
+/// The same for signal handlers, which may not wait for a lock. A file beyond these has no message of its own.
+std::array<std::atomic<const MappedFile*>, 4096> listed{};
+std::atomic<int> blanks = 0;
+
+std::uintptr_t page_size() noexcept {
+    static const auto size = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    return size;
+}
 std::uintptr_t address(const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); }
 
 }  // namespace
@@ -36,6 +47,9 @@ MappedFile::MappedFile(std::filesystem::path path, std::span<const std::byte> by
     Open& open = open_mappings();
     const std::lock_guard lock(open.mutex);
     open.parts[address(bytes_.data())] = address(bytes_.data()) + bytes_.size();
+    page_size();
+    const auto room = std::ranges::find(listed, nullptr, [](const auto& entry) { return entry.load(); });
+    if (room != listed.end()) *room = this;
 }
 
 void MappedFile::release(std::span<const std::byte> part) noexcept {
@@ -44,7 +58,7 @@ void MappedFile::release(std::span<const std::byte> part) noexcept {
     const std::uintptr_t begin = address(part.data()), end = begin + part.size();
     const auto after = open.parts.upper_bound(begin);
     if (after == open.parts.begin() || std::prev(after)->second < end) return;
-    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const std::uintptr_t page = page_size();
     const std::uintptr_t first = (begin + page - 1) / page * page, last = end / page * page;
     if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
@@ -54,16 +68,48 @@ MappedFile::~MappedFile() {
         Open& open = open_mappings();
         const std::lock_guard lock(open.mutex);
         open.parts.erase(address(bytes_.data()));
+        const auto entry = std::ranges::find(listed, this, [](const auto& each) { return each.load(); });
+        if (entry != listed.end()) *entry = nullptr;
     }
     ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
+const MappedFile* MappedFile::holding(const void* at) noexcept {
+    const auto place = reinterpret_cast<std::uintptr_t>(at);
+    for (const auto& entry : listed) {
+        const MappedFile* file = entry.load();
+        if (!file) continue;
+        const std::uintptr_t begin = address(file->bytes_.data());
+        if (place >= begin && place < begin + (file->bytes_.size() + page_size() - 1) / page_size() * page_size()) return file;
+    }
+    return nullptr;
+}
+
+bool MappedFile::blank_from(const void* at) const noexcept {
+    const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(at) / page_size() * page_size();
+    const std::uintptr_t end = address(bytes_.data()) + bytes_.size();
+    damaged_ = true;
+    ++blanks;
+    return ::mmap(reinterpret_cast<void*>(first), end - first, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+           MAP_FAILED;
+}
+
+int MappedFile::blanked() noexcept { return blanks; }
+
+std::filesystem::path MappedFile::damaged() {
+    Open& open = open_mappings();
+    const std::lock_guard lock(open.mutex);  // none of them closes meanwhile
+    for (const auto& entry : listed)
+        if (const MappedFile* file = entry.load(); file && file->damaged_) return file->path_;
+    return {};
+}
+
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
     const OpenFile file = open_regular(path);
-    if (file.size == 0) throw Error(ErrorFacts{.problem = "the file is empty", .file = path.string()});
+    if (file.size == 0) throw Error(ErrorFacts{.problem = "The file is empty", .file = path.string()});
     void* start = ::mmap(nullptr, file.size, PROT_READ, MAP_PRIVATE, file.fd.get(), 0);
     if (start == MAP_FAILED)
-        throw Error(ErrorFacts{.problem = "cannot map the file into memory",
+        throw Error(ErrorFacts{.problem = "Cannot map the file into memory",
                                .file = path.string(),
                                .found = std::generic_category().message(errno)});
     return std::shared_ptr<const MappedFile>(

@@ -44,7 +44,7 @@ NpyType npy_type(DType dtype) {
         case DType::Bool: return {"|b1", 1};
         case DType::F8_E4M3: break;  // NumPy has no such numbers, and nothing that is computed here has them
     }
-    throw Error("unknown element type");
+    throw Error("Unknown element type");
 }
 
 std::string npy_header(const std::string& descr, const std::vector<std::int64_t>& shape) {
@@ -252,7 +252,7 @@ void write_npz(const std::filesystem::path& file, const std::vector<ArrayRef>& a
             const std::string text = nlohmann::json(metadata).dump();
             members.push_back(text_member("metadata", {}, std::span(&text, 1)));
         } catch (const nlohmann::json::exception&) {
-            throw Error(ErrorFacts{.problem = "cannot write the metadata", .file = file.string(), .expected = "text in UTF-8"});
+            throw Error(ErrorFacts{.problem = "Cannot write the metadata", .file = file.string(), .expected = "text in UTF-8"});
         }
     }
     std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.name < b.name; });

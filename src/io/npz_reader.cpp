@@ -6,6 +6,7 @@
 #include "io/safetensors_header.h"
 #include "io/zip_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -17,6 +18,7 @@ namespace headlight::io {
 namespace {
 
 constexpr std::uint64_t kMaxMember = std::uint64_t{1} << 36;
+constexpr std::uint64_t kMaxUnpacked = std::uint64_t{2} << 30;  ///< of all packed members together
 constexpr std::int64_t kMaxTextBytes = 1 << 26;
 constexpr std::size_t kMaxArrayHeader = 1u << 16;
 
@@ -71,7 +73,7 @@ public:
             if (type_ == text) view.dtype = dtype, known = true;
         if (!known) fail_type();
         std::int64_t bytes = 0;
-        if (!checked_byte_size(shape_, size_of(view.dtype), bytes)) fail("the shape overflows 64 bits", {}, shape_text(shape_));
+        if (!checked_byte_size(shape_, size_of(view.dtype), bytes)) fail("The shape overflows 64 bits", {}, shape_text(shape_));
         check_size(bytes);
         view.bytes = bytes_.subspan(data_, static_cast<std::size_t>(bytes));
         view.owner = std::move(owner);
@@ -87,7 +89,7 @@ public:
         std::int64_t count = 0, bytes = 0;
         if (!checked_byte_size(shape_, 1, count) || __builtin_mul_overflow(count, length * (wide ? 4 : 1), &bytes) ||
             length > kMaxTextBytes || count > kMaxTextBytes)
-            fail("the texts are too long", {}, shape_text(shape_) + " of " + type_);
+            fail("The texts are too long", {}, shape_text(shape_) + " of " + type_);
         check_size(bytes);
         std::vector<std::string> texts(static_cast<std::size_t>(count));
         const std::byte* at = bytes_.data() + data_;
@@ -115,30 +117,30 @@ private:
     }
     [[noreturn]] void fail_type() const {
         if (type_.find('O') != std::string::npos)
-            fail("an array of Python objects, which is never unpickled", "numbers or texts", type_,
+            fail("An array of Python objects, which is never unpickled", "numbers or texts", type_,
                  "Save texts as numpy.array(texts, dtype=str) and numbers as one array of equal rows");
-        fail("an array of a type that is not read", "float16 to float64, int8 to int64, uint8, bool or str", type_);
+        fail("An array of a type that is not read", "float16 to float64, int8 to int64, uint8, bool or str", type_);
     }
     void check_size(std::int64_t bytes) const {
         if (static_cast<std::uint64_t>(bytes) != bytes_.size() - data_)
-            fail("shape and bytes do not fit", std::to_string(bytes) + " bytes for " + type_ + " " + shape_text(shape_),
+            fail("Shape and bytes do not fit", std::to_string(bytes) + " bytes for " + type_ + " " + shape_text(shape_),
                  std::to_string(bytes_.size() - data_));
     }
 
     void read_header() {
         const auto byte = [&](std::size_t at) { return std::to_integer<unsigned>(bytes_[at]); };
-        if (bytes_.size() < 12 || std::memcmp(bytes_.data(), "\x93NUMPY", 6) != 0) fail("not an array of NumPy");
+        if (bytes_.size() < 12 || std::memcmp(bytes_.data(), "\x93NUMPY", 6) != 0) fail("Not an array of NumPy");
         const unsigned version = byte(6);
-        if (version < 1 || version > 3) fail("a version of .npy that is not known", "1 to 3", std::to_string(version));
+        if (version < 1 || version > 3) fail("A version of .npy that is not known", "1 to 3", std::to_string(version));
         std::size_t length = byte(8) | byte(9) << 8;
         if (version > 1) length |= static_cast<std::size_t>(byte(10)) << 16 | static_cast<std::size_t>(byte(11)) << 24;
         const std::size_t start = version > 1 ? 12 : 10;
-        if (length > kMaxArrayHeader || length > bytes_.size() - start) fail("the header is cut short, or too long");
+        if (length > kMaxArrayHeader || length > bytes_.size() - start) fail("The header is cut short, or too long");
         data_ = start + length;
         const std::string_view header(reinterpret_cast<const char*>(bytes_.data()) + start, length);
         const auto type = value(header, "'descr'");
         if (type.size() < 2 || type.front() != '\'' || type.find('\'', 1) == std::string_view::npos)
-            fail("an array of a type that is not read", "one type", std::string(type.substr(0, 40)));
+            fail("An array of a type that is not read", "one type", std::string(type.substr(0, 40)));
         type_ = type.substr(1, type.find('\'', 1) - 1);
         fortran_ = value(header, "'fortran_order'").starts_with("True");
         read_shape(value(header, "'shape'"));
@@ -147,14 +149,14 @@ private:
     std::string_view value(std::string_view header, std::string_view key) const {
         const std::size_t at = header.find(key);
         const std::size_t colon = at == std::string_view::npos ? at : header.find(':', at);
-        if (colon == std::string_view::npos) fail("the header lacks a field", std::string(key));
+        if (colon == std::string_view::npos) fail("The header lacks a field", std::string(key));
         const std::size_t begin = header.find_first_not_of(' ', colon + 1);
         return begin == std::string_view::npos ? std::string_view() : header.substr(begin);
     }
 
     void read_shape(std::string_view text) {
         const std::size_t end = text.find(')');
-        if (text.empty() || text.front() != '(' || end == std::string_view::npos) fail("wrong shape", "a tuple");
+        if (text.empty() || text.front() != '(' || end == std::string_view::npos) fail("Wrong shape", "a tuple");
         for (std::size_t at = 1; at < end;) {
             if (text[at] == ' ' || text[at] == ',') {
                 ++at;
@@ -163,9 +165,9 @@ private:
             std::int64_t size = 0;
             const auto [past, code] = std::from_chars(text.data() + at, text.data() + end, size);
             if (code != std::errc{} || size < 0)
-                fail("wrong shape", "whole numbers from 0", std::string(text.substr(0, std::min<std::size_t>(end + 1, 80))));
+                fail("Wrong shape", "whole numbers from 0", std::string(text.substr(0, std::min<std::size_t>(end + 1, 80))));
             shape_.push_back(size);
-            if (shape_.size() > 32) fail("wrong shape", "at most 32 axes");
+            if (shape_.size() > 32) fail("Wrong shape", "at most 32 axes");
             at = static_cast<std::size_t>(past - text.data());
         }
     }
@@ -203,9 +205,23 @@ private:
 NpzContent read_npz(const std::filesystem::path& path) {
     const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
     NpzContent content;
-    for (const auto& [member, entry] : read_zip(file->bytes(), path)) {
+    const auto entries = read_zip(file->bytes(), path);
+    // Before anything is unpacked: a small file may claim any size.
+    std::uint64_t unpacked = 0;
+    for (const auto& [member, entry] : entries) {
+        if (entry.is_stored()) continue;
+        unpacked += std::min(entry.size, kMaxMember);
+        if (unpacked > kMaxUnpacked)
+            throw Error(ErrorFacts{.problem = "The file unpacks to too much",
+                                   .file = path.string(),
+                                   .item = "member " + member,
+                                   .expected = "at most " + std::to_string(kMaxUnpacked) + " bytes in packed members",
+                                   .found = std::to_string(entry.size) + " bytes in this one",
+                                   .hint = "numpy.savez does not pack: such a file is read in place, however large"});
+    }
+    for (const auto& [member, entry] : entries) {
         if (!member.ends_with(".npy"))
-            throw Error(ErrorFacts{.problem = "a member that is no array",
+            throw Error(ErrorFacts{.problem = "A member that is no array",
                                    .file = path.string(),
                                    .item = "member " + member,
                                    .expected = "NAME.npy"});

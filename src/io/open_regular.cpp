@@ -34,17 +34,17 @@ OpenFile open_regular(const std::filesystem::path& path) {
     Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (fd.get() < 0) {
         const int code = errno;
-        throw Error(ErrorFacts{.problem = code == ENOENT ? "no such file" : "cannot open the file",
+        throw Error(ErrorFacts{.problem = code == ENOENT ? "No such file" : "Cannot open the file",
                                .file = path.string(),
                                .found = code == ENOENT ? "" : std::generic_category().message(code)});
     }
     struct stat info {};
     if (::fstat(fd.get(), &info) != 0)
         throw Error(ErrorFacts{
-            .problem = "cannot read the file", .file = path.string(), .found = std::generic_category().message(errno)});
+            .problem = "Cannot read the file", .file = path.string(), .found = std::generic_category().message(errno)});
     if (!S_ISREG(info.st_mode))
         throw Error(ErrorFacts{
-            .problem = "not a file", .file = path.string(), .expected = "a regular file", .found = kind_of(info.st_mode)});
+            .problem = "Not a file", .file = path.string(), .expected = "a regular file", .found = kind_of(info.st_mode)});
     return {std::move(fd), static_cast<std::uint64_t>(info.st_size)};
 }
 

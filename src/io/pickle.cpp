@@ -27,7 +27,7 @@ public:
 
     Pickle run() {
         if (bytes_.size() > kMaxBytes)
-            fail("the pickle is too long", "at most " + std::to_string(kMaxBytes) + " bytes", std::to_string(bytes_.size()));
+            fail("The pickle is too long", "at most " + std::to_string(kMaxBytes) + " bytes", std::to_string(bytes_.size()));
         while (!pickle_.root) step();
         return std::move(pickle_);
     }
@@ -44,7 +44,7 @@ private:
 
     // Bytes of the pickle.
     std::string_view take(std::size_t size) {
-        if (size > bytes_.size() - at_) fail("the pickle is cut short");
+        if (size > bytes_.size() - at_) fail("The pickle is cut short");
         const std::string_view part(reinterpret_cast<const char*>(bytes_.data()) + at_, size);
         at_ += size;
         return part;
@@ -59,20 +59,20 @@ private:
     std::string_view sized(int size_bytes) {
         const std::uint64_t size = number(size_bytes);
         if (size > kMaxText)
-            fail("a text in the pickle is too long", "at most " + std::to_string(kMaxText) + " bytes", std::to_string(size));
+            fail("A text in the pickle is too long", "at most " + std::to_string(kMaxText) + " bytes", std::to_string(size));
         return take(static_cast<std::size_t>(size));
     }
     std::string_view line() {
         const std::string_view rest(reinterpret_cast<const char*>(bytes_.data()) + at_, bytes_.size() - at_);
         const std::size_t end = rest.find('\n');
-        if (end == std::string_view::npos || end > kMaxText) fail("the pickle is cut short", "the end of a line");
+        if (end == std::string_view::npos || end > kMaxText) fail("The pickle is cut short", "the end of a line");
         at_ += end + 1;
         return rest.substr(0, end);
     }
 
     // Values and the stack. A mark is a null pointer on it.
     PickleValue& make(PickleKind kind) {
-        if (pickle_.values.size() >= kMaxValues) fail("too many values in the pickle", "at most " + std::to_string(kMaxValues));
+        if (pickle_.values.size() >= kMaxValues) fail("Too many values in the pickle", "at most " + std::to_string(kMaxValues));
         PickleValue& value = pickle_.values.emplace_back();
         value.kind = kind;
         return value;
@@ -85,18 +85,18 @@ private:
     void push_text(PickleKind kind, std::string_view text) { push(kind).text = text; }
     void push_integer(std::int64_t integer, PickleKind kind = PickleKind::integer) { push(kind).integer = integer; }
     PickleValue* pop() {
-        if (stack_.empty() || !stack_.back()) fail("the pickle takes a value that is not there");
+        if (stack_.empty() || !stack_.back()) fail("The pickle takes a value that is not there");
         PickleValue* value = stack_.back();
         stack_.pop_back();
         return value;
     }
     PickleValue& top() {
-        if (stack_.empty() || !stack_.back()) fail("the pickle takes a value that is not there");
+        if (stack_.empty() || !stack_.back()) fail("The pickle takes a value that is not there");
         return *stack_.back();
     }
     std::vector<const PickleValue*> pop_to_mark() {
         const auto mark = std::find(stack_.rbegin(), stack_.rend(), nullptr);
-        if (mark == stack_.rend()) fail("the pickle lacks a mark");
+        if (mark == stack_.rend()) fail("The pickle lacks a mark");
         const std::vector<const PickleValue*> items(mark.base(), stack_.end());
         stack_.erase(mark.base() - 1, stack_.end());
         return items;
@@ -110,17 +110,17 @@ private:
     void append(const std::vector<const PickleValue*>& items, PickleKind to, const char* name) {
         PickleValue& target = top();
         if (target.kind != to) fail(std::string("the pickle adds to something that is no ") + name);
-        if (to == PickleKind::dict && items.size() % 2) fail("a key without a value in the pickle");
+        if (to == PickleKind::dict && items.size() % 2) fail("A key without a value in the pickle");
         held_ += items.size();
         // What containers hold is counted too: one value may be put into a list again and again.
-        if (held_ > kMaxValues) fail("too many values in the pickle", "at most " + std::to_string(kMaxValues));
+        if (held_ > kMaxValues) fail("Too many values in the pickle", "at most " + std::to_string(kMaxValues));
         target.items.insert(target.items.end(), items.begin(), items.end());
     }
 
     void global(std::string_view module, std::string_view name) {
         const std::string whole = std::string(module) + "." + std::string(name);
         if (std::ranges::find(allowed_, whole) == allowed_.end())
-            fail("the pickle asks for something that has no place in a file of weights", "tensors and plain values",
+            fail("The pickle asks for something that has no place in a file of weights", "tensors and plain values",
                  whole.size() > 200 ? whole.substr(0, 200) + "…" : whole,
                  "Nothing of it was run. If you trust its origin, save only the state dict as safetensors");
         push(PickleKind::global).text = whole;
@@ -128,14 +128,14 @@ private:
     void global_from_stack() {
         const PickleValue* name = pop();
         const PickleValue* module = pop();
-        if (name->kind != PickleKind::text || module->kind != PickleKind::text) fail("a global without a name in the pickle");
+        if (name->kind != PickleKind::text || module->kind != PickleKind::text) fail("A global without a name in the pickle");
         global(module->text, name->text);
     }
     void call() {
         const PickleValue* arguments = pop();
         const PickleValue* callable = pop();
         if (callable->kind != PickleKind::global || arguments->kind != PickleKind::tuple)
-            fail("the pickle calls something that cannot be called");
+            fail("The pickle calls something that cannot be called");
         if (callable->text != kOrderedDict) {
             push(PickleKind::call).items = {callable, arguments};
             return;
@@ -143,36 +143,36 @@ private:
         push(PickleKind::dict);
         if (arguments->items.empty()) return;
         if (arguments->items.size() > 1 || arguments->items.front()->kind != PickleKind::list)
-            fail("an OrderedDict made of something else than a list of pairs");
+            fail("An OrderedDict made of something else than a list of pairs");
         for (const PickleValue* pair : arguments->items.front()->items) {
             if ((pair->kind != PickleKind::tuple && pair->kind != PickleKind::list) || pair->items.size() != 2)
-                fail("an OrderedDict made of something else than a list of pairs");
+                fail("An OrderedDict made of something else than a list of pairs");
             append({pair->items[0], pair->items[1]}, PickleKind::dict, "dict");
         }
     }
     void build() {
         pop();  // attributes of a state dict: "_metadata", the versions of its modules
-        if (top().kind != PickleKind::dict) fail("the pickle gives attributes to something that has none");
+        if (top().kind != PickleKind::dict) fail("The pickle gives attributes to something that has none");
     }
 
     void remember(std::uint64_t index) {
-        if (memo_.size() >= kMaxValues) fail("too many values in the pickle", "at most " + std::to_string(kMaxValues));
+        if (memo_.size() >= kMaxValues) fail("Too many values in the pickle", "at most " + std::to_string(kMaxValues));
         memo_[index] = &top();
     }
     void recall(std::uint64_t index) {
         const auto found = memo_.find(index);
-        if (found == memo_.end()) fail("the pickle takes a value that is not there", {}, "memo " + std::to_string(index));
+        if (found == memo_.end()) fail("The pickle takes a value that is not there", {}, "memo " + std::to_string(index));
         stack_.push_back(found->second);
     }
     std::uint64_t line_number() {
         const std::string_view text = line();
         std::uint64_t value = 0;
         const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (code != std::errc{} || end != text.data() + text.size()) fail("a broken number in the pickle");
+        if (code != std::errc{} || end != text.data() + text.size()) fail("A broken number in the pickle");
         return value;
     }
     void long_integer(std::uint64_t size) {
-        if (size > 8) fail("a number in the pickle does not fit into 64 bits", "at most 8 bytes", std::to_string(size));
+        if (size > 8) fail("A number in the pickle does not fit into 64 bits", "at most 8 bytes", std::to_string(size));
         std::uint64_t value = number(static_cast<int>(size));
         if (size > 0 && size < 8 && (value >> (8 * size - 1) & 1)) value |= ~std::uint64_t{0} << (8 * size);
         push_integer(static_cast<std::int64_t>(value));
@@ -183,7 +183,7 @@ private:
         if (text.ends_with('L')) text.remove_suffix(1);
         std::int64_t value = 0;
         const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (code != std::errc{} || end != text.data() + text.size()) fail("a broken number in the pickle");
+        if (code != std::errc{} || end != text.data() + text.size()) fail("A broken number in the pickle");
         push_integer(value);
     }
     void big_endian_real() {
@@ -198,13 +198,13 @@ private:
         switch (op) {
             case '\x80':  // PROTO
                 if (const auto version = number(1); version > 5)
-                    fail("a pickle of a protocol that is not known", "at most 5", std::to_string(version));
+                    fail("A pickle of a protocol that is not known", "at most 5", std::to_string(version));
                 return;
             case '\x95': number(8); return;  // FRAME
             case '.': pickle_.root = pop(); return;
             case '(': stack_.push_back(nullptr); return;
             case '0':  // POP
-                if (stack_.empty()) fail("the pickle takes a value that is not there");
+                if (stack_.empty()) fail("The pickle takes a value that is not there");
                 stack_.pop_back();
                 return;
             case '1': pop_to_mark(); return;
@@ -294,9 +294,9 @@ private:
         std::snprintf(code, sizeof code, "0x%02x", static_cast<unsigned char>(op));
         for (const auto& [known, name] : kNames)
             if (known == op)
-                fail("the pickle holds more than weights", "tensors and plain values", std::string("opcode ") + name,
+                fail("The pickle holds more than weights", "tensors and plain values", std::string("opcode ") + name,
                      "Nothing of it was run. If you trust its origin, save only the state dict as safetensors");
-        fail("not a pickle, or a damaged one", {}, std::string("opcode ") + code);
+        fail("Not a pickle, or a damaged one", {}, std::string("opcode ") + code);
     }
 
     std::span<const std::byte> bytes_;

@@ -36,7 +36,7 @@ public:
 
     SafetensorsContent read() {
         const json header = parse_json(header_text(), file_);
-        if (!header.is_object()) fail("the header is not a JSON object", "header", "an object", short_text(header));
+        if (!header.is_object()) fail("The header is not a JSON object", "header", "an object", short_text(header));
         for (const auto& [name, entry] : header.items()) {
             if (name == "__metadata__")
                 read_metadata(entry);
@@ -66,25 +66,25 @@ private:
 
     std::string_view header_text() {
         if (bytes_.size() < kLengthField)
-            fail("the file is cut short", "header length", bytes_text(kLengthField), bytes_text(bytes_.size()));
+            fail("The file is cut short", "header length", bytes_text(kLengthField), bytes_text(bytes_.size()));
         std::uint64_t length = 0;
         for (std::size_t i = 0; i < kLengthField; ++i)
             length |= static_cast<std::uint64_t>(std::to_integer<unsigned>(bytes_[i])) << (8 * i);
         const std::uint64_t rest = bytes_.size() - kLengthField;
         if (length > rest)
-            fail("the header is longer than the file (not a safetensors file, or cut short)", "header length",
+            fail("The header is longer than the file (not a safetensors file, or cut short)", "header length",
                  "at most " + bytes_text(rest), bytes_text(length));
         if (length > kMaxHeader)
-            fail("the header is too long", "header length", "at most " + bytes_text(kMaxHeader), bytes_text(length));
-        if (length < 2) fail("the file has no header", "header length", "at least 2 bytes", bytes_text(length));
+            fail("The header is too long", "header length", "at most " + bytes_text(kMaxHeader), bytes_text(length));
+        if (length < 2) fail("The file has no header", "header length", "at least 2 bytes", bytes_text(length));
         data_ = bytes_.subspan(kLengthField + length);
         return {reinterpret_cast<const char*>(bytes_.data() + kLengthField), length};
     }
 
     void read_metadata(const json& entry) {
-        if (!entry.is_object()) fail("broken metadata", "__metadata__", "an object of strings", short_text(entry));
+        if (!entry.is_object()) fail("Broken metadata", "__metadata__", "an object of strings", short_text(entry));
         for (const auto& [key, value] : entry.items()) {
-            if (!value.is_string()) fail("broken metadata", "__metadata__." + key, "a string", short_text(value));
+            if (!value.is_string()) fail("Broken metadata", "__metadata__." + key, "a string", short_text(value));
             content_.metadata[key] = value.get<std::string>();
         }
     }
@@ -93,7 +93,7 @@ private:
                       const char* expected) const {
         const auto found = entry.find(key);
         if (found == entry.end())
-            fail("the header lacks a field", tensor_item(name), std::string(key) + " (" + expected + ")", "none");
+            fail("The header lacks a field", tensor_item(name), std::string(key) + " (" + expected + ")", "none");
         if (found->type() != type) fail(std::string("wrong ") + key, tensor_item(name), expected, short_text(*found));
         return *found;
     }
@@ -102,7 +102,7 @@ private:
         std::vector<std::int64_t> shape;
         for (const json& size : field(name, entry, "shape", json::value_t::array, "a list of sizes")) {
             if (!size.is_number_unsigned() || size.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
-                fail("wrong shape", tensor_item(name), "whole numbers from 0 to 2^63 - 1", short_text(size));
+                fail("Wrong shape", tensor_item(name), "whole numbers from 0 to 2^63 - 1", short_text(size));
             shape.push_back(size.get<std::int64_t>());
         }
         return shape;
@@ -111,41 +111,41 @@ private:
     std::pair<std::uint64_t, std::uint64_t> read_offsets(const std::string& name, const json& entry) const {
         const json& pair = field(name, entry, "data_offsets", json::value_t::array, "[begin, end]");
         if (pair.size() != 2 || !pair[0].is_number_unsigned() || !pair[1].is_number_unsigned())
-            fail("wrong data_offsets", tensor_item(name), "[begin, end] as whole numbers below 2^64", short_text(pair));
+            fail("Wrong data_offsets", tensor_item(name), "[begin, end] as whole numbers below 2^64", short_text(pair));
         return {pair[0].get<std::uint64_t>(), pair[1].get<std::uint64_t>()};
     }
 
     Range read_tensor(const std::string& name, const json& entry) const {
-        if (!entry.is_object()) fail("broken header entry", tensor_item(name), "an object", short_text(entry));
+        if (!entry.is_object()) fail("Broken header entry", tensor_item(name), "an object", short_text(entry));
         TensorView view;
         view.name = name;
         view.file = file_;
         const json& dtype = field(name, entry, "dtype", json::value_t::string, "the name of a type");
         const std::string& type = dtype.get_ref<const std::string&>();
         if ((type.starts_with("F8_") && type != "F8_E4M3") || type.starts_with("F4") || type.starts_with("F6_"))
-            throw Error(ErrorFacts{.problem = "a tensor is quantised to " + type.substr(1, 1) + "-bit floating point (fp" +
+            throw Error(ErrorFacts{.problem = "A tensor is quantised to " + type.substr(1, 1) + "-bit floating point (fp" +
                                               type.substr(1, 1) + "), which is not read",
                                    .file = file_.string(),
                                    .item = tensor_item(name),
                                    .found = type,
                                    .hint = "Use the original checkpoint, or one converted to bfloat16"});
         if (!parse_dtype(type, view.dtype))
-            fail("unknown dtype", tensor_item(name), "F64, F32, F16, BF16, F8_E4M3, I64, I32, I16, I8, U8 or BOOL",
+            fail("Unknown dtype", tensor_item(name), "F64, F32, F16, BF16, F8_E4M3, I64, I32, I16, I8, U8 or BOOL",
                  short_text(dtype));
         view.shape = read_shape(name, entry);
         const auto [begin, end] = read_offsets(name, entry);
 
         std::int64_t expected = 0;
         if (!checked_byte_size(view.shape, size_of(view.dtype), expected))
-            fail("the shape overflows 64 bits", tensor_item(name), "at most 2^63 - 1 bytes",
+            fail("The shape overflows 64 bits", tensor_item(name), "at most 2^63 - 1 bytes",
                  std::string(name_of(view.dtype)) + " " + shape_text(view.shape));
         if (begin > end)
-            fail("the byte range runs backwards", tensor_item(name), "begin at or before end", range_text(begin, end));
+            fail("The byte range runs backwards", tensor_item(name), "begin at or before end", range_text(begin, end));
         if (end > data_.size())
-            fail("the byte range reaches past the end of the file (cut short?)", tensor_item(name),
+            fail("The byte range reaches past the end of the file (cut short?)", tensor_item(name),
                  "at most " + bytes_text(data_.size()) + " of data", range_text(begin, end));
         if (end - begin != static_cast<std::uint64_t>(expected))
-            fail("shape and byte range do not fit", tensor_item(name),
+            fail("Shape and byte range do not fit", tensor_item(name),
                  bytes_text(static_cast<std::uint64_t>(expected)) + " for " + std::string(name_of(view.dtype)) + " " +
                      shape_text(view.shape),
                  bytes_text(end - begin));
@@ -161,7 +161,7 @@ private:
         const Range* before = nullptr;
         for (const Range& range : ranges_) {
             if (range.begin < at)
-                fail("two tensors overlap", tensor_item(range.view.name),
+                fail("Two tensors overlap", tensor_item(range.view.name),
                      "a start at or after byte " + std::to_string(at) + ", the end of " + before->view.name,
                      range_text(range.begin, range.end));
             if (range.begin > at) fail_hole(at, range.begin, "before tensor " + range.view.name);
@@ -172,7 +172,7 @@ private:
     }
 
     [[noreturn]] void fail_hole(std::uint64_t begin, std::uint64_t end, const std::string& where) const {
-        fail("bytes that belong to no tensor", "data section", "none", range_text(begin, end) + " " + where);
+        fail("Bytes that belong to no tensor", "data section", "none", range_text(begin, end) + " " + where);
     }
 
     std::span<const std::byte> bytes_;

@@ -19,7 +19,7 @@ using WeightMap = std::map<std::string, std::string>;  // tensor -> file name of
 
 WeightMap read_weight_map(const fs::path& index) {
     const auto fail = [&](std::string item, std::string expected, std::string found) {
-        throw Error(ErrorFacts{.problem = "broken shard index",
+        throw Error(ErrorFacts{.problem = "Broken shard index",
                                .file = index.string(),
                                .item = std::move(item),
                                .expected = std::move(expected),
@@ -53,7 +53,7 @@ constexpr std::array<Names, 2> kNames{
 [[noreturn]] void fail_no_weights(const fs::path& folder) {
     std::string list;
     for (const Names& names : kNames) list += (list.empty() ? "" : ", ") + std::string(names.single) + ", " + names.index;
-    throw Error(ErrorFacts{.problem = "no weights in the model folder", .file = folder.string(), .expected = "one of " + list});
+    throw Error(ErrorFacts{.problem = "No weights in the model folder", .file = folder.string(), .expected = "one of " + list});
 }
 
 void add_file(const fs::path& path, std::map<std::string, TensorView>& tensors, std::vector<fs::path>& files,
@@ -68,7 +68,7 @@ void add_file(const fs::path& path, std::map<std::string, TensorView>& tensors, 
         if (!view.owner) view.owner = file;
         const auto there = tensors.find(view.name);
         if (there != tensors.end())
-            throw Error(ErrorFacts{.problem = "the same tensor in two files",
+            throw Error(ErrorFacts{.problem = "The same tensor in two files",
                                    .file = path.string(),
                                    .item = "tensor " + view.name,
                                    .found = "already in " + there->second.file.filename().string()});
@@ -107,10 +107,10 @@ TensorStore TensorStore::open(const fs::path& path) {
 
 TensorStore TensorStore::open_folder(const fs::path& folder) {
     std::error_code ignored;
-    if (!fs::exists(folder, ignored)) throw Error(ErrorFacts{.problem = "no such folder", .file = folder.string()});
+    if (!fs::exists(folder, ignored)) throw Error(ErrorFacts{.problem = "No such folder", .file = folder.string()});
     if (!fs::is_directory(folder, ignored))
         throw Error(
-            ErrorFacts{.problem = "not a folder", .file = folder.string(), .expected = "a model folder with model.safetensors"});
+            ErrorFacts{.problem = "Not a folder", .file = folder.string(), .expected = "a model folder with model.safetensors"});
     for (const Names& names : kNames) {
         if (fs::exists(folder / names.single, ignored)) return open_file(folder / names.single);
         if (fs::exists(folder / names.index, ignored)) return open_shards(folder / names.index);
@@ -128,7 +128,7 @@ TensorStore TensorStore::open_shards(const fs::path& index) {
     for (const auto& [tensor, shard] : map) {
         const TensorView* view = store.find(tensor);
         if (!view || view->file.filename() != shard)
-            throw Error(ErrorFacts{.problem = "a tensor of the index is missing",
+            throw Error(ErrorFacts{.problem = "A tensor of the index is missing",
                                    .file = (folder / shard).string(),
                                    .item = "tensor " + tensor,
                                    .expected = "in " + shard + ", as " + index.filename().string() + " says",

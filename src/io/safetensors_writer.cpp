@@ -35,7 +35,7 @@ void write_safetensors(const std::filesystem::path& file, const std::vector<Arra
         text = header.dump();
     } catch (const nlohmann::json::exception&) {
         throw Error(
-            ErrorFacts{.problem = "cannot write the header", .file = file.string(), .expected = "names and metadata in UTF-8"});
+            ErrorFacts{.problem = "Cannot write the header", .file = file.string(), .expected = "names and metadata in UTF-8"});
     }
     text.resize((text.size() + 7) / 8 * 8, ' ');
 

@@ -26,7 +26,7 @@ std::vector<TextLine> read_text_lines(const std::filesystem::path& path) {
         at = end + 1;
     }
     if (lines.empty())
-        throw Error(ErrorFacts{.problem = "there is no text in the list",
+        throw Error(ErrorFacts{.problem = "There is no text in the list",
                                .file = path.string(),
                                .expected = "one text a line",
                                .found = "blank lines only"});

@@ -83,32 +83,32 @@ private:
         const bool legacy = bytes.size() >= kLegacy.size() && std::memcmp(bytes.data(), kLegacy.data(), kLegacy.size()) == 0;
         const std::string name = file_.filename().string();
         if (legacy)
-            fail("a file in the format that PyTorch wrote before version 1.6", {}, "a zip archive", {},
+            fail("A file in the format that PyTorch wrote before version 1.6", {}, "a zip archive", {},
                  "Write it anew: python -c \"import torch; torch.save(torch.load('" + name + "', weights_only=True), '" + name +
                      "')\"");
-        fail("not a file of PyTorch", {}, "a zip archive", {},
+        fail("Not a file of PyTorch", {}, "a zip archive", {},
              bytes.size() < 1024 ? "A file this small may be a Git LFS pointer: fetch the file itself" : "");
     }
 
     void find_prefix() {
         for (const auto& [name, entry] : members_)
             if (name == "data.pkl" || name.ends_with("/data.pkl")) {
-                if (!prefix_.empty() || found_) fail("two pickles in one archive", "member " + name);
+                if (!prefix_.empty() || found_) fail("Two pickles in one archive", "member " + name);
                 prefix_ = name.substr(0, name.size() - std::string_view("data.pkl").size());
                 found_ = true;
             }
         if (!found_)
-            fail("an archive that is no file of PyTorch", {}, "a member data.pkl",
+            fail("An archive that is no file of PyTorch", {}, "a member data.pkl",
                  std::to_string(members_.size()) + " other members");
         for (const auto& [name, entry] : members_)
             if (name.starts_with(prefix_ + "code/"))
-                fail("a TorchScript program, not a state dict", "member " + name, {}, {},
+                fail("A TorchScript program, not a state dict", "member " + name, {}, {},
                      "Save the weights alone: torch.save(torch.jit.load(file).state_dict(), 'pytorch_model.bin')");
         if (const auto order = members_.find(prefix_ + "byteorder"); order != members_.end()) {
             std::vector<std::byte> room;
             const auto text = unpack(order->second, file_, 16, room);
             const std::string_view word(reinterpret_cast<const char*>(text.data()), text.size());
-            if (word != "little") fail("numbers in another byte order", "member byteorder", "little", std::string(word));
+            if (word != "little") fail("Numbers in another byte order", "member byteorder", "little", std::string(word));
         }
     }
 
@@ -123,7 +123,7 @@ private:
     const PickleValue& state_dict() const {
         const PickleValue& root = *pickle_.root;
         if (root.kind != PickleKind::dict)
-            fail("not a state dict", "data.pkl", "a dict: name -> tensor", is_call(root) ? "a single tensor" : "something else",
+            fail("Not a state dict", "data.pkl", "a dict: name -> tensor", is_call(root) ? "a single tensor" : "something else",
                  "Save model.state_dict()");
         for (const std::string_view key : {"state_dict", "model_state_dict", "model", "module"})
             for (std::size_t i = 0; i + 1 < root.items.size(); i += 2)
@@ -131,27 +131,27 @@ private:
                     holds_tensors(*root.items[i + 1]))
                     return *root.items[i + 1];
         if (holds_tensors(root)) return root;
-        fail("no tensors in the file", "data.pkl", "a state dict: name -> tensor",
+        fail("No tensors in the file", "data.pkl", "a state dict: name -> tensor",
              "a dict of " + std::to_string(root.items.size() / 2) + " other values");
     }
 
     void add(const PickleValue& key, const PickleValue& value) {
         if (!is_call(value)) return;  // a step counter, a version
-        if (key.kind != PickleKind::text) fail("a tensor without a name", "data.pkl", "a text");
+        if (key.kind != PickleKind::text) fail("A tensor without a name", "data.pkl", "a text");
         name_ = key.text.size() > 200 ? key.text.substr(0, 200) + "…" : key.text;
-        if (!names_.insert(key.text).second) fail_tensor("the same name twice");
+        if (!names_.insert(key.text).second) fail_tensor("The same name twice");
         const PickleValue* tensor = &value;
         // A parameter is a tensor wrapped by one call, never by more.
         if (tensor->items[0]->text == kRebuildParameter) {
             const auto& arguments = tensor->items[1]->items;
-            if (arguments.empty() || !is_call(*arguments[0])) fail_tensor("a parameter without a tensor");
+            if (arguments.empty() || !is_call(*arguments[0])) fail_tensor("A parameter without a tensor");
             tensor = arguments[0];
         }
         if (tensor->items[0]->text == kRebuildTensor3) {
             const auto& arguments = tensor->items[1]->items;
             fail_type(arguments.size() > 6 ? arguments[6]->text : "");
         }
-        if (tensor->items[0]->text != kRebuildTensor) fail_tensor("not a tensor", {}, tensor->items[0]->text);
+        if (tensor->items[0]->text != kRebuildTensor) fail_tensor("Not a tensor", {}, tensor->items[0]->text);
         add_tensor(key.text, tensor->items[1]->items);
     }
 
@@ -190,28 +190,28 @@ private:
     Storage storage_of(const PickleValue& value) const {
         if (value.kind != PickleKind::persistent || value.items[0]->kind != PickleKind::tuple ||
             value.items[0]->items.size() != 5)
-            fail_tensor("a tensor without a storage");
+            fail_tensor("A tensor without a storage");
         const auto& id = value.items[0]->items;
         if (id[0]->text != "storage" || id[1]->kind != PickleKind::global || id[2]->kind != PickleKind::text)
-            fail_tensor("a tensor without a storage");
+            fail_tensor("A tensor without a storage");
         const auto row = std::ranges::find(kStorages, std::string_view(id[1]->text), &std::pair<std::string_view, DType>::first);
         if (row == kStorages.end()) fail_type(id[1]->text);
         const std::int64_t count = size_of_argument(*id[4], "storage size");
         const auto member = members_.find(prefix_ + "data/" + id[2]->text);
-        if (member == members_.end()) fail_tensor("the storage of a tensor is missing", "member data/" + id[2]->text);
+        if (member == members_.end()) fail_tensor("The storage of a tensor is missing", "member data/" + id[2]->text);
         std::int64_t bytes = 0;
-        if (!checked_byte_size({count}, size_of(row->second), bytes)) fail_tensor("the storage overflows 64 bits");
+        if (!checked_byte_size({count}, size_of(row->second), bytes)) fail_tensor("The storage overflows 64 bits");
         if (!member->second.is_stored())
-            fail_tensor("the archive was packed again", "members that are stored",
+            fail_tensor("The archive was packed again", "members that are stored",
                         "member data/" + id[2]->text + " is compressed", "Unpack it and zip it without compression (zip -0)");
         if (member->second.bytes.size() != static_cast<std::size_t>(bytes))
-            fail_tensor("a storage has the wrong size (cut short?)", std::to_string(bytes) + " bytes in data/" + id[2]->text,
+            fail_tensor("A storage has the wrong size (cut short?)", std::to_string(bytes) + " bytes in data/" + id[2]->text,
                         std::to_string(member->second.bytes.size()));
         return {row->second, member->second.bytes};
     }
 
     void add_tensor(const std::string& name, const std::vector<const PickleValue*>& arguments) {
-        if (arguments.size() < 6) fail_tensor("a tensor with too few parts", "6", std::to_string(arguments.size()));
+        if (arguments.size() < 6) fail_tensor("A tensor with too few parts", "6", std::to_string(arguments.size()));
         const Storage storage = storage_of(*arguments[0]);
         const std::int64_t offset = size_of_argument(*arguments[1], "storage offset");
         TensorView view;
@@ -221,11 +221,11 @@ private:
         view.file = file_;
         const std::vector<std::int64_t> strides = sizes(*arguments[3], "stride");
         if (strides.size() != view.shape.size())
-            fail_tensor("size and stride do not fit", shape_text(view.shape), shape_text(strides));
+            fail_tensor("Size and stride do not fit", shape_text(view.shape), shape_text(strides));
         const std::int64_t element = size_of(storage.dtype), have = static_cast<std::int64_t>(storage.bytes.size()) / element;
         std::int64_t bytes = 0;
         if (!checked_byte_size(view.shape, element, bytes))
-            fail_tensor("the shape overflows 64 bits", {}, shape_text(view.shape));
+            fail_tensor("The shape overflows 64 bits", {}, shape_text(view.shape));
         check_reach(view.shape, strides, offset, have);
         if (row_major(view.shape, strides)) {
             view.bytes = bytes == 0
@@ -246,10 +246,10 @@ private:
             if (shape[d] == 0) return;
             std::int64_t step = 0;
             if (__builtin_mul_overflow(shape[d] - 1, strides[d], &step) || __builtin_add_overflow(last, step, &last))
-                fail_tensor("the strides overflow 64 bits", {}, shape_text(strides));
+                fail_tensor("The strides overflow 64 bits", {}, shape_text(strides));
         }
         if (last >= have)
-            fail_tensor("the storage is shorter than its tensor", "at least " + std::to_string(last) + " + 1 numbers",
+            fail_tensor("The storage is shorter than its tensor", "at least " + std::to_string(last) + " + 1 numbers",
                         std::to_string(have));
     }
 
@@ -269,7 +269,7 @@ private:
         copied_ += static_cast<std::uint64_t>(bytes);
         const std::uint64_t limit = mapped_->bytes().size() + (64u << 20);
         if (copied_ > limit)
-            fail_tensor("the tensors repeat more numbers than the file holds", "at most " + std::to_string(limit) + " bytes",
+            fail_tensor("The tensors repeat more numbers than the file holds", "at most " + std::to_string(limit) + " bytes",
                         std::to_string(copied_));
         auto room = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
         std::vector<std::int64_t> at(view.shape.size(), 0);

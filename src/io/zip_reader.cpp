@@ -27,7 +27,7 @@ public:
         for (std::uint64_t i = 0; i < count_; ++i) {
             ZipEntry entry = read_entry(at);
             std::string name = entry.name;
-            if (!entries.emplace(name, std::move(entry)).second) fail("a name twice in the archive", name);
+            if (!entries.emplace(name, std::move(entry)).second) fail("A name twice in the archive", name);
         }
         return entries;
     }
@@ -53,59 +53,59 @@ private:
     static bool inside(std::uint64_t at, std::uint64_t size, std::uint64_t end) { return at <= end && size <= end - at; }
 
     void find_directory() {
-        if (bytes_.size() < kEndSize) fail("not a zip archive, or cut short");
+        if (bytes_.size() < kEndSize) fail("Not a zip archive, or cut short");
         std::uint64_t end = bytes_.size() - kEndSize;
         const std::uint64_t last = end > kMaxComment ? end - kMaxComment : 0;
         // The comment must fill the rest exactly: a signature inside a comment is no end record.
         while (!(is(end, kEndSize, 0x06054b50) && end + kEndSize + number(end + 20, 2) == bytes_.size())) {
-            if (end == last) fail("not a zip archive, or cut short", {}, "an end record", "none");
+            if (end == last) fail("Not a zip archive, or cut short", {}, "an end record", "none");
             --end;
         }
         count_ = number(end + 10, 2);
         std::uint64_t size = number(end + 12, 4);
         directory_ = number(end + 16, 4);
-        if (number(end + 4, 2) != 0 && number(end + 4, 2) != 0xFFFF) fail("an archive in several parts");
+        if (number(end + 4, 2) != 0 && number(end + 4, 2) != 0xFFFF) fail("An archive in several parts");
         directory_end_ = end;
         if (end >= kLocatorSize && is(end - kLocatorSize, kLocatorSize, 0x07064b50)) {
             const std::uint64_t record = number(end - kLocatorSize + 8, 8);
             if (!inside(record, kEnd64Size, end) || !is(record, kEnd64Size, 0x06064b50))
-                fail("the zip64 end record is not where the archive says", {}, {}, "offset " + std::to_string(record));
+                fail("The zip64 end record is not where the archive says", {}, {}, "offset " + std::to_string(record));
             count_ = number(record + 32, 8);
             size = number(record + 40, 8);
             directory_ = number(record + 48, 8);
             directory_end_ = record;
         }
         if (!inside(directory_, size, directory_end_))
-            fail("the directory reaches past the end of the file", {}, {},
+            fail("The directory reaches past the end of the file", {}, {},
                  std::to_string(size) + " bytes at " + std::to_string(directory_));
         if (count_ > size / kCentralSize)
-            fail("the directory is too short", {}, std::to_string(count_) + " members", std::to_string(size) + " bytes");
+            fail("The directory is too short", {}, std::to_string(count_) + " members", std::to_string(size) + " bytes");
         directory_end_ = directory_ + size;
     }
 
     ZipEntry read_entry(std::uint64_t& at) const {
         if (!inside(at, kCentralSize, directory_end_) || !is(at, kCentralSize, 0x02014b50))
-            fail("a broken entry in the directory", {}, {}, "offset " + std::to_string(at));
+            fail("A broken entry in the directory", {}, {}, "offset " + std::to_string(at));
         const std::uint64_t name_size = number(at + 28, 2), extra_size = number(at + 30, 2);
         const std::uint64_t comment_size = number(at + 32, 2);
         if (!inside(at + kCentralSize, name_size + extra_size + comment_size, directory_end_))
-            fail("a broken entry in the directory", {}, {}, "offset " + std::to_string(at));
+            fail("A broken entry in the directory", {}, {}, "offset " + std::to_string(at));
         ZipEntry entry;
         entry.name.assign(reinterpret_cast<const char*>(bytes_.data() + at + kCentralSize), name_size);
-        if (number(at + 8, 2) & 1) fail("an encrypted member", entry.name);
+        if (number(at + 8, 2) & 1) fail("An encrypted member", entry.name);
         entry.method = static_cast<std::uint16_t>(number(at + 10, 2));
         entry.crc = static_cast<std::uint32_t>(number(at + 16, 4));
         std::uint64_t packed = number(at + 20, 4), local = number(at + 42, 4);
         entry.size = number(at + 24, 4);
         read_wide(entry, packed, local, at + kCentralSize + name_size, extra_size);
         if (!inside(local, kLocalSize, directory_) || !is(local, kLocalSize, 0x04034b50))
-            fail("a member is not where the directory says", entry.name, {}, "offset " + std::to_string(local));
+            fail("A member is not where the directory says", entry.name, {}, "offset " + std::to_string(local));
         const std::uint64_t start = local + kLocalSize + number(local + 26, 2) + number(local + 28, 2);
         if (!inside(start, packed, directory_))
-            fail("a member reaches past the end of the archive", entry.name, {},
+            fail("A member reaches past the end of the archive", entry.name, {},
                  std::to_string(packed) + " bytes at " + std::to_string(start));
         if (entry.is_stored() && entry.size != packed)
-            fail("a stored member has two sizes", entry.name, std::to_string(packed), std::to_string(entry.size));
+            fail("A stored member has two sizes", entry.name, std::to_string(packed), std::to_string(entry.size));
         entry.bytes = bytes_.subspan(start, packed);
         at += kCentralSize + name_size + extra_size + comment_size;
         return entry;
@@ -124,13 +124,13 @@ private:
             if (id != 1) continue;
             for (std::uint64_t* value : {&entry.size, &packed, &local}) {
                 if (*value != kWide) continue;
-                if (field + 8 > at) fail("the zip64 field of a member is too short", entry.name);
+                if (field + 8 > at) fail("The zip64 field of a member is too short", entry.name);
                 *value = number(field, 8);
                 field += 8;
             }
             return;
         }
-        fail("the zip64 field of a member is missing", entry.name);
+        fail("The zip64 field of a member is missing", entry.name);
     }
 
     std::span<const std::byte> bytes_;
@@ -147,7 +147,7 @@ private:
 void inflate_member(const ZipEntry& entry, const std::filesystem::path& file, std::vector<std::byte>& room) {
     room.resize(entry.size);
     z_stream stream{};
-    if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) fail_member(entry, file, "cannot unpack a member");
+    if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) fail_member(entry, file, "Cannot unpack a member");
     auto* in = const_cast<std::byte*>(entry.bytes.data());
     std::uint64_t left_in = entry.bytes.size(), left_out = room.size();
     auto* out = room.data();
@@ -168,7 +168,7 @@ void inflate_member(const ZipEntry& entry, const std::filesystem::path& file, st
     }
     inflateEnd(&stream);
     if (state != Z_STREAM_END || left_out != 0)
-        fail_member(entry, file, "a member cannot be unpacked (damaged, or cut short)", std::to_string(entry.size) + " bytes",
+        fail_member(entry, file, "A member cannot be unpacked (damaged, or cut short)", std::to_string(entry.size) + " bytes",
                     std::to_string(entry.size - left_out));
 }
 
@@ -187,18 +187,18 @@ std::span<const std::byte> unpack(const ZipEntry& entry, const std::filesystem::
                                   std::vector<std::byte>& room) {
     room.clear();
     if (entry.size > limit)
-        fail_member(entry, file, "a member is too large", "at most " + std::to_string(limit) + " bytes",
+        fail_member(entry, file, "A member is too large", "at most " + std::to_string(limit) + " bytes",
                     std::to_string(entry.size));
     std::span<const std::byte> content = entry.bytes;
     if (entry.method == 8) {
         inflate_member(entry, file, room);
         content = room;
     } else if (!entry.is_stored()) {
-        fail_member(entry, file, "a member is packed in a way that is not read", "stored or deflated",
+        fail_member(entry, file, "A member is packed in a way that is not read", "stored or deflated",
                     "method " + std::to_string(entry.method));
     }
     const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size());
-    if (content.size() > 0 && crc != entry.crc) fail_member(entry, file, "a member is damaged (its checksum differs)");
+    if (content.size() > 0 && crc != entry.crc) fail_member(entry, file, "A member is damaged (its checksum differs)");
     return content;
 }
 

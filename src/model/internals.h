@@ -46,6 +46,7 @@ struct LayerWeights {
     at::Tensor router_correction;   ///< [expert]; undefined: none
     at::Tensor expert_bias;         ///< [expert, d_model] what each adds to the stream, times its weight; undefined: nothing
     Linear relative_q, relative_k;  ///< of relative positions (DeBERTa); undefined if q and k are shared
+    at::Tensor relative_rows;       ///< [2 span - 1, d_head], what queries and keys meet (Disentangled::by_layer)
 };
 
 struct Model::Internals {
@@ -72,7 +73,7 @@ struct Model::Internals {
     Linear projection;                      ///< [d_model, d_projection]; undefined: none
     Linear mlm;
     Linear unembed;             ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
-    at::Tensor alibi_slopes;    ///< [head] float64 on the device; undefined: no ALiBi
+    at::Tensor alibi_slopes;    ///< [head] float64 on the device; undefined: no ALiBi, or Falcon's
     at::Tensor relative_bias;   ///< [buckets, head]; undefined: none
     at::Tensor relative_embed;  ///< [2 span, d_model], after its norm; undefined: no relative positions
     NormWeights relative_norm;
@@ -101,5 +102,7 @@ Linear qkv_part(const Model::Internals&, Layer, QkvPart);
 /// float64.
 at::Tensor alibi_slopes(const ModelConfig&);
 at::Tensor alibi_slopes(std::int64_t n_heads);  ///< BLOOM's
+/// What ALiBi adds to the score of every key, up to a number of the query's: [head, key] float64.
+at::Tensor alibi_bias(const ModelConfig&, std::int64_t tokens);
 
 }  // namespace headlight::model

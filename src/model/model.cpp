@@ -49,8 +49,9 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     const auto linear = [&](const Linear& l) { return n(l.weight) + n(l.bias); };
     const auto norm = [&](const NormWeights& w) { return n(w.gain) + n(w.bias); };
     std::map<std::string, std::int64_t> counts;
-    counts["embedding"] =
-        n(m.embed) + n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) + n(m.class_embed) + n(m.distill_embed);
+    counts["embedding"] = (m.config.d_factored > 0 ? m.config.vocab_size * m.config.d_factored : n(m.embed)) +
+                          n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) + n(m.class_embed) +
+                          n(m.distill_embed);
     counts["positions"] = (m.config.sinusoidal ? 0 : n(m.pos_embed)) + n(m.relative_bias) + n(m.relative_embed);
     std::int64_t attention = 0, cross = 0, mlp = 0,
                  norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm) + norm(m.relative_norm) + norm(m.conv_norm);
@@ -60,7 +61,7 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     for (const LayerWeights& l : m.layers) {
         if (shared && &l != &m.layers.front()) break;
         attention += n(l.sinks) + linear(l.qkv) + linear(l.q) + linear(l.k) + linear(l.v) + linear(l.o) + linear(l.relative_q) +
-                     linear(l.relative_k) + linear(l.q_down) + linear(l.kv_down) + linear(l.kv_up);
+                     linear(l.relative_k) + n(l.relative_rows) + linear(l.q_down) + linear(l.kv_down) + linear(l.kv_up);
         mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out) + linear(l.router) + linear(l.shared_gate) +
                n(l.expert_bias) + n(l.router_correction);
         if (m.config.norm_gain) norms += norm(l.ln1) + norm(l.ln2);
@@ -101,11 +102,11 @@ Linear qkv_part(const Model::Internals& m, Layer layer, QkvPart which) {
 
 namespace {
 
-/// 2^(-8 i / n), i from 1; if n is no power of two, every other slope of the next power comes first.
-at::Tensor mpt_slopes(std::int64_t n_heads) {
+/// 2^(-largest i / n), i from 1; if n is no power of two, every other slope of the next power comes first.
+at::Tensor mpt_slopes(std::int64_t n_heads, double largest) {
     std::int64_t power = 1;
     while (power < n_heads) power *= 2;
-    const at::Tensor all = at::exp2(at::arange(1, power + 1, at::kDouble) * (-8.0 / static_cast<double>(power)));
+    const at::Tensor all = at::exp2(at::arange(1, power + 1, at::kDouble) * (-largest / static_cast<double>(power)));
     return power == n_heads ? all
                             : at::cat({all.slice(0, 1, power, 2), all.slice(0, 0, power, 2)}).narrow(0, 0, n_heads).contiguous();
 }
@@ -113,7 +114,12 @@ at::Tensor mpt_slopes(std::int64_t n_heads) {
 }  // namespace
 
 at::Tensor alibi_slopes(const ModelConfig& c) {
-    return c.alibi_order == AlibiOrder::mpt ? mpt_slopes(c.n_heads) : alibi_slopes(c.n_heads);
+    return c.alibi == Alibi::mpt ? mpt_slopes(c.n_heads, c.alibi_max) : alibi_slopes(c.n_heads);
+}
+
+at::Tensor alibi_bias(const ModelConfig& c, std::int64_t tokens) {
+    if (c.alibi != Alibi::falcon) return alibi_slopes(c).unsqueeze(1) * at::arange(tokens, at::kDouble);
+    return (alibi_slopes(c).to(at::kBFloat16).unsqueeze(1) * at::arange(tokens, at::kLong)).to(at::kDouble) * c.score_scale;
 }
 
 at::Tensor alibi_slopes(std::int64_t n_heads) {

@@ -53,6 +53,9 @@ AddedTokens::AddedTokens(const std::optional<Field>& items, const Vocab& vocab, 
     std::int32_t next_id = vocab.size();
     const auto list = items->items();
     for (const Field& item : list) add(item, vocab, next_id);
+    std::size_t bytes = 0;
+    for (const auto& [content, id] : ids_) bytes += content.size();
+    Budget budget(bytes, items->file());
     for (const Field& item : list) {
         const AddedToken* token = find(item.at("content").string());
         if (token->id != item.at("id").integer(0, kHighestId)) continue;
@@ -61,6 +64,7 @@ AddedTokens::AddedTokens(const std::optional<Field>& items, const Vocab& vocab, 
             continue;
         }
         Section section = Section::whole(token->content, 0, token->content.size());
+        section.budget = &budget;
         if (normalizer) normalizer->normalize_token(section);
         if (!normalized_.add(section.text, token->id)) {
             item.at("content").fail("Two added tokens are equal after normalization, or one becomes empty", "", section.text);

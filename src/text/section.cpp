@@ -16,6 +16,10 @@ Section Section::whole(std::string_view typed, std::size_t begin, std::size_t en
     return s;
 }
 
+void Section::may_become(std::size_t bytes) const {
+    if (budget && bytes > text.size() && bytes - text.size() > budget->growth()) budget->too_long();
+}
+
 Align Section::at(std::size_t i) const {
     if (!align.empty()) return align[i];
     const std::size_t first = utf8::floor(text, i);
@@ -34,6 +38,7 @@ Section Section::slice(std::size_t begin, std::size_t end) const {
     Section s;
     s.text = text.substr(begin, end - begin);
     s.origin = static_cast<std::uint32_t>(typed(begin, end).begin);
+    s.budget = budget;
     if (!align.empty()) {
         s.align.assign(align.begin() + static_cast<std::ptrdiff_t>(begin), align.begin() + static_cast<std::ptrdiff_t>(end));
     }
@@ -80,6 +85,7 @@ void Rewrite::keep_until(std::size_t end) {
 
 void Rewrite::replace(std::size_t begin, std::size_t end, const std::vector<Char>& chars) {
     keep_until(begin);
+    section_.may_become(text_.size() + chars.size());
     for (const Char& ch : chars) {
         utf8::append(text_, ch.c);
         align_.resize(text_.size(), ch.align);
@@ -90,6 +96,7 @@ void Rewrite::replace(std::size_t begin, std::size_t end, const std::vector<Char
 
 void Rewrite::replace(std::size_t begin, std::size_t end, std::string_view content, Align align) {
     keep_until(begin);
+    section_.may_become(text_.size() + content.size());
     text_ += content;
     align_.resize(text_.size(), align);
     done_ = end;
@@ -100,6 +107,7 @@ void Rewrite::apply() {
     if (!changed_) return;
     keep_until(section_.text.size());
     if (text_.size() > std::numeric_limits<std::uint32_t>::max()) throw Error("The normalized text is longer than 4 GiB");
+    if (section_.budget && text_.size() > section_.text.size()) section_.budget->grow(text_.size() - section_.text.size());
     section_.text = std::move(text_);
     section_.align = std::move(align_);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/text/encoding.h"
+#include "text/budget.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -34,9 +35,12 @@ struct Section {
     std::vector<Align> align;  ///< one for each byte of text, or empty; bytes of one character share theirs
     std::uint32_t origin = 0;  ///< where the stretch begins in the text as typed
     std::vector<Span> spans;   ///< what the pre-tokenizer made of it, in order, none empty
+    Budget* budget = nullptr;  ///< of the whole text; nullptr: none
     bool byte_level = false;   ///< the model is to read bytes, as if each were written in the byte-level alphabet
 
     static Section whole(std::string_view typed, std::size_t begin, std::size_t end);
+    /// Error when normalizers may not make this section so long.
+    void may_become(std::size_t bytes) const;
     /// Alignment of the character that byte `at` belongs to.
     Align at(std::size_t at) const;
     /// Bytes as typed after text[begin, end); a part of a character counts as the whole character.

@@ -14,9 +14,6 @@
 namespace headlight::text {
 namespace {
 
-/// Positions are 32-bit numbers; normalization may make a text eleven times as long.
-constexpr std::size_t kLongestText = std::size_t{256} << 20;
-
 /// Whether the stage or one inside it has this type.
 bool uses(const nlohmann::json& stage, const char* type) {
     if (stage.is_array()) {
@@ -103,6 +100,7 @@ Segment Tokenizer::Impl::encode_sentence(std::string_view typed, std::int64_t se
         if (text != token_of(p.id)) out.spellings.emplace_back(out.tokens.size(), text);
         out.tokens.push_back({p.id, static_cast<std::uint32_t>(range.begin), static_cast<std::uint32_t>(range.end), word++});
     };
+    Budget budget(typed.size(), file);
     const Section all = Section::whole(typed, 0, typed.size());
     for (const AddedTokens::Piece& piece : added->cut(typed, false)) {
         if (piece.id >= 0) {
@@ -110,6 +108,7 @@ Segment Tokenizer::Impl::encode_sentence(std::string_view typed, std::int64_t se
             continue;
         }
         Section section = Section::whole(typed, piece.begin, piece.end);
+        section.budget = &budget;
         if (normalizer) normalizer->normalize(section);
         const auto parts = added->cut(section.text, true);
         if (parts.size() == 1 && parts[0].id < 0) {
@@ -155,9 +154,13 @@ Tokenizer::Tokenizer() = default;
 Tokenizer::~Tokenizer() = default;
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_json_file(const std::filesystem::path& path) {
-    const nlohmann::json json = io::read_json(path);
+    return from_json_text(io::read_text(path), path);
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::from_json_text(std::string_view text, const std::filesystem::path& file) {
+    const nlohmann::json json = io::parse_json(text, file);
     std::shared_ptr<Tokenizer> t(new Tokenizer);
-    t->impl_ = std::make_unique<Impl>(Field(json, path.string()));
+    t->impl_ = std::make_unique<Impl>(Field(json, file.string()));
     return t;
 }
 
@@ -189,7 +192,7 @@ void check_text(std::string_view text, const char* which) {
         throw Error({.problem = "The text is too long",
                      .file = "",
                      .item = which,
-                     .expected = "at most 256 MiB",
+                     .expected = "at most " + std::to_string(kLongestText >> 20) + " MiB",
                      .found = std::to_string(text.size()) + " bytes",
                      .hint = ""});
     }

@@ -48,7 +48,7 @@ text::Encoding picture_encoding(const model::ModelConfig& c, const text::Tokeniz
     const std::vector<std::string> names = names_of(c);
     for (std::size_t i = 0; i < names.size(); ++i) {
         const auto id = tokenizer.id_of(names[i]);
-        if (!id) throw Error({.problem = "the tokenizer is of another model", .item = c.name, .expected = names[i]});
+        if (!id) throw Error({.problem = "The tokenizer is of another model", .item = c.name, .expected = names[i]});
         const auto patch = static_cast<std::int64_t>(i) - c.class_tokens;
         e.ids.push_back(*id);
         e.tokens.push_back(names[i]);

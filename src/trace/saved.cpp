@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -49,8 +50,8 @@ const io::TensorView* whole_numbers(const io::NpzContent& npz, const char* name,
     if (found == npz.arrays.end()) return nullptr;
     const io::TensorView& view = found->second;
     if (view.dtype == io::DType::F64 || view.dtype == io::DType::F32 || view.dtype == io::DType::F16)
-        fail_saved(file, "an array of the wrong type", name, "whole numbers", std::string(io::name_of(view.dtype)));
-    if (view.numel() != size) fail_saved(file, "an array of the wrong size", name, std::to_string(size), shape_text(view.shape));
+        fail_saved(file, "An array of the wrong type", name, "whole numbers", std::string(io::name_of(view.dtype)));
+    if (view.numel() != size) fail_saved(file, "An array of the wrong size", name, std::to_string(size), shape_text(view.shape));
     return &view;
 }
 
@@ -63,26 +64,26 @@ std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzC
                                             const Progress& progress) {
     const auto found = npz.arrays.find("attention");
     if (found == npz.arrays.end())
-        fail_saved(file, "the file holds no attention", "attention", "an array [layer, head, query, key]",
+        fail_saved(file, "The file holds no attention", "attention", "an array [layer, head, query, key]",
                    npz.arrays.empty() ? "no arrays" : "no such array; there is " + npz.arrays.begin()->first,
                    "docs/attention-elsewhere.md has five lines of Python that write it");
     const io::TensorView& view = found->second;
     if (view.shape.size() != 4)
-        fail_saved(file, "attention has the wrong number of axes", "attention", "[layer, head, query, key]",
+        fail_saved(file, "Attention has the wrong number of axes", "attention", "[layer, head, query, key]",
                    shape_text(view.shape), view.shape.size() == 5 ? "Choose one text of the batch: attention[:, 0]" : "");
     const std::int64_t layers = view.shape[0], heads = view.shape[1], tokens = view.shape[2];
     if (layers < 1 || heads < 1 || tokens < 1)
-        fail_saved(file, "attention is empty", "attention", "at least one layer, head and token", shape_text(view.shape));
+        fail_saved(file, "Attention is empty", "attention", "at least one layer, head and token", shape_text(view.shape));
     if (view.shape[3] != tokens)
-        fail_saved(file, "attention is not square: attention from one text to another is not shown", "attention",
+        fail_saved(file, "Attention is not square: attention from one text to another is not shown", "attention",
                    "as many keys as queries", shape_text(view.shape));
 
     TokenStrings strings;
     const auto texts = npz.texts.find("tokens");
-    if (texts == npz.texts.end()) fail_saved(file, "the file has no tokens", "tokens", std::to_string(tokens) + " texts");
+    if (texts == npz.texts.end()) fail_saved(file, "The file has no tokens", "tokens", std::to_string(tokens) + " texts");
     strings.tokens = texts->second;
     if (static_cast<std::int64_t>(strings.tokens.size()) != tokens)
-        fail_saved(file, "tokens and attention do not fit", "tokens",
+        fail_saved(file, "Tokens and attention do not fit", "tokens",
                    std::to_string(tokens) + ", as attention " + shape_text(view.shape) + " has",
                    std::to_string(strings.tokens.size()));
     for (std::string& token : strings.tokens)
@@ -92,7 +93,7 @@ std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzC
         for (std::int64_t i = 0; i < tokens; ++i) {
             const std::int64_t id = whole_number(*ids, i);
             if (id < 0 || id > 1 << 26)
-                fail_saved(file, "an id out of range", "ids, token " + std::to_string(i), "0 to 67108864", std::to_string(id));
+                fail_saved(file, "An id out of range", "ids, token " + std::to_string(i), "0 to 67108864", std::to_string(id));
             strings.ids->push_back(id);
         }
     }
@@ -103,7 +104,7 @@ std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzC
     if (const io::TensorView* start = whole_numbers(npz, "sentence_b_start", 1, file)) {
         strings.sentence_b_start = whole_number(*start, 0);
         if (strings.sentence_b_start <= 0 || strings.sentence_b_start >= tokens)
-            fail_saved(file, "the second sentence begins outside the text", "sentence_b_start",
+            fail_saved(file, "The second sentence begins outside the text", "sentence_b_start",
                        "1 to " + std::to_string(tokens - 1), std::to_string(strings.sentence_b_start));
     }
     strings.text = text_of(npz, "text");
@@ -125,7 +126,7 @@ std::shared_ptr<const Trace> open_attention(const fs::path& file, const io::NpzC
     config.causal = causal;
     config.name = text_of(npz, "model");
     if (config.name.empty()) config.name = file.stem().string();
-    SavedText text = trace::text_of(strings);
+    SavedText text = trace::text_of(strings, file);
     t->encoding = std::move(text.encoding);
     t->prompt.text = std::move(text.text);
     t->prompt.pair = std::move(text.pair);
@@ -153,7 +154,7 @@ struct Stack {
 void check_patterns(const fs::path& file, const Stack& stack, Hook hook, const std::string& prefix) {
     for (std::int64_t layer = 0; layer < std::max<std::int64_t>(stack.layers, 1); ++layer)
         if (!stack.tensors.contains({hook, Layer(layer)}))
-            fail_saved(file, "the trace does not hold the pattern of every layer", prefix + model::name_of({hook, Layer(layer)}),
+            fail_saved(file, "The trace does not hold the pattern of every layer", prefix + model::name_of({hook, Layer(layer)}),
                        "a tensor [head, query, key]", "none",
                        "Write it with: headlight trace MODEL --text TEXT --capture '*hook_pattern' --out FILE, or without "
                        "--capture");
@@ -175,7 +176,7 @@ Stack read_stack(const fs::path& file, const Content& content, const std::string
         const std::int64_t keys = point->hook == Hook::pattern ? tokens : source;
         if (view.shape.size() != 3 || view.shape[1] != tokens || view.shape[2] != keys || view.shape[0] < 1 ||
             (stack.heads > 0 && view.shape[0] != stack.heads))
-            fail_saved(file, "a pattern of the wrong shape", name,
+            fail_saved(file, "A pattern of the wrong shape", name,
                        "[" + (stack.heads > 0 ? std::to_string(stack.heads) : "heads") + ", " + std::to_string(tokens) + ", " +
                            std::to_string(keys) + "]",
                        shape_text(view.shape));
@@ -265,7 +266,7 @@ std::shared_ptr<const Trace> open_encoder_decoder(const fs::path& file, const Co
 
 std::shared_ptr<const Trace> open_trace(const fs::path& file, const Content& content, const CancelToken& cancel,
                                         const Progress& progress) {
-    if (value(content, "tokens").empty()) fail_saved(file, "the trace has no tokens", "tokens");
+    if (value(content, "tokens").empty()) fail_saved(file, "The trace has no tokens", "tokens");
     if (!value(content, "source_tokens").empty()) return open_encoder_decoder(file, content, cancel, progress);
     SavedText text = text_of_trace(value(content, "tokens"), value(content, "text"), value(content, "pair"), file);
     RowCheck rows;
@@ -307,7 +308,9 @@ bool is_saved(const fs::path& path) {
     }
 }
 
-std::shared_ptr<const Trace> open_saved(const fs::path& path, const CancelToken& cancel, const Progress& progress) {
+namespace {
+
+std::shared_ptr<const Trace> open_any(const fs::path& path, const CancelToken& cancel, const Progress& progress) {
     const at::NoGradGuard no_grad;
     if (path.extension() != ".npz") {
         const io::TensorStore store = io::TensorStore::open_file(path);
@@ -321,6 +324,16 @@ std::shared_ptr<const Trace> open_saved(const fs::path& path, const CancelToken&
     for (const auto& [key, text] : json.items())
         if (text.is_string()) content.metadata[key] = text.get<std::string>();
     return open_trace(path, content, cancel, progress);
+}
+
+}  // namespace
+
+std::shared_ptr<const Trace> open_saved(const fs::path& path, const CancelToken& cancel, const Progress& progress) {
+    try {
+        return open_any(path, cancel, progress);
+    } catch (const std::bad_alloc&) {
+        throw Error(ErrorFacts{.problem = "There is not enough memory for the saved trace", .file = path.string()});
+    }
 }
 
 }  // namespace headlight::trace

@@ -58,7 +58,7 @@ void check_pattern(const fs::path& file, const std::string& name, std::int64_t l
             for (std::int64_t k = 0; k < keys; ++k) {
                 const float p = at[k];
                 if (!(p >= -1e-6F && p <= 1.0F + 1e-2F))
-                    fail_saved(file, "a number that is no attention weight",
+                    fail_saved(file, "A number that is no attention weight",
                                name + ", layer " + std::to_string(layer) + ", head " + std::to_string(h) + ", query " +
                                    std::to_string(q) + ", key " + std::to_string(k),
                                "0 to 1", std::to_string(p), "Save what the softmax gives, not the scores before it");

@@ -4,9 +4,6 @@
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
 #include <limits>
@@ -71,7 +68,7 @@ void find_offsets(text::Encoding& e, const text::Tokenizer& tokenizer, const std
 }
 
 [[noreturn]] void fail_field(const std::filesystem::path& file, const std::string& field, const std::string& expected) {
-    throw Error(ErrorFacts{.problem = "the tokens of a saved trace cannot be read",
+    throw Error(ErrorFacts{.problem = "The tokens of a saved trace cannot be read",
                            .file = file.string(),
                            .item = "tokens." + field,
                            .expected = expected});
@@ -93,27 +90,9 @@ std::vector<T> list(const json& root, const char* field, std::size_t size, const
     return out;
 }
 
-/// A tokenizer is read from a file; this one lies in memory and is gone at the end of the scope.
-class MemoryFile {
-public:
-    MemoryFile(const std::string& content, const std::filesystem::path& named) : fd_(::memfd_create("tokens", MFD_CLOEXEC)) {
-        const ssize_t put = fd_ < 0 ? -1 : ::write(fd_, content.data(), content.size());
-        if (put == static_cast<ssize_t>(content.size())) return;
-        if (fd_ >= 0) ::close(fd_);
-        throw Error(ErrorFacts{.problem = "the tokens do not fit into memory", .file = named.string()});
-    }
-    ~MemoryFile() { ::close(fd_); }
-    MemoryFile(const MemoryFile&) = delete;
-    MemoryFile& operator=(const MemoryFile&) = delete;
-    std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
-
-private:
-    int fd_;
-};
-
 }  // namespace
 
-SavedText text_of(const TokenStrings& in) {
+SavedText text_of(const TokenStrings& in, const std::filesystem::path& file) {
     SavedText out;
     text::Encoding& e = out.encoding;
     const Style style = style_of(in.tokens);
@@ -134,7 +113,7 @@ SavedText text_of(const TokenStrings& in) {
         e.words.push_back(special ? -1 : word);
         e.offsets.emplace_back();
     }
-    const auto tokenizer = tokenizer_of(e, {});
+    const auto tokenizer = tokenizer_of(e, file);
     for (std::size_t i = 0; i < e.tokens.size(); ++i) {
         if (e.special[i]) continue;
         std::string& to = e.sequence[i] == 1 ? out.pair : out.text;
@@ -180,7 +159,7 @@ std::shared_ptr<const text::Tokenizer> tokenizer_of(const text::Encoding& e, con
     for (std::size_t i = 0; i < e.tokens.size(); ++i) {
         const auto [entry, fresh] = strings.emplace(e.ids[i], e.tokens[i]);
         if (!fresh && entry->second != e.tokens[i])
-            throw Error(ErrorFacts{.problem = "one id stands for two tokens",
+            throw Error(ErrorFacts{.problem = "One id stands for two tokens",
                                    .file = file.string(),
                                    .item = "ids, token " + std::to_string(i),
                                    .expected = "\"" + entry->second + "\" for " + std::to_string(e.ids[i]),
@@ -207,7 +186,7 @@ std::shared_ptr<const text::Tokenizer> tokenizer_of(const text::Encoding& e, con
         root["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}};
     if (style == Style::metaspace)
         root["decoder"] = {{"type", "Metaspace"}, {"replacement", kMetaspace}, {"add_prefix_space", true}};
-    return text::Tokenizer::from_json_file(MemoryFile(root.dump(-1, ' ', false, json::error_handler_t::replace), file).path());
+    return text::Tokenizer::from_json_text(root.dump(-1, ' ', false, json::error_handler_t::replace), file);
 }
 
 }  // namespace headlight::trace

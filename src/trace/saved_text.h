@@ -28,7 +28,7 @@ struct TokenStrings {
     std::int64_t sentence_b_start = -1;  ///< -1: one sentence
     std::string text;
 };
-SavedText text_of(const TokenStrings&);
+SavedText text_of(const TokenStrings&, const std::filesystem::path& file);
 
 /// From the JSON that `headlight trace` writes beside its tensors. Error names the field.
 SavedText text_of_trace(const std::string& tokens_json, std::string text, std::string pair, const std::filesystem::path& file);

@@ -72,12 +72,15 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
     const model::ModelConfig& c = trace.config();
     at::Tensor slopes = trace.model()->internals().alibi_slopes;
     if (slopes.defined()) slopes = slopes.to(at::kCPU);
+    at::Tensor key_bias;
+    if (c.positions == model::Positions::alibi && c.alibi == model::Alibi::falcon) key_bias = model::alibi_bias(c, keys.size(0));
     at::Tensor sinks;  // a saved trace has patterns and no layers of weights
     if (c.attention_sinks) sinks = trace.model()->internals().layers[static_cast<std::size_t>(layer.value)].sinks;
     if (head >= 0) {
         queries = queries.narrow(1, head, 1);
         keys = keys.narrow(1, head / (c.n_heads / c.n_kv_heads), 1);
         if (slopes.defined()) slopes = slopes.narrow(0, head, 1);
+        if (key_bias.defined()) key_bias = key_bias.narrow(0, head, 1);
         if (sinks.defined()) sinks = sinks.narrow(0, head, 1);
     }
     queries = queries.transpose(0, 1).contiguous();
@@ -88,14 +91,16 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
     return {.q = queries,
             .k = keys,
             .alibi_slopes = slopes,
-            .scale = c.score_scale,
+            .scale = model::score_scale_of(c, layer.value),
             .causal = c.causal,
             .window = model::window_of(c, layer.value),
             .softcap = c.score_softcap,
             .relative_bias = relative_bias(trace, head),
+            .key_bias = key_bias,
             .sinks = sinks,
             .relative = relative,
-            .content = c.latent.content};
+            .content = c.latent.content,
+            .wide = c.wide_scores};
 }
 
 model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t head = -1) {
@@ -264,8 +269,8 @@ at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_
     const at::Tensor keys = at::arange(trace.keys(), at::kDouble).unsqueeze(0);
     at::Tensor term;
     if (c.positions == model::Positions::alibi) {
-        const double slope = trace.model()->internals().alibi_slopes[head.value].item<double>();
-        term = (queries - keys).mul_(-slope).to(trace.model()->internals().dtype);
+        const at::Tensor bias = model::alibi_bias(c, trace.keys())[head.value];
+        term = (bias.unsqueeze(0) - bias.narrow(0, first, count).unsqueeze(1)).to(trace.model()->internals().dtype);
     } else if (c.positions == model::Positions::relative) {
         const at::Tensor bias = relative_bias(trace, head.value).select(0, 0);
         term = bias.index_select(0, (keys - queries + static_cast<double>(trace.tokens() - 1)).to(at::kLong).flatten())

@@ -155,9 +155,9 @@ at::Tensor unembed(const model::Model& model) {
 
 at::Tensor unembed_bias(const model::Model& model) { return model.internals().unembed.bias; }
 
-at::Tensor alibi_slopes(const model::Model& model) {
-    const at::Tensor& slopes = model.internals().alibi_slopes;
-    return slopes.defined() ? slopes.to(at::kCPU) : slopes;
+at::Tensor alibi_bias(const model::Model& model, std::int64_t tokens) {
+    const model::ModelConfig& c = model.config();
+    return c.positions == model::Positions::alibi ? model::alibi_bias(c, tokens) : at::Tensor();
 }
 
 at::Tensor activate(const model::Model& model, const at::Tensor& x) {

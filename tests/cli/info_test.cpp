@@ -69,11 +69,11 @@ void expect_refused(const std::string& file, const std::string& content, const s
 TEST(Info, RefusesDamagedModels) {
     const std::string weights = test::slurp(built_in_model() + "/model.safetensors");
     expect_refused("config.json", "(none)", {"config.json"});
-    expect_refused("config.json", "{\"model_type\": ", {"broken JSON", "config.json", "line 1"});
+    expect_refused("config.json", "{\"model_type\": ", {"Broken JSON", "config.json", "line 1"});
     expect_refused("config.json", "[]", {"config.json"});
     expect_refused("config.json", R"({"model_type":"quaternion"})", {"config.json", "quaternion"});
-    expect_refused("model.safetensors", "(none)", {"no weights", "model.safetensors"});
-    expect_refused("model.safetensors", "", {"the file is empty", "model.safetensors"});
+    expect_refused("model.safetensors", "(none)", {"No weights", "model.safetensors"});
+    expect_refused("model.safetensors", "", {"The file is empty", "model.safetensors"});
     expect_refused("model.safetensors", weights.substr(0, 5000), {"header is longer than the file"});
     expect_refused("model.safetensors", weights.substr(0, weights.size() - 1), {"past the end of the file", "tensor "});
     EXPECT_EQ(headlight({"info", "/dev/null"}).code, 1);

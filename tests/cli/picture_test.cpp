@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <sys/stat.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -132,9 +134,9 @@ TEST(PictureCommands, WrongUseIsTold) {
     const std::string out = folder / "t.npz", no_picture = kVit + "/config.json";
     expect_error({"trace", kVit, "--text", "the cat", "--out", out}, {"vit reads pictures", "--text", "--image FILE"});
     expect_error({"trace", kVit, "--image", no_picture, "--out", out}, {no_picture, "cannot be read", "*.png"});
-    expect_error({"trace", kVit, "--image", "none.png", "--out", out}, {"none.png", "no such picture"});
-    expect_error({"trace", kVit, "--image", "", "--out", out}, {"no picture is named", "--image"});
-    expect_error({"trace", kVit, "--image", kVit, "--out", out}, {kVit, "no such picture"});
+    expect_error({"trace", kVit, "--image", "none.png", "--out", out}, {"none.png", "No such file"});
+    expect_error({"trace", kVit, "--image", "", "--out", out}, {"No picture is named", "--image"});
+    expect_error({"trace", kVit, "--image", kVit, "--out", out}, {kVit, "a folder"});
     expect_error({"trace", "novella-7m", "--image", kPicture, "--out", out}, {kPicture, "novella-7m reads text", "--text"});
     expect_error({"trace", kClip, "--image", kPicture, "--out", out}, {kPicture, "reads text", "--tower vision"});
     expect_error({"trace", kClip, "--tower", "vision", "--text", "x", "--out", out},
@@ -146,6 +148,36 @@ TEST(PictureCommands, WrongUseIsTold) {
     expect_error({"analyze", "importance", kVit, "--text", "x", "--position", "0"}, {"reads pictures", "about texts"});
     expect_error({"render", "novella-7m", "--text", "x", "--view", "picture", "--out", folder / "p.png"}, {"reads text"});
     EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST(PictureCommands, AnSvgWithTextNeedsNoDisplay) {
+    const TempFolder folder;
+    const auto svg = folder.write("a.svg",
+                                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"64\" height=\"64\">"
+                                  "<rect width=\"64\" height=\"64\" fill=\"white\"/><text x=\"5\" y=\"40\">Hi</text></svg>");
+    const Outcome outcome = headlight({"analyze", "lens", kVit, "--image", svg});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+TEST(PictureCommands, WhatIsNoPictureIsOneLine) {
+    const TempFolder folder;
+    const auto pipe = folder / "pipe";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    std::string cut = io::read_text(kPicture);
+    cut.resize(cut.size() / 2);
+    const std::string huge =  // 3.6 GB, decoded
+        "P6\n30000 30000\n255\n";
+    for (const auto& [file, reason] :
+         std::initializer_list<std::pair<std::string, const char*>>{{pipe, "a pipe"},
+                                                                    {"/dev/zero", "a device"},
+                                                                    {folder.write("cut.png", cut), "cannot be read"},
+                                                                    {folder.write("huge.ppm", huge), "at most 1 GB"},
+                                                                    {folder.write("text.png", "hello"), "these are read"}}) {
+        const Outcome outcome = headlight({"analyze", "lens", kVit, "--image", file});
+        EXPECT_EQ(outcome.code, 1) << file;
+        EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+        EXPECT_THAT(outcome.err, testing::AllOf(HasSubstr(reason), HasSubstr(file)));
+    }
 }
 
 }  // namespace picture_test

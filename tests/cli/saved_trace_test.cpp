@@ -156,14 +156,14 @@ void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.name; }
 
 const std::vector<Bad>& bad_files() {
     static const std::vector<Bad> all{
-        {"NoArchive", "hello", "not a zip archive"},
+        {"NoArchive", "hello", "Not a zip archive"},
         {"NoAttention", test::zip_of({{"x.npy", npy("<f4", "(1,)", floats({1}))}}), "holds no attention"},
         {"NoTokens", test::zip_of({{"attention.npy", npy("<f4", "(1, 1, 1, 1)", floats({1}))}}), "has no tokens"},
         {"Batch", attention("(1, 1, 1, 2, 2)", {1, 0, 0.5, 0.5}), "attention[:, 0]"},
         {"ThreeAxes", attention("(1, 2, 2)", {1, 0, 0.5, 0.5}), "expected [layer, head, query, key], found [1, 2, 2]"},
         {"NotSquare", attention("(1, 1, 1, 2)", {0.5, 0.5}), "not square"},
-        {"Empty", attention("(0, 1, 2, 2)", {}), "attention is empty"},
-        {"TokensTooFew", attention("(1, 1, 2, 2)", {1, 0, 0.5, 0.5}, "a"), "tokens and attention do not fit"},
+        {"Empty", attention("(0, 1, 2, 2)", {}), "Attention is empty"},
+        {"TokensTooFew", attention("(1, 1, 2, 2)", {1, 0, 0.5, 0.5}, "a"), "Tokens and attention do not fit"},
         {"NotANumber", attention("(1, 1, 2, 2)", {1, 0, NAN, 0.5}), "layer 0, head 0, query 1, key 0"},
         {"Scores", attention("(1, 1, 2, 2)", {1, 0, -3.5, 0.5}), "not the scores before it"},
         {"WholeNumbers",
@@ -173,9 +173,9 @@ const std::vector<Bad>& bad_files() {
          test::zip_of(
              {{"attention.npy", npy("<f4", "(1, 1, 1, 1)", floats({1}))}, {"tokens.npy", npy("|O", "(1,)", "\x80\x03N.")}}),
          "never unpickled"},
-        {"BytesDoNotFit", attention("(1, 1, 3, 3)", {1, 0, 0.5, 0.5}), "shape and bytes do not fit"},
+        {"BytesDoNotFit", attention("(1, 1, 3, 3)", {1, 0, 0.5, 0.5}), "Shape and bytes do not fit"},
         {"ShapeOverflows", attention("(4294967296, 4294967296, 2, 2)", {1}), "overflows 64 bits"},
-        {"NegativeShape", attention("(-1, 1, 2, 2)", {1}), "wrong shape"},
+        {"NegativeShape", attention("(-1, 1, 2, 2)", {1}), "Wrong shape"},
         {"BigEndian", test::zip_of({{"attention.npy", npy(">f4", "(1, 1, 1, 1)", floats({1}))}, {"tokens.npy", letters("a")}}),
          "type that is not read"},
         {"SentenceB",

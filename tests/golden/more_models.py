@@ -8,6 +8,8 @@ from types import SimpleNamespace as Names
 
 import torch
 
+from transformers.models.falcon.modeling_falcon import build_alibi_tensor
+
 from decoders import gain, epsilon, norm, rope, rotate
 
 
@@ -138,16 +140,22 @@ def opt(model, r, outputs, tokens):
     def parts(i, b):
         a, heads = b.self_attn, c.num_attention_heads
         q, k, v = (heads_of(r.out_of(m), tokens, heads) for m in (a.q_proj, a.k_proj, a.v_proj))
-        return Names(ln1=b.self_attn_layer_norm, ln2=b.final_layer_norm, q=q, k=k, v=v, o=a.out_proj,
+        return Names(post_norm=not c.do_layer_norm_before, ln1=b.self_attn_layer_norm, ln2=b.final_layer_norm, q=q, k=k, v=v, o=a.out_proj,
                      scale=(c.hidden_size // heads) ** -0.5, fc1=b.fc1, fc2=b.fc2)
-    return finish(walk(model, r, outputs, tokens, t.layers, parts), model, r, outputs, r.out_of(t.embed_tokens), t.final_layer_norm,
+    embed = r.out_of(t.embed_tokens if t.project_in is None else t.project_in)
+    return finish(walk(model, r, outputs, tokens, t.layers, parts), model, r, outputs, embed, t.final_layer_norm,
                   hook_pos_embed=t.embed_positions.weight[2:tokens + 2].clone())
 
 
 def falcon(model, r, outputs, tokens):
     t, c = model.transformer, model.config
     heads, d = c.num_attention_heads, c.hidden_size // c.num_attention_heads
-    cos, sin = t.rotary_emb(r.out_of(t.word_embeddings)[None], torch.arange(tokens)[None])
+    if c.alibi:
+        bias = build_alibi_tensor(torch.ones(1, tokens, dtype=torch.long), heads, r.out_of(t.word_embeddings).dtype).view(heads, 1, tokens)
+        places = dict(terms=(bias - bias.transpose(1, 2)) * d ** -0.5)  # 0 on the diagonal, as Headlight shows it
+    else:
+        cos, sin = t.rotary_emb(r.out_of(t.word_embeddings)[None], torch.arange(tokens)[None])
+        places = dict(turn=lambda y: rotate(y, cos, sin))
 
     def parts(i, b):
         a, x = b.self_attention, r.out_of(b.self_attention.query_key_value)
@@ -161,9 +169,9 @@ def falcon(model, r, outputs, tokens):
             q, k, v = x.view(tokens, heads, 3, d).unbind(2)
         two = hasattr(b, "ln_attn")
         ln2 = b.ln_mlp if two else None if c.parallel_attn else b.post_attention_layernorm
-        return Names(ln1=b.ln_attn if two else b.input_layernorm, ln2=ln2, q=q, k=k, v=v, turn=lambda y: rotate(y, cos, sin),
+        return Names(ln1=b.ln_attn if two else b.input_layernorm, ln2=ln2, q=q, k=k, v=v,
                      o=a.dense, scale=d ** -0.5, fc1=b.mlp.dense_h_to_4h, fc2=b.mlp.dense_4h_to_h,
-                     parallel=c.parallel_attn or c.new_decoder_architecture)
+                     parallel=c.parallel_attn or c.new_decoder_architecture, **places)
     g = walk(model, r, outputs, tokens, t.h, parts)
     return finish(g, model, r, outputs, r.out_of(t.word_embeddings), t.ln_f)
 

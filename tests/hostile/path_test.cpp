@@ -41,7 +41,7 @@ void expect_refused(const std::filesystem::path& path, const std::string& part) 
     EXPECT_THAT(message_of([&] { sha256_file(path); }), matches);
 }
 
-TEST(HostilePath, Missing) { expect_refused("/nonexistent/model.safetensors", "no such file"); }
+TEST(HostilePath, Missing) { expect_refused("/nonexistent/model.safetensors", "No such file"); }
 TEST(HostilePath, Folder) { expect_refused("/tmp", "expected a regular file, found a folder"); }
 TEST(HostilePath, Device) { expect_refused("/dev/zero", "expected a regular file, found a device"); }
 
@@ -63,7 +63,7 @@ TEST(HostilePath, Unreadable) {
 TEST(HostilePath, LinkToItself) {
     const TempFolder folder;
     std::filesystem::create_symlink("loop", folder / "loop");
-    expect_refused(folder / "loop", "cannot open the file");
+    expect_refused(folder / "loop", "Cannot open the file");
 }
 
 TEST(HostileText, AboveTheLimit) {
@@ -87,12 +87,12 @@ const std::string kIndex = "model.safetensors.index.json";
 
 const std::vector<FolderCase>& folders() {
     static const std::vector<FolderCase> all{
-        {"NoWeights", {{"config.json", "{}"}}, {"no weights", "expected one of model.safetensors"}},
-        {"OnlyPytorch", {{"pytorch_model.bin", "x"}}, {"not a file of PyTorch", "pytorch_model.bin"}},
-        {"IndexIsBroken", {{kIndex, "{\n \"weight_map\":"}}, {"broken JSON", kIndex, "line 2, column"}},
-        {"IndexIsAList", {{kIndex, "[]"}}, {"broken shard index", "weight_map"}},
-        {"IndexHasNoMap", {{kIndex, "{}"}}, {"broken shard index", "weight_map"}},
-        {"IndexIsEmpty", {{kIndex, R"({"weight_map":{}})"}}, {"broken shard index", "at least one tensor"}},
+        {"NoWeights", {{"config.json", "{}"}}, {"No weights", "expected one of model.safetensors"}},
+        {"OnlyPytorch", {{"pytorch_model.bin", "x"}}, {"Not a file of PyTorch", "pytorch_model.bin"}},
+        {"IndexIsBroken", {{kIndex, "{\n \"weight_map\":"}}, {"Broken JSON", kIndex, "line 2, column"}},
+        {"IndexIsAList", {{kIndex, "[]"}}, {"Broken shard index", "weight_map"}},
+        {"IndexHasNoMap", {{kIndex, "{}"}}, {"Broken shard index", "weight_map"}},
+        {"IndexIsEmpty", {{kIndex, R"({"weight_map":{}})"}}, {"Broken shard index", "at least one tensor"}},
         {"IndexNamesANumber", {{kIndex, R"({"weight_map":{"a":1}})"}}, {"weight_map.a", "expected a file name"}},
         {"IndexLeadsOutside",
          {{kIndex, R"({"weight_map":{"a":"../a.safetensors"}})"}},
@@ -101,7 +101,7 @@ const std::vector<FolderCase>& folders() {
         {"IndexDoublesATensor",
          {{kIndex, R"({"weight_map":{"a":"1.safetensors","a":"2.safetensors"}})"}},
          {"the key \"a\" for the second time"}},
-        {"ShardMissing", {{kIndex, R"({"weight_map":{"a":"1.safetensors"}})"}}, {"no such file", "1.safetensors"}},
+        {"ShardMissing", {{kIndex, R"({"weight_map":{"a":"1.safetensors"}})"}}, {"No such file", "1.safetensors"}},
         {"ShardCutShort",
          {{kIndex, R"({"weight_map":{"a":"1.safetensors"}})"}, {"1.safetensors", holding("a").substr(0, 20)}},
          {"1.safetensors", "header is longer than the file"}},
@@ -117,7 +117,7 @@ const std::vector<FolderCase>& folders() {
          {{kIndex, R"({"weight_map":{"a":"1.safetensors","b":"2.safetensors"}})"},
           {"1.safetensors", holding("a")},
           {"2.safetensors", holding("a")}},
-         {"the same tensor in two files", "tensor a", "2.safetensors", "already in 1.safetensors"}},
+         {"The same tensor in two files", "tensor a", "2.safetensors", "already in 1.safetensors"}},
     };
     return all;
 }
@@ -135,8 +135,8 @@ INSTANTIATE_TEST_SUITE_P(All, HostileFolder, testing::ValuesIn(folders()),
                          [](const auto& c) { return std::string(c.param.name); });
 
 TEST(HostileFolder, IsAFile) {
-    EXPECT_THAT(message_of([] { TensorStore::open_folder("/dev/null"); }), HasSubstr("not a folder"));
-    EXPECT_THAT(message_of([] { TensorStore::open_folder("/nonexistent"); }), HasSubstr("no such folder"));
+    EXPECT_THAT(message_of([] { TensorStore::open_folder("/dev/null"); }), HasSubstr("Not a folder"));
+    EXPECT_THAT(message_of([] { TensorStore::open_folder("/nonexistent"); }), HasSubstr("No such folder"));
 }
 
 }  // namespace path_test

@@ -51,7 +51,7 @@ const std::vector<Hostile>& cases() {
         {"PersistentText", torch_archive("Pevil\n", {}), "more than weights", "PERSID"},
         {"BuildOnATensor", torch_archive(py_dict({{"w", tensor + "}b"}}), {floats(4)}), "attributes to something that has none"},
         {"CallOfATensor", torch_archive(py_dict({{"w", tensor + ")R"}}), {floats(4)}), "cannot be called"},
-        {"UnknownOpcode", torch_archive("\xff", {}), "not a pickle", "0xff"},
+        {"UnknownOpcode", torch_archive("\xff", {}), "Not a pickle", "0xff"},
         {"Protocol9", zip_of({{"a/data.pkl", "\x80\x09}."}}), "protocol", "found 9"},
         {"PickleEmpty", zip_of({{"a/data.pkl", ""}}), "cut short"},
         {"PickleWithoutEnd", zip_of({{"a/data.pkl", "\x80\x02}"}}), "cut short"},
@@ -62,15 +62,15 @@ const std::vector<Hostile>& cases() {
         {"OddDict", torch_archive("}(" + py_text("a") + "u", {}), "key without a value"},
         {"LongInteger", torch_archive("\x8a\xff" + std::string(255, 'x'), {}), "64 bits"},
         // Each level holds the last ten times: 10^20 values for whoever follows them all.
-        {"MemoBomb", torch_archive("]q\x01" + repeated("(" + repeated("h\x01", 10) + "tq\x01", 20), {}), "not a state dict"},
+        {"MemoBomb", torch_archive("]q\x01" + repeated("(" + repeated("h\x01", 10) + "tq\x01", 20), {}), "Not a state dict"},
         {"ListGrowsWithoutEnd", torch_archive("](" + repeated("2", 1'500'000) + "e", {}), "not there"},
-        {"DeepNesting", torch_archive(repeated("(", 1'000'000) + "N" + repeated("t", 1'000'000), {}), "not a state dict"},
-        {"ManyValues", torch_archive(repeated("N", 2'100'000), {}), "too many values"},
-        {"RootIsAList", torch_archive("]", {}), "not a state dict"},
-        {"RootIsATensor", torch_archive(tensor, {floats(4)}), "not a state dict", "single tensor"},
-        {"NoTensors", torch_archive(py_dict({{"a", py_int(1)}}), {}), "no tensors"},
+        {"DeepNesting", torch_archive(repeated("(", 1'000'000) + "N" + repeated("t", 1'000'000), {}), "Not a state dict"},
+        {"ManyValues", torch_archive(repeated("N", 2'100'000), {}), "Too many values"},
+        {"RootIsAList", torch_archive("]", {}), "Not a state dict"},
+        {"RootIsATensor", torch_archive(tensor, {floats(4)}), "Not a state dict", "single tensor"},
+        {"NoTensors", torch_archive(py_dict({{"a", py_int(1)}}), {}), "No tensors"},
         {"KeyIsANumber", torch_archive("}(" + py_int(1) + tensor + "u", {floats(4)}), "without a name"},
-        {"NameTwice", torch_archive(py_dict({{"w", tensor}, {"w", tensor}}), {floats(4)}), "the same name twice", "tensor w"},
+        {"NameTwice", torch_archive(py_dict({{"w", tensor}, {"w", tensor}}), {floats(4)}), "The same name twice", "tensor w"},
         {"StorageShorterThanTensor", tensor_file(0, {3, 2}, {2, 1}), "storage is shorter than its tensor", "tensor w"},
         {"OffsetPastTheEnd", tensor_file(4, {1}, {1}), "storage is shorter", "found 4"},
         {"StridePastTheEnd", tensor_file(0, {2}, {4}), "storage is shorter"},
@@ -80,7 +80,7 @@ const std::vector<Hostile>& cases() {
         {"NegativeSize", tensor_file(0, {-1}, {1}), "wrong size", "found -1"},
         {"NegativeOffset", tensor_file(-1, {1}, {1}), "wrong storage offset", "found -1"},
         {"NegativeStride", tensor_file(3, {2}, {-1}), "wrong stride"},
-        {"StridesDoNotFit", tensor_file(0, {2, 2}, {1}), "size and stride do not fit"},
+        {"StridesDoNotFit", tensor_file(0, {2, 2}, {1}), "Size and stride do not fit"},
         {"ManyDimensions", tensor_file(0, std::vector<std::int64_t>(17, 1), std::vector<std::int64_t>(17, 1)), "at most 16"},
         {"StorageCutShort", tensor_file(0, {4}, {1}, "FloatStorage", 4, floats(3)), "wrong size", "expected 16 bytes"},
         {"StorageMissing", torch_archive(py_dict({{"w", tensor}}), {}), "storage of a tensor is missing", "data/0"},
@@ -89,9 +89,9 @@ const std::vector<Hostile>& cases() {
         {"Quantised", tensor_file(0, {2}, {1}, "QInt8Storage"), "type that is not read", "QInt8"},
         {"UnknownStorage", tensor_file(0, {2}, {1}, "EvilStorage"), "no place", "torch.EvilStorage"},
         {"BigEndian", zip_of({{"a/data.pkl", py_pickle("}")}, {"a/byteorder", "big"}}), "byte order", "found big"},
-        {"TwoPickles", zip_of({{"a/data.pkl", py_pickle("}")}, {"b/data.pkl", py_pickle("}")}}), "two pickles"},
+        {"TwoPickles", zip_of({{"a/data.pkl", py_pickle("}")}, {"b/data.pkl", py_pickle("}")}}), "Two pickles"},
         {"OtherArchive", zip_of({{"word/document.xml", "x"}}), "no file of PyTorch"},
-        {"NameTwiceInTheArchive", zip_of({{"a/data.pkl", "x"}, {"a/data.pkl", "x"}}), "a name twice"},
+        {"NameTwiceInTheArchive", zip_of({{"a/data.pkl", "x"}, {"a/data.pkl", "x"}}), "A name twice"},
         {"DamagedPickle",
          [&] {
              std::string f = good;
@@ -99,8 +99,8 @@ const std::vector<Hostile>& cases() {
              return f;
          }(),
          "checksum differs"},
-        {"LfsPointer", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "not a file of PyTorch", "Git LFS"},
-        {"Empty", "", "the file is empty"},
+        {"LfsPointer", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "Not a file of PyTorch", "Git LFS"},
+        {"Empty", "", "The file is empty"},
     };
     return all;
 }

@@ -69,7 +69,7 @@ TEST(AtomicFile, FullDiskLeavesTheTargetUntouched) {
             const FullDisk full(4096);
             message = message_of([&] { write_atomically(file, std::string(size, 'x')); });
         }
-        EXPECT_THAT(message, HasSubstr("cannot write the file: " + file.string()));
+        EXPECT_THAT(message, HasSubstr("Cannot write the file: " + file.string()));
         EXPECT_THAT(message, HasSubstr("Free some space"));
         EXPECT_EQ(slurp(file), "old");
         EXPECT_EQ(folder.count(), 1u);
@@ -84,7 +84,7 @@ TEST(AtomicFile, FullDiskIsSeenByTheArrayWriters) {
         const FullDisk full(4096);
         message = message_of([&] { write_safetensors(folder / "t.safetensors", {{"a", DType::U8, {1 << 20}, data}}, {}); });
     }
-    EXPECT_THAT(message, HasSubstr("cannot write the file"));
+    EXPECT_THAT(message, HasSubstr("Cannot write the file"));
     EXPECT_EQ(folder.count(), 0u);
 }
 
@@ -126,7 +126,7 @@ TEST(AtomicFile, WriterOfItsOwnFileGetsTheSameExtension) {
     });
     EXPECT_EQ(extension, ".pdf");
     EXPECT_EQ(slurp(folder / "figure.pdf"), "pdf");
-    EXPECT_THAT(message_of([&] { write_atomically_at(folder / "b.pdf", [](const auto&) {}); }), HasSubstr("nothing was written"));
+    EXPECT_THAT(message_of([&] { write_atomically_at(folder / "b.pdf", [](const auto&) {}); }), HasSubstr("Nothing was written"));
     EXPECT_EQ(folder.count(), 1u);
 }
 

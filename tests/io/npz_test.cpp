@@ -136,5 +136,36 @@ TEST(Npz, RefusesNamesThatCollide) {
     EXPECT_EQ(folder.count(), 0u);
 }
 
+/// A member that says it unpacks to `size` bytes of a few packed ones.
+std::string claiming(std::uint32_t size) {
+    const auto little = [](std::uint64_t value, int bytes) {
+        std::string out;
+        for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+        return out;
+    };
+    const std::string name = "attention.npy", content = "few";
+    const std::string common = little(20, 2) + little(0, 2) + little(8, 2) + little(0, 4) + little(0, 4) +
+                               little(content.size(), 4) + little(size, 4) + little(name.size(), 2) + little(0, 2);
+    const std::string local = "PK\x03\x04" + common + name + content;
+    const std::string central = "PK\x01\x02" + little(20, 2) + common + little(0, 10) + little(0, 4) + name;
+    return local + central + "PK\x05\x06" + little(0, 4) + little(1, 2) + little(1, 2) + little(central.size(), 4) +
+           little(local.size(), 4) + little(0, 2);
+}
+
+TEST(Npz, ABombIsRefusedBeforeItIsUnpacked) {
+    const TempFolder folder;
+    const auto failure = [&](std::uint32_t size) -> std::string {
+        try {
+            read_npz(folder.write("bomb.npz", claiming(size)));
+        } catch (const Error& e) {
+            EXPECT_EQ(e.facts().file, folder / "bomb.npz");
+            return e.what();
+        }
+        return "read";
+    };
+    EXPECT_NE(failure(0xF0000000u).find("unpacks to too much"), std::string::npos) << failure(0xF0000000u);
+    EXPECT_NE(failure(1000).find("cannot be unpacked"), std::string::npos) << failure(1000);
+}
+
 }  // namespace npz_test
 }  // namespace headlight::io

@@ -157,13 +157,19 @@ TEST_P(Invariants, TilesAgreeWithThePlainFormula) {
     at::Tensor s = at::matmul(in.q.to(at::kDouble), k.transpose(1, 2)) * in.scale;
     const at::Tensor i = at::arange(tokens, at::kDouble);
     if (in.alibi_slopes.defined()) s = s - in.alibi_slopes.view({-1, 1, 1}) * (i.unsqueeze(1) - i.unsqueeze(0));
+    if (in.key_bias.defined()) s = s + in.key_bias.unsqueeze(1) - in.key_bias.unsqueeze(2);
     if (const Disentangled& d = c.disentangled; d.any()) {
         const auto& m = model->internals();
         const at::Tensor distance = (i.unsqueeze(1) - i.unsqueeze(0)).to(at::kLong).contiguous();
         at::Tensor row = at::empty_like(distance);
         for (std::int64_t n = 0; n < row.numel(); ++n)
             row.data_ptr<std::int64_t>()[n] = relative_row(d, distance.data_ptr<std::int64_t>()[n]);
-        const auto vectors = [&](const Linear& w) {  // [head, query, key, d_head]
+        const auto vectors = [&](const Linear& w) -> at::Tensor {  // [head, query, key, d_head]
+            if (d.by_layer)
+                return m.layers.front()
+                    .relative_rows.to(at::kDouble)
+                    .index_select(0, row.flatten())
+                    .view({1, tokens, tokens, -1});
             return (at::mm(m.relative_embed, w.weight) + w.bias)
                 .to(at::kDouble)
                 .index_select(0, row.flatten())

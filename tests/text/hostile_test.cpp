@@ -228,5 +228,59 @@ TEST_F(Hostile, APatternThatBacktracksForEverStops) {
     EXPECT_THROW(t->encode(std::string(60, 'a')), Error);
 }
 
+/// Of a tokenizer that loads, and a text.
+std::string encoding_failure(const std::shared_ptr<const Tokenizer>& t, const std::string& text) {
+    try {
+        t->encode(text);
+    } catch (const Error& e) {
+        return e.what();
+    }
+    return "encoded";
+}
+
+TEST_F(Hostile, NormalizersMayNotBlowUpTheText) {
+    json replaces = json::array(), prepends = json::array();
+    for (int i = 0; i < 20; ++i) {
+        replaces.push_back({{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(100, 'a')}});
+        prepends.push_back({{"type", "Prepend"}, {"prepend", std::string(1 << 20, 'b')}});
+    }
+    for (const json& list : {replaces, prepends}) {
+        json file = good();
+        file["normalizer"] = {{"type", "Sequence"}, {"normalizers", list}};
+        write("tokenizer.json", file.dump());
+        EXPECT_THAT(encoding_failure(Tokenizer::load(folder_), "ababab"),
+                    AllOf(HasSubstr("makes the text too long"), HasSubstr((folder_ / "tokenizer.json").string())));
+    }
+    // At the time of loading too: tokens are looked for in normalized text.
+    expect_error(
+        [&](json& j) {
+            j["normalizer"] = {{"type", "Sequence"}, {"normalizers", replaces}};
+            j["added_tokens"][1] = {{"id", 4}, {"content", "aaa"}, {"special", false}, {"normalized", true}};
+        },
+        "normalizer", "makes the text too long");
+}
+
+TEST_F(Hostile, TheLongestOfUnicodesOwnFormsStillFits) {
+    json file = good();
+    file["normalizer"] = {{"type", "NFKC"}};
+    file["model"]["unk_token"] = "a";
+    write("tokenizer.json", file.dump());
+    std::string text;
+    for (int i = 0; i < 20'000; ++i) text += "\uFDFA";  // 18 characters, 33 bytes
+    EXPECT_EQ(encoding_failure(Tokenizer::load(folder_), text), "encoded");
+}
+
+TEST_F(Hostile, AllPatternsOfATextShareTwoSeconds) {
+    json splits = json::array();
+    for (int i = 0; i < 20; ++i)
+        splits.push_back({{"type", "Split"}, {"pattern", {{"Regex", "(a+)+x"}}}, {"behavior", "Isolated"}, {"invert", false}});
+    json file = good();
+    file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", splits}};
+    write("tokenizer.json", file.dump());
+    const auto t = Tokenizer::load(folder_);
+    EXPECT_THAT(encoding_failure(t, std::string(40, 'a') + "b"), HasSubstr("took too long"));
+    EXPECT_EQ(encoding_failure(t, "abab"), "encoded") << "the next text has its own time";
+}
+
 }  // namespace hostile_test
 }  // namespace headlight::text

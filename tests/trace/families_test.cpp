@@ -78,7 +78,7 @@ TEST_P(Families, ScoresAreContentPlusPosition) {
     if (c.qk_norm == model::QkNorm::none) {
         EXPECT_TRUE(at::equal(q, tensor(*trace, {Hook::q, Layer(1)}).select(1, head)));
     }
-    const at::Tensor content = at::matmul(q, k.t()) * c.score_scale;
+    const at::Tensor content = at::matmul(q, k.t()) * model::score_scale_of(c, 1);
     const at::Tensor position = position_rows(*trace, Layer(1), Head(head), 0, n);
     const bool has_term =
         c.positions == model::Positions::alibi || c.positions == model::Positions::rotary || c.disentangled.any();

@@ -223,7 +223,7 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
         return Error(ErrorFacts{.problem = "This is not a readable session", .file = file.string(), .found = found});
     };
     try {
-        const json j = json::parse(text);
+        const json j = io::parse_json(text, file);
         if (!j.is_object() || j.value("format", "") != "headlight-session") throw broken("no \"format\": \"headlight-session\"");
         if (j.value("version", 0) != 1) {
             throw Error(ErrorFacts{.problem = "The session was written by another version",
@@ -270,7 +270,7 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
                                .item = wrong.key,
                                .found = wrong.found});
     } catch (const json::exception& error) {
-        throw broken(error.what());
+        throw broken(io::plain_reason(error));
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/jobs/jobs.h"
 
+#include "headlight/io/mapped_file.h"
+
 #include <exception>
 #include <new>
 
@@ -12,6 +14,12 @@ ErrorFacts facts_of(const std::exception& error) {
         return {.problem = "There is not enough memory", .hint = "Use a shorter text or a smaller model"};
     }
     return {.problem = error.what()};
+}
+
+ErrorFacts facts_of_lost(const std::filesystem::path& file) {
+    return {.problem = "A file of the open model was cut short, or its disk went away",
+            .file = file.string(),
+            .hint = "What is on screen stays. Put the file back and open the model again"};
 }
 
 Jobs::Jobs(QObject* parent) : QObject(parent) {
@@ -57,7 +65,11 @@ void Jobs::start(Lane lane, const QString& doing, Work work) {
         };
         try {
             ticket.token.throw_if_cancelled();
+            const int blanked = io::MappedFile::blanked();
             Deliver deliver = work(ticket.token, progress);
+            // Opening takes other files; everything else may have read the zeros.
+            if (io::MappedFile::blanked() != blanked || (lane != Lane::model && !io::MappedFile::damaged().empty()))
+                throw Error(facts_of_lost(io::MappedFile::damaged()));
             in_window([=, this] { finish(lane, ticket.number, deliver); });
         } catch (const Cancelled&) {
             in_window([=, this] { finish(lane, ticket.number, {}); });

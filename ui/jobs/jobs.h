@@ -8,6 +8,7 @@
 #include <QString>
 #include <QThreadPool>
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -90,6 +91,8 @@ private:
 
 /// The facts of any exception of the core or the standard library.
 ErrorFacts facts_of(const std::exception&);
+/// Of a file of the model that is no longer what it was while it is open; results made meanwhile are dropped.
+ErrorFacts facts_of_lost(const std::filesystem::path& file);
 
 }  // namespace headlight::ui
 

@@ -200,12 +200,24 @@ void MainWindow::connect_parts() {
     connect(&heads_->mosaic(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
     connect(&heads_->filters(), &FilterMenu::said, status_, &StatusStrip::say);
     connect(&watcher_, &QFileSystemWatcher::fileChanged, this, [this](const QString& file) {
-        if (QFileInfo::exists(file)) return;
+        if (QFileInfo::exists(file)) {
+            try {
+                check_files(document_->model());
+            } catch (const Error& changed) {
+                lose_model(changed.facts());
+            }
+            return;
+        }
         show_failure({QStringLiteral("Watching the model"),
                       {.problem = "A file of the open model was removed",
                        .file = file.toStdString(),
                        .hint = "What is on screen stays. Put the file back or open another model to go on"}});
     });
+}
+
+void MainWindow::lose_model(const ErrorFacts& facts) {
+    show_failure({QStringLiteral("Watching the model"), facts});
+    errors_->offer(QStringLiteral("Open again"), [this] { open(document_->model().reference); });
 }
 
 void MainWindow::watch_model() {

@@ -63,6 +63,8 @@ public:
     void apply_session(const Session&, const QString& file = {});
     bool save_to(const QString& file);
     void show_failure(const Failure&);
+    /// A file of the open model is not what it was: says so and offers to open the model again.
+    void lose_model(const ErrorFacts&);
     /// What the last window had open when it was closed: its session file, or the copy that was kept.
     void reopen_last();
     /// Offers that, unless it is what a start shows anyway.

@@ -17,7 +17,7 @@ struct ErrorFacts {
 };
 
 /// The one error type of the core. what() is the whole message on one line:
-/// "problem: FILE, item ITEM: expected E, found F. Hint."
+/// "problem: FILE, item ITEM: expected E, found F. Hint." What was found is cut after 200 characters, as is any other word.
 class Error : public std::runtime_error {
 public:
     explicit Error(ErrorFacts facts);

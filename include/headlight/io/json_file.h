@@ -17,6 +17,9 @@ nlohmann::json read_json(const std::filesystem::path&);
 /// The same for text already in memory; `file` is only named in errors.
 nlohmann::json parse_json(std::string_view text, const std::filesystem::path& file);
 
+/// What an exception of the library says, without its own words in front ("[json.exception.type_error.302] ").
+std::string plain_reason(const nlohmann::json::exception&);
+
 /// Reads a whole small text file; Error when missing, not a regular file, or above `limit` bytes.
 std::string read_text(const std::filesystem::path&, std::uintmax_t limit = 256u << 20);
 

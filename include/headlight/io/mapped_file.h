@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <filesystem>
 #include <memory>
@@ -23,10 +24,21 @@ public:
     static void release(std::span<const std::byte> part) noexcept;
     const std::filesystem::path& path() const noexcept { return path_; }
 
+    // A file that is cut short while it is open: reading what is gone raises SIGBUS. The next two may be called in its handler.
+    /// The open file that an address lies in; nullptr: none.
+    static const MappedFile* holding(const void* address) noexcept;
+    /// Puts zeros in place of the file from this address on, so that whoever reads them goes on. False: that was not possible.
+    bool blank_from(const void* address) const noexcept;
+    /// How often that happened so far: results of a time in which it grew are made of zeros.
+    static int blanked() noexcept;
+    /// The path of an open file to which it happened; empty: none.
+    static std::filesystem::path damaged();
+
 private:
     MappedFile(std::filesystem::path, std::span<const std::byte>);
     std::filesystem::path path_;
     std::span<const std::byte> bytes_;
+    mutable std::atomic<bool> damaged_ = false;
 };
 
 }  // namespace headlight::io

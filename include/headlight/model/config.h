@@ -22,8 +22,9 @@ enum class RopeScaling { none, linear, llama3, dynamic, yarn, longrope };
 enum class QkNorm { none, head, each_head, whole };
 /// Which frequencies a layer rotates with. `none`: it does not rotate (SmolLM3).
 enum class LayerRope { global, local, none };
-/// Order of ALiBi's slopes if the number of heads is no power of two: as in Press et al. (BLOOM), or as in MPT.
-enum class AlibiOrder { bloom, mpt };
+/// ALiBi's variants: slopes in the order of Press et al. (BLOOM) or of MPT if the number of heads is no power of two; Falcon's
+/// are BLOOM's, with slope, position and their product rounded to bfloat16, and scaled as the scores are.
+enum class Alibi { bloom, mpt, falcon };
 
 /// Frequencies of a rotation (Su et al. 2021) and how they are stretched for long texts.
 struct Rope {
@@ -76,10 +77,12 @@ struct Disentangled {
     bool content_to_position = false;  ///< the term q_i.K_r
     bool position_to_content = false;  ///< the term k_j.Q_r
     bool shared_projections = false;   ///< K_r and Q_r are made with the layer's W_K and W_Q (share_att_key)
-    bool normed = false;               ///< the table goes through a LayerNorm first
-    std::int64_t span = 0;             ///< the table has 2 span rows
-    std::int64_t buckets = 0;          ///< distances beyond buckets / 2 share rows by their logarithm; 0: each has its own
-    std::int64_t max_distance = 0;     ///< of the buckets: farther distances share the last row
+    bool by_layer = false;          ///< K_r = Q_r is row r of a table of the layer's own, one for all heads (BERT's relative_key,
+                                    ///< Huang et al. 2020)
+    bool normed = false;            ///< the table goes through a LayerNorm first
+    std::int64_t span = 0;          ///< the table has 2 span rows; by layer: 2 span - 1
+    std::int64_t buckets = 0;       ///< distances beyond buckets / 2 share rows by their logarithm; 0: each has its own
+    std::int64_t max_distance = 0;  ///< of the buckets: farther distances share the last row
     bool any() const noexcept { return content_to_position || position_to_content; }
 };
 /// Row of the table for query - key, in [0, 2 span); grows with the distance.
@@ -120,6 +123,8 @@ struct ModelConfig {
     std::int64_t vocab_size = 0;
     std::int64_t type_vocab_size = 0;  ///< token types (BERT); 0: none
     std::int64_t d_embed = 0;          ///< width of the embeddings where a product widens them (ALBERT, ELECTRA); 0: d_model
+    /// OPT-350M: width of the embeddings in the file; W_E and W_U are their products with two projections. 0: as d_embed says.
+    std::int64_t d_factored = 0;
 
     std::int64_t context_length = 0;    ///< positions the model was trained for; 0: unknown
     bool context_is_hard_limit = true;  ///< false for ALiBi and rotary: longer input runs with a warning
@@ -155,16 +160,19 @@ struct ModelConfig {
     Positions positions = Positions::learned;
     std::int64_t position_offset = 0;   ///< learned: row of the first position (OPT 2, RoBERTa pad id + 1)
     std::int64_t position_pad_id = -1;  ///< learned: this token has no position and takes row position_offset - 1
-    AlibiOrder alibi_order = AlibiOrder::bloom;
+    Alibi alibi = Alibi::bloom;
+    double alibi_max = 8;               ///< MPT: slopes are 2^(-alibi_max i / heads)
     Rope rope, local_rope;              ///< local: of layers with LayerRope::local
     std::int64_t rope_dims = 0;         ///< rotated part of d_head, from first_rotated() on
     bool rope_interleaved = false;      ///< pairs are neighbours (GPT-J) and not a half apart (Llama)
     std::vector<LayerRope> layer_rope;  ///< [layer]; empty: all global
     /// [layer] queries see keys nearer than this: |query - key| < window; 0: no limit. Empty: none anywhere.
     std::vector<std::int64_t> windows;
-    double score_scale = 1.0;  ///< score = score_scale * q.k + bias; 1/sqrt(d_head) in most models
-    double score_softcap = 0;  ///< score = cap tanh(that / cap) before masking (Gemma 2); 0: none
-    double final_softcap = 0;  ///< logits = cap tanh(unembedded / cap) (Gemma 2); 0: none
+    double score_scale = 1.0;     ///< score = score_scale_of() * q.k + bias; 1/sqrt(d_head) in most models
+    bool scale_by_layer = false;  ///< layer l divides it by l + 1 (GPT-2's scale_attn_by_inverse_layer_idx)
+    bool wide_scores = false;     ///< scores stay float32 in a bfloat16 run (GPT-2's reorder_and_upcast_attn)
+    double score_softcap = 0;     ///< score = cap tanh(that / cap) before masking (Gemma 2); 0: none
+    double final_softcap = 0;     ///< logits = cap tanh(unembedded / cap) (Gemma 2); 0: none
 
     // Encoder-decoder models.
     Stack stack = Stack::whole;
@@ -223,6 +231,9 @@ inline KeyRange legal_keys(std::int64_t query, std::int64_t keys, bool causal, s
 }
 inline std::int64_t window_of(const ModelConfig& c, std::int64_t layer) noexcept {
     return c.windows.empty() ? 0 : c.windows[static_cast<std::size_t>(layer)];
+}
+inline double score_scale_of(const ModelConfig& c, std::int64_t layer) noexcept {
+    return c.scale_by_layer ? c.score_scale / static_cast<double>(layer + 1) : c.score_scale;
 }
 inline LayerRope rope_of(const ModelConfig& c, std::int64_t layer) noexcept {
     return c.layer_rope.empty() ? LayerRope::global : c.layer_rope[static_cast<std::size_t>(layer)];

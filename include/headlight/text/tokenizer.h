@@ -13,6 +13,9 @@
 
 namespace headlight::text {
 
+/// Bytes. No model reads millions of tokens, and each takes about 500 bytes on the way.
+inline constexpr std::size_t kLongestText = std::size_t{10} << 20;
+
 /// A tokenizer as Hugging Face `tokenizers` defines it: added tokens, normalizer, pre-tokenizer, model, post-processor.
 /// Thread-safe: encode() is const and keeps no state but a cache after a lock.
 class Tokenizer {
@@ -21,6 +24,8 @@ public:
     /// else vocab.json + merges.txt (byte-level BPE). Errors name file and field.
     static std::shared_ptr<const Tokenizer> load(const std::filesystem::path& model_folder);
     static std::shared_ptr<const Tokenizer> from_json_file(const std::filesystem::path& tokenizer_json);
+    /// The same of a text in memory; `file` is only named in errors.
+    static std::shared_ptr<const Tokenizer> from_json_text(std::string_view json, const std::filesystem::path& file);
 
     ~Tokenizer();
     Tokenizer(const Tokenizer&) = delete;

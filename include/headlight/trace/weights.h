@@ -56,7 +56,8 @@ at::Tensor position_embedding(const model::Model&);  ///< W_pos [context, d_mode
 NormTensors final_norm(const model::Model&);         ///< undefined gain: none (post-norm models)
 at::Tensor unembed(const model::Model&);             ///< W_U [d_model, vocab] (ALBERT, ELECTRA: [d_embed, vocab]); Error: none
 at::Tensor unembed_bias(const model::Model&);        ///< [vocab], undefined: none
-at::Tensor alibi_slopes(const model::Model&);        ///< [head] float64 on the CPU; undefined: no ALiBi
+/// What ALiBi adds to the score of every key, up to a number of the query's: [head, key] float64 on the CPU; undefined: no ALiBi.
+at::Tensor alibi_bias(const model::Model&, std::int64_t tokens);
 
 /// The activation of the model's MLPs, of a tensor of any shape; a new tensor.
 at::Tensor activate(const model::Model&, const at::Tensor&);

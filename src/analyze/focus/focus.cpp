@@ -208,8 +208,8 @@ FocusTrend focus_trend(const trace::Trace& trace, HeadId id) {
     const at::Tensor bias = terms.bias_of_keys().contiguous();
     trend.bias = Eigen::Map<const Eigen::VectorXd>(bias.data_ptr<double>(), n);
     trend.bias_mean = centre(trend.bias);
-    // NaN without ALiBi: its slope is NaN then.
-    trend.position = Eigen::VectorXd::LinSpaced(n, 0, static_cast<double>(n - 1)) * trend.facts.alibi_slope;
+    trend.position.setConstant(n, kNaN);
+    if (terms.alibi().defined()) trend.position = Eigen::Map<const Eigen::VectorXd>(terms.alibi().data_ptr<double>(), n);
     trend.position_mean = centre(trend.position);
     return trend;
 }

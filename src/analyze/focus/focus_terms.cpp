@@ -56,7 +56,7 @@ std::vector<std::string> notes_of(const FocusFacts& facts, const FocusOptions& o
             "tokens are.");
     else if (facts.position_kind.starts_with("disentangled"))
         notes.push_back(
-            "The position term is DeBERTa's: the query against the relative position plus the key against it. Unlike "
+            "The position term is of relative positions: the query against the relative position plus the key against it. Unlike "
             "ALiBi's it depends on what the tokens are.");
     else if (facts.position_kind == "none")
         notes.push_back("This model has no positions, so the score has no position term.");
@@ -101,13 +101,16 @@ FocusFacts focus_facts(const trace::Trace& trace, HeadId id, const FocusOptions&
     facts.position_kind = position_kind(trace);
     facts.alibi_slope = kNaN;
     if (config.positions == Positions::alibi)
-        facts.alibi_slope = trace::alibi_slopes(*trace.model())[id.head.value].item<double>();
-    facts.scale = config.score_scale;
+        facts.alibi_slope = trace::alibi_bias(*trace.model(), 2)[id.head.value][1].item<double>();
+    facts.scale = model::score_scale_of(config, id.layer.value);
     facts.causal = config.causal;
     facts.terms = terms_of(facts, options);
     const trace::AttentionTensors w = trace::attention_weights(*trace.model(), id.layer);
     const bool in_norm = config.qk_norm != model::QkNorm::none;
     facts.notes = notes_of(facts, options, w.b_q.defined() && !in_norm, w.b_k.defined() && !in_norm);
+    if (config.positions == Positions::alibi && config.alibi == model::Alibi::falcon)
+        facts.notes.push_back(
+            "ALiBi of this model is rounded to bfloat16 for every key and scaled like the scores: m_h (i - j) up to rounding.");
     if (in_norm)
         facts.notes.push_back(
             "Queries and keys of this model are normalised before they meet: content is of the normalised ones.");
@@ -129,6 +132,8 @@ ScoreTerms::ScoreTerms(const trace::Trace& trace, HeadId id, const FocusOptions&
     const auto& config = trace.config();
     relative_ = config.disentangled.any();
     absolute_ = options.absolute_positions && config.positions == Positions::alibi;
+    if (config.positions == Positions::alibi)
+        alibi_ = trace::alibi_bias(*trace.model(), trace.tokens())[id.head.value].contiguous();
     const std::int64_t kv = kv_head(trace, id.head);
     const auto wide = [](const at::Tensor& t) { return t.to(at::kDouble).contiguous(); };
     q_ = wide(trace::before_rotation(trace, id.layer, Hook::q).select(1, id.head.value));
@@ -168,9 +173,9 @@ at::Tensor ScoreTerms::pairs(const at::Tensor& queries, const at::Tensor& keys) 
             (rot_q_.index_select(0, queries) * rot_k_.index_select(0, keys)).sum(1) * s - ((q + b_q_) * whole_k).sum(1) * s;
     } else if (relative_) {
         position = trace::relative_pairs(*trace_, facts_.head.layer, facts_.head.head, queries, keys).to(at::kDouble);
-    } else if (facts_.terms[0].exists) {
-        const at::Tensor distance = absolute_ ? keys : keys - queries;
-        position = distance.to(at::kDouble) * facts_.alibi_slope;
+    } else if (alibi_.defined()) {
+        position = alibi_.index_select(0, keys);
+        if (!absolute_) position = position - alibi_.index_select(0, queries);
     }
     return join(position, bias, quadratic, at::mv(q, b_k_) * s, at::dot(b_q_, b_k_) * s);
 }
@@ -187,10 +192,9 @@ at::Tensor ScoreTerms::rows(std::int64_t first, std::int64_t count, std::int64_t
     } else if (relative_) {
         position =
             trace::position_rows(*trace_, facts_.head.layer, facts_.head.head, first, count).narrow(1, 0, keys).to(at::kDouble);
-    } else if (facts_.terms[0].exists) {
-        const at::Tensor key = at::arange(keys, at::kDouble).unsqueeze(0);
-        const at::Tensor query = at::arange(first, first + count, at::kDouble).unsqueeze(1);
-        position = absolute_ ? (key * facts_.alibi_slope).expand_as(quadratic) : (key - query) * facts_.alibi_slope;
+    } else if (alibi_.defined()) {
+        position = alibi_.narrow(0, 0, keys).unsqueeze(0).expand_as(quadratic);
+        if (!absolute_) position = position - alibi_.narrow(0, first, count).unsqueeze(1);
     }
     return join(position, bias, quadratic, (at::mv(q, b_k_) * s).unsqueeze(1), at::dot(b_q_, b_k_) * s);
 }

@@ -22,10 +22,10 @@ public:
     at::Tensor rows(std::int64_t first, std::int64_t count, std::int64_t keys) const;
     /// s b_q.k_j: [key]; zeros without query bias.
     at::Tensor bias_of_keys() const;
+    /// What ALiBi adds to the score of each key, as transformers adds it: [key], undefined without ALiBi.
+    const at::Tensor& alibi() const noexcept { return alibi_; }
     /// What absolute positions add to every score of a query: m_h i. 0 otherwise.
-    double row_constant(std::int64_t query) const noexcept {
-        return absolute_ ? facts_.alibi_slope * static_cast<double>(query) : 0;
-    }
+    double row_constant(std::int64_t query) const { return absolute_ ? alibi_.data_ptr<double>()[query] : 0; }
 
 private:
     at::Tensor join(const at::Tensor& position, const at::Tensor& bias, const at::Tensor& quadratic, const at::Tensor& key_bias,
@@ -36,6 +36,7 @@ private:
     bool absolute_ = false, five_ = false, relative_ = false;
     at::Tensor q_, k_;          ///< [token, d_head] before rotation; q_ without its bias; k_ without its with five terms
     at::Tensor rot_q_, rot_k_;  ///< [token, d_head], undefined without rotation
+    at::Tensor alibi_;          ///< [token] float64, undefined without
     at::Tensor b_q_, b_k_;      ///< [d_head]; zeros without
 };
 

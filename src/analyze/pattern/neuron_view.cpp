@@ -20,7 +20,7 @@ NeuronView neuron_view(const trace::Trace& trace, HeadId id, Position query) {
     view.kv_head = kv_head(trace, id.head);
     view.group_size = config.n_heads / config.n_kv_heads;
     view.query = query;
-    view.scale = config.score_scale;
+    view.scale = model::score_scale_of(config, id.layer.value);
     view.causal = config.causal;
     view.position_kind = position_kind(trace);
     view.q = to_vector(head_queries(trace, id).select(0, i));

@@ -59,7 +59,7 @@ std::vector<TokenEffect> top_effects(const trace::Trace& trace, const at::Tensor
 void set_score(PairChain& chain, const trace::Trace& trace, HeadId id) {
     const std::int64_t i = chain.query.value, j = chain.key.value;
     const auto positions = trace.config().positions;
-    chain.scale = trace.config().score_scale;
+    chain.scale = model::score_scale_of(trace.config(), id.layer.value);
     chain.qk = scalar_product(head_queries(trace, id).select(0, i), head_keys(trace, id).select(0, j));
     chain.content = chain.scale * chain.qk;
     if (positions == model::Positions::alibi || positions == model::Positions::relative || trace.config().disentangled.any()) {

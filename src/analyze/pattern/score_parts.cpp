@@ -33,7 +33,7 @@ at::Tensor uncapped(const trace::Trace& trace, HeadId id, std::int64_t first, st
     if (trace.config().score_softcap <= 0) return trace::score_rows(trace, id.layer, id.head, first, count).to(at::kDouble);
     const at::Tensor q = head_queries(trace, id).narrow(0, first, count).to(at::kDouble),
                      k = head_keys(trace, id).to(at::kDouble);
-    return at::matmul(q, k.t()) * trace.config().score_scale;
+    return at::matmul(q, k.t()) * model::score_scale_of(trace.config(), id.layer.value);
 }
 
 }  // namespace

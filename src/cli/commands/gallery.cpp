@@ -12,7 +12,7 @@ Action define_gallery(Definition& definition, const Frontend& frontend) {
     definition.kinds[out] = ValueKind::folder;
     return [folder, write = frontend.write_gallery] {
         if (!write)
-            throw Error(ErrorFacts{.problem = "this build of Headlight has no window to draw",
+            throw Error(ErrorFacts{.problem = "This build of Headlight has no window to draw",
                                    .hint = "Build with -DHEADLIGHT_GUI=ON, or use headlight render"});
         return write(*folder);
     };

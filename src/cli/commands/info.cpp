@@ -261,7 +261,7 @@ int tensor_info(const InfoArguments& options, const Console& console) {
     if (std::ranges::find(names, options.tensor) == names.end()) {
         const std::string near = nearest(options.tensor, names);
         throw Error(
-            ErrorFacts{.problem = "there is no such tensor",
+            ErrorFacts{.problem = "There is no such tensor",
                        .file = folder.string(),
                        .item = options.tensor,
                        .expected = "one of " + std::to_string(names.size()) + " tensors",

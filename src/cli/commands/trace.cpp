@@ -95,7 +95,7 @@ void check_memory(const Loaded& loaded, const model::ModelConfig& config, const 
     std::stable_sort(forecast.parts.begin(), forecast.parts.end(),
                      [](const auto& a, const auto& b) { return a.second > b.second; });
     if (!forecast.fits())
-        throw Error(ErrorFacts{.problem = "the tensors of " + std::to_string(tokens) + " tokens do not fit into memory",
+        throw Error(ErrorFacts{.problem = "The tensors of " + std::to_string(tokens) + " tokens do not fit into memory",
                                .found = forecast.text(),
                                .hint = "Choose fewer hooks with --capture"});
 }
@@ -106,7 +106,7 @@ io::DType stored_type(at::ScalarType type) {
         case at::kDouble: return io::DType::F64;
         case at::kBFloat16: return io::DType::BF16;
         case at::kHalf: return io::DType::F16;
-        default: throw Error("a tensor of a type that cannot be written");
+        default: throw Error("A tensor of a type that cannot be written");
     }
 }
 

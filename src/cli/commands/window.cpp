@@ -42,7 +42,7 @@ void check_display() {
         return value && *value;
     };
     if (is_set("DISPLAY") || is_set("WAYLAND_DISPLAY") || is_set("QT_QPA_PLATFORM")) return;
-    throw Error(ErrorFacts{.problem = "there is no display to open a window on",
+    throw Error(ErrorFacts{.problem = "There is no display to open a window on",
                            .hint = "headlight render and headlight gallery draw without one"});
 }
 
@@ -69,7 +69,7 @@ Action define_window(Definition& definition, const Frontend& frontend) {
             request.text = options->text.text();
         if (options->text.has_pair()) request.pair = options->text.pair();
         if (!open)
-            throw Error(ErrorFacts{.problem = "this build of Headlight has no window",
+            throw Error(ErrorFacts{.problem = "This build of Headlight has no window",
                                    .hint = "Build with -DHEADLIGHT_GUI=ON, or use a command: headlight --help"});
         check_display();
         return open(request);

@@ -57,7 +57,7 @@ QByteArray page_pdf(const Page& page) {
         writer.setCreator(QStringLiteral("Headlight ") + QString::fromStdString(page.provenance.version));
         writer.setDocumentXmpMetadata(xmp(page));
         QPainter painter;
-        if (!painter.begin(&writer)) throw Error("the PDF could not be begun");
+        if (!painter.begin(&writer)) throw Error("The PDF could not be begun");
         painter.scale(points.width() * 1200 / 72 / page.size.width(), points.height() * 1200 / 72 / page.size.height());
         page.paint(painter);
         painter.end();

@@ -31,16 +31,16 @@ private:
 QImage page_image(const Page& page) {
     const double scale = page.options.scale;
     if (!(scale > 0) || scale > 16)
-        throw Error({.problem = "a picture cannot have this scale", .expected = "1 to 4", .found = std::to_string(scale)});
+        throw Error({.problem = "A picture cannot have this scale", .expected = "1 to 4", .found = std::to_string(scale)});
     const double width = std::round(page.size.width() * scale), height = std::round(page.size.height() * scale);
     if (width * height > most_pixels || width > 32'000)
         throw Error(
-            {.problem = "the picture would be too large",
+            {.problem = "The picture would be too large",
              .expected = "at most 400 million pixels, 32,000 in a row",
              .found = std::to_string(static_cast<long long>(width)) + " x " + std::to_string(static_cast<long long>(height)),
              .hint = "Use a smaller scale, or PDF, whose size does not matter"});
     QImage image(static_cast<int>(width), static_cast<int>(height), QImage::Format_ARGB32_Premultiplied);
-    if (image.isNull()) throw Error("there is not enough memory for the picture");
+    if (image.isNull()) throw Error("There is not enough memory for the picture");
     image.fill(Qt::transparent);
     for (int top = 0; top < image.height(); top += band) {
         // A view of some rows of the image, not a copy.
@@ -69,7 +69,7 @@ QByteArray page_png(const Page& page) {
     QImageWriter writer(&buffer, "png");
     const bool written = writer.write(image);
     page.style.cancel.throw_if_cancelled();
-    if (!written) throw Error({.problem = "the picture could not be encoded", .found = writer.errorString().toStdString()});
+    if (!written) throw Error({.problem = "The picture could not be encoded", .found = writer.errorString().toStdString()});
     return buffer.data();
 }
 

@@ -17,7 +17,7 @@ QByteArray page_svg(const Page& page) {
         generator.setViewBox(QRectF(QPointF(0, 0), page.size));
         generator.setResolution(96);  // the painter's unit is a px
         QPainter painter;
-        if (!painter.begin(&generator)) throw Error("the SVG could not be begun");
+        if (!painter.begin(&generator)) throw Error("The SVG could not be begun");
         page.paint(painter);
     }
     page.style.cancel.throw_if_cancelled();

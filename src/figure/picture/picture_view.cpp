@@ -58,7 +58,7 @@ std::unique_ptr<Figure> picture_view(TracePtr trace, Layer layer, const std::vec
                                      const analyze::PatternOptions& options, const PictureViewOptions& view,
                                      const CancelToken& cancel) {
     const trace::PictureShown& shown = trace->picture();
-    if (!shown.pixels) throw Error({.problem = "the model read no picture", .item = trace->config().name});
+    if (!shown.pixels) throw Error({.problem = "The model read no picture", .item = trace->config().name});
     const model::ModelConfig& c = trace->config();
     const bool rollout = view.what == PictureViewOptions::What::rollout;
     const analyze::PatternOptions used = rollout ? analyze::PatternOptions{} : options;

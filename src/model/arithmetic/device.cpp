@@ -41,9 +41,9 @@ at::Device choose_device(const std::string& wanted) {
     if (wanted == "cpu") return at::kCPU;
     if (wanted == "auto") return cuda_works() ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
     if (wanted != "cuda")
-        throw Error(ErrorFacts{.problem = "unknown device", .item = "device", .expected = "auto, cpu or cuda", .found = wanted});
+        throw Error(ErrorFacts{.problem = "Unknown device", .item = "device", .expected = "auto, cpu or cuda", .found = wanted});
     if (!cuda_works())
-        throw Error(ErrorFacts{.problem = "no GPU can be used",
+        throw Error(ErrorFacts{.problem = "No GPU can be used",
                                .item = "device cuda",
                                .expected = "a LibTorch with CUDA and a working driver",
                                .found = at::hasCUDA() ? "a LibTorch with CUDA but no usable GPU" : "a LibTorch without CUDA",

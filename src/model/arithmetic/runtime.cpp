@@ -10,6 +10,7 @@
 #include <link.h>
 #include <malloc.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -134,6 +135,13 @@ void start_runtime(int threads) {
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 0x7fffffff);
     mallopt(M_TOP_PAD, 64 << 20);
+    // Without /proc LibTorch cannot find out what the processor is, and both of these stop it: the choice of kernels, which
+    // the compiler's own question answers, and a thread pool that set_num_threads() makes and nothing here uses.
+    if (::access("/proc/cpuinfo", R_OK) != 0) {
+        const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+        ::setenv("ATEN_CPU_CAPABILITY", avx2 ? "avx2" : "default", 0);
+        return;
+    }
     at::set_num_threads(threads > 0 ? threads : physical_cores());
 }
 

@@ -39,6 +39,10 @@ void scores_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& out) {
                             (t.row0 + r) + legal.first;
             for (std::int64_t j = 0; j < legal.count(); ++j) row[j] += bias[j];
         }
+        if (in.key_bias.defined()) {
+            const double* bias = in.key_bias.data_ptr<double>() + t.head0 * in.key_bias.size(1);
+            for (std::int64_t j = 0; j < legal.count(); ++j) row[j] += static_cast<T>(bias[legal.first + j] - bias[t.row0 + r]);
+        }
         if (in.relative.defined()) add_relative_terms(in.relative, t.head0, t.row0 + r, legal, row);
         if (in.softcap > 0) kernels::softcap(row, legal.count(), static_cast<T>(in.softcap));
     }
@@ -89,6 +93,10 @@ at::Tensor illegal(const AttentionInput& in, const Tile& t, const at::Device& de
 }
 
 }  // namespace
+
+at::TensorOptions score_options(const AttentionInput& in) {
+    return in.wide ? in.q.options().dtype(wide_type(in.q)) : in.q.options();
+}
 
 TilePlan tile_plan(const AttentionInput& in) {
     const std::int64_t heads = in.q.size(0), tokens = in.q.size(1), keys = in.k.size(1);
@@ -142,6 +150,10 @@ void fill_scores(const AttentionInput& in, const Tile& t, at::Tensor& out) {
         s = s +
             in.relative_bias.narrow(0, t.head0, t.heads).index_select(1, at.flatten()).view({t.heads, t.rows, t.keys}).to(wide);
     }
+    if (in.key_bias.defined()) {
+        const at::Tensor bias = in.key_bias.narrow(0, t.head0, t.heads);
+        s = s + (bias.narrow(1, 0, t.keys).unsqueeze(1) - bias.narrow(1, t.row0, t.rows).unsqueeze(2)).to(wide);
+    }
     for (const at::Tensor& table : {in.relative.c2p, in.relative.p2c})
         if (table.defined()) s = s + relative_part(in.relative, table, t);
     if (in.softcap > 0) s = (s / in.softcap).tanh() * in.softcap;
@@ -164,7 +176,7 @@ void mask_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
 
 void mask_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
     if (!in.causal && in.window <= 0) return;
-    if (has_kernels(tile)) {
+    if (has_kernels(in.q)) {  // whose tiles are of one head
         tile.scalar_type() == at::kFloat ? mask_on_cpu<float>(in, t, tile) : mask_on_cpu<double>(in, t, tile);
         return;
     }
@@ -212,12 +224,12 @@ at::Tensor rows_of(const AttentionInput& in, std::int64_t head0, std::int64_t he
     const std::int64_t tokens = in.q.size(1), keys = in.k.size(1);
     if (head0 < 0 || heads < 0 || head0 + heads > in.q.size(0) || row0 < 0 || rows < 0 || row0 + rows > tokens)
         throw Error(
-            ErrorFacts{.problem = "no such part of a pattern",
+            ErrorFacts{.problem = "No such part of a pattern",
                        .expected = "heads 0-" + std::to_string(in.q.size(0) - 1) + ", rows 0-" + std::to_string(tokens - 1),
                        .found = "heads from " + std::to_string(head0) + ", " + std::to_string(heads) + " of them; rows from " +
                                 std::to_string(row0) + ", " + std::to_string(rows) + " of them"});
     const double blank = patterns ? 0.0 : -std::numeric_limits<double>::infinity();
-    at::Tensor out = at::full({heads, rows, keys}, blank, in.q.options());
+    at::Tensor out = at::full({heads, rows, keys}, blank, patterns ? in.q.options() : score_options(in));
     if (heads == 0 || rows == 0) return out;
     const TilePlan plan = tile_plan(in);
     const std::int64_t first_tile = row0 / plan.rows, tiles = (row0 + rows - 1) / plan.rows - first_tile + 1;
@@ -226,7 +238,7 @@ at::Tensor rows_of(const AttentionInput& in, std::int64_t head0, std::int64_t he
         const std::int64_t h0 = (first_group + index / tiles) * plan.heads, r0 = (first_tile + index % tiles) * plan.rows;
         const std::int64_t n = std::min(plan.rows, tokens - r0);
         const Tile t{h0, std::min(plan.heads, in.q.size(0) - h0), r0, n, in.causal ? std::min(keys, r0 + n) : keys};
-        at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, in.q.options());
+        at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, score_options(in));
         fill_scores(in, t, tile);
         patterns ? softmax_tile(in, t, tile, false, sink) : mask_tile(in, t, tile);
         const std::int64_t h_from = std::max(h0, head0), h_to = std::min(h0 + t.heads, head0 + heads);
@@ -265,7 +277,7 @@ at::Tensor score_tile(const AttentionInput& in, std::int64_t head0, std::int64_t
 at::Tensor score_part(const AttentionInput& in, Hook hook, std::int64_t head0, std::int64_t heads, std::int64_t row0,
                       std::int64_t rows) {
     if (in.content <= 0)
-        throw Error(ErrorFacts{.problem = "the scores of this model have no such part", .item = name_of({hook, Layer(0)})});
+        throw Error(ErrorFacts{.problem = "The scores of this model have no such part", .item = name_of({hook, Layer(0)})});
     AttentionInput part = in;
     const bool content = hook == Hook::content_scores;
     const std::int64_t first = content ? 0 : in.content, count = content ? in.content : in.q.size(2) - in.content;

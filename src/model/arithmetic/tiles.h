@@ -23,6 +23,9 @@ struct Tile {
     std::int64_t keys;  ///< columns that exist; those after are illegal for all rows
 };
 
+/// Of scores: q's type, or float32 where they stay so in a bfloat16 run. Patterns always have q's.
+at::TensorOptions score_options(const AttentionInput&);
+
 /// Calls `work` for every tile, from several threads on the CPU. Exceptions reach the caller.
 void for_tiles(const AttentionInput&, const std::function<void(const Tile&)>& work);
 /// The tile of this plan, [heads, rows, keys] at `out` (contiguous).

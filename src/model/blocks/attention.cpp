@@ -99,9 +99,10 @@ void attend_in_tiles(Pass& pass, Layer layer, const AttentionHooks& hooks, const
                      at::Tensor& z) {
     for_tiles(in, [&](const Tile& t) {
         pass.cancel.throw_if_cancelled();
-        at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, in.q.options());
+        at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, score_options(in));
         fill_scores(in, t, tile);
         softmax_tile(in, t, tile, false);
+        tile = tile.to(in.q.scalar_type());
         tell_tile(pass, layer, hooks, t, tile);
         mix_tile(t, tile, v, z);
     });
@@ -182,9 +183,9 @@ void attend_whole(Pass& pass, Layer layer, const AttentionHooks& hooks, const At
         return attend_replaced(pass, layer, hooks, in, v, &scores, at::empty(shape, in.q.options()), share, z);
     }
     at::Tensor pattern = at::empty(shape, in.q.options());
-    at::Tensor scores = keep_scores ? at::empty(shape, in.q.options()) : at::Tensor{};
+    at::Tensor scores = keep_scores ? at::empty(shape, score_options(in)) : at::Tensor{};
     for_tiles(in, [&](const Tile& t) {
-        at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, in.q.options());
+        at::Tensor tile = at::empty({t.heads, t.rows, t.keys}, score_options(in));
         fill_scores(in, t, tile);
         if (keep_scores) {
             mask_tile(in, t, tile);
@@ -192,7 +193,7 @@ void attend_whole(Pass& pass, Layer layer, const AttentionHooks& hooks, const At
         }
         softmax_tile(in, t, tile, false, share);
         store_tile(pattern, t, tile, 0.0);
-        mix_tile(t, tile, v, z);  // right unless a hook changes something
+        mix_tile(t, tile.to(in.q.scalar_type()), v, z);  // right unless a hook changes something
     });
     if (keep_scores) {
         const at::Tensor seen = pass.hook(hooks.scores, layer, scores);
@@ -264,17 +265,19 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     }
     // A single token after others may attend to all of these. (ALiBi then counts from its start, which adds the same number to
     // every key of the row, which a softmax does not see.)
-    const AttentionInput in{q,
-                            k,
-                            pass.model.alibi_slopes,
-                            c.score_scale,
-                            c.causal && pass.past() == 0,
-                            window,
-                            c.score_softcap,
-                            pass.relative_bias,
-                            w.sinks,
-                            relative_tables(pass.model, layer, 0, q, k),
-                            c.latent.content};
+    const AttentionInput in{.q = q,
+                            .k = k,
+                            .alibi_slopes = pass.model.alibi_slopes,
+                            .scale = score_scale_of(c, layer.value),
+                            .causal = c.causal && pass.past() == 0,
+                            .window = window,
+                            .softcap = c.score_softcap,
+                            .relative_bias = pass.relative_bias,
+                            .key_bias = pass.key_bias,
+                            .sinks = w.sinks,
+                            .relative = relative_tables(pass.model, layer, 0, q, k),
+                            .content = c.latent.content,
+                            .wide = c.wide_scores};
     pass.observer.attention_input(layer, in);
     const at::Tensor z = attend(pass, layer, kOwnAttention, in, v);
 

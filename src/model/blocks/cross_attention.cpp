@@ -19,7 +19,7 @@ at::Tensor cross_attention(Pass& pass, Layer layer, const at::Tensor& resid_mid)
     const at::Tensor x = c.post_norm ? resid_mid : with_norm(resid_mid);
     const at::Tensor q = heads(hooks.q, w.cross_q, x), k = heads(hooks.k, w.cross_k, source),
                      v = heads(hooks.v, w.cross_v, source);
-    AttentionInput in{.q = q, .k = k, .alibi_slopes = {}, .scale = c.score_scale, .causal = false};
+    AttentionInput in{.q = q, .k = k, .alibi_slopes = {}, .scale = score_scale_of(c, layer.value), .causal = false};
     const at::Tensor z = attend(pass, layer, hooks, in, v);
     const at::Tensor out = pass.hook(Hook::cross_attn_out, layer, combine_heads(pass, layer, hooks, w.cross_o, z));
     at::Tensor resid = resid_mid + out;

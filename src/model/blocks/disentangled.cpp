@@ -22,6 +22,7 @@ std::int64_t relative_row(const Disentangled& d, std::int64_t distance) noexcept
         const std::int64_t steps = static_cast<std::int64_t>(std::ceil(far * static_cast<double>(middle - 1))) + middle;
         bucket = distance < 0 ? -steps : steps;
     }
+    if (d.by_layer) return std::clamp<std::int64_t>(distance + d.span - 1, 0, 2 * d.span - 2);
     return std::clamp<std::int64_t>(bucket + d.span, 0, 2 * d.span - 1);
 }
 
@@ -87,10 +88,12 @@ RelativeTables relative_tables(const Model::Internals& m, Layer layer, std::int6
     RelativeTables tables;
     const std::int64_t first = relative_row(d, 1 - keys), last = relative_row(d, queries - 1);
     const auto here = [&](const at::Tensor& t) { return t.defined() ? t.to(q.options()) : t; };
-    const at::Tensor relative = here(m.relative_embed.narrow(0, first, last - first + 1));
+    const at::Tensor relative = here((d.by_layer ? w.relative_rows : m.relative_embed).narrow(0, first, last - first + 1));
     const auto table = [&](const Linear& shared, const Linear& own, const at::Tensor& x) {
+        if (d.by_layer) return (at::matmul(x, relative.t()) * score_scale_of(m.config, layer.value)).contiguous();
         const Linear& projection = d.shared_projections ? shared : own;
-        return table_of(relative, {here(projection.weight), here(projection.bias)}, head0, x, m.config.score_scale);
+        return table_of(relative, {here(projection.weight), here(projection.bias)}, head0, x,
+                        score_scale_of(m.config, layer.value));
     };
     if (d.content_to_position) tables.c2p = table(w.k, w.relative_k, q);
     if (d.position_to_content) tables.p2c = table(w.q, w.relative_q, k);

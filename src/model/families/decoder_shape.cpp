@@ -34,7 +34,7 @@ void add_decoder(WeightMap& map, const ModelConfig& c, const DecoderNames& names
         map.rows.push_back({Slot::pos_embed, {names.pos_embed + ".weight"}, {c.context_length + c.position_offset, d}});
     if (!names.embed_norm.empty()) add_norm(map, Slot::embed_norm_gain, names.embed_norm, d);
     add_layers(map, c, names.layer);
-    add_norm(map, Slot::final_norm_gain, names.final_norm, d, names.layer.norm_bias);
+    if (c.final_norm && c.norm_gain) add_norm(map, Slot::final_norm_gain, names.final_norm, d, names.layer.norm_bias);
     add_language_head(map, c, names.head + ".weight");
     if (names.head_bias)
         map.rows.push_back({.slot = Slot::unembed_bias,
@@ -44,9 +44,9 @@ void add_decoder(WeightMap& map, const ModelConfig& c, const DecoderNames& names
 }
 
 Spec decoder_spec(const ModelConfig& c) {
-    Spec s{.before = {Block::token_embedding},
-           .layer = {Block::attention, Block::mlp},
-           .after = {Block::final_norm, Block::unembedding}};
+    Spec s{.before = {Block::token_embedding}, .layer = {Block::attention, Block::mlp}, .after = {}};
+    if (c.final_norm) s.after.push_back(Block::final_norm);
+    s.after.push_back(Block::unembedding);
     if (c.positions == Positions::learned) s.before.push_back(Block::position_embedding);
     if (c.embed_norm) s.before.push_back(Block::embedding_norm);
     return s;

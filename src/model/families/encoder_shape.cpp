@@ -33,14 +33,20 @@ ModelConfig encoder_config(const ConfigReader& json) {
 ModelConfig bert_config(const ConfigReader& json, const std::string& activation) {
     json.require_flag("is_decoder", false, false);
     json.require_flag("add_cross_attention", false, false);
-    if (json.text({"position_embedding_type"}, "absolute") != "absolute")
-        json.unsupported("position_embedding_type", "\"absolute\"");
     ModelConfig c = encoder_config(json);
     c.d_mlp = json.size({"intermediate_size"}, kMaxWidth);
     c.type_vocab_size = json.size({"type_vocab_size"}, kMaxWidth, 2);
     c.context_length = json.size({"max_position_embeddings"}, kMaxWidth, 512);
     c.activation = read_activation(json, "hidden_act", activation);
-    c.positions = Positions::learned;
+    const std::string kind = json.text({"position_embedding_type"}, "absolute");
+    if (kind != "absolute" && kind != "relative_key" && kind != "relative_key_query")
+        json.unsupported("position_embedding_type", "\"absolute\", \"relative_key\" or \"relative_key_query\"");
+    c.positions = kind == "absolute" ? Positions::learned : Positions::none;
+    c.disentangled = {.content_to_position = kind != "absolute",
+                      .position_to_content = kind == "relative_key_query",
+                      .by_layer = kind != "absolute",
+                      .span = kind != "absolute" ? c.context_length : 0,
+                      .max_distance = kind != "absolute" ? c.context_length : 0};
     return c;
 }
 
@@ -50,6 +56,7 @@ void add_bert_embeddings(WeightMap& map, const ModelConfig& c, const std::string
     map.rows.push_back({Slot::embed, {at + "word_embeddings.weight"}, {c.vocab_size, e}});
     if (c.positions == Positions::learned)
         map.rows.push_back({Slot::pos_embed, {at + "position_embeddings.weight"}, {c.context_length + c.position_offset, e}});
+    if (c.disentangled.by_layer) map.ignored.push_back("*" + at + "position_embeddings.weight");
     if (c.type_vocab_size > 0)
         map.rows.push_back({Slot::token_type_embed, {at + "token_type_embeddings.weight"}, {c.type_vocab_size, e}});
     add_norm(map, Slot::embed_norm_gain, norm, e);
@@ -88,7 +95,7 @@ Spec encoder_spec(const ModelConfig& c) {
     if (c.type_vocab_size > 0) s.before.push_back(Block::token_type_embedding);
     s.before.push_back(Block::embedding_norm);
     if (c.d_embed > 0) s.before.push_back(Block::embedding_projection);
-    if (c.disentangled.any()) s.before.push_back(Block::relative_positions);
+    if (c.disentangled.any() && !c.disentangled.by_layer) s.before.push_back(Block::relative_positions);
     if (c.convolution.any()) s.layer.push_back(Block::convolution);
     if (c.final_norm) s.after.push_back(Block::final_norm);
     if (c.mlm_head) s.after.insert(s.after.end(), {Block::mlm_head, Block::unembedding});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Falcon: one or few key/value heads, attention and MLP in parallel after one norm or two.
+// Falcon-RW: as many as heads, one after the other, with ALiBi.
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
@@ -11,8 +12,6 @@ namespace headlight::model {
 namespace falcon {
 
 ModelConfig parse_config(const ConfigReader& json) {
-    // Its ALiBi rounds slope times position to bfloat16, with the position instead of the distance.
-    json.require_flag("alibi", false, false);
     ModelConfig c;
     c.n_layers = json.size({"num_hidden_layers", "n_layer"}, kMaxLayers);
     c.d_model = json.size({"hidden_size"}, kMaxWidth);
@@ -35,9 +34,10 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.tied_unembedding = json.flag("tie_word_embeddings", true);
     c.norm_epsilon = json.number({"layer_norm_epsilon"}, 1e-5);
     c.activation = read_activation(json, "activation", "gelu");
-    c.positions = Positions::rotary;
     c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
-    read_rope(json, c);
+    c.positions = json.flag("alibi", false) ? Positions::alibi : Positions::rotary;
+    c.alibi = Alibi::falcon;
+    if (c.positions == Positions::rotary) read_rope(json, c);
     return c;
 }
 

@@ -24,7 +24,6 @@ WeightMap gemma_map(const ModelConfig& c) { return llama_map(c, {.o_bias = c.que
 
 /// What Gemma 2 and 3 share.
 ModelConfig parse_with_branch_norms(const ConfigReader& json, std::int64_t context, double theta) {
-    refuse_bidirectional(json);
     ModelConfig c = llama_config(json, {.kv_heads = 4,
                                         .d_head = 256,
                                         .context = context,
@@ -46,6 +45,7 @@ double read_cap(const ConfigReader& json, std::string_view name, double fallback
 }
 
 ModelConfig parse_gemma2(const ConfigReader& json) {
+    refuse_bidirectional(json);
     ModelConfig c = parse_with_branch_norms(json, 8192, 10000.0);
     c.score_softcap = read_cap(json, "attn_logit_softcapping", 50.0);
     c.final_softcap = read_cap(json, "final_logit_softcapping", 30.0);
@@ -59,7 +59,11 @@ ModelConfig parse_gemma3(const ConfigReader& json) {
     c.score_softcap = read_cap(json, "attn_logit_softcapping", 0);
     c.final_softcap = read_cap(json, "final_logit_softcapping", 0);
     c.qk_norm = QkNorm::head;
-    const std::int64_t window = json.size({"sliding_window"}, kMaxContext, 4096);
+    std::int64_t window = json.size({"sliding_window"}, kMaxContext, 4096);
+    if (json.flag("use_bidirectional_attention", false)) {  // EmbeddingGemma: half the window to either side, no next token
+        c.causal = c.has_unembedding = false;
+        window = window / 2 + 1;
+    }
     if (json.has("layer_types") || !json.has("sliding_window_pattern")) {
         read_layer_types(json, c, window, [](std::int64_t layer) { return (layer + 1) % 6 != 0; });
     } else {

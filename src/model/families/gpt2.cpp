@@ -10,7 +10,6 @@ namespace headlight::model {
 namespace gpt2 {
 
 ModelConfig parse_config(const ConfigReader& json) {
-    json.require_flag("scale_attn_by_inverse_layer_idx", false, false);
     json.require_flag("add_cross_attention", false, false);
     ModelConfig c;
     read_gpt2_sizes(json, c, kMaxWidth, {});
@@ -19,6 +18,8 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.activation = read_activation(json, "activation_function", "gelu_new");
     c.positions = Positions::learned;
     c.score_scale = json.flag("scale_attn_weights", true) ? 1.0 / std::sqrt(static_cast<double>(c.d_head)) : 1.0;
+    c.scale_by_layer = json.flag("scale_attn_by_inverse_layer_idx", false);
+    c.wide_scores = json.flag("reorder_and_upcast_attn", false);
     return c;
 }
 

@@ -11,13 +11,12 @@ namespace headlight::model {
 namespace gpt_neox {
 
 ModelConfig parse_config(const ConfigReader& json) {
-    json.require_flag("attention_bias", true, true);
     ModelConfig c;
     read_decoder_sizes(json, c, kMaxContext);
     c.d_mlp = json.size({"intermediate_size"}, kMaxWidth);
     c.context_is_hard_limit = false;
     c.parallel = json.flag("use_parallel_residual", true);
-    c.query_bias = true;
+    c.query_bias = json.flag("attention_bias", true);
     c.tied_unembedding = json.flag("tie_word_embeddings", false);
     c.norm_epsilon = json.number({"layer_norm_eps"}, 1e-5);
     c.activation = read_activation(json, "hidden_act", "gelu");
@@ -40,7 +39,8 @@ WeightMap weight_map(const ModelConfig& c) {
                            .qkv = {"attention.query_key_value"},
                            .o = "attention.dense",
                            .mlp_in = "mlp.dense_h_to_4h",
-                           .mlp_out = "mlp.dense_4h_to_h"},
+                           .mlp_out = "mlp.dense_4h_to_h",
+                           .o_bias = c.query_bias},
                  .final_norm = "final_layer_norm",
                  .head = "embed_out"});
     return map;

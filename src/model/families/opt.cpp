@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// OPT: learned positions from row 2 on, ReLU. The post-norm sizes are refused.
+// OPT: learned positions from row 2 on, ReLU. OPT-350M is post-norm and has narrower embeddings; Galactica has no biases.
 #include "model/families/decoder_shape.h"
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
@@ -10,16 +10,15 @@ namespace headlight::model {
 namespace opt {
 
 ModelConfig parse_config(const ConfigReader& json) {
-    json.require_flag("do_layer_norm_before", true, true);
-    json.require_flag("enable_bias", true, true);
-    json.require_flag("layer_norm_elementwise_affine", true, true);
-    json.require_flag("_remove_final_layer_norm", false, false);
     ModelConfig c;
     read_decoder_sizes(json, c, kMaxWidth);
-    if (json.size({"word_embed_proj_dim"}, kMaxWidth, c.d_model) != c.d_model)
-        json.unsupported("word_embed_proj_dim", "hidden_size " + std::to_string(c.d_model));
+    const std::int64_t narrow = json.size({"word_embed_proj_dim"}, kMaxWidth, c.d_model);
+    if (narrow != c.d_model) c.d_factored = narrow;
+    c.post_norm = !json.flag("do_layer_norm_before", true);
+    c.final_norm = !c.post_norm && !json.flag("_remove_final_layer_norm", false);
+    c.norm_gain = json.flag("layer_norm_elementwise_affine", true);
     c.d_mlp = json.size({"ffn_dim"}, kMaxWidth);
-    c.query_bias = true;
+    c.query_bias = c.mlp_bias = json.flag("enable_bias", true);
     c.tied_unembedding = json.flag("tie_word_embeddings", true);
     c.norm_epsilon = 1e-5;
     c.activation = read_activation(json, "activation_function", "relu");
@@ -36,14 +35,21 @@ WeightMap weight_map(const ModelConfig& c) {
                 {.embed = "embed_tokens",
                  .pos_embed = "embed_positions",
                  .layer = {.at = "layers.#.",
-                           .ln1 = "self_attn_layer_norm",
-                           .ln2 = "final_layer_norm",
+                           .ln1 = c.norm_gain ? "self_attn_layer_norm" : "",
+                           .ln2 = c.norm_gain ? "final_layer_norm" : "",
                            .qkv = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
                            .o = "self_attn.out_proj",
                            .mlp_in = "fc1",
-                           .mlp_out = "fc2"},
+                           .mlp_out = "fc2",
+                           .o_bias = c.query_bias},
                  .final_norm = "final_layer_norm",
                  .head = "lm_head"});
+    if (c.d_factored > 0) {
+        for (WeightRow& row : map.rows)
+            if (row.slot == Slot::embed || row.slot == Slot::unembed) row.shape = {c.vocab_size, c.d_factored};
+        add_linear(map, Slot::embed_projection_weight, "project_in", c.d_model, c.d_factored, false);
+        map.rows.push_back({Slot::projection, {"project_out.weight"}, {c.d_factored, c.d_model}, Layout::out_in});
+    }
     return map;
 }
 

@@ -37,6 +37,10 @@ void add_layers(WeightMap& map, const ModelConfig& c, const LayerNames& names) {
         linear(Slot::k_weight, names.qkv[1], kv, d, c.query_bias);
         linear(Slot::v_weight, names.qkv[2], kv, d, c.query_bias);
     }
+    if (c.disentangled.by_layer)
+        map.rows.push_back({Slot::relative_rows,
+                            {names.at + "attention.self.distance_embedding.weight"},
+                            {2 * c.disentangled.span - 1, c.d_head}});
     linear(Slot::o_weight, names.o, d, q, names.o_bias);
     norm(Slot::ln2_gain, names.ln2);
     linear(Slot::mlp_in_weight, names.mlp_in, m, d, c.mlp_bias);

@@ -19,6 +19,12 @@ std::string shown(const nlohmann::json& value) {
     return text;
 }
 
+/// Far beyond any model's; a rotary base of 1e-320 or a factor of 1e308 makes numbers that are not finite.
+constexpr double kSmallest = 1e-30, kLargest = 1e30;
+constexpr const char* kPositive = "a number from 1e-30 to 1e30";
+
+bool positive(double x) { return x >= kSmallest && x <= kLargest; }
+
 }  // namespace
 
 ConfigReader::ConfigReader(std::filesystem::path file, nlohmann::json json) : file_(std::move(file)), json_(std::move(json)) {
@@ -69,10 +75,10 @@ double ConfigReader::number(Names names, std::optional<double> fallback) const {
     std::string_view used;
     const nlohmann::json* value = find(names, used);
     if (!value && fallback) return *fallback;
-    if (!value) wrong(used, "a number above 0", "no such field");
-    if (!value->is_number()) wrong(used, "a number above 0", shown(*value));
+    if (!value) wrong(used, kPositive, "no such field");
+    if (!value->is_number()) wrong(used, kPositive, shown(*value));
     const double number = value->get<double>();
-    if (!std::isfinite(number) || number <= 0) wrong(used, "a number above 0", shown(*value));
+    if (!positive(number)) wrong(used, kPositive, shown(*value));
     return number;
 }
 
@@ -80,20 +86,19 @@ double ConfigReader::signed_number(Names names, double fallback) const {
     std::string_view used;
     const nlohmann::json* value = find(names, used);
     if (!value) return fallback;
-    if (!value->is_number() || !std::isfinite(value->get<double>())) wrong(used, "a number", shown(*value));
+    if (!value->is_number() || !(std::abs(value->get<double>()) <= kLargest)) wrong(used, "a number up to 1e30", shown(*value));
     return value->get<double>();
 }
 
 std::vector<double> ConfigReader::numbers(std::string_view name) const {
     std::string_view used;
     const nlohmann::json* value = find({name}, used);
-    const std::string expected = "a list of numbers above 0";
+    const std::string expected = "a list of numbers from 1e-30 to 1e30";
     if (!value) wrong(name, expected, "no such field");
     if (!value->is_array()) wrong(name, expected, shown(*value));
     std::vector<double> list;
     for (const nlohmann::json& each : *value) {
-        if (!each.is_number() || !std::isfinite(each.get<double>()) || each.get<double>() <= 0)
-            wrong(name, expected, shown(each));
+        if (!each.is_number() || !positive(each.get<double>())) wrong(name, expected, shown(each));
         list.push_back(each.get<double>());
     }
     return list;

@@ -30,9 +30,9 @@ public:
 
     /// A positive integer not above `limit`. Without a default the field must be there.
     std::int64_t size(Names, std::int64_t limit, std::optional<std::int64_t> fallback = {}) const;
-    double number(Names, std::optional<double> fallback = {}) const;  ///< finite and above 0
-    double signed_number(Names, double fallback) const;               ///< finite
-    std::vector<double> numbers(std::string_view name) const;         ///< a list of numbers above 0
+    double number(Names, std::optional<double> fallback = {}) const;  ///< from 1e-30 to 1e30
+    double signed_number(Names, double fallback) const;               ///< up to 1e30
+    std::vector<double> numbers(std::string_view name) const;         ///< a list of such numbers
     /// The value as it is, null when absent.
     const nlohmann::json& raw(std::string_view name) const;
     /// A list of `count` texts; empty when absent.

@@ -97,10 +97,15 @@ void place(Model::Internals& m, Slot slot, std::int64_t layer, const at::Tensor&
     slot_tensor(m, weight ? Slot::v_weight : Slot::v_bias, layer) = part(group + 1, 1, c.n_heads + c.n_kv_heads);
 }
 
-/// The hidden units of one expert: copied to their place among the layer's. A unit's numbers lie side by side there, so that
-/// an expert is a piece of memory and not a strip of every row.
+/// The hidden units of one expert, or one head's gains: copied to their place among the layer's. A unit's numbers lie side by
+/// side there, so that an expert is a piece of memory and not a strip of every row.
 void place_units(Model::Internals& m, const ResolvedRow& r, const at::Tensor& tensor) {
     at::Tensor& whole = slot_tensor(m, r.row->slot, r.layer);
+    if (tensor.dim() == 1) {  // a norm of each head
+        if (!whole.defined()) whole = at::empty({r.row->experts, tensor.size(0)}, tensor.options());
+        whole.select(0, r.expert).copy_(tensor);
+        return;
+    }
     const bool out = r.row->slot == Slot::mlp_out_weight;
     if (!whole.defined()) {
         whole = at::empty({mlp_width(m.config, r.layer), m.config.d_model}, tensor.options());
@@ -222,7 +227,11 @@ void derive(Model::Internals& m, bool head_absent) {
         c.labels.clear();
     }
     if (c.has_unembedding && c.tied_unembedding) m.unembed.weight = m.embed.t();
-    if (c.positions == Positions::alibi) m.alibi_slopes = alibi_slopes(c).to(m.device);
+    if (c.d_factored > 0) {  // one product each here instead of two in every pass
+        if (c.has_unembedding) m.unembed.weight = at::mm(m.projection.weight, m.unembed.weight);
+        m.embed = at::mm(m.embed, m.embed_projection.weight);
+    }
+    if (c.positions == Positions::alibi && c.alibi != Alibi::falcon) m.alibi_slopes = alibi_slopes(c).to(m.device);
     if (c.disentangled.normed && m.relative_embed.defined())
         m.relative_embed =
             at::layer_norm(m.relative_embed, {c.d_model}, m.relative_norm.gain, m.relative_norm.bias, c.norm_epsilon);

@@ -164,6 +164,8 @@ std::string parameter_name(Slot slot, std::int64_t layer) {
 std::string parameter_name(const ResolvedRow& r) {
     std::string name = parameter_name(r.row->slot, r.layer);
     if (r.row->experts == 0) return name;
+    if (r.row->slot == Slot::q_norm_gain || r.row->slot == Slot::k_norm_gain)
+        return name.insert(name.rfind('.') + 1, "heads." + std::to_string(r.expert) + ".");
     const bool numbered = r.row->names.front().find('@') != std::string::npos;
     return name.insert(name.rfind('.') + 1, numbered ? "experts." + std::to_string(r.expert) + "." : "shared.");
 }

@@ -80,6 +80,8 @@ Pass start(const Model::Internals& m, const ForwardInput& input, Observer& obser
                                c.type_vocab_size, "token type", m.device);
     if (c.positions == Positions::rotary) make_rope(pass);
     if (c.positions == Positions::relative) pass.relative_bias = relative_bias(m, pass.past() + pass.tokens());
+    if (c.positions == Positions::alibi && c.alibi == Alibi::falcon)
+        pass.key_bias = alibi_bias(c, pass.past() + pass.tokens()).to(m.device);
     return pass;
 }
 

@@ -27,16 +27,18 @@ struct RelativeTables {
 struct AttentionInput {
     at::Tensor q;             ///< [head, query, d_head], after rotation, contiguous
     at::Tensor k;             ///< [kv_head, key, d_head], after rotation, contiguous
-    at::Tensor alibi_slopes;  ///< [head] float64, undefined: no ALiBi. bias_ij = -slope (i - j)
+    at::Tensor alibi_slopes;  ///< [head] float64, undefined: none. bias_ij = -slope (i - j)
     double scale = 1.0;
     bool causal = true;
     std::int64_t window = 0;  ///< keys at this distance or farther are illegal; 0: no limit
     double softcap = 0;       ///< score = cap tanh(score / cap) before masking; 0: none
     /// [head, 2 n - 1] of a text of n tokens, in the type of q: bias_ij = relative_bias[head, j - i + n - 1]. Undefined: none.
     at::Tensor relative_bias{};
+    at::Tensor key_bias{};  ///< [head, key] float64 (Falcon's ALiBi): bias_ij = key_bias_j - key_bias_i; undefined: none
     at::Tensor sinks = {};  ///< [head] float64 on the CPU: one more score in every row's softmax, of no key; undefined: none
     RelativeTables relative = {};
     std::int64_t content = 0;  ///< MLA: leading numbers of q and k that are content, the others rotate; 0: no distinction
+    bool wide = false;         ///< scores stay float32 where q is bfloat16
 };
 
 /// Sees every tensor of the pass. Tensors made only for hooks (attn_scores, pattern, result) are skipped unless wanted.

@@ -22,6 +22,7 @@ public:
         std::vector<Step> steps;
         bool changed = false;
         for_graphemes(s.text, [&](std::string_view grapheme) {
+            s.may_become(steps.size());
             if (grapheme.size() < 6) {
                 if (const auto found = map_.shortest(grapheme)) {
                     put(steps, grapheme, *found);

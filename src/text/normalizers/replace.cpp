@@ -12,7 +12,7 @@ public:
 
     void normalize(Section& s) const override {
         std::vector<Span> matches;
-        pattern_->find(s.text, matches);
+        pattern_->find(s.text, s.budget, matches);
         Rewrite rewrite(s);
         for (const Span m : matches) {
             // The new characters count as the last one that was replaced.

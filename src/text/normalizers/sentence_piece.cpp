@@ -47,6 +47,7 @@ public:
             auto [size, put] = step(text.substr(at));
             while (after_space && put.starts_with(' ')) put.remove_prefix(1);
             if (!put.empty()) {
+                s.may_become(out.size() + put.size() / 4);
                 const Align align{s.at(at).begin, s.at(at + size - 1).end};
                 for (std::size_t i = 0; i < put.size();) {
                     const char32_t c = utf8::next(put, i);

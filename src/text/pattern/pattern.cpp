@@ -10,7 +10,7 @@ namespace {
 class Literal final : public Pattern {
 public:
     explicit Literal(std::string wanted) : wanted_(std::move(wanted)) {}
-    void find(std::string_view text, std::vector<Span>& out) const override {
+    void find(std::string_view text, Budget*, std::vector<Span>& out) const override {
         if (wanted_.empty()) return;
         for (std::size_t at = text.find(wanted_); at != text.npos; at = text.find(wanted_, at + wanted_.size())) {
             out.push_back({static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + wanted_.size())});
@@ -23,13 +23,13 @@ private:
 
 class Gpt2 final : public Pattern {
 public:
-    void find(std::string_view text, std::vector<Span>& out) const override { scanners::gpt2(text, out); }
+    void find(std::string_view text, Budget*, std::vector<Span>& out) const override { scanners::gpt2(text, out); }
 };
 
 class Gpt4 final : public Pattern {
 public:
     explicit Gpt4(std::size_t digits) : digits_(digits) {}
-    void find(std::string_view text, std::vector<Span>& out) const override { scanners::gpt4(text, digits_, out); }
+    void find(std::string_view text, Budget*, std::vector<Span>& out) const override { scanners::gpt4(text, digits_, out); }
 
 private:
     std::size_t digits_;

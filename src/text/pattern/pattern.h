@@ -15,7 +15,8 @@ class Pattern {
 public:
     virtual ~Pattern() = default;
     /// Adds every match in `text`, which is valid UTF-8, to `out`; the matches lie between character boundaries.
-    virtual void find(std::string_view text, std::vector<Span>& out) const = 0;
+    /// The time is taken from the budget; nullptr: that of a short text.
+    virtual void find(std::string_view text, Budget*, std::vector<Span>& out) const = 0;
 };
 
 using PatternPtr = std::unique_ptr<const Pattern>;

@@ -12,24 +12,47 @@
 namespace headlight::text {
 namespace {
 
-/// Keeps ICU's backtracking from running for ever on an unlucky pattern: about 20 seconds of work, and 1 GB for what it
-/// has to come back to ("a{2,}" needs some bytes for each of a million letters).
-constexpr std::int32_t kTimeLimit = 20'000;
+/// Keeps ICU's backtracking from filling the memory on an unlucky pattern: 1 GB for what it has to come back to ("a{2,}"
+/// needs some bytes for each of a million letters).
 constexpr std::int32_t kStackLimit = 1'000'000'000;
+
+/// ICU asks every few thousand steps whether to go on.
+UBool before(const void* deadline, std::int32_t) {
+    return Budget::Clock::now() < *static_cast<const Budget::Clock::time_point*>(deadline);
+}
+UBool before_at(const void* deadline, std::int64_t) { return before(deadline, 0); }
+
+/// Takes the time of a block from the budget.
+class Timed {
+public:
+    explicit Timed(Budget& budget) : budget_(budget) {}
+    ~Timed() { budget_.spend(Budget::Clock::now() - start_); }
+    Timed(const Timed&) = delete;
+    Timed& operator=(const Timed&) = delete;
+    Budget::Clock::time_point deadline() const { return start_ + budget_.time(); }
+
+private:
+    Budget& budget_;
+    Budget::Clock::time_point start_ = Budget::Clock::now();
+};
 
 class IcuRegex final : public Pattern {
 public:
     IcuRegex(std::unique_ptr<icu::RegexPattern> pattern, const Field& f)
         : pattern_(std::move(pattern)), file_(f.file()), path_(f.path()) {}
 
-    void find(std::string_view text, std::vector<Span>& out) const override {
+    void find(std::string_view text, Budget* given, std::vector<Span>& out) const override {
         if (text.empty()) return;
+        Budget own(text.size(), file_);
+        const Timed timed(given ? *given : own);
+        const Budget::Clock::time_point deadline = timed.deadline();
         if (text.size() > INT32_MAX) fail("The text is too long for this pattern", std::to_string(text.size()) + " bytes");
         const icu::UnicodeString wide = icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())});
         UErrorCode status = U_ZERO_ERROR;
         const std::unique_ptr<icu::RegexMatcher> matcher(pattern_->matcher(wide, status));
         if (U_SUCCESS(status)) {
-            matcher->setTimeLimit(kTimeLimit, status);
+            matcher->setMatchCallback(before, &deadline, status);
+            matcher->setFindProgressCallback(before_at, &deadline, status);
             matcher->setStackLimit(kStackLimit, status);
         }
         std::int32_t wide_at = 0;
@@ -45,12 +68,16 @@ public:
         while (U_SUCCESS(status) && matcher->find(status)) {
             const std::int32_t begin = matcher->start(status);
             const std::int32_t end = matcher->end(status);
+            if (out.size() % 1024 == 0 && !before(&deadline, 0)) status = U_REGEX_STOPPED_BY_CALLER;
             if (begin == end && end == last_end) continue;  // an empty match right after another does not count
             last_end = end;
             const std::uint32_t first = byte_of(begin);
             out.push_back({first, byte_of(end)});
         }
-        if (U_FAILURE(status)) fail("The pattern took too long or too much memory on this text", u_errorName(status));
+        if (U_FAILURE(status))
+            fail("The pattern took too long or too much memory on this text",
+                 status == U_REGEX_STOPPED_BY_CALLER ? "more than the time that all patterns of a text have"
+                                                     : u_errorName(status));
     }
 
 private:

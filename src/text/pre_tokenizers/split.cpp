@@ -16,7 +16,7 @@ public:
         for (const Span p : s.spans) {
             matches.clear();
             parts.clear();
-            pattern_->find(std::string_view(s.text).substr(p.begin, p.size()), matches);
+            pattern_->find(std::string_view(s.text).substr(p.begin, p.size()), s.budget, matches);
             std::uint32_t rest = 0;
             const auto add = [&](std::uint32_t begin, std::uint32_t end, bool match) {
                 parts.push_back({{p.begin + begin, p.begin + end}, match != invert_});

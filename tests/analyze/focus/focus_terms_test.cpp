@@ -129,7 +129,7 @@ TEST_P(FocusTerms, FiveAreWhatTheWeightsSay) {
         for (std::int64_t j = 0; j < row.targets; ++j) {
             if (std::isnan(row.score[j])) continue;  // outside a window
             const at::Tensor own = q[row.query.value], key = k[j];
-            const double s = config.score_scale;
+            const double s = model::score_scale_of(config, id.layer.value);
             const auto product = [&](const at::Tensor& a, const at::Tensor& b) { return s * at::dot(a, b).item<double>(); };
             EXPECT_NEAR(row.terms(j, 1), product(b_q, key), 2e-5);
             EXPECT_NEAR(row.terms(j, 2), product(own, key), 2e-5);
@@ -220,7 +220,7 @@ TEST_P(FocusTerms, CaptionsSayWhatTheModelLacks) {
     const bool separable =
         config.positions == model::Positions::alibi || config.positions == model::Positions::rotary || relative;
     EXPECT_EQ(facts.terms[0].exists, separable);
-    EXPECT_EQ(notes.find("position term is DeBERTa's") != std::string::npos, relative);
+    EXPECT_EQ(notes.find("position term is of relative positions") != std::string::npos, relative);
     EXPECT_EQ(notes.find("no separate position term") != std::string::npos,
               config.positions == model::Positions::learned && !relative);
     EXPECT_EQ(notes.find("with rotation minus") != std::string::npos, config.positions == model::Positions::rotary);

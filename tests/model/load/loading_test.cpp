@@ -74,10 +74,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadField{"EpsilonZero", "gpt2", "layer_norm_epsilon", 0, "found 0"},
         BadField{"FlagNumber", "bloom", "tie_word_embeddings", 1, "true or false"},
         BadField{"Activation", "gpt2", "activation_function", "mish", "mish"},
-        BadField{"InverseLayer", "gpt2", "scale_attn_by_inverse_layer_idx", true, "found true"},
         BadField{"CrossAttention", "gpt2", "add_cross_attention", true, "found true"},
         BadField{"Decoder", "bert", "is_decoder", true, "found true"},
-        BadField{"RelativePositions", "bert", "position_embedding_type", "relative_key", "relative_key"},
+        BadField{"RelativePositions", "bert", "position_embedding_type", "rotary", "found \"rotary\""},
         BadField{"RopeScaling", "llama-mha", "rope_parameters", json{{"rope_type", "spiral"}, {"factor", 2.0}}, "spiral"},
         BadField{"YarnWithoutFactor", "llama-mha", "rope_parameters", json{{"rope_type", "yarn"}, {"factor", "much"}}, "factor"},
         BadField{"LongropeFactors", "phi3", "rope_parameters",
@@ -86,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "chunked_attention"},
         BadField{"LayerTypesCount", "gemma3", "layer_types", json{"full_attention"}, "3 names"},
         BadField{"BothWays", "gemma", "use_bidirectional_attention", true, "use_bidirectional_attention"},
-        BadField{"QkLayerNorm", "stablelm", "qk_layernorm", true, "qk_layernorm"},
+        BadField{"QkLayerNorm", "phi", "qk_layernorm", true, "qk_layernorm"},
         BadField{"LinearWithoutFactor", "llama-mha", "rope_parameters", json{{"rope_type", "linear"}}, "factor"},
         BadField{"RopeText", "llama-mha", "rope_parameters", "linear", "an object"},
         BadField{"Architectures", "bloom", "architectures", "BloomForCausalLM", "a list"}),
@@ -368,6 +367,37 @@ TEST(Alibi, SlopesOfPowersOfTwoAndOthers) {
     EXPECT_NEAR(many[63], 0.00390625, 1e-10);
     EXPECT_NEAR(many[64], 0.95760328, 1e-8);
     EXPECT_NEAR(many[111], 0.01631678, 1e-8);
+}
+
+/// Against transformers' build_alibi_tensor of Falcon, times 1/sqrt(d_head): beyond 256 the positions are rounded too.
+TEST(Alibi, FalconRoundsSlopePositionAndProduct) {
+    ModelConfig c;
+    c.alibi = Alibi::falcon;
+    c.score_scale = 0.5;
+    const auto bias = [&](std::int64_t heads, std::int64_t head, std::int64_t key) {
+        c.n_heads = heads;
+        return alibi_bias(c, 1002)[head][key].item<double>();
+    };
+    EXPECT_EQ(bias(12, 11, 1), 0.5 * 0.08837890625);
+    EXPECT_EQ(bias(12, 11, 100), 0.5 * 8.8125);
+    EXPECT_EQ(bias(12, 0, 257), 0.5 * 128.0);
+    EXPECT_EQ(bias(12, 11, 257), 0.5 * 22.625);
+    EXPECT_EQ(bias(32, 0, 255), 0.5 * 214.0);
+    EXPECT_EQ(bias(32, 17, 257), 0.5 * 11.3125);
+    EXPECT_EQ(bias(32, 17, 1001), 0.5 * 44.25);
+}
+
+/// OPT-350M: the products of the embedding with its two projections count as what the file holds.
+TEST(Loading, FactoredEmbeddingsCountAsStored) {
+    const auto model = Model::load(fixture("opt-post-norm"));
+    std::int64_t stored = 0, counted = 0;
+    for (const LoadedParameter& p : model->report().loaded) {
+        std::int64_t n = 1;
+        for (const std::int64_t side : p.shape) n *= side;
+        stored += n;
+    }
+    for (const auto& [part, count] : model->parameter_counts()) counted += count;
+    EXPECT_EQ(counted, stored);
 }
 
 }  // namespace loading_test

@@ -69,7 +69,7 @@ TEST(Reference, OfAnotherModelIsAProblemAndNoError) {
     const test::TempFolder folder;
     for (const auto& file : fs::directory_iterator(fixture("gpt2")))
         fs::copy_file(file.path(), folder / file.path().filename().string());
-    folder.write("reference.safetensors", "no tensors");
+    folder.write("reference.safetensors", "No tensors");
     const auto broken = check_reference(*Model::load(folder.path(), {.device = "cpu"}));
     ASSERT_TRUE(broken);
     EXPECT_THAT(broken->problem, HasSubstr("reference.safetensors"));

@@ -4,6 +4,7 @@
 #include "headlight/model/runtime.h"
 #include "model/internals.h"
 #include "tests/model/run_all.h"
+#include "tests/model/scratch_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -185,6 +186,31 @@ TEST(Forward, BrainFloatIsNearFloat) {
             EXPECT_EQ(p.triu(1).abs().max().item<float>(), 0.0f) << name;
         }
     }
+}
+
+/// reorder_and_upcast_attn: scores are rounded nowhere, patterns are bfloat16 as the values are.
+TEST(Forward, UpcastScoresStayFloatInABrainFloatRun) {
+    const auto model = Model::load(fixture("gpt2-inverse-layers"), {.dtype = ComputeType::bfloat16, .device = "cpu"});
+    Collector seen;
+    forward(*model, some_text(model->config(), 12), seen, {}, {});
+    const at::Tensor scores = seen.tensors.at("blocks.1.attn.hook_attn_scores").tril();
+    ASSERT_EQ(scores.scalar_type(), at::kFloat);
+    EXPECT_FALSE(at::equal(scores, scores.to(at::kBFloat16).to(at::kFloat)));
+    EXPECT_EQ(seen.tensors.at("blocks.1.attn.hook_pattern").scalar_type(), at::kBFloat16);
+}
+
+/// EmbeddingGemma: every key counts, in local layers those within half the window on either side.
+TEST(Forward, BidirectionalGemmaSeesBothSides) {
+    const ScratchModel copy("gemma3");
+    copy.edit_config([](nlohmann::json& c) { c["use_bidirectional_attention"] = true; });
+    const auto model = Model::load(copy.folder);
+    EXPECT_FALSE(model->config().has_unembedding);
+    Collector seen;
+    forward(*model, some_text(model->config(), 12), seen, {}, {});
+    const at::Tensor i = at::arange(12).unsqueeze(1), j = at::arange(12).unsqueeze(0);
+    const at::Tensor local = (i - j).abs() < 3;  // sliding_window 4: half of it and the token itself
+    EXPECT_TRUE(at::equal(seen.tensors.at("blocks.0.attn.hook_pattern")[0] > 0, local));
+    EXPECT_TRUE((seen.tensors.at("blocks.1.attn.hook_pattern") > 0).all().item<bool>());
 }
 
 TEST(Runtime, OneThreadOnEveryThread) {

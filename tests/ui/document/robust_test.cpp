@@ -6,6 +6,7 @@
 #include <QClipboard>
 #include <QFile>
 #include <QGuiApplication>
+#include <QPushButton>
 #include <QSignalSpy>
 
 namespace headlight::ui {
@@ -205,6 +206,36 @@ TEST(Sessions, WhatIsWrongIsNamedWithItsFile) {
         EXPECT_NE(message(options).find(word), std::string::npos) << message(options);
         EXPECT_NE(message(options).find("a.headlight"), std::string::npos) << message(options);
     }
+}
+
+TEST(Sessions, DeepNestingIsRefused) {
+    for (const char* key : {"model", "text", "pair", "image", "written", "options"}) {
+        const std::string deep(1'000'000, '[');
+        try {
+            session_from_json("{\"format\":\"headlight-session\",\"version\":1,\"" + std::string(key) + "\":" + deep,
+                              "a.headlight");
+            ADD_FAILURE() << key;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.facts().file, "a.headlight");
+            EXPECT_NE(std::string(error.what()).find("nested levels"), std::string::npos) << error.what();
+        }
+    }
+}
+
+TEST_F(WindowTest, ALostModelCanBeOpenedAgainFromTheMessage) {
+    const auto shown = window.document().trace();
+    window.lose_model({.problem = "A file of the open model was cut short", .file = "model.safetensors"});
+    ASSERT_TRUE(window.error_panel().isVisible());
+    EXPECT_EQ(window.document().trace(), shown) << "what is on screen stays";
+    auto* again = window.error_panel().findChild<QPushButton*>();
+    ASSERT_TRUE(again && again->isVisible());
+    const auto before = window.document().model().model;
+    again->click();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.document().model().model != before; }, 60'000));
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.error_panel().isVisible());
+    window.show_failure({QStringLiteral("Saving"), {.problem = "Another"}});
+    EXPECT_FALSE(again->isVisible()) << "an offer belongs to its message";
 }
 
 }  // namespace robust_test

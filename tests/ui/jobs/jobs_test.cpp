@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Jobs by themselves.
 #include "ui/jobs/jobs.h"
+#include "headlight/io/mapped_file.h"
+#include "ui/bus_guard.h"
 
 #include <gtest/gtest.h>
 
 #include <QSignalSpy>
+#include <QTemporaryDir>
 #include <QTest>
 
 #include <atomic>
+#include <fstream>
 #include <thread>
 
 namespace headlight::ui {
@@ -160,6 +164,40 @@ TEST(Jobs, ALaneRestartedByAFailureStaysBusy) {
     EXPECT_EQ(finished.size(), 0);
     jobs.cancel(Lane::file);
     EXPECT_EQ(finished.size(), 1);
+}
+
+/// A file of weights that is cut short while a job reads it: the process lives, the job fails, and so does everything that
+/// may have read the zeros until the file is closed. Opening a model goes on.
+TEST(Jobs, WhatReadACutFileIsDropped) {
+    Jobs jobs;
+    BusGuard guard;
+    QSignalSpy failed(&jobs, &Jobs::failed), lost(&guard, &BusGuard::lost);
+    QTemporaryDir folder;
+    const std::filesystem::path path = folder.filePath(QStringLiteral("model.safetensors")).toStdString();
+    std::ofstream(path) << std::string(3 * 4096, 'x');
+    auto file = io::MappedFile::open(path);
+    std::filesystem::resize_file(path, 0);
+    bool delivered = false;
+    jobs.start(Lane::picture, QStringLiteral("Drawing"), [&](const CancelToken&, const Progress&) -> Jobs::Deliver {
+        EXPECT_EQ(file->bytes()[5000], std::byte{0});
+        return [&] { delivered = true; };
+    });
+    settle(jobs);
+    ASSERT_EQ(failed.size(), 1);
+    EXPECT_EQ(failed[0][1].value<Failure>().facts.file, path);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !lost.isEmpty(); }));
+    EXPECT_EQ(lost[0][0].toString().toStdString(), path);
+    jobs.start(Lane::inspector, {}, quick([&] { delivered = true; }));
+    settle(jobs);
+    EXPECT_EQ(failed.size(), 2);
+    EXPECT_FALSE(delivered);
+    jobs.start(Lane::model, {}, quick([&] { delivered = true; }));
+    settle(jobs);
+    EXPECT_TRUE(delivered);
+    file.reset();
+    jobs.start(Lane::inspector, {}, quick([] {}));
+    settle(jobs);
+    EXPECT_EQ(failed.size(), 2);
 }
 
 }  // namespace jobs_test

@@ -11,7 +11,7 @@
 
 namespace headlight::ui {
 
-ErrorPanel::ErrorPanel(QWidget* parent) : QFrame(parent), title_(new QLabel), body_(new QLabel) {
+ErrorPanel::ErrorPanel(QWidget* parent) : QFrame(parent), title_(new QLabel), body_(new QLabel), offer_(new QPushButton) {
     setObjectName(QStringLiteral("ErrorPanel"));
     setAccessibleName(QStringLiteral("Error"));
     auto* row = new QHBoxLayout(this);
@@ -28,6 +28,11 @@ ErrorPanel::ErrorPanel(QWidget* parent) : QFrame(parent), title_(new QLabel), bo
     texts->addWidget(title_);
     texts->addWidget(body_);
     row->addLayout(texts, 1);
+    row->addWidget(offer_, 0, Qt::AlignTop);
+    offer_->hide();
+    connect(offer_, &QPushButton::clicked, this, [this] {
+        if (const auto work = offered_) work();
+    });
     const auto button = [&](const QString& icon_name, const QString& name) {
         auto* made = new QToolButton;
         made->setProperty("kind", "quiet");
@@ -46,6 +51,7 @@ ErrorPanel::ErrorPanel(QWidget* parent) : QFrame(parent), title_(new QLabel), bo
 }
 
 void ErrorPanel::show_failure(const Failure& failure) {
+    offer_->hide();
     const ErrorFacts& facts = failure.facts;
     const auto text = [](const std::string& s) { return QString::fromStdString(s); };
     title_->setText(failure.doing.isEmpty() ? text(facts.problem)
@@ -64,6 +70,12 @@ void ErrorPanel::show_failure(const Failure& failure) {
     body_->setVisible(!lines.isEmpty());
     copied_ = title_->text() + '\n' + body_->text();
     show();
+}
+
+void ErrorPanel::offer(const QString& what, std::function<void()> work) {
+    offered_ = std::move(work);
+    offer_->setText(what);
+    offer_->show();
 }
 
 }  // namespace headlight::ui

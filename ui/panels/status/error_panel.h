@@ -5,6 +5,9 @@
 
 #include <QFrame>
 #include <QLabel>
+#include <QPushButton>
+
+#include <functional>
 
 namespace headlight::ui {
 
@@ -14,10 +17,14 @@ class ErrorPanel : public QFrame {
 public:
     explicit ErrorPanel(QWidget* parent = nullptr);
     void show_failure(const Failure&);
+    /// A button beside the message, until the next one.
+    void offer(const QString& what, std::function<void()> work);
     QString message() const { return title_->text() + QStringLiteral("\n") + body_->text(); }
 
 private:
     QLabel *title_, *body_;
+    QPushButton* offer_;
+    std::function<void()> offered_;
     QString copied_;
 };
 

@@ -26,7 +26,7 @@ struct PairChain {
     double weight = 0;               ///< softmax weight a_ij
     std::int64_t rank = 1, of = 1;   ///< of the weight among the row's legal keys
     double qk = 0;                   ///< q.k, unscaled, after rotation
-    double scale = 0;                ///< score_scale
+    double scale = 0;                ///< score_scale_of() the layer
     double content = 0;              ///< scale q.k, or for rotary models scale q.k without rotation
     std::optional<double> position;  ///< additive term; empty: this model has no separable one
     std::string position_kind;       ///< "ALiBi", "rotary", "learned, inside the stream", "disentangled", "none"

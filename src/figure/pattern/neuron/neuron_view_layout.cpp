@@ -91,6 +91,9 @@ QString dot_heading(double scale, std::int64_t d_head) {
     // DeBERTa's scale counts the terms of the score: 1 / √(3 d_head).
     for (const std::int64_t root : {d_head, 2 * d_head, 3 * d_head})
         if (std::abs(scale * std::sqrt(double(root)) - 1) < 1e-6) return qk + QStringLiteral(" / √%1").arg(root);
+    // GPT-2's scale_attn_by_inverse_layer_idx.
+    if (const double by = 1 / (scale * std::sqrt(double(d_head))); by > 1.5 && std::abs(by - std::round(by)) < 1e-6 * by)
+        return qk + QStringLiteral(" / (%1 √%2)").arg(std::lround(by)).arg(d_head);
     return qk + QStringLiteral(" × %1").arg(scale, 0, 'g', 4);
 }
 
