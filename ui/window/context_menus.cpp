@@ -68,7 +68,7 @@ void ContextMenus::add_head(HeadId head) {
     Document& document = window_.document();
     const QString name = figure::head_name(head);
     add(QStringLiteral("Go to %1").arg(name), [&document, head] { document.selection().focus_head(head); });
-    const View other = document.views().left == "matrix" ? "head" : "matrix";
+    const View other = figure::view_id(document.views().left == figure::view_id(1) ? 0 : 1);
     add(QStringLiteral("Open %1 in split (%2 view)").arg(name, view_title(other)), [&document, head, other] {
         document.selection().focus_head(head);
         OpenViews views = document.views();

@@ -27,6 +27,7 @@ void FoldingMenuBar::open() {
         popup->close();
         return;
     }
+    before_ = window()->focusWidget();
     show();
     for (QAction* menu : actions()) {
         if (!menu->isVisible() || !menu->isEnabled()) continue;
@@ -43,7 +44,9 @@ void FoldingMenuBar::keep(bool keep) {
 void FoldingMenuBar::fold() {
     if (QApplication::activePopupWidget()) return;
     setActiveAction(nullptr);
+    const bool had_focus = window()->focusWidget() == this;  // else the command that was chosen has moved it
     if (!kept_) hide();
+    if (had_focus && before_) before_->setFocus(Qt::MenuBarFocusReason);
 }
 
 bool FoldingMenuBar::eventFilter(QObject* watched, QEvent* event) {

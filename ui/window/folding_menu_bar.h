@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QMenuBar>
+#include <QPointer>
 
 namespace headlight::ui {
 
@@ -24,6 +25,7 @@ protected:
 private:
     void fold();
 
+    QPointer<QWidget> before_;  ///< had the focus before the menus
     bool kept_ = false;
     bool alt_alone_ = false;  ///< Alt is down, and nothing else was pressed since
 };

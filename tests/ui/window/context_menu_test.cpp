@@ -82,6 +82,7 @@ TEST_F(WindowTest, HeadsTokensAndNumbersHaveMenus) {
     menu->close();
     ASSERT_TRUE(settle());
 
+    QCoreApplication::processEvents();  // new rows are shown by an event
     const auto rows = window.inspector().findChildren<NumberRow*>();
     const auto shown = std::ranges::find_if(rows, [](NumberRow* r) { return r->isVisible() && !r->exact().isEmpty(); });
     ASSERT_NE(shown, rows.end());
