@@ -3,15 +3,26 @@
 
 #include <QApplication>
 #include <QKeyEvent>
+#include <QStyle>
 #include <QTimer>
 
 namespace headlight::ui {
+
+/// Another object than the menu bar, which installs and removes itself as a filter while Alt is down.
+class FoldingMenuBar::Keys : public QObject {
+public:
+    explicit Keys(FoldingMenuBar& bar) : QObject(&bar), bar_(bar) { qApp->installEventFilter(this); }
+    bool eventFilter(QObject*, QEvent* event) override { return bar_.take(event); }
+
+private:
+    FoldingMenuBar& bar_;
+};
 
 FoldingMenuBar::FoldingMenuBar(QWidget* parent) : QMenuBar(parent) {
     setObjectName(QStringLiteral("MenuBar"));
     setNativeMenuBar(false);
     hide();
-    qApp->installEventFilter(this);
+    new Keys(*this);
 }
 
 QMenu* FoldingMenuBar::add(const QString& title) {
@@ -49,7 +60,7 @@ void FoldingMenuBar::fold() {
     if (had_focus && before_) before_->setFocus(Qt::MenuBarFocusReason);
 }
 
-bool FoldingMenuBar::eventFilter(QObject* watched, QEvent* event) {
+bool FoldingMenuBar::take(QEvent* event) {
     const auto key_of = [&] { return static_cast<QKeyEvent*>(event)->key(); };
     switch (event->type()) {
         case QEvent::ShortcutOverride:
@@ -64,6 +75,7 @@ bool FoldingMenuBar::eventFilter(QObject* watched, QEvent* event) {
             return true;
         case QEvent::KeyRelease:
             if (key_of() != Qt::Key_Alt || !alt_alone_) break;
+            if (isVisible() && style()->styleHint(QStyle::SH_MenuBar_AltKeyNavigation, nullptr, this)) break;  // Qt does it
             alt_alone_ = false;
             if (QApplication::activeWindow() == window()) {
                 open();
@@ -75,7 +87,7 @@ bool FoldingMenuBar::eventFilter(QObject* watched, QEvent* event) {
         case QEvent::WindowDeactivate: alt_alone_ = false; break;
         default: break;
     }
-    return QMenuBar::eventFilter(watched, event);
+    return false;
 }
 
 }  // namespace headlight::ui

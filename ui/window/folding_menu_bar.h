@@ -19,11 +19,11 @@ public:
     /// A menu of the bar.
     QMenu* add(const QString& title);
 
-protected:
-    bool eventFilter(QObject*, QEvent*) override;
-
 private:
+    class Keys;
     void fold();
+    /// Of the whole program; true: it was meant for the menus.
+    bool take(QEvent*);
 
     QPointer<QWidget> before_;  ///< had the focus before the menus
     bool kept_ = false;
