@@ -22,7 +22,6 @@ constexpr double zoom_step = 1.2;
 constexpr int refine_ms = 20;
 constexpr int fade_ms = 120;  ///< figures that come sooner need no fading
 constexpr int veil = 165;     ///< opacity of the ground over an outdated figure
-constexpr int covered = 110;  ///< px at the top and bottom that headings and legends take
 
 bool pins_something(const figure::Hit& hit) {
     using Kind = figure::Hit::Kind;
@@ -89,7 +88,6 @@ void FigureCanvas::set_figure(std::shared_ptr<figure::Figure> figure) {
     brush_.reset();
     if (!same_view) {
         style_.zoom = 1;
-        horizontalScrollBar()->setValue(0);
         verticalScrollBar()->setValue(0);
     }
     stale_ = false;
@@ -97,6 +95,7 @@ void FigureCanvas::set_figure(std::shared_ptr<figure::Figure> figure) {
     painted_ = selection_.get();
     if (figure_) setAccessibleDescription(figure_->title() + QStringLiteral(". ") + figure_->description());
     relayout();
+    if (!same_view) horizontalScrollBar()->setValue(figure_ && figure_->begins_at_right() ? horizontalScrollBar()->maximum() : 0);
     hover_again();
 }
 
@@ -126,18 +125,12 @@ void FigureCanvas::set_outdated(bool outdated) {
     if (std::exchange(outdated_, false)) viewport()->update();
 }
 
-void FigureCanvas::set_fitted(int most) {
-    fitted_ = most;
-    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+void FigureCanvas::set_in_panel() {
+    in_panel_ = true;
     relayout();
 }
 
-QSize FigureCanvas::sizeHint() const {
-    if (!fitted_) return {640, 480};
-    const int frame = 2;
-    return {120, std::clamp(int(std::ceil(content_.height())) + 2 * margin_.height() + frame, 24, fitted_)};
-}
+QSize FigureCanvas::sizeHint() const { return in_panel_ ? QSize(120, 200) : QSize(640, 480); }
 
 void FigureCanvas::lay_out() {
     const double scale = figure_->zoomable() ? 1 : style_.zoom;
@@ -165,10 +158,6 @@ void FigureCanvas::relayout() {
             lay_out();
         });
     }
-    if (fitted_) {
-        setVerticalScrollBarPolicy(content_.height() > fitted_ ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
-        if (minimumHeight() != sizeHint().height()) setFixedHeight(sizeHint().height());
-    }
     update_scroll_bars();
     viewport()->update();
 }
@@ -191,12 +180,17 @@ QPointF FigureCanvas::origin() const {
 QPointF FigureCanvas::to_viewport(QPointF p) const { return p * style_.zoom + origin(); }
 QPointF FigureCanvas::to_figure(QPointF p) const { return (p - origin()) / style_.zoom; }
 
-void FigureCanvas::reveal(const QRectF& row) {
-    QScrollBar* bar = verticalScrollBar();
-    if (!figure_ || figure_->zoomable() || bar->maximum() == 0) return;
-    const int room = viewport()->height(), margin = std::min(std::max(room / 5, covered), room / 3);
-    const double top = to_viewport(row.topLeft()).y(), bottom = to_viewport(row.bottomRight()).y();
-    if (top < margin || bottom > room - margin) bar->setValue(bar->value() + int((top + bottom) / 2) - room / 2);
+void FigureCanvas::reveal(const QRectF& part, int covered) {
+    if (!figure_ || figure_->zoomable()) return;
+    const auto scroll = [covered](QScrollBar* bar, double from, double to, int room) {
+        const int margin = std::min(std::max(room / 5, covered), room / 3);
+        // What is wider than the canvas is a row: it is revealed as far as it can be.
+        if (bar->maximum() == 0 || to - from > room - 2 * margin) return;
+        if (from < margin || to > room - margin) bar->setValue(bar->value() + int((from + to) / 2) - room / 2);
+    };
+    const QPointF top_left = to_viewport(part.topLeft()), bottom_right = to_viewport(part.bottomRight());
+    scroll(verticalScrollBar(), top_left.y(), bottom_right.y(), viewport()->height());
+    scroll(horizontalScrollBar(), top_left.x(), bottom_right.x(), viewport()->width());
 }
 
 /// Title and text, one block in the middle.
@@ -217,7 +211,7 @@ void FigureCanvas::paint_placeholder(QPainter& painter) const {
 void FigureCanvas::paintEvent(QPaintEvent* event) {
     QPainter painter(viewport());
     const figure::Theme& theme = *style_.theme;
-    painter.fillRect(event->rect(), fitted_ ? theme.panel : theme.canvas);
+    painter.fillRect(event->rect(), in_panel_ ? theme.panel : theme.canvas);
     if (!figure_) {
         paint_placeholder(painter);
         return;
@@ -390,7 +384,7 @@ void FigureCanvas::zoom_to_fit() {
 }
 
 void FigureCanvas::wheelEvent(QWheelEvent* event) {
-    const bool zooms = figure_ && !fitted_ &&
+    const bool zooms = figure_ && !in_panel_ &&
                        (event->modifiers() & Qt::ControlModifier ||
                         (figure_->zoomable() && event->pixelDelta().isNull() && !(event->modifiers() & Qt::ShiftModifier)));
     if (!zooms || event->angleDelta().y() == 0) {

@@ -32,8 +32,8 @@ public:
     /// faintly, and answers no pointer. A new figure ends this.
     void set_outdated(bool);
     bool outdated() const { return outdated_; }
-    /// A small canvas inside a panel: as tall as its content up to `most`, no scroll bars of its own.
-    void set_fitted(int most);
+    /// A small canvas inside a panel: painted on the panel's colour, and the wheel scrolls.
+    void set_in_panel();
     void set_margins(int horizontal, int vertical) {
         margin_ = QSize(horizontal, vertical);
         relayout();
@@ -52,8 +52,9 @@ public:
     QPointF to_figure(QPointF viewport_point) const;
     /// What is there; nothing while an old figure waits for its successor.
     figure::Hit hit_at(QPointF viewport_point);
-    /// Scrolls a figure that is taller than the canvas until a row of it can be seen.
-    void reveal(const QRectF& row);
+    /// Scrolls a figure that is larger than the canvas until a row or a part of it can be seen, this far from the edges:
+    /// headings and legends stand there.
+    void reveal(const QRectF& part, int covered = 110);
 
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override { return {80, 24}; }
@@ -113,7 +114,7 @@ private:
     QTimer refine_;                   ///< paints again while a figure refines its pixels
     QTimer fade_;
     bool panning_ = false, stale_ = false, outdated_ = false, double_click_ = false;
-    int fitted_ = 0;
+    bool in_panel_ = false;
 };
 
 }  // namespace headlight::ui

@@ -11,49 +11,55 @@
 namespace headlight::figure {
 namespace {
 
-constexpr double mosaic_legend_height = 34;
+constexpr double mosaic_legend_height = 34, above_legend = 12, most_pitch = 34;
 
 const QFont& index_font() { return ui_font(10.5); }
 
-/// Every n-th index, so that two digits never touch.
-std::int64_t index_step(double pitch) {
-    for (const std::int64_t step : {1, 2, 4, 8, 16})
-        if (pitch * double(step) >= 15) return step;
-    return 32;
+/// Every n-th index, so that the numbers never touch.
+std::int64_t index_step(double pitch, double label) {
+    for (const std::int64_t step : {1, 2, 5, 10, 20, 50})
+        if (pitch * double(step) >= label) return step;
+    return 100;
 }
 
 QString range_number(double x) { return QString::number(x, 'g', 3).replace(u'-', QChar(0x2212)); }
 
 }  // namespace
 
-MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, double available_width) {
+MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, QSizeF available) {
     MosaicLayout at;
     at.layers = layers;
     at.heads = heads;
     at.left = 24;
     at.top = 18;
-    const double room = available_width - at.left - 4;
-    const double fitting = room / double(heads);
-    // Whole pixels as long as there are a few of them; the panel does not scroll sideways.
-    at.pitch = std::clamp(fitting >= 6 ? std::floor(fitting) : fitting, 2.0, 25.0);
-    at.gap = at.pitch >= 18 ? 2 : at.pitch >= 10 ? 1.5 : at.pitch >= 6 ? 1 : 0.5;
+    const double room = available.width() - at.left - 4;
+    const auto whole = [](double pitch) { return std::clamp(std::floor(pitch), MosaicLayout::least_pitch, most_pitch); };
+    const double across = room / double(heads);
+    const double down =
+        available.height() > 0 ? (available.height() - at.top - above_legend - mosaic_legend_height) / double(layers) : across;
+    // Many layers make flat cells: twice as wide as high at most, so that they still read as a grid.
+    at.pitch = {whole(std::min(across, 2 * whole(down))), whole(std::min(across, down))};
+    const double least = std::min(at.pitch.width(), at.pitch.height());
+    at.gap = least >= 18 ? 2 : least >= 10 ? 1.5 : 1;
     const QRectF grid = at.grid();
-    const double legend_width = std::clamp(grid.width(), 120.0, std::max(120.0, room));
-    at.legend = {at.left, grid.bottom() + 12, legend_width, mosaic_legend_height};
+    at.legend = {at.left, grid.bottom() + above_legend, std::max(120.0, std::min(grid.width(), room)), mosaic_legend_height};
     at.width = std::max(grid.right(), at.legend.right()) + 4;
     at.height = at.legend.bottom();
     return at;
 }
 
 QRectF MosaicLayout::cell(HeadId id) const {
-    return {left + double(id.head.value) * pitch, top + double(id.layer.value) * pitch, pitch - gap, pitch - gap};
+    return {left + double(id.head.value) * pitch.width(), top + double(id.layer.value) * pitch.height(), pitch.width() - gap,
+            pitch.height() - gap};
 }
 
-QRectF MosaicLayout::grid() const { return {left, top, double(heads) * pitch - gap, double(layers) * pitch - gap}; }
+QRectF MosaicLayout::grid() const {
+    return {left, top, double(heads) * pitch.width() - gap, double(layers) * pitch.height() - gap};
+}
 
 std::optional<HeadId> MosaicLayout::head_at(QPointF point) const {
-    const auto head = static_cast<std::int64_t>(std::floor((point.x() - left) / pitch));
-    const auto layer = static_cast<std::int64_t>(std::floor((point.y() - top) / pitch));
+    const auto head = static_cast<std::int64_t>(std::floor((point.x() - left) / pitch.width()));
+    const auto layer = static_cast<std::int64_t>(std::floor((point.y() - top) / pitch.height()));
     if (head < 0 || head >= heads || layer < 0 || layer >= layers) return std::nullopt;
     return HeadId{Layer{layer}, Head{head}};
 }
@@ -84,7 +90,8 @@ HeadsMosaic::HeadsMosaic(std::shared_ptr<const analyze::HeadTable> table, std::s
     measure_ = static_cast<std::size_t>(at - all.begin());
     std::sort(dimmed_.begin(), dimmed_.end());
     scale_ = mosaic_scale(*at, table_->values[measure_]);
-    at_ = mosaic_layout(table_->n_layers, table_->n_heads, 228);
+    at_ = mosaic_layout(table_->n_layers, table_->n_heads, {228, 0});
+    seen_ = {0, 0, at_.width, at_.height};
 }
 
 double HeadsMosaic::value(HeadId id) const { return table_->values[measure_](id.layer.value, id.head.value); }
@@ -92,38 +99,56 @@ double HeadsMosaic::value(HeadId id) const { return table_->values[measure_](id.
 bool HeadsMosaic::dimmed(HeadId id) const { return std::binary_search(dimmed_.begin(), dimmed_.end(), id); }
 
 QSizeF HeadsMosaic::layout(QSizeF available, const Style&, const Selection&) {
-    at_ = mosaic_layout(table_->n_layers, table_->n_heads, available.width());
+    at_ = mosaic_layout(table_->n_layers, table_->n_heads, available);
+    seen_ = {0, 0, at_.width, at_.height};
     return {at_.width, at_.height};
+}
+
+QRectF HeadsMosaic::legend_in_sight() const {
+    const double width = std::min(at_.legend.width(), std::max(120.0, seen_.width() - at_.left - 4));
+    return {seen_.left() + at_.left, std::min(at_.legend.top(), seen_.bottom() - at_.legend.height()), width,
+            at_.legend.height()};
+}
+
+QRectF HeadsMosaic::cells_in_sight() const {
+    const double around = 3;  // a ring
+    const QPointF corner(seen_.left() + at_.left - around, seen_.top() + at_.top - around);
+    return {corner, QPointF(seen_.right(), legend_in_sight().top() - above_legend + around)};
 }
 
 void HeadsMosaic::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     painter.setRenderHint(QPainter::Antialiasing);
+    seen_ = exposed;
+    const QRectF room = cells_in_sight();
+    painter.save();
+    painter.setClipRect(room, Qt::IntersectClip);
     for (std::int64_t l = 0; l < at_.layers; ++l)
         for (std::int64_t h = 0; h < at_.heads; ++h) {
             const HeadId id{Layer{l}, Head{h}};
-            if (at_.cell(id).adjusted(-3, -3, 3, 3).intersects(exposed)) paint_cell(painter, id, style);
+            if (at_.cell(id).adjusted(-3, -3, 3, 3).intersects(room)) paint_cell(painter, id, style);
         }
     const auto ring = [&](HeadId id, const QColor& color, double out) {
         if (id.layer.value >= at_.layers || id.head.value >= at_.heads) return;
-        draw::box(painter, at_.cell(id).adjusted(-out, -out, out, out), at_.pitch >= 14 ? 4 : 2, {}, color, 2);
+        draw::box(painter, at_.cell(id).adjusted(-out, -out, out, out), short_side() >= 14 ? 4 : 2, {}, color, 2);
     };
     ring(selection.focus, theme.accent, 1);
     if (!style.exporting && selection.hover_head && selection.hover_head != selection.focus)
         ring(*selection.hover_head, theme.muted, 1);
-    paint_axes(painter, theme);
+    painter.restore();
+    paint_axes(painter, theme, selection.focus);
     paint_legend(painter, style);
 }
 
 void HeadsMosaic::paint_cell(QPainter& painter, HeadId id, const Style& style) const {
     const Theme& theme = *style.theme;
     const QRectF cell = at_.cell(id);
-    const double radius = at_.pitch >= 18 ? 3 : at_.pitch >= 10 ? 2 : 1;
+    const double radius = short_side() >= 18 ? 3 : short_side() >= 10 ? 2 : 1;
     const double x = value(id);
     const double opacity = dimmed(id) ? 0.22 : 1;
     if (std::isfinite(x)) {
         QColor fill = ramp_color(style.ramp, theme, scale_.strength(x));
-        const QColor edge = at_.pitch >= 14 ? draw::faded(theme.line, opacity) : QColor();
+        const QColor edge = short_side() >= 14 ? draw::faded(theme.line, opacity) : QColor();
         draw::box(painter, cell.adjusted(0.5, 0.5, -0.5, -0.5), radius, draw::faded(fill, opacity), edge);
         return;
     }
@@ -137,23 +162,35 @@ void HeadsMosaic::paint_cell(QPainter& painter, HeadId id, const Style& style) c
     draw::box(painter, cell.adjusted(0.5, 0.5, -0.5, -0.5), radius, {}, draw::faded(theme.line, opacity));
 }
 
-void HeadsMosaic::paint_axes(QPainter& painter, const Theme& theme) const {
-    const std::int64_t step = index_step(at_.pitch);
-    for (std::int64_t h = 0; h < at_.heads; h += step) {
-        const QRectF cell = at_.cell({Layer{0}, Head{h}});
-        draw::text(painter, {cell.center().x(), at_.top - 6}, QString::number(h), index_font(), theme.muted, draw::Align::center);
-    }
-    for (std::int64_t l = 0; l < at_.layers; l += step) {
-        const QRectF cell = at_.cell({Layer{l}, Head{0}});
-        draw::text(painter, {at_.left - 8, draw::centred_baseline(cell.center().y(), index_font())}, QString::number(l),
-                   index_font(), theme.muted, draw::Align::right);
-    }
+/// Beside the cells in sight, every so many; the selected head's own numbers always, and none that would touch them.
+void HeadsMosaic::paint_axes(QPainter& painter, const Theme& theme, HeadId focus) const {
+    const QRectF room = cells_in_sight();
+    const QString widest = QString::number(at_.heads - 1);
+    const double wide = draw::text_width(widest, index_font()) + 6, tall = 15;
+    const auto axis = [&](std::int64_t count, std::int64_t chosen, double pitch, double label, auto put) {
+        const std::int64_t step = index_step(pitch, label);
+        for (std::int64_t i = 0; i < count; ++i) {
+            const bool own = i == chosen;
+            if (own || (i % step == 0 && double(std::abs(i - chosen)) * pitch >= label)) put(i, own ? theme.accent : theme.muted);
+        }
+    };
+    axis(at_.heads, focus.head.value, at_.pitch.width(), wide, [&](std::int64_t h, const QColor& color) {
+        const double x = at_.cell({Layer{0}, Head{h}}).center().x();
+        if (x >= room.left() && x <= room.right())
+            draw::text(painter, {x, seen_.top() + at_.top - 6}, QString::number(h), index_font(), color, draw::Align::center);
+    });
+    axis(at_.layers, focus.layer.value, at_.pitch.height(), tall, [&](std::int64_t l, const QColor& color) {
+        const double y = at_.cell({Layer{l}, Head{0}}).center().y();
+        if (y >= room.top() && y <= room.bottom())
+            draw::text(painter, {seen_.left() + at_.left - 8, draw::centred_baseline(y, index_font())}, QString::number(l),
+                       index_font(), color, draw::Align::right);
+    });
 }
 
 void HeadsMosaic::paint_legend(QPainter& painter, const Style& style) const {
     const Theme& theme = *style.theme;
     const auto& measure = table_->measures[measure_];
-    const QRectF bar(at_.legend.left(), at_.legend.top(), at_.legend.width(), 7);
+    const QRectF legend = legend_in_sight(), bar(legend.left(), legend.top(), legend.width(), 7);
     const int steps = std::max(2, static_cast<int>(bar.width() / 2));
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing, false);
@@ -176,7 +213,8 @@ void HeadsMosaic::paint_legend(QPainter& painter, const Style& style) const {
 Hit HeadsMosaic::hit_test(QPointF point, const Style&, const Selection&) const {
     Hit hit;
     const auto& measure = table_->measures[measure_];
-    if (const auto id = at_.head_at(point)) {
+    const QRectF legend = legend_in_sight();
+    if (const auto id = at_.head_at(point); id && cells_in_sight().contains(point)) {
         hit.kind = Hit::Kind::head;
         hit.head = id;
         hit.area = at_.cell(*id);
@@ -191,9 +229,9 @@ Hit HeadsMosaic::hit_test(QPointF point, const Style&, const Selection&) const {
             hit.tip = QStringLiteral("%1  %2: not defined on this text").arg(head_name(*id), name);
         }
         if (dimmed(*id)) hit.tip += QStringLiteral("  (not in the filter)");
-    } else if (at_.legend.contains(point)) {
+    } else if (legend.contains(point)) {
         hit.kind = Hit::Kind::legend;
-        hit.area = at_.legend;
+        hit.area = legend;
         hit.tip = QString::fromStdString(measure.definition);
     }
     return hit;
@@ -233,6 +271,10 @@ QString HeadsMosaic::description() const {
                "Layers x heads overviews of one measure go back to Vig & Belinkov 2019, Analyzing the Structure of "
                "Attention in a Transformer Language Model.")
         .arg(QString::fromStdString(table_->measures[measure_].title + ": " + table_->measures[measure_].definition));
+}
+
+double mosaic_height(std::int64_t layers, std::int64_t heads, double width) {
+    return mosaic_layout(layers, heads, {width, 0}).height;
 }
 
 std::unique_ptr<Figure> heads_mosaic(std::shared_ptr<const analyze::HeadTable> table, std::string measure,

@@ -4,20 +4,26 @@
 #include "headlight/figure/core/figure.h"
 #include "headlight/figure/pattern/pattern_views.h"
 
+#include <algorithm>
+
 namespace headlight::figure {
 
 /// Where the cells of a layers x heads mosaic stand.
 struct MosaicLayout {
     std::int64_t layers = 0, heads = 0;
-    double left = 0, top = 0, pitch = 0, gap = 0;  ///< a cell is pitch - gap wide and high
+    double left = 0, top = 0, gap = 0;
+    QSizeF pitch;  ///< of a cell and the gap after it
     double width = 0, height = 0;
     QRectF legend;
+
+    static constexpr double least_pitch = 6;  ///< smaller ones scroll
 
     QRectF cell(HeadId) const;
     std::optional<HeadId> head_at(QPointF) const;  ///< gaps belong to the cell before them
     QRectF grid() const;
 };
-MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, double available_width);
+/// Fills the room with cells of whole pixels; a height of 0: as tall as square cells are.
+MosaicLayout mosaic_layout(std::int64_t layers, std::int64_t heads, QSizeF available);
 
 /// Values of a measure and how they become tints 0..1.
 struct MosaicScale {
@@ -39,11 +45,16 @@ public:
     std::vector<NamedArray> arrays() const override;
     QString title() const override;
     QString description() const override;
+    std::optional<QRectF> place_of_head(HeadId id) const override { return at_.cell(id); }
 
 private:
     void paint_cell(QPainter&, HeadId, const Style&) const;
-    void paint_axes(QPainter&, const Theme&) const;
+    void paint_axes(QPainter&, const Theme&, HeadId focus) const;
     void paint_legend(QPainter&, const Style&) const;
+    /// What scrolls: numbers and legend stay around it.
+    QRectF cells_in_sight() const;
+    QRectF legend_in_sight() const;
+    double short_side() const { return std::min(at_.pitch.width(), at_.pitch.height()); }
     double value(HeadId) const;
     bool dimmed(HeadId) const;
 
@@ -52,6 +63,7 @@ private:
     std::vector<HeadId> dimmed_;  ///< sorted
     MosaicScale scale_;
     MosaicLayout at_;
+    mutable QRectF seen_;  ///< part of the figure that was last painted
 };
 
 }  // namespace headlight::figure

@@ -24,19 +24,50 @@ std::shared_ptr<analyze::HeadTable> head_values(std::int64_t layers, std::int64_
     return table;
 }
 
-TEST(HeadsMosaic, EveryGridFitsItsDockAndEveryCellIsItsOwnHit) {
-    for (const auto& [layers, heads] : {std::pair<int, int>{1, 1}, {6, 8}, {12, 12}, {48, 64}, {64, 48}}) {
-        const MosaicLayout at = mosaic_layout(layers, heads, 228);
-        EXPECT_LE(at.width, 228.01) << heads;
+TEST(HeadsMosaic, GridsFillTheirRoomAndScrollOnlyFromSixPixelsOn) {
+    struct Case {
+        int layers, heads;
+        QSizeF room;
+        bool fits;
+    };
+    for (const auto& [layers, heads, room, fits] :
+         {Case{1, 1, {228, 400}, true}, Case{6, 8, {228, 240}, true}, Case{30, 9, {228, 400}, true},
+          Case{48, 25, {228, 420}, true}, Case{96, 128, {228, 400}, false}, Case{96, 128, {900, 700}, true}}) {
+        const MosaicLayout at = mosaic_layout(layers, heads, room);
+        EXPECT_EQ(at.width <= room.width() && at.height <= room.height(), fits) << layers << "x" << heads;
+        EXPECT_GE(std::min(at.pitch.width(), at.pitch.height()), 6);
+        EXPECT_LE(at.pitch.width(), 2 * at.pitch.height());
         for (int l = 0; l < layers; ++l)
             for (int h = 0; h < heads; ++h) {
                 const HeadId id{Layer{l}, Head{h}};
                 ASSERT_EQ(at.head_at(at.cell(id).center()), id);
-                ASSERT_GE(at.cell(id).width(), heads <= 32 ? 4.9 : 2);
             }
         EXPECT_FALSE(at.head_at({at.left - 1, at.top + 1}));
-        EXPECT_FALSE(at.head_at({at.left + 1, at.top + double(layers) * at.pitch + 1}));
+        EXPECT_FALSE(at.head_at({at.left + 1, at.top + double(layers) * at.pitch.height() + 1}));
     }
+    // A larger room has larger cells.
+    EXPECT_GT(mosaic_layout(30, 9, {400, 900}).pitch.height(), mosaic_layout(30, 9, {228, 400}).pitch.height());
+}
+
+TEST(HeadsMosaic, LegendAndNumbersStayInSightWhileItScrolls) {
+    HeadsMosaic figure(head_values(96, 128), "induction", {});
+    Style style;
+    const QSizeF room(228, 300);
+    figure.layout(room, style, {});
+    const HeadId last{Layer{95}, Head{127}};
+    QImage image(228, 300, QImage::Format_ARGB32_Premultiplied);
+    image.fill(style.theme->panel);
+    QPainter painter(&image);
+    const QRectF cell = *figure.place_of_head(last), seen(cell.bottomRight() - QPointF(224, 250), room);
+    painter.translate(-seen.topLeft());
+    figure.paint(painter, seen, style, {});
+    painter.end();
+    EXPECT_EQ(figure.hit_test(cell.center(), style, {}).head, last);
+    const Hit legend = figure.hit_test({seen.left() + 40, seen.bottom() - 25}, style, {});
+    EXPECT_EQ(legend.kind, Hit::Kind::legend);
+    const QColor bar = image.pixelColor(40, int(figure.place_of_head(last)->bottom() + 12 + 3 - seen.top())),
+                 low = ramp_color(style.ramp, *style.theme, 0.08);
+    EXPECT_LE(std::abs(bar.red() - low.red()), 12);
 }
 
 TEST(HeadsMosaic, OpenRangeEndsAreTheDatas) {
@@ -55,7 +86,7 @@ TEST(HeadsMosaic, TipsTellTheValueOrThatThereIsNone) {
     HeadsMosaic figure(table, "induction", {{Layer{0}, Head{1}}});
     Style style;
     figure.layout({228, 0}, style, {});
-    const MosaicLayout at = mosaic_layout(2, 3, 228);
+    const MosaicLayout at = mosaic_layout(2, 3, {228, 0});
     const Hit hit = figure.hit_test(at.cell({Layer{0}, Head{1}}).center(), style, {});
     EXPECT_EQ(hit.kind, Hit::Kind::head);
     EXPECT_EQ(hit.tip, QStringLiteral("L0H1  induction score 0.1667  (not in the filter)"));
@@ -76,7 +107,7 @@ TEST(HeadsMosaic, TintIsTheRampOfTheMeasure) {
     QPainter painter(&image);
     figure.paint(painter, image.rect(), style, {});
     painter.end();
-    const MosaicLayout at = mosaic_layout(6, 8, 228);
+    const MosaicLayout at = mosaic_layout(6, 8, {228, 0});
     for (const HeadId id : {HeadId{Layer{1}, Head{0}}, HeadId{Layer{5}, Head{7}}}) {
         const QColor wanted = ramp_color(style.ramp, *style.theme, table->values[0](id.layer.value, id.head.value));
         const QColor got = image.pixelColor(at.cell(id).center().toPoint());

@@ -12,11 +12,19 @@
 #include <QKeyEvent>
 #include <QMenu>
 #include <QRegularExpression>
+#include <QSettings>
 #include <QStyle>
 #include <QTimer>
 #include <QVBoxLayout>
 
 namespace headlight::ui {
+namespace {
+
+const QString share_setting = QStringLiteral("heads/mosaic_share");
+constexpr double most_unasked = 0.6;  ///< of the height, until the user drags the line
+constexpr int least_part = 120;
+
+}  // namespace
 
 HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     : QWidget(parent),
@@ -29,12 +37,15 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
       count_(new QLabel),
       list_(new QTableView),
       model_(new HeadListModel(this)),
-      filters_(new FilterMenu(document, this)) {
+      filters_(new FilterMenu(document, this)),
+      splitter_(new QSplitter(Qt::Vertical)),
+      mosaic_part_(new QWidget),
+      finder_part_(new QWidget) {
     setObjectName(QStringLiteral("HeadsPanel"));
     setAttribute(Qt::WA_StyledBackground);
     mosaic_->setAccessibleName(QStringLiteral("All heads"));
     mosaic_->set_margins(0, 0);
-    mosaic_->set_fitted(360);
+    mosaic_->set_in_panel();
     measure_->setProperty("kind", "quiet");
     measure_->setPopupMode(QToolButton::InstantPopup);
     measure_->setAccessibleName(QStringLiteral("Measure that tints the heads"));
@@ -91,13 +102,31 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     connect(list_, &QTableView::entered, this,
             [this](const QModelIndex& index) { document_.selection().hover_head(model_->heads()[std::size_t(index.row())]); });
     list_->viewport()->installEventFilter(new LeaveFilter([this] { document_.selection().clear_hover(); }, list_));
+    mosaic_share_ = std::clamp(QSettings().value(share_setting).toDouble(), 0.0, 0.95);
+    connect(splitter_, &QSplitter::splitterMoved, this, [this] {
+        mosaic_share_ = double(mosaic_part_->height()) / std::max(1, splitter_->height());
+        QSettings().setValue(share_setting, mosaic_share_);
+        reveal_focus();
+    });
     refresh();
 }
 
 void HeadsPanel::build_layout() {
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(16, 10, 0, 8);
-    column->setSpacing(4);
+    auto* whole = new QVBoxLayout(this);
+    whole->setContentsMargins(0, 10, 0, 8);
+    splitter_->setObjectName(QStringLiteral("HeadsSplitter"));
+    splitter_->setHandleWidth(10);
+    splitter_->setChildrenCollapsible(false);
+    whole->addWidget(splitter_);
+    const auto part = [this](QWidget* widget) {
+        widget->setMinimumHeight(least_part);
+        splitter_->addWidget(widget);
+        auto* rows = new QVBoxLayout(widget);
+        rows->setContentsMargins(16, 0, 0, 0);
+        rows->setSpacing(4);
+        return rows;
+    };
+    QVBoxLayout* column = part(mosaic_part_);
     const auto inset = [](QLayout* row) {
         row->setContentsMargins(0, 0, 16, 0);
         return row;
@@ -116,9 +145,10 @@ void HeadsPanel::build_layout() {
     heads->setContentsMargins(0, 0, 12, 0);
     auto* mosaic = new QHBoxLayout;
     mosaic->addWidget(mosaic_);
-    column->addLayout(inset(mosaic));
-    column->addSpacing(12);
-    auto* line = new QHBoxLayout;
+    mosaic->setContentsMargins(0, 0, 6, 0);
+    column->addLayout(mosaic, 1);
+    column = part(finder_part_);
+    auto* line = new QHBoxLayout;  // under the handle, which is as tall as a pointer needs
     auto* rule = new QFrame;
     rule->setProperty("role", "rule");
     line->addWidget(rule);
@@ -140,6 +170,35 @@ void HeadsPanel::build_layout() {
     column->addLayout(inset(field));
     column->addSpacing(4);
     column->addWidget(list_, 1);
+}
+
+/// Until the user drags the line the mosaic is as tall as its square cells, but leaves the finder a good part.
+void HeadsPanel::share_height() {
+    const int all = splitter_->height() - splitter_->handleWidth();
+    const auto& table = document_.finder().table();
+    if (all <= 0 || !table) return;
+    int top = int(std::lround(mosaic_share_ * splitter_->height()));
+    if (mosaic_share_ <= 0) {
+        const int titles = mosaic_part_->height() - mosaic_->height();
+        const double wanted = figure::mosaic_height(table->n_layers, table->n_heads, mosaic_->viewport()->width());
+        top = std::min(int(std::ceil(wanted)) + titles, int(most_unasked * all));
+    }
+    splitter_->setSizes({top, all - top});
+}
+
+void HeadsPanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    QTimer::singleShot(0, this, [this] {  // once the parts have their new sizes
+        share_height();
+        reveal_focus();
+    });
+}
+
+/// The selected head is never out of sight.
+void HeadsPanel::reveal_focus() {
+    const auto& figure = mosaic_->shown();
+    if (const auto cell = figure ? figure->place_of_head(document_.selection().get().focus) : std::nullopt)
+        mosaic_->reveal(*cell, 60);
 }
 
 /// Some head has it: measures about earlier occurrences or the previous token are undefined between two texts and in
@@ -216,6 +275,7 @@ void HeadsPanel::refresh() {
     for (int c = 1; c < model_->columnCount(); ++c) header->setSectionResizeMode(c, QHeaderView::Stretch);
 
     mosaic_->set_figure(figure::heads_mosaic(table, measure(), found.filter() ? found.filter()->dimmed : std::vector<HeadId>()));
+    share_height();
     show_current();
 }
 
@@ -313,6 +373,7 @@ void HeadsPanel::fill_menu() {
 }
 
 void HeadsPanel::show_current() {
+    reveal_focus();
     const int row = model_->row_of(document_.selection().get().focus);
     following_ = true;
     if (row < 0) {

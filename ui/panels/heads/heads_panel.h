@@ -8,6 +8,7 @@
 
 #include <QLabel>
 #include <QLineEdit>
+#include <QSplitter>
 #include <QTableView>
 #include <QToolButton>
 
@@ -27,12 +28,17 @@ public:
     QLabel& finder_message() { return *message_; }
     FilterMenu& filters() { return *filters_; }
     HeadListModel& model() { return *model_; }
+    /// Between mosaic and finder.
+    QSplitter& splitter() { return *splitter_; }
 
 protected:
     bool eventFilter(QObject*, QEvent*) override;
+    void resizeEvent(QResizeEvent*) override;
 
 private:
     void build_layout();
+    void share_height();
+    void reveal_focus();
     void refresh();
     void fill_menu();
     void show_message();
@@ -51,6 +57,9 @@ private:
     QTableView* list_;
     HeadListModel* model_;
     FilterMenu* filters_;
+    QSplitter* splitter_;
+    QWidget *mosaic_part_, *finder_part_;
+    double mosaic_share_ = 0;  ///< of the height, as the user left it; 0: as the model's shape asks for
     bool following_ = false;
 };
 

@@ -127,6 +127,10 @@ public:
     /// The row of a position, in figure units; empty: it has none. Scrolling views show pins with it.
     virtual std::optional<QRectF> row_of_query(Position) const { return std::nullopt; }
     virtual std::optional<QRectF> row_of_key(Position) const { return std::nullopt; }
+    /// Where a head stands, in figure units; empty: it has no place of its own.
+    virtual std::optional<QRectF> place_of_head(HeadId) const { return std::nullopt; }
+    /// True: a canvas too narrow for it begins at its right end, where the answer stands.
+    virtual bool begins_at_right() const { return false; }
     /// The plot under a point, where a rectangle can be drawn around marks. Empty: dragging there pans.
     virtual std::optional<QRectF> brush_area(QPointF) const { return std::nullopt; }
     /// Heads with a mark inside a rectangle (figure units), sorted.

@@ -58,6 +58,7 @@ struct NeuronViewOptions {
 std::unique_ptr<Figure> neuron_view(TracePtr, HeadId, Position query, const NeuronViewOptions&);
 
 /// The dock's mosaic: layers x heads tinted by one measure.
+double mosaic_height(std::int64_t layers, std::int64_t heads, double width);  ///< with square cells
 std::unique_ptr<Figure> heads_mosaic(std::shared_ptr<const analyze::HeadTable>, std::string measure, std::vector<HeadId> dimmed);
 
 }  // namespace headlight::figure

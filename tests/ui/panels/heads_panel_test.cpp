@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/panels/heads/heads_panel.h"
+
+#include "../window_fixture.h"
+
+#include <QScrollBar>
+#include <QSettings>
+
+namespace headlight::ui {
+namespace heads_panel_test {
+
+QRectF in_sight(FigureCanvas& mosaic, HeadId head) {
+    const QRectF cell = *mosaic.shown()->place_of_head(head);
+    return {mosaic.to_viewport(cell.topLeft()), cell.size()};
+}
+
+TEST_F(WindowTest, TheMosaicKeepsTheHeightItWasGivenAndTheSelectedHeadInSight) {
+    HeadsPanel& panel = window.heads_panel();
+    FigureCanvas& mosaic = panel.mosaic();
+    EXPECT_EQ(mosaic.verticalScrollBar()->maximum(), 0) << "a small model fits";
+    window.resize(1440, 560);
+    panel.splitter().setSizes({130, 600});
+    Q_EMIT panel.splitter().splitterMoved(130, 1);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return mosaic.verticalScrollBar()->maximum() > 0; }, 5000));
+    for (const HeadId head : {HeadId{Layer(5), Head(7)}, HeadId{Layer(0), Head(0)}}) {
+        window.document().selection().focus_head(head);
+        const QRectF cell = in_sight(mosaic, head);
+        EXPECT_GE(cell.top(), 0) << head.layer.value;
+        EXPECT_LE(cell.bottom(), mosaic.viewport()->height() - 30) << "not under the legend";
+    }
+    const double share = QSettings().value(QStringLiteral("heads/mosaic_share")).toDouble();
+    EXPECT_GT(share, 0.1);
+    EXPECT_LT(share, 0.5);
+    window.resize(1440, 1100);
+    QTest::qWait(50);
+    EXPECT_NEAR(double(panel.splitter().sizes()[0]) / panel.splitter().height(), share, 0.02);
+    QSettings().remove(QStringLiteral("heads/mosaic_share"));
+}
+
+}  // namespace heads_panel_test
+}  // namespace headlight::ui
