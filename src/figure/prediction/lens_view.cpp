@@ -86,9 +86,17 @@ double LensLayout::cell_x(std::int64_t column) const {
     return cells_x + static_cast<double>(column) * cell_width + (column == layers ? output_gap : 0);
 }
 
-std::optional<std::int64_t> LensLayout::column_at(double x) const {
-    for (std::int64_t column = 0; column <= layers; ++column)
-        if (x >= cell_x(column) && x < cell_x(column) + cell_width) return column;
+QRectF LensFigure::layers_in_sight() const {
+    const double left = at_.cells_x + tokens_shift(), right = column_x(at_.layers) - LensLayout::output_gap;
+    return {left, 0, std::max(0.0, right - left), at_.height};
+}
+
+std::optional<std::int64_t> LensFigure::column_at(double x) const {
+    const QRectF layers = layers_in_sight();
+    for (std::int64_t column = 0; column <= at_.layers; ++column)
+        if (x >= column_x(column) && x < column_x(column) + at_.column_width(column) &&
+            (column == at_.layers || (x >= layers.left() && x < layers.right())))
+            return column;
     return std::nullopt;
 }
 
@@ -100,13 +108,21 @@ LensLayout lens_layout(const LensViewData& data, double available_width, double 
         at.opened = data.opened->value;
         at.candidates = static_cast<std::int64_t>(data.history.ids.size());
     }
+    constexpr double least_cell = 42, least_output = 72;
     at.token_x = LensLayout::margin + 42;
-    at.token_width = std::clamp(token_text, 60.0, 150.0);
-    at.cells_x = at.token_x + at.token_width + 12;
-    const double room = available_width - at.cells_x - LensLayout::output_gap - LensLayout::next_width - LensLayout::margin;
-    at.cell_width = std::clamp(std::floor(room / static_cast<double>(at.layers + 1)), 44.0, 120.0);
-    at.next_x = at.cell_x(at.layers) + at.cell_width + 14;
-    at.width = at.next_x + LensLayout::next_width - 14 + LensLayout::margin;
+    const auto fit = [&](double most_token, double next_width) {
+        at.token_width = std::clamp(token_text, 60.0, most_token);
+        at.next_width = next_width;
+        at.cells_x = at.token_x + at.token_width + 12;
+        const double room = available_width - at.cells_x - LensLayout::output_gap - next_width - LensLayout::margin;
+        return std::floor(room / static_cast<double>(at.layers + 1));
+    };
+    double cell = fit(150, 190);
+    if (cell < least_cell) cell = fit(110, 140);  // the more layers are in sight
+    at.cell_width = std::clamp(cell, least_cell, 120.0);
+    at.output_width = std::max(at.cell_width, cell < least_cell ? least_output : 0.0);
+    at.next_x = at.cell_x(at.layers) + at.output_width + 14;
+    at.width = at.next_x + at.next_width - 14 + LensLayout::margin;
     at.height = at.row_top(at.rows - 1) + LensLayout::row_height + (at.opened == at.rows - 1 ? at.list_height() : 0) + 8 +
                 LensLayout::footer_height;
     return at;
@@ -123,7 +139,7 @@ LensFigure::LensFigure(LensViewData data) : data_(std::move(data)) {
         if (*middle > 0) kl_limit_ = *middle;
     }
     at_ = lens_layout(data_, 1180, 80);
-    seen_bottom_ = at_.height;
+    seen_ = {0, 0, at_.width, at_.height};
 }
 
 const analyze::LensState& LensFigure::state(std::int64_t column, std::int64_t row) const {
@@ -170,14 +186,14 @@ std::optional<QRectF> LensFigure::row_of_query(Position position) const {
 
 Hit LensFigure::hit_test(QPointF point, const Style& style, const Selection& selection) const {
     Hit hit;
-    const double shift = style.exporting ? 0 : std::max(0.0, seen_top_ - LensLayout::sticky_top);
-    const double footer = std::min(at_.height, seen_bottom_) - LensLayout::footer_height;
+    const double shift = style.exporting ? 0 : std::max(0.0, seen_.top() - LensLayout::sticky_top);
+    const double footer = seen_.bottom() - LensLayout::footer_height;
     if (point.y() < LensLayout::sticky_top + LensLayout::heading_height + shift || point.y() >= footer) return hit;
-    const auto column = at_.column_at(point.x());
+    const auto column = column_at(point.x());
     if (const auto candidate = at_.candidate_at(point.y())) {
         if (!column) return hit;
         hit.kind = Hit::Kind::legend;
-        hit.area = {at_.cell_x(*column), at_.candidate_top(*candidate), at_.cell_width, LensLayout::candidate_height};
+        hit.area = {column_x(*column), at_.candidate_top(*candidate), at_.column_width(*column), LensLayout::candidate_height};
         hit.tip = candidate_tip(*column, *candidate);
         return hit;
     }
@@ -193,7 +209,7 @@ Hit LensFigure::hit_test(QPointF point, const Style& style, const Selection& sel
     hit.kind = Hit::Kind::pair;
     hit.head = HeadId{Layer(std::min(*column, at_.layers - 1)), selection.focus.head};
     hit.value = static_cast<double>(state(*column, *row).top.front().probability);
-    hit.area = {at_.cell_x(*column), at_.row_top(*row), at_.cell_width, LensLayout::row_height};
+    hit.area = {column_x(*column), at_.row_top(*row), at_.column_width(*column), LensLayout::row_height};
     hit.tip = cell_tip(*column, *row);
     return hit;
 }

@@ -28,15 +28,16 @@ struct LensViewData {
     std::function<Table()> table;
 };
 
-/// Rows are tokens in the order of the text, columns are layers and then the output.
+/// Rows are tokens in the order of the text, columns are layers and then the output. Where the layers are wider than the
+/// canvas they scroll between the tokens and the output, which stay at its edges.
 struct LensLayout {
     double width = 0, height = 0;
-    double token_x = 0, token_width = 0, cells_x = 0, cell_width = 0, next_x = 0;
+    double token_x = 0, token_width = 0, cells_x = 0, cell_width = 0, output_width = 0, next_x = 0, next_width = 0;
     std::int64_t rows = 0, layers = 0;
     std::int64_t opened = -1, candidates = 0;  ///< row with a list under it, and its length
 
     static constexpr double margin = 16, title_baseline = 36, sticky_top = 50, heading_height = 34, row_height = 26;
-    static constexpr double candidate_height = 21, candidate_pad = 8, footer_height = 58, output_gap = 10, next_width = 190;
+    static constexpr double candidate_height = 21, candidate_pad = 8, footer_height = 58, output_gap = 10;
 
     double list_height() const { return opened < 0 ? 0 : static_cast<double>(candidates) * candidate_height + 2 * candidate_pad; }
     double row_top(std::int64_t row) const;
@@ -44,7 +45,7 @@ struct LensLayout {
     std::optional<std::int64_t> row_at(double y) const;        ///< nothing between the rows of the list
     std::optional<std::int64_t> candidate_at(double y) const;  ///< in the list
     double cell_x(std::int64_t column) const;                  ///< column `layers`: the output
-    std::optional<std::int64_t> column_at(double x) const;
+    double column_width(std::int64_t column) const { return column == layers ? output_width : cell_width; }
 };
 LensLayout lens_layout(const LensViewData&, double available_width, double token_text);
 
@@ -61,6 +62,7 @@ public:
     QString title() const override;
     QString description() const override;
     std::optional<QRectF> row_of_query(Position) const override;
+    bool begins_at_right() const override { return true; }
 
     const LensLayout& places() const { return at_; }
     /// 0..1: how far along the ramp a state is; NaN: it has no such number.
@@ -73,15 +75,26 @@ private:
     QString cell_text(const analyze::LensState&) const;
     QString cell_tip(std::int64_t column, std::int64_t row) const;
     QString candidate_tip(std::int64_t column, std::int64_t candidate) const;
+    /// How far the tokens, and the output, stand from their places so that they stay in sight.
+    double tokens_shift() const { return seen_.left(); }
+    double output_shift() const { return std::min(0.0, seen_.right() - at_.width); }
+    double column_x(std::int64_t column) const { return at_.cell_x(column) + (column == at_.layers ? output_shift() : 0); }
+    std::optional<std::int64_t> column_at(double x) const;
+    QRectF layers_in_sight() const;  ///< the part of the canvas in which they scroll
+    /// Columns of one row or of the list, as far as they are in sight.
+    template <class Paint>
+    void each_column(bool layers, Paint) const;
     void paint_row(QPainter&, std::int64_t row, const Style&, const Selection&) const;
+    void paint_cells(QPainter&, std::int64_t row, bool layers, const Style&) const;
     void paint_list(QPainter&, const Style&) const;
+    void paint_candidates(QPainter&, bool layers, const Style&) const;
     void paint_heading(QPainter&, double shift, const Style&) const;
     void paint_footer(QPainter&, double top, const Style&) const;
 
     LensViewData data_;
     double kl_limit_ = 1;
     LensLayout at_;
-    mutable double seen_top_ = 0, seen_bottom_ = 0;
+    mutable QRectF seen_;  ///< part of the figure that was last painted
 };
 
 }  // namespace headlight::figure
