@@ -38,22 +38,24 @@ void AttributionFigure::paint_map(QPainter& painter, const Style& style, const S
     if (cross) draw::text(painter, {at_.cross_x, top - 18}, QStringLiteral("heads, cross"), note_font(), theme.muted);
     draw::text(painter, {at_.mlp_x + at_.cell * 0.8, top - 2}, QStringLiteral("MLP"), note_font(), theme.muted,
                draw::Align::center);
-    const auto stride = static_cast<std::int64_t>(std::ceil(18.0 / at_.cell));
+    const double label = draw::text_width(QString::number(at_.heads - 1), small) + 6;
+    const auto stride = static_cast<std::int64_t>(std::ceil(std::max(18.0, label) / at_.cell));
+    const double mlp_left = at_.mlp_x + at_.cell * 0.8 - draw::text_width(QStringLiteral("MLP"), note_font()) / 2 - label / 2;
     for (std::int64_t h = 0; h < at_.heads; h += stride)
         for (const double left : {at_.map_x, cross ? at_.cross_x : at_.map_x})
-            draw::text(painter, {left + (static_cast<double>(h) + 0.5) * at_.cell, top - 2}, QString::number(h), small,
-                       theme.faint, draw::Align::center);
-    const auto rows = static_cast<std::int64_t>(std::ceil(14.0 / at_.cell));
+            if (const double x = left + (static_cast<double>(h) + 0.5) * at_.cell; x < mlp_left)
+                draw::text(painter, {x, top - 2}, QString::number(h), small, theme.faint, draw::Align::center);
+    const auto rows = static_cast<std::int64_t>(std::ceil(14.0 / at_.row));
     for (std::int64_t l = 0; l < at_.layers; ++l) {
         if (l % rows == 0)
             draw::number(painter, {at_.map_x - 8, draw::centred_baseline(at_.head_cell(l, 0).center().y(), small)},
                          l == 0 ? QStringLiteral("L0") : QString::number(l), small, theme.faint, draw::Align::right);
-        const double inset = at_.cell >= 12 ? 1 : 0.5;
+        const double small_side = std::min(at_.cell, at_.row), inset = small_side >= 12 ? 1 : small_side >= 6 ? 0.5 : 0.25;
         const auto cell = [&](const QRectF& where, double value) {
             const QRectF box = where.adjusted(inset, inset, -inset, -inset);
             // A part of zero has the canvas's colour: the outline shows its cell.
-            draw::box(painter, box, at_.cell >= 12 ? 3 : 0, part_color(theme, value, limit_),
-                      at_.cell >= 12 ? theme.line : QColor());
+            draw::box(painter, box, small_side >= 12 ? 3 : 0, part_color(theme, value, limit_),
+                      small_side >= 12 ? theme.line : QColor());
         };
         for (std::int64_t h = 0; h < at_.heads; ++h)
             if (std::isfinite(data_.heads(l, h))) cell(at_.head_cell(l, h), data_.heads(l, h));

@@ -9,6 +9,12 @@
 #include <cmath>
 
 namespace headlight::figure {
+namespace {
+
+constexpr double least_bar = 80, below_map = 50, above_sources = 34;
+constexpr double below_flow = 46, most_flow_kept = 150;  ///< of the tokens, what the map leaves in sight
+
+}  // namespace
 
 QString head_part(HeadId id, bool cross) { return head_name(id) + (cross ? QStringLiteral(" cross") : QString()); }
 
@@ -52,20 +58,20 @@ std::vector<NamedPart> largest_parts(const analyze::Decomposition& split, std::s
 }
 
 QRectF AttributionLayout::head_cell(std::int64_t layer, std::int64_t head) const {
-    return {map_x + static_cast<double>(head) * cell, map_top + static_cast<double>(layer) * cell, cell, cell};
+    return {map_x + static_cast<double>(head) * cell, map_top + static_cast<double>(layer) * row, cell, row};
 }
 QRectF AttributionLayout::cross_cell(std::int64_t layer, std::int64_t head) const {
     return head_cell(layer, head).translated(cross_x - map_x, 0);
 }
 QRectF AttributionLayout::mlp_cell(std::int64_t layer) const {
-    return {mlp_x, map_top + static_cast<double>(layer) * cell, cell * 1.6, cell};
+    return {mlp_x, map_top + static_cast<double>(layer) * row, cell * 1.6, row};
 }
 QRectF AttributionLayout::bar_row(std::int64_t bar) const {
     return {bars_x, bars_top + static_cast<double>(bar) * bar_height, width - bars_x - margin, bar_height};
 }
 
 AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width,
-                                     bool cross) {
+                                     bool cross, double map_height) {
     AttributionLayout at;
     at.layers = layers;
     at.heads = heads;
@@ -75,19 +81,30 @@ AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, st
     at.map_top = 92;
     const double most = at.width * 0.48 - at.map_x;
     const auto columns = static_cast<double>(heads);
-    at.cell = std::clamp(most / (cross ? 2 * columns + 2.5 : columns + 2.0), 7.0, 34.0);
+    const double shares = cross ? 2 * columns + 2.5 : columns + 2.0;
+    at.cell = std::clamp(most / shares, 7.0, 34.0);
+    if (at.cell * shares > most) {  // many heads: the bars give way first
+        const double beside = AttributionLayout::gap + AttributionLayout::name_width + least_bar +
+                              AttributionLayout::number_width + AttributionLayout::margin;
+        at.cell = std::clamp((at.width - at.map_x - beside) / shares, 3.0, 7.0);
+    }
+    // At least as tall as the bars beside it.
+    const double bars_height = static_cast<double>(bars + 1) * AttributionLayout::bar_height + 8 - below_map;
+    at.row = map_height > 0
+                 ? std::clamp(std::max(map_height, bars_height) / static_cast<double>(layers), 5.0, std::max(5.0, at.cell))
+                 : at.cell;
     // Two maps leave room between them for the names above.
     at.cross_x = at.map_x + (cross ? columns * at.cell + std::max(at.cell * 0.5, 44 - columns * at.cell) : 0);
     at.mlp_x = at.cross_x + columns * at.cell + std::max(at.cell * 0.4, cross ? 40 - columns * at.cell : 0);
     at.bars_x = at.mlp_x + at.cell * 1.6 + AttributionLayout::gap;
     at.bars_top = at.map_top;
     at.bar_x = at.bars_x + AttributionLayout::name_width;
-    at.bar_width = std::max(80.0, at.width - AttributionLayout::margin - AttributionLayout::number_width - at.bar_x);
+    at.bar_width = std::max(least_bar, at.width - AttributionLayout::margin - AttributionLayout::number_width - at.bar_x);
     at.width = at.bar_x + at.bar_width + AttributionLayout::number_width + AttributionLayout::margin;
-    const double map_end = at.map_top + static_cast<double>(layers) * at.cell;
+    const double map_end = at.map_top + static_cast<double>(layers) * at.row;
     at.map_bottom = map_end;
     const double bars_end = at.bars_top + static_cast<double>(bars + 1) * AttributionLayout::bar_height + 8;
-    at.sources_top = std::max(map_end + 50, bars_end) + 34;
+    at.sources_top = std::max(map_end + below_map, bars_end) + above_sources;
     at.height = at.sources_top;
     return at;
 }
@@ -109,7 +126,18 @@ QSizeF AttributionFigure::layout(QSizeF available, const Style&, const Selection
     at_ = attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()), available.width(),
                              data_.cross.size() > 0);
     const double wide = std::min(at_.width - 2 * AttributionLayout::margin, 1100.0);
-    at_.height = at_.sources_top + 12 + flow_.layout(data_.labels, {AttributionLayout::margin, at_.sources_top + 12}, wide) + 46;
+    const auto place_tokens = [&] {
+        return flow_.layout(data_.labels, {AttributionLayout::margin, at_.sources_top + 12}, wide) + below_flow;
+    };
+    double tokens = place_tokens();
+    if (available.height() > 0) {
+        const double kept = std::min(tokens, most_flow_kept) + 12 + above_sources + below_map;
+        at_ =
+            attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()), available.width(),
+                               data_.cross.size() > 0, std::max(1.0, available.height() - at_.map_top - kept));
+        tokens = place_tokens();
+    }
+    at_.height = at_.sources_top + 12 + tokens;
     return {at_.width, at_.height};
 }
 

@@ -50,7 +50,7 @@ std::vector<NamedPart> largest_parts(const analyze::Decomposition&, std::size_t 
 
 struct AttributionLayout {
     double width = 0, height = 0;
-    double map_x = 0, cross_x = 0, map_top = 0, cell = 0, mlp_x = 0, map_bottom = 0;
+    double map_x = 0, cross_x = 0, map_top = 0, cell = 0, row = 0, mlp_x = 0, map_bottom = 0;
     double bars_x = 0, bars_top = 0, bar_x = 0, bar_width = 0;
     double sources_top = 0;
     std::int64_t layers = 0, heads = 0, bars = 0;
@@ -61,9 +61,10 @@ struct AttributionLayout {
     QRectF mlp_cell(std::int64_t layer) const;
     QRectF bar_row(std::int64_t bar) const;
 };
-/// `cross`: with a second map of heads.
+/// `cross`: with a second map of heads. `map_height`: what the map may take, so that the tokens below stay in sight; 0: cells
+/// are square.
 AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width,
-                                     bool cross = false);
+                                     bool cross = false, double map_height = 0);
 
 class AttributionFigure final : public Figure {
 public:

@@ -73,6 +73,43 @@ TEST_F(PredictionViews, OpenedRowListsTwentyCandidatesAndPushesTheRestDown) {
     EXPECT_TRUE(hit.tip.contains(QStringLiteral("rank 3 "))) << hit.tip.toStdString();
 }
 
+TEST_F(PredictionViews, LensKeepsTokensAndOutputInSightWhileLayersScroll) {
+    const auto figure = lens_view(trace_, Position(4), Layer(2), {});
+    const Style style;
+    const QSizeF size = figure->layout({420, 500}, style, {});
+    ASSERT_GT(size.width(), 421) << "too narrow for six layers";
+    EXPECT_TRUE(figure->begins_at_right());
+    const LensLayout& at = dynamic_cast<LensFigure&>(*figure).places();
+    QImage image(420, 500, QImage::Format_ARGB32_Premultiplied);
+    image.fill(style.theme->canvas);
+    const auto look = [&](double left) {
+        QPainter painter(&image);
+        painter.translate(-left, 0);
+        figure->paint(painter, {left, 0, 420, 500}, style, {});
+    };
+    for (const double left : {0.0, size.width() - 420}) {
+        look(left);
+        const double y = at.row_top(2) + 5;
+        const double output = left + 420 - (size.width() - at.cell_x(at.layers));
+        EXPECT_TRUE(figure->hit_test({output + 5, y}, style, {}).tip.startsWith(QStringLiteral("output"))) << left;
+        EXPECT_EQ(figure->hit_test({left + at.token_x + 5, y}, style, {}).kind, Hit::Kind::query)
+            << "the token, no layer under it";
+    }
+    look(size.width() - 420);
+    EXPECT_TRUE(figure->hit_test({at.cell_x(5) + 20, at.row_top(2) + 5}, style, {}).tip.startsWith(QStringLiteral("layer 5")));
+}
+
+TEST_F(PredictionViews, AttributionMapsOfDeepModelsLeaveTheTokensInSight) {
+    for (const auto& [layers, heads] : {std::pair<std::int64_t, std::int64_t>{30, 9}, {48, 25}, {96, 128}}) {
+        const AttributionLayout at = attribution_layout(layers, heads, 15, 850, false, 420);
+        EXPECT_LE(at.map_bottom - at.map_top, std::max(420.0, 5.0 * static_cast<double>(layers)) + 0.1) << layers;
+        EXPECT_LE(at.width, 880) << heads;
+        EXPECT_EQ(at.bar_row(0).left(), at.bars_x);
+        EXPECT_GE(at.row, 4.3);
+    }
+    EXPECT_EQ(attribution_layout(30, 9, 15, 850).row, attribution_layout(30, 9, 15, 850).cell) << "a page is as tall as it needs";
+}
+
 TEST_F(PredictionViews, LensTipsKeepTokensThatLookLikePlaceholders) {
     LensViewData data;
     data.lens = std::make_shared<analyze::LogitLens>(analyze::logit_lens(*trace_, {.top = 1, .watch_text = true}));
