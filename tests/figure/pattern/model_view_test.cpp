@@ -48,6 +48,31 @@ TEST(ModelView, GridsOfEverySizeFitTheirWidthAndHitTheirCells) {
     EXPECT_LE(model_layout({12, 12, 12, 1024, 1024, false}, {900, 700}).height, 700);
 }
 
+TEST(ModelView, DeepModelsPutLayersAcrossWhereThatMakesLargerCells) {
+    const ModelShape deep{30, 9, 3, 995, 995, false};
+    const ModelLayout at = model_layout(deep, {850, 617});
+    EXPECT_TRUE(at.across);
+    EXPECT_LE(at.width, 850);
+    EXPECT_LE(at.height, 617);
+    EXPECT_GT(at.grid().width(), 0.85 * 850) << "the canvas is used";
+    EXPECT_FALSE(model_layout(deep, {850, 0}).across) << "a page may be as tall as it needs";
+    EXPECT_FALSE(model_layout({12, 12, 12, 995, 995, false}, {850, 617}).across);
+    EXPECT_FALSE(model_layout({6, 8, 8, 11, 11, true}, {850, 617}).across);
+    const ModelLayout lines = model_layout({30, 9, 3, 11, 11, true}, {850, 617});
+    EXPECT_TRUE(lines.across) << "30 rows of lines are taller than the canvas";
+    EXPECT_LE(lines.height, 617);
+    for (int l = 0; l < 30; ++l)
+        for (int h = 0; h < 9; ++h) {
+            const HeadId id{Layer{l}, Head{h}};
+            ASSERT_EQ(at.head_at(at.cell_rect(id).center()), id);
+            const auto range = at.touching(at.cell_rect(id).adjusted(1, 1, -1, -1));
+            ASSERT_EQ(range.first_layer, l);
+            ASSERT_EQ(range.last_layer, l);
+            ASSERT_EQ(range.first_head, h);
+            ASSERT_EQ(range.last_head, h);
+        }
+}
+
 TEST(ModelView, FilesMarkNoHeadButTheOneThatIsOpen) {
     const auto shared = store(2, 3, 12);
     Style style;

@@ -247,46 +247,59 @@ void ModelFigure::paint_axes(Frame& frame) const {
         const double a = std::max(low, from), b = std::min(high, to);
         return b > a ? (a + b) / 2 : (low + high) / 2;
     };
-    for (auto h = range.first_head / columns * columns; h <= range.last_head; h += columns) {
-        if (columns > 1 && h + columns > range.last_head && shape().together) h = range.last_head;
-        const QRectF cell = at_.cell_rect({Layer{0}, Head{h}});
+    const bool across = at_.across;
+    const auto axis = [&](bool of_layers, std::int64_t step, auto put) {
+        const auto first = of_layers ? range.first_layer : range.first_head,
+                   last = of_layers ? range.last_layer : range.last_head;
+        for (auto i = first / step * step; i <= last; i += step) {
+            if (step > 1 && i + step > last && shape().together) i = last;
+            const bool own = i < (of_layers ? shape().layers : shape().heads);
+            const bool chosen = mark && (of_layers ? mark->layer.value : mark->head.value) == i;
+            put(at_.cell_rect(of_layers ? HeadId{Layer{i}, Head{0}} : HeadId{Layer{0}, Head{i}}),
+                own ? QString::number(i) : store_->data().together, color(chosen));
+        }
+    };
+    axis(across, columns, [&](const QRectF& cell, const QString& name, const QColor& ink) {
         const double x = inside(cell.left(), cell.right(), frame.seen.left(), frame.seen.right());
-        if (left_gone && x < left) continue;
-        const QString name = h < shape().heads ? QString::number(h) : store_->data().together;
-        frame.text({x, top - 7 * unit}, name, small_font(), color(mark && mark->head.value == h), draw::Align::center);
-    }
-    for (auto l = range.first_layer / rows * rows; l <= range.last_layer; l += rows) {
-        const QRectF cell = at_.cell_rect({Layer{l}, Head{0}});
-        const double y = inside(cell.top(), cell.bottom(), frame.seen.top(), frame.seen.bottom());
-        if (top_gone && y < top) continue;
-        const QString name = l < shape().layers ? QString::number(l) : store_->data().together;
-        frame.text({left - 6 * unit, y + 4 * unit}, name, small_font(), color(mark && mark->layer.value == l),
-                   draw::Align::right);
-    }
-    const double above = grid.top() - (shape().group_size() > 1 ? 46 : 26) * unit;
-    frame.text({grid.center().x(), above}, QStringLiteral("Heads"), note_font(), theme.muted, draw::Align::center);
-    frame.at({grid.left() - 34 * unit, grid.center().y()}, [&] {
-        frame.painter.rotate(-90);
-        draw::text(frame.painter, {0, 0}, QStringLiteral("Layers"), note_font(), theme.muted, draw::Align::center);
+        if (!left_gone || x >= left) frame.text({x, top - 7 * unit}, name, small_font(), ink, draw::Align::center);
     });
-    if (shape().group_size() > 1) paint_groups(frame);
+    axis(!across, rows, [&](const QRectF& cell, const QString& name, const QColor& ink) {
+        const double y = inside(cell.top(), cell.bottom(), frame.seen.top(), frame.seen.bottom());
+        if (!top_gone || y >= top) frame.text({left - 6 * unit, y + 4 * unit}, name, small_font(), ink, draw::Align::right);
+    });
+    const bool groups = shape().group_size() > 1;
+    const QString heads = QStringLiteral("Heads"), layers = QStringLiteral("Layers");
+    const double above = grid.top() - (groups && !across ? 46 : 26) * unit;
+    frame.text({grid.center().x(), above}, across ? layers : heads, note_font(), theme.muted, draw::Align::center);
+    frame.at({grid.left() - (groups && across ? 64 : 34) * unit, grid.center().y()}, [&] {
+        frame.painter.rotate(-90);
+        draw::text(frame.painter, {0, 0}, across ? heads : layers, note_font(), theme.muted, draw::Align::center);
+    });
+    if (groups) paint_groups(frame);
 }
 
 void ModelFigure::paint_groups(Frame& frame) const {
-    // Which query heads read the same keys and values.
-    const double unit = frame.unit, y = at_.top - 26 * unit, tick = 4 * unit;
-    frame.painter.setPen(QPen(frame.theme().faint, unit));
+    // Which query heads read the same keys and values. Drawn along a row of heads; turned where heads run down.
+    const double unit = frame.unit, tick = 4 * unit;
     const QFont font = ui_font(10);
+    const auto cell = [&](std::int64_t h) { return at_.cell_rect({Layer{0}, Head{h}}); };
     for (std::int64_t g = 0; g < shape().kv_heads; ++g) {
-        const double from = at_.cell_rect({Layer{0}, Head{g * shape().group_size()}}).left();
-        const double to = at_.cell_rect({Layer{0}, Head{(g + 1) * shape().group_size() - 1}}).right();
-        const QPointF bracket[] = {{from, y + tick}, {from, y}, {to, y}, {to, y + tick}};
+        const QRectF a = cell(g * shape().group_size()), b = cell((g + 1) * shape().group_size() - 1);
+        const double from = at_.across ? a.top() : a.left(), to = at_.across ? b.bottom() : b.right();
+        const double line = at_.across ? at_.left - 30 * unit : at_.top - 26 * unit;
+        const auto point = [&](double along, double beside) {
+            return at_.across ? QPointF(line + beside, along) : QPointF(along, line + beside);
+        };
+        const QPointF bracket[] = {point(from, tick), point(from, 0), point(to, 0), point(to, tick)};
         frame.painter.setPen(QPen(frame.theme().faint, unit));
         frame.painter.setBrush(Qt::NoBrush);
         frame.painter.drawPolyline(bracket, 4);
         const QString name = QStringLiteral("kv %1").arg(g);
-        if (draw::text_width(name, font) * unit < to - from)
-            frame.text({(from + to) / 2, y - 4 * unit}, name, font, frame.theme().faint, draw::Align::center);
+        if (draw::text_width(name, font) * unit >= to - from) continue;
+        frame.at(point((from + to) / 2, -4 * unit), [&] {
+            if (at_.across) frame.painter.rotate(-90);
+            draw::text(frame.painter, {0, 0}, name, font, frame.theme().faint, draw::Align::center);
+        });
     }
 }
 

@@ -7,48 +7,57 @@
 namespace headlight::figure {
 
 QRectF ModelLayout::cell_rect(HeadId id) const {
-    return {left + double(id.head.value) * pitch.width(), top + double(id.layer.value) * pitch.height(), cell.width(),
-            cell.height()};
+    const auto column = across ? id.layer.value : id.head.value, row = across ? id.head.value : id.layer.value;
+    return {left + double(column) * pitch.width(), top + double(row) * pitch.height(), cell.width(), cell.height()};
 }
 
 QRectF ModelLayout::grid() const {
-    return {left, top, double(heads - 1) * pitch.width() + cell.width(), double(layers - 1) * pitch.height() + cell.height()};
+    return {left, top, double(columns() - 1) * pitch.width() + cell.width(), double(rows() - 1) * pitch.height() + cell.height()};
 }
 
 std::optional<HeadId> ModelLayout::head_at(QPointF point) const {
-    const auto head = static_cast<std::int64_t>(std::floor((point.x() - left) / pitch.width()));
-    const auto layer = static_cast<std::int64_t>(std::floor((point.y() - top) / pitch.height()));
-    if (head < 0 || head >= heads || layer < 0 || layer >= layers) return std::nullopt;
-    const HeadId id{Layer{layer}, Head{head}};
+    const auto column = static_cast<std::int64_t>(std::floor((point.x() - left) / pitch.width()));
+    const auto row = static_cast<std::int64_t>(std::floor((point.y() - top) / pitch.height()));
+    if (column < 0 || column >= columns() || row < 0 || row >= rows()) return std::nullopt;
+    const HeadId id = at(column, row);
     return cell_rect(id).contains(point) ? std::optional(id) : std::nullopt;
 }
 
 ModelLayout::Range ModelLayout::touching(const QRectF& area) const {
     const auto index = [](double x, double step) { return static_cast<std::int64_t>(std::floor(x / step)); };
+    const double column = across ? pitch.height() : pitch.width(), row = across ? pitch.width() : pitch.height();
+    const double head_from = across ? area.top() - top : area.left() - left,
+                 head_to = head_from + (across ? area.height() : area.width());
+    const double layer_from = across ? area.left() - left : area.top() - top,
+                 layer_to = layer_from + (across ? area.width() : area.height());
     Range range;
-    range.first_head = std::clamp<std::int64_t>(index(area.left() - left, pitch.width()), 0, heads);
-    range.last_head = std::clamp<std::int64_t>(index(area.right() - left, pitch.width()), -1, heads - 1);
-    range.first_layer = std::clamp<std::int64_t>(index(area.top() - top, pitch.height()), 0, layers);
-    range.last_layer = std::clamp<std::int64_t>(index(area.bottom() - top, pitch.height()), -1, layers - 1);
+    range.first_head = std::clamp<std::int64_t>(index(head_from, column), 0, heads);
+    range.last_head = std::clamp<std::int64_t>(index(head_to, column), -1, heads - 1);
+    range.first_layer = std::clamp<std::int64_t>(index(layer_from, row), 0, layers);
+    range.last_layer = std::clamp<std::int64_t>(index(layer_to, row), -1, layers - 1);
     return range;
 }
 
-ModelLayout model_layout(const ModelShape& shape, QSizeF available) {
+namespace {
+
+ModelLayout oriented(const ModelShape& shape, QSizeF available, bool across) {
     ModelLayout at;
     at.layers = shape.grid_layers();
     at.heads = shape.grid_heads();
-    at.left = 54;
+    at.across = across;
+    const bool groups = shape.group_size() > 1;
+    at.left = across && groups ? 84 : 54;
     if (available.width() < 640) at.legend_height = 58;  // two lines
-    at.top = shape.group_size() > 1 ? 96 : 80;
+    at.top = !across && groups ? 96 : 80;
     const double room_x = available.width() - at.left - ModelLayout::margin;
     const double room_y = available.height() - at.top - at.legend_height - 12;
-    double x = room_x / double(at.heads), y = room_y / double(at.layers);
+    double x = room_x / double(at.columns()), y = room_y / double(at.rows());
     if (available.height() <= 0) y = shape.lines ? x * 0.8 : x;
     if (shape.lines) {
         x = std::clamp(x, 16.0, 300.0);
         // A line every 1.6 px at least, and neither ribbons nor towers.
         const double least = std::min(double(std::max(shape.rows, shape.columns)) * 1.6 + 6, x * 1.4);
-        y = std::clamp(y, std::max({16.0, x * 0.45, least}), x * 1.5);
+        y = std::clamp(y, std::max({16.0, x * 0.45, least}), x * (across ? 2 : 1.5));
     } else {
         x = y = std::clamp(std::min(x, y), 14.0, 420.0);
     }
@@ -59,6 +68,19 @@ ModelLayout model_layout(const ModelShape& shape, QSizeF available) {
     at.width = std::max(available.width(), grid.right() + ModelLayout::margin);
     at.height = grid.bottom() + 12 + at.legend_height;
     return at;
+}
+
+}  // namespace
+
+ModelLayout model_layout(const ModelShape& shape, QSizeF available) {
+    ModelLayout down = oriented(shape, available, false);
+    if (available.height() <= 0 || shape.layers <= shape.heads) return down;
+    const ModelLayout across = oriented(shape, available, true);
+    const auto fits = [&](const ModelLayout& at) { return at.width <= available.width() && at.height <= available.height(); };
+    // Lines run from left to right: they stay in flat cells as long as these fit.
+    if (shape.lines) return !fits(down) && fits(across) ? across : down;
+    constexpr double worth_it = 1.25;
+    return across.pitch.width() > worth_it * down.pitch.width() || (!fits(down) && fits(across)) ? across : down;
 }
 
 QRectF detail_rect(const QRectF& cell, QSizeF pane, const QRectF& canvas, double gap) {

@@ -27,6 +27,7 @@ struct ModelShape {
 /// Where the cells of the grid stand, in figure units.
 struct ModelLayout {
     std::int64_t layers = 1, heads = 1;
+    bool across = false;  ///< layers run across and heads down: deep models with few heads in a wide canvas
     double left = 0, top = 0;
     QSizeF pitch, cell;  ///< pitch is cell and gap
     double width = 0, height = 0;
@@ -34,6 +35,12 @@ struct ModelLayout {
     static constexpr double margin = 16, title_baseline = 34;
     double legend_height = 40;
 
+    std::int64_t columns() const { return across ? layers : heads; }
+    std::int64_t rows() const { return across ? heads : layers; }
+    /// The cell of a column and a row.
+    HeadId at(std::int64_t column, std::int64_t row) const {
+        return across ? HeadId{Layer{column}, Head{row}} : HeadId{Layer{row}, Head{column}};
+    }
     QRectF cell_rect(HeadId) const;
     QRectF grid() const;
     /// The head whose cell holds a point; the gaps belong to nobody.
@@ -44,8 +51,8 @@ struct ModelLayout {
     };
     Range touching(const QRectF&) const;
 };
-/// Fits the whole grid into the available size as far as cells stay readable (14 px); a height of 0 means as tall as
-/// needed.
+/// Fits the whole grid into the available size as far as cells stay readable (14 px), with layers down or across, whichever
+/// makes larger cells; a height of 0 means as tall as needed.
 ModelLayout model_layout(const ModelShape&, QSizeF available);
 
 /// The place of the detail pane: right of its cell, or left of it near the right edge, and always inside the canvas.
