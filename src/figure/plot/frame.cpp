@@ -19,14 +19,15 @@ struct LegendName {
     LegendEntry entry;
 };
 
-/// Panels that show the same series share its entry.
-std::vector<LegendName> legend_names(const PlotData& data) {
+/// Panels that show the same series share its entry. `only`: those of one panel.
+std::vector<LegendName> legend_names(const PlotData& data, std::optional<std::size_t> only = {}) {
     std::vector<LegendName> out;
     const auto add = [&](const QString& name, LegendEntry entry) {
         const auto same = [&](const LegendName& other) { return other.name == name; };
         if (!name.isEmpty() && std::none_of(out.begin(), out.end(), same)) out.push_back({name, entry});
     };
     for (std::size_t p = 0; p < data.panels.size(); ++p) {
+        if (only && p != *only) continue;
         const Panel& panel = data.panels[p];
         for (std::size_t s = 0; s < panel.series.size(); ++s)
             add(panel.series[s].name, {.area = {}, .icon = {}, .panel = p, .series = s, .reference = {}});
@@ -41,8 +42,9 @@ struct LegendGrid {
     std::size_t columns = 1, rows = 0;
 };
 
-LegendGrid legend_grid(const PlotData& data, double width) {
-    LegendGrid out{legend_names(data)};
+LegendGrid legend_grid(const PlotData& data, double width, std::optional<std::size_t> only = {}) {
+    if (data.own_legends && !only) return {};
+    LegendGrid out{legend_names(data, only)};
     if (out.names.empty()) return out;
     double widest = 0;
     for (const LegendName& n : out.names) widest = std::max(widest, draw::text_width(n.name, ui_font(legend_font)));
@@ -54,6 +56,8 @@ LegendGrid legend_grid(const PlotData& data, double width) {
     out.columns = (count + out.rows - 1) / out.rows;
     return static_cast<double>(out.rows) > most_legend_rows ? LegendGrid{} : out;
 }
+
+double entry_width(const QString& name) { return icon_width + icon_gap + draw::text_width(name, ui_font(legend_font)); }
 
 double legend_height(const LegendGrid& grid) { return grid.rows ? static_cast<double>(grid.rows) * legend_row + 8 : 0; }
 
@@ -95,10 +99,16 @@ public:
             const std::vector<QMarginsF> margins = shared_margins();
             for (std::size_t p = 0; p < cells_.size(); ++p) {
                 place(p, margins[p]);
+                PanelFrame& frame = frame_.panels[p];
+                if (data_.own_legends)
+                    frame.legend_height = legend_beside_title(p) ? 0 : legend_height(legend_grid(data_, frame.area.width(), p));
                 margins_[p] = needed_margins(p);
             }
         }
-        for (std::size_t p = 0; p < cells_.size(); ++p) add_words(p);
+        for (std::size_t p = 0; p < cells_.size(); ++p) {
+            add_words(p);
+            if (data_.own_legends) place_own_legend(p);
+        }
         return std::move(frame_);
     }
 
@@ -114,21 +124,45 @@ private:
         return tick_length + (frame.shows_labels ? std::ceil(frame.labels.extent) + 8 : tick_gap + line(tick_font) + 4);
     }
 
-    void place_legend(const LegendGrid& grid, const QRectF& room) {
+    /// In the row of the title where there is room, else in rows under it.
+    bool legend_beside_title(std::size_t p) const {
+        double width = draw::text_width(data_.panels[p].title, ui_font(12, QFont::DemiBold)) + legend_gap;
+        for (const LegendName& n : legend_names(data_, p)) width += entry_width(n.name) + legend_gap;
+        return width <= frame_.panels[p].area.width();
+    }
+
+    void place_own_legend(std::size_t p) {
+        const PanelFrame& frame = frame_.panels[p];
+        const QFont title = ui_font(12, QFont::DemiBold);
+        if (frame.legend_height > 0)
+            return place_legend(legend_grid(data_, frame.area.width(), p),
+                                QRectF(frame.area.left() - 8, frame.area.top() - frame.legend_height - 6, 0, 0));
+        const double middle = frame.area.top() - 12 - QFontMetricsF(title).capHeight() / 2;
+        double left = frame.area.left() + draw::text_width(data_.panels[p].title, title) + 2 * legend_gap;
+        for (const LegendName& n : legend_names(data_, p)) {
+            place_entry(n, {left, middle});
+            left += entry_width(n.name) + legend_gap;
+        }
+    }
+
+    void place_entry(const LegendName& of, QPointF middle_left) {
         const QFont& font = ui_font(legend_font);
+        LegendEntry entry = of.entry;
+        entry.area = QRectF(middle_left.x(), middle_left.y() - legend_row / 2, entry_width(of.name), legend_row);
+        entry.icon = QRectF(middle_left.x(), middle_left.y() - 5, icon_width, 10);
+        frame_.legend.push_back(entry);
+        frame_.words.push_back(word(of.name,
+                                    {middle_left.x() + icon_width + icon_gap, draw::centred_baseline(middle_left.y(), font)},
+                                    legend_font, draw::Align::left));
+    }
+
+    void place_legend(const LegendGrid& grid, const QRectF& room) {
         double left = room.left() + 8;
         for (std::size_t column = 0; column < grid.columns; ++column) {
             double widest = 0;
             for (std::size_t i = column; i < grid.names.size(); i += grid.columns) {
-                auto [name, entry] = grid.names[i];
-                const double top = room.top() + static_cast<double>(i / grid.columns) * legend_row, middle = top + legend_row / 2;
-                const double width = icon_width + icon_gap + draw::text_width(name, font);
-                entry.area = QRectF(left, top, width, legend_row);
-                entry.icon = QRectF(left, middle - 5, icon_width, 10);
-                frame_.legend.push_back(entry);
-                frame_.words.push_back(word(name, {left + icon_width + icon_gap, draw::centred_baseline(middle, font)},
-                                            legend_font, draw::Align::left));
-                widest = std::max(widest, width);
+                place_entry(grid.names[i], {left, room.top() + (static_cast<double>(i / grid.columns) + 0.5) * legend_row});
+                widest = std::max(widest, entry_width(grid.names[i].name));
             }
             left += widest + legend_gap;
         }
@@ -194,7 +228,8 @@ private:
             const Tick& last = frame.x_ticks.back();
             right = std::max(right, frame.x.px(last.value) + label_width(last.label, ui_font(tick_font)) / 2 + 2 - frame.x.end);
         }
-        return {std::max(24.0, std::ceil(left)), panel.title.isEmpty() ? 8.0 : panel_title_height + 4, std::ceil(right), bottom};
+        return {std::max(24.0, std::ceil(left)), (panel.title.isEmpty() ? 8.0 : panel_title_height + 4) + frame.legend_height,
+                std::ceil(right), bottom};
     }
 
     void add_words(std::size_t p) {

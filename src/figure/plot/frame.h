@@ -14,6 +14,7 @@ struct PanelFrame {
     std::vector<Tick> x_ticks, y_ticks;
     draw::AxisFit labels;  ///< of the tokens under the x axis, if it has some
     bool shows_labels = false;
+    double legend_height = 0;  ///< of its own legend, between title and area
     QPointF at(double vx, double vy) const { return {x.px(vx), y.px(vy)}; }
 };
 

@@ -124,6 +124,7 @@ struct PlotData {
     QString note;  ///< under the panels: omissions, explanations of terms
     std::vector<Panel> panels;
     bool stacked_panels = false;  ///< under each other, even where there is room beside
+    bool own_legends = false;     ///< each panel lists its own series beside its title; else one legend is above all
     /// The focused head is the subject: other marks are faint. Else it has a ring, and only a hover makes others faint.
     bool focus_fades = true;
     /// The focused head is also marked in files. False for overviews, whose command line does not name a head.

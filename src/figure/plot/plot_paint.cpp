@@ -125,8 +125,8 @@ void PlotFigure::paint_words(const Canvas& c) const {
     for (std::size_t p = 0; p < data_.panels.size(); ++p) {
         const QRectF area = frame_.panels[p].area;
         const QFont bold = ui_font(12, QFont::DemiBold);
-        draw::text(c.painter, {area.left(), area.top() - 12}, draw::elided(data_.panels[p].title, bold, area.width()), bold,
-                   c.theme().text);
+        draw::text(c.painter, {area.left(), area.top() - 12 - frame_.panels[p].legend_height},
+                   draw::elided(data_.panels[p].title, bold, area.width()), bold, c.theme().text);
         if (data_.panels[p].empty.isEmpty()) continue;
         const QString empty = draw::elided(data_.panels[p].empty, small, area.width() - 16);
         draw::text(c.painter, area.center(), empty, small, c.theme().muted, draw::Align::center);

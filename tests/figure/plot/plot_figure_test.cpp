@@ -64,6 +64,22 @@ TEST(PlotFigure, NoLabelOverlapsAnotherAtAnyWidth) {
         }
 }
 
+TEST(PlotFigure, PanelsWithTheirOwnLegendsListTheirOwnSeries) {
+    plot::PlotData data = sample::layers(6, 8);
+    data.own_legends = data.stacked_panels = true;
+    for (const double width : {321.0, 900.0}) {
+        PlotFigure figure(data);
+        figure.layout({width, 0}, style, {});
+        for (const plot::LegendEntry& entry : figure.frame().legend) {
+            const QRectF& area = figure.frame().panels[entry.panel].area;
+            EXPECT_LE(entry.area.bottom(), area.top()) << width;
+            EXPECT_GE(entry.area.top(), area.top() - 140) << width;
+            EXPECT_GE(entry.area.left(), area.left() - 1) << width;
+        }
+        EXPECT_FALSE(figure.frame().legend.empty());
+    }
+}
+
 TEST(PlotFigure, FillsTheCanvas) {
     PlotFigure figure(sample::scatter(8, 20));
     EXPECT_EQ(figure.layout({1000, 700}, style, {}), QSizeF(1000, 700));
