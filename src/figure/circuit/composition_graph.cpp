@@ -50,35 +50,65 @@ std::vector<CompositionArc> strongest_arcs(const analyze::CompositionScores& sco
     return arcs;
 }
 
-CompositionLayout composition_layout(std::int64_t layers, std::int64_t heads, QSizeF available) {
+CompositionLayout composition_layout(std::int64_t layers, std::int64_t heads, QSizeF available, const std::vector<bool>& used) {
+    // Rows in which arcs can be told apart, rows that still read as such, and what a row without an arc takes of one.
+    constexpr double best_row = 44, least_row = 12, most_row = 130, own_choice = 92, unused = 0.3;
     CompositionLayout at;
     at.layers = layers;
     at.heads = heads;
     at.left = 70;
-    at.top = 46 + plot_title_height;
-    const double across = double(std::max<std::int64_t>(1, heads - 1)), down = double(std::max<std::int64_t>(1, layers - 1));
-    at.pitch_x = std::clamp((available.width() - at.left - 40) / across, 16.0, 150.0);
-    // As tall as the canvas; a file that may choose takes rows in which the arcs can be told apart.
-    const double room = available.height() - at.top - legend_height - 40;
-    at.pitch_y = available.height() > 0 ? std::clamp(room / down, 44.0, 130.0) : 92;
-    at.radius = std::clamp(at.pitch_x * 0.36, 5.0, 13.0);
+    const double top = 46 + plot_title_height, across = double(std::max<std::int64_t>(1, heads - 1));
+    at.pitch_x = std::clamp((available.width() - at.left - 40) / across, 5.0, 150.0);
+    const double room = available.height() - top - legend_height - 40;
+    std::vector<double> share(static_cast<std::size_t>(std::max<std::int64_t>(0, layers - 1)), 1);  // of the gap below
+    double row = available.height() > 0 ? std::min(room / std::max(1.0, double(share.size())), most_row) : own_choice;
+    if (row < best_row && !used.empty()) {
+        double shares = 0;
+        for (std::size_t l = 0; l < share.size(); ++l) shares += share[l] = used[l] || used[l + 1] ? 1 : unused;
+        row = std::min(room / std::max(1.0, shares), best_row);
+    }
+    row = std::max(row, least_row);
+    at.y = {top};
+    double least = row;
+    for (const double part : share) {
+        at.y.push_back(at.y.back() + row * part);
+        if (part == 1) least = std::min(least, row);
+    }
+    at.radius = std::clamp(0.36 * std::min(at.pitch_x, least), 2.0, 13.0);
     at.width = std::max(available.width(), at.left + at.pitch_x * double(heads - 1) + 40);
-    at.height = at.top + at.pitch_y * double(layers - 1) + 30 + legend_height;
+    at.height = at.y.back() + 30 + legend_height;
     return at;
+}
+
+double CompositionLayout::room_at(std::int64_t layer) const {
+    const auto l = static_cast<std::size_t>(layer);
+    const double above = l > 0 ? y[l] - y[l - 1] : 1e9, below = l + 1 < y.size() ? y[l + 1] - y[l] : 1e9;
+    return std::min(above, below);
 }
 
 std::optional<HeadId> CompositionLayout::head_at(QPointF point) const {
     const auto head = static_cast<std::int64_t>(std::lround((point.x() - left) / pitch_x));
-    const auto layer = static_cast<std::int64_t>(std::lround((point.y() - top) / pitch_y));
-    if (head < 0 || head >= heads || layer < 0 || layer >= layers) return std::nullopt;
-    const HeadId id{Layer(layer), Head(head)};
-    const QPointF away = point - node(id);
-    return std::hypot(away.x(), away.y()) <= radius + 3 ? std::optional(id) : std::nullopt;
+    const auto below = std::ranges::lower_bound(y, point.y()) - y.begin();
+    if (head < 0 || head >= heads) return std::nullopt;
+    for (const auto layer : {std::max<std::ptrdiff_t>(below - 1, 0), std::min<std::ptrdiff_t>(below, layers - 1)}) {
+        const HeadId id{Layer(layer), Head(head)};
+        const QPointF away = point - node(id);
+        const double reach = std::min(std::min(radius + 3, std::max(radius, pitch_x / 2)), std::max(3.0, room_at(layer) / 2));
+        if (std::hypot(away.x(), away.y()) <= reach) return id;
+    }
+    return std::nullopt;
+}
+
+CompositionLayout CompositionGraph::places(QSizeF available) const {
+    std::vector<bool> used(static_cast<std::size_t>(scores_->n_layers), false);
+    for (const CompositionArc& arc : arcs_)
+        used[static_cast<std::size_t>(arc.from.layer.value)] = used[static_cast<std::size_t>(arc.to.layer.value)] = true;
+    return composition_layout(scores_->n_layers, scores_->n_heads, available, used);
 }
 
 CompositionGraph::CompositionGraph(std::shared_ptr<const analyze::CompositionScores> scores, const CompositionOptions& options)
     : scores_(std::move(scores)), options_(options), arcs_(strongest_arcs(*scores_, options_)) {
-    at_ = composition_layout(scores_->n_layers, scores_->n_heads, {800, 600});
+    at_ = places({800, 600});
 }
 
 double CompositionGraph::strength(double score) const {
@@ -110,7 +140,7 @@ QPainterPath CompositionGraph::path(const CompositionArc& arc) const {
 }
 
 QSizeF CompositionGraph::layout(QSizeF available, const Style&, const Selection&) {
-    at_ = composition_layout(scores_->n_layers, scores_->n_heads, available);
+    at_ = places(available);
     return {at_.width, at_.height};
 }
 
@@ -131,19 +161,25 @@ void CompositionGraph::paint(QPainter& painter, const QRectF& exposed, const Sty
     if (hovered)
         for (const CompositionArc& arc : arcs_of(*hovered)) paint_arc(painter, arc, 0.9, style);
 
+    double free_from = -1e9;  // labels of rows that stand close never touch
     for (std::int64_t l = 0; l < at_.layers; ++l) {
         const double y = at_.node({Layer(l), Head(0)}).y();
-        if (y < exposed.top() - at_.pitch_y || y > exposed.bottom() + at_.pitch_y) continue;
-        draw::text(painter, {at_.left - at_.radius - 12, draw::centred_baseline(y, small_font())},
-                   QStringLiteral("layer %1").arg(l), small_font(), theme.muted, draw::Align::right);
+        if (y < exposed.top() - 20 || y > exposed.bottom() + 20) continue;
+        const bool chosen = !style.exporting && l == selection.focus.layer.value;
+        if (y >= free_from || chosen) {
+            draw::text(painter, {at_.left - at_.radius - 12, draw::centred_baseline(y, small_font())},
+                       QStringLiteral("layer %1").arg(l), small_font(), chosen ? theme.accent : theme.muted, draw::Align::right);
+            free_from = y + 14;
+        }
+        const double radius = std::min(at_.radius, std::max(2.0, 0.4 * at_.room_at(l)));
         for (std::int64_t h = 0; h < at_.heads; ++h) {
             const HeadId id{Layer(l), Head(h)};
             const QPointF centre = at_.node(id);
             const bool focus = !style.exporting && id == selection.focus, hover = hovered == id;
             painter.setPen(QPen(focus ? theme.accent : hover ? theme.text : theme.line, focus || hover ? 2 : 1));
             painter.setBrush(focus ? theme.accent_soft : theme.panel);
-            painter.drawEllipse(centre, at_.radius, at_.radius);
-            if (at_.radius >= 9)
+            painter.drawEllipse(centre, radius, radius);
+            if (radius >= 8)
                 draw::text(painter, {centre.x(), draw::centred_baseline(centre.y(), small_font())}, QString::number(h),
                            small_font(), focus ? theme.text : theme.muted, draw::Align::center);
         }

@@ -28,11 +28,17 @@ std::vector<CompositionArc> strongest_arcs(const analyze::CompositionScores&, co
 /// Where the nodes stand.
 struct CompositionLayout {
     std::int64_t layers = 0, heads = 0;
-    double left = 0, top = 0, pitch_x = 0, pitch_y = 0, radius = 0, width = 0, height = 0;
-    QPointF node(HeadId id) const { return {left + pitch_x * double(id.head.value), top + pitch_y * double(id.layer.value)}; }
+    double left = 0, pitch_x = 0, radius = 0, width = 0, height = 0;
+    std::vector<double> y;  ///< [layer]
+    QPointF node(HeadId id) const {
+        return {left + pitch_x * double(id.head.value), y[static_cast<std::size_t>(id.layer.value)]};
+    }
+    double room_at(std::int64_t layer) const;  ///< to the nearest layer beside it
     std::optional<HeadId> head_at(QPointF) const;
 };
-CompositionLayout composition_layout(std::int64_t layers, std::int64_t heads, QSizeF available);
+/// Where the layers do not fit the canvas with room between them, those without an arc (`used`) stand closer.
+CompositionLayout composition_layout(std::int64_t layers, std::int64_t heads, QSizeF available,
+                                     const std::vector<bool>& used = {});
 
 class CompositionGraph final : public Figure {
 public:
@@ -54,6 +60,7 @@ private:
     double strength(double score) const;  ///< 0 at the weakest arc shown, 1 at the strongest
     /// The arcs of a head, its strongest ones also when they are not among those of the whole model.
     std::vector<CompositionArc> arcs_of(HeadId) const;
+    CompositionLayout places(QSizeF available) const;
     void paint_arc(QPainter&, const CompositionArc&, double opacity, const Style&) const;
     void paint_legend(QPainter&, const Style&) const;
 

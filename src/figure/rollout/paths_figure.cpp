@@ -10,7 +10,7 @@ namespace headlight::figure {
 
 namespace {
 
-constexpr double path_label_size = 12, widest_label = 120, note_line = 15;
+constexpr double path_label_size = 12, widest_label = 120, note_line = 15, least_label = 16;
 
 class PathsFigure : public Figure {
 public:
@@ -29,8 +29,8 @@ public:
                     widest = std::max(widest, draw::token_width(labels_[t], ui_font(path_label_size)) + 10);
         const double room = std::min(std::ceil(widest) + 8, widest_label);
         // Notes break into lines at the width that the picture gets, which may be more than there is.
-        notes_ = wrapped(notes_text(), ui_font(path_label_size),
-                         std::max(paths_layout(data_, room, available).size.width() - 2 * PathsLayout::margin, 120.0));
+        layout_ = paths_layout(data_, room, available);
+        notes_ = wrapped(notes_text(), ui_font(path_label_size), std::max(layout_.size.width() - 2 * PathsLayout::margin, 120.0));
         const auto more = static_cast<double>(std::max<qsizetype>(notes_.size() - 1, 0));
         layout_ = paths_layout(data_, room, available, PathsLayout::legend + note_line * more);
         return layout_.size;
@@ -39,6 +39,7 @@ public:
     Hit hit_test(QPointF, const Style&, const Selection&) const override;
     Table table() const override;
     std::vector<NamedArray> arrays() const override;
+    bool begins_at_right() const override { return true; }
     QString title() const override {
         return QStringLiteral("%1 from %2, after layer %3")
             .arg(data_.flow ? QStringLiteral("Attention flow") : QStringLiteral("Rollout"), name(data_.paths.query.value),
@@ -124,8 +125,8 @@ void PathsFigure::paint(QPainter& painter, const QRectF& exposed, const Style& s
     const QString name_of = draw::elided(title(), heading, room);
     draw::text(painter, {x, y}, name_of, heading, theme.text);
     if (data_.paths.key) {
-        const QString to =
-            QStringLiteral("to %1: largest flow %2").arg(name(data_.paths.key->value), draw::number_text(data_.paths.total, 4));
+        const QString to = QStringLiteral("to %1: largest flow %2, not divided by a row's sum as in the map")
+                               .arg(name(data_.paths.key->value), draw::number_text(data_.paths.total, 4));
         const double before = draw::text_width(name_of, heading) + 14;
         const bool beside = before + draw::text_width(to, small) <= room;
         draw::text(painter, beside ? QPointF(x + before, y) : QPointF(x, y + 17), draw::elided(to, small, room), small,
@@ -139,20 +140,29 @@ void PathsFigure::paint_nodes(QPainter& painter, const QRectF&, const Style& sty
     const QFont font = ui_font(path_label_size), caption = ui_font(11);
     const double line = QFontMetricsF(font).height();
     const auto columns = static_cast<std::int64_t>(layout_.columns.size());
-    const double step = columns > 1 ? layout_.columns[1][0].area.left() - layout_.columns[0][0].area.left() : 0;
+    double caption_from = -1e9;
+    const double last_caption =
+        layout_.columns.back().front().area.center().x() - draw::text_width(column_name(columns - 1), caption) / 2 - 8;
     for (const auto& column : layout_.columns) {
         const std::int64_t c = column.front().column;
         const double centre = column.front().area.center().x();
-        draw::text(painter, {centre, PathsLayout::header + 6}, column_name(c), caption, theme.muted, draw::Align::center);
+        const double half = draw::text_width(column_name(c), caption) / 2;
+        const bool folded = layout_.folded[static_cast<std::size_t>(c)];
+        if (c == columns - 1 || (!folded && centre - half >= caption_from && centre + half <= last_caption)) {
+            draw::text(painter, {centre, PathsLayout::header + 6}, column_name(c), caption, theme.muted, draw::Align::center);
+            caption_from = centre + half + 8;
+        }
         double free_from = 0;
         for (const PathNode& node : column) {
-            draw::box(painter, node.area, std::min(2.0, node.area.height() / 2), node.token < 0 ? theme.line : theme.muted);
+            draw::box(painter, node.area, std::min(2.0, node.area.height() / 2),
+                      node.token < 0 || folded ? theme.line : theme.muted);
             const double y = std::max(node.area.center().y(), free_from + line / 2);
             if (node.area.height() < line * 0.55 && y > node.area.center().y() + 1) continue;
             if (std::abs(y - node.area.center().y()) > line / 2) continue;
             free_from = y + line / 2;
             const bool first = c == 0, last = c == columns - 1;
-            const double room = first || last ? layout_.label_room - 6 : step - PathsLayout::node_width - 12;
+            const double room = first || last ? layout_.label_room - 6 : layout_.step_after(c) - 12;
+            if (room < least_label) continue;
             const QRectF box(first ? node.area.left() - 6 - room : node.area.right() + 6, y - line / 2, room, line);
             const auto align = first ? draw::Align::right : draw::Align::left;
             if (!first && !last && node.token >= 0) {  // ribbons run behind it
@@ -196,6 +206,10 @@ QString PathsFigure::notes_text() const {
         notes << QStringLiteral("%1 ribbons under %2 % left out, at most %3 % of a layer")
                      .arg(draw::count_text(data_.paths.left_out), draw::number_text(data_.paths.least * 100, 1),
                           draw::number_text(data_.paths.left_out_mass * 100, 1));
+    if (const auto folded = std::ranges::count(layout_.folded, true); folded > 0)
+        notes << QStringLiteral("%1 of %2 columns are narrow: little moves between tokens there")
+                     .arg(folded)
+                     .arg(layout_.columns.size());
     for (const std::string& note : data_.paths.notes) notes << QString::fromStdString(note);
     return notes.join(QStringLiteral(" · "));
 }

@@ -41,6 +41,9 @@ struct PathsLayout {
     double legend_height = legend;  ///< higher where its notes take more lines
     double label_room = 0;          ///< beside the first and the last column
     QSizeF size;
+    double folded_width = 2;   ///< of the nodes of folded columns
+    std::vector<bool> folded;  ///< [column] of a deep model: too narrow for labels, since little moves beside it
+    double step_after(std::int64_t column) const;  ///< px from a column's nodes to those of the next
     const PathNode* node(std::int64_t column, std::int64_t token) const;
 };
 PathsLayout paths_layout(const PathsData&, double label_room, QSizeF available, double legend_height = PathsLayout::legend);

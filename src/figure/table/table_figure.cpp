@@ -9,7 +9,7 @@ namespace headlight::figure {
 namespace {
 
 constexpr double row_height = 22, header_height = 24, over_height = 18, table_title_height = 30, column_gap = 10;
-constexpr double most_off_bar = 50;  ///< of its 90 pixels, where cells beside it need the room
+constexpr double least_tint = 3, most_off_bar = 50;  ///< of its 90 pixels, where cells beside it need the room
 
 const QFont& table_cell_font() { return ui_font(12.5); }
 const QFont& table_head_font() { return ui_font(11, QFont::DemiBold); }
@@ -75,11 +75,17 @@ double wanted_width(const TableSection& section, std::size_t c) {
     return width;
 }
 
-/// Between a column and the next one: tinted cells are a strip; a number stands apart from that of a bar.
+/// Tinted cells beside each other are a strip.
+bool in_strip(const TableSection& section, std::size_t c) {
+    return c + 1 < section.columns.size() && section.columns[c].kind == ColumnKind::tint &&
+           section.columns[c + 1].kind == ColumnKind::tint;
+}
+
+/// Between a column and the next one; a number stands apart from that of a bar.
 double gap_behind(const TableSection& section, std::size_t c) {
     if (c + 1 >= section.columns.size()) return 0;
     const ColumnKind kind = section.columns[c].kind, next = section.columns[c + 1].kind;
-    if (kind == ColumnKind::tint && next == ColumnKind::tint) return 2;
+    if (in_strip(section, c)) return 2;
     return kind == ColumnKind::bar && next == ColumnKind::number ? column_gap + 10 : column_gap;
 }
 
@@ -159,16 +165,25 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
     double over = fixed - room;
     const double shorter = tints > 0 && bars > 0 && texts == 0 ? std::clamp(over / double(bars), 0.0, most_off_bar) : 0;
     over -= shorter * double(bars);
+    double tint_gap = 2;
+    if (over > 0 && texts == 0 && tints > 0) {
+        double strip = 0;
+        for (std::size_t c = 0; c < n; ++c)
+            if (section.columns[c].kind == ColumnKind::tint) strip += at.width[c] + tint_gap;
+        const double pitch = std::max(least_tint, (strip - over) / double(tints));
+        tint_gap = pitch >= 10 ? 2 : pitch >= 5 ? 1 : 0;
+        for (std::size_t c = 0; c < n; ++c)
+            if (section.columns[c].kind == ColumnKind::tint) at.width[c] = pitch - tint_gap;
+    }
     for (std::size_t c = 0; c < n; ++c) {
         const ColumnKind kind = section.columns[c].kind;
         if (at.stretched[c]) at.width[c] = std::max(120.0, (room - fixed) / double(texts));
         if (kind == ColumnKind::bar) at.width[c] -= shorter;
-        if (kind == ColumnKind::tint && over > 0 && texts == 0) at.width[c] = std::max(8.0, at.width[c] - over / double(tints));
     }
     double x = page_margin;
     for (std::size_t c = 0; c < n; ++c) {
         at.x.push_back(x);
-        x += at.width[c] + gap_behind(section, c);
+        x += at.width[c] + (in_strip(section, c) ? tint_gap : gap_behind(section, c));
     }
     return at;
 }
@@ -248,9 +263,19 @@ void TableFigure::paint_heads(QPainter& painter, const TableSection& section, co
         c = end;
     }
     const double base = y + (at.over ? over_height : 0) + 15;
-    double free_from = 0;  // narrow tinted columns show every few of their numbers
+    double free_from = 0;
+    std::size_t strip = 0, step = 1;  // of narrow tinted columns every second, fifth … shows its number
     for (std::size_t c = 0; c < section.columns.size(); ++c) {
         const TableColumn& column = section.columns[c];
+        if (in_strip(section, c) && (c == 0 || !in_strip(section, c - 1))) {
+            strip = c, step = 1;
+            double widest = 0;
+            for (std::size_t d = c; d == c || in_strip(section, d - 1); ++d)
+                widest = std::max(widest, draw::text_width(section.columns[d].title, table_head_font()));
+            for (const std::size_t wider : {2, 5, 10, 20, 50})
+                if (double(step) * (at.x[c + 1] - at.x[c]) < widest + 4) step = wider;
+        }
+        if (c > 0 && in_strip(section, c - 1) && (c - strip) % step != 0) continue;
         const bool left = !has_number(column.kind), middle = column.kind == ColumnKind::tint ||
                                                              column.kind == ColumnKind::signed_tint ||
                                                              column.kind == ColumnKind::bar;

@@ -77,9 +77,21 @@ TEST(CompositionGraph, EveryNodeAndArcIsItsOwnHit) {
     EXPECT_EQ(arc.head, head(1, 2));
     EXPECT_EQ(arc.value, 0.5);
     EXPECT_EQ(arc.tip, QStringLiteral("L0H1 → L1H2  K composition 0.5000"));
-    EXPECT_EQ(graph.hit_test({at.width - 2, at.top}, style, {}).kind, Hit::Kind::none);
+    EXPECT_EQ(graph.hit_test({at.width - 2, at.y[0]}, style, {}).kind, Hit::Kind::none);
     EXPECT_EQ(graph.table().rows.size(), 4u);
     EXPECT_EQ(graph.arrays()[1].values[1 * 12 + 6], 0.5F);
+}
+
+TEST(CompositionGraph, DeepModelsFitTheCanvasAndLayersWithoutArcsStandCloser) {
+    std::vector<bool> used(30, false);
+    for (const std::size_t l : {3, 4, 5, 20, 21, 22}) used[l] = true;
+    const CompositionLayout at = composition_layout(30, 9, {850, 617}, used);
+    EXPECT_LE(at.height, 617);
+    EXPECT_GT(at.y[21] - at.y[20], 1.5 * (at.y[11] - at.y[10]));
+    EXPECT_GT(at.y[11] - at.y[10], 3);
+    for (const std::int64_t l : {0, 10, 21, 29})
+        for (const std::int64_t h : {0, 4, 8}) EXPECT_EQ(at.head_at(at.node(head(l, h))), head(l, h)) << l << ' ' << h;
+    EXPECT_EQ(composition_layout(6, 8, {850, 617}, std::vector<bool>(6, false)).y, composition_layout(6, 8, {850, 617}).y);
 }
 
 TEST(CompositionGraph, WidthSaysTheScore) {
@@ -148,6 +160,21 @@ TEST(TableFigure, RowsAreHitsAndExportsAreWhatIsShown) {
     EXPECT_TRUE(std::isnan(std::get<double>(table.rows[3][2])));
     EXPECT_EQ(figure->arrays().size(), 4u);
     EXPECT_EQ(figure->arrays()[0].texts.front(), "word");
+}
+
+TEST(TableFigure, ColumnsOfAllLayersFitTheWidth) {
+    TableData data = some_table();
+    TableSection& section = data.sections[0];
+    for (std::int64_t l = 2; l < 48; ++l) {
+        section.columns.push_back({.kind = ColumnKind::tint,
+                                   .id = "l" + std::to_string(l),
+                                   .title = QString::number(l),
+                                   .group = 1,
+                                   .over = QStringLiteral("layers")});
+        for (TableRow& row : section.rows) row.cells.push_back(TableCell::of(0.5));
+    }
+    const auto figure = table_figure(std::move(data));
+    for (const double width : {850.0, 480.0}) EXPECT_LE(figure->layout({width, 500}, {}, {}).width(), width);
 }
 
 TEST(TableFigure, BarsGoToTheirSideAndTintsShareAScale) {

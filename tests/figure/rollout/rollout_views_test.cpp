@@ -76,6 +76,30 @@ TEST(PathsLayout, WidthsAreToScaleAndNothingOverlaps) {
         for (std::size_t k = 1; k < bands.size(); ++k) EXPECT_GE(bands[k].top(), bands[k - 1].bottom() - 1e-9);
 }
 
+TEST(PathsLayout, LayersInWhichLittleMovesAreFoldedWhereAllDoNotFit) {
+    constexpr std::int64_t layers = 30;
+    PathsData data = three_tokens();
+    data.paths.ribbons.clear();
+    data.paths.mass.assign(layers + 1, Eigen::Vector3d(0.2, 0.2, 0.6));
+    for (std::int64_t l = 0; l < layers; ++l) {
+        data.paths.ribbons.push_back({l, Position(2), Position(2), 0.5});
+        if (l == 7 || l >= 26) data.paths.ribbons.push_back({l, Position(2), Position(1), 0.1});
+    }
+    const PathsLayout l = paths_layout(data, 80, {850, 600});
+    EXPECT_LE(l.size.width(), 850.01);
+    for (const std::int64_t whole : {7, 26, 27, 28, 29}) EXPECT_GE(l.step_after(whole), 40) << whole;
+    EXPECT_TRUE(l.folded[20]);
+    EXPECT_EQ(l.bands.size(), data.paths.ribbons.size()) << "every ribbon is drawn";
+    data.paths.mass.assign(97, Eigen::Vector3d(0.2, 0.2, 0.6));
+    EXPECT_LE(paths_layout(data, 80, {850, 600}).size.width(), 850.01) << "96 layers";
+    data.paths.mass.resize(layers + 1);
+    for (std::size_t c = 1; c < l.columns.size(); ++c) EXPECT_GT(l.columns[c][0].area.left(), l.columns[c - 1][0].area.right());
+    data.paths.mass.resize(9);
+    std::erase_if(data.paths.ribbons, [](const auto& r) { return r.layer >= 8; });
+    const PathsLayout few = paths_layout(data, 80, {400, 600});
+    EXPECT_EQ(std::ranges::count(few.folded, true), 0) << "few layers keep their width";
+}
+
 TEST(PathsFigure, HitsTellNodesRibbonsAndTheRest) {
     const auto figure = paths_figure(three_tokens());
     const QSizeF size = figure->layout({800, 600}, {}, {});
