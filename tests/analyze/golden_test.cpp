@@ -97,8 +97,8 @@ void check_maps(const trace::Trace& trace, const json& e) {
     const std::map<std::string, PatternOptions> prepared = {
         {"plain", {}},
         {"merge_words", {.merge_words = true}},
-        {"hide", {.hide_first = true, .hide_special = true}},
-        {"hide_only", {.hide_first = true, .hide_special = true, .renormalise = false}},
+        {"hide", {.hide_sinks = true, .hide_special = true}},
+        {"hide_only", {.hide_sinks = true, .hide_special = true, .renormalise = false}},
         {"value_norm", {.weighting = Weighting::value_norm}},
         {"output_norm", {.weighting = Weighting::output_norm}},
         {"merge_output_norm", {.weighting = Weighting::output_norm, .merge_words = true}},

@@ -144,7 +144,7 @@ double FigureCanvas::most_zoom() const {
     return !figure_ ? smallest_zoom : figure_->zoomable() ? std::max(smallest_zoom, figure_->max_zoom()) : largest_scale;
 }
 bool FigureCanvas::can_zoom(int direction) const {
-    return figure_ && !fitted_ && (direction > 0 ? style_.zoom < most_zoom() - 1e-9 : style_.zoom > least_zoom() + 1e-9);
+    return figure_ && !in_panel_ && (direction > 0 ? style_.zoom < most_zoom() - 1e-9 : style_.zoom > least_zoom() + 1e-9);
 }
 
 void FigureCanvas::relayout() {
@@ -364,7 +364,7 @@ void FigureCanvas::mouseDoubleClickEvent(QMouseEvent* event) {
 }
 
 void FigureCanvas::zoom_by(double factor, QPointF around) {
-    if (!figure_ || fitted_) return;
+    if (!figure_ || in_panel_) return;
     double zoom = std::clamp(style_.zoom * factor, least_zoom(), most_zoom());
     if (!figure_->zoomable() && std::abs(zoom - 1) < 1e-6) zoom = 1;  // in and out again, but for rounding
     if (zoom == style_.zoom) return;

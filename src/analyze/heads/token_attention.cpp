@@ -111,7 +111,7 @@ Eigen::MatrixXd attention_between(const trace::Trace& trace, const std::vector<P
     }
     for (const Position position : to) check_key(trace, position);
     const model::ModelConfig& config = trace.config();
-    const MapLayout layout = map_layout(token_facts(trace), key_facts(trace), PatternOptions{});
+    const MapLayout layout = map_layout(token_facts(trace), key_facts(trace, {}), PatternOptions{});
     Eigen::MatrixXd largest = Eigen::MatrixXd::Zero(config.n_layers, config.n_heads);
     for (std::int64_t layer = 0; layer < config.n_layers; ++layer) {
         const ReadableKeys readable(trace, Layer(layer));

@@ -38,7 +38,7 @@ Matrix aggregate_pattern(const trace::Trace& trace, const std::vector<HeadId>& h
 PooledMap pooled_aggregate(const trace::Trace& trace, const std::vector<HeadId>& heads, Aggregate how,
                            const PatternOptions& options, std::int64_t side, const CancelToken& cancel) {
     const Matrix whole = aggregate_pattern(trace, heads, how, options, cancel);
-    const MapLayout layout = map_layout(token_facts(trace), key_facts(trace), options);
+    const MapLayout layout = map_layout(token_facts(trace), key_facts(trace, options), options);
     Pooler pooler(whole.rows(), whole.cols(), side);
     for (Eigen::Index row = 0; row < whole.rows(); ++row)
         pooler.add(row, whole.data() + row * whole.cols(), legal_columns(layout, row, trace.config().causal));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analyze/pattern/head_reader.h"
 
+#include "headlight/analyze/pattern/sinks.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/weights.h"
 
@@ -72,8 +73,10 @@ TokenFacts token_facts(const trace::Trace& trace) {
     const bool target = trace.config().stack == model::Stack::decoder || trace.config().stack == model::Stack::cross;
     return facts_of(trace.encoding(), target ? trace.text_b() : trace.text_a(), trace.text_b());
 }
-TokenFacts key_facts(const trace::Trace& trace) {
-    return trace.across_texts() ? facts_of(trace.key_encoding(), trace.text_a(), {}) : token_facts(trace);
+TokenFacts key_facts(const trace::Trace& trace, const PatternOptions& options) {
+    TokenFacts facts = trace.across_texts() ? facts_of(trace.key_encoding(), trace.text_a(), {}) : token_facts(trace);
+    if (options.hide_sinks) facts.sinks = *attention_sinks(trace);
+    return facts;
 }
 
 std::int64_t kv_head(const trace::Trace& trace, Head head) {

@@ -17,7 +17,7 @@ void check_position(const trace::Trace&, Position, const char* what);
 
 TokenFacts token_facts(const trace::Trace&);
 /// The same of the keys: another text in a cross attention.
-TokenFacts key_facts(const trace::Trace&);
+TokenFacts key_facts(const trace::Trace&, const PatternOptions&);
 /// A key's position; check_position() is a query's.
 void check_key(const trace::Trace&, Position);
 

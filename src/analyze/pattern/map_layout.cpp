@@ -83,7 +83,7 @@ MapLayout map_layout(const TokenFacts& queries, const TokenFacts& keys, const Pa
     }
     for (std::int64_t i = 0; i < keys.size(); ++i) {
         const auto at = static_cast<std::size_t>(i);
-        const bool hidden = special(keys, at) || (options.hide_first && i == 0);
+        const bool hidden = special(keys, at) || (options.hide_sinks && (keys.sinks.empty() ? i == 0 : keys.sinks[at]));
         if (hidden)
             layout.any_hidden = true;
         else if (!layout.visible.empty() && layout.visible.back().first + layout.visible.back().count == i)

@@ -15,6 +15,7 @@ struct TokenFacts {
     std::vector<bool> special;        ///< [token] put in by the tokenizer ([CLS]); not: [UNK], which stands for what was typed
     std::vector<std::int64_t> words;  ///< [token] word id, -1 for tokens that are no word
     std::int64_t pair_start = 0;      ///< first position of sentence B; number of tokens without a pair
+    std::vector<bool> sinks{};        ///< [token] hidden with the sinks; empty: the first one
     std::int64_t size() const noexcept { return static_cast<std::int64_t>(words.size()); }
 };
 
@@ -30,7 +31,7 @@ struct MapLayout {
     std::vector<Span> queries, keys;      ///< sorted; spans of one axis do not overlap
     std::vector<std::int64_t> row_of;     ///< [token] row, -1: not shown
     std::vector<std::int64_t> column_of;  ///< [token] column, -1: not shown
-    std::vector<Span> visible;  ///< runs of keys that hide_first and hide_special leave (the pair filter does not count)
+    std::vector<Span> visible;  ///< runs of keys that hide_sinks and hide_special leave (the pair filter does not count)
     bool any_hidden = false;
     bool renormalise = true;
     bool single_run = false;  ///< every column is one position and they follow each other: a plain slice

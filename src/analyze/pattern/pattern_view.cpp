@@ -144,11 +144,11 @@ void for_each_prepared_row(const trace::Trace& trace, HeadId id, const MapLayout
 }
 
 MapLayout layout_of(const trace::Trace& trace, const PatternOptions& options) {
-    return map_layout(token_facts(trace), key_facts(trace), options);
+    return map_layout(token_facts(trace), key_facts(trace, options), options);
 }
 
 bool is_plain(const PatternOptions& options) {
-    return options.filter == PairFilter::all && options.weighting == Weighting::attention && !options.hide_first &&
+    return options.filter == PairFilter::all && options.weighting == Weighting::attention && !options.hide_sinks &&
            !options.hide_special && !options.merge_words;
 }
 
@@ -204,7 +204,7 @@ std::int64_t PatternAxes::query_row(Position position) const noexcept { return f
 std::int64_t PatternAxes::key_column(Position position) const noexcept { return find_item(keys, position); }
 
 PatternAxes pattern_axes(const trace::Trace& trace, const PatternOptions& options) {
-    const TokenFacts queries = token_facts(trace), keys = key_facts(trace);
+    const TokenFacts queries = token_facts(trace), keys = key_facts(trace, options);
     const MapLayout layout = map_layout(queries, keys, options);
     PatternAxes axes;
     axes.queries.reserve(layout.queries.size());

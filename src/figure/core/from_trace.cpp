@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Head and matrix view of a trace: gathers their data.
+#include "figure/core/draw.h"
 #include "figure/core/heads_text.h"
 #include "figure/core/weight_name.h"
 #include "figure/pattern/head/head_view.h"
@@ -30,11 +31,28 @@ std::vector<analyze::Matrix> patterns_of(const trace::Trace& trace, const std::v
 
 }  // namespace
 
-QString weight_name(const analyze::PatternOptions& o) {
+namespace {
+
+/// "first token hidden", "sinks hidden: <s> (0), ·the (6)", "12 sinks hidden".
+QString hidden_sinks(const trace::Trace& trace) {
+    constexpr std::size_t most_named = 4;
+    const auto sinks = analyze::attention_sinks(trace);
+    const auto axes = analyze::pattern_axes(trace, {});
+    QStringList names;
+    for (std::size_t j = 0; j < sinks->size(); ++j)
+        if ((*sinks)[j]) names << draw::label_of(axes.keys[j]).with_position(Position(std::int64_t(j)));
+    if (names.size() <= 1) return QStringLiteral("first token hidden");
+    if (static_cast<std::size_t>(names.size()) > most_named) return QStringLiteral("%1 sinks hidden").arg(names.size());
+    return QStringLiteral("sinks hidden: ") + names.join(QStringLiteral(", "));
+}
+
+}  // namespace
+
+QString weight_name(const analyze::PatternOptions& o, const trace::Trace& trace) {
     const auto text = [](std::string_view words) { return QString::fromUtf8(words.data(), qsizetype(words.size())); };
     QStringList parts{text(enum_row(o.weighting).note)};
-    const bool hides = o.hide_first || o.hide_special;
-    if (o.hide_first) parts << QStringLiteral("first token hidden");
+    const bool hides = o.hide_sinks || o.hide_special;
+    if (o.hide_sinks) parts << hidden_sinks(trace);
     if (o.hide_special) parts << QStringLiteral("special tokens hidden");
     if (hides) parts << (o.renormalise ? QStringLiteral("renormalised") : QStringLiteral("not renormalised"));
     if (o.merge_words) parts << QStringLiteral("words merged");
@@ -57,7 +75,7 @@ HeadViewData head_view_data(const trace::Trace& trace, Layer layer, std::vector<
     data.words = axis_words(trace);
     data.attention = attention_name(trace.config());
     data.causal = trace.config().causal;
-    data.weight_name = weight_name(options);
+    data.weight_name = weight_name(options, trace);
     return data;
 }
 
@@ -91,7 +109,7 @@ std::unique_ptr<Figure> matrix_view(TracePtr trace, std::vector<HeadId> heads, c
     data.words = axis_words(*trace);
     data.attention = attention_name(trace->config());
     data.causal = trace->config().causal;
-    data.weight_name = weight_name(options);
+    data.weight_name = weight_name(options, *trace);
     data.weights = patterns_of(*trace, data.heads, options, cancel);
     for (const HeadId head : data.heads) data.windows.push_back(model::window_of(trace->config(), head.layer.value));
     // Only of the plain softmax: merged words have no row in it, and hidden tokens would be missing from the sum.

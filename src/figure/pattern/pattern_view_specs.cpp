@@ -16,6 +16,7 @@ std::vector<HeadId> ids_of(const ViewState& state) {
 }
 
 bool few_weights(const trace::Trace& trace, const ViewState& state) {
+    if (state.pattern.hide_sinks) return false;  // sinks are looked for in every head
     const auto heads = static_cast<std::int64_t>(aggregate_of(state) ? chosen_heads(trace, state).size() : state.heads.size());
     return heads * trace.tokens() * trace.keys() <= quick_weights;
 }
@@ -102,7 +103,7 @@ std::vector<ViewSpec> pattern_view_specs() {
              [](const trace::Trace& trace, const ViewState& s) {
                  const auto& c = trace.config();
                  const std::int64_t times = aggregate_of(s) ? 4 : 1;
-                 return times * c.n_layers * c.n_heads * trace.tokens() * trace.keys() <= quick_weights;
+                 return !s.pattern.hide_sinks && times * c.n_layers * c.n_heads * trace.tokens() * trace.keys() <= quick_weights;
              },
          .filters = true},
         {.id = "neuron",

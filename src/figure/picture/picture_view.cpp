@@ -70,7 +70,7 @@ std::unique_ptr<Figure> picture_view(TracePtr trace, Layer layer, const std::vec
     data.query = query;
     for (const text::TokenLabel& label : trace->labels()) data.names_of_tokens.push_back(QString::fromStdString(label.text));
     data.axes = analyze::pattern_axes(*trace, used);
-    data.weight_name = rollout ? QStringLiteral("share of what the patch gave") : weight_name(used);
+    data.weight_name = rollout ? QStringLiteral("share of what the patch gave") : weight_name(used, *trace);
     data.reveal = view.reveal;
     add_panels(data, *trace, heads, used, view.what, cancel);
     data.title = rollout ? QStringLiteral("Rollout over the picture, up to layer %1").arg(layer.value)

@@ -60,7 +60,9 @@ std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutV
     data.title = options.flow ? QStringLiteral("Attention flow") : QStringLiteral("Rollout");
     if (data.names.size() == 1) data.title += QStringLiteral(" ") + data.names[0];
     if (options.head) data.title += QStringLiteral(", head %1").arg(options.head->value);
-    data.weight_name = options.by_receptive_field ? QStringLiteral("share by receptive field") : QStringLiteral("share");
+    data.weight_name = options.by_receptive_field ? QStringLiteral("share by receptive field")
+                       : options.flow             ? QStringLiteral("share of the row's flow")
+                                                  : QStringLiteral("share");
     data.full = full_of(data.weights, data.causal);
     data.sums = options.sums;
     data.notes = std::move(found.notes);
@@ -110,7 +112,7 @@ std::unique_ptr<Figure> aggregate_matrix_view(TracePtr trace, const std::vector<
     data.words = axis_words(*trace);
     data.attention = attention_name(trace->config());
     data.causal = trace->config().causal;
-    data.weight_name = weight_name(options);
+    data.weight_name = weight_name(options, *trace);
     data.view = view;
     data.title = data.names[0];
     data.title[0] = data.title[0].toUpper();

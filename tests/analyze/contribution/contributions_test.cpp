@@ -183,10 +183,13 @@ TEST_P(Shares, NormsAreWeightingsOfThePatterns) {
     double longest = 0;
     const at::Tensor f = written(*trace, layer);
     longest = f.norm(2, -1).max().item<double>();
-    const PatternOptions lengths{.weighting = Weighting::output_length, .hide_first = true};
+    const PatternOptions lengths{.weighting = Weighting::output_length, .hide_sinks = true};
     const Matrix map = pattern(*trace, head_id(1, 1), lengths), whole = head_value_mix(*trace, head_id(1, 1));
+    const PatternAxes axes = pattern_axes(*trace, lengths);
+    EXPECT_EQ(axes.key_column(Position(0)), -1);
     for (std::int64_t i = 0; i < trace->tokens(); ++i)
-        for (std::int64_t j = 1; j < trace->tokens(); ++j) EXPECT_NEAR(map(i, j - 1), whole(i, j) / longest, 1e-5);
+        for (std::size_t c = 0; c < axes.keys.size(); ++c)
+            EXPECT_NEAR(map(i, static_cast<Eigen::Index>(c)), whole(i, axes.keys[c].first.value) / longest, 1e-5);
     EXPECT_THROW(value_mix_rows(*trace, layer, MixScope::attention, Position(trace->tokens() - 1), 2), Error);
 }
 

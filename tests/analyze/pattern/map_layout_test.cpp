@@ -75,15 +75,18 @@ TEST(MapLayout, PairSlicesAreNotRenormalised) {
 TEST(MapLayout, HiddenKeysAreDroppedAndTheRestRenormalised) {
     const TokenFacts facts{.special = {false, false, false}, .words = {0, 1, 2}, .pair_start = 3};
     const std::vector<std::vector<float>> row(3, {.5F, .3F, .2F});
-    expect_row(prepared(row, map_layout(facts, {.hide_first = true}), 0), {.6F, .4F});
-    expect_row(prepared(row, map_layout(facts, {.hide_first = true, .renormalise = false}), 0), {.3F, .2F});
-    EXPECT_EQ(map_layout(facts, {.hide_first = true}).queries.size(), 3U) << "hide_first drops a column, not a row";
+    expect_row(prepared(row, map_layout(facts, {.hide_sinks = true}), 0), {.6F, .4F});
+    expect_row(prepared(row, map_layout(facts, {.hide_sinks = true, .renormalise = false}), 0), {.3F, .2F});
+    const TokenFacts two{.special = {false, false, false}, .words = {0, 1, 2}, .pair_start = 3, .sinks = {true, false, true}};
+    expect_row(prepared(row, map_layout(two, {.hide_sinks = true}), 0), {1});
+    expect_row(prepared(row, map_layout(two, {}), 0), {.5F, .3F, .2F});
+    EXPECT_EQ(map_layout(facts, {.hide_sinks = true}).queries.size(), 3U) << "hide_sinks drops a column, not a row";
 }
 
 TEST(MapLayout, ARowThatIsHiddenWholeIsZero) {
     const TokenFacts facts{.special = {true, false}, .words = {-1, 0}, .pair_start = 2};
     const std::vector<std::vector<float>> rows = {{1, 0}, {1, 0}};
-    expect_row(prepared(rows, map_layout(facts, {.hide_first = true}), 0), {0});
+    expect_row(prepared(rows, map_layout(facts, {.hide_sinks = true}), 0), {0});
     expect_row(prepared(rows, map_layout(facts, {.hide_special = true}), 0), {0});
 }
 
@@ -103,7 +106,7 @@ TEST(MapLayout, NormWeightingMultipliesAndRenormalises) {
     const std::vector<float> norms = {.1F, 1, 2};
     const std::vector<std::vector<float>> rows(3, {.5F, .3F, .2F});
     expect_row(prepared(rows, map_layout(facts, {}), 0, norms.data()), {.0666667F, .4F, .5333333F});
-    expect_row(prepared(rows, map_layout(facts, {.hide_first = true}), 0, norms.data()), {.428571F, .571429F});
+    expect_row(prepared(rows, map_layout(facts, {.hide_sinks = true}), 0, norms.data()), {.428571F, .571429F});
 }
 
 TEST(MapLayout, EverythingHiddenGivesAnEmptyMap) {

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -23,12 +24,12 @@ const std::vector<PatternOptions>& many_options() {
     static const std::vector<PatternOptions> options = {
         {},
         {.weighting = Weighting::value_norm},
-        {.hide_first = true},
-        {.hide_first = true, .hide_special = true, .merge_words = true},
+        {.hide_sinks = true},
+        {.hide_sinks = true, .hide_special = true, .merge_words = true},
         {.weighting = Weighting::output_norm, .hide_special = true, .merge_words = true},
         {.filter = PairFilter::a_to_a, .merge_words = true},
         {.filter = PairFilter::a_to_b},
-        {.filter = PairFilter::b_to_b, .hide_first = true}};
+        {.filter = PairFilter::b_to_b, .hide_sinks = true}};
     return options;
 }
 
@@ -109,12 +110,59 @@ TEST_P(EveryFamily, PreparedRowsSumToOne) {
                     EXPECT_NEAR(map.row(i).sum(), sinks.size() > 0 ? 1 - sinks[i] : 1, 1e-5);
             }
         }
-        const Matrix hidden = pattern(*trace, id, {.hide_first = true});
-        for (Eigen::Index i = trace->config().causal ? 1 : 0; i < hidden.rows(); ++i) EXPECT_NEAR(hidden.row(i).sum(), 1, 1e-5);
+        const Matrix hidden = pattern(*trace, id, {.hide_sinks = true});
+        const auto sinks = attention_sinks(*trace);
+        for (Eigen::Index i = 0; i < hidden.rows(); ++i) {
+            const auto keys =
+                model::legal_keys(i, trace->tokens(), trace->config().causal, model::window_of(trace->config(), id.layer.value));
+            bool any = false;
+            for (std::int64_t j = keys.first; j < keys.last; ++j) any |= !(*sinks)[static_cast<std::size_t>(j)];
+            EXPECT_NEAR(hidden.row(i).sum(), any ? 1 : 0, 1e-5);
+        }
         if (trace->config().causal) {
             EXPECT_EQ(hidden.row(0).sum(), 0.0F) << "nothing is left to look at";
         }
     }
+}
+
+TEST_P(EveryFamily, SinksTakeMuchOfManyHeadsAndHandOnLittle) {
+    const TracePtr trace = run_model(GetParam(), sentence);
+    const auto& config = trace->config();
+    const std::int64_t n = trace->tokens();
+    std::vector<std::int64_t> heads(static_cast<std::size_t>(n), 0);
+    for (std::int64_t l = 0; l < config.n_layers; ++l)
+        for (std::int64_t h = 0; h < config.n_heads; ++h) {
+            const Matrix map = pattern(*trace, head_id(l, h), {});
+            const at::Tensor v = trace::tensor(*trace, {model::Hook::v, Layer(l)})
+                                     .select(1, h / (config.n_heads / config.n_kv_heads))
+                                     .to(at::kDouble)
+                                     .norm(2, 1)
+                                     .contiguous();
+            const std::vector<double> lengths(v.data_ptr<double>(), v.data_ptr<double>() + n);
+            std::vector<double> sorted = lengths;
+            std::sort(sorted.begin(), sorted.end());
+            for (std::int64_t j = 0; j < n; ++j) {
+                double sum = 0;
+                int seen = 0;
+                for (std::int64_t i = 0; i < n; ++i) {
+                    const auto keys = model::legal_keys(i, n, config.causal, model::window_of(config, l));
+                    if (i == j || !keys.has(j)) continue;
+                    sum += static_cast<double>(map(i, j));
+                    ++seen;
+                }
+                heads[static_cast<std::size_t>(j)] +=
+                    seen >= 4 && sum > 0.3 * seen && lengths[static_cast<std::size_t>(j)] < 0.5 * sorted[sorted.size() / 2];
+            }
+        }
+    const auto sinks = attention_sinks(*trace);
+    std::int64_t columns = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+        const double share =
+            static_cast<double>(heads[static_cast<std::size_t>(j)]) / static_cast<double>(config.n_layers * config.n_heads);
+        EXPECT_EQ((*sinks)[static_cast<std::size_t>(j)], j == 0 || share >= 0.1) << j;
+        columns += !(*sinks)[static_cast<std::size_t>(j)];
+    }
+    EXPECT_EQ(pattern(*trace, head_id(0, 0), {.hide_sinks = true}).cols(), columns);
 }
 
 TEST_P(EveryFamily, RowsAndColumnsAreThoseOfTheMap) {
@@ -167,7 +215,7 @@ TEST_P(EveryFamily, OneTokenIsEnough) {
     for (const PatternOptions& options : many_options()) {
         const Matrix map = pattern(*trace, id, options);
         EXPECT_EQ(pooled_pattern(*trace, id, options).max.rows(), map.rows());
-        if (options.hide_first) {
+        if (options.hide_sinks) {
             EXPECT_EQ(map.cols(), 0);
         } else if (options.filter == PairFilter::all || options.filter == PairFilter::a_to_a) {
             EXPECT_TRUE(map(0, 0) == 1.0F || map(0, 0) == alone) << map(0, 0);  // other weightings bring rows to 1
@@ -248,7 +296,7 @@ TEST(Axes, LabelWordsAndMarkSpecialTokens) {
     EXPECT_GT(words.keys[1].count, 1);
     EXPECT_EQ(words.keys[3].label, "·she");
     EXPECT_EQ(words.key_column(Position(words.keys[1].first.value + words.keys[1].count - 1)), 1);
-    EXPECT_EQ(pattern_axes(*trace, {.hide_first = true}).key_column(Position(0)), -1);
+    EXPECT_EQ(pattern_axes(*trace, {.hide_sinks = true}).key_column(Position(0)), -1);
 }
 
 TEST(ReplacedPattern, IsShownAsItWasUsed) {
@@ -259,10 +307,10 @@ TEST(ReplacedPattern, IsShownAsItWasUsed) {
         {{"blocks.4.attn.hook_pattern", [&](model::HookPoint, const at::Tensor& p) { return at::full_like(p, share); }}});
     const HeadId id = head_id(4, 5);
     EXPECT_NEAR(pattern(*trace, id, {}).minCoeff(), share, 1e-7) << "the future too";
-    const Matrix hidden = pattern(*trace, id, {.hide_first = true});
+    const Matrix hidden = pattern(*trace, id, {.hide_sinks = true});
     for (Eigen::Index i = 0; i < hidden.rows(); ++i) EXPECT_NEAR(hidden.row(i).sum(), 1, 1e-5);
-    EXPECT_TRUE(pattern_column(*trace, {id}, 9, {.hide_first = true}).isApprox(hidden.col(9).transpose(), 1e-6F));
-    EXPECT_TRUE(pattern_row(*trace, {id}, 2, {.hide_first = true}).isApprox(hidden.row(2), 1e-6F));
+    EXPECT_TRUE(pattern_column(*trace, {id}, 9, {.hide_sinks = true}).isApprox(hidden.col(9).transpose(), 1e-6F));
+    EXPECT_TRUE(pattern_row(*trace, {id}, 2, {.hide_sinks = true}).isApprox(hidden.row(2), 1e-6F));
 }
 
 TEST(PooledPattern, OverviewAndRecomputedPicturesAgree) {

@@ -47,7 +47,7 @@ TEST_F(FromTrace, BothViewsTakeHeadsInAnyOrderAndAgree) {
 
 TEST_F(FromTrace, OptionsReachTheMapAndTheLegend) {
     analyze::PatternOptions options;
-    options.hide_first = true;
+    options.hide_sinks = true;
     const auto hidden = matrix_view(trace_, {{Layer(4), Head(5)}}, options);
     EXPECT_EQ(hidden->arrays()[0].shape[2], 16);
     const double plain = weight(*matrix_view(trace_, {{Layer(4), Head(5)}}, {}), 13, 4);

@@ -176,7 +176,7 @@ TEST(Sessions, EveryCommonOptionIsWrittenAndRead) {
     o.attention = model::Stack::cross;
     o.pattern = {.filter = analyze::PairFilter::b_to_a,
                  .weighting = analyze::Weighting::layer_mix,
-                 .hide_first = true,
+                 .hide_sinks = true,
                  .hide_special = true,
                  .renormalise = false,
                  .merge_words = true};

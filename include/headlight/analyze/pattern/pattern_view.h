@@ -57,7 +57,7 @@ constexpr const auto& enum_rows(Weighting) { return weightings; }
 struct PatternOptions {
     PairFilter filter = PairFilter::all;
     Weighting weighting = Weighting::attention;
-    bool hide_first = false;    ///< drop the first token's column (the attention sink)
+    bool hide_sinks = false;    ///< drop the columns of sinks.h: the first token's, and others that are one here
     bool hide_special = false;  ///< drop rows and columns of the tokens that the tokenizer puts in
     bool renormalise = true;    ///< after hiding: rows sum to 1 again (0 where everything was hidden)
     bool merge_words = false;   ///< sub-words to words: columns summed, rows averaged (Clark 2019, 4.1)

@@ -20,7 +20,9 @@ template <class Pattern, class Visit>
 void visit_pattern(Pattern& p, const Visit& visit) {
     visit(CommonOption{"filter", "filter", "of a pair: which sentence attends to which"}, p.filter);
     visit(CommonOption{"weighting", "weighting", "what a weight is"}, p.weighting);
-    visit(CommonOption{"hide-sinks", "hide_first", "leave out attention to the first token"}, p.hide_first);
+    visit(CommonOption{"hide-sinks", "hide_first",
+                       "leave out attention to sinks: the first token, and others that most of it goes to for nothing"},
+          p.hide_sinks);
     visit(CommonOption{"hide-special", "hide_special", "leave out special tokens"}, p.hide_special);
     visit(CommonOption{"no-renormalise", "renormalise", "rows keep what is left after hiding"}, p.renormalise);
     visit(CommonOption{"words", "merge_words", "merge sub-words into words"}, p.merge_words);

@@ -139,7 +139,7 @@ std::shared_ptr<ModelViewStore> store_for(const TracePtr& trace, const analyze::
     for (std::int64_t l = 0; l < config.n_layers; ++l)
         data.labels.push_back(QString::fromStdString(model::layer_label(config, l)));
     if (std::ranges::all_of(data.labels, [](const QString& label) { return label.isEmpty(); })) data.labels.clear();
-    if (!(options == analyze::PatternOptions{})) data.weight_name = weight_name(options);
+    if (!(options == analyze::PatternOptions{})) data.weight_name = weight_name(options, *trace);
     const ModelViewOptions kept{.detail = {}, .together = view.together, .layers = view.layers, .heads = view.heads};
     const auto shared = trace->results().get(
         StoreKey{options, kept, data.shape.lines}, [] { return std::make_shared<SharedStore>(); },
