@@ -11,6 +11,7 @@
 #include <QImage>
 
 #include <cmath>
+#include <set>
 
 namespace headlight::figure {
 namespace head_view_test {
@@ -65,6 +66,34 @@ TEST(HeadView, BoxesOfThoseWhoLookAreAsStrongAsTheirLines) {
         ASSERT_TRUE(box);
         EXPECT_EQ(image.pixelColor((box->topLeft() + QPointF(box->width() / 2, 3)).toPoint()), hue) << query;
     }
+}
+
+TEST(HeadView, APinnedKeyBeyondTheEdgeIsNamedThere) {
+    const auto figure = head_figure(synthetic::heads(200, 1, [](int, int i, int j) { return j == 6 && i > 6 ? 0.75F : 0.F; }));
+    const Style style;
+    Selection selection;
+    selection.layer = Layer(4);
+    selection.heads = {Head(0)};
+    selection.pinned_queries = {Position(150)};
+    selection.pinned_keys = {Position(6)};
+    const QSizeF size = figure->layout(canvas, style, selection);
+    ASSERT_GT(size.height(), 2000);
+    QImage image(canvas.toSize(), QImage::Format_RGB32);
+    const auto tips_at = [&](double top) {
+        image.fill(style.theme->canvas);
+        QPainter painter(&image);
+        painter.translate(0, -top);
+        figure->paint(painter, {0, top, canvas.width(), canvas.height()}, style, selection);
+        std::set<QString> tips;
+        for (double y = 0; y < canvas.height(); y += 4)
+            for (double x = 0; x < canvas.width(); x += 12) tips.insert(figure->hit_test({x, top + y}, style, selection).tip);
+        return tips;
+    };
+    const QString key = QStringLiteral("↑ t6 (6) 0.750  (beyond the edge: scroll to it)");
+    EXPECT_TRUE(tips_at(figure->row_of_query(Position(150))->top() - 300).contains(key));
+    const auto top = tips_at(0);
+    EXPECT_FALSE(top.contains(key)) << "it is in sight";
+    EXPECT_TRUE(top.contains(QStringLiteral("↓ t150 (150)  (beyond the edge: scroll to it)")));
 }
 
 TEST(HeadLines, OpacityIsTheWeightOverTheActiveHeads) {

@@ -50,12 +50,21 @@ private:
     struct Tiles {
         const Theme* theme = nullptr;
         HeadPalette palette{};
-        double scale = 0;
+        double scale = 0, room = 0;
         std::map<std::int64_t, QImage> images;  ///< by number of the band of rows
     };
 
     const Drawn& drawn(const Style&, const Selection&) const;
     HeadSubject subject(const Style&, const Selection&) const;
+    /// At the edge of the rows in sight: a pinned token, or the one the subject attends to most, that lies beyond it.
+    struct EdgeNote {
+        QRectF box;
+        QString text;
+    };
+    std::vector<EdgeNote> edge_notes(const Style&, const Selection&) const;
+    QRectF rows_in_sight() const;
+    /// Of the lines that are longer than what is in sight: they cannot be followed, and would cover those that can.
+    double fade_of(const HeadLine&) const;
     /// Strengths of a query's row, or of all queries on a key, one vector for each active head.
     std::vector<Eigen::VectorXf> strengths(bool on_keys, std::int64_t row) const;
     QString pair_tip(std::int32_t head, std::int64_t query, std::int64_t key) const;
@@ -66,11 +75,12 @@ private:
     void paint_legend(const Frame&) const;
     void paint_lines(const Frame&) const;
     void paint_line_set(const Frame&, const LineList&, double strength) const;
-    QImage line_picture(const Frame&, const LineList&, const QRectF& area, double scale) const;
-    void paint_pictures(const Frame&, const LineList&, std::map<std::int64_t, QImage>& known) const;
+    QImage line_picture(const Frame&, const LineList&, const QRectF& area, double scale, bool fades) const;
+    void paint_pictures(const Frame&, const LineList&, std::map<std::int64_t, QImage>& known, bool fades) const;
     void paint_tokens(const Frame&) const;
     void paint_boxes(const Frame&, bool on_keys, const std::vector<Eigen::VectorXf>& strengths) const;
     void paint_pair_rules(const Frame&) const;
+    void paint_edge_notes(const Frame&) const;
     QColor color(const Style&, std::int32_t head) const;
     bool is_together() const { return !data_.together.isEmpty(); }
     std::optional<HeadId> head_of(std::int32_t map) const;  ///< none where heads are put together

@@ -109,6 +109,14 @@ Hit HeadFigure::hit_test(QPointF at, const Style& style, const Selection& select
         hit.area = QRectF(view_.left(), view_.bottom() - layout_.legend_height, view_.width(), layout_.legend_height);
         return hit;
     }
+    for (const EdgeNote& note : edge_notes(style, selection)) {
+        if (!note.box.contains(at)) continue;
+        Hit hit;
+        hit.kind = Hit::Kind::legend;
+        hit.area = note.box;
+        hit.tip = note.text + QStringLiteral("  (beyond the edge: scroll to it)");
+        return hit;
+    }
     if (at.x() < layout_.line_x0 - 2) {
         const auto row = layout_.row_at(at.y(), layout_.queries);
         return row >= 0 && at.x() >= 0 ? token_hit(true, row, style, selection) : Hit{};

@@ -13,6 +13,7 @@ namespace headlight::figure {
 namespace {
 
 constexpr double line_width = 2;
+constexpr double least_fade = 0.05;           ///< of lines that leave the view
 constexpr double background_strength = 0.28;  ///< of the lines beside the subject's
 constexpr double least_number = 0.01;         ///< weights below get no number of their own
 constexpr double band_height = 64;        ///< device pixels of height of a cached picture of lines: a wheel step needs one more
@@ -40,7 +41,7 @@ struct HeadFigure::Frame {
 void HeadFigure::paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const {
     const Drawn& d = drawn(style, selection);
     view_ = exposed;
-    QRectF rows = exposed.adjusted(0, layout_.header_height, 0, -layout_.legend_height);
+    const QRectF rows = rows_in_sight();
     const Frame f{painter, style, selection, d, subject(style, selection), exposed, draw::on_target(painter, exposed), rows};
     painter.save();
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
@@ -50,7 +51,58 @@ void HeadFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     paint_lines(f);
     paint_tokens(f);
     paint_pair_rules(f);
+    paint_edge_notes(f);
     painter.restore();
+}
+
+QRectF HeadFigure::rows_in_sight() const { return view_.adjusted(0, layout_.header_height, 0, -layout_.legend_height); }
+
+double HeadFigure::fade_of(const HeadLine& line) const {
+    const double length = std::abs(layout_.row_y(line.query) - layout_.row_y(line.key)), room = rows_in_sight().height();
+    return length <= room ? 1 : std::max(least_fade, room / length);
+}
+
+std::vector<HeadFigure::EdgeNote> HeadFigure::edge_notes(const Style& style, const Selection& selection) const {
+    constexpr double note_height = 22, pad = 8;
+    const QRectF rows = rows_in_sight();
+    if (style.exporting || rows.height() < 4 * note_height) return {};
+    const HeadSubject s = subject(style, selection);
+    const auto last = [](const std::vector<Position>& pins) { return pins.empty() ? std::nullopt : std::optional(pins.back()); };
+    const auto pinned_query = last(selection.pinned_queries), pinned_key = last(selection.pinned_keys);
+    const std::int64_t query = !s.queries.empty() ? s.queries.back() : pinned_query ? data_.axes.query_row(*pinned_query) : -1;
+    std::int64_t key = s.key >= 0 ? s.key : pinned_key ? data_.axes.key_column(*pinned_key) : -1;
+    const Drawn& d = drawn(style, selection);
+    const bool sole = d.active.size() == 1;
+    const auto* weights = sole ? &data_.weights[static_cast<std::size_t>(d.active.front())] : nullptr;
+    if (key < 0 && query >= 0 && weights && weights->cols() > 0) weights->row(query).maxCoeff(&key);
+    std::vector<EdgeNote> notes;
+    const auto add = [&](std::int64_t row, bool is_key, const draw::Label& label, Position first) {
+        const double y = layout_.row_y(row);
+        const bool above = y < rows.top() + layout_.row_height / 2;
+        if (!above && y <= rows.bottom() - layout_.row_height / 2) return;
+        QString text = (above ? QStringLiteral("↑ ") : QStringLiteral("↓ ")) + label.with_position(first);
+        if (is_key && query >= 0 && weights) text += u' ' + draw::weight_text((*weights)(query, key));
+        const double width = draw::text_width(text, ui_font(12, QFont::DemiBold)) + 2 * pad;
+        const double left = is_key ? layout_.right_x : layout_.line_x0 - 6 - width;
+        notes.push_back({QRectF(std::max(left, view_.left() + 4), above ? rows.top() + 2 : rows.bottom() - note_height - 2, width,
+                                note_height),
+                         text});
+    };
+    if (query >= 0)
+        add(query, false, query_labels_[static_cast<std::size_t>(query)],
+            data_.axes.queries[static_cast<std::size_t>(query)].first);
+    if (key >= 0)
+        add(key, true, key_labels_[static_cast<std::size_t>(key)], data_.axes.keys[static_cast<std::size_t>(key)].first);
+    return notes;
+}
+
+void HeadFigure::paint_edge_notes(const Frame& f) const {
+    const QFont font = ui_font(12, QFont::DemiBold);
+    for (const EdgeNote& note : edge_notes(f.style, f.selection)) {
+        draw::box(f.painter, note.box, 5, f.theme().accent_soft, f.theme().accent);
+        draw::text(f.painter, {note.box.left() + 8, draw::centred_baseline(note.box.center().y(), font)}, note.text, font,
+                   f.theme().accent);
+    }
 }
 
 void HeadFigure::paint_header(const Frame& f) const {
@@ -98,6 +150,8 @@ void HeadFigure::paint_legend(const Frame& f) const {
     QString note = QStringLiteral("%1 pairs under 1/255 left out of %2 · %3")
                        .arg(draw::count_text(f.drawn.lines.too_faint), draw::count_text(f.drawn.lines.pairs), data_.weight_name);
     if (!plain) note += QStringLiteral(" · ") + f.style.transfer.legend();
+    if (f.rows.height() < layout_.rows_bottom() - layout_.header_height - 1)
+        note += QStringLiteral(" · long lines are fainter");
     const double note_x = end + 16;
     const double note_room = layout_.size.width() - HeadLayout::margin - note_x;
     if (draw::text_width(note, font) <= note_room || note_room > 320)
@@ -122,7 +176,7 @@ void HeadFigure::paint_line_set(const Frame& f, const LineList& lines, double st
     }
 }
 
-QImage HeadFigure::line_picture(const Frame& f, const LineList& lines, const QRectF& area, double scale) const {
+QImage HeadFigure::line_picture(const Frame& f, const LineList& lines, const QRectF& area, double scale, bool fades) const {
     const double low = area.top() - line_width, high = area.bottom() + line_width;
     auto crosses = [&](const HeadLine* line) {
         const double y0 = layout_.row_y(line->query), y1 = layout_.row_y(line->key);
@@ -137,14 +191,16 @@ QImage HeadFigure::line_picture(const Frame& f, const LineList& lines, const QRe
         const HeadLine* line = *it;
         if (!crosses(line)) continue;
         f.style.cancel.throw_if_cancelled();
+        const double fade = fades ? fade_of(*line) : 1;
+        if (line->opacity * fade < least_opacity) continue;
         raster.line((layout_.line_x0 - area.left()) * scale, (layout_.row_y(line->query) - area.top()) * scale,
                     (layout_.line_x1 - area.left()) * scale, (layout_.row_y(line->key) - area.top()) * scale, line_width * scale,
-                    hues[static_cast<std::size_t>(line->head)], line->opacity);
+                    hues[static_cast<std::size_t>(line->head)], line->opacity * fade);
     }
     return raster.image();
 }
 
-void HeadFigure::paint_pictures(const Frame& f, const LineList& lines, std::map<std::int64_t, QImage>& known) const {
+void HeadFigure::paint_pictures(const Frame& f, const LineList& lines, std::map<std::int64_t, QImage>& known, bool fades) const {
     const double scale = draw::device_scale(f.painter);
     const QRectF shown = f.rows & f.visible;
     if (shown.isEmpty()) return;
@@ -158,7 +214,7 @@ void HeadFigure::paint_pictures(const Frame& f, const LineList& lines, std::map<
         if (!known.contains(i)) missing.emplace_back(i, QImage());
     in_parallel(missing.size(), lines.size() > 5000, [&](std::size_t i) {
         missing[i].second =
-            line_picture(f, lines, QRectF(left, static_cast<double>(missing[i].first) * height, width, height), scale);
+            line_picture(f, lines, QRectF(left, static_cast<double>(missing[i].first) * height, width, height), scale, fades);
     });
     for (auto& [i, image] : missing) known[i] = std::move(image);
     for (std::int64_t i = first; i <= last; ++i)
@@ -183,13 +239,14 @@ void HeadFigure::paint_lines(const Frame& f) const {
         return;
     }
     const double scale = draw::device_scale(f.painter);
-    if (tiles_.theme != f.style.theme || tiles_.palette != f.style.palette || tiles_.scale != scale)
-        tiles_ = {f.style.theme, f.style.palette, scale, {}};
+    if (tiles_.theme != f.style.theme || tiles_.palette != f.style.palette || tiles_.scale != scale ||
+        tiles_.room != f.rows.height())
+        tiles_ = {f.style.theme, f.style.palette, scale, f.rows.height(), {}};
     f.painter.setOpacity(rest);
-    paint_pictures(f, others, tiles_.images);
+    paint_pictures(f, others, tiles_.images, true);
     f.painter.setOpacity(1);
     std::map<std::int64_t, QImage> once;
-    if (!subject.empty()) paint_pictures(f, subject, once);
+    if (!subject.empty()) paint_pictures(f, subject, once, false);
 }
 
 // --- tokens ---------------------------------------------------------------------------------------------------------
