@@ -95,7 +95,7 @@ struct AxisFit {
     double extent = 0;        ///< room that the labels need across the axis (elided to it)
     std::int64_t left_out(std::int64_t count) const { return count - (count + stride - 1) / stride; }
 };
-/// Column labels: flat when each fits its cell, else upwards, else thinned out to every 2nd, 5th, 10th …
+/// Column labels: flat when each fits its cell, else upwards, else thinned out to every 2nd, 3rd, 4th, 5th … 10th, 20th …
 AxisFit fit_columns(const std::vector<double>& widths, double cell, double line_height, double most_extent);
 /// Row labels: thinned out when a cell is lower than a line.
 AxisFit fit_rows(const std::vector<double>& widths, double cell, double line_height, double most_extent);

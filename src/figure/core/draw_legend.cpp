@@ -83,7 +83,7 @@ constexpr double label_gap = 4;  ///< least room between neighbouring labels
 std::int64_t round_stride(double wanted) {
     if (wanted <= 1) return 1;
     for (std::int64_t decade = 1;; decade *= 10)
-        for (std::int64_t step : {1, 2, 5})
+        for (std::int64_t step : {1, 2, 3, 4, 5, 6, 8})
             if (static_cast<double>(step * decade) >= wanted) return step * decade;
 }
 
@@ -113,7 +113,9 @@ AxisFit fit_rows(const std::vector<double>& widths, double cell, double line_hei
 QString left_out_text(const AxisFit& fit, std::int64_t count) {
     const std::int64_t missing = fit.left_out(count);
     if (missing <= 0) return {};
-    const QString nth = fit.stride == 2 ? QStringLiteral("2nd") : QStringLiteral("%1th").arg(fit.stride);
+    const QString nth = fit.stride == 2   ? QStringLiteral("2nd")
+                        : fit.stride == 3 ? QStringLiteral("3rd")
+                                          : QStringLiteral("%1th").arg(fit.stride);
     return QStringLiteral("every %1 label shown, %2 left out").arg(nth, count_text(missing));
 }
 

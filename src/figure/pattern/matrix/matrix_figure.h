@@ -52,7 +52,8 @@ private:
     void paint_header(const Frame&) const;
     void paint_legend(const Frame&) const;
     QStringList standing_notes(const Style&) const;  ///< of the legend, whatever the zoom
-    QStringList missing_labels(double cell) const;   ///< a note about them, where the size leaves some out
+    /// A note about labels that the size leaves out, of so many rows and columns.
+    QStringList missing_labels(double cell, std::int64_t rows, std::int64_t columns) const;
     void paint_mark_names(const Frame&, double left, double y) const;
     QColor mark_color(const Frame&, std::size_t row) const;
     std::array<QRgb, 256> colors(const Frame&) const;

@@ -356,14 +356,14 @@ QStringList MatrixFigure::standing_notes(const Style& style) const {
 }
 
 /// At this size of a cell; empty: none is left out.
-QStringList MatrixFigure::missing_labels(double cell) const {
+QStringList MatrixFigure::missing_labels(double cell, std::int64_t rows_in_sight, std::int64_t columns_in_sight) const {
     const double line = QFontMetricsF(ui_font(matrix_label_size)).height();
     const auto rows = draw::fit_rows(query_widths_, cell, line, layout_.row_extent);
     const auto columns = draw::fit_columns(key_widths_, cell, line, layout_.column_extent);
-    const auto missing = rows.left_out(layout_.rows) + columns.left_out(layout_.cols);
+    const auto missing = rows.left_out(rows_in_sight) + columns.left_out(columns_in_sight);
     if (missing <= 0) return {};
-    return {
-        QStringLiteral("%1 of %2 labels left out").arg(draw::count_text(missing), draw::count_text(layout_.rows + layout_.cols))};
+    return {QStringLiteral("%1 of %2 labels left out")
+                .arg(draw::count_text(missing), draw::count_text(rows_in_sight + columns_in_sight))};
 }
 
 void MatrixFigure::paint_legend(const Frame& f) const {
@@ -389,7 +389,8 @@ void MatrixFigure::paint_legend(const Frame& f) const {
                      .arg(side)
                      .arg(data_.diverging ? QStringLiteral("farthest") : QStringLiteral("largest"));
     }
-    notes << missing_labels(cell);
+    const Panel first = panel(0, f.view, f.style.zoom);
+    notes << missing_labels(cell, first.row_end - first.row_begin, first.col_end - first.col_begin);
     const QString note = notes.join(QStringLiteral(" · "));
     const double room = f.view.right() - MatrixLayout::margin - (end + 16);
     const bool below = draw::text_width(note, font) > room;

@@ -74,7 +74,7 @@ QSizeF MatrixFigure::layout(QSizeF available, const Style& style, const Selectio
     lay_out(notes, available.width());
     // What the size of the cells adds is known only now.
     if (layout_.cell < 1) notes << QStringLiteral("a pixel is the farthest of 10 × 10 pairs");
-    notes << missing_labels(layout_.cell);
+    notes << missing_labels(layout_.cell, layout_.rows, layout_.cols);
     lay_out(notes, layout_.size.width());
     view_ = QRectF(QPointF(0, 0), layout_.size);
     return layout_.size;
