@@ -39,6 +39,10 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
     if (spec.needs.heads) {
         state.layer = s.layer;
         state.heads = s.heads;
+        if (spec.of_layer && s.heads.size() == 1) {
+            state.heads.clear();
+            for (std::int64_t h = 0; h < r.trace->config().n_heads; ++h) state.heads.emplace_back(h);
+        }
     }
     if (spec.needs.focus) {
         state.layer = s.focus.layer;

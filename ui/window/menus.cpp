@@ -140,7 +140,7 @@ std::optional<bool> MainWindow::state_of(Command command) const {
         case heads_panel: return !heads_->isHidden();
         case inspector: return !inspector_->isHidden();
         case menu_bar: return menus_->kept();
-        case hide_sinks: return o.pattern.hide_first;
+        case hide_sinks: return o.pattern.hide_sinks;
         case hide_special: return o.pattern.hide_special;
         case predictions: return o.predictions;
         case words: return o.pattern.merge_words;

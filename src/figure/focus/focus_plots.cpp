@@ -136,7 +136,7 @@ PlotData focus_trend_plot(const analyze::FocusTrend& from, const TokenLabels& la
     panel.x = token_axis(labels, QStringLiteral("key (attended to)"), Axis::Stands::key);
     panel.y.label = QStringLiteral("score minus its mean");
     const auto add = [&](const Eigen::VectorXd& values, const char* id, const QString& name, std::size_t term) {
-        if (values.size() == 0 || !values.array().isFinite().any()) return;
+        if (values.size() == 0 || !values.array().isFinite().any() || values.isZero(0)) return;
         Series s;
         s.kind = Series::Kind::line;
         s.marked = values.size() <= 60;
@@ -161,7 +161,10 @@ PlotData focus_trend_plot(const analyze::FocusTrend& from, const TokenLabels& la
     };
     add(from.position, "position_term", QStringLiteral("position (%1)").arg(text(from.facts.position_kind)), 0);
     add(from.bias, "bias_term", QStringLiteral("bias"), 1);
-    if (panel.series.empty()) panel.empty = QStringLiteral("one token has no course");
+    if (panel.series.empty())
+        panel.empty = from.bias.size() <= 1
+                          ? QStringLiteral("one token has no course")
+                          : QStringLiteral("no query bias and no ALiBi: no part of the score is the same for every query");
     out.panels.push_back(std::move(panel));
     return out;
 }

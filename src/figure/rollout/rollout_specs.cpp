@@ -60,6 +60,7 @@ std::vector<ViewSpec> rollout_view_specs() {
          .title = "Heads combined",
          .group = "Attention",
          .across_texts = true,
+         .of_layer = true,
          .needs = {.layer = true, .heads = true, .pattern = true},
          .all_heads = true,
          .options = {choice("together", "Combine by", "several heads as one map: their mean or their maximum",

@@ -167,7 +167,7 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
     over -= shorter * double(bars);
     double tint_gap = 2;
     if (over > 0 && texts == 0 && tints > 0) {
-        double strip = 0;
+        double strip = -tint_gap;  // none after the last one
         for (std::size_t c = 0; c < n; ++c)
             if (section.columns[c].kind == ColumnKind::tint) strip += at.width[c] + tint_gap;
         const double pitch = std::max(least_tint, (strip - over) / double(tints));

@@ -57,6 +57,14 @@ protected:
     static inline const HeadId head_{Layer(4), Head(5)};
 };
 
+TEST_F(FocusPlots, Figure3SaysThatThereIsNoQueryBias) {
+    analyze::FocusTrend trend;
+    trend.bias = Eigen::VectorXd::Zero(5);
+    const plot::PlotData data = focus_trend_plot(trend, TokenLabels(5));
+    EXPECT_TRUE(data.panels[0].series.empty()) << "no line from -0.0005 to 0.0005";
+    EXPECT_TRUE(data.panels[0].empty.startsWith(QStringLiteral("no query bias"))) << data.panels[0].empty.toStdString();
+}
+
 TEST_F(FocusPlots, Figure1MarksTheLargestScoreOfEachRow) {
     const auto map = figure(1);
     EXPECT_EQ(map->view(), "focus-1");

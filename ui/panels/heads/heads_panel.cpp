@@ -178,10 +178,14 @@ void HeadsPanel::share_height() {
     const auto& table = document_.finder().table();
     if (all <= 0 || !table) return;
     int top = int(std::lround(mosaic_share_ * splitter_->height()));
-    if (mosaic_share_ <= 0) {
-        const int titles = mosaic_part_->height() - mosaic_->height();
-        const double wanted = figure::mosaic_height(table->n_layers, table->n_heads, mosaic_->viewport()->width());
+    if (mosaic_share_ <= 0 && mosaic_->shown()) {
+        const int titles = mosaic_part_->height() - mosaic_->height(), width = mosaic_->viewport()->width();
+        const double wanted = figure::mosaic_height(table->n_layers, table->n_heads, width);
         top = std::min(int(std::ceil(wanted)) + titles, int(most_unasked * all));
+        // Cells are whole pixels high: no more than they take.
+        const QSizeF fitted = mosaic_->shown()->layout(QSizeF(width, std::max(1, top - titles)), mosaic_->style_in_use(),
+                                                       document_.selection().get());
+        top = std::min(top, int(std::ceil(fitted.height())) + titles);
     }
     splitter_->setSizes({top, all - top});
 }

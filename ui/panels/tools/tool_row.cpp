@@ -79,8 +79,10 @@ ToolRow::ToolRow(Document& document, Jobs& jobs, QWidget* parent)
     tensors_->setAccessibleName(QStringLiteral("Tensors of the model"));
     tensors_->setToolTip(QStringLiteral("Every tensor of the files: name, shape, type, and the distribution of its values"));
     connect(tensors_, &QToolButton::clicked, this, &ToolRow::tensors_asked);
-    sinks_ = new RingToggle(QStringLiteral("hide sinks"),
-                            QStringLiteral("Leave out the first token's column; rows add up to 1 again"));
+    sinks_ =
+        new RingToggle(QStringLiteral("hide sinks"),
+                       QStringLiteral("Leave out the first token and every other sink: a token to which a tenth of the heads "
+                                      "give much attention although its value is short. Rows add up to 1 again"));
     special_ = new RingToggle(QStringLiteral("hide special"), QStringLiteral("Leave out special tokens; rows add up to 1 again"));
     words_ = new RingToggle(QStringLiteral("words"),
                             QStringLiteral("Sub-words as one word: columns added, rows averaged (Clark 2019)"));
@@ -119,7 +121,7 @@ ToolRow::ToolRow(Document& document, Jobs& jobs, QWidget* parent)
     }
     connect(drawing_, &QToolButton::clicked, this, [this] { options_->open_below(drawing_, view_); });
     connect(transfer_, &QToolButton::clicked, this, &ToolRow::open_transfer);
-    connect(sinks_, &RingToggle::clicked, this, [this](bool on) { edit([on](ViewOptions& o) { o.pattern.hide_first = on; }); });
+    connect(sinks_, &RingToggle::clicked, this, [this](bool on) { edit([on](ViewOptions& o) { o.pattern.hide_sinks = on; }); });
     connect(special_, &RingToggle::clicked, this,
             [this](bool on) { edit([on](ViewOptions& o) { o.pattern.hide_special = on; }); });
     connect(words_, &RingToggle::clicked, this, [this](bool on) { edit([on](ViewOptions& o) { o.pattern.merge_words = on; }); });
@@ -321,7 +323,7 @@ void ToolRow::show_document() {
     if (o.transfer.threshold > 0) transfer += QStringLiteral(" ≥ %1").arg(o.transfer.threshold, 0, 'g', 2);
     if (o.transfer.keep_mass < 1) transfer += QStringLiteral(" %1 %").arg(std::lround(o.transfer.keep_mass * 100));
     transfer_->setText(transfer);
-    sinks_->setChecked(o.pattern.hide_first);
+    sinks_->setChecked(o.pattern.hide_sinks);
     special_->setChecked(o.pattern.hide_special);
     words_->setChecked(o.pattern.merge_words);
     filter_->setText(shown(enum_row(o.pattern.filter).title));

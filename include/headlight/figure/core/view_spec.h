@@ -65,6 +65,7 @@ struct ViewSpec {
     bool tab = false;   ///< has a tab
     Basis basis = Basis::model;
     bool across_texts = false;     ///< also of cross attention, whose queries are of another text than its keys
+    bool of_layer = false;         ///< in the window one chosen head stands for its whole layer
     bool of_pictures = false;      ///< of models that read pictures alone, and what they show first
     bool reads_class = false;      ///< of a picture it reads the class token unless another one is pinned
     bool opens_detail = false;     ///< a click on a head opens ViewState::detail

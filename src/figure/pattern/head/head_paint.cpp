@@ -67,10 +67,9 @@ std::vector<HeadFigure::EdgeNote> HeadFigure::edge_notes(const Style& style, con
     const QRectF rows = rows_in_sight();
     if (style.exporting || rows.height() < 4 * note_height) return {};
     const HeadSubject s = subject(style, selection);
-    const auto last = [](const std::vector<Position>& pins) { return pins.empty() ? std::nullopt : std::optional(pins.back()); };
-    const auto pinned_query = last(selection.pinned_queries), pinned_key = last(selection.pinned_keys);
-    const std::int64_t query = !s.queries.empty() ? s.queries.back() : pinned_query ? data_.axes.query_row(*pinned_query) : -1;
-    std::int64_t key = s.key >= 0 ? s.key : pinned_key ? data_.axes.key_column(*pinned_key) : -1;
+    const auto chosen_query = selection.query(), chosen_key = selection.key();
+    const std::int64_t query = !s.queries.empty() ? s.queries.back() : chosen_query ? data_.axes.query_row(*chosen_query) : -1;
+    std::int64_t key = s.key >= 0 ? s.key : chosen_key ? data_.axes.key_column(*chosen_key) : -1;
     const Drawn& d = drawn(style, selection);
     const bool sole = d.active.size() == 1;
     const auto* weights = sole ? &data_.weights[static_cast<std::size_t>(d.active.front())] : nullptr;
@@ -150,8 +149,7 @@ void HeadFigure::paint_legend(const Frame& f) const {
     QString note = QStringLiteral("%1 pairs under 1/255 left out of %2 · %3")
                        .arg(draw::count_text(f.drawn.lines.too_faint), draw::count_text(f.drawn.lines.pairs), data_.weight_name);
     if (!plain) note += QStringLiteral(" · ") + f.style.transfer.legend();
-    if (f.rows.height() < layout_.rows_bottom() - layout_.header_height - 1)
-        note += QStringLiteral(" · long lines are fainter");
+    if (f.rows.height() < layout_.rows_bottom() - layout_.header_height - 1) note += QStringLiteral(" · long lines are fainter");
     const double note_x = end + 16;
     const double note_room = layout_.size.width() - HeadLayout::margin - note_x;
     if (draw::text_width(note, font) <= note_room || note_room > 320)
