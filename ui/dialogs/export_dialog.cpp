@@ -146,6 +146,7 @@ void ExportDialog::build() {
     form_->addRow(QString(), transparent_);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
     buttons->button(QDialogButtonBox::Cancel)->setIcon({});
+    buttons->button(QDialogButtonBox::Cancel)->setAutoDefault(false);
     write_ = buttons->addButton(QStringLiteral("Export"), QDialogButtonBox::AcceptRole);
     write_->setProperty("kind", "primary");
     choose->setAutoDefault(false);
@@ -346,6 +347,11 @@ void ExportDialog::preview_data() {
             if (self) self->data_->setPlainText(QString::fromStdString(text));
         };
     });
+}
+
+void ExportDialog::reject() {
+    if (!write_->isEnabled()) jobs_.cancel(Jobs::Lane::file);
+    QDialog::reject();
 }
 
 void ExportDialog::write() {

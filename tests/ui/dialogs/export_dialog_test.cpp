@@ -82,6 +82,11 @@ TEST_F(ExportWindow, ClosingDoesNotWaitForAPictureThatIsBeingPainted) {
     made->write();
     QTest::qWait(700);  // it takes some seconds
     EXPECT_TRUE(window.jobs().busy(Jobs::Lane::file));
+    made->reject();
+    EXPECT_FALSE(window.jobs().busy(Jobs::Lane::file)) << "Cancel ends it";
+    made->write();
+    QTest::qWait(700);
+    EXPECT_TRUE(window.jobs().busy(Jobs::Lane::file));
     QElapsedTimer timer;
     timer.start();
     window.jobs().cancel_all();
