@@ -39,7 +39,7 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
         if (of != lane_ || !awaited_) return;
         awaited_.reset();
         if (!shown_ || shown_->state.view != view_ || shown_->trace != document_.trace())
-            clear(QStringLiteral("%1: stopped").arg(view_title(view_)), QStringLiteral("Choose the view again to draw it."));
+            clear(QStringLiteral("%1: stopped").arg(view_title(view_)), QStringLiteral("Press Run (Ctrl+Return) to draw it."));
     });
     connect(canvas_, &FigureCanvas::failed, this, &ViewPane::give_up);
     // In the lane of the figures: the next figure overtakes it.
