@@ -53,6 +53,13 @@ TourOffer::TourOffer(MainWindow& window) : QFrame(&window), yes_(new QPushButton
         close();
         window.action(Command::tour).trigger();
     });
+    // It goes when one begins to work: it covers a part of the view.
+    connect(&window.document(), &Document::changed, this, [this](Document::Change change) {
+        if (change == Document::Change::prompt || change == Document::Change::views) close();
+    });
+    connect(&window.document().selection(), &SelectionModel::changed, this, [this, &window](bool hover_only) {
+        if (!hover_only && !window.document().adapting()) close();
+    });
     window.installEventFilter(this);
     place();
     show();
@@ -163,6 +170,7 @@ Tour::Tour(MainWindow& window)
 }
 
 void Tour::start() {
+    for (TourOffer* offer : window_.findChildren<TourOffer*>()) offer->close();
     const figure::Selection& s = window_.document().selection().get();
     pinned_ = s.pinned_queries.empty() || s.pinned_keys.empty();  // three steps are about a pair
     if (pinned_) window_.document().show_interesting();

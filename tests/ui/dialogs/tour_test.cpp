@@ -89,6 +89,10 @@ TEST_F(WindowTest, TheOfferOfATourOpensIt) {
     offer->yes().click();
     EXPECT_TRUE(window.tour());
     window.tour()->end();
+    QPointer<TourOffer> again = new TourOffer(window);
+    window.document().selection().focus_head({Layer(1), Head(1)});
+    EXPECT_TRUE(!again || again->isHidden()) << "it goes when one begins to work";
+    ASSERT_TRUE(settle());
 }
 
 std::string long_text(int words) {
