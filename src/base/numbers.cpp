@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/base/numbers.h"
 
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
 namespace headlight {
 
 std::string with_commas(std::int64_t n) {
@@ -9,6 +13,24 @@ std::string with_commas(std::int64_t n) {
     for (auto at = static_cast<std::int64_t>(digits.size()) - 3; at > first; at -= 3)
         digits.insert(static_cast<std::size_t>(at), 1, ',');
     return digits;
+}
+
+std::string significant(double x) {
+    if (std::isnan(x)) return "–";
+    if (std::isinf(x)) return x > 0 ? "∞" : "-∞";
+    char text[48];
+    std::snprintf(text, sizeof text, "%.2e", x);  // rounded first: 0.9996 has two digits behind the point
+    int exponent = 0;
+    for (const char* at = text; *at; ++at)
+        if (*at == 'e') exponent = std::atoi(at + 1);
+    if (x == 0) return "0";
+    if (exponent < -4) return text;
+    if (exponent >= 3) {
+        if (exponent > 15) return text;
+        return with_commas(std::llround(x));
+    }
+    std::snprintf(text, sizeof text, "%.*f", 2 - exponent, x);
+    return text;
 }
 
 }  // namespace headlight

@@ -2,7 +2,10 @@
 #include "cli/where.h"
 
 #include "cli/command.h"
+#include "headlight/analyze/heads/model_probe.h"
 #include "headlight/base/error.h"
+
+#include <algorithm>
 
 namespace headlight::cli {
 
@@ -22,6 +25,12 @@ std::string read_sort(const std::string& words, const analyze::HeadTable& table)
         facts.item.clear();
         throw UsageError(std::string("--sort: ") + Error(facts).what());
     }
+}
+
+void probe_if_asked(const std::vector<std::string>& measures, const std::shared_ptr<const model::Model>& model,
+                    const std::shared_ptr<const text::Tokenizer>& tokenizer, analyze::HeadTable& table, const Console& console) {
+    if (std::any_of(measures.begin(), measures.end(), analyze::is_of_probe))
+        analyze::fill_probe(table, *analyze::model_probe(model, tokenizer, interruptible(), console.progress()));
 }
 
 }  // namespace headlight::cli

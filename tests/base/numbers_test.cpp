@@ -18,5 +18,14 @@ TEST(Numbers, CommasStandBetweenThousands) {
     EXPECT_EQ(with_commas(std::numeric_limits<std::int64_t>::min()), "-9,223,372,036,854,775,808");
 }
 
+TEST(Numbers, ThreeDigitsSayHowLargeANumberIs) {
+    for (const auto& [x, text] : {std::pair(0.0, "0"), std::pair(0.92304, "0.923"), std::pair(0.9996, "1.00"),
+                                  std::pair(0.0042, "0.00420"), std::pair(-0.1478, "-0.148"), std::pair(70.32, "70.3"),
+                                  std::pair(999.7, "1,000"), std::pair(-53214.2, "-53,214"), std::pair(0.0000421, "4.21e-05")})
+        EXPECT_EQ(significant(x), text);
+    EXPECT_EQ(significant(kNaN), "–");
+    EXPECT_EQ(significant(-std::numeric_limits<double>::infinity()), "-∞");
+}
+
 }  // namespace numbers_test
 }  // namespace headlight

@@ -56,6 +56,23 @@ TEST(AnalyzeWhere, KeepsTheHeadsThatMatchInTheOrderAsked) {
     for (const auto& row : weighted) EXPECT_LT(row.at("vw_share_first").get<double>(), 0.1);
 }
 
+TEST(AnalyzeWhere, TheProbeRunsForWhoAsksForIt) {
+    EXPECT_TRUE(rows({})[0].at("probe_induction").is_null()) << "not unasked";
+    const auto heads = rows({"--where", "induction on random tokens > 0.5", "--sort", "probe_induction"});
+    ASSERT_GE(heads.size(), 4U);
+    const Outcome probe = headlight({"analyze", "induction", "novella-7m", "--n", "50", "--batch", "4"});
+    ASSERT_EQ(probe.code, 0) << probe.err;
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+        EXPECT_EQ(heads[i].at("layer").get<int>() >= 4, true);
+        const std::string start = "\n" + heads[i].at("layer").dump() + "," + heads[i].at("head").dump() + ",";
+        const auto at = probe.out.find(start);
+        ASSERT_NE(at, std::string::npos);
+        EXPECT_NEAR(heads[i].at("probe_induction").get<double>(), std::stod(probe.out.substr(at + start.size())), 1e-6);
+        if (i > 0) EXPECT_GE(heads[i - 1].at("probe_induction"), heads[i].at("probe_induction"));
+    }
+    EXPECT_FALSE(rows({"--probe"})[0].at("probe_previous").is_null());
+}
+
 TEST(AnalyzeWhere, AttentionBecomesAColumn) {
     const std::string term = "attention from `the` to `doctor`";
     const auto found = rows({"--where", term + " > 0.1", "--sort", term});
@@ -96,7 +113,7 @@ TEST(AnalyzeWhere, MistakesAreWrongUsageWithTheirColumn) {
                 testing::AllOf(HasSubstr("column 15"), HasSubstr("Did you mean induction?")));
     EXPECT_THAT(says({"--where", "attention from `docter` to `the` > 0"}),
                 testing::AllOf(HasSubstr("column 16"), HasSubstr("Did you mean `doctor`")));
-    EXPECT_THAT(says({"--where", "first > 0.5"}), HasSubstr("share_first"));
+    EXPECT_THAT(says({"--where", "update > 0.5"}), HasSubstr("update_inner"));
     EXPECT_THAT(says({"--sort", "entropi"}), HasSubstr("--sort"));
     EXPECT_THAT(says({"--ascending"}), HasSubstr("--sort"));
 }

@@ -38,6 +38,7 @@ inline Outcome in_child(const std::function<int()>& work, const std::string& inp
         ::unsetenv("DISPLAY");
         ::unsetenv("WAYLAND_DISPLAY");
         ::unsetenv("QT_QPA_PLATFORM");
+        ::setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);  // what is kept of models
         for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
         const int code = work();
 #ifdef __SANITIZE_ADDRESS__

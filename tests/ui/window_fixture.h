@@ -36,7 +36,11 @@ protected:
     /// Until no work is left and the picture is that of the text.
     bool settle(int ms = 60'000) {
         return QTest::qWaitFor(
-            [&] { return window.jobs().idle() && (window.document().up_to_date() || window.error_panel().isVisible()); }, ms);
+            [&] {
+                return window.jobs().idle() && !window.document().probe().pending() &&
+                       (window.document().up_to_date() || window.error_panel().isVisible());
+            },
+            ms);
     }
 
     FigureCanvas& canvas() { return window.left_pane().canvas(); }

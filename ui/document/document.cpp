@@ -23,8 +23,10 @@ Document::Document(Jobs& jobs, QString device, QObject* parent)
       finder_(jobs),
       predictions_(jobs),
       reference_(jobs),
+      probe_(jobs),
       texts_(jobs) {
     connect(&reference_, &ReferenceCheck::changed, this, &Document::reference_changed);
+    connect(&probe_, &HeadProbe::changed, this, &Document::take_probe);
     connect(&predictions_, &TokenPredictions::arrived, this, &Document::predictions_changed);
     connect(&selection_, &SelectionModel::changed, this, [this](bool hover_only) {
         if (hover_only) return;
@@ -68,6 +70,7 @@ void Document::accept_model(OpenModel opened) {
     wanted_model_ = model_.reference;
     Q_EMIT changed(Change::model);
     reference_.look(model_.model, [opened = model_] { check_files(opened); });
+    probe_.look(model_);
     run();
     texts_.run(options_.batch_file, model_);
 }
@@ -128,6 +131,7 @@ void Document::change_options(const ViewOptions& options, const std::optional<fi
     take_part();
     if (other_texts) texts_.run(options_.batch_file, model_);
     finder_.look(options_.finder, trace_, measured_.table);
+    ask_for_shown();
     if (trace_ != before) turn_selection(*before, of_part);
     set_modified(true);
     look_at_predictions();

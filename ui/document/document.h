@@ -7,6 +7,7 @@
 #include "headlight/trace/trace.h"
 #include "ui/document/batch_runner.h"
 #include "ui/document/head_finder.h"
+#include "ui/document/head_probe.h"
 #include "ui/document/open_model.h"
 #include "ui/document/reference_check.h"
 #include "ui/document/selection_model.h"
@@ -37,8 +38,8 @@ struct ContinueSettings {
 class Document : public QObject {
     Q_OBJECT
 public:
-    /// filter: the finder's result arrived after the options or the trace it belongs to; pool: the texts of the batch
-    /// arrived or were dropped; run: why_not_run() has changed.
+    /// filter: the finder's result, or the probe of the heads, arrived after the options or the trace it belongs to; pool: the
+    /// texts of the batch arrived or were dropped; run: why_not_run() has changed.
     enum class Change { model, prompt, trace, options, views, file, filter, batch, run };
     Q_ENUM(Change)
 
@@ -67,6 +68,7 @@ public:
     const TokenPredictions& predictions() const { return predictions_; }
     /// Of the open model.
     const ReferenceCheck& reference() const { return reference_; }
+    const HeadProbe& probe() const { return probe_; }
     /// The texts of the options' file; null: there are none, or they are still running.
     const std::shared_ptr<const figure::TextBatch>& batch() const { return texts_.texts(); }
     /// The trace belongs to the prompt as it stands now.
@@ -149,6 +151,9 @@ private:
     void turn_selection(const trace::Trace& from, const std::optional<figure::Selection>& known);
     std::optional<ErrorFacts> carry_selection();
     void look_at_predictions();
+    void take_probe();
+    void choose_again(const figure::Selection& chosen);
+    void ask_for_shown();
     void take_piece(int number, const QString& piece);
     int pause_ms() const;
 
@@ -165,8 +170,10 @@ private:
     HeadFinder finder_;
     TokenPredictions predictions_;
     ReferenceCheck reference_;
+    HeadProbe probe_;
     BatchRunner texts_;
     std::optional<figure::Selection> pending_selection_;
+    std::optional<figure::Selection> first_look_;               ///< chosen by the program, on the text and model that are shown
     std::vector<std::string> selected_tokens_, selected_keys_;  ///< of the last trace, which the pins refer to
     /// Pins of an encoder-decoder run, by text: target tokens are queries of the decoder's and of the cross attention, source
     /// tokens are keys of the cross attention and both in the encoder's.

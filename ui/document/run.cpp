@@ -70,6 +70,7 @@ void Document::run(Asked asked) {
     not_run_ = NotRun::no;
     end_continuation();
     reference_.make_way();
+    probe_.make_way();
     if (!model_.model) return;
     const PromptText prompt = prompt_;
     const bool encodes = model_.model->part(model::Stack::encoder) != nullptr;
@@ -188,7 +189,62 @@ void Document::pin_first_pair() {
 }
 
 void Document::show_interesting() {
-    if (measured_.pair) selection_.pin_pair(measured_.head, measured_.pair->query, measured_.pair->key);
+    if (measured_.pair)
+        selection_.pin_pair(measured_.head, measured_.pair->query, measured_.pair->key);
+    else if (measured_.table)
+        selection_.focus_head(measured_.head);
+}
+
+/// What the probe says of the heads joins their measures. A head that the program has chosen without it, and nobody else has
+/// touched since, gives way to one that the probe confirms.
+void Document::take_probe() {
+    const auto found = tables_.find(model::Stack::decoder);
+    if (probe_.found() && found != tables_.end() && found->second.table) {
+        Measured& whole = found->second;
+        auto table = std::make_shared<analyze::HeadTable>(*whole.table);
+        analyze::fill_probe(*table, *probe_.found());
+        whole.table = table;
+        const HeadId head = analyze::interesting_head(*table);
+        const bool other = head != whole.head;
+        if (other) whole.pair.reset();
+        whole.head = head;
+        take_part();
+        finder_.look(options_.finder, trace_, measured_.table);
+        if (other && trace_ == run_ && trace_->tokens() > 1) choose_again(without_hover(selection_.get()));
+    }
+    Q_EMIT changed(Change::filter);
+}
+
+/// `chosen`: what is selected now.
+void Document::choose_again(const figure::Selection& chosen) {
+    jobs_.start(Jobs::Lane::pins, QStringLiteral("Finding a pair of tokens"),
+                [this, chosen, run = run_, head = measured_.head](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+                    const auto pair = analyze::interesting_pair(*run, head, cancel);
+                    return [this, chosen, run, head, pair] {
+                        if (run != run_) return;
+                        tables_[model::Stack::decoder].pair = pair;
+                        take_part();
+                        if (first_look_ != chosen || without_hover(selection_.get()) != chosen || trace_ != run_) return;
+                        figure::Selection next = chosen;
+                        if (next.heads.size() == 1) next.heads = {head.head};
+                        next.layer = head.layer;
+                        next.focus = head;
+                        next.pinned_queries = {pair.query};
+                        next.pinned_keys = {pair.key};
+                        next.found_pins = true;
+                        adapting_ = true;
+                        selection_.set(next);
+                        first_look_ = without_hover(selection_.get());
+                        adapting_ = false;
+                        Q_EMIT changed(Change::trace);  // it is no step of undo
+                    };
+                });
+}
+
+/// The probe is run for whoever tints or finds heads by it, however long it takes.
+void Document::ask_for_shown() {
+    const std::vector<std::string> asked = finder_.query().measures();
+    if (analyze::is_of_probe(options_.measure) || std::any_of(asked.begin(), asked.end(), analyze::is_of_probe)) probe_.ask();
 }
 
 void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables, const PromptText& prompt) {
@@ -209,16 +265,20 @@ void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables
     }
     adapting_ = false;
     look_at_predictions();
+    ask_for_shown();
     Q_EMIT changed(Change::trace);
+    if (run_ && !is_saved(model_)) probe_.run_finished(*run_);
     if (lacking) Q_EMIT selection_lacks(*lacking);
 }
 
 /// Returns what of a session's selection is not there.
 std::optional<ErrorFacts> Document::carry_selection() {
+    first_look_.reset();
     if (!trace_) return std::nullopt;
     std::optional<ErrorFacts> lacking;
     const auto& config = trace_->config();
     figure::Selection next = without_hover(selection_.get());
+    bool first = false;
     if (pending_selection_) {
         next = *pending_selection_;
         pending_selection_.reset();
@@ -227,6 +287,7 @@ std::optional<ErrorFacts> Document::carry_selection() {
         next = align_selection(next, align_tokens(selected_tokens_, trace_->encoding().tokens),
                                align_tokens(selected_keys_, trace_->key_encoding().tokens));
     } else {  // a first look: the most telling head and pair
+        first = true;
         const bool all = selection_.heads() > 1 && std::ssize(next.heads) == selection_.heads();
         next = {};
         next.layer = measured_.head.layer;
@@ -241,6 +302,7 @@ std::optional<ErrorFacts> Document::carry_selection() {
     selected_tokens_ = trace_->encoding().tokens;
     selected_keys_ = trace_->key_encoding().tokens;
     selection_.reset(config.n_layers, config.n_heads, trace_->tokens(), trace_->keys(), next);
+    if (first) first_look_ = without_hover(selection_.get());
     return lacking;
 }
 

@@ -153,10 +153,10 @@ struct Read {
 };
 
 json options_json(const ViewOptions& o) {
-    json object = {{"attention", enum_word(o.attention)}, {"view_options", o.values},
-                   {"predictions", o.predictions},        {"measure", o.measure},
-                   {"finder", o.finder.toStdString()},    {"texts", o.batch_file.toStdString()},
-                   {"filters", filters_json(o.filters)}};
+    json object = {{"attention", enum_word(o.attention)},  {"view_options", o.values},
+                   {"predictions", o.predictions},         {"measure", o.measure},
+                   {"measure_to_data", o.measure_to_data}, {"finder", o.finder.toStdString()},
+                   {"texts", o.batch_file.toStdString()},  {"filters", filters_json(o.filters)}};
     figure::visit_pattern(o.pattern, Write{object});
     figure::visit_looks(o, Write{object});
     return object;
@@ -181,6 +181,7 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
     }
     read(j, "predictions", o.predictions);
     read(j, "measure", o.measure);
+    read(j, "measure_to_data", o.measure_to_data);
     read(j, "finder", o.finder);
     read(j, "pool", o.batch_file);  // an older name of "texts"
     read(j, "texts", o.batch_file);

@@ -59,6 +59,7 @@ struct ViewOptions {
     figure::Ramp ramp = figure::Ramp::ink;
     bool predictions = false;           ///< log-probabilities and ranks under the token strip
     std::string measure = "induction";  ///< of the mosaic and the finder's bar
+    bool measure_to_data = false;       ///< the mosaic's colours span the data, not the measure's natural range
     QString finder;                     ///< the finder's expression
     QString batch_file;                 ///< texts, one a line, that some views take together with the prompt
     std::vector<NamedFilter> filters;   ///< by name; names are unique

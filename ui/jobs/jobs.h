@@ -30,6 +30,7 @@ class Jobs : public QObject {
     Q_OBJECT
 public:
     /// model: open, run and continue; texts: run the texts of a corpus; reference: the comparison with a stored one;
+    /// probe: of the open model's heads;
     /// picture: figures that take long; preview: of an export; file: exports and copies; pins: the first pair of tokens of
     /// an attention; finder: attention that its expression asks for; strip: predictions under the tokens; tensor: the
     /// histogram in the list of tensors; candidates: of a field for a token; models: what the model chooser lists; fetch:
@@ -38,6 +39,7 @@ public:
         model,
         texts,
         reference,
+        probe,
         picture,
         second_picture,
         preview,

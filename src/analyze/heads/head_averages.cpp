@@ -23,6 +23,9 @@ void HeadAverages::add(const trace::Trace& trace) {
         causal_ = trace.config().causal;
     } else if (one.n_layers != sums_.n_layers || one.n_heads != sums_.n_heads) {
         throw Error("Means over texts need runs of one model");
+    } else {
+        sums_.rows += one.rows;
+        for (const auto& [id, count] : one.queries) sums_.queries[id] += count;
     }
     for (std::size_t m = 0; m < one.values.size(); ++m) {
         const auto there = one.values[m].array().isNaN() == false;

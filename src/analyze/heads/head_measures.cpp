@@ -44,7 +44,7 @@ struct MeasuredHead {
 using R = const MeasuredRow&;
 using H = const MeasuredHead&;
 
-/// Where a measure comes from: rows, what their sums give, the head's update; nothing: several texts.
+/// Where a measure comes from: rows, what their sums give, the head's update; nothing: several texts, or the probe.
 struct Source {
     double (*of_row)(R) = nullptr;  ///< or kSkipped
     bool own_text = false;  ///< compares the query's position or token with the key's: not where another text is attended to
@@ -52,6 +52,7 @@ struct Source {
     std::vector<std::int64_t> MeasuredText::*keys = nullptr;  ///< adds the weight on these keys to what of_row gives
     double (*of_head)(H) = nullptr;
     Eigen::MatrixXd HeadUpdates::*update = nullptr;
+    HeadExcess MeasuredText::*excess = nullptr;
 };
 constexpr Source mean(double (*of_row)(R)) { return {.of_row = of_row}; }
 constexpr Source own_text(double (*of_row)(R)) { return {.of_row = of_row, .own_text = true}; }
@@ -61,6 +62,11 @@ constexpr Source on_keys(std::vector<std::int64_t> MeasuredText::*keys) {
     return {.of_row = [](R) { return 0.0; }, .keys = keys};
 }
 constexpr Source of_head(double (*of)(H)) { return {.of_head = of}; }
+/// Over the queries that the text has for a kind of head.
+template <HeadExcess MeasuredText::*kOf>
+constexpr Source in_excess() {
+    return {.of_row = [](R r) { return (r.text.*kOf).of_row(r.row); }, .own_text = true, .excess = kOf};
+}
 constexpr Source of_update(Eigen::MatrixXd HeadUpdates::*part) { return {.update = part}; }
 
 struct Unit {
@@ -196,6 +202,26 @@ constexpr auto kMeasures = std::to_array<HeadMeasure>({
     {"entropy_cls", "entropy from [CLS]", kWidth, kNats,
      "Smoothed entropy of the row of [CLS] alone; not in causal models (Clark 2019, 3.3).",
      own_text([](R r) { return r.text.framed && r.row.query == 0 ? r.row.smoothed_entropy : kSkipped; })},
+    {"induction_excess", "excess induction score", kKind, kShare,
+     "The induction score minus what the text's other queries give the same keys, minus what they give the keys at the same "
+     "distances: without attention sinks and positions. Special tokens repeat nothing.",
+     in_excess<&MeasuredText::induction>()},
+    {"duplicate_excess", "excess duplicate-token score", kKind, kShare,
+     "The duplicate-token score minus what the text's other queries give the same keys, minus what they give the keys at the "
+     "same distances.",
+     in_excess<&MeasuredText::duplicate_token>()},
+    {"previous_excess", "excess previous-token score", kKind, kShare,
+     "The previous-token score minus what the text's other queries give the same keys: without attention sinks.",
+     in_excess<&MeasuredText::previous_token>()},
+    {"probe_induction", "induction on random tokens", kKind, kShare,
+     "Mean over random tokens that are repeated of the weight on what followed the token the first time (Olsson 2022): a "
+     "property of the model, the same for every text.",
+     Source{}},
+    {"probe_previous", "previous token on random tokens", kKind, kShare,
+     "Mean over the same random tokens of a_i,i-1: the same for every text.", Source{}},
+    {"probe_duplicate", "duplicate token on random tokens", kKind, kShare,
+     "Mean over random tokens that are repeated of the weight on the same token's first copy: the same for every text.",
+     Source{}},
 });
 
 constexpr std::size_t index_of(std::string_view id) {
@@ -255,6 +281,19 @@ std::unique_ptr<const trace::HeadNumbers> measures_of(const trace::PatternShape&
 
 }  // namespace
 
+std::vector<std::int64_t> previous_same_tokens(const std::vector<std::int64_t>& ids) {
+    std::vector<std::int64_t> previous;
+    previous.reserve(ids.size());
+    std::unordered_map<std::int64_t, std::int64_t> last;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        const auto position = static_cast<std::int64_t>(i);
+        const auto [entry, first_time] = last.try_emplace(ids[i], position);
+        previous.push_back(first_time ? -1 : entry->second);
+        entry->second = position;
+    }
+    return previous;
+}
+
 MeasuredText::MeasuredText(const trace::PatternShape& of, const std::vector<std::int64_t>& ids,
                            const std::vector<bool>& special_flags, const text::Punctuation& punctuation)
     : shape(of),
@@ -270,14 +309,11 @@ MeasuredText::MeasuredText(const trace::PatternShape& of, const std::vector<std:
         uniform = uniform_with_first = std::log(static_cast<double>(shape.keys));
         return;
     }
-    previous_same.reserve(ids.size());
-    std::unordered_map<std::int64_t, std::int64_t> last;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        const auto position = static_cast<std::int64_t>(i);
-        const auto [entry, first_time] = last.try_emplace(ids[i], position);
-        previous_same.push_back(first_time ? -1 : entry->second);
-        entry->second = position;
-    }
+    previous_same = previous_same_tokens(ids);
+    using Kind = HeadExcess::Kind;
+    previous_token = {Kind::previous_token, shape, previous_same, special_flags};
+    duplicate_token = {Kind::duplicate_token, shape, previous_same, special_flags};
+    induction = {Kind::induction, shape, previous_same, special_flags};
     double logs = 0;
     for (std::int64_t i = 0; i < shape.queries; ++i) logs += std::log(static_cast<double>(shape.legal(i).count()));
     const auto n = static_cast<double>(shape.queries);
@@ -295,8 +331,10 @@ void GatheredMeasures::add_row(const trace::PatternRow& row, trace::RowSums& sum
 
 void GatheredMeasures::add_columns(const float* columns, std::int64_t keys, double sign, trace::RowSums& sums) const {
     for (std::size_t m = 0; m < kMeasures.size(); ++m) {
-        if (!kMeasures[m].source.keys) continue;
-        for (const std::int64_t j : text_.*kMeasures[m].source.keys) {
+        const Source& source = kMeasures[m].source;
+        if (source.excess) sums[m].sum -= sign * (text_.*source.excess).of_columns(columns, keys);
+        if (!source.keys) continue;
+        for (const std::int64_t j : text_.*source.keys) {
             if (j >= keys) break;
             sums[m].sum += sign * static_cast<double>(columns[j]);
         }
@@ -316,6 +354,11 @@ std::vector<double> GatheredMeasures::finish(const trace::RowSums& sums, double 
     for (std::size_t m = 0; m < kMeasures.size(); ++m) {
         const Source& source = kMeasures[m].source;
         const bool is_largest = source.largest && sums[m].rows > 0;
+        if (source.excess) {
+            const std::int64_t queries = (text_.*source.excess).queries();
+            numbers.push_back(queries > 0 ? sums[m].sum / static_cast<double>(queries) : kNaN);
+            continue;
+        }
         numbers.push_back(source.of_head ? source.of_head(head) : is_largest ? sums[m].sum : mean_of(sums[m]));
     }
     return numbers;

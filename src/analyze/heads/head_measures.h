@@ -2,6 +2,7 @@
 // How the measures of a head are gathered from the rows of its pattern; the table of measures is in head_measures.cpp.
 #pragma once
 
+#include "analyze/heads/head_excess.h"
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/trace/head_numbers.h"
 
@@ -16,6 +17,9 @@ struct HeadUpdates {
 /// Row 0 of causal models is left out unless it is asked for; rows where either length is 0 are skipped.
 HeadUpdates head_updates(const trace::Trace&, bool with_first_row);
 
+/// [position] nearest earlier position of the same token, -1: none.
+std::vector<std::int64_t> previous_same_tokens(const std::vector<std::int64_t>& ids);
+
 /// What the measures ask of the text of a pattern's columns; of one's own text it is that of the rows as well.
 struct MeasuredText {
     MeasuredText(const trace::PatternShape&, const std::vector<std::int64_t>& ids, const std::vector<bool>& special,
@@ -29,6 +33,7 @@ struct MeasuredText {
     std::vector<bool> is_separator;                              ///< [position]
     std::vector<std::int64_t> period_or_comma, any_punctuation;  ///< positions
     std::vector<std::int64_t> previous_same;                     ///< nearest earlier position of the same token, -1: none
+    HeadExcess previous_token, duplicate_token, induction;
     double uniform = 0, uniform_with_first = 0;  ///< entropy of uniform attention without and with row 0; NaN: no rows
 };
 

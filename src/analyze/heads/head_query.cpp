@@ -80,7 +80,7 @@ std::optional<NamedHead> named_head(const std::string& word) {
 class Parser {
 public:
     Parser(std::string_view text, const HeadTable& table, const trace::Trace* trace)
-        : tokens_(query_tokens(text)), names_(table), table_(table), trace_(trace) {}
+        : names_(table), tokens_(query_tokens(text, names_)), table_(table), trace_(trace) {}
 
     std::vector<Node> run() {
         if (now().kind == QueryTokenKind::end) return {};
@@ -256,9 +256,9 @@ private:
         return "`" + token.text + "`";
     }
 
+    MeasureNames names_;
     std::vector<Token> tokens_;
     std::size_t at_ = 0;
-    MeasureNames names_;
     const HeadTable& table_;
     const trace::Trace* trace_;
     std::vector<Pending> pending_;
@@ -342,6 +342,31 @@ HeadTable HeadQuery::with_terms(const HeadTable& table) const {
         out.values.push_back(known ? term.values : Eigen::MatrixXd::Constant(table.n_layers, table.n_heads, kNaN));
     }
     return out;
+}
+
+std::string HeadQuery::why_none(const HeadTable& table) const {
+    for (const Node& node : nodes_) {
+        const Eigen::MatrixXd* values = node.kind == Node::Kind::compare ? table.find(node.measure) : nullptr;
+        if (!values) continue;
+        const auto measure = std::find_if(table.measures.begin(), table.measures.end(),
+                                          [&](const MeasureInfo& m) { return m.id == node.measure; });
+        const bool least = node.op[0] == '<';
+        std::optional<HeadId> best;
+        bool any = false;
+        const auto at = [&](HeadId id) { return (*values)(id.layer.value, id.head.value); };
+        for (std::int64_t l = 0; l < table.n_layers; ++l)
+            for (std::int64_t h = 0; h < table.n_heads; ++h) {
+                const HeadId id{Layer(l), Head(h)};
+                if (std::isnan(at(id))) continue;
+                any = any || compare(at(id), node.op, node.number);
+                if (!best || (least ? at(id) < at(*best) : at(id) > at(*best))) best = id;
+            }
+        if (any) continue;
+        if (!best) return "this text has no " + measure->title;
+        return std::string("the ") + (least ? "smallest " : "largest ") + measure->title + " is " + significant(at(*best)) +
+               ", L" + std::to_string(best->layer.value) + "H" + std::to_string(best->head.value);
+    }
+    return "each condition holds for some head, all of them for none";
 }
 
 std::vector<HeadId> heads_left_out(const HeadTable& table, const HeadQuery& query) {

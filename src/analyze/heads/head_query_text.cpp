@@ -32,7 +32,7 @@ std::string lower(std::string_view text) {
 
 class Lexer {
 public:
-    explicit Lexer(std::string_view text) : text_(text) {}
+    Lexer(std::string_view text, const MeasureNames& names) : text_(text), names_(names) {}
 
     QueryToken next() {
         while (at_ < text_.size() && is_space(text_[at_])) ++at_;
@@ -41,9 +41,14 @@ public:
         if (at_ == text_.size()) return token;
         const std::size_t begin = at_;
         const char c = text_[at_];
-        if (comparison(token)) {
+        if (token_of_text(token)) {
+        } else if (comparison(token)) {
+        } else if (const std::size_t length = names_.title_at(text_.substr(at_))) {
+            named(token, length);
         } else if (is_letter(c)) {
             name(token);
+        } else if (const std::size_t bracket = bracketed('[', ']', true)) {  // [SEP], in a title
+            named(token, bracket);
         } else if (is_digit(c) || c == '.' || c == '-' || c == '+') {
             number(token);
         } else if (c == '(' || c == ')') {
@@ -58,6 +63,7 @@ public:
         }
         token.typed = text_.substr(begin, at_ - begin);
         if (token.text.empty() && token.kind != QueryTokenKind::quoted) token.text = token.typed;
+        follow(token);
         return token;
     }
 
@@ -72,6 +78,54 @@ private:
         token.kind = QueryTokenKind::bad;
         token.problem = problem;
         token.expected = expected;
+    }
+
+    /// "attention from TOKEN to TOKEN": where a token of the text is next.
+    void follow(const QueryToken& token) {
+        const auto is = [&](const char* word) { return token.kind == QueryTokenKind::name && token.text == word; };
+        if (place_ == Place::token) {
+            place_ = Place::in_attention;
+        } else if (is("attention")) {
+            place_ = Place::in_attention;
+        } else if (place_ == Place::in_attention && (is("from") || is("to"))) {
+            place_ = Place::token;
+        } else {
+            place_ = Place::elsewhere;
+        }
+    }
+
+    /// Everything up to a space, a parenthesis or a comparison: ".", "##ing", "<s>", "it's".
+    bool token_of_text(QueryToken& token) {
+        if (place_ != Place::token) return false;
+        const char c = text_[at_];
+        if (c == '`' || c == '"' || c == '\'') return false;
+        std::size_t end = at_ + bracketed('<', '>', false);
+        while (end < text_.size() && !is_space(text_[end]) && text_[end] != '(' && text_[end] != ')' &&
+               comparison_at(end).empty())
+            ++end;
+        const std::string_view run = text_.substr(at_, end - at_);
+        if (run.empty()) return false;
+        const auto result = std::from_chars(run.data(), run.data() + run.size(), token.number);
+        token.kind =
+            result.ec == std::errc{} && result.ptr == run.data() + run.size() ? QueryTokenKind::number : QueryTokenKind::name;
+        token.text = lower(run);
+        at_ = end;
+        return true;
+    }
+
+    /// Length of a word in these brackets here, or of one that is still being typed; 0: there is none.
+    std::size_t bracketed(char open, char close, bool unfinished) const {
+        if (text_[at_] != open) return 0;
+        std::size_t i = at_ + 1;
+        for (; i < text_.size() && !is_space(text_[i]) && text_[i] != open; ++i)
+            if (text_[i] == close) return i > at_ + 1 ? i + 1 - at_ : 0;
+        return unfinished && i == text_.size() ? i - at_ : 0;
+    }
+
+    void named(QueryToken& token, std::size_t length) {
+        token.kind = QueryTokenKind::name;
+        token.text = lower(text_.substr(at_, length));
+        at_ += length;
     }
 
     /// Hyphens and colons inside a measure's title belong to it: "value-weighted", "focus: largest".
@@ -122,6 +176,8 @@ private:
     }
 
     std::string_view text_;
+    const MeasureNames& names_;
+    enum class Place { elsewhere, in_attention, token } place_ = Place::elsewhere;
     std::size_t at_ = 0;
     std::size_t counted_ = 0;  ///< bytes that characters_ counts
     std::int64_t characters_ = 0;
@@ -163,8 +219,8 @@ bool in_order(const Words& part, const Words& whole, Same same) {
 
 }  // namespace
 
-std::vector<QueryToken> query_tokens(std::string_view expression) {
-    Lexer lexer(expression);
+std::vector<QueryToken> query_tokens(std::string_view expression, const MeasureNames& names) {
+    Lexer lexer(expression, names);
     std::vector<QueryToken> tokens;
     do tokens.push_back(lexer.next());
     while (tokens.back().kind != QueryTokenKind::end && tokens.back().kind != QueryTokenKind::bad);
@@ -185,8 +241,35 @@ void fail_at(const QueryToken& at, const std::string& problem, const std::string
 
 MeasureNames::MeasureNames(const HeadTable& table) {
     for (const MeasureInfo& measure : table.measures)
-        names_.push_back({lower(measure.id), lower(measure.title), words_of(measure.id), words_of(measure.title)});
-    for (const char* index : {"layer", "head"}) names_.push_back({index, index, {index}, {index}});
+        names_.push_back({lower(measure.id), lower(measure.title), words_of(measure.id), words_of(measure.title), measure.title});
+    for (const char* index : {"layer", "head"}) names_.push_back({index, index, {index}, {index}, index});
+}
+
+std::size_t MeasureNames::title_at(std::string_view text) const {
+    std::size_t longest = 0;
+    for (const Name& name : names_) {
+        const bool awkward = name.title.find(" and ") != std::string::npos || name.title.find(" or ") != std::string::npos ||
+                             name.title.find("not ") != std::string::npos;
+        if (awkward && name.title.size() > longest && lower(text.substr(0, name.title.size())) == name.title)
+            longest = name.title.size();
+    }
+    return longest;
+}
+
+std::vector<std::string> MeasureNames::continuations(std::string_view typed) const {
+    const std::string start = lower(typed);
+    const Words words = words_of(typed);
+    const auto begins = [](const std::string& a, const std::string& b) { return a.starts_with(b); };
+    std::vector<std::string> first, others;
+    for (const Name& name : names_) {
+        if (name.title == start) continue;
+        if (name.title.starts_with(start) || name.id.starts_with(start))
+            first.push_back(name.shown);
+        else if (in_order(words, name.title_words, begins) || in_order(words, name.id_words, begins))
+            others.push_back(name.shown);
+    }
+    first.insert(first.end(), others.begin(), others.end());
+    return first;
 }
 
 MeasureNames::Found MeasureNames::find(std::string_view words) const {
@@ -199,7 +282,7 @@ MeasureNames::Found MeasureNames::find(std::string_view words) const {
     const auto same = [](const std::string& a, const std::string& b) { return a == b; };
     const auto begins = [](const std::string& a, const std::string& b) { return a.starts_with(b); };
     const std::array<std::function<bool(const Name&)>, 5> ways = {
-        [&](const Name& n) { return n.id == joined; },
+        [&](const Name& n) { return n.id == joined || n.title == plain; },
         [&](const Name& n) { return n.id_words == typed || n.title_words == typed; },
         [&](const Name& n) { return in_order(typed, n.id_words, same) || in_order(typed, n.title_words, same); },
         [&](const Name& n) { return in_order(typed, n.id_words, begins) || in_order(typed, n.title_words, begins); },
@@ -212,6 +295,16 @@ MeasureNames::Found MeasureNames::find(std::string_view words) const {
             if (ways[way](name)) found.ids.push_back(name.id);
         found.whole = way < 2;
     }
+    if (found.ids.size() < 2 || found.whole) return found;
+    // "sep": the share on it, before measures that have other words as well.
+    const auto other_words = [&](const std::string& id) {
+        const Name& name = *std::find_if(names_.begin(), names_.end(), [&](const Name& n) { return n.id == id; });
+        return std::count_if(name.id_words.begin(), name.id_words.end(), [](const std::string& word) { return word != "share"; });
+    };
+    std::vector<std::string> by_words = found.ids;
+    std::stable_sort(by_words.begin(), by_words.end(),
+                     [&](const std::string& a, const std::string& b) { return other_words(a) < other_words(b); });
+    if (other_words(by_words[0]) < other_words(by_words[1])) found.ids = {by_words[0]};
     return found;
 }
 

@@ -26,9 +26,6 @@ struct QueryToken {
     std::string problem{}, expected{};
 };
 
-/// Ends with one token of kind end. Never throws.
-std::vector<QueryToken> query_tokens(std::string_view expression);
-
 /// The Error about a token; a bad one says itself what is wrong with it.
 [[noreturn]] void fail_at(const QueryToken&, const std::string& problem, const std::string& expected,
                           const std::string& hint = {});
@@ -45,14 +42,23 @@ public:
     /// Id of the closest name.
     std::string nearest(const std::string& typed) const;
     const std::string& first() const { return names_.front().id; }
+    /// Length of the longest title at the start of `text` that has a word of the language in it ("share on . and ,"); 0: none.
+    std::size_t title_at(std::string_view text) const;
+    /// Titles of the names that may continue what is typed: those that begin with it, then those that have its words' beginnings.
+    std::vector<std::string> continuations(std::string_view typed) const;
 
 private:
     struct Name {
         std::string id, title;  ///< lower case
         std::vector<std::string> id_words, title_words;
+        std::string shown;  ///< the title as it is written
     };
     std::vector<Name> names_;
 };
+
+/// Ends with one token of kind end. Never throws. Titles of measures that have signs or words of the language in them are one
+/// token, and so are tokens of the text behind "attention from" and "to", whatever signs they consist of.
+std::vector<QueryToken> query_tokens(std::string_view expression, const MeasureNames&);
 
 /// Of a pattern. In a cross attention queries and keys are two texts.
 enum class Side { queries, keys };

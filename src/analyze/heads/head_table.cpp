@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/heads/head_table.h"
 
+#include "analyze/heads/head_excess.h"
 #include "analyze/heads/head_measures.h"
 #include "analyze/pattern/head_reader.h"
+#include "headlight/analyze/heads/model_probe.h"
 
 #include <algorithm>
 #include <array>
@@ -30,7 +32,30 @@ std::optional<HeadId> best_head(const HeadTable& table, const Eigen::MatrixXd* m
     return best;
 }
 
+/// The queries of the text that have what some measures are about.
+void count_queries(HeadTable& table, const trace::Trace& trace, bool with_first_row) {
+    table.causal = trace.config().causal;
+    table.rows = trace.tokens() - (table.causal && !trace.across_texts() && !with_first_row ? 1 : 0);
+    if (trace.across_texts()) return;
+    const text::Encoding& text = trace.encoding();
+    const std::vector<std::int64_t> same = previous_same_tokens(text.ids);
+    table.queries["induction"] = table.queries["duplicate_token"] =
+        std::count_if(same.begin(), same.end(), [](std::int64_t j) { return j >= 0; });
+    using Kind = HeadExcess::Kind;
+    const trace::PatternShape shape{trace.tokens(), trace.keys(), false, table.causal, 0};
+    for (const auto& [id, kind] :
+         {std::pair("induction_excess", Kind::induction), std::pair("duplicate_excess", Kind::duplicate_token),
+          std::pair("previous_excess", Kind::previous_token)})
+        table.queries[id] = HeadExcess(kind, shape, same, text.special).queries();
+}
+
 }  // namespace
+
+std::string repeats_text(const HeadTable& table, std::string_view measure_id) {
+    const auto found = table.queries.find(measure_id);
+    if (found == table.queries.end() || measure_id == "previous_excess") return {};
+    return std::to_string(found->second) + (found->second == 1 ? " repeat" : " repeats");
+}
 
 const Eigen::MatrixXd* HeadTable::find(std::string_view measure_id) const noexcept {
     for (std::size_t m = 0; m < measures.size() && m < values.size(); ++m)
@@ -53,14 +78,19 @@ HeadTable head_table(const trace::Trace& trace, const HeadTableOptions& options)
     const HeadUpdates updates = head_updates(trace, options.with_first_row);
     for (std::size_t m = 0; m < table.values.size(); ++m)
         if (const Eigen::MatrixXd* update = update_of(m, updates)) table.values[m] = *update;
+    count_queries(table, trace, options.with_first_row);
+    if (const auto probe = known_probe(*trace.model())) fill_probe(table, *probe);
     return table;
 }
 
 HeadId interesting_head(const HeadTable& table) {
     const auto any = [](HeadId) { return true; };
-    const Eigen::MatrixXd* induction = table.find("induction");
-    if (const auto head = best_head(table, induction, any))
-        if ((*induction)(head->layer.value, head->head.value) > 0.3) return *head;
+    const Eigen::MatrixXd* excess = table.find("induction_excess");
+    const Eigen::MatrixXd* probe = table.find("probe_induction");
+    const bool probed = probe && !probe->array().isNaN().all();
+    const auto is_induction = [&](HeadId id) { return !probed || (*probe)(id.layer.value, id.head.value) >= induction_from; };
+    if (const auto head = best_head(table, excess, is_induction))
+        if ((*excess)(head->layer.value, head->head.value) >= (probed ? 0.1 : induction_from)) return *head;
 
     const Eigen::MatrixXd* focus = table.find("top1_minus_top2");
     const Eigen::MatrixXd* self = table.find("share_self");

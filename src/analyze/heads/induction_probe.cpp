@@ -102,6 +102,7 @@ public:
         for (const std::int64_t q : queries) asked[static_cast<std::size_t>(q)] = true;
         for (std::int64_t layer = 0; layer < to.rows(); ++layer)
             for (std::int64_t head = 0; head < to.cols(); ++head) {
+                cancel_.throw_if_cancelled();
                 double sum = 0;
                 for_each_pattern_row(*s.trace, {Layer(layer), Head(head)}, queries.front(), queries.back() - queries.front() + 1,
                                      [&](std::int64_t q, const float* row) {

@@ -16,7 +16,7 @@ trace::CapturePlan measured_hooks() { return {.globs = {"*.hook_pattern", "*.hoo
 
 struct HeadsCommand : Analysis {
     TextList texts;
-    bool include_first_row = false, ascending = false;
+    bool include_first_row = false, ascending = false, probe = false;
     std::string where, sort;
 
     void add(Definition& definition) {
@@ -29,6 +29,10 @@ struct HeadsCommand : Analysis {
         CLI::Option* by =
             definition.app->add_option("--sort", sort, "by this measure, largest first (default: by layer and head)");
         by->type_name("MEASURE");
+        definition.app->add_flag(
+            "--probe", probe,
+            "run the random-token probe as well, for the columns probe_...; --where and --sort by them do so "
+            "unasked");
         definition.app->add_flag("--ascending", ascending, "with --sort: smallest first")->needs(by);
     }
 
@@ -38,8 +42,9 @@ struct HeadsCommand : Analysis {
         analyze::HeadTable measured;
         std::vector<HeadId> rows;
         if (texts.given()) {
-            measured = of_texts(found, console);
-            rows = rows_of(nullptr, measured);
+            const Loaded loaded = load_weights(console);
+            measured = of_texts(loaded, found, console);
+            rows = rows_of(nullptr, loaded.model, loaded.tokenizer, measured, console);
         } else {
             // A question may be about any pair of tokens, and lengths of values: all that the window keeps.
             trace::CapturePlan kept = where.empty() ? measured_hooks() : trace::CapturePlan{};
@@ -47,7 +52,7 @@ struct HeadsCommand : Analysis {
             const auto trace = attention.of(open_or_run(model, text, compute, kept, console));
             if (attention.given()) found.fact("attention", attention.word);
             measured = analyze::head_table(*trace, {.with_first_row = include_first_row});
-            rows = rows_of(trace.get(), measured);
+            rows = rows_of(trace.get(), trace->model(), trace->tokenizer(), measured, console);
             for (auto& fact : facts_of(*trace)) found.facts.push_back(std::move(fact));
         }
         if (!where.empty()) found.fact("where", where);
@@ -58,9 +63,8 @@ struct HeadsCommand : Analysis {
         return found;
     }
 
-    analyze::HeadTable of_texts(Result& found, const Console& console) const {
+    analyze::HeadTable of_texts(Loaded loaded, Result& found, const Console& console) const {
         const std::vector<TextList::Line> lines = texts.lines();
-        Loaded loaded = load_weights(console);
         analyze::HeadAverages averages({.with_first_row = include_first_row});
         for (const TextList::Line& line : lines) {
             loaded.prompt = {.text = line.text};
@@ -72,10 +76,16 @@ struct HeadsCommand : Analysis {
     }
 
     /// Heads that --where keeps, in the order of --sort. Attention that --where asks about becomes a column.
-    std::vector<HeadId> rows_of(const trace::Trace* trace, analyze::HeadTable& measured) const {
+    std::vector<HeadId> rows_of(const trace::Trace* trace, const std::shared_ptr<const model::Model>& weights,
+                                const std::shared_ptr<const text::Tokenizer>& tokenizer, analyze::HeadTable& measured,
+                                const Console& console) const {
         analyze::HeadQuery query;
         if (!where.empty()) query = read_where(where, measured, trace);
         if (trace) query.measure(*trace, interruptible());
+        std::vector<std::string> asked = query.measures();
+        if (!sort.empty()) asked.push_back(read_sort(sort, query.with_terms(measured)));
+        if (probe) asked.emplace_back("probe_induction");
+        probe_if_asked(asked, weights, tokenizer, measured, console);
         measured = query.with_terms(measured);
         if (sort.empty()) return analyze::ranked_heads(measured, query, "layer", true);
         return analyze::ranked_heads(measured, query, read_sort(sort, measured), ascending);

@@ -170,8 +170,9 @@ Request request_of(const RenderArguments& o, const trace::Trace& trace) {
 /// The heads that --where leaves out. Errors in the expression name the column.
 std::shared_ptr<const figure::HeadFilter> filter_of(const std::string& where, const trace::Trace& trace, const Console& console) {
     if (where.empty()) return nullptr;
-    const analyze::HeadTable table = analyze::head_table(trace);
+    analyze::HeadTable table = analyze::head_table(trace);
     analyze::HeadQuery query = read_where(where, table, &trace);
+    probe_if_asked(query.measures(), trace.model(), trace.tokenizer(), table, console);
     query.measure(trace, interruptible());
     auto filter = std::make_shared<figure::HeadFilter>();
     filter->expression = where;

@@ -68,17 +68,19 @@ double MosaicScale::strength(double value) const {
     return high > low ? std::clamp((value - low) / (high - low), 0.0, 1.0) : value > low ? 1.0 : 0.0;
 }
 
-MosaicScale mosaic_scale(const analyze::MeasureInfo& measure, const Eigen::MatrixXd& values) {
+MosaicScale mosaic_scale(const analyze::MeasureInfo& measure, const Eigen::MatrixXd& values, bool to_data) {
     double low = NAN, high = NAN;
     for (const double x : values.reshaped())
         if (std::isfinite(x)) low = std::fmin(low, x), high = std::fmax(high, x);
+    if (to_data && low < high) return {low, high};
     MosaicScale scale{std::isnan(measure.low) ? low : measure.low, std::isnan(measure.high) ? high : measure.high};
     if (std::isnan(scale.low)) scale.low = 0;
     if (std::isnan(scale.high)) scale.high = scale.low + 1;
     return scale;
 }
 
-HeadsMosaic::HeadsMosaic(std::shared_ptr<const analyze::HeadTable> table, std::string measure, std::vector<HeadId> dimmed)
+HeadsMosaic::HeadsMosaic(std::shared_ptr<const analyze::HeadTable> table, std::string measure, std::vector<HeadId> dimmed,
+                         bool to_data)
     : table_(std::move(table)), dimmed_(std::move(dimmed)) {
     const auto& all = table_->measures;
     const auto at = std::find_if(all.begin(), all.end(), [&](const auto& m) { return m.id == measure; });
@@ -89,7 +91,7 @@ HeadsMosaic::HeadsMosaic(std::shared_ptr<const analyze::HeadTable> table, std::s
     }
     measure_ = static_cast<std::size_t>(at - all.begin());
     std::sort(dimmed_.begin(), dimmed_.end());
-    scale_ = mosaic_scale(*at, table_->values[measure_]);
+    scale_ = mosaic_scale(*at, table_->values[measure_], to_data);
     at_ = mosaic_layout(table_->n_layers, table_->n_heads, {228, 0});
     seen_ = {0, 0, at_.width, at_.height};
 }
@@ -201,6 +203,8 @@ void HeadsMosaic::paint_legend(QPainter& painter, const Style& style) const {
     const double y = bar.bottom() + 14;
     QString name = QString::fromStdString(measure.title);
     if (measure.unit == "nats" || measure.unit == "tokens") name += QStringLiteral(" (%1)").arg(measure.unit.c_str());
+    if (const std::string repeats = analyze::repeats_text(*table_, measure.id); !repeats.empty())
+        name += QStringLiteral(" (%1)").arg(QString::fromStdString(repeats));
     const QString low = range_number(scale_.low), high = range_number(scale_.high);
     const double low_width = draw::text_width(low, index_font()), high_width = draw::text_width(high, index_font());
     const double room = bar.width() - low_width - high_width;  // the name stands between the numbers
@@ -225,6 +229,8 @@ Hit HeadsMosaic::hit_test(QPointF point, const Style&, const Selection&) const {
             hit.tip = QStringLiteral("%1  %2 %3").arg(head_name(*id), name, fixed(x, 4));
             if (measure.unit == "nats" || measure.unit == "tokens")
                 hit.tip += QStringLiteral(" ") + QString::fromStdString(measure.unit);
+            if (const std::string repeats = analyze::repeats_text(*table_, measure.id); !repeats.empty())
+                hit.tip += QStringLiteral(", %1").arg(QString::fromStdString(repeats));
         } else {
             hit.tip = QStringLiteral("%1  %2: not defined on this text").arg(head_name(*id), name);
         }
@@ -278,8 +284,8 @@ double mosaic_height(std::int64_t layers, std::int64_t heads, double width) {
 }
 
 std::unique_ptr<Figure> heads_mosaic(std::shared_ptr<const analyze::HeadTable> table, std::string measure,
-                                     std::vector<HeadId> dimmed) {
-    return std::make_unique<HeadsMosaic>(std::move(table), std::move(measure), std::move(dimmed));
+                                     std::vector<HeadId> dimmed, bool to_data) {
+    return std::make_unique<HeadsMosaic>(std::move(table), std::move(measure), std::move(dimmed), to_data);
 }
 
 }  // namespace headlight::figure

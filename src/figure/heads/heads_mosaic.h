@@ -31,11 +31,11 @@ struct MosaicScale {
     double strength(double value) const;
 };
 /// The measure's natural range; an open end (NaN) is the data's.
-MosaicScale mosaic_scale(const analyze::MeasureInfo&, const Eigen::MatrixXd& values);
+MosaicScale mosaic_scale(const analyze::MeasureInfo&, const Eigen::MatrixXd& values, bool to_data = false);
 
 class HeadsMosaic final : public Figure {
 public:
-    HeadsMosaic(std::shared_ptr<const analyze::HeadTable>, std::string measure, std::vector<HeadId> dimmed);
+    HeadsMosaic(std::shared_ptr<const analyze::HeadTable>, std::string measure, std::vector<HeadId> dimmed, bool to_data = false);
 
     std::string view() const override { return "heads"; }
     QSizeF layout(QSizeF available, const Style&, const Selection&) override;

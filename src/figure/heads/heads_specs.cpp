@@ -2,9 +2,11 @@
 // Rows of the list of views for the plots: Attention Focus Plots, heads by their measures.
 #include "figure/core/shared_options.h"
 #include "figure/core/view_tables.h"
+#include "headlight/analyze/heads/model_probe.h"
 #include "headlight/base/numbers.h"
 #include "headlight/figure/heads/head_plots.h"
 
+#include <algorithm>
 #include <array>
 
 namespace headlight::figure {
@@ -98,8 +100,16 @@ ViewOption measure_option(const char* name, const char* title, const char* help,
     return option;
 }
 
+/// A measure of the random-token probe, which has to be run first.
+bool asks_for_probe(const trace::Trace& trace, const ViewState& state) {
+    const bool asked = std::any_of(state.values.begin(), state.values.end(),
+                                   [](const auto& option) { return analyze::is_of_probe(option.second); });
+    return asked && !analyze::known_probe(*trace.model()) && analyze::probe_plan(*trace.model(), *trace.tokenizer());
+}
+
 /// Several texts: means over them, each of weight one.
 std::shared_ptr<const HeadTable> table_of(const TracePtr& trace, const ViewState& state, const CancelToken& cancel) {
+    if (asks_for_probe(*trace, state)) analyze::model_probe(trace->model(), trace->tokenizer(), cancel);
     if (!state.batch) return std::make_shared<const HeadTable>(analyze::head_table(*trace));
     analyze::HeadAverages averages;
     for (const TracePtr& each : batch_traces(trace, state)) {
@@ -135,7 +145,7 @@ std::vector<ViewSpec> plot_view_specs() {
                      table_of(trace, s, cancel),
                      {.x = text_value(s, "x"), .y = text_value(s, "y"), .color = text_value(s, "color"), .texts = texts_of(s)});
              },
-         .quick = few_texts,
+         .quick = [](const trace::Trace& trace, const ViewState& s) { return few_texts(trace, s) && !asks_for_probe(trace, s); },
          .missing = without_overview,
          .filters = true});
     out.push_back({.id = "clark-kinds",

@@ -216,6 +216,35 @@ TEST(HeadMeasures, KnownHeads) {
     EXPECT_DOUBLE_EQ(s.usual("argmax_self"), 0.0);
 }
 
+TEST(HeadMeasures, SinksAndPositionsAreNoKindOfHead) {
+    const std::int64_t n = 40;
+    Example e = make_example(n, true, 3, 12);
+    const auto fill = [&](auto key) {
+        e.pattern.assign(static_cast<std::size_t>(n * n), 0.0F);
+        for (std::int64_t i = 0; i < n; ++i) e.pattern[static_cast<std::size_t>(i * n + std::max<std::int64_t>(0, key(i)))] = 1;
+    };
+    // All attend to one key, which happens to stand behind tokens that come again.
+    std::int64_t sink = 0;
+    for (std::int64_t i = 1; i + 1 < n && sink == 0; ++i)
+        if (std::count(e.ids.begin() + i + 2, e.ids.end(), e.ids[static_cast<std::size_t>(i)]) >= 2) sink = i + 1;
+    ASSERT_GT(sink, 0);
+    fill([&](std::int64_t i) { return std::min(i, sink); });
+    EXPECT_GT(run_blocks(e, 64).usual("induction"), 0.05);
+    EXPECT_LT(run_blocks(e, 64).usual("induction_excess"), 0);
+    EXPECT_LT(run_blocks(e, 64).usual("previous_excess"), 0.02);
+    // a b c a b c …: whoever attends to the second token before looks like an induction head.
+    for (std::int64_t i = 0; i < n; ++i) e.ids[static_cast<std::size_t>(i)] = i % 3;
+    e.special.assign(static_cast<std::size_t>(n), false);
+    fill([](std::int64_t i) { return i - 2; });
+    EXPECT_GT(run_blocks(e, 64).usual("induction"), 0.9);
+    EXPECT_LT(run_blocks(e, 64).usual("induction_excess"), 0.1) << "the first queries do so without repeating anything";
+    for (std::int64_t i = 0; i < n / 2; ++i) e.ids[static_cast<std::size_t>(i)] = 100 + i;
+    EXPECT_GT(run_blocks(e, 64).usual("induction"), 0.8);
+    EXPECT_LT(run_blocks(e, 64).usual("induction_excess"), 0.1);
+    fill([](std::int64_t i) { return i - 1; });
+    EXPECT_GT(run_blocks(e, 64).usual("previous_excess"), 0.95);
+}
+
 class MeasuresOfFamilies : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(MeasuresOfFamilies, AreThoseOfThePatterns) {

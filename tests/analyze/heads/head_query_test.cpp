@@ -145,12 +145,71 @@ TEST(HeadQuery, MeasuresAreCalledByIdTitleOrAnyPartThatIsTheirsAlone) {
 TEST(HeadQuery, APartOfSeveralNamesListsThem) {
     const HeadTable t = titled();
     try {
-        HeadQuery::parse("entropy < 1 and first > 0.5", t);
+        HeadQuery::parse("entropy < 1 and share > 0.5", t);
         FAIL();
     } catch (const Error& error) {
         EXPECT_EQ(error.facts().item, "column 17");
-        EXPECT_EQ(error.facts().expected, "one of share_first, vw_share_first");
+        EXPECT_EQ(error.facts().expected, "one of share_first, vw_share_first, share_punctuation");
     }
+    EXPECT_EQ(HeadQuery::parse("first > 0.5", t).measures(), std::vector<std::string>{"share_first"})
+        << "the share on it, not what is said of it besides";
+}
+
+/// As the Inspector and the menus write them, and as people shorten them.
+TEST(HeadQuery, EveryTitleAndIdOfTheProgramIsUnderstoodWithoutQuotes) {
+    HeadTable t = table();
+    t.measures = head_measures();
+    t.values.assign(t.measures.size(), Eigen::MatrixXd::Zero(2, 3));
+    for (const MeasureInfo& measure : t.measures)
+        for (const std::string& words : {measure.id, measure.title})
+            for (const char* form : {"0.5 < %", "% > 0.5", "layer = 1 and not (% <= 0.5)"}) {
+                std::string expression = form;
+                expression.replace(expression.find('%'), 1, words);
+                EXPECT_EQ(HeadQuery::parse(expression, t).measures(), std::vector<std::string>{measure.id}) << expression;
+            }
+    for (const auto& [words, id] :
+         {std::pair("sep", "share_sep"), std::pair("[sep]", "share_sep"), std::pair("self", "share_self"),
+          std::pair("share to [CLS]", "share_cls"), std::pair("induct", "induction"), std::pair("punct", "share_punctuation"),
+          std::pair("induction on random", "probe_induction")})
+        EXPECT_EQ(HeadQuery::parse(std::string(words) + " > 0", t).measures(), std::vector<std::string>{id}) << words;
+}
+
+TEST(HeadQuery, SaysWhyNothingMatches) {
+    const HeadTable t = [] {
+        HeadTable made = table();
+        for (MeasureInfo& measure : made.measures) measure.title = measure.id + " title";
+        return made;
+    }();
+    const auto why = [&](const char* expression) { return HeadQuery::parse(expression, t).why_none(t); };
+    EXPECT_EQ(why("induction > 0.95"), "the largest induction title is 0.900, L1H0");
+    EXPECT_EQ(why("entropy < 2 and induction >= 1"), "the largest induction title is 0.900, L1H0");
+    EXPECT_EQ(why("entropy < 0.1"), "the smallest entropy title is 0.400, L1H1");
+    EXPECT_EQ(why("induction > 0.5 and entropy > 2"), "each condition holds for some head, all of them for none");
+    HeadTable empty = t;
+    empty.values[1].setConstant(nan);
+    EXPECT_EQ(HeadQuery::parse("induction > 0", empty).why_none(empty), "this text has no induction title");
+}
+
+std::string completed(const std::string& typed, const HeadTable& t, const trace::Trace* trace = nullptr) {
+    const QueryCompletions found = complete_query(typed, t, trace);
+    std::string out = typed.substr(0, static_cast<std::size_t>(found.from)) + "|";
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, found.found.size()); ++i) out += (i ? "|" : "") + found.found[i];
+    return out;
+}
+
+TEST(HeadQuery, CompletesMeasuresAndWords) {
+    HeadTable t = table();
+    t.measures = head_measures();
+    t.values.assign(t.measures.size(), Eigen::MatrixXd::Zero(2, 3));
+    EXPECT_EQ(completed("", t), "|");
+    EXPECT_EQ(completed("share on [", t), "|share on [CLS]|share on [SEP]|share on itself") << "the closest first";
+    EXPECT_EQ(completed("layer = 1 and (mean d", t), "layer = 1 and (|mean distance");
+    EXPECT_EQ(completed("entropy < 1 and vari", t), "entropy < 1 and |variability over texts");
+    EXPECT_EQ(completed("random", t),
+              "|induction on random tokens|previous token on random tokens|duplicate token on random tokens");
+    EXPECT_EQ(completed("entropy > 0.", t), "entropy > 0.|");
+    EXPECT_EQ(completed("entropy > 0.3 ", t), "entropy > 0.3 |and |or ");
+    EXPECT_EQ(completed("entropy > 0.3 o", t), "entropy > 0.3 |or ");
 }
 
 TEST(HeadQuery, EmptyExpressionMatchesAll) {
@@ -316,6 +375,20 @@ TEST_F(TokenQuery, TermsAreColumnsToSortBy) {
         EXPECT_GE(values(heads[i - 1].layer.value, heads[i - 1].head.value), values(heads[i].layer.value, heads[i].head.value));
 }
 
+TEST_F(TokenQuery, TokensOfSignsNeedNoQuotes) {
+    EXPECT_EQ(measured("attention from . to , > 0").terms()[0].from.size(), 2u);
+    EXPECT_EQ(measured("attention from <s> to animal>0").terms()[0].from, std::vector<Position>{Position(0)});
+    EXPECT_EQ(measured("attention from it to 1 > 0 and layer = 1").terms()[0].to, std::vector<Position>{Position(1)});
+}
+
+TEST_F(TokenQuery, TokensOfTheTextAreCompleted) {
+    EXPECT_EQ(completed("attention ", measures, trace.get()), "attention |from ");
+    EXPECT_EQ(completed("attention from `a", measures, trace.get()), "attention from |`animal`|`and`");
+    EXPECT_EQ(completed("attention from it t", measures, trace.get()), "attention from it |to ");
+    EXPECT_EQ(completed("attention from it to was", measures, trace.get()), "attention from it to |");
+    EXPECT_EQ(completed("attention from it to wa", measures, trace.get()), "attention from it to |`was`|`waited`");
+}
+
 TEST_F(TokenQuery, UnknownTokensAndBrokenTermsAreNamedWithTheirColumn) {
     const Mistake mistakes[] = {
         {"attention from `animul` to `it` > 0.3", "16", "Did you mean `animal` (2)?"},
@@ -363,10 +436,16 @@ TEST(RankedHeads, DescendingByDefaultNaNLastTiesInOrder) {
     EXPECT_THROW(ranked_heads(t, all, "indction", false), Error);
 }
 
-TEST(InterestingHead, PrefersInductionThenFocus) {
+TEST(InterestingHead, IsAnInductionHeadByEvidenceElseFocused) {
     HeadTable t = table();
+    t.measures[1].id = "induction_excess";  // L1H0 0.9, L1H1 0.4
     EXPECT_EQ(names({interesting_head(t)}), "L1H0 ");
-    t.values[1].setConstant(0.2);
+    t.measures.emplace_back().id = "probe_induction";
+    t.values.push_back((Eigen::MatrixXd(2, 3) << nan, nan, nan, nan, nan, nan).finished());
+    EXPECT_EQ(names({interesting_head(t)}), "L1H0 ") << "the probe is not known yet";
+    t.values.back() << 0, 0, 0, 0.01, 0.8, 0.9;
+    EXPECT_EQ(names({interesting_head(t)}), "L1H1 ") << "L1H0 is none on random tokens, and L1H2 shows nothing here";
+    t.values.back().setConstant(0.1);
     t.measures.emplace_back().id = "top1_minus_top2";
     t.values.push_back((Eigen::MatrixXd(2, 3) << 1, 1, 1, 0.3, 0.9, 0.5).finished());
     EXPECT_EQ(names({interesting_head(t)}), "L1H2 ") << "L1H1 is more focused but looks at the first token";

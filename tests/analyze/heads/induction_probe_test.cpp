@@ -2,6 +2,7 @@
 // The random-token probe, on a two-layer model whose heads are what the probe must find.
 #include "headlight/analyze/heads/induction_probe.h"
 #include "headlight/analyze/heads/head_table.h"
+#include "headlight/analyze/heads/model_probe.h"
 #include "headlight/base/error.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/trace/tensors.h"
@@ -11,7 +12,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <cstdlib>
 #include <deque>
+#include <fstream>
 #include <set>
 
 namespace headlight::analyze {
@@ -219,6 +222,98 @@ TEST(InductionProbe, ModelsThatLookBothWaysAreAskedWithMasks) {
     const auto novella = source_folder() / "models/novella-7m";
     EXPECT_EQ(
         induction_probe(model::Model::load(novella), text::Tokenizer::load(novella), {.n = 9, .batch = 1}).masked_copy.size(), 0);
+}
+
+/// $XDG_CACHE_HOME is an empty folder while it lives.
+class OwnCache {
+public:
+    OwnCache() : before_(std::getenv("XDG_CACHE_HOME") ? std::getenv("XDG_CACHE_HOME") : "") {
+        ::setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
+    }
+    ~OwnCache() { before_.empty() ? ::unsetenv("XDG_CACHE_HOME") : ::setenv("XDG_CACHE_HOME", before_.c_str(), 1); }
+    std::vector<std::filesystem::path> files() const {
+        std::vector<std::filesystem::path> found;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+            if (entry.is_regular_file()) found.push_back(entry.path());
+        return found;
+    }
+    test::TempFolder folder;
+
+private:
+    std::string before_;
+};
+
+TEST(ModelProbe, IsRunOnceKeptByTheWeightsAndReadAgain) {
+    const OwnCache cache;
+    const Circuit circuit;
+    const auto tokenizer = text::Tokenizer::load(circuit.path());
+    const auto model = model::Model::load(circuit.path());
+    const std::optional<ProbeOptions> plan = probe_plan(*model, *tokenizer);
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(plan->n, 31) << "64 places, one of them for <s>";
+    EXPECT_EQ(known_probe(*model), nullptr);
+    EXPECT_EQ(kept_probe(*model, *plan), nullptr);
+    const auto probe = model_probe(model, tokenizer);
+    EXPECT_GE(probe->induction(1, 0), 0.99);
+    EXPECT_EQ(known_probe(*model), probe);
+    EXPECT_EQ(model_probe(model, tokenizer), probe) << "not again";
+
+    // Every table of the model has it now, whatever the text.
+    const auto trace = trace::run(model, tokenizer, {.text = "w7 w3 w9", .pair = {}});
+    EXPECT_EQ(*head_table(*trace).find("probe_induction"), probe->induction);
+
+    // Another process: the same weights, whose file says the same to the last bit.
+    const std::vector<std::filesystem::path> files = cache.files();
+    ASSERT_EQ(files.size(), 1u);
+    EXPECT_NE(files[0].string().find(model->hash()), std::string::npos);
+    const auto again = model::Model::load(circuit.path());
+    EXPECT_EQ(known_probe(*again), nullptr);
+    const auto kept = kept_probe(*again, *plan);
+    ASSERT_TRUE(kept);
+    EXPECT_EQ(kept->induction, probe->induction);
+    EXPECT_EQ(kept->previous, probe->previous);
+    EXPECT_EQ(kept->duplicate, probe->duplicate);
+
+    // What is broken, or of another plan, is run again and replaced.
+    for (const char* broken : {"{", "{\"plan\": 1}", "[]"}) {
+        std::ofstream(files[0]) << broken;
+        const auto other = model::Model::load(circuit.path());
+        EXPECT_EQ(kept_probe(*other, *plan), nullptr) << broken;
+        EXPECT_EQ(model_probe(other, tokenizer)->induction, probe->induction);
+        EXPECT_NE(kept_probe(*model::Model::load(circuit.path()), *plan), nullptr) << broken;
+    }
+    const auto third = model::Model::load(circuit.path());
+    EXPECT_EQ(kept_probe(*third, {.n = 9, .batch = 1}), nullptr);
+}
+
+TEST(ModelProbe, ACancelledOneLeavesNothing) {
+    const OwnCache cache;
+    const Circuit circuit;
+    const auto tokenizer = text::Tokenizer::load(circuit.path());
+    const auto model = model::Model::load(circuit.path());
+    const CancelToken cancel;
+    EXPECT_THROW(model_probe(model, tokenizer, cancel,
+                             [&](const ProgressStep& step) {
+                                 if (step.done == 2) cancel.cancel();
+                             }),
+                 Cancelled);
+    EXPECT_EQ(known_probe(*model), nullptr);
+    EXPECT_TRUE(cache.files().empty());
+}
+
+TEST(ModelProbe, PlansWhatTheModelTakesOrNothing) {
+    const auto plan_of = [](const std::filesystem::path& folder) {
+        return probe_plan(*model::Model::load(folder), *trace::load_tokenizer(folder));
+    };
+    const auto novella = plan_of(source_folder() / "models/novella-7m");
+    ASSERT_TRUE(novella);
+    EXPECT_EQ(novella->n, 50);
+    EXPECT_EQ(novella->batch, 4);
+    const auto fixtures = source_folder() / "tests/fixtures/models";
+    const auto short_text = plan_of(fixtures / "gpt2");  // takes 41 tokens or so
+    ASSERT_TRUE(short_text);
+    EXPECT_LT(short_text->n, 50);
+    EXPECT_FALSE(plan_of(fixtures / "vit"));
 }
 
 TEST(InductionProbe, TooLongForTheModelNamesN) {

@@ -80,6 +80,16 @@ TEST(HeadsMosaic, OpenRangeEndsAreTheDatas) {
     EXPECT_EQ(mosaic_scale(table->measures[1], none).strength(0.5), 0.5);
 }
 
+TEST(HeadsMosaic, OnRequestTheColoursSpanTheData) {
+    const auto table = head_values(2, 3);
+    const Eigen::MatrixXd small = (Eigen::MatrixXd(1, 3) << 0.02, 0.11, 0.06).finished();
+    EXPECT_NEAR(mosaic_scale(table->measures[0], small).strength(0.11), 0.11, 1e-12) << "the natural range of shares";
+    const MosaicScale scale = mosaic_scale(table->measures[0], small, true);
+    EXPECT_EQ(scale.strength(0.11), 1);
+    EXPECT_EQ(scale.strength(0.02), 0);
+    EXPECT_EQ(mosaic_scale(table->measures[0], Eigen::MatrixXd::Constant(2, 2, 0.3), true).high, 1) << "one value spans nothing";
+}
+
 TEST(HeadsMosaic, TipsTellTheValueOrThatThereIsNone) {
     auto table = head_values(2, 3);
     table->values[0](1, 2) = NAN;

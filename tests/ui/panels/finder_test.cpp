@@ -3,6 +3,7 @@
 #include "headlight/base/error.h"
 #include "tests/ui/window_fixture.h"
 
+#include <QHeaderView>
 #include <QMenu>
 
 namespace headlight::ui {
@@ -47,6 +48,7 @@ TEST_F(WindowTest, MeasuresAreChosenByKind) {
     std::size_t measures = 0;
     QAction* wanted = nullptr;
     for (QAction* entry : menu.actions()) {
+        if (entry->isSeparator()) break;  // behind it: how colours are scaled
         ASSERT_TRUE(entry->menu()) << entry->text().toStdString() << " is in no group";
         measures += std::size_t(entry->menu()->actions().size());
         for (QAction* action : entry->menu()->actions()) {
@@ -60,6 +62,11 @@ TEST_F(WindowTest, MeasuresAreChosenByKind) {
     EXPECT_EQ(window.document().options().measure, "mean_distance");
     Q_EMIT menu.aboutToShow();  // made anew, not twice
     EXPECT_LE(menu.actions().size(), 8);
+    QAction* to_data = menu.actions().back();
+    ASSERT_TRUE(to_data->isCheckable());
+    EXPECT_FALSE(to_data->isChecked());
+    to_data->trigger();
+    EXPECT_TRUE(window.document().options().measure_to_data);
 }
 
 TEST_F(WindowTest, AFilterDimsEveryViewAndNoneWhenNothingMatches) {
@@ -87,7 +94,7 @@ TEST_F(WindowTest, AFilterDimsEveryViewAndNoneWhenNothingMatches) {
     const QImage with = canvas().grab().toImage();
     QTest::keyClicks(&panel.finder(), QStringLiteral(" and entropy > 90"));
     EXPECT_EQ(panel.model().rowCount(), 0);
-    EXPECT_TRUE(panel.finder_message().text().contains(QStringLiteral("No head matches")));
+    EXPECT_TRUE(panel.finder_message().text().startsWith(QStringLiteral("No head matches: the largest entropy is")));
     EXPECT_TRUE(panel.finder_message().isVisible());
     EXPECT_FALSE(window.document().finder().filter());
     EXPECT_FALSE(canvas().style_in_use().filter);
@@ -97,6 +104,44 @@ TEST_F(WindowTest, AFilterDimsEveryViewAndNoneWhenNothingMatches) {
     QTest::keyClicks(&panel.finder(), QStringLiteral(" "));
     EXPECT_EQ(canvas().grab().toImage(), without) << "as if there were no filter";
     EXPECT_FALSE(panel.finder_message().isVisible());
+}
+
+TEST_F(WindowTest, NumbersAreSortedDownwardsFirstAndTheColumnIsMarked) {
+    HeadsPanel& panel = window.heads_panel();
+    QHeaderView* header = panel.list().horizontalHeader();
+    const auto title = [&](int column) { return panel.model().headerData(column, Qt::Horizontal, Qt::DisplayRole).toString(); };
+    EXPECT_EQ(title(1), QStringLiteral("induction ↓"));
+    const auto click = [&](int column) {
+        QTest::mouseClick(header->viewport(), Qt::LeftButton, {},
+                          {header->sectionViewportPosition(column) + header->sectionSize(column) / 2, header->height() / 2});
+    };
+    const auto entropy = [&](int row) { return panel.model().index(row, 2).data(HeadListModel::value_role).toDouble(); };
+    click(2);
+    EXPECT_EQ(title(1), QStringLiteral("induction"));
+    EXPECT_EQ(title(2), QStringLiteral("entropy ↓"));
+    EXPECT_GT(entropy(0), entropy(panel.model().rowCount() - 1));
+    click(2);
+    EXPECT_EQ(title(2), QStringLiteral("entropy ↑"));
+    EXPECT_LT(entropy(0), entropy(panel.model().rowCount() - 1));
+    click(0);
+    EXPECT_EQ(panel.model().heads().front(), (HeadId{Layer(0), Head(0)}));
+}
+
+TEST_F(WindowTest, TheFinderOffersHowToGoOn) {
+    FinderField& field = window.heads_panel().finder();
+    field.setFocus();
+    QTest::keyClicks(&field, QStringLiteral("share on [s"));
+    EXPECT_EQ(field.offered().value(0), QStringLiteral("share on [SEP]"));
+    field.take(QStringLiteral("share on [SEP]"));
+    EXPECT_EQ(field.text(), QStringLiteral("share on [SEP] "));
+    QTest::keyClicks(&field, QStringLiteral("> 0.5 or attention from `doc"));
+    EXPECT_EQ(field.offered(), QStringList{QStringLiteral("`doctor`")});
+    field.take(QStringLiteral("`doctor`"));
+    QTest::keyClicks(&field, QStringLiteral("to 1 > 0.2"));
+    EXPECT_EQ(field.text(), QStringLiteral("share on [SEP] > 0.5 or attention from `doctor` to 1 > 0.2"));
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(window.document().finder().mistake());
+    EXPECT_TRUE(field.offered().isEmpty());
 }
 
 TEST_F(WindowTest, AMistakeKeepsTheLastFilterInForce) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/heads/head_list_model.h"
 
+#include "headlight/base/numbers.h"
+#include "headlight/figure/core/figure.h"
+#include "ui/style/typeset.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -59,7 +63,11 @@ QVariant HeadListModel::data(const QModelIndex& index, int role) const {
             .arg(figure::head_name(head), headerData(index.column(), Qt::Horizontal, Qt::DisplayRole).toString(),
                  std::isnan(v) ? QStringLiteral("not defined") : QString::number(v, 'f', 2));
     switch (role) {
-        case Qt::DisplayRole: return std::isnan(v) ? QStringLiteral("–") : QString::number(v, 'f', 2).replace('-', QChar(0x2212));
+        case Qt::DisplayRole: {
+            if (std::isnan(v)) return QStringLiteral("–");
+            const bool small = v != 0 && std::abs(v) < 0.01;
+            return (small ? QString::fromStdString(significant(v)) : QString::number(v, 'f', 2)).replace('-', QChar(0x2212));
+        }
         case Qt::ToolTipRole:
         case value_role: return std::isnan(v) ? QVariant() : QVariant(QString::number(v, 'g', 8));
         case Qt::TextAlignmentRole: return int(Qt::AlignRight | Qt::AlignVCenter);
@@ -85,20 +93,29 @@ QVariant HeadListModel::data(const QModelIndex& index, int role) const {
 QVariant HeadListModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal) return {};
     if (role == Qt::TextAlignmentRole) return int((section == 0 ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
-    if (section == 0) return role == Qt::DisplayRole ? QStringLiteral("head") : QVariant();
+    const QString mark = section != sort_column_        ? QString()
+                         : order_ == Qt::AscendingOrder ? QStringLiteral(" ↑")
+                                                        : QStringLiteral(" ↓");
+    if (section == 0) return role == Qt::DisplayRole ? QStringLiteral("head") + mark : QVariant();
     const std::string& id = measures_[static_cast<std::size_t>(section - 1)];
-    if (role == Qt::DisplayRole && id.find(' ') == std::string::npos) return QString::fromStdString(id).replace('_', ' ');
-    if (role == Qt::DisplayRole && table_) {  // attention between tokens, called by its title
-        for (const auto& m : table_->measures) {
-            if (m.id == id) return QString::fromStdString(m.title);
-        }
+    const analyze::MeasureInfo* measure = nullptr;
+    for (std::size_t m = 0; table_ && m < table_->measures.size(); ++m)
+        if (table_->measures[m].id == id) measure = &table_->measures[m];
+    if (role == Qt::DisplayRole) {  // attention between tokens is called by its title
+        const bool own = id.find(' ') == std::string::npos || !measure;
+        return (own ? QString::fromStdString(id).replace('_', ' ') : QString::fromStdString(measure->title)) + mark;
     }
-    if (role == Qt::ToolTipRole && table_) {
-        for (const auto& m : table_->measures) {
-            if (m.id == id) return QString::fromStdString(m.definition);
-        }
+    if (role == Qt::ToolTipRole && measure) {
+        const std::string repeats = analyze::repeats_text(*table_, id);
+        return typeset(QString::fromStdString(measure->definition + (repeats.empty() ? "" : " Here: " + repeats + ".")));
     }
     return {};
+}
+
+void HeadListModel::sort_by_click(int column) {
+    const Qt::SortOrder first = column == 0 ? Qt::AscendingOrder : Qt::DescendingOrder;
+    const Qt::SortOrder second = column == 0 ? Qt::DescendingOrder : Qt::AscendingOrder;
+    sort(column, column == sort_column_ && order_ == first ? second : first);
 }
 
 void HeadListModel::sort(int column, Qt::SortOrder order) {

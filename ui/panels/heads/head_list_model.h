@@ -31,6 +31,8 @@ public:
     QVariant data(const QModelIndex&, int role) const override;
     QVariant headerData(int section, Qt::Orientation, int role) const override;
     void sort(int column, Qt::SortOrder) override;
+    /// Numbers from the largest down first, names upwards; the other way round the second time.
+    void sort_by_click(int column);
 
 private:
     double value(int row, int column) const;

@@ -7,8 +7,9 @@
 
 namespace headlight::ui {
 
-/// One or two sentences about the kind of head that it appears to be on this text, with the paper that describes it; empty
-/// if no measure stands out.
+/// One or two sentences about the kind of head that it is, with the number behind it and the paper that describes the kind; empty
+/// if nothing stands out. "An induction head" stands on the random-token probe alone; what the text at hand says is said of the
+/// text, without attention sinks, and with the number of its queries.
 QString head_story(const analyze::HeadTable&, HeadId);
 
 }  // namespace headlight::ui

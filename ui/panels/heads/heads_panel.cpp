@@ -6,6 +6,7 @@
 #include "ui/panels/heads/head_row_delegate.h"
 #include "ui/panels/tools/attention_switch.h"
 #include "ui/style/appearance.h"
+#include "ui/style/typeset.h"
 
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -31,8 +32,9 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
       document_(document),
       mosaic_(new FigureCanvas(document.selection())),
       measure_(new QToolButton),
-      finder_(new QLineEdit),
+      finder_(new FinderField(document)),
       title_(new QLabel),
+      note_(new QLabel),
       message_(new QLabel),
       count_(new QLabel),
       list_(new QTableView),
@@ -51,10 +53,9 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     measure_->setAccessibleName(QStringLiteral("Measure that tints the heads"));
     measure_->setMenu(new QMenu(measure_));
     connect(measure_->menu(), &QMenu::aboutToShow, this, &HeadsPanel::fill_menu);
-    finder_->setObjectName(QStringLiteral("Finder"));
-    finder_->setAccessibleName(QStringLiteral("Find heads"));
-    finder_->setPlaceholderText(QStringLiteral("induction > 0.3 and entropy < 1"));
-    finder_->setClearButtonEnabled(true);
+    note_->setProperty("role", "note");
+    note_->setWordWrap(true);
+    note_->hide();
     message_->setProperty("role", "error");
     message_->setWordWrap(true);
     message_->hide();
@@ -65,12 +66,11 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     list_->setShowGrid(false);
     list_->setSelectionBehavior(QAbstractItemView::SelectRows);
     list_->setSelectionMode(QAbstractItemView::SingleSelection);
-    list_->setSortingEnabled(true);
     list_->sortByColumn(1, Qt::DescendingOrder);
     list_->verticalHeader()->hide();
     list_->verticalHeader()->setDefaultSectionSize(25);
     list_->horizontalHeader()->setHighlightSections(false);
-    list_->horizontalHeader()->setSortIndicatorShown(false);
+    list_->horizontalHeader()->setSectionsClickable(true);
     list_->horizontalHeader()->setTextElideMode(Qt::ElideRight);
     list_->horizontalHeader()->setMinimumSectionSize(40);
     list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -101,6 +101,7 @@ HeadsPanel::HeadsPanel(Document& document, QWidget* parent)
     });
     connect(list_, &QTableView::entered, this,
             [this](const QModelIndex& index) { document_.selection().hover_head(model_->heads()[std::size_t(index.row())]); });
+    connect(list_->horizontalHeader(), &QHeaderView::sectionClicked, model_, &HeadListModel::sort_by_click);
     list_->viewport()->installEventFilter(new LeaveFilter([this] { document_.selection().clear_hover(); }, list_));
     mosaic_share_ = std::clamp(QSettings().value(share_setting).toDouble(), 0.0, 0.95);
     connect(splitter_, &QSplitter::splitterMoved, this, [this] {
@@ -143,6 +144,9 @@ void HeadsPanel::build_layout() {
     heads->addWidget(measure_);
     column->addLayout(inset(heads));
     heads->setContentsMargins(0, 0, 12, 0);
+    auto* note = new QHBoxLayout;
+    note->addWidget(note_);
+    column->addLayout(inset(note));
     auto* mosaic = new QHBoxLayout;
     mosaic->addWidget(mosaic_);
     mosaic->setContentsMargins(0, 0, 6, 0);
@@ -205,20 +209,43 @@ void HeadsPanel::reveal_focus() {
         mosaic_->reveal(*cell, 60);
 }
 
-/// Some head has it: measures about earlier occurrences or the previous token are undefined between two texts and in
-/// pictures.
+/// Some head has it on this text.
 bool HeadsPanel::exists(const std::string& measure) const {
-    if (!document_.trace()->across_texts() && !reads_pictures(document_.model())) return true;
     const auto* values = document_.head_table()->find(measure);
     return values && !values->array().isNaN().all();
 }
 
-/// The chosen one, or the first if this model has none of that name (a session of another version).
+/// It is of the probe of this model, which has not been run yet.
+bool HeadsPanel::is_coming(const std::string& measure) const {
+    return analyze::is_of_probe(measure) && document_.trace() == document_.run_trace() && document_.probe().possible() &&
+           !document_.probe().found();
+}
+
+/// The chosen one; else, where this text has no values of it, one that it has: with no token that repeats, what the random
+/// tokens say of induction.
 std::string HeadsPanel::measure() const {
-    const auto& table = *document_.head_table();
     const std::string& chosen = document_.options().measure;
-    if (!exists(chosen)) return "entropy";
-    return table.find(chosen) || table.measures.empty() ? chosen : table.measures.front().id;
+    if (exists(chosen) || is_coming(chosen)) return chosen;
+    return chosen == "induction" && exists("probe_induction") ? "probe_induction" : "entropy";
+}
+
+/// Empty: the chosen measure is shown.
+QString HeadsPanel::why_instead() const {
+    const std::string &chosen = document_.options().measure, shown = measure();
+    const auto& table = *document_.head_table();
+    const auto title = [&](const std::string& id) {
+        for (const auto& m : table.measures)
+            if (m.id == id) return QString::fromStdString(m.title);
+        return QString::fromStdString(id);
+    };
+    if (chosen == shown) return is_coming(chosen) ? QStringLiteral("The random-token probe is on its way.") : QString();
+    const auto repeats = table.queries.find(chosen);
+    const QString why = document_.trace()->across_texts()   ? QStringLiteral("Source and target are two texts")
+                        : reads_pictures(document_.model()) ? QStringLiteral("Patches of a picture do not repeat")
+                        : repeats != table.queries.end() && repeats->second == 0
+                            ? QStringLiteral("No token of this text comes twice")
+                            : QStringLiteral("This text has no “%1”").arg(title(chosen));
+    return QStringLiteral("%1: “%2” is shown.").arg(why, title(shown));
 }
 
 std::vector<std::string> HeadsPanel::columns() const {
@@ -264,6 +291,8 @@ void HeadsPanel::refresh() {
         return;
     }
     measure_->setText(QString::fromStdString(measure()).replace('_', ' '));
+    note_->setText(why_instead());
+    note_->setVisible(!note_->text().isEmpty());
     following_ = true;
     model_->show(table, columns(), found.query());
     following_ = false;
@@ -277,8 +306,13 @@ void HeadsPanel::refresh() {
     list_->setColumnWidth(0,
                           QFontMetrics(figure::ui_font(12.5, QFont::DemiBold)).horizontalAdvance(figure::head_name(last)) + 12);
     for (int c = 1; c < model_->columnCount(); ++c) header->setSectionResizeMode(c, QHeaderView::Stretch);
+    if (model_->columnCount() == 3) {  // the measure with the bar gets what the other leaves
+        header->setSectionResizeMode(2, QHeaderView::Fixed);
+        list_->setColumnWidth(2, std::clamp(header->sectionSizeHint(2) + 12, 64, 96));
+    }
 
-    mosaic_->set_figure(figure::heads_mosaic(table, measure(), found.filter() ? found.filter()->dimmed : std::vector<HeadId>()));
+    mosaic_->set_figure(figure::heads_mosaic(table, measure(), found.filter() ? found.filter()->dimmed : std::vector<HeadId>(),
+                                             document_.options().measure_to_data));
     share_height();
     show_current();
 }
@@ -307,7 +341,9 @@ void HeadsPanel::show_message() {
         show_mistake(*found.mistake());
     } else if (found.table() && !found.working() && found.matching() == 0) {
         mark("note", false);
-        message_->setText(QStringLiteral("No head matches. The views are unchanged."));
+        message_->setTextFormat(Qt::PlainText);
+        message_->setText(QStringLiteral("No head matches: %1. The views are unchanged.")
+                              .arg(QString::fromStdString(found.query().why_none(*found.table()))));
         message_->show();
     } else {
         mark("note", false);
@@ -315,7 +351,7 @@ void HeadsPanel::show_message() {
     }
 }
 
-/// The part of the expression around the error, underlined, and what is wrong.
+/// The part of the expression around the error, marked, and what is wrong.
 void HeadsPanel::show_mistake(const ErrorFacts& facts) {
     QString text = QString::fromStdString(facts.problem);
     if (!facts.expected.empty()) text += QStringLiteral(": expected %1").arg(QString::fromStdString(facts.expected));
@@ -336,10 +372,15 @@ void HeadsPanel::show_mistake(const ErrorFacts& facts) {
         if (found.startsWith('"') && found.endsWith('"')) found = found.mid(1, found.size() - 2);
         const qsizetype end = at + std::max<qsizetype>(1, found.toUcs4().size());
         const QString wrong = at < characters.size() ? part(at, end) : QStringLiteral("&nbsp;&nbsp;");
-        text = QStringLiteral("%1%2<u><b>%3</b></u>%4<br>%5 %6: %7")
+        const figure::Theme& theme = Appearance::instance().theme();
+        const QColor &mark = theme.negative, &ground = theme.panel;
+        const auto mixed = [](int over, int under) { return (over + 2 * under) / 3; };
+        const QColor tint(mixed(mark.red(), ground.red()), mixed(mark.green(), ground.green()),
+                          mixed(mark.blue(), ground.blue()));
+        text = QStringLiteral("%1%2<span style=\"background-color:%8\"><b>%3</b></span>%4<br>%5 %6: %7")
                    .arg(at > 14 ? QStringLiteral("…") : QString(), part(at - 14, at), wrong,
                         part(end, end + 8) + (end + 8 < characters.size() ? QStringLiteral("…") : QString()),
-                        QStringLiteral("Column"), column.captured(1), text);
+                        QStringLiteral("Column"), column.captured(1), text, tint.name());
     }
     message_->setTextFormat(Qt::RichText);
     message_->setText(text);
@@ -356,8 +397,8 @@ void HeadsPanel::fill_menu() {
         QAction* action = into.addAction(QString::fromStdString(measure.title));
         action->setCheckable(true);
         action->setChecked(measure.id == this->measure());
-        action->setToolTip(QString::fromStdString(measure.definition));
-        action->setEnabled(exists(measure.id));
+        action->setToolTip(typeset(QString::fromStdString(measure.definition)));
+        action->setEnabled(exists(measure.id) || is_coming(measure.id));
         if (action->isChecked()) {  // its group shows where it is
             into.menuAction()->setCheckable(true);
             into.menuAction()->setChecked(true);
@@ -374,6 +415,16 @@ void HeadsPanel::fill_menu() {
         for (const analyze::MeasureInfo& measure : document_.head_table()->measures)
             if (measure.group == group) add(*into, measure);
     }
+    menu->addSeparator();
+    QAction* to_data = menu->addAction(QStringLiteral("Colours span the data"));
+    to_data->setToolTip(QStringLiteral("From the smallest to the largest value, not over all that the measure may be"));
+    to_data->setCheckable(true);
+    to_data->setChecked(document_.options().measure_to_data);
+    connect(to_data, &QAction::triggered, this, [this](bool on) {
+        ViewOptions options = document_.options();
+        options.measure_to_data = on;
+        document_.set_options(options);
+    });
 }
 
 void HeadsPanel::show_current() {

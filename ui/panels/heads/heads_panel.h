@@ -4,6 +4,7 @@
 #include "ui/canvas/figure_canvas.h"
 #include "ui/document/document.h"
 #include "ui/panels/heads/filter_menu.h"
+#include "ui/panels/heads/finder_field.h"
 #include "ui/panels/heads/head_list_model.h"
 
 #include <QLabel>
@@ -23,9 +24,11 @@ public:
     FigureCanvas& mosaic() { return *mosaic_; }
     /// Filled just before it is shown.
     QMenu& measure_menu() { return *measure_->menu(); }
-    QLineEdit& finder() { return *finder_; }
+    FinderField& finder() { return *finder_; }
     QTableView& list() { return *list_; }
     QLabel& finder_message() { return *message_; }
+    /// Why the mosaic shows another measure than the chosen one; hidden while it does not.
+    QLabel& measure_note() { return *note_; }
     FilterMenu& filters() { return *filters_; }
     HeadListModel& model() { return *model_; }
     /// Between mosaic and finder.
@@ -46,14 +49,16 @@ private:
     void show_current();
     std::string measure() const;
     bool exists(const std::string& measure) const;
+    bool is_coming(const std::string& measure) const;
+    QString why_instead() const;
     std::vector<std::string> columns() const;
     figure::Style style_for_mosaic() const;
 
     Document& document_;
     FigureCanvas* mosaic_;
     QToolButton* measure_;
-    QLineEdit* finder_;
-    QLabel *title_, *message_, *count_;
+    FinderField* finder_;
+    QLabel *title_, *note_, *message_, *count_;
     QTableView* list_;
     HeadListModel* model_;
     FilterMenu* filters_;

@@ -7,6 +7,7 @@
 #include "ui/panels/heads/head_story.h"
 #include "ui/panels/tools/attention_switch.h"
 #include "ui/style/appearance.h"
+#include "ui/style/typeset.h"
 
 #include <QHBoxLayout>
 #include <QScrollArea>
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace headlight::ui {
 
@@ -39,7 +41,9 @@ Inspector::Inspector(Document& document, Jobs& jobs, QWidget* parent) : QWidget(
     setAttribute(Qt::WA_StyledBackground);
     build();
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
-        if (change == Document::Change::trace || change == Document::Change::options) refresh();
+        if (change == Document::Change::filter) asked_.reset();  // measures of the head have arrived
+        if (change == Document::Change::trace || change == Document::Change::options || change == Document::Change::filter)
+            refresh();
     });
     connect(&document_.selection(), &SelectionModel::changed, this, [this] {
         if (!document_.adapting()) refresh();
@@ -62,11 +66,11 @@ void Inspector::build() {
     area->setWidget(content);
     outer->addWidget(area);
     auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(16, 10, 16, 16);
+    column->setContentsMargins(16, 10, 16, 0);
     // The margin gives the bar its room, so that numbers do not shift when it comes.
     const QScrollBar* bar = area->verticalScrollBar();
     connect(bar, &QScrollBar::rangeChanged, column, [column, bar](int least, int most) {
-        column->setContentsMargins(16, 10, 16 - (most > least ? bar->sizeHint().width() : 0), 16);
+        column->setContentsMargins(16, 10, 16 - (most > least ? bar->sizeHint().width() : 0), 0);
     });
     column->setSpacing(8);
 
@@ -115,14 +119,49 @@ void Inspector::build() {
     rows_layout_->setSpacing(0);
     column->addWidget(rows_);
 
+    column->addStretch(1);
+
+    // Below the numbers and never scrolled away with them.
+    auto* rule = new QHBoxLayout;
+    rule->setContentsMargins(16, 0, 16, 0);
+    story_rule_ = new QFrame;
+    story_rule_->setProperty("role", "rule");
+    rule->addWidget(story_rule_);
+    outer->addLayout(rule);
+    story_area_ = new QScrollArea;
+    story_area_->setWidgetResizable(true);
+    story_area_->setFrameShape(QFrame::NoFrame);
+    story_area_->setFocusPolicy(Qt::NoFocus);
+    story_area_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    auto* told = new QWidget;
+    told->setProperty("role", "clear");
+    auto* lines = new QVBoxLayout(told);
+    lines->setContentsMargins(16, 8, 16, 12);
+    lines->setSpacing(6);
     story_title_ = label("title", 12.5, QFont::DemiBold);
     story_title_->setText(QStringLiteral("What am I seeing?"));
     story_ = label("note", 12);
+    story_->setTextFormat(Qt::RichText);
     story_->setWordWrap(true);
     story_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    column->addWidget(story_title_);
-    column->addWidget(story_);
-    column->addStretch(1);
+    lines->addWidget(story_title_);
+    lines->addWidget(story_);
+    lines->addStretch(1);
+    story_area_->setWidget(told);
+    outer->addWidget(story_area_);
+}
+
+/// As high as its text, at most two fifths of the panel.
+void Inspector::fit_story() {
+    const QMargins around = story_area_->widget()->layout()->contentsMargins();
+    const int text = story_->heightForWidth(std::max(60, width() - around.left() - around.right()));
+    const int all = text + story_title_->sizeHint().height() + 6 + around.top() + around.bottom();
+    story_area_->setFixedHeight(std::min(all, height() * 2 / 5));
+}
+
+void Inspector::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    fit_story();
 }
 
 void Inspector::set_view_description(const QString& text) {
@@ -132,10 +171,13 @@ void Inspector::set_view_description(const QString& text) {
 
 void Inspector::show_story() {
     QString text;
-    if (document_.head_table()) text = head_story(*document_.head_table(), document_.selection().get().focus);
+    const figure::Selection& s = document_.selection().get();
+    if (document_.head_table()) text = head_story(*document_.head_table(), s.hover_head.value_or(s.focus));
     if (!text.isEmpty() && !view_description_.isEmpty()) text += QStringLiteral("\n\n");
-    story_->setText(text + view_description_);
-    story_title_->setVisible(!story_->text().isEmpty());
+    story_->setText(typeset(text + view_description_));
+    for (QWidget* part : {static_cast<QWidget*>(story_rule_), static_cast<QWidget*>(story_area_)})
+        part->setVisible(!story_->text().isEmpty());
+    fit_story();
 }
 
 namespace {
@@ -164,7 +206,7 @@ void Inspector::refresh() {
     }
     const figure::Selection& s = document_.selection().get();
     const HeadId head = s.hover_head.value_or(s.focus);
-    const Asked asked{trace, head, s.query(), s.key()};
+    const Asked asked{trace, head, s.query(), s.key(), document_.options().pattern};
     if (asked_ == asked) return;
     asked_ = asked;
     show_card();
@@ -180,16 +222,40 @@ void Inspector::refresh() {
                     // A saved trace has the weight of a pair, but not its terms.
                     if (asked.key && model::has_weights(*asked.trace->model())) {
                         const auto chain = analyze::pair_chain(*asked.trace, asked.head, *asked.query, *asked.key, 5, cancel);
-                        return [this, chain] { show_chain(chain); };
+                        return [this, chain, shown = in_figure(asked)] { show_chain(chain, shown); };
                     }
                     const analyze::Matrix row = analyze::pattern_row(*asked.trace, {asked.head}, asked.query->value, {});
+                    const model::ModelConfig& c = asked.trace->config();
+                    const bool across = asked.trace->across_texts();
+                    const model::KeyRange legal = model::legal_keys(asked.query->value, asked.trace->keys(), c.causal && !across,
+                                                                    across ? 0 : model::window_of(c, asked.head.layer.value));
                     std::vector<LooksAt> keys;
-                    for (Eigen::Index j = 0; j < row.cols(); ++j) keys.push_back({Position(j), row(0, j)});
+                    for (Eigen::Index j = 0; j < row.cols(); ++j)
+                        if (legal.has(j)) keys.push_back({Position(j), row(0, j)});
                     std::stable_sort(keys.begin(), keys.end(),
                                      [](const LooksAt& a, const LooksAt& b) { return a.weight > b.weight; });
                     if (keys.size() > most_keys) keys.resize(most_keys);
                     return [this, keys] { show_keys(keys); };
                 });
+}
+
+std::optional<Inspector::InFigure> Inspector::in_figure(const Asked& asked) {
+    if (asked.pattern == analyze::PatternOptions{}) return std::nullopt;
+    const analyze::PatternAxes axes = analyze::pattern_axes(*asked.trace, asked.pattern);
+    const std::int64_t row = axes.query_row(*asked.query), column = axes.key_column(*asked.key);
+    if (row < 0 || column < 0) return std::nullopt;
+    const analyze::PatternOptions& o = asked.pattern;
+    InFigure out;
+    out.of_words = axes.queries[std::size_t(row)].count > 1 || axes.keys[std::size_t(column)].count > 1;
+    QStringList how;
+    if (out.of_words) how << QStringLiteral("words");
+    if (o.weighting != analyze::Weighting::attention)
+        how << QString::fromStdString(std::string(enum_word(o.weighting))).replace(QLatin1Char(0x2d), QLatin1Char(0x20));
+    if ((o.hide_first || o.hide_special) && o.renormalise) how << QStringLiteral("the rest to 1");
+    if (how.isEmpty()) return std::nullopt;
+    out.name = QStringLiteral("in the figure (%1)").arg(how.join(QStringLiteral(", ")));
+    out.weight = analyze::pattern_row(*asked.trace, {asked.head}, row, o)(0, column);
+    return out;
 }
 
 void Inspector::show_card() {
@@ -240,8 +306,10 @@ NumberRow* Inspector::add_row(const QString& name, const QString& shown, const Q
     return row;
 }
 
-void Inspector::add_value(const QString& name, double value, int digits) {
-    add_row(name, number_text(value, digits), exact_text(value));
+NumberRow* Inspector::add_value(const QString& name, double value, const char* definition) {
+    NumberRow* row = add_row(name, number_text(value), exact_text(value));
+    row->set_definition(QString::fromUtf8(definition));
+    return row;
 }
 
 void Inspector::add_rule() {
@@ -254,8 +322,8 @@ void Inspector::add_rule() {
     rows_layout_->addWidget(holder);
 }
 
-void Inspector::add_note(const QString& text) {
-    auto* note = label("note", 12);
+void Inspector::add_note(const QString& text, int weight) {
+    auto* note = label("note", 12, weight);
     note->setText(text);
     note->setWordWrap(true);
     note->setContentsMargins(0, 4, 0, 4);
@@ -270,15 +338,26 @@ NumberRow* Inspector::row(const QString& name) const {
     return nullptr;
 }
 
+/// What this text has of the head, by kind of question; what it does not have is left out.
 void Inspector::show_head() {
     clear_rows();
     if (!document_.head_table()) return;
     const auto& table = *document_.head_table();
     const HeadId head = asked_->head;
-    for (std::size_t m = 0; m < table.measures.size(); ++m) {
-        const double value = table.values[m](head.layer.value, head.head.value);
-        auto* row = add_row(QString::fromStdString(table.measures[m].title), number_text(value, 3), exact_text(value));
-        row->setToolTip(QString::fromStdString(table.measures[m].definition) + QStringLiteral(" Click to copy."));
+    add_note(QStringLiteral("Click a token to pin it as the query; Shift+click pins a key."));
+    for (const std::string& group : analyze::measure_groups()) {
+        bool first = true;
+        for (std::size_t m = 0; m < table.measures.size(); ++m) {
+            const analyze::MeasureInfo& measure = table.measures[m];
+            const double value = table.values[m](head.layer.value, head.head.value);
+            if (measure.group != group || std::isnan(value)) continue;
+            if (std::exchange(first, false)) add_note(QString::fromStdString(group), QFont::DemiBold);
+            const QString repeats = QString::fromStdString(analyze::repeats_text(table, measure.id));
+            auto* row =
+                add_row(QString::fromStdString(measure.title),
+                        number_text(value) + (repeats.isEmpty() ? QString() : QStringLiteral(", ") + repeats), exact_text(value));
+            row->set_definition(QString::fromStdString(measure.definition));
+        }
     }
     add_rule();
     Q_EMIT shown();
@@ -291,7 +370,7 @@ void Inspector::show_keys(const std::vector<LooksAt>& keys) {
                                                : QStringLiteral("attends to (softmax weight)"));
     const figure::Theme& theme = Appearance::instance().theme();
     for (const LooksAt& key : keys) {
-        auto* row = add_row(key_token(key.key), number_text(key.weight, 4), exact_text(key.weight));
+        auto* row = add_row(key_token(key.key), number_text(key.weight), exact_text(key.weight));
         row->set_wide_bar(true);
         row->set_bar(key.weight, false);
         row->set_bar_color(figure::head_color(theme, document_.options().palette, asked_->head.head.value));
@@ -300,9 +379,19 @@ void Inspector::show_keys(const std::vector<LooksAt>& keys) {
     Q_EMIT shown();
 }
 
-void Inspector::show_chain(const analyze::PairChain& c) {
+void Inspector::show_chain(const analyze::PairChain& c, const std::optional<InFigure>& in_figure) {
     chain_ = c;
     clear_rows();
+    if (in_figure) {
+        auto* row = add_row(in_figure->name, number_text(in_figure->weight), exact_text(in_figure->weight));
+        row->set_definition(
+            QStringLiteral("What the figure shows for the pair as the tools above it say. Of words: the columns of a "
+                           "word's tokens summed, their rows averaged (Clark 2019, 4.1)."));
+        if (in_figure->of_words)
+            add_note(QStringLiteral("The numbers below are of one token pair, %1 → %2, not of the words.")
+                         .arg(query_token(*asked_->query), key_token(*asked_->key)));
+        add_rule();
+    }
     if (!c.legal) {
         add_row(QStringLiteral("weight (softmax)"), QStringLiteral("0"), QStringLiteral("0"));
         add_note(QStringLiteral(
@@ -311,10 +400,18 @@ void Inspector::show_chain(const analyze::PairChain& c) {
         Q_EMIT shown();
         return;
     }
-    add_value(QStringLiteral("weight (softmax)"), c.weight, 4);
-    add_row(QStringLiteral("rank"), QStringLiteral("%1 of %2").arg(c.rank).arg(c.of), QString::number(c.rank));
+    add_value(
+        QStringLiteral("weight (softmax)"), c.weight,
+        "The attention weight a_ij of query i on key j: the softmax of the scores over all keys that the query may attend to.");
+    auto* rank = add_row(QStringLiteral("rank"), QStringLiteral("%1 of %2").arg(c.rank).arg(c.of), QString::number(c.rank));
+    rank->set_definition(QStringLiteral("1: no key has a larger weight. Of as many keys as the query may attend to."));
     add_rule();
-    add_value(QStringLiteral("score"), c.score, 2);
+    const auto add_score = [this](const QString& name, double value, const QString& definition) {
+        auto* row = add_row(name, aligned_text(value), exact_text(value));
+        row->set_definition(definition);
+        return row;
+    };
+    add_score(QStringLiteral("score"), c.score, QStringLiteral("What the softmax sees: the sum of the parts below."));
     const double position = c.position.value_or(0);
     const double largest = std::max({std::abs(c.content), std::abs(position), 1e-9}) * 1.05;
     const double root = 1 / (c.scale * c.scale);
@@ -323,14 +420,19 @@ void Inspector::show_chain(const analyze::PairChain& c) {
                                                                      : QStringLiteral(" · %1").arg(c.scale, 0, 'g', 4);
     // The neuron view's q·k is after the rotation; here the rotation's share is a term.
     const bool rotary = c.position && c.position_kind == "rotary";
-    auto* content = add_row(rotary ? QStringLiteral("q·k%1, unrotated").arg(scale) : QStringLiteral("q·k%1").arg(scale),
-                            number_text(c.content), exact_text(c.content));
+    auto* content =
+        add_score(rotary ? QStringLiteral("q·k%1, unrotated").arg(scale) : QStringLiteral("q·k%1").arg(scale), c.content,
+                  QStringLiteral("The product of query q_i and key k_j, scaled") +
+                      (rotary ? QStringLiteral("; of the vectors before the rotation.") : QStringLiteral(".")));
     content->set_indent(true);
     content->set_bar(c.content / largest);
     if (c.position) {
-        auto* term = add_row(rotary ? QStringLiteral("by the rotation")
-                                    : QStringLiteral("position (%1)").arg(QString::fromStdString(c.position_kind)),
-                             number_text(position), exact_text(position));
+        auto* term =
+            add_score(rotary ? QStringLiteral("by the rotation")
+                             : QStringLiteral("position (%1)").arg(QString::fromStdString(c.position_kind)),
+                      position,
+                      rotary ? QStringLiteral("The score minus the product before the rotation: what the positions do to it.")
+                             : QStringLiteral("What the distance i - j alone adds to the score."));
         term->set_indent(true);
         term->set_bar(position / largest);
     } else if (!c.position_kind.empty()) {
@@ -338,12 +440,18 @@ void Inspector::show_chain(const analyze::PairChain& c) {
         term->set_indent(true);
     }
     add_rule();
-    add_value(QStringLiteral("|value|"), c.value_norm, 2);
-    add_value(QStringLiteral("weight · |value|"), c.weighted_value_norm, 2);
-    auto* ratio = add_row(QStringLiteral("update / stream"), number_text(c.update_ratio, 3), exact_text(c.update_ratio));
-    ratio->set_bar(c.update_ratio);
-    auto* cosine = add_row(QStringLiteral("cos(update, stream)"), number_text(c.update_cosine, 3), exact_text(c.update_cosine));
-    cosine->set_bar(c.update_cosine);
+    add_value(QStringLiteral("|value|"), c.value_norm,
+              "|v_j W_O|: the length of what this key's value writes into the stream for a weight of 1 (Kobayashi 2020).");
+    add_value(QStringLiteral("weight · |value|"), c.weighted_value_norm,
+              "a_ij |v_j W_O|: the length of what it writes with its weight (Kobayashi 2020).");
+    add_value(
+        QStringLiteral("update / stream"), c.update_ratio,
+        "|u_i| / |h_i|: the length of the head's whole update u_i = z_i W_O, over all keys, beside the stream h_i that it is "
+        "added to.")
+        ->set_bar(c.update_ratio);
+    add_value(QStringLiteral("cos(update, stream)"), c.update_cosine,
+              "The cosine of u_i and h_i: 0 orthogonal, negative where the head takes away from what is there.")
+        ->set_bar(c.update_cosine);
     add_rule();
     if (!c.promoted.empty()) {
         add_note(QStringLiteral("the head promotes (logit of the next token)"));
@@ -351,8 +459,11 @@ void Inspector::show_chain(const analyze::PairChain& c) {
         for (const auto& effect : c.promoted) most = std::max(most, std::abs(effect.logit));
         for (const auto& effect : c.promoted) {
             auto* row = add_row(QString::fromStdString(effect.label),
-                                (effect.logit > 0 ? QStringLiteral("+") : QString()) + number_text(effect.logit),
+                                (effect.logit > 0 ? QStringLiteral("+") : QString()) + aligned_text(effect.logit),
                                 exact_text(effect.logit));
+            row->set_definition(
+                QStringLiteral("What the head's whole update adds to this token's logit by the direct path: through "
+                               "the final norm, whose size is that of the whole stream, and W_U."));
             row->set_wide_bar(true);
             row->set_bar(effect.logit / most * 0.9, false);
         }

@@ -9,12 +9,13 @@
 #include <QLabel>
 #include <QToolButton>
 
+class QScrollArea;
 class QVBoxLayout;
 
 namespace headlight::ui {
 
 /// The right dock: how the weight of the pinned or hovered pair comes about, number by number; without a key the keys that
-/// the query attends to most; without a query the measures of the head.
+/// the query attends to most; without a query the measures of the head. What is seen is explained below, always in sight.
 class Inspector : public QWidget {
     Q_OBJECT
 public:
@@ -28,29 +29,41 @@ public:
 Q_SIGNALS:
     void shown();
 
+protected:
+    void resizeEvent(QResizeEvent*) override;
+
 private:
     struct Asked {
         std::shared_ptr<const trace::Trace> trace;
         HeadId head;
         std::optional<Position> query, key;
+        analyze::PatternOptions pattern;
         bool operator==(const Asked&) const = default;
     };
     struct LooksAt {
         Position key;
         double weight = 0;
     };
+    /// What the figure's cell for the pair shows, where it is not the token pair's own weight.
+    struct InFigure {
+        QString name;  ///< "in the figure (words)"
+        double weight = 0;
+        bool of_words = false;  ///< of several tokens
+    };
+    static std::optional<InFigure> in_figure(const Asked&);
     void build();
     void refresh();
     void show_head();
-    void show_chain(const analyze::PairChain&);
+    void show_chain(const analyze::PairChain&, const std::optional<InFigure>&);
     void show_keys(const std::vector<LooksAt>&);
     void show_card();
     void show_story();
     void clear_rows();
     NumberRow* add_row(const QString& name, const QString& shown, const QString& exact);
-    void add_value(const QString& name, double value, int digits);
+    NumberRow* add_value(const QString& name, double value, const char* definition);
     void add_rule();
-    void add_note(const QString& text);
+    void add_note(const QString& text, int weight = 400);
+    void fit_story();
     QString query_token(Position) const;
     QString key_token(Position) const;
 
@@ -58,7 +71,8 @@ private:
     Jobs& jobs_;
     QLabel *title_, *query_, *query_note_, *key_, *key_note_, *story_title_, *story_;
     QToolButton* pinned_;
-    QFrame* card_;
+    QFrame *card_, *story_rule_;
+    QScrollArea* story_area_;
     QWidget* rows_;
     QVBoxLayout* rows_layout_;
     QString view_description_;

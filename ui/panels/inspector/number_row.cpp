@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/inspector/number_row.h"
 
+#include "headlight/base/numbers.h"
 #include "ui/style/appearance.h"
+#include "ui/style/typeset.h"
 
 #include <QClipboard>
 #include <QGuiApplication>
@@ -12,8 +14,10 @@
 
 namespace headlight::ui {
 
-QString number_text(double value, int digits) {
-    if (std::isnan(value)) return QStringLiteral("–");
+QString number_text(double value) { return QString::fromStdString(significant(value)).replace('-', QChar(0x2212)); }
+
+QString aligned_text(double value, int digits) {
+    if (std::isnan(value) || (value != 0 && std::abs(value) < std::pow(10.0, 1 - digits))) return number_text(value);
     return QString::number(value, 'f', digits).replace('-', QChar(0x2212));
 }
 
@@ -38,8 +42,19 @@ void NumberRow::set_value(const QString& shown, const QString& exact) {
     shown_ = shown;
     exact_ = exact;
     setAccessibleName(text() + QStringLiteral(" ") + exact);
-    setToolTip(exact.isEmpty() ? QString() : QStringLiteral("%1 (click to copy)").arg(exact));
+    show_tip();
     update();
+}
+
+void NumberRow::set_definition(const QString& text) {
+    definition_ = text;
+    show_tip();
+}
+
+void NumberRow::show_tip() {
+    const QString copy = exact_.isEmpty() ? QString() : QStringLiteral("%1 (click to copy)").arg(exact_);
+    if (definition_.isEmpty()) return setToolTip(copy);
+    setToolTip(QStringLiteral("<p>%1</p><p>%2</p>").arg(typeset(definition_), copy.toHtmlEscaped()));
 }
 
 void NumberRow::set_bar(std::optional<double> share, bool from_middle) {

@@ -20,6 +20,8 @@ public:
     /// Signed share -1..1 of the track; none: no bar.
     void set_bar(std::optional<double> share, bool from_middle = true);
     void set_bar_color(const QColor& color) { bar_color_ = color; }
+    /// What the number is, for the tip.
+    void set_definition(const QString& text);
     void set_indent(bool indent) { indent_ = indent; }
     /// For lists: the bar follows the column of names.
     void set_wide_bar(bool wide) { wide_ = wide; }
@@ -31,14 +33,18 @@ protected:
     void paintEvent(QPaintEvent*) override;
 
 private:
-    QString shown_, exact_;
+    void show_tip();
+
+    QString shown_, exact_, definition_;
     std::optional<double> share_;
     QColor bar_color_;
     bool from_middle_ = true, indent_ = false, wide_ = false;
 };
 
-/// −0.14: a real minus, digits after the point by size.
-QString number_text(double value, int digits = 2);
+/// −0.148: three significant digits, a real minus.
+QString number_text(double value);
+/// For numbers that are added up: so many digits behind the point, and three significant ones where these would say little.
+QString aligned_text(double value, int digits = 2);
 QString exact_text(double value);
 
 }  // namespace headlight::ui

@@ -96,7 +96,7 @@ void StatusStrip::job_started(Jobs::Lane lane) {
     using Lane = Jobs::Lane;
     const QString doing = jobs_.doing(lane);
     if (!doing.isEmpty() && (lane == Lane::model || lane == Lane::texts || lane == Lane::picture ||
-                             lane == Lane::second_picture || lane == Lane::file || lane == Lane::finder))
+                             lane == Lane::second_picture || lane == Lane::file || lane == Lane::finder || lane == Lane::probe))
         running_.push_back({lane, doing + QStringLiteral(" …")});
     show_job();
 }
@@ -177,6 +177,7 @@ void StatusStrip::add_note(const QString& note) {
 void StatusStrip::show_document(Document::Change) {
     const auto& trace = document_.run_trace();
     notes_ = own_notes_;
+    if (const QString probe = document_.probe().note(); !probe.isEmpty()) notes_ << probe;
     if (const auto& model = document_.model().model) {
         for (const auto& tensor : model->report().unused)
             notes_ << QStringLiteral("Not used: tensor %1").arg(QString::fromStdString(tensor));

@@ -45,6 +45,8 @@ public:
     /// Weights that measure() reads: rows times keys, over all heads.
     std::int64_t cost(const trace::Trace&) const noexcept;
     bool matches(const HeadTable&, HeadId) const;
+    /// Why no head matches, for a person: "the largest induction score is 0.11, L0H0". The table has the terms.
+    std::string why_none(const HeadTable&) const;
     /// The table and one more measure a term.
     HeadTable with_terms(const HeadTable&) const;
 
@@ -58,6 +60,15 @@ private:
     std::vector<Node> nodes_;
     std::vector<Term> terms_;
 };
+
+/// What may be typed next.
+struct QueryCompletions {
+    std::int64_t from = 0;           ///< bytes of the expression that stay; a completion stands behind them
+    std::vector<std::string> found;  ///< titles of measures, words of the language, tokens of the text; best first
+};
+/// For an expression that is typed as far as `typed`. Tokens of the text need `trace`. Nothing is offered in the place of a
+/// number.
+QueryCompletions complete_query(std::string_view typed, const HeadTable&, const trace::Trace* trace = nullptr);
 
 /// Id of the measure (or "layer", "head") that a person means by `words`: its id, its title, or a part of either that
 /// no other has. Error names the nearest, or all that fit.

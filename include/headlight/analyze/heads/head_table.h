@@ -7,6 +7,8 @@
 
 #include <Eigen/Core>
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +31,10 @@ struct HeadTable {
     std::int64_t n_kv_heads = 0;  ///< heads of a group read one key/value head
     std::vector<MeasureInfo> measures;
     std::vector<Eigen::MatrixXd> values;  ///< per measure [layer, head]
+    bool causal = true;
+    std::int64_t rows = 0;  ///< queries that the means are over; of several texts the sum
+    /// Of measures that few queries of a text have, how many do: "induction" needs queries that repeat a token.
+    std::map<std::string, std::int64_t, std::less<>> queries{};
 
     const Eigen::MatrixXd* find(std::string_view measure_id) const noexcept;
 };
@@ -45,7 +51,8 @@ struct HeadTableOptions {
     bool with_first_row = false;  ///< row 0 of a causal model counts in the means, though it can only attend to itself
 };
 /// From what the run gathered, and its z and resid_pre for the updates (NaN when it kept none). Error when the
-/// run kept no overview. `variability` needs several texts: NaN here.
+/// run kept no overview. `variability` needs several texts: NaN here. The measures of the random-token probe are filled where
+/// the model's probe is known (model_probe.h), else NaN.
 HeadTable head_table(const trace::Trace&, const HeadTableOptions& = {});
 
 /// Means over texts, each of weight one; a text in which a measure does not exist does not count in its mean.
@@ -71,8 +78,16 @@ private:
     std::vector<std::vector<float>> corners_;  ///< of each text: [layer * head, 10, 10], 0 where it has no tokens
 };
 
-/// A head worth looking at first: highest induction if any is above 0.3, else the most focused head past layer 0 that
-/// does not mainly attend to the first token or itself.
+/// "2 repeats": how many queries a measure is a mean over, where few have it; empty: most have.
+std::string repeats_text(const HeadTable&, std::string_view measure_id);
+
+/// Shares from which on a head is called one of a kind, and the least number of queries that a text must have for it.
+inline constexpr double induction_from = 0.3, duplicate_from = 0.3, previous_from = 0.4;
+inline constexpr std::int64_t queries_for_a_kind = 4;
+
+/// A head worth looking at first. An induction head by the random-token probe which shows it on this text (the largest
+/// induction_excess, at least 0.1); where the probe is not known, the largest induction_excess above 0.3. Else the most focused
+/// head past layer 0 that does not mainly attend to the first token or itself.
 HeadId interesting_head(const HeadTable&);
 /// A query and key of that head to show first: the largest weight off the first token and itself, special tokens only
 /// when nothing else is left. A pair that shows induction (the key stands right behind an earlier copy of the query)

@@ -57,8 +57,11 @@ struct NeuronViewOptions {
 };
 std::unique_ptr<Figure> neuron_view(TracePtr, HeadId, Position query, const NeuronViewOptions&);
 
+/// The height of a mosaic with square cells.
+double mosaic_height(std::int64_t layers, std::int64_t heads, double width);
 /// The dock's mosaic: layers x heads tinted by one measure.
-double mosaic_height(std::int64_t layers, std::int64_t heads, double width);  ///< with square cells
-std::unique_ptr<Figure> heads_mosaic(std::shared_ptr<const analyze::HeadTable>, std::string measure, std::vector<HeadId> dimmed);
+/// `to_data`: the colours go from the smallest to the largest value there is, not over the measure's natural range.
+std::unique_ptr<Figure> heads_mosaic(std::shared_ptr<const analyze::HeadTable>, std::string measure, std::vector<HeadId> dimmed,
+                                     bool to_data = false);
 
 }  // namespace headlight::figure

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The numbers beside the figure: which are there, and what they are of.
+#include "tests/ui/window_fixture.h"
+#include "ui/style/typeset.h"
+
+#include <QLabel>
+
+namespace headlight::ui {
+namespace inspector_test {
+
+std::vector<NumberRow*> rows_of(Inspector& inspector) {
+    QTest::qWait(20);  // what has just been put into a layout is not shown yet
+    std::vector<NumberRow*> rows;
+    for (NumberRow* row : inspector.findChildren<NumberRow*>())
+        if (row->isVisible()) rows.push_back(row);
+    return rows;
+}
+
+TEST(Typeset, TurnsFormulasIntoSumsAndIndices) {
+    EXPECT_EQ(typeset(QStringLiteral("Mean of -sum_j a_ij ln a_ij, as share_previous")),
+              QStringLiteral("Mean of −Σ<sub>j</sub> <i>a</i><sub>ij</sub> ln <i>a</i><sub>ij</sub>, as share_previous"));
+    EXPECT_EQ(typeset(QStringLiteral("a_i,i-1 < |v_j W_O^h|")),
+              QStringLiteral("<i>a</i><sub>i,i−1</sub> &lt; |<i>v</i><sub>j</sub> <i>W</i><sub>O</sub><sup>h</sup>|"));
+    EXPECT_EQ(typeset(QStringLiteral("a_q,q-(n-1) of [CLS]\nand i - j")),
+              QStringLiteral("<i>a</i><sub>q,q−(n−1)</sub> of [CLS]<br>and i − j"));
+}
+
+TEST_F(WindowTest, WithoutPinsTheInspectorListsWhatThisTextHasOfTheHead) {
+    window.document().selection().clear_pins();
+    ASSERT_TRUE(settle());
+    const auto rows = rows_of(window.inspector());
+    EXPECT_GT(rows.size(), 20u);
+    for (const NumberRow* row : rows) EXPECT_NE(row->shown(), QStringLiteral("–")) << row->text().toStdString();
+    const NumberRow* induction = window.inspector().row(QStringLiteral("induction score"));
+    ASSERT_TRUE(induction);
+    EXPECT_TRUE(induction->shown().endsWith(QStringLiteral(", 3 repeats"))) << induction->shown().toStdString();
+    EXPECT_FALSE(window.inspector().row(QStringLiteral("share on [SEP]"))) << "a causal model has none";
+    EXPECT_TRUE(window.inspector().row(QStringLiteral("entropy"))->toolTip().contains(QStringLiteral("Σ")));
+}
+
+TEST_F(WindowTest, KeysThatTheQueryCannotAttendToAreNotListed) {
+    figure::Selection next = window.document().selection().get();
+    next.pinned_queries = {Position(1)};
+    next.pinned_keys.clear();
+    window.document().selection().set(next);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(rows_of(window.inspector()).size(), 2u) << "itself and the first token";
+}
+
+TEST_F(WindowTest, WithWordsTheInspectorSaysWhichNumbersAreOfWords) {
+    type_text(QStringLiteral("The hippopotamus saw the unbelievableness of the hippopotamus."));
+    ASSERT_TRUE(settle());
+    const auto pieces = analyze::tokens_called(*window.document().trace(), "unbelievableness");
+    ASSERT_GT(pieces.size(), 1u);
+    window.document().selection().pin_pair({Layer(2), Head(1)}, pieces.back(), pieces.front());
+    ASSERT_TRUE(settle());
+    const auto find = [&] { return window.inspector().row(QStringLiteral("in the figure (words)")); };
+    EXPECT_FALSE(find());
+    ViewOptions options = window.document().options();
+    options.pattern.merge_words = true;
+    window.document().set_options(options);
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(find());
+    const auto axes = analyze::pattern_axes(*window.document().trace(), options.pattern);
+    const auto map = analyze::pattern(*window.document().trace(), {Layer(2), Head(1)}, options.pattern);
+    const double expected = map(axes.query_row(pieces.back()), axes.key_column(pieces.front()));
+    EXPECT_NEAR(find()->exact().toDouble(), expected, 1e-6);
+    EXPECT_NE(find()->exact(), window.inspector().row(QStringLiteral("weight (softmax)"))->exact());
+    QTest::qWait(20);
+    bool said = false;
+    for (const QLabel* label : window.inspector().findChildren<QLabel*>())
+        said |= label->isVisible() && label->text().contains(QStringLiteral("not of the words"));
+    EXPECT_TRUE(said);
+}
+
+}  // namespace inspector_test
+}  // namespace headlight::ui
