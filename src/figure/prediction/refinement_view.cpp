@@ -82,16 +82,16 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOpti
     Panel early =
         panel(QStringLiteral("How early the answer is final"), QStringLiteral("share, probability"), found.layers.size());
     early.y.high = 1;
-    early.series = {series(found, QStringLiteral("the stream before the MLP has the final token"), line, {Role::clark_blue, 0},
+    early.series = {series(found, QStringLiteral("final token already in the stream"), line, {Role::clark_blue, 0},
                            &LayerRefinement::residual_final),
-                    series(found, QStringLiteral("that token's probability there"), line, {Role::clark_orange, 0},
+                    series(found, QStringLiteral("its probability there"), line, {Role::clark_orange, 0},
                            &LayerRefinement::residual_probability)};
     Panel memories = panel(QStringLiteral("Memories"), QStringLiteral("share"), found.layers.size());
     memories.y.high = 1;
-    memories.series = {series(found, QStringLiteral("active memories (coefficient above 0)"), line, {Role::clark_sea, 0},
-                              &LayerRefinement::active),
-                       series(found, QStringLiteral("tokens with no active memory for the layer's own top token"), line,
-                              {Role::clark_purple, 0}, &LayerRefinement::zero_agreement)};
+    memories.series = {
+        series(found, QStringLiteral("active memories (coefficient > 0)"), line, {Role::clark_sea, 0}, &LayerRefinement::active),
+        series(found, QStringLiteral("tokens without an agreeing memory"), line, {Role::clark_purple, 0},
+               &LayerRefinement::zero_agreement)};
     who.x.label = early.x.label = {};
     data.panels = {std::move(who), std::move(early), std::move(memories)};
     return plot::plot_figure(std::move(data));

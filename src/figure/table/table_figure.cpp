@@ -9,7 +9,9 @@ namespace headlight::figure {
 namespace {
 
 constexpr double row_height = 22, header_height = 24, over_height = 18, table_title_height = 30, column_gap = 10;
-constexpr double least_tint = 3, most_off_bar = 50;  ///< of its 90 pixels, where cells beside it need the room
+constexpr double most_off_bar = 50;                  ///< of its 90 pixels, where cells beside it need the room
+constexpr double least_tint = 3, least_of_few = 10;  ///< width of a tinted cell and its gap, of many or of few layers
+constexpr std::size_t few_tints = 16;
 
 const QFont& table_cell_font() { return ui_font(12.5); }
 const QFont& table_head_font() { return ui_font(11, QFont::DemiBold); }
@@ -170,7 +172,8 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
         double strip = -tint_gap;  // none after the last one
         for (std::size_t c = 0; c < n; ++c)
             if (section.columns[c].kind == ColumnKind::tint) strip += at.width[c] + tint_gap;
-        const double pitch = std::max(least_tint, (strip - over) / double(tints));
+        const double least = tints > few_tints ? least_tint : least_of_few;  // few layers scroll before they lose their numbers
+        const double pitch = std::max(least, (strip - over) / double(tints));
         tint_gap = pitch >= 10 ? 2 : pitch >= 5 ? 1 : 0;
         for (std::size_t c = 0; c < n; ++c)
             if (section.columns[c].kind == ColumnKind::tint) at.width[c] = pitch - tint_gap;
