@@ -63,7 +63,7 @@ const std::map<std::string, Rooms>& rooms() {
            {"pattern", {"contribution"}}}}},
         {"figure",
          {{"core", "export", "pattern", "plot", "table"},
-          {{"contribution", {"prediction"}}, {"focus", {"heads"}}, {"pattern", {"rollout"}}, {"prediction", {"contribution"}}}}},
+          {{"contribution", {"prediction"}}, {"focus", {"heads"}}, {"pattern", {"rollout"}}}}},
         {"cli", {{}, {}}},
         {"ui",
          {{"document", "jobs", "style"},

@@ -18,7 +18,7 @@ analyze::KvCacheOptions cache_options(const ViewState& s) {
 
 }  // namespace
 
-std::vector<ViewSpec> about_model_view_specs() {
+std::vector<ViewSpec> architecture_view_specs() {
     return {
         {.id = "architecture",
          .title = "Architecture",

@@ -10,14 +10,6 @@ Position last_or_pinned(const trace::Trace& trace, const ViewState& state) {
     return state.query.value_or(Position(trace.tokens() - 1));
 }
 
-std::string no_output(const trace::Trace& trace) {
-    const model::ModelConfig& c = trace.config();
-    if (!c.has_unembedding)
-        return "This model has no unembedding: it predicts no tokens. The memories of a layer and every view of attention "
-               "work.";
-    return c.causal || c.mlm_head ? "" : "This model neither predicts the next token nor fills in a masked one.";
-}
-
 ViewSpec contribution_spec() {
     return {.id = "contribution-graph",
             .title = "Contribution graph",
@@ -74,50 +66,40 @@ ViewSpec neuron_map_spec() {
 
 }  // namespace
 
-std::vector<ViewSpec> flow_view_specs() {
-    return {
-        contribution_spec(),
-        {.id = "drivers",
-         .title = "Drivers of a neuron",
-         .group = "Prediction",
-         .reads_class = true,
-         .needs = {.focus = true, .query = true, .chosen = true, .neuron = true},
-         .options =
-             {flag("up", "Linear branch of a gated MLP", "drivers: of a gated MLP the linear branch instead of the gate"),
-              token_option(
-                  "promotes", "Neurons that promote",
-                  "drivers: the token whose next-token neurons are listed, by id or text; by default the most probable one "
-                  "there")},
-         .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken&) {
-                 const Position position = last_or_pinned(*trace, s);
-                 const DriversViewOptions options{.neuron = s.neuron,
-                                                  .head = s.focus(),
-                                                  .up = flag_value(s, "up"),
-                                                  .promotes = token_value(*trace, s, "promotes")};
-                 return drivers_view(std::move(trace), s.layer, position, options);
-             }},
-        neuron_map_spec(),
-        {.id = "experts",
-         .title = "Experts",
-         .group = "Prediction",
-         .needs = {.layer = true},
-         .options = {flag("every-layer", "All layers", "experts: every layer that has experts, under each other")},
-         .make = [](TracePtr trace, const ViewState& s,
-                    const CancelToken&) { return experts_view(std::move(trace), s.layer, flag_value(s, "every-layer")); },
-         .missing = [](const trace::Trace& trace) -> std::string {
-             return trace.config().experts.count > 0 ? "" : "This model has no experts: every token goes through the whole MLP.";
-         }},
-        {.id = "predictions",
-         .title = "Predictions",
-         .group = "Prediction",
-         .needs = {.query = true},
-         .options = {integer_option("candidates", "Candidates", "predictions: how many likely tokens are listed", "5", 1, 100)},
-         .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-                 return predictions_view(std::move(trace), s.query, integer_value(s, "candidates"), cancel);
-             },
-         .missing = no_output}};
+std::vector<ViewSpec> contribution_view_specs() {
+    return {contribution_spec(),
+            {.id = "drivers",
+             .title = "Drivers of a neuron",
+             .group = "Prediction",
+             .reads_class = true,
+             .needs = {.focus = true, .query = true, .chosen = true, .neuron = true},
+             .options =
+                 {flag("up", "Linear branch of a gated MLP", "drivers: of a gated MLP the linear branch instead of the gate"),
+                  token_option(
+                      "promotes", "Neurons that promote",
+                      "drivers: the token whose next-token neurons are listed, by id or text; by default the most probable one "
+                      "there")},
+             .make =
+                 [](TracePtr trace, const ViewState& s, const CancelToken&) {
+                     const Position position = last_or_pinned(*trace, s);
+                     const DriversViewOptions options{.neuron = s.neuron,
+                                                      .head = s.focus(),
+                                                      .up = flag_value(s, "up"),
+                                                      .promotes = token_value(*trace, s, "promotes")};
+                     return drivers_view(std::move(trace), s.layer, position, options);
+                 }},
+            neuron_map_spec(),
+            {.id = "experts",
+             .title = "Experts",
+             .group = "Prediction",
+             .needs = {.layer = true},
+             .options = {flag("every-layer", "All layers", "experts: every layer that has experts, under each other")},
+             .make = [](TracePtr trace, const ViewState& s,
+                        const CancelToken&) { return experts_view(std::move(trace), s.layer, flag_value(s, "every-layer")); },
+             .missing = [](const trace::Trace& trace) -> std::string {
+                 return trace.config().experts.count > 0 ? ""
+                                                         : "This model has no experts: every token goes through the whole MLP.";
+             }}};
 }
 
 }  // namespace headlight::figure

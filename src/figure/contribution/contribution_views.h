@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Views of how a state came about: contribution graph, drivers of a neuron, neurons over tokens, predictions.
+// Views of how a state came about: contribution graph, drivers of a neuron and neurons over tokens.
 #pragma once
 
 #include "headlight/analyze/contribution/neuron_id.h"
@@ -42,8 +42,5 @@ struct NeuronMapViewOptions {
 };
 /// Coefficients of a layer's neurons at every token.
 std::unique_ptr<Figure> neuron_map_view(TracePtr, Layer, const NeuronMapViewOptions&, const CancelToken&);
-
-/// How well every token was predicted and what comes next; of masked-word models: the candidates of one masked token.
-std::unique_ptr<Figure> predictions_view(TracePtr, std::optional<Position>, std::int64_t top, const CancelToken&);
 
 }  // namespace headlight::figure

@@ -43,4 +43,7 @@ std::vector<std::int64_t> index_list(const std::string& text, std::int64_t count
 /// The state's heads in each of the layers that layers_option() names; without it in the state's layer.
 std::vector<HeadId> chosen_heads(const trace::Trace&, const ViewState&);
 
+/// Few enough texts to read their summaries in less than a frame.
+inline bool few_texts(const trace::Trace&, const ViewState& state) { return !state.batch || state.batch->traces.size() < 8; }
+
 }  // namespace headlight::figure

@@ -37,13 +37,14 @@ std::vector<ViewSpec> all_specs() {
         }
     };
     take(pattern_view_specs());
-    take(plot_view_specs());
+    take(focus_view_specs());
+    take(heads_view_specs());
     take(rollout_view_specs());
     take(prediction_view_specs());
     take(picture_view_specs());
-    take(flow_view_specs());
+    take(contribution_view_specs());
     take(circuit_view_specs());
-    take(about_model_view_specs());
+    take(architecture_view_specs());
     std::stable_partition(all.begin(), all.end(), [](const ViewSpec& spec) { return spec.tab; });
     return all;
 }

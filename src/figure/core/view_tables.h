@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Rows of view_specs(): one function for each family of views, beside its figures.
+// Rows of view_specs(): one function for each room, beside its figures.
 #pragma once
 
 #include "headlight/figure/core/view_spec.h"
 
 namespace headlight::figure {
 
-std::vector<ViewSpec> pattern_view_specs();      ///< head, matrix, model, neuron
-std::vector<ViewSpec> picture_view_specs();      ///< picture
-std::vector<ViewSpec> plot_view_specs();         ///< focus, focus-1 to -10, head-scatter, clark-kinds, clark-entropy
-std::vector<ViewSpec> rollout_view_specs();      ///< aggregate, rollout and flow: maps and paths
-std::vector<ViewSpec> prediction_view_specs();   ///< lens, mlp, attribution, refinement
-std::vector<ViewSpec> flow_view_specs();         ///< contribution-graph, drivers, neuron-map, experts, predictions
-std::vector<ViewSpec> circuit_view_specs();      ///< head-circuit, composition, copy-suppression, importance
-std::vector<ViewSpec> about_model_view_specs();  ///< architecture, kv-cache
+std::vector<ViewSpec> pattern_view_specs();       ///< head, matrix, model, neuron
+std::vector<ViewSpec> picture_view_specs();       ///< picture
+std::vector<ViewSpec> focus_view_specs();         ///< focus, focus-1 to -10
+std::vector<ViewSpec> heads_view_specs();         ///< head-scatter, clark-kinds, clark-entropy
+std::vector<ViewSpec> rollout_view_specs();       ///< aggregate, rollout and flow: maps and paths
+std::vector<ViewSpec> prediction_view_specs();    ///< lens, mlp, attribution, refinement, predictions
+std::vector<ViewSpec> contribution_view_specs();  ///< contribution-graph, drivers, neuron-map, experts
+std::vector<ViewSpec> circuit_view_specs();       ///< head-circuit, composition, copy-suppression, importance
+std::vector<ViewSpec> architecture_view_specs();  ///< architecture, kv-cache
 
 }  // namespace headlight::figure

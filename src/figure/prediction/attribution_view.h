@@ -2,8 +2,8 @@
 // Direct logit attribution: a layer x head map, bars of the largest parts, and the sources of one head.
 #pragma once
 
-#include "figure/core/token_flow.h"
 #include "figure/prediction/prediction_views.h"
+#include "figure/prediction/token_lines.h"
 #include "headlight/analyze/contribution/drivers.h"
 #include "headlight/analyze/prediction/attribution.h"
 #include "headlight/figure/core/figure.h"
@@ -97,7 +97,7 @@ private:
     std::vector<NamedPart> bars_;
     double limit_ = 1, source_limit_ = 1;  ///< ends of the signed colours
     AttributionLayout at_;
-    TokenFlow flow_;
+    TokenLines flow_;
 };
 
 }  // namespace headlight::figure

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The strongest memories of an MLP at a token with what they promote, and one neuron along the text.
-#include "figure/core/token_flow.h"
 #include "figure/core/wrapped.h"
 #include "figure/prediction/prediction_views.h"
+#include "figure/prediction/token_lines.h"
 #include "figure/table/stacked_figure.h"
 #include "figure/table/table_figure.h"
 #include "headlight/analyze/prediction/logit_lens.h"
@@ -174,7 +174,7 @@ private:
     analyze::Vector activations_;
     std::vector<analyze::AxisItem> labels_;
     double limit_;
-    TokenFlow flow_;
+    TokenLines flow_;
 };
 
 }  // namespace

@@ -46,6 +46,14 @@ std::string no_single_read(const trace::Trace& trace) {
                : "";
 }
 
+std::string no_output(const trace::Trace& trace) {
+    const model::ModelConfig& c = trace.config();
+    if (!c.has_unembedding)
+        return "This model has no unembedding: it predicts no tokens. The memories of a layer and every view of attention "
+               "work.";
+    return c.causal || c.mlm_head ? "" : "This model neither predicts the next token nor fills in a masked one.";
+}
+
 }  // namespace
 
 std::vector<ViewSpec> prediction_view_specs() {
@@ -108,7 +116,16 @@ std::vector<ViewSpec> prediction_view_specs() {
                  return refinement_view(std::move(trace), {.unembedding = flag_value(s, "unembedding")}, cancel);
              },
          .missing = no_single_read},
-    };
+        {.id = "predictions",
+         .title = "Predictions",
+         .group = "Prediction",
+         .needs = {.query = true},
+         .options = {integer_option("candidates", "Candidates", "predictions: how many likely tokens are listed", "5", 1, 100)},
+         .make =
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                 return predictions_view(std::move(trace), s.query, integer_value(s, "candidates"), cancel);
+             },
+         .missing = no_output}};
 }
 
 }  // namespace headlight::figure

@@ -49,4 +49,7 @@ struct RefinementViewOptions {
 };
 std::unique_ptr<Figure> refinement_view(TracePtr, const RefinementViewOptions&, const CancelToken& = {});
 
+/// How well every token was predicted and what comes next; of masked-word models: the candidates of one masked token.
+std::unique_ptr<Figure> predictions_view(TracePtr, std::optional<Position>, std::int64_t top, const CancelToken&);
+
 }  // namespace headlight::figure

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "figure/contribution/contribution_views.h"
+#include "figure/prediction/prediction_views.h"
 #include "figure/table/table_figure.h"
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/base/numbers.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Head and matrix view of a trace: gathers their data.
+#include "headlight/figure/pattern/pattern_views.h"
 #include "figure/core/draw.h"
 #include "figure/core/heads_text.h"
 #include "figure/core/weight_name.h"
@@ -8,7 +9,6 @@
 #include "headlight/analyze/contribution/value_mix.h"
 #include "headlight/analyze/pattern/sinks.h"
 #include "headlight/base/error.h"
-#include "headlight/figure/pattern/pattern_views.h"
 
 #include <QStringList>
 

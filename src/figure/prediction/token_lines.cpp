@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "figure/core/token_flow.h"
+#include "figure/prediction/token_lines.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ const QFont& token_font() { return ui_font(13); }
 
 }  // namespace
 
-double TokenFlow::layout(const std::vector<analyze::AxisItem>& items, QPointF top_left, double width) {
+double TokenLines::layout(const std::vector<analyze::AxisItem>& items, QPointF top_left, double width) {
     boxes_.clear();
     labels_.clear();
     double x = top_left.x(), y = top_left.y();
@@ -28,8 +28,8 @@ double TokenFlow::layout(const std::vector<analyze::AxisItem>& items, QPointF to
     return height_;
 }
 
-void TokenFlow::paint(QPainter& painter, const QRectF& exposed, const Theme& theme,
-                      const std::function<QColor(std::size_t)>& color, std::optional<Position> ringed) const {
+void TokenLines::paint(QPainter& painter, const QRectF& exposed, const Theme& theme,
+                       const std::function<QColor(std::size_t)>& color, std::optional<Position> ringed) const {
     for (std::size_t i = 0; i < boxes_.size(); ++i) {
         if (boxes_[i].bottom() < exposed.top() || boxes_[i].top() > exposed.bottom()) continue;
         const QColor fill = color(i);
@@ -41,7 +41,7 @@ void TokenFlow::paint(QPainter& painter, const QRectF& exposed, const Theme& the
     }
 }
 
-std::optional<std::int64_t> TokenFlow::at(QPointF point) const {
+std::optional<std::int64_t> TokenLines::at(QPointF point) const {
     for (std::size_t i = 0; i < boxes_.size(); ++i)
         if (boxes_[i].contains(point)) return static_cast<std::int64_t>(i);
     return std::nullopt;

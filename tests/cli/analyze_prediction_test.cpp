@@ -14,7 +14,7 @@
 #include <tuple>
 
 namespace headlight {
-namespace analyze_lens_test {
+namespace analyze_prediction_test {
 
 using test::built_in_model;
 using test::headlight;
@@ -158,5 +158,5 @@ TEST(AnalyzeErrors, SayWhatToDo) {
     EXPECT_THAT(masked.err, HasSubstr("not a sum"));
 }
 
-}  // namespace analyze_lens_test
+}  // namespace analyze_prediction_test
 }  // namespace headlight

@@ -8,7 +8,7 @@
 
 namespace headlight::figure {
 
-class TokenFlow {
+class TokenLines {
 public:
     static constexpr double line_height = 26;
 

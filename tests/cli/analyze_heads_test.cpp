@@ -13,7 +13,7 @@
 #include <sstream>
 
 namespace headlight {
-namespace analyze_test {
+namespace analyze_heads_test {
 
 using nlohmann::json;
 using test::headlight;
@@ -151,5 +151,5 @@ TEST(AnalyzeDetect, ScoresEveryHead) {
     EXPECT_EQ(headlight({"analyze", "detect", "novella-7m", "--text", kText}).code, 2);
 }
 
-}  // namespace analyze_test
+}  // namespace analyze_heads_test
 }  // namespace headlight
