@@ -79,7 +79,8 @@ TEST_P(Memories, PromoteWhatTheirValuesSay) {
             at::Tensor value = trace::mlp_weights(model, Layer(1)).w_out[each.neuron.value];
             const at::Tensor branch = trace::mlp_weights(model, Layer(1)).branch.gain;
             if (branch.defined()) value = value * branch;
-            const at::Tensor read = c.post_norm ? trace::mlp_weights(model, Layer(1)).norm.gain : trace::final_norm(model).gain;
+            const at::Tensor read =
+                c.post_norm && !c.mlm_head ? trace::mlp_weights(model, Layer(1)).norm.gain : trace::final_norm(model).gain;
             if (gain && read.defined()) value = value * read;
             const at::Tensor logits = at::mv(trace::unembed(model).t(), value);
             const at::Tensor p = logits.to(at::kDouble).softmax(0);
