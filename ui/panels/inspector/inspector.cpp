@@ -251,7 +251,7 @@ std::optional<Inspector::InFigure> Inspector::in_figure(const Asked& asked) {
     if (out.of_words) how << QStringLiteral("words");
     if (o.weighting != analyze::Weighting::attention)
         how << QString::fromStdString(std::string(enum_word(o.weighting))).replace(QLatin1Char(0x2d), QLatin1Char(0x20));
-    if ((o.hide_first || o.hide_special) && o.renormalise) how << QStringLiteral("the rest to 1");
+    if ((o.hide_sinks || o.hide_special) && o.renormalise) how << QStringLiteral("the rest to 1");
     if (how.isEmpty()) return std::nullopt;
     out.name = QStringLiteral("in the figure (%1)").arg(how.join(QStringLiteral(", ")));
     out.weight = analyze::pattern_row(*asked.trace, {asked.head}, row, o)(0, column);
