@@ -10,6 +10,8 @@
 
 namespace headlight::model {
 
+struct TextStack;
+
 /// cos and sin of every position's angles, [pos, rope_dims / 2]; undefined where no layer rotates so.
 struct RopeTable {
     at::Tensor cos, sin;
@@ -22,10 +24,11 @@ struct Pass {
     at::Tensor ids;       ///< [pos] int64 on the device; of a picture the positions
     at::Tensor type_ids;  ///< [pos] int64, undefined without token types
     RopeTable rope, local_rope;
-    at::Tensor resid_pre;        ///< of the current layer; in parallel models the MLP reads it
-    at::Tensor shared_norm;      ///< ln1's output, where the MLP reads it too
-    at::Tensor relative_bias{};  ///< of AttentionInput; undefined: none
-    KvCache* cache = nullptr;    ///< keys and values of the tokens before these; nullptr: there are none
+    at::Tensor resid_pre;              ///< of the current layer; in parallel models the MLP reads it
+    at::Tensor shared_norm;            ///< ln1's output, where the MLP reads it too
+    at::Tensor relative_bias{};        ///< of AttentionInput; undefined: none
+    KvCache* cache = nullptr;          ///< keys and values of the tokens before these; nullptr: there are none
+    const TextStack* stack = nullptr;  ///< the texts whose rows these are; nullptr: one text
 
     const ModelConfig& config() const { return model.config; }
     std::int64_t tokens() const { return ids.size(0); }
