@@ -79,8 +79,8 @@ std::vector<ViewSpec> focus_specs() {
         spec.offers_examples = true;
         spec.needs = needs;
         spec.options = row.options;
-        spec.make = [i](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-            return focus_figure(batch_traces(trace, s), focus_options(s, i), cancel);
+        spec.make = [i](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
+            return focus_figure(batch_traces(trace, s), focus_options(s, i), cancel, progress);
         };
         spec.needs.texts = i == 0 || i >= 4;  // 1 to 3 are about the rows of one text
         spec.filters = i == 0 || i >= 4;      // figures of every head
@@ -99,12 +99,15 @@ ViewOption measure_option(const char* name, const char* title, const char* help,
 }
 
 /// Several texts: means over them, each of weight one.
-std::shared_ptr<const HeadTable> table_of(const TracePtr& trace, const ViewState& state, const CancelToken& cancel) {
+std::shared_ptr<const HeadTable> table_of(const TracePtr& trace, const ViewState& state, const CancelToken& cancel,
+                                          const Progress& progress) {
     if (!state.batch) return std::make_shared<const HeadTable>(analyze::head_table(*trace));
     analyze::HeadAverages averages;
-    for (const TracePtr& each : batch_traces(trace, state)) {
+    const std::vector<TracePtr> texts = batch_traces(trace, state);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
         cancel.throw_if_cancelled();
-        averages.add(*each);
+        if (progress) progress({"Averaging", "text", static_cast<std::int64_t>(i), std::ssize(texts)});
+        averages.add(*texts[i]);
     }
     return std::make_shared<const HeadTable>(averages.table());
 }
@@ -130,9 +133,9 @@ std::vector<ViewSpec> plot_view_specs() {
                      measure_option("y", "Upwards", "head-scatter: measure upwards", "entropy", false),
                      measure_option("color", "Colour", "head-scatter: what the colour shows", "layer", true)},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                  return head_scatter(
-                     table_of(trace, s, cancel),
+                     table_of(trace, s, cancel, progress),
                      {.x = text_value(s, "x"), .y = text_value(s, "y"), .color = text_value(s, "color"), .texts = texts_of(s)});
              },
          .quick = few_texts,
@@ -142,8 +145,10 @@ std::vector<ViewSpec> plot_view_specs() {
                    .title = "Attention to kinds of tokens",
                    .group = "Heads",
                    .needs = {.texts = true},
-                   .make = [](TracePtr trace, const ViewState& s,
-                              const CancelToken& cancel) { return clark_kinds(table_of(trace, s, cancel), texts_of(s)); },
+                   .make =
+                       [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
+                           return clark_kinds(table_of(trace, s, cancel, progress), texts_of(s), trace->config().causal);
+                       },
                    .quick = few_texts,
                    .missing = without_overview,
                    .filters = true});
@@ -152,10 +157,10 @@ std::vector<ViewSpec> plot_view_specs() {
                    .group = "Heads",
                    .needs = {.texts = true},
                    .make =
-                       [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                       [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                            // Of several texts the table holds the mean of theirs.
                            const double uniform = s.batch ? kNaN : uniform_entropy(trace->tokens(), trace->config().causal);
-                           return clark_entropy(table_of(trace, s, cancel), uniform, texts_of(s));
+                           return clark_entropy(table_of(trace, s, cancel, progress), uniform, texts_of(s));
                        },
                    .quick = few_texts,
                    .missing = without_overview,

@@ -173,7 +173,7 @@ Hit PictureFigure::hit_test(QPointF at, const Style& style, const Selection& sel
             hit.tip = QStringLiteral("%1 (%2)").arg(token_name(Position(token)), QString::number(token));
             if (panel > 0) {
                 const float weight = pinned.rows[map].weights[token];
-                const QString value = std::isnan(weight) ? QStringLiteral("hidden") : draw::number_text(weight, 4);
+                const QString value = std::isnan(weight) ? QStringLiteral("hidden") : draw::value_text(weight);
                 if (!std::isnan(weight)) hit.value = weight;
                 hit.tip = QStringLiteral("%1  %2 (%3) → %4  %5")
                               .arg(QString::fromStdString(data_.names[map]), token_name(pinned.query),
@@ -241,7 +241,7 @@ std::vector<ViewSpec> picture_view_specs() {
                       .initial = "colour",
                       .choices = {{"colour", "A colour"}, {"reveal", "Only what is attended to"}}}},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
                  const PictureViewOptions options{.what = choice_value<PictureViewOptions::What>(s, "of"),
                                                   .reveal = text_value(s, "over") == "reveal"};
                  return picture_view(std::move(trace), s.layer, s.heads, s.query.value_or(Position(0)), s.pattern, options,

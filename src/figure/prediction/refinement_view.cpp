@@ -29,7 +29,7 @@ Series series(const analyze::Refinement& found, QString name, Series::Kind kind,
     }
     s.y = values;
     s.tip = [name, values](std::size_t i) {
-        return QStringLiteral("layer %1  %2 %3").arg(i).arg(name, draw::number_text(values[i], 4));
+        return QStringLiteral("layer %1  %2 %3").arg(i).arg(name, draw::value_text(values[i]));
     };
     return s;
 }
@@ -49,9 +49,10 @@ Panel panel(QString title, QString y, std::size_t layers) {
 
 }  // namespace
 
-std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOptions& options, const CancelToken& cancel) {
+std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOptions& options, const CancelToken& cancel,
+                                        const Progress& progress) {
     const analyze::Refinement found = analyze::refinement(
-        {trace}, {.read_out = options.unembedding ? analyze::ReadOut::unembedding : analyze::ReadOut::model}, cancel);
+        {trace}, {.read_out = options.unembedding ? analyze::ReadOut::unembedding : analyze::ReadOut::model}, cancel, progress);
     using Role = Color::Role;
     plot::PlotData data;
     data.view = "refinement";
@@ -60,7 +61,7 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOpti
     if (found.tokens < trace->tokens()) data.subtitle += QStringLiteral("; the first is left out");
     data.description = QStringLiteral(
         "The effect of each layer's MLP on the prediction. With r the stream before it, y its output and o the stream after it, "
-        "each read as a token: all three agree, o keeps r's token (residual), takes the MLP's (ffn), or becomes a third one "
+        "each read as a token: all three agree, o keeps r's token (residual), takes the MLP's, or becomes a third one "
         "(composition). Beside it: how often and with what probability r already has the final prediction, the share of active "
         "memories, and how often no active memory's value has the layer's own top token. After Geva et al. 2021, Transformer "
         "Feed-Forward Layers Are Key-Value Memories, Figures 6 and 8 to 11.");
@@ -73,20 +74,20 @@ std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOpti
     Panel who = panel(QStringLiteral("Who decides"), QStringLiteral("share of tokens"), found.layers.size());
     who.y.high = 1;
     const auto stacked = Series::Kind::stacked, line = Series::Kind::line;
-    who.series = {series(found, QStringLiteral("agreement"), stacked, {Role::ramp, 0.25}, &LayerRefinement::agreement),
-                  series(found, QStringLiteral("residual"), stacked, {Role::ramp, 0.5}, &LayerRefinement::residual),
-                  series(found, QStringLiteral("ffn"), stacked, {Role::clark_orange, 0}, &LayerRefinement::ffn),
+    who.series = {series(found, QStringLiteral("agreement"), stacked, {Role::clark_grey, 0}, &LayerRefinement::agreement),
+                  series(found, QStringLiteral("residual"), stacked, {Role::clark_blue, 0}, &LayerRefinement::residual),
+                  series(found, QStringLiteral("MLP"), stacked, {Role::clark_orange, 0}, &LayerRefinement::ffn),
                   series(found, QStringLiteral("composition"), stacked, {Role::clark_purple, 0}, &LayerRefinement::composition)};
     Panel early =
         panel(QStringLiteral("How early the answer is final"), QStringLiteral("share, probability"), found.layers.size());
     early.y.high = 1;
-    early.series = {
-        series(found, QStringLiteral("top(r) is the final token"), line, {Role::accent, 0}, &LayerRefinement::residual_final),
-        series(found, QStringLiteral("its probability in r"), line, {Role::clark_orange, 0},
-               &LayerRefinement::residual_probability)};
+    early.series = {series(found, QStringLiteral("the final token comes first before the MLP"), line, {Role::accent, 0},
+                           &LayerRefinement::residual_final),
+                    series(found, QStringLiteral("its probability there"), line, {Role::clark_orange, 0},
+                           &LayerRefinement::residual_probability)};
     Panel memories = panel(QStringLiteral("Memories"), QStringLiteral("share"), found.layers.size());
     memories.y.high = 1;
-    memories.series = {series(found, QStringLiteral("active (m > 0)"), line, {Role::clark_sea, 0}, &LayerRefinement::active),
+    memories.series = {series(found, QStringLiteral("active memories"), line, {Role::clark_sea, 0}, &LayerRefinement::active),
                        series(found, QStringLiteral("tokens with no agreeing memory"), line, {Role::clark_purple, 0},
                               &LayerRefinement::zero_agreement)};
     data.panels = {std::move(who), std::move(early), std::move(memories)};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/heads/head_list_model.h"
 
+#include "headlight/figure/core/number_text.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -55,7 +57,7 @@ QVariant HeadListModel::data(const QModelIndex& index, int role) const {
     }
     const double v = value(index.row(), index.column());
     switch (role) {
-        case Qt::DisplayRole: return std::isnan(v) ? QStringLiteral("–") : QString::number(v, 'f', 2).replace('-', QChar(0x2212));
+        case Qt::DisplayRole: return std::isnan(v) ? QStringLiteral("–") : figure::number_text(v, 2);
         case Qt::ToolTipRole:
         case value_role: return std::isnan(v) ? QVariant() : QVariant(QString::number(v, 'g', 8));
         case Qt::TextAlignmentRole: return int(Qt::AlignRight | Qt::AlignVCenter);

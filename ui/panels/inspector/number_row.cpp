@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/inspector/number_row.h"
 
+#include "headlight/figure/core/number_text.h"
 #include "ui/style/appearance.h"
 
 #include <QClipboard>
@@ -13,8 +14,7 @@
 namespace headlight::ui {
 
 QString number_text(double value, int digits) {
-    if (std::isnan(value)) return QStringLiteral("–");
-    return QString::number(value, 'f', digits).replace('-', QChar(0x2212));
+    return std::isnan(value) ? QStringLiteral("–") : figure::value_text(value, digits);
 }
 
 QString exact_text(double value) { return QString::number(value, 'g', 9); }

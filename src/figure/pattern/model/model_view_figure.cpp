@@ -286,7 +286,7 @@ void ModelFigure::paint_groups(Frame& frame) const {
         frame.painter.drawPolyline(bracket, 4);
         const QString name = QStringLiteral("kv %1").arg(g);
         if (draw::text_width(name, font) * unit < to - from)
-            frame.text({(from + to) / 2, y - 4 * unit}, name, font, frame.theme().faint, draw::Align::center);
+            frame.text({(from + to) / 2, y - 4 * unit}, name, font, frame.theme().muted, draw::Align::center);
     }
 }
 
@@ -324,7 +324,7 @@ void ModelFigure::paint_legend(Frame& frame) const {
             if (!note.isEmpty()) notes << note;
         const QString curve = notes.join(QStringLiteral(" · "));
         draw::text(painter, {end + 14, bar.bottom()}, draw::elided(curve, note_font(), width - end - 14), note_font(),
-                   theme.faint);
+                   theme.muted);
     });
 }
 
