@@ -105,7 +105,8 @@ TEST(AnalyzeDrivers, AnswersThreeQuestions) {
     const Outcome token = headlight({"analyze", "drivers", built_in_model(), "--token", " nurse", "--top", "3"});
     EXPECT_EQ(table(token.out).size(), 4U) << token.err;
     const Outcome driven = analyze({"drivers", "--token", " nurse", "--position", "3", "--top", "3", "--drivers", "2"});
-    EXPECT_EQ(table(driven.out)[0], fields("layer,neuron,score,coefficient,pre_activation,from_layer,from_head,contribution"))
+    EXPECT_EQ(table(driven.out)[0],
+              fields("layer,neuron,score,coefficient,pre_activation,from_layer,from_head,contribution,logit_contribution"))
         << driven.err;
     EXPECT_EQ(table(driven.out).size(), 7U);
     EXPECT_EQ(analyze({"drivers", "--layer", "2"}).code, 2);
