@@ -91,7 +91,7 @@ TEST(AnalyzeMlp, HasTheDocumentedColumns) {
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto rows = table(outcome.out);
     EXPECT_EQ(rows[0], fields("neuron,coefficient,value_norm,contribution_norm,top_token_id,top_token,top_probability,"
-                              "bottom_token_id,bottom_token,layer,position,pre_activation,up,raises,lowers"));
+                              "bottom_token_id,bottom_token,layer,position,pre_activation,up,raises,lowers,logit_contribution"));
     ASSERT_EQ(rows.size(), 5U);
     EXPECT_GE(std::stod(rows[1][3]), std::stod(rows[4][3]));
 }
