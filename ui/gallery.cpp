@@ -76,7 +76,7 @@ std::string index_page(const std::vector<Picture>& pictures) {
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Headlight: the views</title>\n"
         "<style>body{font:15px Inter,sans-serif;margin:32px;background:#f6f6f4;color:#1d2127}"
         "figure{margin:0 0 40px}img{max-width:100%;border:1px solid #e3e2de;border-radius:6px}"
-        "figcaption{margin:0 0 8px;color:#6a7079}</style>\n<h1>Headlight</h1>\n<p>The views of the sentence “" +
+        "figcaption{margin:0 0 8px;color:#646a73}</style>\n<h1>Headlight</h1>\n<p>The views of the sentence “" +
         std::string(example_sentence) + "”, made by the program itself.</p>\n";
     for (const Picture& p : pictures) {
         page +=

@@ -3,7 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/trace/saved.h"
-#include "model/run/forward.h"
+#include "model/run/stacked.h"
 #include "trace/memory.h"
 #include "trace/recorder.h"
 
@@ -97,6 +97,37 @@ at::Tensor replay(const model::Model& model, const TokenIds& tokens, const std::
     const at::Tensor source = states_of(model, tokens, nobody, cancel);
     model::forward(model, {tokens.ids, tokens.type_ids, source, tokens.pixels}, replayer, cancel, {});
     return replayer.logits.to(at::kCPU);
+}
+
+at::Tensor replay_variants(const model::Model& model, const TokenIds& tokens, std::int64_t position,
+                           const std::vector<Variant>& variants, const CancelToken& cancel, const Progress& progress) {
+    require_unembedding(model);
+    const at::NoGradGuard no_grad;
+    const model::ModelConfig& c = model.config();
+    const model::ForwardInput input{tokens.ids, tokens.type_ids};
+    const auto& encoder = model.part(model::Stack::encoder);
+    const auto count = static_cast<std::int64_t>(variants.size());
+    std::vector<at::Tensor> logits;
+    for (std::int64_t first = 0; first < count;) {
+        std::vector<model::Variant> some;
+        std::int64_t rows = 0, last = first;
+        for (; last < count; ++last) {
+            const Variant& v = variants[static_cast<std::size_t>(last)];
+            some.push_back({v.ids, v.source, v.pattern, v.order});
+            rows += model::rows_of(c, input, position, some.back()) + static_cast<std::int64_t>(v.source.size());
+            if (rows > model::rows_at_once(c) && last > first) {
+                some.pop_back();
+                break;
+            }
+        }
+        const at::Tensor sources = encoder ? model::encode_stacked(*encoder, tokens.source, some, cancel) : at::Tensor();
+        const auto layer_done = [&](Layer layer) {
+            if (progress) progress({"Running", "pass", first + (last - first) * (layer.value + 1) / c.n_layers, count});
+        };
+        logits.push_back(model::forward_stacked(model, input, sources, position, some, cancel, layer_done).to(at::kCPU));
+        first = last;
+    }
+    return logits.empty() ? at::empty({0, c.vocab_size}) : at::cat(logits);
 }
 
 Gradients gradients(const model::Model& model, const TokenIds& tokens, const std::vector<HookPoint>& of,

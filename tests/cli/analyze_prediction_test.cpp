@@ -91,7 +91,7 @@ TEST(AnalyzeMlp, HasTheDocumentedColumns) {
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto rows = table(outcome.out);
     EXPECT_EQ(rows[0], fields("neuron,coefficient,value_norm,contribution_norm,top_token_id,top_token,top_probability,"
-                              "bottom_token_id,bottom_token,layer,position,pre_activation,up,raises,lowers"));
+                              "bottom_token_id,bottom_token,layer,position,pre_activation,up,raises,lowers,logit_contribution"));
     ASSERT_EQ(rows.size(), 5U);
     EXPECT_GE(std::stod(rows[1][3]), std::stod(rows[4][3]));
 }
@@ -105,7 +105,8 @@ TEST(AnalyzeDrivers, AnswersThreeQuestions) {
     const Outcome token = headlight({"analyze", "drivers", built_in_model(), "--token", " nurse", "--top", "3"});
     EXPECT_EQ(table(token.out).size(), 4U) << token.err;
     const Outcome driven = analyze({"drivers", "--token", " nurse", "--position", "3", "--top", "3", "--drivers", "2"});
-    EXPECT_EQ(table(driven.out)[0], fields("layer,neuron,score,coefficient,pre_activation,from_layer,from_head,contribution"))
+    EXPECT_EQ(table(driven.out)[0],
+              fields("layer,neuron,score,coefficient,pre_activation,from_layer,from_head,contribution,logit_contribution"))
         << driven.err;
     EXPECT_EQ(table(driven.out).size(), 7U);
     EXPECT_EQ(analyze({"drivers", "--layer", "2"}).code, 2);

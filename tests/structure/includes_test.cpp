@@ -42,7 +42,7 @@ const std::map<std::string, std::set<std::string>>& borrowed() {
         {"fetch", {"io/zip_reader.h"}},
         {"trace",
          {"model/arithmetic/kernels.h", "model/blocks/disentangled.h", "model/blocks/experts.h", "model/blocks/pass.h",
-          "model/internals.h", "model/load/weight_source.h", "model/run/forward.h"}},
+          "model/internals.h", "model/load/weight_source.h", "model/run/forward.h", "model/run/stacked.h"}},
         {"analyze", {"model/arithmetic/kernels.h", "text/unicode/unicode.h", "text/unicode/utf8.h"}},
     };
     return headers;
@@ -186,6 +186,20 @@ TEST(Sources, FilesAndFoldersStaySmall) {
     EXPECT_GT(files.size(), 40u);
     files.erase("src/model/families");
     for (const auto& [folder, count] : files) EXPECT_LE(count, 36) << folder;
+}
+
+TEST(Sources, NothingIsWrittenInTheFaintColour) {
+    // Words and numbers need a contrast of 4.5:1: faint is for lines and marks.
+    const std::regex statement(R"((draw::text|draw::number|draw::token|frame\.text)\([^;]*;)"),
+        faint(R"(theme(\(\))?(\.|->)faint)");
+    for (const char* folder : {"src/figure", "ui"})
+        for (const auto& entry : fs::recursive_directory_iterator(fs::path(HEADLIGHT_SOURCE_DIR) / folder)) {
+            if (entry.path().extension() != ".cpp") continue;
+            std::ifstream file(entry.path());
+            const std::string text{std::istreambuf_iterator<char>(file), {}};
+            for (std::sregex_iterator at(text.begin(), text.end(), statement), end; at != end; ++at)
+                EXPECT_FALSE(std::regex_search(at->str(), faint)) << entry.path() << ": " << at->str();
+        }
 }
 
 TEST(Includes, TorchAndQtStayInTheirModules) {

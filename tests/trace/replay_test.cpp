@@ -113,6 +113,106 @@ TEST_P(EveryFamilyReplay, TheRecordedPassIsThePass) {
     }
 }
 
+/// Weights of a head in another order, row by row of [head, key].
+at::Tensor backwards(std::int64_t heads, std::int64_t keys) {
+    at::Tensor order = at::arange(keys - 1, -1, -1, at::kLong).unsqueeze(0).repeat({heads, 1});
+    order[0] = order[0].roll(1);
+    return order;
+}
+
+Intervention reorder(const std::string& glob, std::int64_t position, const at::Tensor& order) {
+    return {glob, [=](HookPoint, const at::Tensor& pattern) {
+                at::Tensor changed = pattern.clone();
+                changed.select(1, position).copy_(pattern.select(1, position).gather(1, order));
+                return changed;
+            }};
+}
+
+void expect_variants(const model::Model& model, const TokenIds& tokens, std::int64_t position) {
+    const model::ModelConfig& c = model.config();
+    std::vector<Variant> variants;
+    std::vector<at::Tensor> expected;
+    const auto add = [&](Variant v, const TokenIds& ids, const std::vector<Intervention>& hooks) {
+        variants.push_back(std::move(v));
+        expected.push_back(replay(model, ids, hooks).select(0, position));
+    };
+    const auto reordered = [&](Hook hook, Layer layer, std::int64_t keys) {
+        const HookPoint point{hook, layer};
+        add({.pattern = point, .order = backwards(c.n_heads, keys)}, tokens,
+            {reorder(name_of(point, c), position, backwards(c.n_heads, keys))});
+    };
+    const auto count = static_cast<std::int64_t>(tokens.ids.size()), source = static_cast<std::int64_t>(tokens.source.size());
+    const Layer last(c.n_layers - 1);
+    reordered(Hook::pattern, last, count);
+    for (const std::int64_t at : {std::int64_t{0}, position / 2, position}) {
+        TokenIds other = tokens;
+        auto& id = other.ids[static_cast<std::size_t>(at)];
+        id = (id + 3) % c.vocab_size;
+        add({.ids = other.ids}, other, {});
+    }
+    reordered(Hook::pattern, Layer(0), count);
+    if (source > 0) {
+        reordered(Hook::cross_pattern, last, source);
+        for (const std::size_t at : {std::size_t{0}, tokens.source.size() - 1}) {
+            TokenIds other = tokens;
+            other.source[at] = (other.source[at] + 3) % model.part(model::Stack::encoder)->config().vocab_size;
+            add({.source = other.source}, other, {});
+        }
+        reordered(Hook::cross_pattern, Layer(0), source);
+    }
+    reordered(Hook::pattern, Layer(c.n_layers / 2), count);
+    std::vector<std::int64_t> passes;
+    const at::Tensor found =
+        replay_variants(model, tokens, position, variants, {}, [&](const ProgressStep& step) { passes.push_back(step.done); });
+    ASSERT_EQ(found.size(0), std::ssize(variants));
+    const at::Tensor wanted = at::stack(expected);
+    EXPECT_LT((found - wanted).abs().max().item<double>(),
+              (found.scalar_type() == at::kDouble ? 1e-11 : 2e-5) * std::max(1.0, wanted.abs().max().item<double>()));
+    EXPECT_TRUE(std::ranges::is_sorted(passes));
+    EXPECT_EQ(passes.back(), std::ssize(variants));
+    CancelToken cancel;
+    cancel.cancel();
+    EXPECT_THROW(replay_variants(model, tokens, position, variants, cancel), Cancelled);
+}
+
+TEST_P(EveryFamilyReplay, VariantsOfAStackAreTheirOwnPasses) {
+    for (const auto type : {model::ComputeType::float32, model::ComputeType::float64}) {
+        const auto model = load(type);
+        const TokenIds tokens = some_ids(*model);
+        if (!model->config().has_unembedding || tokens.pixels) continue;
+        for (const std::int64_t position : {std::int64_t{8}, std::int64_t{5}}) expect_variants(*model, tokens, position);
+    }
+}
+
+TEST(Replay, VariantsBehindAnEncoderToo) {
+    const auto folder = std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "tests/fixtures/encoder_decoders";
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        SCOPED_TRACE(entry.path().filename().string());
+        const auto model = model::Model::load(entry.path(), {.dtype = model::ComputeType::float64});
+        if (!model->config().has_unembedding) continue;
+        TokenIds tokens = some_ids(*model);
+        for (std::int64_t i = 0; i < 7; ++i)
+            tokens.source.push_back((5 * i * i + i + 2) % model->part(model::Stack::encoder)->config().vocab_size);
+        expect_variants(*model, tokens, 8);
+    }
+}
+
+TEST(Replay, MoreVariantsThanAStackHolds) {
+    const auto model = model::Model::load(std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m");
+    TokenIds tokens;
+    for (std::int64_t i = 0; i < 120; ++i) tokens.ids.push_back((7 * i * i + 3 * i + 5) % model->config().vocab_size);
+    std::vector<Variant> variants(tokens.ids.size(), {.ids = tokens.ids});
+    for (std::size_t i = 0; i < variants.size(); ++i) variants[i].ids[i] = 9;
+    const at::Tensor all = replay_variants(*model, tokens, 119, variants);
+    ASSERT_EQ(all.size(0), 120);
+    for (const std::size_t i : {0, 1, 60, 118, 119}) {
+        TokenIds other = tokens;
+        other.ids = variants[i].ids;
+        const at::Tensor wanted = replay(*model, other).select(0, 119);
+        EXPECT_LT((all[static_cast<std::int64_t>(i)] - wanted).abs().max().item<double>(), 1e-4) << i;
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, EveryFamilyReplay, testing::ValuesIn(folders()), [](const auto& each) {
     std::string name = each.param.filename();
     std::replace(name.begin(), name.end(), '-', '_');

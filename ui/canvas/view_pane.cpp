@@ -147,8 +147,13 @@ void ViewPane::make_figure() {
     }
     const bool other = shown_ && (shown_->state.view != view_ || shown_->trace->model() != recipe.trace->model());
     if (other) canvas_->set_outdated(true);
-    jobs_.start(lane_, QStringLiteral("Drawing"), [this, recipe](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-        std::shared_ptr<figure::Figure> figure = figure::make_figure(recipe.trace, recipe.state, cancel);
+    const QString title = view_title(view_);
+    jobs_.start(lane_, title, [this, recipe, title](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+        const Progress of_view = [&](ProgressStep step) {
+            step.what = title.toStdString();
+            progress(step);
+        };
+        std::shared_ptr<figure::Figure> figure = figure::make_figure(recipe.trace, recipe.state, cancel, of_view);
         cancel.throw_if_cancelled();
         return [this, recipe, figure] { show_figure(recipe, figure); };
     });

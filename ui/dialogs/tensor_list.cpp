@@ -2,13 +2,13 @@
 #include "ui/dialogs/tensor_list.h"
 
 #include "headlight/figure/architecture/architecture_views.h"
+#include "headlight/figure/core/number_text.h"
 #include "ui/style/appearance.h"
 
 #include <QDialogButtonBox>
 #include <QFileInfo>
 #include <QHeaderView>
 #include <QLabel>
-#include <QLocale>
 #include <QPointer>
 #include <QVBoxLayout>
 
@@ -17,8 +17,6 @@
 namespace headlight::ui {
 
 namespace {
-
-QString count_text(qint64 n) { return QLocale(QLocale::English).toString(n); }
 
 QString shape_text(const std::vector<std::int64_t>& shape) {
     QStringList sizes;
@@ -92,8 +90,9 @@ TensorList::TensorList(const OpenModel& opened, Jobs& jobs, QWidget* parent)
     histogram_->set_placeholder({}, QStringLiteral("Choose a tensor to see the distribution of its values."));
     auto* facts = new QLabel(
         QStringLiteral("%1 parameters in %2 %6, %3 bytes read where they lie in the file, %4 converted, loaded in %5 s")
-            .arg(count_text(static_cast<qint64>(report.loaded.size())), count_text(static_cast<qint64>(report.files.size())),
-                 count_text(report.bytes_mapped), count_text(report.bytes_copied), QString::number(report.seconds, 'f', 2),
+            .arg(figure::count_text(static_cast<qint64>(report.loaded.size())),
+                 figure::count_text(static_cast<qint64>(report.files.size())), figure::count_text(report.bytes_mapped),
+                 figure::count_text(report.bytes_copied), QString::number(report.seconds, 'f', 2),
                  report.files.size() == 1 ? QStringLiteral("file") : QStringLiteral("files")));
     facts->setProperty("role", "note");
     auto* pointed = new QLabel;

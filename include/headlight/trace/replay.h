@@ -31,6 +31,18 @@ TokenIds ids_of(const text::Encoding&);
 /// without unembedding.
 at::Tensor replay(const model::Model&, const TokenIds&, const std::vector<Intervention>& = {}, const CancelToken& = {});
 
+/// A text with other tokens or another source, or one attention in which the weights of one position stand in another order.
+struct Variant {
+    std::vector<std::int64_t> ids{}, source{};  ///< of the text's lengths; empty: the text's own
+    model::HookPoint pattern{};                 ///< where there is an order: Hook::pattern or Hook::cross_pattern of a layer
+    at::Tensor order{};                         ///< [head, key] int64: a head's weight j becomes its weight order[j]
+};
+/// Logits of each variant at a position, [variant, vocab] on the CPU: what replay() gives for each of them, to rounding. Many
+/// go through a pass together, each from its first different layer on, in causal models from its first different token on.
+/// Cancelled within a layer; progress counts passes.
+at::Tensor replay_variants(const model::Model&, const TokenIds&, std::int64_t position, const std::vector<Variant>&,
+                           const CancelToken& = {}, const Progress& = {});
+
 struct Gradients {
     double value = 0;                                  ///< the objective
     std::map<model::HookPoint, at::Tensor> values;     ///< the tensors at the hooks, on the CPU

@@ -12,8 +12,8 @@ namespace {
 /// One layer, every head; grams are small. float64 but for the two wide matrices, which keep the model's precision.
 struct LayerCircuits {
     at::Tensor o;                       ///< [head, d_value, d_model]
-    at::Tensor q, k, v;                 ///< [head, d_model, d_head] (v: d_value); keys and values once for each query head
-    at::Tensor gram_q, gram_k, gram_v;  ///< W^T W [head, d_head, d_head]
+    at::Tensor q, k, v;                 ///< [head, d_model, d_head] (v: d_value); k and v of the heads of keys and values
+    at::Tensor gram_q, gram_k, gram_v;  ///< W^T W [head, d_head, d_head], all of query heads
     at::Tensor gram_o;                  ///< W W^T [head, d_head, d_head]
     at::Tensor norm_ov, norm_qk;        ///< Frobenius norms [head]
 };
@@ -25,9 +25,8 @@ LayerCircuits circuits_of(const model::Model& model, Layer layer, bool fold) {
     const trace::AttentionTensors w = trace::attention_weights(model, layer);
     const auto reading = [&](const at::Tensor& all) {
         std::vector<at::Tensor> heads;
-        const std::int64_t group = c.n_heads / all.size(0);
-        for (std::int64_t h = 0; h < c.n_heads; ++h) {
-            const at::Tensor one = all.select(0, h / group).to(at::kCPU);
+        for (std::int64_t h = 0; h < all.size(0); ++h) {
+            const at::Tensor one = all.select(0, h).to(at::kCPU);
             const at::Tensor wide = one.scalar_type() == at::kBFloat16 ? one.to(at::kFloat) : one;
             heads.push_back(fold ? folded(model, w.norm, wide) : wide);
         }
@@ -40,9 +39,9 @@ LayerCircuits circuits_of(const model::Model& model, Layer layer, bool fold) {
     l.q = reading(w.w_q);
     l.k = reading(w.w_k);
     l.v = reading(w.w_v);
-    const auto gram = [](const at::Tensor& m) {
+    const auto gram = [&](const at::Tensor& m) {
         const at::Tensor wide = m.to(at::kDouble);
-        return at::matmul(wide.transpose(1, 2), wide);
+        return at::matmul(wide.transpose(1, 2), wide).repeat_interleave(c.n_heads / m.size(0), 0);
     };
     l.gram_q = gram(l.q);
     l.gram_k = gram(l.k);
@@ -53,16 +52,18 @@ LayerCircuits circuits_of(const model::Model& model, Layer layer, bool fold) {
     return l;
 }
 
-/// |V1 (O1 R) S|_F for all pairs of heads, with gram_s = S S^T: [from head, to head].
+/// |V1 (O1 R) S|_F for all pairs of heads, with gram_s = S S^T: [from head, to head]. Heads that share what they read with
+/// share all but the last step: |..|^2 = <(O1 R)^T V1^T V1 (O1 R), S S^T>.
 at::Tensor norms_through(const LayerCircuits& from, const at::Tensor& reads, const at::Tensor& gram_s) {
-    const std::int64_t heads = reads.size(0), d = reads.size(2), written = from.o.size(1);
+    const std::int64_t heads = reads.size(0), d = reads.size(2), written = from.o.size(1), all = gram_s.size(0);
     // [written, d] of every pair by one wide product.
     const at::Tensor wide = at::mm(from.o.reshape({-1, from.o.size(2)}), reads.permute({1, 0, 2}).reshape({reads.size(1), -1}));
-    at::Tensor norms = at::empty({heads, heads}, at::kDouble);
-    for (std::int64_t h = 0; h < heads; ++h) {  // one earlier head at a time: [to head, written, d] beside it
+    at::Tensor norms = at::empty({from.o.size(0), all}, at::kDouble);
+    for (std::int64_t h = 0; h < from.o.size(0); ++h) {  // one earlier head at a time: [to head, written, d] beside it
         const at::Tensor m = wide.narrow(0, h * written, written).view({written, heads, d}).permute({1, 0, 2}).to(at::kDouble);
-        const at::Tensor left = at::matmul(from.gram_v.select(0, h), m);
-        norms.select(0, h).copy_((left * at::matmul(m, gram_s)).sum({1, 2}).clamp_min(0).sqrt());
+        const at::Tensor inner = at::matmul(m.transpose(1, 2), at::matmul(from.gram_v.select(0, h), m));
+        const at::Tensor squares = (inner.unsqueeze(1) * gram_s.view({heads, all / heads, d, d})).sum({2, 3}).flatten();
+        norms.select(0, h).copy_(squares.clamp_min(0).sqrt());
     }
     return norms;
 }

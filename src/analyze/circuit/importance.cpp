@@ -31,13 +31,6 @@ struct Question {
     std::int64_t size() const { return source() + own(); }
 };
 
-/// [vocab] float64 at the position.
-at::Tensor prediction(const Question& q, const trace::TokenIds& tokens, const std::vector<trace::Intervention>& hooks,
-                      const CancelToken& cancel) {
-    const at::Tensor logits = trace::replay(q.model, tokens, hooks, cancel);
-    return at::softmax(logits.select(0, q.position).to(at::kDouble), 0);
-}
-
 Question question_of(const model::Model& model, const text::Tokenizer& tokenizer, const text::Encoding& encoding,
                      Position position) {
     if (model::reads_pictures(model.config()))
@@ -97,8 +90,9 @@ void set_gradients(Importance& out, const Question& q, const CancelToken& cancel
     take(g.values, g.gradients);
 }
 
-/// Row of the position in every layer's patterns, and the values that it mixes: one pass.
-void set_attention(Importance& out, const Question& q, const CancelToken& cancel) {
+/// Row of the position in every layer's patterns, and the values that it mixes: one pass. Returns the prediction there, [vocab]
+/// float64.
+at::Tensor set_attention(Importance& out, const Question& q, const CancelToken& cancel) {
     out.attention.resize(q.model.config().n_layers, q.size());
     out.value_weighted.resize(q.model.config().n_layers, q.size());
     at::Tensor values;  // [pos, kv_head, d_head] of the attention under way
@@ -126,8 +120,7 @@ void set_attention(Importance& out, const Question& q, const CancelToken& cancel
     std::vector<trace::Intervention> hooks{{"*blocks.*.attn.hook_v", look}, {"*blocks.*.attn.hook_pattern", look}};
     if (q.source() > 0)
         for (const char* glob : {"*.cross_attn.hook_v", "*.cross_attn.hook_pattern"}) hooks.push_back({glob, look});
-    const at::Tensor p = prediction(q, q.tokens, hooks, cancel);
-    out.probability = p.select(0, q.target).item<double>();
+    return at::softmax(trace::replay(q.model, q.tokens, hooks, cancel).select(0, q.position).to(at::kDouble), 0);
 }
 
 /// Uniform in [0, n) without the library's own distributions, which differ between systems.
@@ -135,43 +128,58 @@ std::int64_t below(std::mt19937_64& random, std::int64_t n) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
 }
 
-/// The position's weights in a random order, in every head on its own.
-at::Tensor shuffled(const at::Tensor& pattern, const Question& q, std::mt19937_64& random) {
-    const at::Tensor out = pattern.clone();
-    const std::int64_t keys = pattern.size(2);  // causal: the text ends at the position
-    for (std::int64_t h = 0; h < out.size(0); ++h) {
-        std::vector<std::int64_t> order(static_cast<std::size_t>(keys));
-        std::iota(order.begin(), order.end(), 0);
-        for (std::int64_t k = keys - 1; k > 0; --k)
-            std::swap(order[static_cast<std::size_t>(k)], order[static_cast<std::size_t>(below(random, k + 1))]);
-        const at::Tensor index = at::tensor(order, at::kLong).to(out.device());
-        out.select(0, h).select(0, q.position).copy_(pattern.select(0, h).select(0, q.position).index_select(0, index));
+/// Passes on texts with one difference each: first those with a token replaced, then those with an order of weights.
+struct Passes {
+    std::vector<trace::Variant> variants;
+    at::Tensor predictions;  ///< [variant, vocab] float64
+};
+
+/// False for the position that is masked anyway.
+bool is_blanked(const Question& q, std::int64_t token) { return !(q.masked && token - q.source() == q.position); }
+
+void add_blanks(Passes& passes, const Question& q, std::int64_t neutral) {
+    for (std::int64_t j = 0; j < q.size(); ++j) {
+        if (!is_blanked(q, j)) continue;
+        trace::Variant& v = passes.variants.emplace_back();
+        const bool of_source = j < q.source();
+        std::vector<std::int64_t>& ids = of_source ? v.source : v.ids;
+        ids = of_source ? q.tokens.source : q.tokens.ids;
+        ids[static_cast<std::size_t>(of_source ? j : j - q.source())] = neutral;
     }
-    return out;
+}
+
+/// The position's weights in random orders, each head's its own.
+void add_shuffles(Passes& passes, const Question& q, HookPoint pattern, const ImportanceOptions& o) {
+    const bool cross = pattern.hook == Hook::cross_pattern;
+    const std::int64_t keys = cross ? q.source() : q.own(), heads = q.model.config().n_heads;  // causal: it ends at the position
+    if (keys < 2) return;
+    // Each layer has its own stream, so that its numbers do not depend on which others were asked for.
+    std::mt19937_64 random(o.seed * 1000003ULL + static_cast<std::uint64_t>(pattern.layer.value) + (cross ? 500009ULL : 0));
+    for (std::int64_t n = 0; n < o.permutations; ++n) {
+        const at::Tensor orders = at::empty({heads, keys}, at::kLong);
+        for (std::int64_t h = 0; h < heads; ++h) {
+            std::int64_t* order = orders.data_ptr<std::int64_t>() + h * keys;
+            std::iota(order, order + keys, 0);
+            for (std::int64_t k = keys - 1; k > 0; --k) std::swap(order[k], order[below(random, k + 1)]);
+        }
+        passes.variants.push_back({.pattern = pattern, .order = orders});
+    }
 }
 
 double quantile(const std::vector<double>& sorted, double share) {
+    if (sorted.empty()) return kNaN;
     const double at = share * static_cast<double>(sorted.size() - 1);
     const auto low = static_cast<std::size_t>(at);
     const std::size_t high = std::min(low + 1, sorted.size() - 1);
     return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-void set_shuffles(LayerImportance& layer, const Question& q, HookPoint pattern, const at::Tensor& usual,
-                  const ImportanceOptions& o, const CancelToken& cancel, const std::function<void()>& pass_done) {
-    const bool cross = pattern.hook == Hook::cross_pattern;
-    layer.shuffled_low = layer.shuffled_median = layer.shuffled_high = kNaN;
-    if (o.permutations <= 0 || (cross ? q.source() : q.own()) < 2) return;
-    // Each layer has its own stream, so that its numbers do not depend on which others were asked for.
-    std::mt19937_64 random(o.seed * 1000003ULL + static_cast<std::uint64_t>(pattern.layer.value) + (cross ? 500009ULL : 0));
+void set_shuffles(LayerImportance& layer, HookPoint pattern, const Passes& passes, const at::Tensor& usual) {
     std::vector<double> distances;
-    for (std::int64_t n = 0; n < o.permutations; ++n) {
-        const auto shuffle = [&](HookPoint, const at::Tensor& weights) { return shuffled(weights, q, random); };
-        const std::string glob = name_of(pattern, q.model.config());
-        const at::Tensor p = prediction(q, q.tokens, {{glob, shuffle}}, cancel);
-        distances.push_back(0.5 * (p - usual).abs().sum().item<double>());
-        pass_done();
-    }
+    for (std::size_t i = 0; i < passes.variants.size(); ++i)
+        if (passes.variants[i].order.defined() && passes.variants[i].pattern == pattern)
+            distances.push_back(0.5 *
+                                (passes.predictions.select(0, static_cast<std::int64_t>(i)) - usual).abs().sum().item<double>());
     std::sort(distances.begin(), distances.end());
     layer.shuffled_low = quantile(distances, 0.1);
     layer.shuffled_median = quantile(distances, 0.5);
@@ -205,40 +213,39 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
                      .found = std::to_string(*o.target)});
     Importance out;
     if (o.blank_out) out.neutral = neutral_id(model, tokenizer, o.neutral);
-    const std::int64_t passes =
-        2 + (o.blank_out ? q.size() : 0) + c.n_layers * (q.source() > 0 ? 2 : 1) * std::max<std::int64_t>(0, o.permutations);
-    std::int64_t done = 0;
-    const auto pass_done = [&] {
-        if (progress) progress({"Asking what matters", "pass", ++done, passes});
+    Passes passes;
+    if (o.blank_out) add_blanks(passes, q, out.neutral);
+    for (const Hook pattern : {Hook::pattern, Hook::cross_pattern})
+        for (std::int64_t l = 0; l < c.n_layers; ++l)
+            if (pattern == Hook::pattern || q.source() > 0) add_shuffles(passes, q, {pattern, Layer(l)}, o);
+    constexpr std::int64_t kAttentionAndGradients = 2;
+    const auto report = [&](std::int64_t done) {
+        if (progress) progress({"Importance", "pass", done, kAttentionAndGradients + std::ssize(passes.variants)});
     };
 
-    const at::Tensor usual = prediction(q, q.tokens, {}, cancel);
+    out.tokens = q.size();
+    out.source = q.source();
+    report(0);
+    const at::Tensor usual = set_attention(out, q, cancel);
     q.target = o.target.value_or(usual.argmax().item<std::int64_t>());
     out.position = position;
     out.target = q.target;
+    out.probability = usual.select(0, q.target).item<double>();
     out.masked = q.masked;
     out.input = o.input;
     if (out.input == InputVectors::automatic) out.input = c.embed_norm ? InputVectors::stream : InputVectors::embedding;
-    out.tokens = q.size();
-    out.source = q.source();
-    set_attention(out, q, cancel);
-    pass_done();
+    report(1);
     set_gradients(out, q, cancel);
-    pass_done();
+    const auto passed = [&](const ProgressStep& step) { report(kAttentionAndGradients + step.done); };
+    passes.predictions =
+        at::softmax(trace::replay_variants(model, q.tokens, q.position, passes.variants, cancel, passed).to(at::kDouble), 1);
 
     out.blank_out.assign(static_cast<std::size_t>(q.size()), kNaN);
-    for (std::int64_t j = 0; o.blank_out && j < q.size(); ++j) {
-        if (!(q.masked && j - q.source() == q.position)) {
-            trace::TokenIds without = q.tokens;
-            if (j < q.source())
-                without.source[static_cast<std::size_t>(j)] = out.neutral;
-            else
-                without.ids[static_cast<std::size_t>(j - q.source())] = out.neutral;
+    std::int64_t blanked = 0;
+    for (std::int64_t j = 0; o.blank_out && j < q.size(); ++j)
+        if (is_blanked(q, j))
             out.blank_out[static_cast<std::size_t>(j)] =
-                out.probability - prediction(q, without, {}, cancel).select(0, q.target).item<double>();
-        }
-        pass_done();
-    }
+                out.probability - passes.predictions.select(0, blanked++).select(0, q.target).item<double>();
 
     // Each attention by itself: the weights of two softmaxes are in no order.
     const auto compare = [&](Hook pattern, std::int64_t first, std::int64_t count, std::vector<LayerImportance>& layers) {
@@ -257,7 +264,7 @@ Importance importance(const model::Model& model, const text::Tokenizer& tokenize
             layer.weighted_gradient = agreement(weighted, gradient);
             layer.weighted_blank = agreement(weighted, blank);
             layer.largest_weight = *std::max_element(attention.begin(), attention.end());
-            set_shuffles(layer, q, {pattern, Layer(l)}, usual, o, cancel, pass_done);
+            set_shuffles(layer, {pattern, Layer(l)}, passes, usual);
         }
     };
     compare(Hook::pattern, q.source(), q.own(), out.layers);

@@ -125,13 +125,21 @@ std::vector<NeuronScore> downstream_neurons(const trace::Trace& trace, HeadId id
     return scores;
 }
 
-std::vector<NeuronScore> next_token_neurons(const model::Model& model, std::int64_t token, std::int64_t top) {
-    const model::ModelConfig& c = model.config();
+namespace {
+
+void check_next_token(const model::ModelConfig& c, std::int64_t token) {
     require_stream_unembedding(c, "A next-token neuron");
     if (token < 0 || token >= c.vocab_size)
         throw Error({.problem = "There is no such token",
                      .expected = "an id from 0 to " + std::to_string(c.vocab_size - 1),
                      .found = std::to_string(token)});
+}
+
+}  // namespace
+
+std::vector<NeuronScore> next_token_neurons(const model::Model& model, std::int64_t token, std::int64_t top) {
+    const model::ModelConfig& c = model.config();
+    check_next_token(c, token);
     const at::NoGradGuard no_grad;
     const at::Tensor column = trace::unembed(model).select(1, token);
     std::vector<NeuronScore> scores;
@@ -145,19 +153,51 @@ std::vector<NeuronScore> next_token_neurons(const model::Model& model, std::int6
     return scores;
 }
 
+namespace {
+
+/// What every neuron adds to the token's logit, in the order of layers.
+std::vector<NeuronScore> added(const trace::Trace& trace, std::int64_t token, Position p) {
+    const model::ModelConfig& c = trace.config();
+    std::vector<NeuronScore> all;
+    if (splits_logits(c)) {
+        for (const Contribution& part : attribution(trace, p, {.token = token, .neurons = true}).parts)
+            if (part.component == Component::neuron) all.push_back({{Layer(part.layer), Neuron(part.index)}, part.value, 0});
+        return all;
+    }
+    const at::Tensor column = trace::unembed(*trace.model()).select(1, token);
+    for (std::int64_t l = 0; l < c.n_layers; ++l) {
+        const at::Tensor post = wide(trace::tensor_rows(trace, {Hook::mlp_post, Layer(l)}, p.value, 1)[0]);
+        const at::Tensor w_out = trace::mlp_weights(*trace.model(), Layer(l)).w_out;
+        const at::Tensor product = (wide(at::mv(w_out, column)) * post).contiguous();
+        for (std::int64_t i = 0; i < product.size(0); ++i)
+            all.push_back({{Layer(l), Neuron(i)}, product.data_ptr<double>()[i], 0});
+    }
+    return all;
+}
+
+}  // namespace
+
 std::vector<NextTokenNeuron> next_token_drivers(const trace::Trace& trace, std::int64_t token, Position p, std::int64_t top,
                                                 std::int64_t heads) {
     check_position(trace, p, "position");
+    check_next_token(trace.config(), token);
     const at::NoGradGuard no_grad;
+    std::vector<NeuronScore> best = added(trace, token, p);
+    // A neuron whose expert was not chosen here adds nothing.
+    std::erase_if(best, [&](const NeuronScore& found) { return found.value == 0 && !neuron_works(trace, found.id, p); });
+    keep_best(best, top, larger);
+    const at::Tensor column = wide(trace::unembed(*trace.model()).select(1, token));
     std::vector<NextTokenNeuron> all;
-    for (const NeuronScore& found : next_token_neurons(*trace.model(), token, top)) {
-        if (!neuron_works(trace, found.id, p)) {
-            all.push_back({found.id, found.value, 0, kNaN, {}});
-            continue;
-        }
-        const at::Tensor post = wide(trace::tensor_rows(trace, {Hook::mlp_post, found.id.layer}, p.value, 1));
+    for (const NeuronScore& found : best) {
+        const std::int64_t i = found.id.neuron.value;
         const Decomposition split = neuron_drivers(trace, found.id, p);
-        NextTokenNeuron neuron{found.id, found.value, post[0][found.id.neuron.value].item<double>(), split.total, {}};
+        NextTokenNeuron neuron{
+            .id = found.id,
+            .score = at::dot(wide(trace::mlp_weights(*trace.model(), found.id.layer).w_out[i]), column).item<double>(),
+            .coefficient = wide(trace::tensor_rows(trace, {Hook::mlp_post, found.id.layer}, p.value, 1))[0][i].item<double>(),
+            .adds = found.value,
+            .pre = split.total,
+            .heads = {}};
         for (const Contribution& part : split.parts)
             if (part.component == Component::head) neuron.heads.push_back({{Layer(part.layer), Head(part.index)}, part.value});
         std::sort(neuron.heads.begin(), neuron.heads.end(), [](const auto& a, const auto& b) {
@@ -193,17 +233,19 @@ Table next_token_table(const std::vector<NeuronScore>& neurons) {
 }
 
 Table table_of(const std::vector<NextTokenNeuron>& neurons) {
-    Table table{{"layer", "neuron", "score", "coefficient", "pre_activation", "from_layer", "from_head", "contribution"}, {}};
+    Table table{{"layer", "neuron", "score", "coefficient", "pre_activation", "from_layer", "from_head", "contribution",
+                 "logit_contribution"},
+                {}};
     table.definitions = {{"score", "<w_out, W_U[:, token]>"},
-                         {"coefficient", "of the neuron at the position; times the score: what it writes along W_U[:, token]"},
+                         {"coefficient", "of the neuron at the position"},
+                         {"logit_contribution", "what the neuron adds to the token's logit"},
                          {"pre_activation", "what the activation function reads; gated MLPs: the gate"},
                          {"contribution", "part of the pre-activation that the head gives by the direct path"}};
     for (const NextTokenNeuron& n : neurons) {
-        // Without heads its expert was not chosen here: nothing drives it.
-        if (n.heads.empty()) table.add({n.id.layer.value, n.id.neuron.value, n.score, n.coefficient});
+        if (n.heads.empty()) table.add({n.id.layer.value, n.id.neuron.value, n.score, n.coefficient, n.pre, {}, {}, {}, n.adds});
         for (const auto& [head, part] : n.heads)
-            table.add(
-                {n.id.layer.value, n.id.neuron.value, n.score, n.coefficient, n.pre, head.layer.value, head.head.value, part});
+            table.add({n.id.layer.value, n.id.neuron.value, n.score, n.coefficient, n.pre, head.layer.value, head.head.value,
+                       part, n.adds});
     }
     return table;
 }

@@ -9,6 +9,8 @@
 #include "headlight/trace/weights.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace headlight::analyze {
 namespace {
@@ -27,7 +29,7 @@ void check_token(const trace::Trace& trace, std::int64_t id) {
 void check_attribution(const trace::Trace& trace, Position p, const AttributionOptions& o) {
     const model::ModelConfig& c = trace.config();
     require_unembedding(c, "Attribution to a logit");
-    if (c.mlm_head || (c.post_norm && !has_cross_attention(c)))
+    if (!splits_logits(c))
         throw Error({.problem = "In this model a logit is not a sum over what was written into the stream",
                      .item = c.name,
                      .found = c.mlm_head ? "a masked-word head, which is not linear" : "a norm behind every layer",
@@ -55,6 +57,10 @@ double logit_of(const trace::Trace& trace, Position p, std::int64_t id) {
 Eigen::VectorXd to_vector_d(const at::Tensor& t) { return Eigen::Map<const Eigen::VectorXd>(t.data_ptr<double>(), t.size(0)); }
 
 }  // namespace
+
+bool splits_logits(const model::ModelConfig& c) {
+    return c.has_unembedding && !c.mlm_head && (!c.post_norm || has_cross_attention(c));
+}
 
 const char* name_of(Component component) noexcept {
     switch (component) {
@@ -114,6 +120,33 @@ Decomposition attribution(const trace::Trace& trace, Position p, const Attributi
     Decomposition split = split_reading(trace, p, logit_reading(trace, p, o), o.neurons);
     split.total = logit_of(trace, p, o.token) - (o.minus ? logit_of(trace, p, *o.minus) : 0.0);
     return split;
+}
+
+std::vector<Contribution> largest_neurons(const trace::Trace& trace, Position p, const AttributionOptions& o,
+                                          std::optional<Layer> layer, std::int64_t top) {
+    AttributionOptions each = o;
+    each.neurons = true;
+    std::vector<Contribution> found = attribution(trace, p, each).parts;
+    std::erase_if(found, [&](const Contribution& part) {
+        return part.component != Component::neuron || (layer && part.layer != layer->value);
+    });
+    const auto count = std::clamp<std::int64_t>(top, 0, std::ssize(found));
+    std::partial_sort(found.begin(), found.begin() + count, found.end(), [](const Contribution& a, const Contribution& b) {
+        return std::abs(a.value) != std::abs(b.value) ? std::abs(a.value) > std::abs(b.value)
+                                                      : std::pair(a.layer, a.index) < std::pair(b.layer, b.index);
+    });
+    found.resize(static_cast<std::size_t>(count));
+    return found;
+}
+
+std::vector<double> neuron_parts(const trace::Trace& trace, Position p, const AttributionOptions& o, Layer layer) {
+    AttributionOptions each = o;
+    each.neurons = true;
+    std::vector<double> values(static_cast<std::size_t>(model::mlp_width(trace.config(), layer.value)));
+    for (const Contribution& part : attribution(trace, p, each).parts)
+        if (part.component == Component::neuron && part.layer == layer.value)
+            values[static_cast<std::size_t>(part.index)] = part.value;
+    return values;
 }
 
 Eigen::VectorXd head_sources(const trace::Trace& trace, HeadId id, Position p, const AttributionOptions& o) {

@@ -41,28 +41,43 @@ at::Tensor indices(const std::vector<Neuron>& neurons, std::size_t first, std::s
     return index;
 }
 
+/// Values of a layer as the unembedding reads them: [neuron, d_model].
+class ReadValues {
+public:
+    ReadValues(const model::Model& model, Layer layer, bool gain) {
+        const trace::MlpTensors w = trace::mlp_weights(model, layer);
+        values_ = w.w_out;
+        branch_ = w.branch.gain;
+        // Of the norm that reads the sum: the final one, or the layer's own behind it.
+        const bool behind_mlp = model.config().post_norm && !model.config().mlm_head;
+        if (gain) gain_ = behind_mlp ? w.norm.gain : trace::final_norm(model).gain;
+    }
+    at::Tensor of(const at::Tensor& neurons) const {
+        at::Tensor rows = values_.index_select(0, neurons.to(values_.device()));
+        if (branch_.defined()) rows = rows * branch_;
+        return gain_.defined() ? rows * gain_ : rows;
+    }
+
+private:
+    at::Tensor values_;
+    at::Tensor branch_;  ///< of the norm between the value and the stream
+    at::Tensor gain_;
+};
+
 /// Calls fn(index in `neurons`, logits of its value) for all of them, from several threads.
 template <class Fn>
 void for_each_value(const model::Model& model, Layer layer, const std::vector<Neuron>& neurons, bool gain,
                     const CancelToken& cancel, const Progress& progress, Fn fn) {
     const at::NoGradGuard no_grad;
-    const at::Tensor values = trace::mlp_weights(model, layer).w_out, w_u = trace::unembed(model);
-    const at::Tensor branch = trace::mlp_weights(model, layer).branch.gain;  // of the norm between the value and the stream
-    // Of the norm that reads the sum: the final one, or the layer's own behind it.
-    const bool behind_mlp = model.config().post_norm && !model.config().mlm_head;
-    const at::Tensor by = !gain        ? at::Tensor()
-                          : behind_mlp ? trace::mlp_weights(model, layer).norm.gain
-                                       : trace::final_norm(model).gain;
+    const ReadValues values(model, layer, gain);
+    const at::Tensor w_u = trace::unembed(model);
     const auto count = static_cast<std::int64_t>(neurons.size());
     const std::int64_t at_once = even_share(count, logit_rows_at_a_time(w_u.size(1)));
     for (std::int64_t first = 0; first < count; first += at_once) {
         cancel.throw_if_cancelled();
         if (progress) progress({"Reading values", "neuron", first, count});
         const std::int64_t last = std::min(first + at_once, count);
-        const at::Tensor index = indices(neurons, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
-        at::Tensor rows = values.index_select(0, index.to(values.device()));
-        if (branch.defined()) rows = rows * branch;
-        if (by.defined()) rows = rows * by;
+        const at::Tensor rows = values.of(indices(neurons, static_cast<std::size_t>(first), static_cast<std::size_t>(last)));
         for_each_product_row(rows, w_u,
                              [&](std::int64_t r, const LogitRow& row) { fn(static_cast<std::size_t>(first + r), row); });
     }
@@ -134,12 +149,52 @@ std::vector<Promoted> promoted_tokens(const model::Model& model, Layer layer, co
     return out;
 }
 
-std::vector<std::int64_t> top_tokens_of_values(const model::Model& model, Layer layer, bool gain, const CancelToken& cancel) {
+namespace {
+
+/// The largest of some tokens' logits in every row: [row] float64 on the CPU.
+at::Tensor largest_of(const at::Tensor& rows, const at::Tensor& w_u, const at::Tensor& ids, const CancelToken& cancel) {
+    const std::int64_t at_once = std::max<std::int64_t>(1, kLogitsAtATime / std::max<std::int64_t>(rows.size(0), 1));
+    at::Tensor largest;
+    for (std::int64_t first = 0; first < ids.size(0); first += at_once) {
+        cancel.throw_if_cancelled();
+        const at::Tensor some = ids.narrow(0, first, std::min(at_once, ids.size(0) - first)).to(w_u.device());
+        const at::Tensor here = at::mm(rows.to(w_u.device(), w_u.scalar_type()), w_u.index_select(1, some)).amax(1);
+        largest = largest.defined() ? at::maximum(largest, here) : here;
+    }
+    return largest.to(at::kCPU, at::kDouble);
+}
+
+}  // namespace
+
+std::vector<std::int64_t> top_tokens_among(const model::Model& model, Layer layer, std::vector<std::int64_t> asked, bool gain,
+                                           const CancelToken& cancel) {
     require_stream_unembedding(model.config(), "What a memory promotes");
     check_mlp_layer(model.config(), layer);
-    std::vector<std::int64_t> out(static_cast<std::size_t>(model::mlp_width(model.config(), layer.value)));
-    for_each_value(model, layer, all_neurons(model.config(), layer), gain, cancel, {},
-                   [&](std::size_t i, const LogitRow& row) { out[i] = row.largest(1, 0)[0].id; });
+    const at::NoGradGuard no_grad;
+    std::vector<std::int64_t> out(static_cast<std::size_t>(model::mlp_width(model.config(), layer.value)), -1);
+    std::ranges::sort(asked);
+    asked.erase(std::ranges::unique(asked).begin(), asked.end());
+    if (asked.empty()) return out;
+    const ReadValues values(model, layer, gain);
+    const at::Tensor w_u = trace::unembed(model);
+    const std::int64_t vocab = w_u.size(1);
+    at::Tensor left = at::arange(static_cast<std::int64_t>(out.size()), at::kLong);
+    at::Tensor best = largest_of(values.of(left), w_u, at::tensor(asked, at::kLong), cancel);
+    // Products of other shapes round differently: what is that close is read whole.
+    const double close = w_u.scalar_type() == at::kBFloat16 ? 3e-2 : 1e-4;
+    for (const std::int64_t sample : {512, 4096}) {
+        if (2 * sample > vocab || left.size(0) == 0) break;
+        const at::Tensor others = largest_of(values.of(left), w_u, at::arange(0, vocab, vocab / sample, at::kLong), cancel);
+        const at::Tensor stays = (others - best <= at::maximum(others.abs(), best.abs()) * close).nonzero().flatten();
+        left = left.index_select(0, stays);
+        best = best.index_select(0, stays);
+    }
+    std::vector<Neuron> candidates;
+    for (std::int64_t i = 0; i < left.size(0); ++i) candidates.emplace_back(left.data_ptr<std::int64_t>()[i]);
+    for_each_value(model, layer, candidates, gain, cancel, {}, [&](std::size_t i, const LogitRow& row) {
+        const std::int64_t top = row.largest(1, 0)[0].id;
+        if (std::ranges::binary_search(asked, top)) out[static_cast<std::size_t>(candidates[i].value)] = top;
+    });
     return out;
 }
 
@@ -182,6 +237,11 @@ Table table_of(const std::vector<Memory>& memories, const std::vector<Promoted>&
         table.definitions.emplace_back("expert", "that the neuron belongs to; -1: the shared one");
     }
     table.columns.insert(table.columns.end(), {"layer", "position", "pre_activation", "up", "raises", "lowers"});
+    const bool adds = std::ranges::any_of(memories, [](const Memory& m) { return std::isfinite(m.adds); });
+    if (adds) {
+        table.columns.push_back("logit_contribution");
+        table.definitions.emplace_back("logit_contribution", "what the memory adds to the logit (difference), as in attribution");
+    }
     const auto label = [&](std::int64_t id) { return text::token_label(*trace.tokenizer(), id); };
     const auto joined = [&](const std::vector<TokenScore>& tokens) {
         std::string all;
@@ -204,6 +264,8 @@ Table table_of(const std::vector<Memory>& memories, const std::vector<Promoted>&
             row.emplace_back(joined(turned ? promoted[i].bottom : promoted[i].top));
             row.emplace_back(joined(turned ? promoted[i].top : promoted[i].bottom));
         }
+        row.resize(table.columns.size() - (adds ? 1 : 0));
+        if (adds) row.emplace_back(m.adds);
         table.add(std::move(row));
     }
     return table;

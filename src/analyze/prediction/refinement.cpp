@@ -21,18 +21,19 @@ namespace {
 using model::Hook;
 using Runs = std::vector<std::shared_ptr<const trace::Trace>>;
 
-/// Top token of each vector, and the probability that it gives a wished token.
+/// Top token of each vector, and the probability that each of the first ones gives a wished token.
 struct Reads {
     std::vector<std::int64_t> top;
     std::vector<double> probability;
 };
 
-Reads read_vectors(const model::Model& model, const at::Tensor& vectors, ReadOut how, const std::vector<std::int64_t>* of) {
+Reads read_vectors(const model::Model& model, const at::Tensor& vectors, ReadOut how, const std::vector<std::int64_t>& of,
+                   const CancelToken& cancel) {
     const auto n = vectors.size(0);
-    Reads reads{std::vector<std::int64_t>(static_cast<std::size_t>(n)),
-                std::vector<double>(of ? static_cast<std::size_t>(n) : 0)};
+    Reads reads{std::vector<std::int64_t>(static_cast<std::size_t>(n)), std::vector<double>(of.size())};
     const std::int64_t vocab = model.config().vocab_size, at_once = logit_rows_at_a_time(vocab);
     for (std::int64_t first = 0; first < n; first += at_once) {
+        cancel.throw_if_cancelled();
         const std::int64_t count = std::min(at_once, n - first);
         const at::Tensor block = vectors.narrow(0, first, count);
         const at::Tensor w_u = trace::unembed(model);
@@ -47,7 +48,7 @@ Reads read_vectors(const model::Model& model, const at::Tensor& vectors, ReadOut
                 const float* x = data + r * vocab;
                 const LogitRow row(x, vocab);
                 reads.top[i] = row.largest(1, 0)[0].id;
-                if (of) reads.probability[i] = std::exp(static_cast<double>(x[(*of)[i]]) - row.numbers().log_sum);
+                if (i < of.size()) reads.probability[i] = std::exp(static_cast<double>(x[of[i]]) - row.numbers().log_sum);
             }
         });
     }
@@ -92,10 +93,10 @@ public:
     Refinement run() {
         outputs();
         for (std::int64_t l = 0; l < c_.n_layers; ++l) {
-            if (progress_) progress_({"Reading the stream", "layer", l, c_.n_layers});
+            if (progress_) progress_({"Refinement", "layer", l, c_.n_layers});
             layer(Layer(l));
         }
-        if (progress_) progress_({"Reading the stream", "layer", c_.n_layers, c_.n_layers});
+        if (progress_) progress_({"Refinement", "layer", c_.n_layers, c_.n_layers});
         return std::move(out_);
     }
 
@@ -128,49 +129,74 @@ private:
     void outputs() {
         for (const auto& run : runs_) {
             out_.tokens += run->tokens() - first_of(*run);
-            final_.push_back(read_vectors(model_, output(*run, Layer(c_.n_layers - 1)), o_.read_out, nullptr).top);
+            final_.push_back(read_vectors(model_, output(*run, Layer(c_.n_layers - 1)), o_.read_out, {}, cancel_).top);
         }
     }
 
     void layer(Layer l) {
+        std::vector<Reads> reads;  // of r, then of y, then of o of each text
+        for (std::size_t text = 0; text < runs_.size(); ++text) {
+            cancel_.throw_if_cancelled();
+            const trace::Trace& trace = *runs_[text];
+            const bool any = trace.tokens() > first_of(trace);
+            reads.push_back(
+                any ? read_vectors(model_,
+                                   at::cat({part(before(trace, l), l), part(rows(trace, Hook::mlp_out, l), l), output(trace, l)}),
+                                   o_.read_out, final_[text], cancel_)
+                    : Reads());
+        }
         Counts counts;
         Triggers triggers;
         std::vector<std::int64_t> values;
         if (o_.values) {
-            values = top_tokens_of_values(model_, l, o_.read_out == ReadOut::model, cancel_);
+            values = top_tokens_among(model_, l, asked(reads), o_.read_out == ReadOut::model, cancel_);
             triggers = {std::vector<float>(values.size(), 0), std::vector<std::int64_t>(values.size(), -1)};
         }
-        for (std::size_t text = 0; text < runs_.size(); ++text) {
-            cancel_.throw_if_cancelled();
-            one_text(*runs_[text], static_cast<std::int64_t>(text), l, values, counts, triggers);
-        }
+        for (std::size_t text = 0; text < runs_.size(); ++text)
+            one_text(*runs_[text], static_cast<std::int64_t>(text), l, reads[text], values, counts, triggers);
         finish(counts, triggers, values);
     }
 
-    void one_text(const trace::Trace& trace, std::int64_t text, Layer l, const std::vector<std::int64_t>& values, Counts& counts,
-                  Triggers& triggers) {
-        if (trace.tokens() == first_of(trace)) return;
+    /// -1: the last token of a text, and a patch, have no next one, and can be nobody's trigger.
+    std::int64_t next_of(const trace::Trace& trace, std::int64_t position) const {
+        return position + 1 < trace.tokens() && !model::reads_pictures(c_)
+                   ? trace.encoding().ids[static_cast<std::size_t>(position + 1)]
+                   : -1;
+    }
+
+    /// The tokens that a value may have to agree with.
+    std::vector<std::int64_t> asked(const std::vector<Reads>& reads) const {
+        std::vector<std::int64_t> ids;
+        for (std::size_t text = 0; text < runs_.size(); ++text) {
+            const trace::Trace& trace = *runs_[text];
+            const std::size_t n = reads[text].top.size() / 3;
+            ids.insert(ids.end(), reads[text].top.begin() + static_cast<std::ptrdiff_t>(n),
+                       reads[text].top.begin() + static_cast<std::ptrdiff_t>(2 * n));
+            for (std::int64_t p = first_of(trace); p < trace.tokens(); ++p)
+                if (const std::int64_t next = next_of(trace, p); next >= 0) ids.push_back(next);
+        }
+        return ids;
+    }
+
+    void one_text(const trace::Trace& trace, std::int64_t text, Layer l, const Reads& reads,
+                  const std::vector<std::int64_t>& values, Counts& counts, Triggers& triggers) {
+        const std::size_t n = reads.top.size() / 3;
+        if (n == 0) return;
         const std::vector<std::int64_t>& final = final_[static_cast<std::size_t>(text)];
-        const Reads r = read_vectors(model_, part(before(trace, l), l), o_.read_out, &final);
-        const Reads y = read_vectors(model_, part(rows(trace, Hook::mlp_out, l), l), o_.read_out, nullptr);
-        const Reads o = read_vectors(model_, output(trace, l), o_.read_out, nullptr);
         const at::Tensor m = rows(trace, Hook::mlp_post, l).to(at::kFloat).contiguous();
         const bool last = l.value + 1 == c_.n_layers;
-        for (std::size_t i = 0; i < r.top.size(); ++i) {
-            const std::int64_t a = r.top[i], b = y.top[i], c = o.top[i];
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::int64_t a = reads.top[i], b = reads.top[n + i], c = reads.top[2 * n + i];
             ++(a == b && b == c   ? counts.agreement
                : c == a && a != b ? counts.residual
                : c == b && a != b ? counts.ffn
                                   : counts.composition);
             counts.final_top += a == final[i];
-            counts.probabilities.push_back(r.probability[i]);
+            counts.probabilities.push_back(reads.probability[i]);
             const std::int64_t position = first_of(trace) + static_cast<std::int64_t>(i);
             if (last && a != c) out_.last_layer.push_back({text, position, a, c});
-            const std::int64_t next = position + 1 < trace.tokens() && !model::reads_pictures(c_)
-                                          ? trace.encoding().ids[static_cast<std::size_t>(position + 1)]
-                                          : -1;
-            memories_at(m.data_ptr<float>() + static_cast<std::int64_t>(i) * m.size(1), m.size(1), b, next, values, counts,
-                        triggers);
+            memories_at(m.data_ptr<float>() + static_cast<std::int64_t>(i) * m.size(1), m.size(1), b, next_of(trace, position),
+                        values, counts, triggers);
         }
     }
 
@@ -183,7 +209,6 @@ private:
         bool agrees = false;
         for (std::size_t i = 0; i < values.size(); ++i) {
             if ((o_.all_memories || m[i] > 0) && values[i] == top_y) agrees = true;
-            // The last token of a text, and a patch, have no next one: they can be nobody's trigger.
             if (next >= 0 && m[i] > triggers.largest[i]) {
                 triggers.largest[i] = m[i];
                 triggers.next[i] = next;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/prediction/mlp.h"
+#include "headlight/analyze/prediction/attribution.h"
+#include "headlight/analyze/prediction/predictions.h"
 
 #include "cli/analyze/analyses.h"
 #include "cli/analyze/analysis.h"
@@ -21,7 +23,13 @@ struct MlpCommand : Analysis {
 
     Result run(const Console& console) const {
         const Run run = run_text(console);
-        const auto found = analyze::memories(*run.trace, Layer(layer), Position(position), top);
+        auto found = analyze::memories(*run.trace, Layer(layer), Position(position), top);
+        if (analyze::splits_logits(run.trace->config())) {
+            const std::int64_t token = analyze::next_tokens(*run.trace, Position(position), 1).front().id;
+            const std::vector<double> adds =
+                analyze::neuron_parts(*run.trace, Position(position), {.token = token}, Layer(layer));
+            for (analyze::Memory& m : found) m.adds = adds[static_cast<std::size_t>(m.neuron.value)];
+        }
         std::vector<analyze::Promoted> promoted;
         if (analyze::unembeds_stream(run.trace->config())) {
             std::vector<Neuron> neurons;

@@ -26,7 +26,8 @@ std::vector<ViewSpec> architecture_view_specs() {
          .across_texts = true,
          .offers_tensors = true,
          .needs = {},
-         .make = [](TracePtr trace, const ViewState&, const CancelToken&) { return architecture_view(trace->model()); },
+         .make = [](TracePtr trace, const ViewState&, const CancelToken&,
+                    const Progress&) { return architecture_view(trace->model()); },
          // A stored reference is run first.
          .quick = [](const trace::Trace& t, const ViewState&) { return !model::reference_file(t.model()->folder()); }},
         {.id = "kv-cache",
@@ -42,8 +43,8 @@ std::vector<ViewSpec> architecture_view_specs() {
                      integer_option("latent", "Width of MLA's latent",
                                     "kv-cache: width of MLA's latent, 0: the model's, or 4 times the width of a head", "0", 0,
                                     1 << 24)},
-         .make = [](TracePtr trace, const ViewState& s,
-                    const CancelToken&) { return kv_cache_view(trace->config(), cache_options(s)); },
+         .make = [](TracePtr trace, const ViewState& s, const CancelToken&,
+                    const Progress&) { return kv_cache_view(trace->config(), cache_options(s)); },
          .quick = [](const trace::Trace&, const ViewState&) { return true; }},
     };
 }

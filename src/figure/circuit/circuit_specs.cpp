@@ -13,9 +13,10 @@ struct ScoresKey {
 };
 
 /// Kept with the model: options change which arcs are drawn, not the numbers.
-std::shared_ptr<const analyze::CompositionScores> scores_of(const model::Model& model, bool fold, const CancelToken& cancel) {
+std::shared_ptr<const analyze::CompositionScores> scores_of(const model::Model& model, bool fold, const CancelToken& cancel,
+                                                            const Progress& progress) {
     return model.results().get(
-        ScoresKey{fold}, [&] { return analyze::composition_scores(model, fold, cancel); },
+        ScoresKey{fold}, [&] { return analyze::composition_scores(model, fold, cancel, progress); },
         [](const analyze::CompositionScores& scores) {
             std::int64_t numbers = 0;
             for (const auto& kind : scores.values) numbers += std::ssize(kind);
@@ -77,12 +78,12 @@ std::vector<ViewSpec> circuit_view_specs() {
                      flag("diagonal", "Ranks over the whole vocabulary",
                           "head-circuit: where every token stands in its own row")},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                  return head_circuit_view(std::move(trace), s.focus(),
                                           {.fold_norms = flag_value(s, "fold-norms"),
                                            .diagonal = flag_value(s, "diagonal"),
                                            .tokens = choice_value<analyze::TokenVectors>(s, "embedding")},
-                                          cancel);
+                                          cancel, progress);
              },
          .missing = no_tokens},
         {.id = "composition",
@@ -98,10 +99,11 @@ std::vector<ViewSpec> circuit_view_specs() {
                      number_option("least", "Least score", "composition: arcs with a lower score are left out", "0", 0, 1),
                      integer_option("arcs", "Arcs", "composition: how many of the strongest are drawn", "60", 1, 5000),
                      fold_option()},
-         .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel) -> std::unique_ptr<Figure> {
+         .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel,
+                    const Progress& progress) -> std::unique_ptr<Figure> {
              const std::string kinds = text_value(s, "kinds");
              const auto has = [&](const char* kind) { return kinds == "all" || kinds == kind; };
-             return std::make_unique<CompositionGraph>(scores_of(*trace->model(), flag_value(s, "fold-norms"), cancel),
+             return std::make_unique<CompositionGraph>(scores_of(*trace->model(), flag_value(s, "fold-norms"), cancel, progress),
                                                        CompositionOptions{.kinds = {has("q"), has("k"), has("v")},
                                                                           .threshold = number_value(s, "least"),
                                                                           .most = integer_value(s, "arcs")});
@@ -115,9 +117,9 @@ std::vector<ViewSpec> circuit_view_specs() {
                                    "0.1", 0, 1),
                      flag("explained", "Explained fraction", "copy-suppression: how much of the head it is, by ablation")},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                  return copy_suppression_view(std::move(trace), s.focus(), number_value(s, "attention-above"),
-                                              flag_value(s, "explained"), cancel);
+                                              flag_value(s, "explained"), cancel, progress);
              },
          .missing = no_direct_path},
         {.id = "importance",
@@ -134,7 +136,7 @@ std::vector<ViewSpec> circuit_view_specs() {
                    "importance: also where the position reads more than 128 tokens; takes a pass each"),
               integer_option("shuffles", "Shuffles", "importance: of each layer's weights; 0: none", "20", 0, 10000)},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                  // The last token that is not special: the prediction for an encoder's [SEP] is of no interest.
                  std::int64_t last = trace->tokens() - 1;
                  while (last > 0 && trace->encoding().special[static_cast<std::size_t>(last)]) --last;
@@ -144,7 +146,7 @@ std::vector<ViewSpec> circuit_view_specs() {
                                          .blank_out = !flag_value(s, "no-blank-out"),
                                          .permutations = integer_value(s, "shuffles"),
                                          .long_texts = flag_value(s, "long-texts")},
-                                        cancel);
+                                        cancel, progress);
              },
          .missing = no_prediction},
     };

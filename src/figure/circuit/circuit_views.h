@@ -17,10 +17,11 @@ struct CircuitViewOptions {
     bool diagonal = false;  ///< ranks over the whole vocabulary: takes seconds with a large one
     analyze::TokenVectors tokens = analyze::TokenVectors::stream;
 };
-std::unique_ptr<Figure> head_circuit_view(TracePtr, HeadId, const CircuitViewOptions&, const CancelToken&);
+std::unique_ptr<Figure> head_circuit_view(TracePtr, HeadId, const CircuitViewOptions&, const CancelToken&, const Progress& = {});
 
 /// Pairs that a head looks at, and what it does to the logit of the token it looks at.
-std::unique_ptr<Figure> copy_suppression_view(TracePtr, HeadId, double threshold, bool explained, const CancelToken&);
+std::unique_ptr<Figure> copy_suppression_view(TracePtr, HeadId, double threshold, bool explained, const CancelToken&,
+                                              const Progress& = {});
 
 struct ImportanceViewOptions {
     std::string target{};  ///< a token as typed; empty: the model's most probable one; "next": the one in the text
@@ -28,6 +29,7 @@ struct ImportanceViewOptions {
     std::int64_t permutations = 20;
     bool long_texts = false;  ///< blank-out and shuffles also where the position reads more than 128 tokens
 };
-std::unique_ptr<Figure> importance_view(TracePtr, Position, const ImportanceViewOptions&, const CancelToken&);
+std::unique_ptr<Figure> importance_view(TracePtr, Position, const ImportanceViewOptions&, const CancelToken&,
+                                        const Progress& = {});
 
 }  // namespace headlight::figure

@@ -233,7 +233,7 @@ Hit CompositionGraph::hit_test(QPointF point, const Style& style, const Selectio
             hit.value = arc.score;
             hit.area = path(arc).boundingRect();
             hit.tip = QStringLiteral("%1 → %2  %3 composition %4")
-                          .arg(head_name(arc.from), head_name(arc.to), kind_name(arc.kind), draw::number_text(arc.score, 4));
+                          .arg(head_name(arc.from), head_name(arc.to), kind_name(arc.kind), draw::value_text(arc.score));
             return true;
         }
         return false;

@@ -22,10 +22,10 @@ QString suppression_text(double share) {
 }  // namespace
 
 std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double threshold, bool explained,
-                                              const CancelToken& cancel) {
+                                              const CancelToken& cancel, const Progress& progress) {
     const analyze::CopySuppressionOptions options{.threshold = threshold, .of_source = trace->across_texts()};
     const TracePtr run = trace->across_texts() ? trace::whole_of(trace) : trace;
-    std::vector<analyze::SuppressedPair> pairs = analyze::suppressed_pairs(*run, id, options, cancel);
+    std::vector<analyze::SuppressedPair> pairs = analyze::suppressed_pairs(*run, id, options, cancel, progress);
     std::stable_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.logit_change < b.logit_change; });
     const auto low = std::count_if(pairs.begin(), pairs.end(), [](const auto& p) { return p.rank < 10; });
 
@@ -39,13 +39,13 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
                             pairs.empty() ? QStringLiteral("none") : suppression_text(double(low) / double(pairs.size())));
     if (explained) {
         const analyze::SuppressionExplained e = analyze::suppression_explained(*run, id, options, cancel);
-        section.note += std::isfinite(e.explained)
-                            ? QStringLiteral(
-                                  " Copy suppression explains %1 of the head: without it the prediction moves by %2 "
-                                  "nats, with nothing but it by %3.")
-                                  .arg(suppression_text(e.explained), draw::number_text(e.kl_ablated, 4),
-                                       draw::number_text(e.kl_preserved, 4))
-                            : QStringLiteral(" The head does nothing to this text's predictions.");
+        section.note +=
+            std::isfinite(e.explained)
+                ? QStringLiteral(
+                      " Copy suppression explains %1 of the head: without it the prediction moves by %2 "
+                      "nats, with nothing but it by %3.")
+                      .arg(suppression_text(e.explained), draw::value_text(e.kl_ablated), draw::value_text(e.kl_preserved))
+                : QStringLiteral(" The head does nothing to this text's predictions.");
     }
     if (pairs.size() > most_pairs)
         section.note += QStringLiteral(" The %1 that it lowers most are listed; a table or file has all.").arg(most_pairs);

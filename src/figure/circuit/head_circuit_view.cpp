@@ -33,8 +33,7 @@ draw::Label label_of(const text::Tokenizer& tokenizer, std::int64_t id) {
 QString score_text(double score) { return std::isfinite(score) ? draw::number_text(score, 3) : QStringLiteral("none"); }
 
 Series eigenvalue_series(const QString& name, const std::vector<std::complex<double>>& values, Color color, HeadId head) {
-    Series s;
-    s.name = name;
+    Series s;  // without a name: the panel's title has it
     s.color = color;
     s.radius = 4;
     s.strength = 0.8;
@@ -45,9 +44,9 @@ Series eigenvalue_series(const QString& name, const std::vector<std::complex<dou
     }
     s.tip = [values, name](std::size_t i) {
         return QStringLiteral("%1 eigenvalue %2  %3 %4 %5i  size %6")
-            .arg(name, QString::number(i), draw::number_text(values[i].real(), 4),
-                 values[i].imag() < 0 ? QStringLiteral("−") : QStringLiteral("+"),
-                 draw::number_text(std::abs(values[i].imag()), 4), draw::number_text(std::abs(values[i]), 4));
+            .arg(name, QString::number(i), draw::value_text(values[i].real()),
+                 values[i].imag() < 0 ? QStringLiteral("−") : QStringLiteral("+"), draw::value_text(std::abs(values[i].imag())),
+                 draw::value_text(std::abs(values[i])));
     };
     return s;
 }
@@ -114,7 +113,7 @@ plot::Panel rank_panel(const analyze::DiagonalRanks& d, const QString& title) {
         return QStringLiteral("%1 to %2: %3 of the tokens")
             .arg(double(i) / bins)
             .arg(double(i + 1) / bins)
-            .arg(draw::number_text(y[i], 4));
+            .arg(draw::value_text(y[i]));
     };
     panel.series.push_back(std::move(s));
     return panel;
@@ -233,7 +232,8 @@ QString spectrum_text(const analyze::CircuitSpectrum& s) {
 
 }  // namespace
 
-std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const CircuitViewOptions& o, const CancelToken& cancel) {
+std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const CircuitViewOptions& o, const CancelToken& cancel,
+                                          const Progress& progress) {
     const model::Model& model = *trace->model();
     analyze::CircuitOptions options{.fold_norms = o.fold_norms, .source = o.tokens, .query = o.tokens};
     const bool writes_tokens = analyze::unembeds_stream(model.config());
@@ -251,14 +251,14 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
     plots.panels = {eigenvalue_panel(ov, spectrum_title(ov)), eigenvalue_panel(qk, spectrum_title(qk))};
     if (o.diagonal) {
         if (writes_tokens) {
-            const auto ranks = analyze::diagonal_ranks(model, Circuit::ov, id, options, cancel);
+            const auto ranks = analyze::diagonal_ranks(model, Circuit::ov, id, options, cancel, progress);
             plots.panels.push_back(rank_panel(ranks, QStringLiteral("OV diagonal")));
             plots.subtitle +=
                 QStringLiteral(
                     "Reading a token puts it among the ten lowest for %1, among the ten highest for %2 of all tokens. ")
                     .arg(draw::number_text(ranks.share_bottom_10, 3), draw::number_text(ranks.share_top_10, 3));
         }
-        const auto ranks = analyze::diagonal_ranks(model, Circuit::qk, id, options, cancel);
+        const auto ranks = analyze::diagonal_ranks(model, Circuit::qk, id, options, cancel, progress);
         plots.panels.push_back(rank_panel(ranks, QStringLiteral("QK diagonal")));
         plots.subtitle +=
             QStringLiteral("%1 of all tokens look at themselves most. ").arg(draw::number_text(ranks.share_largest, 3));

@@ -197,7 +197,7 @@ TableSection layer_section(const analyze::Importance& r, const ImportanceViewOpt
 }  // namespace
 
 std::unique_ptr<Figure> importance_view(TracePtr trace, Position position, const ImportanceViewOptions& asked,
-                                        const CancelToken& cancel) {
+                                        const CancelToken& cancel, const Progress& progress) {
     ImportanceViewOptions o = asked;
     const auto& encoder = trace->part(model::Stack::encoder);
     const std::int64_t read = (trace->config().causal ? position.value + 1 : trace->tokens()) + (encoder ? encoder->tokens() : 0);
@@ -211,7 +211,7 @@ std::unique_ptr<Figure> importance_view(TracePtr trace, Position position, const
                                                        .source = encoder ? std::optional(encoder->encoding()) : std::nullopt,
                                                        .blank_out = o.blank_out,
                                                        .permutations = o.permutations},
-                                                      cancel);
+                                                      cancel, progress);
     TableData data;
     data.view = "importance";
     data.title = QStringLiteral("What the prediction at %1 depends on")

@@ -234,7 +234,7 @@ void ContributionFigure::paint_labels(QPainter& painter, const Style& style, con
         if (static_cast<std::int64_t>(c) % at_.fit.stride != 0 && !here) continue;
         const draw::Label label = draw::label_of(item(token));
         const bool reached = std::binary_search(reached_.begin(), reached_.end(), token);
-        const QColor color = token == target || here ? theme.accent : reached ? QColor() : theme.faint;
+        const QColor color = token == target || here ? theme.accent : reached ? QColor() : theme.muted;
         const double centre = at_.x(token);
         if (at_.fit.upwards)
             draw::token_upwards(painter, QRectF(centre - line / 2, top, line, at_.label_extent - 8), label, font, theme, color);
@@ -276,7 +276,7 @@ void ContributionFigure::paint_legend(QPainter& painter, const Style& style) con
     if (columns < std::ssize(data_.tokens) + std::ssize(data_.source))
         note += (note.isEmpty() ? QString() : QStringLiteral(" · ")) + QStringLiteral("tokens that no line reaches are left out");
     draw::text(painter, {ContributionLayout::margin, y + 18}, draw::elided(note, small_font(), at_.width - 32), small_font(),
-               theme.faint);
+               theme.muted);
 }
 
 }  // namespace headlight::figure

@@ -33,14 +33,14 @@ ViewSpec contribution_spec() {
                      "contribution-graph: LAYER:FROM:TO, the line of attention whose heads and maps are shown; with an encoder "
                      "also cross:LAYER:FROM:TO and encoder:LAYER:FROM:TO",
                      "LAYER:FROM:TO, or click a line")},
-            .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+            .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                 const Position target = last_or_pinned(*trace, s);
                 return contribution_graph_view(std::move(trace), target,
                                                {.threshold = number_value(s, "least-share"),
                                                 .keep_sizes = flag_value(s, "keep-sizes"),
                                                 .edge = text_value(s, "edge"),
                                                 .head = s.focus()},
-                                               cancel);
+                                               cancel, progress);
             }};
 }
 
@@ -55,7 +55,7 @@ ViewSpec neuron_map_spec() {
                                    static_cast<double>(analyze::most_clustered)),
                     flag("by-row", "Each neuron by its own largest",
                          "neuron-map: colours over each neuron's own largest coefficient")},
-        .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+        .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
             return neuron_map_view(std::move(trace), s.layer,
                                    {.order = choice_value<analyze::NeuronOrder>(s, "order"),
                                     .rows = integer_value(s, "rows"),
@@ -80,7 +80,7 @@ std::vector<ViewSpec> contribution_view_specs() {
                       "drivers: the token whose next-token neurons are listed, by id or text; by default the most probable one "
                       "there")},
              .make =
-                 [](TracePtr trace, const ViewState& s, const CancelToken&) {
+                 [](TracePtr trace, const ViewState& s, const CancelToken&, const Progress&) {
                      const Position position = last_or_pinned(*trace, s);
                      const DriversViewOptions options{.neuron = s.neuron,
                                                       .head = s.focus(),
@@ -94,8 +94,8 @@ std::vector<ViewSpec> contribution_view_specs() {
              .group = "Prediction",
              .needs = {.layer = true},
              .options = {flag("every-layer", "All layers", "experts: every layer that has experts, under each other")},
-             .make = [](TracePtr trace, const ViewState& s,
-                        const CancelToken&) { return experts_view(std::move(trace), s.layer, flag_value(s, "every-layer")); },
+             .make = [](TracePtr trace, const ViewState& s, const CancelToken&,
+                        const Progress&) { return experts_view(std::move(trace), s.layer, flag_value(s, "every-layer")); },
              .missing = [](const trace::Trace& trace) -> std::string {
                  return trace.config().experts.count > 0 ? ""
                                                          : "This model has no experts: every token goes through the whole MLP.";

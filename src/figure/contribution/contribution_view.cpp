@@ -125,7 +125,7 @@ std::unique_ptr<Figure> maps_of(const trace::Trace& trace, HeadId head, const an
 }  // namespace
 
 std::unique_ptr<Figure> contribution_graph_view(TracePtr trace, Position target, const ContributionViewOptions& options,
-                                                const CancelToken& cancel) {
+                                                const CancelToken& cancel, const Progress& progress) {
     // A decoder's graph is of the whole run; the encoder alone has its own.
     const TracePtr stream = trace->across_texts() ? trace::whole_of(trace) : trace;
     ContributionGraphData data;
@@ -136,7 +136,8 @@ std::unique_ptr<Figure> contribution_graph_view(TracePtr trace, Position target,
         GraphKey{target, options.threshold, options.keep_sizes},
         [&] {
             return analyze::contribution_graph(
-                *stream, target, {.threshold = options.threshold, .renormalise = !options.keep_sizes, .from_layer = 0}, cancel);
+                *stream, target, {.threshold = options.threshold, .renormalise = !options.keep_sizes, .from_layer = 0}, cancel,
+                progress);
         },
         bytes_of_graph);
     data.trace = stream;

@@ -21,7 +21,8 @@ struct ContributionViewOptions {
     HeadId head{};            ///< its maps are shown when it is one of that edge's
 };
 /// What a token's last state is made of, layer by layer. The graph of the last few questions is kept.
-std::unique_ptr<Figure> contribution_graph_view(TracePtr, Position target, const ContributionViewOptions&, const CancelToken&);
+std::unique_ptr<Figure> contribution_graph_view(TracePtr, Position target, const ContributionViewOptions&, const CancelToken&,
+                                                const Progress& = {});
 
 struct DriversViewOptions {
     std::optional<analyze::NeuronId> neuron{};  ///< none: the strongest memory of the layer at the token

@@ -66,14 +66,17 @@ std::unique_ptr<Figure> downstream_table(const trace::Trace& trace, HeadId head,
 std::unique_ptr<Figure> promoting_table(const trace::Trace& trace, std::optional<std::int64_t> token, Position position) {
     const std::int64_t id = token ? *token : analyze::next_tokens(trace, position, 1).front().id;
     TableSection section;
-    section.title =
-        QStringLiteral("Next-token neurons of %1").arg(QString::fromStdString(text::token_label(*trace.tokenizer(), id)));
+    section.title = QStringLiteral("Neurons that add most to the logit of %1")
+                        .arg(QString::fromStdString(text::token_label(*trace.tokenizer(), id)));
     section.note = (token ? QString() : QStringLiteral("The likeliest token here. ")) +
                    QStringLiteral(
-                       "Neurons of all layers whose value points most along the token's unembedding, with their "
-                       "coefficient here and the heads that drive their pre-activation most. Click one to see "
-                       "all that drives it.");
+                       "Neurons of all layers by what they add to its logit here, with the heads that drive their "
+                       "pre-activation most. Click one to see all that drives it.");
     section.columns = {{.kind = ColumnKind::text, .id = "neuron", .title = QStringLiteral("neuron")},
+                       {.kind = ColumnKind::bar,
+                        .id = "adds",
+                        .title = QStringLiteral("adds to the logit"),
+                        .tip = QStringLiteral("coefficient times value, read as the model reads the stream")},
                        {.kind = ColumnKind::bar,
                         .id = "score",
                         .title = QStringLiteral("value · token"),
@@ -88,15 +91,15 @@ std::unique_ptr<Figure> promoting_table(const trace::Trace& trace, std::optional
                         .tip = QStringLiteral("with their parts of the pre-activation, largest amount first"),
                         .decimals = 2}};
     const auto neurons = analyze::next_token_drivers(trace, id, position, most_promoting, most_drivers);
-    double& full = section.columns[2].limit = 1;  // inactive neurons get no long bars
+    double& full = section.columns[3].limit = 1;  // inactive neurons get no long bars
     for (const analyze::NextTokenNeuron& found : neurons) full = std::max(full, std::abs(found.coefficient));
     for (const analyze::NextTokenNeuron& found : neurons) {
         TableCell heads;
         for (const auto& [head, part] : found.heads) heads.tokens.emplace_back(draw::Label{{}, head_name(head), false}, part);
         TableRow row;
         row.neuron = found.id;
-        row.cells = {TableCell::of(name_of(found.id)), TableCell::of(found.score), TableCell::of(found.coefficient),
-                     std::move(heads)};
+        row.cells = {TableCell::of(name_of(found.id)), TableCell::of(found.adds), TableCell::of(found.score),
+                     TableCell::of(found.coefficient), std::move(heads)};
         section.rows.push_back(std::move(row));
     }
     TableData table;

@@ -56,9 +56,9 @@ Panel panel_of(const trace::Trace& trace, const analyze::ExpertUse& use) {
     chosen.tip = [=](std::size_t i) {
         const auto p = static_cast<std::int64_t>(at[i]), e = static_cast<std::int64_t>(of[i]);
         QString tip = QStringLiteral("%1  expert %2  weight %3  router logit %4")
-                          .arg(names[static_cast<std::size_t>(p)], QString::number(e), draw::number_text(weight(p, e), 4),
+                          .arg(names[static_cast<std::size_t>(p)], QString::number(e), draw::value_text(weight(p, e)),
                                draw::number_text(static_cast<double>(logits[i]), 3));
-        if (gated) tip += QStringLiteral("  shared expert %1").arg(draw::number_text(shared(p), 4));
+        if (gated) tip += QStringLiteral("  shared expert %1").arg(draw::value_text(shared(p)));
         return tip;
     };
     panel.series.push_back(std::move(chosen));

@@ -245,7 +245,7 @@ Hit NeuronMapFigure::hit_test(QPointF point, const Style&, const Selection&) con
     if (in_columns) {
         hit.query = Position(column);
         hit.value = static_cast<double>(data_.map.coefficients(row, column));
-        hit.tip += QStringLiteral(" at %1  m %2").arg(named(column), draw::number_text(*hit.value, 4));
+        hit.tip += QStringLiteral(" at %1  m %2").arg(named(column), draw::value_text(*hit.value));
         hit.area = at_.cell(row, column);
     } else {
         hit.value = data_.map.strength[r];

@@ -93,19 +93,6 @@ QString weight_text(double weight) {
     return QString::number(weight, 'f', 3);
 }
 
-QString number_text(double value, int decimals) {
-    if (std::isnan(value)) return {};
-    if (std::isinf(value)) return value > 0 ? QStringLiteral("∞") : QStringLiteral("−∞");
-    QString out = QString::number(value, 'f', decimals);
-    const bool zero = std::all_of(out.begin(), out.end(), [](QChar c) { return c == u'-' || c == u'0' || c == u'.'; });
-    if (zero) return QString::number(0.0, 'f', decimals);
-    return out.startsWith(u'-') ? QStringLiteral("−") + out.mid(1) : out;
-}
-
-QString count_text(std::int64_t count) {
-    return QLocale(QLocale::English, QLocale::UnitedStates).toString(static_cast<qlonglong>(count));
-}
-
 namespace {
 
 /// Advance of one character of a number: digits share the widest digit's.
@@ -206,8 +193,7 @@ namespace {
 void token_at(QPainter& painter, QPointF baseline, const Label& label, const QString& shown, const QFont& font,
               const Theme& theme, const QColor& color) {
     const double lead = text_width(label.continuation, font);
-    const QColor faint = color.isValid() ? faded(color, 0.6) : theme.faint;
-    text(painter, baseline, label.continuation, font, faint);
+    text(painter, baseline, label.continuation, font, color.isValid() ? faded(color, 0.7) : theme.muted);
     text(painter, baseline + QPointF(lead, 0), shown, font, color.isValid() ? color : label.special ? theme.muted : theme.text);
 }
 

@@ -4,6 +4,7 @@
 
 #include "headlight/analyze/pattern/pattern_view.h"
 #include "headlight/figure/core/figure.h"
+#include "headlight/figure/core/number_text.h"
 
 #include <QFontMetricsF>
 
@@ -37,10 +38,9 @@ double centred_baseline(double y, const QFont&);
 
 /// "0.836"; three decimals, "0.000" never for a positive weight ("<0.001").
 QString weight_text(double);
-/// Fixed decimals with a true minus sign; empty for NaN.
-QString number_text(double, int decimals = 2);
-/// 12,345
-QString count_text(std::int64_t);
+using figure::count_text;
+using figure::number_text;
+using figure::value_text;
 /// Digits in cells of equal width, whatever the font's default digits are.
 void number(QPainter&, QPointF baseline, const QString&, const QFont&, const QColor&, Align = Align::right);
 double number_width(const QString&, const QFont&);

@@ -205,9 +205,9 @@ std::vector<TracePtr> batch_traces(const TracePtr& trace, const ViewState& state
     return traces;
 }
 
-std::unique_ptr<Figure> make_figure(TracePtr trace, const ViewState& state, const CancelToken& cancel) {
+std::unique_ptr<Figure> make_figure(TracePtr trace, const ViewState& state, const CancelToken& cancel, const Progress& progress) {
     check(*trace, state);
-    return view_spec(state.view).make(std::move(trace), state, cancel);
+    return view_spec(state.view).make(std::move(trace), state, cancel, progress);
 }
 
 Selection selection_of(const ViewState& request) {

@@ -19,7 +19,7 @@ Theme make_light() {
     Theme t;
     t.canvas = rgb(0xffffff), t.panel = rgb(0xf6f6f4), t.bar = rgb(0xfbfbfa), t.line = rgb(0xe3e2de);
     t.chip = rgb(0xeeeeeb);
-    t.text = rgb(0x1d2127), t.muted = rgb(0x6a7079), t.faint = rgb(0xa9adb3);
+    t.text = rgb(0x1d2127), t.muted = rgb(0x646a73), t.faint = rgb(0xa9adb3);
     t.accent = rgb(0x3b5bdb), t.accent_soft = rgb(0xe8ecfb), t.on_accent = rgb(0xffffff);
     t.positive = rgb(0x2166ac), t.negative = rgb(0xd9661f);
     // category10, the ten colours of BertViz's heads

@@ -12,18 +12,19 @@ namespace {
 using SharedUpdates = std::optional<analyze::FocusUpdates>;
 
 std::unique_ptr<Figure> one_figure(const std::vector<TracePtr>& traces, const TokenLabels& labels, const FocusFigureOptions& o,
-                                   SharedUpdates& known, bool on_first, const CancelToken& cancel) {
+                                   SharedUpdates& known, bool on_first, const CancelToken& cancel, const Progress& progress) {
     using analyze::FocusShare;
     const analyze::Traces first(traces.data(), 1), all(traces);
     const auto updates = [&]() -> const analyze::FocusUpdates& {
-        if (!known) known = analyze::focus_updates(all, o.head.layer, {.literal = o.literal, .on_first = on_first}, cancel);
+        if (!known)
+            known = analyze::focus_updates(all, o.head.layer, {.literal = o.literal, .on_first = on_first}, cancel, progress);
         return *known;
     };
     const auto shares = [&](FocusShare share) { return analyze::focus_shares(all, share, o.include_first_row); };
     switch (o.figure) {
         case 1: return focus_map_figure(traces.front(), o, cancel);
         case 2: {
-            const auto found = analyze::focus_breakdown(first, o.head, o.sort_idx, o.terms, cancel);
+            const auto found = analyze::focus_breakdown(first, o.head, o.sort_idx, o.terms, cancel, progress);
             plot::PlotData plot = focus_breakdown_plot(found, labels);
             plot.table = [found, trace = traces.front()] { return analyze::table_of(found, trace->labels()); };
             return plot::plot_figure(std::move(plot));
@@ -41,7 +42,8 @@ std::unique_ptr<Figure> one_figure(const std::vector<TracePtr>& traces, const To
 
 }  // namespace
 
-std::unique_ptr<Figure> focus_figure(std::vector<TracePtr> traces, const FocusFigureOptions& options, const CancelToken& cancel) {
+std::unique_ptr<Figure> focus_figure(std::vector<TracePtr> traces, const FocusFigureOptions& options, const CancelToken& cancel,
+                                     const Progress& progress) {
     if (traces.empty()) throw Error("a focus plot needs a text");
     if (options.figure < 0 || options.figure > 10)
         throw Error({.problem = "there is no such focus plot",
@@ -49,12 +51,12 @@ std::unique_ptr<Figure> focus_figure(std::vector<TracePtr> traces, const FocusFi
                      .expected = "1 to 10, or 0 for all of them"});
     const TokenLabels labels = token_labels(*traces.front());
     SharedUpdates updates;
-    if (options.figure > 0) return one_figure(traces, labels, options, updates, options.figure == 10, cancel);
+    if (options.figure > 0) return one_figure(traces, labels, options, updates, options.figure == 10, cancel, progress);
     std::vector<std::unique_ptr<Figure>> figures;
     for (FocusFigureOptions each = options; each.figure < 10;) {
         ++each.figure;
         cancel.throw_if_cancelled();
-        figures.push_back(one_figure(traces, labels, each, updates, true, cancel));
+        figures.push_back(one_figure(traces, labels, each, updates, true, cancel, progress));
     }
     return focus_page(labels, std::move(figures), static_cast<std::int64_t>(traces.size()));
 }

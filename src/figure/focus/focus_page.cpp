@@ -71,7 +71,7 @@ public:
             figures_[i]->paint(painter, QRectF(QPointF(0, 0), place.size()), style, selection);
             painter.restore();
             draw::text(painter, place.topRight() + QPointF(-page_margin, 18), QString::fromStdString(figures_[i]->view()), small,
-                       style.theme->faint, draw::Align::right);
+                       style.theme->muted, draw::Align::right);
         }
         painter.restore();
     }

@@ -81,8 +81,7 @@ PlotData focus_breakdown_plot(const analyze::FocusBreakdown& from, const TokenLa
                 terms << text(data->facts.terms[t].title) + u' ' + draw::number_text(v, 3);
         return QStringLiteral("%1  %2 → %3  %4 = score %5, weight %6")
             .arg(head_name(data->facts.head), token_name(*names, 0, query), token_name(*names, 0, key),
-                 terms.join(QStringLiteral(" · ")), draw::number_text(data->score[r], 3),
-                 draw::number_text(data->probability[r], 4));
+                 terms.join(QStringLiteral(" · ")), draw::number_text(data->score[r], 3), draw::value_text(data->probability[r]));
     };
     const auto series_of = [&](const auto& value) {
         Series s;
@@ -150,7 +149,7 @@ PlotData focus_trend_plot(const analyze::FocusTrend& from, const TokenLabels& la
         const std::vector<double> y = s.y;
         s.tip = [names, name, y](std::size_t i) {
             return QStringLiteral("%1  %2 %3")
-                .arg(token_name(*names, 0, static_cast<std::int64_t>(i)), name, draw::number_text(y[i], 4));
+                .arg(token_name(*names, 0, static_cast<std::int64_t>(i)), name, draw::value_text(y[i]));
         };
         const std::string column = id;
         s.row = [names, column, y](std::size_t i) {
@@ -228,7 +227,7 @@ PlotData focus_shares_plot(const analyze::FocusShares& from, int figure) {
     const std::vector<double> y = dots.y;
     dots.tip = [data, heads, y, ranks](std::size_t i) {
         return QStringLiteral("%1  %2 %3  rank %4 of %5 in its layer")
-            .arg(head_name(heads[i]), text(data->title), draw::number_text(y[i], 4))
+            .arg(head_name(heads[i]), text(data->title), draw::value_text(y[i]))
             .arg(ranks[i] + 1)
             .arg(data->values.cols());
     };

@@ -41,7 +41,7 @@ QString update_tip(const analyze::FocusUpdates& data, const TokenLabels& labels,
     const auto row = static_cast<Eigen::Index>(token);
     return QStringLiteral("%1  %2  magnitude %3 · orientation %4")
         .arg(text(data.entry_name(entry)), token_name(labels, data.tokens[token].text, data.tokens[token].position.value),
-             draw::number_text(data.magnitude(row, entry), 4), draw::number_text(data.orientation(row, entry), 3));
+             draw::value_text(data.magnitude(row, entry)), draw::number_text(data.orientation(row, entry), 3));
 }
 
 Series entry_series(const analyze::FocusUpdates& data, std::int64_t column) {
@@ -124,7 +124,7 @@ PlotData focus_histogram_plot(const analyze::FocusUpdates& from, bool orientatio
         const std::int64_t layer = from.layer.value;
         s.tip = [name, edges, y](std::size_t i) {
             return QStringLiteral("%1  %2 to %3: %4 tokens")
-                .arg(name, draw::number_text(edges[i], 4), draw::number_text(edges[i + 1], 4), draw::number_text(y[i], 0));
+                .arg(name, draw::value_text(edges[i]), draw::value_text(edges[i + 1]), draw::number_text(y[i], 0));
         };
         s.row = [name, edges, y, layer](std::size_t i) {
             return std::vector<Table::Cell>{layer, name.toStdString(), edges[i], edges[i + 1], static_cast<std::int64_t>(y[i])};
@@ -234,7 +234,7 @@ PlotData focus_tokens_plot(const analyze::FocusUpdates& from, const TokenLabels&
         const QString words = QStringLiteral(
                                   "Median magnitude behind the first token: %1 where the largest weight is on the "
                                   "first token, %2 elsewhere.")
-                                  .arg(draw::number_text(medians[1], 4), draw::number_text(medians[0], 4));
+                                  .arg(draw::value_text(medians[1]), draw::value_text(medians[0]));
         out.note = words + (out.note.isEmpty() ? QString() : u' ' + out.note);
     }
     out.panels.push_back(std::move(panel));

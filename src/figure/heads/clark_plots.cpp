@@ -33,6 +33,13 @@ const Eigen::MatrixXd* first_of(const HeadTable& table, const std::vector<std::s
     return nullptr;
 }
 
+/// No head attends to what is not in the text, or comes later.
+bool is_zero(const Eigen::MatrixXd& values) { return !(values.array().isFinite() && values.array() != 0).any(); }
+
+bool same_values(const Eigen::MatrixXd& a, const Eigen::MatrixXd* b) {
+    return b && ((a.array() == b->array()) || (a.array().isNaN() && b->array().isNaN())).all();
+}
+
 void add_dots(plot::Panel& panel, const Eigen::MatrixXd& values, const QString& name, Color::Role color, bool means,
               const QString& unit, double aside = 0) {
     Series dots, line;
@@ -55,7 +62,7 @@ void add_dots(plot::Panel& panel, const Eigen::MatrixXd& values, const QString& 
     const auto heads = dots.heads;
     const auto y = dots.y, mean = line.y;
     const std::string kind = name.toStdString();
-    const auto number = [unit](double v) { return draw::number_text(v, 4) + unit; };
+    const auto number = [unit](double v) { return draw::value_text(v) + unit; };
     const auto cell = [](double v) { return std::isfinite(v) ? Table::Cell(v) : Table::Cell(); };
     dots.tip = [heads, y, name, number](std::size_t i) {
         return QStringLiteral("%1  %2 %3").arg(head_name(heads[i]), name, number(y[i]));
@@ -86,7 +93,7 @@ plot::Panel layer_panel(const HeadTable& table, const QString& title, const QStr
 
 }  // namespace
 
-std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std::int64_t texts) {
+std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std::int64_t texts, bool causal) {
     using Role = Color::Role;
     static const std::vector<Group> groups = {
         {"kinds of tokens",
@@ -107,7 +114,7 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
     out.subtitle = plot::joined_words({QStringLiteral("one dot a head, lines are layer means"), plot::texts_words(texts)});
     out.focus_fades = out.focus_in_files = false;
     out.columns = {"layer", "head", "kind", "average_attention"};
-    QStringList missing;
+    QStringList missing, none;
     for (const Group& group : groups) {
         plot::Panel panel = layer_panel(*table, QString::fromUtf8(group.title), QStringLiteral("avg. attention"));
         *panel.x.low -= 0.2, *panel.x.high += 0.2;  // room for the dots beside the outer layers
@@ -118,14 +125,22 @@ std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const HeadTable> table, std:
             const QString name = QString::fromUtf8(own ? kind.name : kind.other_name);
             // Shifted a little: where the first token is the only special one, the dots coincide.
             const double aside = 0.14 * (static_cast<double>(k) - static_cast<double>(group.kinds.size() - 1) / 2);
-            if (const auto* values = first_of(*table, kind.ids))
-                add_dots(panel, *values, name, kind.color, group.means, {}, aside);
-            else
+            const auto* values = first_of(*table, kind.ids);
+            if (!values)
                 missing << name;
+            else if (is_zero(*values))
+                none << (causal && kind.ids.front() == "share_next" ? QStringLiteral("next token (the model is causal)") : name);
+            else if (!own && k > 0 && same_values(*values, first_of(*table, group.kinds[k - 1].ids)))
+                none << QStringLiteral("%1 other than the first").arg(name);
+            else
+                add_dots(panel, *values, name, kind.color, group.means, {}, aside);
         }
         if (!panel.series.empty()) out.panels.push_back(std::move(panel));
     }
-    if (!missing.isEmpty()) out.note = QStringLiteral("Not on this text or model: %1.").arg(missing.join(QStringLiteral(", ")));
+    QStringList notes;
+    if (!missing.isEmpty()) notes << QStringLiteral("Not on this text or model: %1.").arg(missing.join(QStringLiteral(", ")));
+    if (!none.isEmpty()) notes << QStringLiteral("Not there to attend to: %1.").arg(none.join(QStringLiteral(", ")));
+    out.note = notes.join(u' ');
     out.description = QStringLiteral(
                           "How much of their attention heads give to kinds of tokens, averaged over the queries, one dot a head; "
                           "lines join the means of the layers. Colours as in the paper.") +

@@ -28,13 +28,16 @@ bool asks_for_probe(const trace::Trace& trace, const ViewState& state) {
 }
 
 /// Several texts: means over them, each of weight one.
-std::shared_ptr<const HeadTable> table_of(const TracePtr& trace, const ViewState& state, const CancelToken& cancel) {
+std::shared_ptr<const HeadTable> table_of(const TracePtr& trace, const ViewState& state, const CancelToken& cancel,
+                                          const Progress& progress) {
     if (asks_for_probe(*trace, state)) analyze::model_probe(trace->model(), trace->tokenizer(), cancel);
     if (!state.batch) return std::make_shared<const HeadTable>(analyze::head_table(*trace));
     analyze::HeadAverages averages;
-    for (const TracePtr& each : batch_traces(trace, state)) {
+    const std::vector<TracePtr> texts = batch_traces(trace, state);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
         cancel.throw_if_cancelled();
-        averages.add(*each);
+        if (progress) progress({"Averaging", "text", static_cast<std::int64_t>(i), std::ssize(texts)});
+        averages.add(*texts[i]);
     }
     return std::make_shared<const HeadTable>(averages.table());
 }
@@ -60,9 +63,9 @@ std::vector<ViewSpec> heads_view_specs() {
                      measure_option("y", "Upwards", "head-scatter: measure upwards", "entropy", false),
                      measure_option("color", "Colour", "head-scatter: what the colour shows", "layer", true)},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                  return head_scatter(
-                     table_of(trace, s, cancel),
+                     table_of(trace, s, cancel, progress),
                      {.x = text_value(s, "x"), .y = text_value(s, "y"), .color = text_value(s, "color"), .texts = texts_of(s)});
              },
          .quick = [](const trace::Trace& trace, const ViewState& s) { return few_texts(trace, s) && !asks_for_probe(trace, s); },
@@ -72,8 +75,10 @@ std::vector<ViewSpec> heads_view_specs() {
                    .title = "Attention to kinds of tokens",
                    .group = "Heads",
                    .needs = {.texts = true},
-                   .make = [](TracePtr trace, const ViewState& s,
-                              const CancelToken& cancel) { return clark_kinds(table_of(trace, s, cancel), texts_of(s)); },
+                   .make =
+                       [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
+                           return clark_kinds(table_of(trace, s, cancel, progress), texts_of(s), trace->config().causal);
+                       },
                    .quick = few_texts,
                    .missing = without_overview,
                    .filters = true});
@@ -82,10 +87,10 @@ std::vector<ViewSpec> heads_view_specs() {
                    .group = "Heads",
                    .needs = {.texts = true},
                    .make =
-                       [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+                       [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                            // Of several texts the table holds the mean of theirs.
                            const double uniform = s.batch ? kNaN : uniform_entropy(trace->tokens(), trace->config().causal);
-                           return clark_entropy(table_of(trace, s, cancel), uniform, texts_of(s));
+                           return clark_entropy(table_of(trace, s, cancel, progress), uniform, texts_of(s));
                        },
                    .quick = few_texts,
                    .missing = without_overview,

@@ -21,14 +21,14 @@ bool few_weights(const trace::Trace& trace, const ViewState& state) {
     return heads * trace.tokens() * trace.keys() <= quick_weights;
 }
 
-std::unique_ptr<Figure> head(TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+std::unique_ptr<Figure> head(TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
     const auto together = aggregate_of(s);
     if (!together) return head_view(std::move(trace), s.layer, s.heads, s.pattern, cancel);
     const std::vector<HeadId> of = chosen_heads(*trace, s);
     return aggregate_head_view(std::move(trace), s.layer, s.heads, of, *together, s.pattern, cancel);
 }
 
-std::unique_ptr<Figure> matrix(TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+std::unique_ptr<Figure> matrix(TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
     if (flag_value(s, "parts")) return score_parts_view(std::move(trace), ids_of(s), cancel);
     const bool sums = flag_value(s, "sums");
     const auto together = aggregate_of(s);
@@ -95,7 +95,7 @@ std::vector<ViewSpec> pattern_view_specs() {
                      flag("mean", "Maps pooled by mean", "model view: pool by mean instead of maximum"), aggregate_option(),
                      layers_option(), over_heads_option()},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
                  const ModelViewOptions options = model_options(*trace, s);
                  return model_view(std::move(trace), s.pattern, options, cancel);
              },
@@ -115,7 +115,7 @@ std::vector<ViewSpec> pattern_view_specs() {
          .options = {flag("sorted", "Numbers by contribution", "neuron view: dimensions by contribution instead of by index"),
                      flag("collapsed", "Without the vectors", "neuron view: without the vectors")},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken&) {
+             [](TracePtr trace, const ViewState& s, const CancelToken&, const Progress&) {
                  const NeuronViewOptions options{.sorted = flag_value(s, "sorted"),
                                                  .expanded = s.query && !flag_value(s, "collapsed")};
                  const Position query = s.query.value_or(Position(trace->tokens() - 1));

@@ -24,7 +24,7 @@ std::vector<ViewSpec> picture_view_specs() {
                       .initial = "colour",
                       .choices = {{"colour", "A colour"}, {"reveal", "Only what is attended to"}}}},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
                  const PictureViewOptions options{.what = choice_value<PictureViewOptions::What>(s, "of"),
                                                   .reveal = text_value(s, "over") == "reveal"};
                  return picture_view(std::move(trace), s.layer, s.heads, s.query.value_or(Position(0)), s.pattern, options,

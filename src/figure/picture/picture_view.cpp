@@ -171,7 +171,7 @@ Hit PictureFigure::hit_test(QPointF at, const Style& style, const Selection& sel
             hit.tip = QStringLiteral("%1 (%2)").arg(token_name(Position(token)), QString::number(token));
             if (panel > 0) {
                 const float weight = pinned.rows[map].weights[token];
-                const QString value = std::isnan(weight) ? QStringLiteral("hidden") : draw::number_text(weight, 4);
+                const QString value = std::isnan(weight) ? QStringLiteral("hidden") : draw::value_text(weight);
                 if (!std::isnan(weight)) hit.value = weight;
                 hit.tip = QStringLiteral("%1  %2 (%3) → %4  %5")
                               .arg(QString::fromStdString(data_.names[map]), token_name(pinned.query),

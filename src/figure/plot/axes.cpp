@@ -95,15 +95,10 @@ int decimals_for(double step) {
     return decimals;
 }
 
-QString grouped(double value) {
-    return (value < 0 ? QStringLiteral("−") : QString()) +
-           draw::count_text(static_cast<std::int64_t>(std::llround(std::abs(value))));
-}
-
 QString tick_label(double tick, double step) {
     if (step < 1e-5 || std::abs(tick) >= 1e15) return QString::number(tick, 'g', 3).replace(u'-', u'−');
     const int decimals = decimals_for(step);
-    return decimals == 0 && std::abs(tick) >= 1e4 ? grouped(tick) : draw::number_text(tick, decimals);
+    return draw::number_text(std::abs(tick) < 1e-6 * step ? 0 : tick, decimals);
 }
 
 /// The round number next to a wanted step: the nearest one, or the next larger whole one.
@@ -149,9 +144,7 @@ std::vector<Tick> log_ticks(double low, double high, int count) {
             const double value = static_cast<double>(m) * std::pow(10, e);
             if ((m > 1 && !between) || (m == 1 && e % every != 0) || value < low * (1 - 1e-9) || value > high * (1 + 1e-9))
                 continue;
-            ticks.push_back({value, !plain   ? power_of_ten(e, m)
-                                    : e >= 3 ? grouped(value)
-                                             : draw::number_text(value, std::max(0, -e))});
+            ticks.push_back({value, plain ? draw::number_text(value, std::max(0, -e)) : power_of_ten(e, m)});
         }
     return ticks;
 }

@@ -206,6 +206,23 @@ private:
         else if (frame.labels.stride == 1)
             for (std::size_t i = 0; i < widths_[p].size(); ++i) frame.x_ticks.push_back({static_cast<double>(i), {}});
         frame.y_ticks = fitting_ticks(panel.y, frame.y, false);
+        if (panel.equal_units) equal_ticks(frame.x_ticks, frame.y_ticks);
+    }
+
+    /// The coarser steps on both axes, written alike.
+    static void equal_ticks(std::vector<Tick>& x, std::vector<Tick>& y) {
+        if (x.size() < 2 || y.size() < 2) return;
+        const auto step = [](const std::vector<Tick>& ticks) { return ticks[1].value - ticks[0].value; };
+        std::vector<Tick>& finer = step(x) < step(y) ? x : y;
+        const std::vector<Tick>& coarser = &finer == &x ? y : x;
+        const QString& longest = coarser[0].label.size() > coarser[1].label.size() ? coarser[0].label : coarser[1].label;
+        const auto point = longest.indexOf(u'.');
+        std::erase_if(finer, [&](const Tick& tick) {
+            const double steps = tick.value / step(coarser);
+            return std::abs(steps - std::round(steps)) > 1e-6;
+        });
+        for (Tick& tick : finer)
+            tick.label = draw::number_text(tick.value, point < 0 ? 0 : static_cast<int>(longest.size() - point - 1));
     }
 
     /// Widens the range of the axis with more room, so that a circle is one.

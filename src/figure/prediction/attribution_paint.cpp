@@ -44,12 +44,12 @@ void AttributionFigure::paint_map(QPainter& painter, const Style& style, const S
     for (std::int64_t h = 0; h < at_.heads; h += stride)
         for (const double left : {at_.map_x, cross ? at_.cross_x : at_.map_x})
             if (const double x = left + (static_cast<double>(h) + 0.5) * at_.cell; x < mlp_left)
-                draw::text(painter, {x, top - 2}, QString::number(h), small, theme.faint, draw::Align::center);
+                draw::text(painter, {x, top - 2}, QString::number(h), small, theme.muted, draw::Align::center);
     const auto rows = static_cast<std::int64_t>(std::ceil(14.0 / at_.row));
     for (std::int64_t l = 0; l < at_.layers; ++l) {
         if (l % rows == 0)
             draw::number(painter, {at_.map_x - 8, draw::centred_baseline(at_.head_cell(l, 0).center().y(), small)},
-                         l == 0 ? QStringLiteral("L0") : QString::number(l), small, theme.faint, draw::Align::right);
+                         l == 0 ? QStringLiteral("L0") : QString::number(l), small, theme.muted, draw::Align::right);
         const double small_side = std::min(at_.cell, at_.row), inset = small_side >= 12 ? 1 : small_side >= 6 ? 0.5 : 0.25;
         const auto cell = [&](const QRectF& where, double value) {
             const QRectF box = where.adjusted(inset, inset, -inset, -inset);
@@ -79,14 +79,14 @@ void AttributionFigure::paint_map(QPainter& painter, const Style& style, const S
         const double x = (i - 74.5) / 75.0 * limit_;
         painter.fillRect(QRectF(bar.left() + i, bar.top(), 1.5, bar.height()), part_color(theme, x, limit_));
     }
-    draw::text(painter, {bar.left(), bar.bottom() + 14}, draw::number_text(-limit_), small, theme.muted);
+    draw::text(painter, {bar.left(), bar.bottom() + 14}, part_text(-limit_), small, theme.muted);
     draw::text(painter, {bar.center().x(), bar.bottom() + 14}, QStringLiteral("0"), small, theme.muted, draw::Align::center);
-    draw::text(painter, {bar.right(), bar.bottom() + 14}, draw::number_text(limit_), small, theme.muted, draw::Align::right);
+    draw::text(painter, {bar.right(), bar.bottom() + 14}, part_text(limit_), small, theme.muted, draw::Align::right);
     // Beside the scale, or under it where few heads leave no room before the bars.
     const QString scale = QStringLiteral("colour: √ of the part");
     const bool beside = bar.right() + 14 + draw::text_width(scale, note_font()) < at_.bars_x - 8;
     draw::text(painter, beside ? QPointF(bar.right() + 14, bar.bottom()) : QPointF(bar.left(), bar.bottom() + 32), scale,
-               note_font(), theme.faint);
+               note_font(), theme.muted);
 }
 
 void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const {
@@ -114,7 +114,7 @@ void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const 
         const bool shown = part.head && *part.head == data_.head && part.cross == data_.of_cross;
         draw::text(painter, {row.left(), baseline}, part.name, shown ? strong : font, shown ? theme.accent : theme.text);
         bar(row.top(), part.value, part.value < 0 ? theme.negative : theme.positive);
-        draw::number(painter, {right, baseline}, draw::number_text(part.value), font, theme.muted, draw::Align::right);
+        draw::number(painter, {right, baseline}, part_text(part.value), font, theme.muted, draw::Align::right);
     }
     const double top = at_.bars_top + rows + 8,
                  baseline = draw::centred_baseline(top + AttributionLayout::bar_height / 2, strong);
@@ -125,7 +125,7 @@ void AttributionFigure::paint_bars(QPainter& painter, const Style& style) const 
                                        : QStringLiteral("sum = difference"),
                strong, theme.text);
     bar(top, data_.split.total, theme.muted);
-    draw::number(painter, {right, baseline}, draw::number_text(data_.split.total), strong, theme.text, draw::Align::right);
+    draw::number(painter, {right, baseline}, part_text(data_.split.total), strong, theme.text, draw::Align::right);
 }
 
 QStringList AttributionFigure::strongest_sources() const {
@@ -140,7 +140,7 @@ QStringList AttributionFigure::strongest_sources() const {
     for (const Eigen::Index j : order)
         if (size(j) > 0)
             names << draw::label_of(data_.labels[static_cast<std::size_t>(j)]).with_position(Position(j)) + QStringLiteral(" ") +
-                         draw::number_text(data_.sources[j], 2);
+                         part_text(data_.sources[j]);
     return names;
 }
 
@@ -154,7 +154,7 @@ void AttributionFigure::paint_sources(QPainter& painter, const QRectF& exposed, 
     draw::text(painter, {AttributionLayout::margin, y}, name, strong, theme.text);
     QString said = (data_.of_cross ? QStringLiteral("adds %1, through these tokens of the source")
                                    : QStringLiteral("adds %1, through these tokens"))
-                       .arg(draw::number_text(data_.sources.sum(), 3));
+                       .arg(part_text(data_.sources.sum()));
     // In a long text they may stand far below.
     const QStringList most = strongest_sources();
     if (!most.isEmpty()) said += QStringLiteral(", most through   ") + most.join(QStringLiteral("   "));
@@ -171,8 +171,7 @@ void AttributionFigure::paint_sources(QPainter& painter, const QRectF& exposed, 
         },
         style.exporting ? std::nullopt : selection.key());
     draw::text(painter, {AttributionLayout::margin, y + 12 + flow_.height() + 24},
-               QStringLiteral("full colour: ±%1; colour: √ of the part").arg(draw::number_text(source_limit_, 3)), note_font(),
-               theme.faint);
+               QStringLiteral("full colour: ±%1; colour: √ of the part").arg(part_text(source_limit_)), note_font(), theme.muted);
 }
 
 }  // namespace headlight::figure

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/prediction/attribution_view.h"
 
+#include "figure/table/stacked_figure.h"
+#include "figure/table/table_figure.h"
 #include "headlight/analyze/prediction/logit_lens.h"
+#include "headlight/analyze/prediction/mlp.h"
 #include "headlight/analyze/prediction/predictions.h"
+#include "headlight/base/error.h"
 #include "headlight/trace/whole.h"
 
 #include <algorithm>
@@ -43,6 +47,7 @@ std::vector<NamedPart> largest_parts(const analyze::Decomposition& split, std::s
     for (const analyze::Contribution& part : split.parts) {
         NamedPart named{part_name(part), part.value, {}};
         named.cross = part.component == analyze::Component::cross_head;
+        if (part.component == analyze::Component::mlp) named.mlp = part.layer;
         if (named.cross || part.component == analyze::Component::head) named.head = HeadId{Layer(part.layer), Head(part.index)};
         parts.push_back(std::move(named));
     }
@@ -163,7 +168,7 @@ QString AttributionFigure::description() const {
         "this position: the embedding, every head, every MLP and the biases, each passed through the final norm at the scale it "
         "had in the run. Blue raises the logit, orange lowers it; the bars list the largest parts and end in their sum, the "
         "logit itself. Click a head to split its part over the tokens it read (attention times value times output matrix): the "
-        "coloured text below sums to the head's part. Direct effects only: a component's effect through later ones counts as "
+        "coloured text below sums to the head's part. Click an MLP to list its neurons by what each adds. Direct effects only: a component's effect through later ones counts as "
         "theirs. Direct logit attribution, after nostalgebraist's logit lens and Elhage et al. 2021, A Mathematical Framework "
         "for Transformer Circuits.");
 }
@@ -185,7 +190,12 @@ void AttributionFigure::choose_head(Hit& hit, HeadId id, bool cross) const {
 
 Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) const {
     Hit hit;
-    const auto number = [](double x) { return draw::number_text(x, 4); };
+    const auto number = [](double x) { return part_text(x); };
+    const auto choose_mlp = [&](std::int64_t layer) {
+        if (data_.other) return;
+        hit.kind = Hit::Kind::option;
+        hit.options = neurons_of(layer);
+    };
     for (std::int64_t l = 0; l < at_.layers; ++l) {
         for (std::int64_t h = 0; h < at_.heads; ++h) {
             const bool cross = data_.cross.size() > 0 && at_.cross_cell(l, h).contains(point);
@@ -202,6 +212,7 @@ Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) c
             hit.value = data_.mlps[l];
             hit.area = at_.mlp_cell(l);
             hit.tip = QStringLiteral("MLP of layer %1 adds %2 to %3").arg(l).arg(number(*hit.value), what());
+            choose_mlp(l);
             return hit;
         }
     }
@@ -213,6 +224,7 @@ Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) c
         hit.area = row;
         hit.tip = bars_[i].name + QStringLiteral("  ") + number(bars_[i].value);
         if (bars_[i].head) choose_head(hit, *bars_[i].head, bars_[i].cross);
+        if (bars_[i].mlp >= 0) choose_mlp(bars_[i].mlp);
         return hit;
     }
     if (const auto position = flow_.at(point)) {
@@ -240,7 +252,8 @@ std::vector<NamedArray> AttributionFigure::arrays() const {
     return all;
 }
 
-std::unique_ptr<Figure> attribution_view(TracePtr shown, HeadId head, Position position, const AttributionViewOptions& options) {
+std::unique_ptr<AttributionFigure> attribution_figure(TracePtr shown, HeadId head, Position position,
+                                                      const AttributionViewOptions& options) {
     // The whole run is split for a cross attention too; its heads are followed into the source.
     const TracePtr trace = trace::whole_of(shown);
     const model::ModelConfig& c = trace->config();
@@ -274,6 +287,74 @@ std::unique_ptr<Figure> attribution_view(TracePtr shown, HeadId head, Position p
     data.at = draw::label_of(axes.queries[static_cast<std::size_t>(position.value)]).with_position(position);
     data.model = c.name;
     return std::make_unique<AttributionFigure>(std::move(data));
+}
+
+namespace {
+
+constexpr std::int64_t most_neurons = 12;
+
+/// The neurons that add most, of one MLP or of all.
+TableData neurons_table(const analyze::AttributionOptions& asked, const std::vector<analyze::Contribution>& neurons,
+                        const AttributionViewOptions& options, const trace::Trace& trace, Position position) {
+    const auto label = [&](std::int64_t id) { return QString::fromStdString(text::token_label(*trace.tokenizer(), id)); };
+    const QString target = asked.minus ? label(asked.token) + QStringLiteral(" − ") + label(*asked.minus) : label(asked.token);
+    TableSection section;
+    section.title = options.mlp ? QStringLiteral("Neurons of the MLP of layer %1").arg(options.mlp->value)
+                                : QStringLiteral("Neurons of all layers");
+    section.note = QStringLiteral(
+                       "By what each adds to the logit of %1, largest amount first%2. Click one to follow it in the "
+                       "MLP view and in Drivers.")
+                       .arg(target, options.mlp ? QString() : QStringLiteral("; click an MLP above for those of one layer"));
+    section.columns = {{.kind = ColumnKind::text, .id = "neuron", .title = QStringLiteral("neuron")},
+                       {.kind = ColumnKind::bar,
+                        .id = "contribution",
+                        .title = QStringLiteral("adds to the logit"),
+                        .tip = QStringLiteral("coefficient times value, through the final norm, as every part above")},
+                       {.kind = ColumnKind::bar,
+                        .id = "coefficient",
+                        .title = QStringLiteral("coefficient m"),
+                        .tip = QStringLiteral("of the neuron at this token")}};
+    for (const analyze::Contribution& part : neurons) {
+        const analyze::NeuronId id{Layer(part.layer), Neuron(part.index)};
+        TableRow& row = section.rows.emplace_back();
+        row.neuron = id;
+        row.cells = {TableCell::of(part_name(part)), TableCell::of(part.value),
+                     TableCell::of(static_cast<double>(analyze::neuron_activations(trace, id.layer, id.neuron)[position.value]))};
+    }
+    TableData table;
+    table.view = "attribution";
+    table.title = section.title;
+    table.sections = {std::move(section)};
+    return table;
+}
+
+}  // namespace
+
+std::unique_ptr<Figure> attribution_view(TracePtr shown, HeadId head, Position position, const AttributionViewOptions& options) {
+    auto split = attribution_figure(shown, head, position, options);
+    const TracePtr trace = trace::whole_of(shown);
+    analyze::AttributionOptions asked;
+    asked.token = options.token ? *options.token : analyze::next_tokens(*trace, position, 1).front().id;
+    asked.minus = options.minus;
+    if (options.mlp && options.mlp->value >= trace->config().n_layers)
+        throw Error({.problem = "There is no such layer",
+                     .item = "--mlp",
+                     .expected = "0 to " + std::to_string(trace->config().n_layers - 1) + ", or -1 for every layer",
+                     .found = std::to_string(options.mlp->value)});
+    const auto neurons = analyze::largest_neurons(*trace, position, asked, options.mlp, most_neurons);
+    StackedParts parts;
+    parts.view = "attribution";
+    parts.title = split->title();
+    parts.description = split->description();
+    parts.table = [table = split->table(), neurons]() mutable {
+        Table out = table;
+        for (const analyze::Contribution& part : neurons)
+            out.add({std::string(analyze::name_of(part.component)), part.layer, part.index, part.value});
+        return out;
+    };
+    parts.parts.push_back(std::move(split));
+    parts.parts.push_back(table_figure(neurons_table(asked, neurons, options, *trace, position)));
+    return stacked_figure(std::move(parts));
 }
 
 }  // namespace headlight::figure

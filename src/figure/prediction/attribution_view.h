@@ -40,7 +40,8 @@ struct NamedPart {
     QString name;
     double value = 0;
     std::optional<HeadId> head;
-    bool cross = false;  ///< a head that reads a source
+    bool cross = false;     ///< a head that reads a source
+    std::int64_t mlp = -1;  ///< the layer of a whole MLP
 };
 QString head_part(HeadId, bool cross);  ///< "L3H5", "L3H5 cross"
 /// "L3H5", "L3 MLP", "embedding".
@@ -66,6 +67,9 @@ struct AttributionLayout {
 AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width,
                                      bool cross = false, double map_height = 0);
 
+/// Parts of a logit on one screen: as many decimals everywhere.
+inline QString part_text(double part) { return draw::number_text(part, 3); }
+
 class AttributionFigure final : public Figure {
 public:
     explicit AttributionFigure(AttributionViewData);
@@ -79,6 +83,10 @@ public:
     QString title() const override;
     QString description() const override;
 
+    /// What a click on the MLP of a layer sets; empty: nothing.
+    static std::vector<std::pair<std::string, std::string>> neurons_of(std::int64_t layer) {
+        return {{"mlp", std::to_string(layer)}};
+    }
     const AttributionLayout& places() const { return at_; }
     const std::vector<NamedPart>& bars() const { return bars_; }
 
@@ -99,5 +107,8 @@ private:
     AttributionLayout at_;
     TokenLines flow_;
 };
+
+/// The figure of attribution_view() without its list of neurons.
+std::unique_ptr<AttributionFigure> attribution_figure(TracePtr, HeadId, Position, const AttributionViewOptions&);
 
 }  // namespace headlight::figure

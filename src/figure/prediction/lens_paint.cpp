@@ -8,6 +8,13 @@ namespace headlight::figure {
 namespace {
 
 const QFont& cell_font() { return ui_font(12); }
+/// "#1,234", "#12k" where that is too wide.
+QString rank_text(std::int64_t rank, const QFont& font, double width) {
+    const QString whole = QStringLiteral("#") + draw::count_text(rank);
+    if (rank < 1000 || draw::text_width(whole, font) <= width) return whole;
+    return QStringLiteral("#%1k").arg(draw::count_text(rank / 1000));
+}
+
 /// Two significant digits: "87 %", "3.1 %", "<0.1 %".
 QString probability_text(double p) {
     if (p >= 0.0995) return QString::number(p * 100, 'f', 0) + QStringLiteral(" %");
@@ -126,7 +133,7 @@ void LensFigure::paint_row(QPainter& painter, std::int64_t row, const Style& sty
     if (hovered || pinned)
         draw::box(painter, QRectF(LensLayout::margin, top + 1, at_.width - 2 * LensLayout::margin, LensLayout::row_height - 2), 6,
                   pinned ? theme.accent_soft : theme.chip);
-    draw::number(painter, {left + at_.token_x - 10, baseline}, QString::number(row), small, theme.faint, draw::Align::right);
+    draw::number(painter, {left + at_.token_x - 10, baseline}, QString::number(row), small, theme.muted, draw::Align::right);
     draw::token(painter, QRectF(left + at_.token_x, top, at_.token_width, LensLayout::row_height),
                 draw::label_of(data_.labels[static_cast<std::size_t>(row)]), token_font, theme, draw::Align::left,
                 pinned ? theme.accent : QColor());
@@ -141,7 +148,7 @@ void LensFigure::paint_row(QPainter& painter, std::int64_t row, const Style& sty
     const double said_width = said.isEmpty() ? 0 : draw::text_width(said, note_font()) + 10;
     const QString text = draw::elided(word(next), cell_font(), at_.next_width - 24 - said_width);
     draw::text(painter, {next_x, baseline}, text, cell_font(), right ? theme.text : theme.muted);
-    draw::text(painter, {next_x + draw::text_width(text, cell_font()) + 10, baseline}, said, note_font(), theme.faint);
+    draw::text(painter, {next_x + draw::text_width(text, cell_font()) + 10, baseline}, said, note_font(), theme.muted);
 }
 
 void LensFigure::paint_list(QPainter& painter, const Style& style) const {
@@ -182,7 +189,7 @@ void LensFigure::paint_candidates(QPainter& painter, bool layers, const Style& s
                 painter.setBrush(Qt::NoBrush);
                 painter.drawRoundedRect(cell, 2, 2);
             }
-            const QString rank = QStringLiteral("#") + draw::count_text(data_.history.ranks[i]);
+            const QString rank = rank_text(data_.history.ranks[i], small, cell.width() - 4);
             if (draw::text_width(rank, small) <= cell.width() - 4)
                 draw::text(painter, {cell.center().x(), baseline}, rank, small, text_on(theme, color), draw::Align::center);
         });
@@ -243,7 +250,7 @@ void LensFigure::paint_footer(QPainter& painter, double top, const Style& style)
     draw::text(painter, {left, top + 44},
                QStringLiteral("read by the %1; the norm's statistics are those of each state")
                    .arg(QString::fromStdString(data_.read_as)),
-               note_font(), theme.faint);
+               note_font(), theme.muted);
 }
 
 }  // namespace headlight::figure

@@ -258,7 +258,7 @@ std::vector<NamedArray> LensFigure::arrays() const {
 }
 
 std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened, Layer layer, const LensViewOptions& options,
-                                  const CancelToken& cancel) {
+                                  const CancelToken& cancel, const Progress& progress) {
     const model::ModelConfig& c = trace->config();
     analyze::LensOptions lens{
         .at = options.at, .top = kCandidates, .watched = options.watched, .watch_text = !options.watched, .tuned = {}};
@@ -270,7 +270,8 @@ std::unique_ptr<Figure> lens_view(TracePtr trace, std::optional<Position> opened
     LensViewData data;
     // A lens costs as much as many runs, and opening a row needs it again.
     data.lens = trace->results().get(
-        LensKey{options.at, options.watched, file}, [&] { return analyze::logit_lens(*trace, lens, cancel); }, bytes_of);
+        LensKey{options.at, options.watched, file}, [&] { return analyze::logit_lens(*trace, lens, cancel, progress); },
+        bytes_of);
     data.labels = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys;
     data.table = [lens = data.lens, trace] { return analyze::table_of(*lens, *trace, 1); };
     data.causal = c.causal;

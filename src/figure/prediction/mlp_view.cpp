@@ -5,8 +5,10 @@
 #include "figure/prediction/token_lines.h"
 #include "figure/table/stacked_figure.h"
 #include "figure/table/table_figure.h"
+#include "headlight/analyze/prediction/attribution.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/prediction/mlp.h"
+#include "headlight/analyze/prediction/predictions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +30,8 @@ struct MlpViewData {
     std::vector<analyze::AxisItem> labels;
     bool gated = false;
     bool experts = false;  ///< the layer has them: a memory belongs to one
+    QString target;        ///< token (difference) whose logit the memories add to; empty: a logit is no sum
+    MlpOrder order = MlpOrder::strength;
 };
 
 QString joined(const std::vector<QString>& words) { return QStringList(words.begin(), words.end()).join(QStringLiteral("   ")); }
@@ -38,16 +42,15 @@ QString named(const std::vector<analyze::AxisItem>& labels, Position position) {
 
 QString memory_tip(const MlpViewData& data, std::size_t i) {
     const analyze::Memory& m = data.memories[i];
-    QString tip =
-        QStringLiteral("L%1 neuron %2  m %3  |v| %4  |m|·|v| %5  %6 %7")
-            .arg(QString::number(data.layer.value), QString::number(m.neuron.value), draw::number_text(m.coefficient, 4),
-                 draw::number_text(m.value_norm, 4), draw::number_text(m.contribution_norm, 4),
-                 data.gated ? QStringLiteral("gate") : QStringLiteral("x·k + b"), draw::number_text(m.pre, 4));
-    if (data.gated) tip += QStringLiteral("  up ") + draw::number_text(m.up, 4);
+    QString tip = QStringLiteral("L%1 neuron %2  m %3  |v| %4  |m|·|v| %5  %6 %7")
+                      .arg(QString::number(data.layer.value), QString::number(m.neuron.value), draw::value_text(m.coefficient),
+                           draw::value_text(m.value_norm), draw::value_text(m.contribution_norm),
+                           data.gated ? QStringLiteral("gate") : QStringLiteral("x·k + b"), draw::value_text(m.pre));
+    if (data.gated) tip += QStringLiteral("  up ") + draw::value_text(m.up);
     if (data.experts)
         tip += QStringLiteral("  %1, weight %2")
                    .arg(m.expert >= 0 ? QStringLiteral("expert %1").arg(m.expert) : QStringLiteral("shared expert"),
-                        draw::number_text(m.weight, 4));
+                        draw::value_text(m.weight));
     if (!data.promoted.empty())
         tip += QStringLiteral("  value alone: %1 with probability %2")
                    .arg(m.coefficient < 0 ? data.lowered[i].front() : data.raised[i].front(),
@@ -66,13 +69,18 @@ std::vector<NamedArray> memories_arrays(const MlpViewData& data) {
     return {neuron, coefficient, contribution, analyze::named_array("followed_activations", data.activations)};
 }
 
+std::vector<std::pair<std::string, std::string>> sort_by(MlpOrder order) {
+    return {{"memories-by", std::string(enum_word(order))}};
+}
+
 std::unique_ptr<Figure> memories_table(const MlpViewData& data, const trace::Trace& trace) {
     const double share = 100.0 * static_cast<double>(data.active) / static_cast<double>(std::max<std::int64_t>(1, data.neurons));
     TableSection section;
     section.title = QStringLiteral("Memories of layer %1").arg(data.layer.value);
     section.note = QStringLiteral("at %1; %2 of %3 are active (%4 %)")
                        .arg(named(data.labels, data.position), draw::count_text(data.active), draw::count_text(data.neurons),
-                            QString::number(share, 'f', 1));
+                            draw::number_text(share, 1));
+    if (!data.target.isEmpty()) section.note += QStringLiteral("; logit of %1").arg(data.target);
     section.columns = {{.kind = ColumnKind::text, .id = "neuron", .title = QStringLiteral("neuron")},
                        {.kind = ColumnKind::bar, .id = "coefficient", .title = QStringLiteral("coefficient m"), .decimals = 2},
                        {.kind = ColumnKind::number,
@@ -83,8 +91,18 @@ std::unique_ptr<Figure> memories_table(const MlpViewData& data, const trace::Tra
                        {.kind = ColumnKind::bar,
                         .id = "contribution_norm",
                         .title = QStringLiteral("|m| · |v|"),
-                        .tip = QStringLiteral("length of what the memory adds to the stream"),
-                        .decimals = 2}};
+                        .tip = QStringLiteral("length of what the memory adds to the stream; click to sort"),
+                        .decimals = 2,
+                        .sorted = data.order == MlpOrder::strength,
+                        .click = sort_by(MlpOrder::strength)}};
+    if (!data.target.isEmpty())
+        section.columns.push_back(
+            {.kind = ColumnKind::bar,
+             .id = "logit_contribution",
+             .title = QStringLiteral("adds to the logit"),
+             .tip = QStringLiteral("what the memory adds to the logit of %1, as in Attribution; click to sort").arg(data.target),
+             .sorted = data.order == MlpOrder::logit,
+             .click = sort_by(MlpOrder::logit)});
     if (data.promoted.empty()) {
         section.note += QStringLiteral("; no unembedding: what a memory promotes is not known");
     } else {
@@ -101,6 +119,7 @@ std::unique_ptr<Figure> memories_table(const MlpViewData& data, const trace::Tra
         row.tip = memory_tip(data, i);
         row.cells = {TableCell::of(QString::number(m.neuron.value)), TableCell::of(m.coefficient), TableCell::of(m.value_norm),
                      TableCell::of(m.contribution_norm)};
+        if (!data.target.isEmpty()) row.cells.push_back(TableCell::of(m.adds));
         if (data.promoted.empty()) continue;
         row.cells.push_back(TableCell::of(joined(data.raised[i])));
         row.cells.push_back(TableCell::of(joined(data.lowered[i])));
@@ -163,7 +182,7 @@ public:
         hit.value = static_cast<double>(activations_[*position]);
         hit.area = flow_.box(*position);
         hit.tip = QStringLiteral("%1  coefficient of neuron %2: %3")
-                      .arg(named(labels_, Position(*position)), QString::number(neuron_.value), draw::number_text(*hit.value, 4));
+                      .arg(named(labels_, Position(*position)), QString::number(neuron_.value), draw::value_text(*hit.value));
         return hit;
     }
 
@@ -189,6 +208,17 @@ std::unique_ptr<Figure> mlp_view(TracePtr trace, Layer layer, Position position,
     data.neurons = model::mlp_width(c, layer.value);
     data.active =
         std::count_if(data.memories.begin(), data.memories.end(), [](const analyze::Memory& m) { return m.coefficient > 0; });
+    data.order = analyze::splits_logits(c) ? options.order : MlpOrder::strength;
+    if (analyze::splits_logits(c)) {
+        const std::int64_t token = options.token ? *options.token : analyze::next_tokens(*trace, position, 1).front().id;
+        const std::vector<double> adds = analyze::neuron_parts(*trace, position, {.token = token, .minus = options.minus}, layer);
+        for (analyze::Memory& m : data.memories) m.adds = adds[static_cast<std::size_t>(m.neuron.value)];
+        const auto label = [&](std::int64_t id) { return QString::fromStdString(text::token_label(*trace->tokenizer(), id)); };
+        data.target = options.minus ? label(token) + QStringLiteral(" − ") + label(*options.minus) : label(token);
+    }
+    if (data.order == MlpOrder::logit)
+        std::ranges::stable_sort(data.memories, std::ranges::greater(),
+                                 [](const analyze::Memory& m) { return std::abs(m.adds); });
     data.memories.resize(std::min(data.memories.size(), most_memories));
     data.followed = options.neuron.value_or(data.memories.front().neuron);
     data.activations = analyze::neuron_activations(*trace, layer, data.followed);

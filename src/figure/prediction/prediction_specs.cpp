@@ -2,6 +2,7 @@
 #include "figure/core/shared_options.h"
 #include "figure/core/view_tables.h"
 #include "figure/prediction/prediction_views.h"
+#include "headlight/analyze/prediction/attribution.h"
 
 #include <algorithm>
 
@@ -23,6 +24,14 @@ LensViewOptions lens_options(const trace::Trace& trace, const ViewState& state) 
     return options;
 }
 
+ViewOption logit_token() {
+    return token_option("token", "Token", "attribution, mlp: the token by id or text; by default the most probable one there");
+}
+
+ViewOption logit_minus() {
+    return token_option("minus", "Difference to", "attribution, mlp: split the difference to this token's logit");
+}
+
 std::string no_logits(const trace::Trace& trace) {
     return trace.config().has_unembedding ? ""
                                           : "This model has no unembedding: it gives no logits. The memories of a "
@@ -30,13 +39,11 @@ std::string no_logits(const trace::Trace& trace) {
 }
 
 std::string no_sum(const trace::Trace& trace) {
-    const model::ModelConfig& c = trace.config();
     if (trace.across_texts()) return "";  // of its decoder
-    if (!c.has_unembedding) return no_logits(trace);
-    if (c.post_norm && has_cross_attention(c)) return "";  // through the norms behind each part
-    return c.mlm_head || c.post_norm ? "In this model a logit is not a sum over what was written into the stream. The "
-                                       "logit lens works for it."
-                                     : "";
+    if (!trace.config().has_unembedding) return no_logits(trace);
+    return analyze::splits_logits(trace.config()) ? ""
+                                                  : "In this model a logit is not a sum over what was written into the stream. "
+                                                    "The logit lens works for it.";
 }
 
 std::string no_single_read(const trace::Trace& trace) {
@@ -71,9 +78,9 @@ std::vector<ViewSpec> prediction_view_specs() {
                      text_option("tuned", "Tuned lens", "logit lens: a safetensors file with a tuned lens of this model",
                                  "path of a .safetensors file")},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                  const LensViewOptions options = lens_options(*trace, s);
-                 return lens_view(std::move(trace), s.query, s.layer, options, cancel);
+                 return lens_view(std::move(trace), s.query, s.layer, options, cancel, progress);
              },
          .missing = no_logits},
         {.id = "mlp",
@@ -81,10 +88,16 @@ std::vector<ViewSpec> prediction_view_specs() {
          .group = "Prediction",
          .tab = true,
          .needs = {.layer = true, .query = true, .chosen = true, .neuron = true},
-         .options = {flag("gain", "Values with the final norm's gain", "MLP view: read values with the final norm's gain")},
+         .options = {flag("gain", "Values with the final norm's gain", "MLP view: read values with the final norm's gain"),
+                     choice("memories-by", "Order", "mlp: order of the memories", MlpOrder::strength), logit_token(),
+                     logit_minus()},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-                 MlpViewOptions options{.gain = flag_value(s, "gain"), .neuron = {}};
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
+                 MlpViewOptions options{.gain = flag_value(s, "gain"),
+                                        .neuron = {},
+                                        .order = choice_value<MlpOrder>(s, "memories-by"),
+                                        .token = token_value(*trace, s, "token"),
+                                        .minus = token_value(*trace, s, "minus")};
                  if (s.neuron && s.neuron->layer == s.layer) options.neuron = s.neuron->neuron;
                  const Position position = position_of(*trace, s);
                  return mlp_view(std::move(trace), s.layer, position, options, cancel);
@@ -96,12 +109,14 @@ std::vector<ViewSpec> prediction_view_specs() {
          .across_texts = true,
          .reads_class = true,
          .needs = {.focus = true, .query = true, .chosen = true},
-         .options = {token_option("token", "Token",
-                                  "attribution: the token by id or text; by default the most probable one there"),
-                     token_option("minus", "Difference to", "attribution: split the difference to this token's logit")},
+         .options = {logit_token(), logit_minus(),
+                     integer_option("mlp", "Neurons of layer",
+                                    "attribution: neurons are listed of this layer's MLP; -1: of every layer", "-1", -1, 4095)},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken&) {
-                 const AttributionViewOptions options{token_value(*trace, s, "token"), token_value(*trace, s, "minus")};
+             [](TracePtr trace, const ViewState& s, const CancelToken&, const Progress&) {
+                 AttributionViewOptions options{.token = token_value(*trace, s, "token"),
+                                                .minus = token_value(*trace, s, "minus")};
+                 if (const std::int64_t layer = integer_value(s, "mlp"); layer >= 0) options.mlp = Layer(layer);
                  const Position position = position_of(*trace, s);
                  return attribution_view(std::move(trace), s.focus(), position, options);
              },
@@ -112,8 +127,8 @@ std::vector<ViewSpec> prediction_view_specs() {
          .needs = {},
          .options = {flag("unembedding", "Without the final norm", "refinement: read vectors by the unembedding alone")},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-                 return refinement_view(std::move(trace), {.unembedding = flag_value(s, "unembedding")}, cancel);
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
+                 return refinement_view(std::move(trace), {.unembedding = flag_value(s, "unembedding")}, cancel, progress);
              },
          .missing = no_single_read},
         {.id = "predictions",
@@ -122,7 +137,7 @@ std::vector<ViewSpec> prediction_view_specs() {
          .needs = {.query = true},
          .options = {integer_option("candidates", "Candidates", "predictions: how many likely tokens are listed", "5", 1, 100)},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
                  return predictions_view(std::move(trace), s.query, integer_value(s, "candidates"), cancel);
              },
          .missing = no_output}};

@@ -27,19 +27,27 @@ struct LensViewOptions {
 };
 /// Opened: the candidates of this position in that layer are listed with their history.
 std::unique_ptr<Figure> lens_view(TracePtr, std::optional<Position> opened, Layer, const LensViewOptions&,
-                                  const CancelToken& = {});
+                                  const CancelToken& = {}, const Progress& = {});
 
 /// Direct logit attribution at a position (Elhage et al. 2021), with the sources of one head.
 struct AttributionViewOptions {
     std::optional<std::int64_t> token{};  ///< none: the likeliest there
     std::optional<std::int64_t> minus{};
+    std::optional<Layer> mlp{};  ///< whose neurons are listed; none: of every layer
 };
 std::unique_ptr<Figure> attribution_view(TracePtr, HeadId, Position, const AttributionViewOptions&);
 
 /// The memories of an MLP at a token (Geva 2021).
+enum class MlpOrder { strength, logit };
+inline constexpr EnumRow<MlpOrder> mlp_orders[] = {{MlpOrder::strength, "strength", "What they write: |m| · |v|"},
+                                                   {MlpOrder::logit, "logit", "What they add to the logit"}};
+constexpr const auto& enum_rows(MlpOrder) { return mlp_orders; }
 struct MlpViewOptions {
     bool gain = false;               ///< values read with the final norm's gain
     std::optional<Neuron> neuron{};  ///< shown along the text; none: the strongest
+    MlpOrder order = MlpOrder::strength;
+    std::optional<std::int64_t> token{};  ///< whose logit the memories add to; none: the likeliest there
+    std::optional<std::int64_t> minus{};
 };
 std::unique_ptr<Figure> mlp_view(TracePtr, Layer, Position, const MlpViewOptions&, const CancelToken& = {});
 
@@ -47,7 +55,7 @@ std::unique_ptr<Figure> mlp_view(TracePtr, Layer, Position, const MlpViewOptions
 struct RefinementViewOptions {
     bool unembedding = false;  ///< vectors read without the final norm
 };
-std::unique_ptr<Figure> refinement_view(TracePtr, const RefinementViewOptions&, const CancelToken& = {});
+std::unique_ptr<Figure> refinement_view(TracePtr, const RefinementViewOptions&, const CancelToken& = {}, const Progress& = {});
 
 /// How well every token was predicted and what comes next; of masked-word models: the candidates of one masked token.
 std::unique_ptr<Figure> predictions_view(TracePtr, std::optional<Position>, std::int64_t top, const CancelToken&);

@@ -29,7 +29,7 @@ Series series(const analyze::Refinement& found, QString name, Series::Kind kind,
     }
     s.y = values;
     s.tip = [name, values](std::size_t i) {
-        return QStringLiteral("layer %1  %2 %3").arg(i).arg(name, draw::number_text(values[i], 4));
+        return QStringLiteral("layer %1  %2 %3").arg(i).arg(name, draw::value_text(values[i]));
     };
     return s;
 }
@@ -49,9 +49,10 @@ Panel panel(QString title, QString y, std::size_t layers) {
 
 }  // namespace
 
-std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOptions& options, const CancelToken& cancel) {
+std::unique_ptr<Figure> refinement_view(TracePtr trace, const RefinementViewOptions& options, const CancelToken& cancel,
+                                        const Progress& progress) {
     const analyze::Refinement found = analyze::refinement(
-        {trace}, {.read_out = options.unembedding ? analyze::ReadOut::unembedding : analyze::ReadOut::model}, cancel);
+        {trace}, {.read_out = options.unembedding ? analyze::ReadOut::unembedding : analyze::ReadOut::model}, cancel, progress);
     using Role = Color::Role;
     plot::PlotData data;
     data.view = "refinement";

@@ -74,7 +74,7 @@ private:
     double share(double mass) const { return data_.paths.total > 0 ? mass / data_.paths.total : 0; }
     QString amount(double mass) const {
         const QString part = draw::number_text(share(mass) * 100, 1) + QStringLiteral(" %");
-        return data_.flow ? QStringLiteral("flow %1, %2 of all").arg(draw::number_text(mass, 4), part) : part;
+        return data_.flow ? QStringLiteral("flow %1, %2 of all").arg(draw::value_text(mass), part) : part;
     }
     /// Of a band, how strongly it is drawn: those at a chosen token stand out.
     double strength(const analyze::Ribbon&, const Selection&, const Style&) const;
@@ -126,7 +126,7 @@ void PathsFigure::paint(QPainter& painter, const QRectF& exposed, const Style& s
     draw::text(painter, {x, y}, name_of, heading, theme.text);
     if (data_.paths.key) {
         const QString to = QStringLiteral("to %1: largest flow %2, not divided by a row's sum as in the map")
-                               .arg(name(data_.paths.key->value), draw::number_text(data_.paths.total, 4));
+                               .arg(name(data_.paths.key->value), draw::value_text(data_.paths.total));
         const double before = draw::text_width(name_of, heading) + 14;
         const bool beside = before + draw::text_width(to, small) <= room;
         draw::text(painter, beside ? QPointF(x + before, y) : QPointF(x, y + 17), draw::elided(to, small, room), small,
@@ -174,7 +174,7 @@ void PathsFigure::paint_nodes(QPainter& painter, const QRectF&, const Style& sty
                 draw::token(painter, box, labels_[static_cast<std::size_t>(node.token)], font, theme, align);
             } else {
                 const QString text = draw::elided(others_text(node.count), font, room);
-                draw::text(painter, {first ? box.right() : box.left(), draw::centred_baseline(y, font)}, text, font, theme.faint,
+                draw::text(painter, {first ? box.right() : box.left(), draw::centred_baseline(y, font)}, text, font, theme.muted,
                            align);
             }
         }
@@ -197,7 +197,7 @@ void PathsFigure::paint_legend(QPainter& painter, const QRectF& exposed, const S
     if (two()) entry(draw::faded(head_color(theme, style.palette, 2), 0.45), QStringLiteral("the source"));
     for (qsizetype i = 0; i < notes_.size(); ++i)
         draw::text(painter, {exposed.left() + PathsLayout::margin, y + 18 + note_line * static_cast<double>(i)}, notes_[i], font,
-                   theme.faint);
+                   theme.muted);
 }
 
 QString PathsFigure::notes_text() const {

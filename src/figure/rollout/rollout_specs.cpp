@@ -46,7 +46,7 @@ std::unique_ptr<Figure> paths(TracePtr trace, const ViewState& state, bool flow,
                       {.flow = flow, .least = number_value(state, "least")}, cancel);
 }
 
-std::unique_ptr<Figure> aggregate(TracePtr trace, const ViewState& state, const CancelToken& cancel) {
+std::unique_ptr<Figure> aggregate(TracePtr trace, const ViewState& state, const CancelToken& cancel, const Progress&) {
     const std::vector<HeadId> heads = chosen_heads(*trace, state);
     return aggregate_matrix_view(std::move(trace), heads, choice_value<analyze::Aggregate>(state, "together"), state.pattern,
                                  flag_value(state, "sums"), cancel);
@@ -77,8 +77,8 @@ std::vector<ViewSpec> rollout_view_specs() {
                      integer_option("last-head", "Last step by one head",
                                     "rollout: the last step by this head alone; -1: the mean of all", "-1", -1, 4096)},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel) {
-                 return rollout_view(std::move(trace), s.layer, map_options(s, false), cancel);
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
+                 return rollout_view(std::move(trace), s.layer, map_options(s, false), cancel, progress);
              }},
         {.id = "rollout-paths",
          .title = "Rollout from a token",
@@ -87,8 +87,8 @@ std::vector<ViewSpec> rollout_view_specs() {
          .needs = {.layer = true, .query = true},
          .last_layer = true,
          .options = {up_to(), least()},
-         .make = [](TracePtr trace, const ViewState& s,
-                    const CancelToken& cancel) { return paths(std::move(trace), s, false, cancel); }},
+         .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel,
+                    const Progress&) { return paths(std::move(trace), s, false, cancel); }},
         {.id = "flow",
          .title = "Attention flow",
          .group = "Across layers",
@@ -96,8 +96,10 @@ std::vector<ViewSpec> rollout_view_specs() {
          .needs = {.layer = true},
          .last_layer = true,
          .options = {up_to(), all_layers(), receptive_field(), sums_option()},
-         .make = [](TracePtr trace, const ViewState& s,
-                    const CancelToken& cancel) { return rollout_view(std::move(trace), s.layer, map_options(s, true), cancel); }},
+         .make =
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
+                 return rollout_view(std::move(trace), s.layer, map_options(s, true), cancel, progress);
+             }},
         {.id = "flow-paths",
          .title = "Attention flow from a token",
          .group = "Across layers",
@@ -105,8 +107,8 @@ std::vector<ViewSpec> rollout_view_specs() {
          .needs = {.layer = true, .query = true, .key = true},
          .last_layer = true,
          .options = {up_to(), least()},
-         .make = [](TracePtr trace, const ViewState& s,
-                    const CancelToken& cancel) { return paths(std::move(trace), s, true, cancel); }},
+         .make = [](TracePtr trace, const ViewState& s, const CancelToken& cancel,
+                    const Progress&) { return paths(std::move(trace), s, true, cancel); }},
     };
 }
 

@@ -36,12 +36,14 @@ double full_of(const std::vector<analyze::Matrix>& maps, bool causal) {
 
 }  // namespace
 
-std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutViewOptions& options, const CancelToken& cancel) {
+std::unique_ptr<Figure> rollout_view(TracePtr trace, Layer layer, const RolloutViewOptions& options, const CancelToken& cancel,
+                                     const Progress& progress) {
     const TracePtr run = trace->across_texts() ? trace::whole_of(trace) : trace;
     analyze::RolloutOptions what{.head = options.head, .layer = layer, .by_receptive_field = options.by_receptive_field};
     if (options.all_layers) what.layer.reset();
     what.of_source = trace->across_texts();
-    analyze::Rollout found = options.flow ? analyze::attention_flow(*run, what, cancel) : analyze::rollout(*run, what, cancel);
+    analyze::Rollout found =
+        options.flow ? analyze::attention_flow(*run, what, cancel, progress) : analyze::rollout(*run, what, cancel, progress);
     MatrixViewData data;
     for (std::size_t m = 0; m < found.maps.size() && found.layers[m] <= layer; ++m) {
         data.names.push_back(QStringLiteral("after layer %1").arg(found.layers[m].value));

@@ -23,7 +23,7 @@ struct RolloutViewOptions {
     bool operator==(const RolloutViewOptions&) const = default;
 };
 /// Query x key map of what a token holds after a layer, by the input it is from. Slow: call it from a worker.
-std::unique_ptr<Figure> rollout_view(TracePtr, Layer, const RolloutViewOptions&, const CancelToken& = {});
+std::unique_ptr<Figure> rollout_view(TracePtr, Layer, const RolloutViewOptions&, const CancelToken& = {}, const Progress& = {});
 
 struct PathsViewOptions {
     bool flow = false;

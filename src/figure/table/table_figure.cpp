@@ -9,9 +9,12 @@ namespace headlight::figure {
 namespace {
 
 constexpr double row_height = 22, header_height = 24, over_height = 18, table_title_height = 30, column_gap = 10;
-constexpr double most_off_bar = 50;                  ///< of its 90 pixels, where cells beside it need the room
+constexpr double bar_room = 90, most_off_bar = 50;  ///< beside a number; cells that need the room take this much of it first
+constexpr double least_label = 70, least_cell = 12, least_list = 120;  ///< of tokens, tinted cells and texts
 constexpr double least_tint = 3, least_of_few = 10;  ///< width of a tinted cell and its gap, of many or of few layers
 constexpr std::size_t few_tints = 16;
+/// Where a file is narrower its tables are scaled down to it, but never wider than this: at 85 mm 11 px are then 5 pt.
+constexpr double least_page = 530;
 
 const QFont& table_cell_font() { return ui_font(12.5); }
 const QFont& table_head_font() { return ui_font(11, QFont::DemiBold); }
@@ -52,10 +55,13 @@ bool any_cell(const TableSection& section, std::size_t c, const std::function<bo
     return std::any_of(section.rows.begin(), section.rows.end(), [&](const TableRow& row) { return holds(row.cells[c]); });
 }
 
+/// "|m| · |v| ▾"
+QString heading_of(const TableColumn& column) { return column.title + (column.sorted ? QStringLiteral(" ▾") : QString()); }
+
 /// What a column needs: its head and its longest content.
 double wanted_width(const TableSection& section, std::size_t c) {
     const TableColumn& column = section.columns[c];
-    double width = draw::text_width(column.title, table_head_font());
+    double width = draw::text_width(heading_of(column), table_head_font());
     // The longest of a thousand tokens, without measuring each number.
     for (const TableRow& row : section.rows) {
         const TableCell& cell = row.cells[c];
@@ -70,7 +76,7 @@ double wanted_width(const TableSection& section, std::size_t c) {
         case ColumnKind::token: return std::min(width, 180.0);
         case ColumnKind::text: return std::min(width, 180.0);
         case ColumnKind::number: return width;
-        case ColumnKind::bar: return std::max(width, 56.0) + 90;
+        case ColumnKind::bar: return std::max(width, 56.0) + bar_room;
         case ColumnKind::tint:
         case ColumnKind::signed_tint: return std::max(width + 6, 30.0);
     }
@@ -81,6 +87,30 @@ double wanted_width(const TableSection& section, std::size_t c) {
 bool in_strip(const TableSection& section, std::size_t c) {
     return c + 1 < section.columns.size() && section.columns[c].kind == ColumnKind::tint &&
            section.columns[c + 1].kind == ColumnKind::tint;
+}
+
+/// How narrow a column can be.
+double least_width(const TableSection& section, std::size_t c, double wanted) {
+    switch (section.columns[c].kind) {
+        case ColumnKind::token:
+        case ColumnKind::text: return std::min(wanted, least_label);
+        case ColumnKind::bar: return wanted - bar_room;
+        case ColumnKind::tint: return least_cell;
+        case ColumnKind::number:
+        case ColumnKind::signed_tint: break;
+    }
+    return wanted;
+}
+
+TableSection with_columns(const TableSection& section, const std::vector<std::size_t>& columns) {
+    TableSection part;
+    for (const std::size_t c : columns) part.columns.push_back(section.columns[c]);
+    for (const TableRow& row : section.rows) {
+        TableRow& out = part.rows.emplace_back(row);
+        out.cells.clear();
+        for (const std::size_t c : columns) out.cells.push_back(row.cells[c]);
+    }
+    return part;
 }
 
 /// Between a column and the next one; a number stands apart from that of a bar.
@@ -119,7 +149,10 @@ private:
     void paint_cell(QPainter&, const TableColumn&, const TableRow&, const TableCell&, const QRectF&, double limit, double zero_at,
                     const Style&) const;
 
+    const std::vector<TableSection>& sections() const { return split_.empty() ? data_.sections : split_; }
+
     TableData data_;
+    std::vector<TableSection> split_;  ///< the sections of a narrow file, whose columns stand under each other; else empty
     std::vector<SectionLayout> at_;
     double width_ = 0;
 };
@@ -154,21 +187,36 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
         }
         at.zero.push_back(!below ? 0 : above ? 0.5 : 1);
     }
-    std::size_t texts = 0, tints = 0, bars = 0;
+    std::size_t texts = 0;
     for (std::size_t c = 0; c < n; ++c) {
         at.width.push_back(wanted_width(section, c));
-        const ColumnKind kind = section.columns[c].kind;
         texts += at.stretched[c];
-        tints += kind == ColumnKind::tint;
-        bars += kind == ColumnKind::bar;
         if (!at.stretched[c]) fixed += at.width[c];
     }
-    // Texts share what is left. Without texts bars give way to tinted cells, and these when there are many layers.
-    double over = fixed - room;
-    const double shorter = tints > 0 && bars > 0 && texts == 0 ? std::clamp(over / double(bars), 0.0, most_off_bar) : 0;
-    over -= shorter * double(bars);
+    // Lists of tokens share what is left. What is missing comes first off bars, then off tinted cells and labels; at last bars
+    // are numbers alone.
+    double over = fixed + least_list * double(texts) - room;
+    const auto narrow = [&](std::initializer_list<ColumnKind> kinds, auto least) {
+        double spare = 0;
+        const auto gives = [&](std::size_t c) {
+            const bool is = std::ranges::find(kinds, section.columns[c].kind) != kinds.end() && !at.stretched[c];
+            return is ? std::max(0.0, at.width[c] - least(c)) : 0.0;
+        };
+        for (std::size_t c = 0; c < n; ++c) spare += gives(c);
+        const double share = spare > 0 ? std::clamp(over / spare, 0.0, 1.0) : 0;
+        for (std::size_t c = 0; c < n; ++c) at.width[c] -= share * gives(c);
+        over -= share * spare;
+    };
+    narrow({ColumnKind::bar}, [&, wanted = at.width](std::size_t c) { return wanted[c] - most_off_bar; });
+    narrow({ColumnKind::tint}, [](std::size_t) { return least_cell; });
+    narrow({ColumnKind::token, ColumnKind::text},
+           [&, wanted = at.width](std::size_t c) { return least_width(section, c, wanted[c]); });
+    narrow({ColumnKind::bar}, [&, wanted = at.width](std::size_t c) { return wanted[c] - (bar_room - most_off_bar); });
+    // Tinted cells give way last, and in strips of many layers most.
     double tint_gap = 2;
-    if (over > 0 && texts == 0 && tints > 0) {
+    const auto tints = static_cast<std::size_t>(
+        std::ranges::count_if(section.columns, [](const TableColumn& column) { return column.kind == ColumnKind::tint; }));
+    if (over > 0 && tints > 0) {
         double strip = -tint_gap;  // none after the last one
         for (std::size_t c = 0; c < n; ++c)
             if (section.columns[c].kind == ColumnKind::tint) strip += at.width[c] + tint_gap;
@@ -178,11 +226,11 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
         for (std::size_t c = 0; c < n; ++c)
             if (section.columns[c].kind == ColumnKind::tint) at.width[c] = pitch - tint_gap;
     }
-    for (std::size_t c = 0; c < n; ++c) {
-        const ColumnKind kind = section.columns[c].kind;
-        if (at.stretched[c]) at.width[c] = std::max(120.0, (room - fixed) / double(texts));
-        if (kind == ColumnKind::bar) at.width[c] -= shorter;
-    }
+    double left = room;
+    for (std::size_t c = 0; c < n; ++c)
+        left -= (in_strip(section, c) ? tint_gap : gap_behind(section, c)) + (at.stretched[c] ? 0 : at.width[c]);
+    for (std::size_t c = 0; c < n; ++c)
+        if (at.stretched[c]) at.width[c] = std::max(least_list, left / double(texts));
     double x = page_margin;
     for (std::size_t c = 0; c < n; ++c) {
         at.x.push_back(x);
@@ -191,11 +239,66 @@ SectionLayout TableFigure::lay_out(const TableSection& section, double top, doub
     return at;
 }
 
-QSizeF TableFigure::layout(QSizeF available, const Style&, const Selection&) {
+/// The section as it is, or in parts of about one width that fit: each repeats the labels in front, and columns under one
+/// heading stay together.
+std::vector<TableSection> fitted(const TableSection& section, double room) {
+    const std::size_t n = section.columns.size();
+    std::vector<double> least(n);
+    const auto list = [&](std::size_t c) {
+        return section.columns[c].stretched || any_cell(section, c, [](const TableCell& cell) { return !cell.tokens.empty(); });
+    };
+    double sum = 0;
+    for (std::size_t c = 0; c < n; ++c) {
+        least[c] = (list(c) ? least_list : least_width(section, c, wanted_width(section, c))) + gap_behind(section, c);
+        sum += least[c];
+    }
+    if (sum <= room || n < 3) return {section};
+    std::vector<std::size_t> labels{0};
+    if (!has_number(section.columns[1].kind) && !list(1)) labels.push_back(1);
+    double front = 0;
+    for (const std::size_t c : labels) front += least[c];
+    const double most = std::max(room - front, 1.0), count = std::ceil((sum - front) / most);
+    const double share = std::min(room, front + 1.15 * (sum - front) / count);
+    std::vector<std::vector<std::size_t>> parts(1, labels);
+    double used = front;
+    for (std::size_t c = labels.size(); c < n;) {
+        std::size_t end = c + 1;
+        const QString& over = section.columns[c].over;
+        while (end < n && !over.isEmpty() && section.columns[end].over == over) ++end;
+        double together = 0;
+        for (std::size_t d = c; d < end; ++d) together += least[d];
+        if (used + together > share && parts.back().size() > labels.size()) {
+            parts.push_back(labels);
+            used = front;
+        }
+        for (; c < end; ++c) parts.back().push_back(c);
+        used += together;
+    }
+    std::vector<TableSection> out;
+    for (const std::vector<std::size_t>& columns : parts) out.push_back(with_columns(section, columns));
+    out.front().title = section.title;
+    out.front().note = section.note;
+    for (TableSection& part : out) part.empty = section.empty;
+    return out;
+}
+
+QSizeF TableFigure::layout(QSizeF available, const Style& style, const Selection&) {
     width_ = std::max(available.width(), 320.0);
     at_.clear();
+    split_.clear();
+    if (style.exporting && width_ < least_page) {
+        double wanted = 0;
+        for (const TableSection& section : data_.sections) {
+            double sum = 2 * page_margin;
+            for (std::size_t c = 0; c < section.columns.size(); ++c) sum += wanted_width(section, c) + gap_behind(section, c);
+            wanted = std::max(wanted, sum);
+        }
+        width_ = std::clamp(wanted, width_, least_page);
+        for (const TableSection& section : data_.sections)
+            std::ranges::move(fitted(section, width_ - 2 * page_margin), std::back_inserter(split_));
+    }
     double y = 12, right = width_;
-    for (const TableSection& section : data_.sections) {
+    for (const TableSection& section : sections()) {
         at_.push_back(lay_out(section, y, width_));
         y = at_.back().bottom + 22;
         if (!at_.back().x.empty()) right = std::max(right, at_.back().x.back() + at_.back().width.back() + page_margin);
@@ -208,7 +311,7 @@ void TableFigure::paint(QPainter& painter, const QRectF& exposed, const Style& s
     painter.setRenderHint(QPainter::Antialiasing);
     for (std::size_t s = 0; s < at_.size(); ++s)
         if (at_[s].top < exposed.bottom() && at_[s].bottom > exposed.top())
-            paint_section(painter, data_.sections[s], at_[s], exposed, style, selection);
+            paint_section(painter, sections()[s], at_[s], exposed, style, selection);
 }
 
 void TableFigure::paint_section(QPainter& painter, const TableSection& section, const SectionLayout& at, const QRectF& exposed,
@@ -283,11 +386,12 @@ void TableFigure::paint_heads(QPainter& painter, const TableSection& section, co
                                                              column.kind == ColumnKind::signed_tint ||
                                                              column.kind == ColumnKind::bar;
         const double x = left ? at.x[c] : middle ? at.x[c] + at.width[c] / 2 : at.x[c] + at.width[c];
-        const double wide = draw::text_width(column.title, table_head_font());
+        const QString title = heading_of(column);
+        const double wide = draw::text_width(title, table_head_font());
         const double begin = left ? x : middle ? x - wide / 2 : x - wide;
         if (begin < free_from) continue;
         free_from = begin + wide + 3;
-        draw::text(painter, {x, base}, column.title, table_head_font(), theme.muted,
+        draw::text(painter, {x, base}, title, table_head_font(), column.sorted ? theme.text : theme.muted,
                    left     ? draw::Align::left
                    : middle ? draw::Align::center
                             : draw::Align::right);
@@ -305,7 +409,7 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
         case ColumnKind::token: {
             double x = box.left();
             if (const auto at = row.key ? row.key : row.query) {
-                draw::number(painter, {x + 28, base}, QString::number(at->value), table_note_font(), theme.faint);
+                draw::number(painter, {x + 28, base}, QString::number(at->value), table_note_font(), theme.muted);
                 x += 38;
             }
             draw::token(painter, {x, box.top(), box.right() - x, box.height()}, cell.label, table_cell_font(), theme,
@@ -325,14 +429,16 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
                              beside = draw::number_width(small, table_note_font());
                 if (x + width + 4 + beside > box.right()) break;
                 draw::token(painter, {x, box.top(), width + 1, box.height()}, label, table_cell_font(), theme, draw::Align::left);
-                draw::number(painter, {x + width + 4, base}, small, table_note_font(), theme.faint, draw::Align::left);
+                draw::number(painter, {x + width + 4, base}, small, table_note_font(), theme.muted, draw::Align::left);
                 x += width + beside + 16;
             }
             break;
         }
         case ColumnKind::number: draw::number(painter, {box.right(), base}, number, table_cell_font(), theme.text); break;
         case ColumnKind::bar: {
-            const double room = std::max(20.0, box.width() - 62), zero = box.left() + std::max(1.0, zero_at * room);
+            draw::number(painter, {box.right(), base}, number, table_cell_font(), theme.text);
+            if (box.width() < 62 + 12) break;  // the number alone
+            const double room = box.width() - 62, zero = box.left() + std::max(1.0, zero_at * room);
             painter.setPen(QPen(theme.line, 1));
             painter.drawLine(QPointF(zero, box.top() + 3), QPointF(zero, box.bottom() - 3));
             if (std::isfinite(cell.value) && limit > 0) {
@@ -340,7 +446,6 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
                 const QRectF bar(std::min(zero, zero + length), box.top() + 5, std::abs(length), box.height() - 10);
                 draw::box(painter, bar, 1.5, cell.value < 0 ? theme.negative : theme.positive);
             }
-            draw::number(painter, {box.right(), base}, number, table_cell_font(), theme.text);
             break;
         }
         case ColumnKind::tint:
@@ -360,7 +465,7 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
 
 std::optional<QRectF> TableFigure::row_where(std::optional<Position> TableRow::*is, Position position) const {
     for (std::size_t s = 0; s < at_.size(); ++s) {
-        const std::vector<TableRow>& rows = data_.sections[s].rows;
+        const std::vector<TableRow>& rows = sections()[s].rows;
         const auto found = std::ranges::find_if(rows, [&](const TableRow& row) { return row.*is == position; });
         if (found != rows.end()) return row_box(at_[s], static_cast<std::size_t>(found - rows.begin()));
     }
@@ -371,14 +476,15 @@ Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
     Hit hit;
     for (std::size_t s = 0; s < at_.size(); ++s) {
         const SectionLayout& at = at_[s];
-        const TableSection& section = data_.sections[s];
+        const TableSection& section = sections()[s];
         if (point.y() < at.header || point.y() >= at.bottom) continue;
         for (std::size_t c = 0; c < section.columns.size(); ++c) {
             const bool last = c + 1 == section.columns.size();  // the gap behind a column belongs to it
             if (point.x() < at.x[c] - 1 || point.x() >= (last ? at.x[c] + at.width[c] : at.x[c + 1] - 1)) continue;
             const TableColumn& column = section.columns[c];
             if (point.y() < at.rows) {
-                hit.kind = Hit::Kind::legend;
+                hit.kind = column.click.empty() ? Hit::Kind::legend : Hit::Kind::option;
+                hit.options = column.click;
                 hit.tip = column.tip;
                 hit.area = {at.x[c], at.header, at.width[c], at.rows - at.header};
                 return hit;
@@ -408,8 +514,7 @@ Hit TableFigure::hit_test(QPointF point, const Style&, const Selection&) const {
             if (has_number(column.kind)) {
                 if (std::isfinite(cell.value)) hit.value = cell.value;
                 hit.tip += QStringLiteral("  ") + heading + u' ' +
-                           (std::isfinite(cell.value) ? QString::number(cell.value, 'g', 5).replace(u'-', QChar(0x2212))
-                                                      : QStringLiteral("none"));
+                           (std::isfinite(cell.value) ? draw::value_text(cell.value) : QStringLiteral("none"));
             } else if (!cell.tokens.empty()) {
                 hit.tip += QStringLiteral("  ") + heading + u':';
                 for (const auto& [label, value] : cell.tokens)

@@ -32,6 +32,8 @@ struct TableColumn {
     QString over{};          ///< heading over neighbouring columns of the same text
     bool stretched = false;  ///< a text that shares the room that is left, as lists of tokens do
     bool muted = false;      ///< a text in the quiet colour
+    bool sorted = false;     ///< the rows are in its order
+    std::vector<std::pair<std::string, std::string>> click{};  ///< the view's options that a click on its head sets
 };
 
 struct TableCell {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A decoder layer's second attention: queries from its stream, keys and values from the encoder's output.
 #include "model/blocks/attend.h"
+#include "model/blocks/text_stack.h"
 
 namespace headlight::model {
 
 at::Tensor cross_attention(Pass& pass, Layer layer, const at::Tensor& resid_mid) {
     const LayerWeights& w = pass.model.layers[static_cast<std::size_t>(layer.value)];
     const ModelConfig& c = pass.config();
-    const at::Tensor& source = pass.input.source;
+    const at::Tensor source = pass.stack ? pass.stack->sources.flatten(0, 1) : pass.input.source;
     const AttentionHooks& hooks = kCrossAttention;
     const auto with_norm = [&](const at::Tensor& x) {
         return norm(pass, w.ln_cross, x, Hook::ln_cross_scale, Hook::ln_cross_normalized, layer);
@@ -19,8 +20,12 @@ at::Tensor cross_attention(Pass& pass, Layer layer, const at::Tensor& resid_mid)
     const at::Tensor x = c.post_norm ? resid_mid : with_norm(resid_mid);
     const at::Tensor q = heads(hooks.q, w.cross_q, x), k = heads(hooks.k, w.cross_k, source),
                      v = heads(hooks.v, w.cross_v, source);
-    AttentionInput in{.q = q, .k = k, .alibi_slopes = {}, .scale = score_scale_of(c, layer.value), .causal = false};
-    const at::Tensor z = attend(pass, layer, hooks, in, v);
+    const auto input = [&](const at::Tensor& queries, const at::Tensor& keys) {
+        return AttentionInput{
+            .q = queries, .k = keys, .alibi_slopes = {}, .scale = score_scale_of(c, layer.value), .causal = false};
+    };
+    const at::Tensor z = pass.stack ? attend_stacked(*pass.stack, {hooks.pattern, layer}, q, k, v, input)
+                                    : attend(pass, layer, hooks, input(q, k), v);
     const at::Tensor out = pass.hook(Hook::cross_attn_out, layer, combine_heads(pass, layer, hooks, w.cross_o, z));
     at::Tensor resid = resid_mid + out;
     if (c.post_norm) resid = with_norm(resid);

@@ -10,6 +10,8 @@
 
 namespace headlight::model {
 
+struct TextStack;
+
 /// cos and sin of every position's angles, [pos, rope_dims / 2]; undefined where no layer rotates so.
 struct RopeTable {
     at::Tensor cos, sin;
@@ -27,6 +29,7 @@ struct Pass {
     at::Tensor relative_bias{}, key_bias{};  ///< of AttentionInput; undefined: none
     CancelToken cancel{};                    ///< checked between tiles: a layer of a long text takes seconds
     KvCache* cache = nullptr;                ///< keys and values of the tokens before these; nullptr: there are none
+    const TextStack* stack = nullptr;        ///< the texts whose rows these are; nullptr: one text
 
     const ModelConfig& config() const { return model.config; }
     std::int64_t tokens() const { return ids.size(0); }

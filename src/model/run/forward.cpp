@@ -3,7 +3,8 @@
 
 #include "headlight/base/error.h"
 #include "model/arithmetic/kernels.h"
-#include "model/blocks/pass.h"
+#include "model/blocks/text_stack.h"
+#include "model/run/steps.h"
 
 #include <ATen/Parallel.h>
 
@@ -50,7 +51,9 @@ void check_input(const ModelConfig& c, const ForwardInput& input, std::int64_t p
                                .found = std::to_string(input.type_ids.size())});
 }
 
-Pass start(const Model::Internals& m, const ForwardInput& input, Observer& observer, KvCache* cache) {
+}  // namespace
+
+Pass start_pass(const Model::Internals& m, const ForwardInput& input, Observer& observer, KvCache* cache) {
     const ModelConfig& c = m.config;
     Pass pass{.model = m,
               .input = input,
@@ -85,6 +88,8 @@ Pass start(const Model::Internals& m, const ForwardInput& input, Observer& obser
     return pass;
 }
 
+namespace {
+
 template <class T>
 std::int64_t first_bad_row(const at::Tensor& x) {
     const T* data = x.data_ptr<T>();
@@ -104,6 +109,7 @@ void check_finite(const Pass& pass, HookPoint point, const at::Tensor& x) {
         if (bad.size(0) > 0) row = bad[0][0].item<std::int64_t>();
     }
     if (row < 0) return;
+    if (pass.stack) row = pass.stack->token_of(row);
     throw Error(ErrorFacts{
         .problem = "The model computed a number that is not finite",
         .file = pass.model.folder.string(),
@@ -111,6 +117,20 @@ void check_finite(const Pass& pass, HookPoint point, const at::Tensor& x) {
         .expected = "finite numbers",
         .found = "NaN or Inf at position " + std::to_string(row),
         .hint = pass.model.compute == ComputeType::bfloat16 ? "Use the compute type float32" : "The weights may be damaged"});
+}
+
+}  // namespace
+
+at::Tensor embed(Pass& pass) {
+    at::Tensor x;
+    for (const Block block : pass.model.spec.before) x = embedding(pass, block, x);
+    return x;
+}
+
+at::Tensor finish(Pass& pass, at::Tensor x) {
+    for (const Block block : pass.model.spec.after)
+        if (block != Block::unembedding || pass.config().has_unembedding) x = output(pass, block, x);
+    return x;
 }
 
 at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x) {
@@ -129,15 +149,16 @@ at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x) {
     return x;
 }
 
+namespace {
+
 at::Tensor run(const Model& model, const ForwardInput& input, Observer& observer, KvCache* cache, const CancelToken& cancel,
                const Progress& progress) {
     at::internal::lazy_init_num_threads();  // the setting of start_runtime, on whichever thread this is; every time would start a
                                             // pool anew
     const Model::Internals& m = model.internals();
-    Pass pass = start(m, input, observer, cache);
+    Pass pass = start_pass(m, input, observer, cache);
     pass.cancel = cancel;
-    at::Tensor x;
-    for (const Block block : m.spec.before) x = embedding(pass, block, x);
+    at::Tensor x = embed(pass);
     for (std::int64_t l = 0; l < m.config.n_layers; ++l) {
         cancel.throw_if_cancelled();
         if (progress) progress({"Running", "layer", l, m.config.n_layers});
@@ -145,8 +166,7 @@ at::Tensor run(const Model& model, const ForwardInput& input, Observer& observer
     }
     cancel.throw_if_cancelled();
     if (cache) x = x.narrow(0, x.size(0) - 1, 1);
-    for (const Block block : m.spec.after)
-        if (block != Block::unembedding || m.config.has_unembedding) x = output(pass, block, x);
+    x = finish(pass, x);
     if (progress) progress({"Running", "layer", m.config.n_layers, m.config.n_layers});
     return x;
 }

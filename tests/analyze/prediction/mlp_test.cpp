@@ -24,6 +24,19 @@ namespace mlp_test {
 using model::Hook;
 constexpr const char* sentence = "The cats asked; the old cat asked.";
 
+void expect_top_tokens(const model::Model& model, Layer layer, bool gain) {
+    const std::vector<Promoted> all = promoted_tokens(model, layer, {}, {.top = 1, .gain = gain});
+    std::vector<std::int64_t> asked{0, model.config().vocab_size - 1};
+    for (std::size_t i = 0; i < all.size(); i += 5) asked.push_back(all[i].top[0].id);
+    const std::vector<std::int64_t> found = top_tokens_among(model, layer, asked, gain);
+    ASSERT_EQ(found.size(), all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::int64_t top = all[i].top[0].id;
+        EXPECT_EQ(found[i], std::ranges::find(asked, top) != asked.end() ? top : -1) << i;
+    }
+    EXPECT_EQ(std::ranges::count(top_tokens_among(model, layer, {}, gain), -1), std::ssize(all));
+}
+
 class Memories : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(Memories, SumToTheLayersOutput) {
@@ -91,10 +104,9 @@ TEST_P(Memories, PromoteWhatTheirValuesSay) {
             EXPECT_EQ(each.watched_rank, logits.gt(logits[6]).sum().item<std::int64_t>());
         }
     }
-    const std::vector<std::int64_t> top = top_tokens_of_values(model, Layer(1));
-    EXPECT_EQ(top.size(), static_cast<std::size_t>(model::mlp_width(c, 1)));
-    EXPECT_EQ(top[3], promoted_tokens(model, Layer(1), neurons, {.top = 1})[0].top[0].id);
-    EXPECT_EQ(promoted_tokens(model, Layer(1), {}, {.top = 1}).size(), top.size());
+    EXPECT_EQ(promoted_tokens(model, Layer(1), {}, {.top = 1}).size(), static_cast<std::size_t>(model::mlp_width(c, 1)));
+    expect_top_tokens(model, Layer(1), false);
+    expect_top_tokens(model, Layer(1), true);
 }
 
 TEST_P(Memories, ActivationsAreThoseOfTheRun) {

@@ -37,6 +37,47 @@ std::shared_ptr<analyze::CompositionScores> some_scores() {
     return scores;
 }
 
+TEST(TableFigure, ANarrowFileStacksItsColumnsInReadableType) {
+    TableSection section;
+    section.title = QStringLiteral("Many columns");
+    section.columns = {{.kind = ColumnKind::token, .id = "token", .title = QStringLiteral("token")}};
+    for (int bar = 0; bar < 5; ++bar)
+        section.columns.push_back({.kind = ColumnKind::bar, .id = "bar", .title = QStringLiteral("measure %1").arg(bar)});
+    for (int layer = 0; layer < 30; ++layer)
+        section.columns.push_back({.kind = ColumnKind::tint,
+                                   .id = "layer",
+                                   .title = QString::number(layer),
+                                   .group = 1,
+                                   .over = QStringLiteral("attention by layer")});
+    for (int r = 0; r < 7; ++r) {
+        TableRow& row = section.rows.emplace_back();
+        row.key = Position(r);
+        row.cells.push_back(TableCell::of(draw::Label{{}, QStringLiteral("handkerchief"), false}));
+        for (std::size_t c = 1; c < section.columns.size(); ++c) row.cells.push_back(TableCell::of(0.01 * double(c) + r));
+    }
+    TableData data;
+    data.sections = {section};
+    const auto figure = table_figure(std::move(data));
+    Style style;
+    const QSizeF wide = figure->layout({1400, 0}, style, {});
+    EXPECT_LE(wide.width(), 1400);
+    style.exporting = true;
+    constexpr double column = 85 / 25.4 * 96;
+    const QSizeF narrow = figure->layout({column, 0}, style, {});
+    const double points = 11 * 0.75 * column / narrow.width();  // of the smallest type
+    EXPECT_GE(points, 4.99);
+    EXPECT_GT(narrow.height(), 1.6 * wide.height()) << "the columns that do not fit stand below";
+    QImage image(narrow.toSize(), QImage::Format_ARGB32_Premultiplied);
+    QPainter painter(&image);
+    figure->paint(painter, QRectF(QPointF(), narrow), style, {});
+    std::set<QString> tips;
+    for (double y = 0; y < narrow.height(); y += 5)
+        for (double x = 0; x < narrow.width(); x += 5) tips.insert(figure->hit_test({x, y}, style, {}).tip);
+    std::size_t layers = 0;
+    for (const QString& tip : tips) layers += tip.contains(u"attention by layer");
+    EXPECT_EQ(layers, 30U * 7U) << "every cell is still there";
+}
+
 TEST(CompositionGraph, StrongestArcsInOrderByKindThresholdAndHead) {
     const auto scores = some_scores();
     const auto all = strongest_arcs(*scores, {});

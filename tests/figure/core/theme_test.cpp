@@ -21,6 +21,21 @@ double lightness(const QColor& c) {
     return y > 0.008856 ? 116 * std::cbrt(y) - 16 : 903.3 * y;
 }
 
+double relative_luminance(const QColor& c) {
+    const double l = (lightness(c) + 16) / 116;
+    return lightness(c) > 8 ? l * l * l : lightness(c) / 903.3;
+}
+
+TEST(Theme, WordsAndNumbersStandOutFromEverythingBehindThem) {
+    for (const Theme* theme : {&Theme::light(), &Theme::dark_theme()})
+        for (const QColor& text : {theme->text, theme->muted, theme->accent})
+            for (const QColor& behind : {theme->canvas, theme->panel, theme->bar, theme->chip, theme->accent_soft}) {
+                const double a = relative_luminance(text), b = relative_luminance(behind);
+                EXPECT_GE((std::max(a, b) + 0.05) / (std::min(a, b) + 0.05), 4.5)
+                    << text.name().toStdString() << " on " << behind.name().toStdString();
+            }
+}
+
 TEST(Theme, RampsGoOneWayInEvenStepsOfLightness) {
     for (Ramp ramp : {Ramp::ink, Ramp::viridis, Ramp::cividis, Ramp::magma}) {
         const Theme& theme = Theme::light();
@@ -87,7 +102,7 @@ TEST(Numbers, AreReadableAndHonest) {
     EXPECT_EQ(draw::weight_text(0.0001), QStringLiteral("<0.001"));
     EXPECT_EQ(draw::weight_text(0), QStringLiteral("0.000"));
     EXPECT_EQ(draw::number_text(-0.138), QStringLiteral("−0.14"));
-    EXPECT_EQ(draw::number_text(-0.001), QStringLiteral("0.00"));
+    EXPECT_EQ(draw::number_text(-0.001), QStringLiteral("−0.00100"));
     EXPECT_EQ(draw::count_text(12345), QStringLiteral("12,345"));
 }
 

@@ -89,6 +89,23 @@ TEST(ClarkKinds, DotsAndMeansOfWhatIsThere) {
     EXPECT_EQ(data.panels[0].series[1].color.role, plot::Color::Role::clark_red);
 }
 
+TEST(ClarkKinds, WhatCannotBeAttendedToIsLeftOut) {
+    const auto first = matrix({{0.2, 0.4}, {0.6, 0.1}});
+    const auto figure = clark_kinds(table({{"share_first", first},
+                                           {"share_special", first},
+                                           {"share_punctuation", matrix({{0, 0}, {0, 0}})},
+                                           {"share_next", matrix({{0, 0}, {0, 0}})},
+                                           {"share_self", first}}),
+                                    1, true);
+    const auto& data = data_of(*figure);
+    ASSERT_EQ(data.panels.size(), 2U);
+    EXPECT_EQ(data.panels[0].series.size(), 2U) << "the first token alone: mean line and dots";
+    EXPECT_EQ(data.panels[1].series.size(), 1U);
+    EXPECT_THAT(data.note.toStdString(),
+                testing::AllOf(testing::HasSubstr("next token (the model is causal)"),
+                               testing::HasSubstr("special tokens other than the first"), testing::HasSubstr("punctuation")));
+}
+
 TEST(ClarkEntropy, TheDashedLineIsUniformOverWhatAQueryMaySee) {
     EXPECT_DOUBLE_EQ(uniform_entropy(4, false), std::log(4.0));
     EXPECT_DOUBLE_EQ(uniform_entropy(3, true), (std::log(2.0) + std::log(3.0)) / 2);

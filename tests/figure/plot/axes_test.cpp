@@ -19,7 +19,7 @@ std::vector<std::string> labels(const std::vector<Tick>& ticks) {
 TEST(NumberTicks, StepsAreRoundAndDecimalsThoseOfTheStep) {
     EXPECT_THAT(labels(number_ticks(0, 1, 5)), ElementsAre("0.0", "0.2", "0.4", "0.6", "0.8", "1.0"));
     EXPECT_THAT(labels(number_ticks(-0.03, 0.06, 4)), ElementsAre("−0.025", "0.000", "0.025", "0.050"));
-    EXPECT_THAT(labels(number_ticks(-12'500, 3, 3)), ElementsAre("−10,000", "−5000", "0"));
+    EXPECT_THAT(labels(number_ticks(-12'500, 3, 3)), ElementsAre("−10,000", "−5,000", "0"));
     EXPECT_THAT(labels(number_ticks(0, 3e-7, 3)), ElementsAre("0", "1e−07", "2e−07", "3e−07"));
     EXPECT_THAT(labels(number_ticks(0, 2e30, 2)), ElementsAre("0", "1e+30", "2e+30")) << "more than counts can hold";
 }

@@ -4,6 +4,8 @@
 #include "figure/prediction/attribution_view.h"
 #include "figure/prediction/lens_view.h"
 #include "headlight/analyze/prediction/mlp.h"
+#include "headlight/analyze/prediction/predictions.h"
+#include "headlight/base/error.h"
 #include "headlight/figure/core/view_spec.h"
 
 #include <QImage>
@@ -12,7 +14,9 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <numeric>
+#include <set>
 
 namespace headlight::figure {
 namespace prediction_views_test {
@@ -135,7 +139,7 @@ TEST_F(PredictionViews, LensColoursGrowWithTheirNumbers) {
 }
 
 TEST_F(PredictionViews, AttributionBarsEndInTheLogit) {
-    const auto figure = attribution_view(trace_, {Layer(4), Head(5)}, Position(12), {});
+    const auto figure = attribution_figure(trace_, {Layer(4), Head(5)}, Position(12), {});
     paint(*figure, Theme::light());
     const auto& view = dynamic_cast<AttributionFigure&>(*figure);
     double sum = 0;
@@ -160,6 +164,56 @@ TEST_F(PredictionViews, AttributionBarsEndInTheLogit) {
     const Hit hit = figure->hit_test(cell.center(), {}, {});
     EXPECT_EQ(hit.head, (HeadId{Layer(4), Head(5)}));
     EXPECT_NEAR(*hit.value, head, 1e-9);
+}
+
+TEST_F(PredictionViews, AClickOnAnMlpListsItsNeuronsByWhatTheyAdd) {
+    const auto split = attribution_figure(trace_, {Layer(4), Head(5)}, Position(12), {});
+    paint(*split, Theme::light());
+    const Hit click = split->hit_test(split->places().mlp_cell(3).center(), {}, {});
+    EXPECT_EQ(click.kind, Hit::Kind::option);
+    ASSERT_EQ(click.options.size(), 1U);
+    EXPECT_EQ(click.options[0], std::pair(std::string("mlp"), std::string("3")));
+    for (const std::optional<Layer> layer : {std::optional<Layer>(), std::optional(Layer(3))}) {
+        const auto figure = attribution_view(trace_, {Layer(4), Head(5)}, Position(12), {.mlp = layer});
+        paint(*figure, Theme::dark_theme());
+        std::vector<analyze::NeuronId> listed;
+        double last = std::numeric_limits<double>::infinity();
+        for (const auto& row : figure->table().rows)
+            if (std::get<std::string>(row[0]) == "neuron") {
+                listed.push_back({Layer(std::get<std::int64_t>(row[1])), Neuron(std::get<std::int64_t>(row[2]))});
+                if (layer) EXPECT_EQ(listed.back().layer, *layer);
+                EXPECT_LE(std::abs(std::get<double>(row[3])), last);
+                last = std::abs(std::get<double>(row[3]));
+            }
+        ASSERT_GE(listed.size(), 10U);
+        const QSizeF size = figure->layout({1180, 0}, {}, {});
+        std::vector<analyze::NeuronId> clickable;
+        for (double y = 0; y < size.height(); y += 4)
+            if (const Hit hit = figure->hit_test({40, y}, {}, {}); hit.neuron && hit.kind == Hit::Kind::dimension)
+                if (clickable.empty() || clickable.back() != *hit.neuron) clickable.push_back(*hit.neuron);
+        EXPECT_EQ(clickable, listed);
+    }
+    EXPECT_THROW(attribution_view(trace_, {Layer(4), Head(5)}, Position(12), {.mlp = Layer(6)}), Error);
+}
+
+TEST_F(PredictionViews, MemoriesCanBeSortedByWhatTheyAddToTheLogit) {
+    const auto figure = mlp_view(trace_, Layer(3), Position(5), {.order = MlpOrder::logit});
+    const Table table = figure->table();
+    ASSERT_EQ(table.columns.back(), "logit_contribution");
+    const std::int64_t likeliest = analyze::next_tokens(*trace_, Position(5), 1).front().id;
+    const auto largest = analyze::largest_neurons(*trace_, Position(5), {.token = likeliest}, Layer(3), 20);
+    ASSERT_EQ(table.rows.size(), largest.size());
+    for (std::size_t i = 0; i < largest.size(); ++i) {
+        EXPECT_EQ(table.rows[i][0], Table::Cell(largest[i].index));
+        EXPECT_EQ(std::get<double>(table.rows[i].back()), largest[i].value);
+    }
+    const QSizeF size = figure->layout({1180, 0}, {}, {});
+    std::set<std::string> orders;
+    for (double x = 0; x < size.width(); x += 4)
+        for (double y = 0; y < 120; y += 4)
+            if (const Hit hit = figure->hit_test({x, y}, {}, {}); hit.kind == Hit::Kind::option)
+                orders.insert(hit.options.front().second);
+    EXPECT_EQ(orders, (std::set<std::string>{"logit", "strength"})) << "by a click on the heads of the columns";
 }
 
 TEST_F(PredictionViews, MemoriesRaiseTheOtherEndWhenTheirCoefficientIsNegative) {

@@ -26,6 +26,25 @@ Jobs::Work until_cancelled(std::atomic<int>& begun, std::atomic<int>& ended) {
     };
 }
 
+TEST(StatusStrip, CountsWhatIsDone) {
+    Jobs jobs;
+    Document document(jobs, {});
+    StatusStrip strip(document, jobs);
+    strip.show();
+    jobs.start(Lane::picture, QStringLiteral("Refinement"),
+               [](const CancelToken& cancel, const Progress& progress) -> Jobs::Deliver {
+                   progress({"Refinement", "layer", 12, 30});
+                   while (!cancel.cancelled()) std::this_thread::yield();
+                   cancel.throw_if_cancelled();
+                   return {};
+               });
+    EXPECT_TRUE(QTest::qWaitFor([&] { return strip.text() == QStringLiteral("Refinement: layer 12 of 30"); }))
+        << strip.text().toStdString();
+    EXPECT_TRUE(QTest::qWaitFor([&] { return strip.cancel_button().isVisible(); }));
+    strip.cancel_button().click();
+    EXPECT_FALSE(jobs.busy(Lane::picture));
+}
+
 TEST(StatusStrip, ShowsTheNewestJobAndThenTheEarlierOneAgain) {
     Jobs jobs;
     Document document(jobs, {});
@@ -64,10 +83,10 @@ TEST(StatusStrip, AnOlderJobThatEndsLeavesTheNewestOne) {
         return until_cancelled(begun, ended)(cancel, progress);
     });
     ASSERT_TRUE(QTest::qWaitFor([&] { return strip.bar().isVisible() && strip.bar().maximum() == 4; }));
-    EXPECT_EQ(strip.text(), QStringLiteral("Writing page 1/4"));
+    EXPECT_EQ(strip.text(), QStringLiteral("Writing: page 1 of 4"));
     jobs.cancel(Lane::texts);
     EXPECT_TRUE(strip.bar().isVisible());
-    EXPECT_EQ(strip.text(), QStringLiteral("Writing page 1/4"));
+    EXPECT_EQ(strip.text(), QStringLiteral("Writing: page 1 of 4"));
     jobs.cancel(Lane::file);
     EXPECT_FALSE(strip.bar().isVisible());
 }

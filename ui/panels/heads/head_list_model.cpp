@@ -3,6 +3,7 @@
 
 #include "headlight/base/numbers.h"
 #include "headlight/figure/core/figure.h"
+#include "headlight/figure/core/number_text.h"
 #include "ui/style/typeset.h"
 
 #include <algorithm>
@@ -63,11 +64,7 @@ QVariant HeadListModel::data(const QModelIndex& index, int role) const {
             .arg(figure::head_name(head), headerData(index.column(), Qt::Horizontal, Qt::DisplayRole).toString(),
                  std::isnan(v) ? QStringLiteral("not defined") : QString::number(v, 'f', 2));
     switch (role) {
-        case Qt::DisplayRole: {
-            if (std::isnan(v)) return QStringLiteral("–");
-            const bool small = v != 0 && std::abs(v) < 0.01;
-            return (small ? QString::fromStdString(significant(v)) : QString::number(v, 'f', 2)).replace('-', QChar(0x2212));
-        }
+        case Qt::DisplayRole: return std::isnan(v) ? QStringLiteral("–") : figure::number_text(v, 2);
         case Qt::ToolTipRole:
         case value_role: return std::isnan(v) ? QVariant() : QVariant(QString::number(v, 'g', 8));
         case Qt::TextAlignmentRole: return int(Qt::AlignRight | Qt::AlignVCenter);

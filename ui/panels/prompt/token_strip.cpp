@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/prompt/token_strip.h"
 
+#include "headlight/figure/core/number_text.h"
 #include "headlight/text/chat.h"
 #include "ui/style/appearance.h"
 
@@ -20,10 +21,6 @@ namespace headlight::ui {
 
 namespace {
 
-QString figure_number(double value, int decimals) {
-    return QString::number(value, 'f', decimals).replace(QLatin1Char('-'), QChar(0x2212));
-}
-
 constexpr int chip_height = 24, chip_gap = 4, chip_padding = 8, sentence_gap = 12, top = 2;
 constexpr int fade_width = 32;  ///< where the line goes on beyond the strip
 constexpr int strip_height = 30, prediction_height = 34, role_height = 18;
@@ -31,7 +28,7 @@ QFont chip_font() { return figure::ui_font(12.5); }
 QFont number_font() { return figure::ui_font(11); }
 
 QString log_text(double log_probability) {
-    return std::isfinite(log_probability) ? figure_number(log_probability, 2) : QStringLiteral("–");
+    return std::isfinite(log_probability) ? figure::number_text(log_probability, 2) : QStringLiteral("–");
 }
 
 }  // namespace
@@ -228,7 +225,7 @@ void TokenStrip::paint_chip(QPainter& painter, const Chip& chip) const {
         chip.width <= 18;
     const bool centred = narrow || chip.width == 44;
     if (centred) text_box = box;
-    painter.setPen(theme.faint);
+    painter.setPen(theme.muted);
     if (!chip.faint.isEmpty()) {
         painter.drawText(text_box, Qt::AlignVCenter | Qt::AlignLeft, chip.faint);
         text_box.adjust(chip.faint_width, 0, 0, 0);
@@ -252,7 +249,7 @@ QString TokenStrip::prediction_tip(Position p) const {
         for (const analyze::TokenScore& t : scores)
             list += QStringLiteral("\n%1  %2")
                         .arg(QString::fromStdString(text::token_label(*document_.trace()->tokenizer(), t.id)),
-                             figure_number(static_cast<double>(t.probability), 4));
+                             figure::number_text(static_cast<double>(t.probability), 4));
         return list;
     };
     if (const auto& masked = document_.predictions().masked(); masked && masked->position == p)
@@ -263,10 +260,10 @@ QString TokenStrip::prediction_tip(Position p) const {
     const auto& all = document_.predictions().all();
     if (p.value < 0 || p.value >= std::ssize(all)) return {};
     const analyze::TokenPrediction& found = all[static_cast<std::size_t>(p.value)];
-    QString tip =
-        found.rank < 0
-            ? QStringLiteral("\nNothing before it: not predicted")
-            : QStringLiteral("\nLog-probability %1 nats, rank %2").arg(figure_number(found.log_probability, 4)).arg(found.rank);
+    QString tip = found.rank < 0 ? QStringLiteral("\nNothing before it: not predicted")
+                                 : QStringLiteral("\nLog-probability %1 nats, rank %2")
+                                       .arg(figure::number_text(found.log_probability, 4))
+                                       .arg(found.rank);
     return tip + QStringLiteral("\nNext:") + listed(found.next);
 }
 
@@ -281,7 +278,7 @@ void TokenStrip::paint_prediction(QPainter& painter, const Chip& chip) const {
     const QRectF first(x, top + chip_height + 3, chip.width, 15), second(x, top + chip_height + 18, chip.width, 14);
     painter.setFont(number_font());
     if (found.rank < 0) {
-        painter.setPen(theme.faint);
+        painter.setPen(theme.muted);
         painter.drawText(first, Qt::AlignCenter, QStringLiteral("–"));
         return;
     }
@@ -316,7 +313,7 @@ void TokenStrip::paint_masked(QPainter& painter) const {
     double width = metrics.horizontalAdvance(lead) + 16;
     for (const analyze::TokenScore& t : masked->found.candidates) {
         words.emplace_back(QString::fromStdString(text::token_label(*document_.trace()->tokenizer(), t.id)),
-                           figure_number(static_cast<double>(t.probability), 3));
+                           figure::number_text(static_cast<double>(t.probability), 3));
         width += metrics.horizontalAdvance(words.back().first) + metrics.horizontalAdvance(words.back().second) + 18;
     }
     double x = std::clamp(double(chip_rect(masked->position).left()), 2.0, std::max(2.0, viewport()->width() - width));
@@ -327,7 +324,7 @@ void TokenStrip::paint_masked(QPainter& painter) const {
         painter.setPen(theme.text);
         painter.drawText(QPointF(x, y + 12), word);
         x += metrics.horizontalAdvance(word) + 4;
-        painter.setPen(theme.faint);
+        painter.setPen(theme.muted);
         painter.drawText(QPointF(x, y + 12), probability);
         x += metrics.horizontalAdvance(probability) + 14;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/status/status_strip.h"
 
+#include "headlight/base/numbers.h"
 #include "ui/style/appearance.h"
 
 #include <QHBoxLayout>
@@ -106,9 +107,12 @@ void StatusStrip::job_progressed(Jobs::Lane lane, const ProgressStep& step) {
     if (job == running_.end()) return;
     job->done = int(step.done);
     job->total = int(std::max<std::int64_t>(step.total, 0));
-    job->doing =
-        QString::fromStdString(step.what + (step.unit.empty() ? "" : " " + step.unit)) + u' ' + QString::number(job->done);
-    if (job->total > 0) job->doing += u'/' + QString::number(job->total);
+    // "Refinement: layer 12 of 30"
+    std::string doing = step.what;
+    if (step.total > 0 || step.done > 0 || !step.unit.empty())
+        doing += ":" + (step.unit.empty() ? "" : " " + step.unit) + " " + with_commas(step.done);
+    if (step.total > 0) doing += " of " + with_commas(step.total);
+    job->doing = QString::fromStdString(doing);
     show_job();
 }
 

@@ -44,12 +44,15 @@ std::vector<NeuronScore> next_token_neurons(const model::Model&, std::int64_t to
 struct NextTokenNeuron {
     NeuronId id;
     double score = 0;        ///< <w_out_i, W_U[:, t]>
-    double coefficient = 0;  ///< m_i at the position; m_i times the score is what the neuron writes along W_U[:, t]
+    double coefficient = 0;  ///< m_i at the position
+    /// To the logit, as attribution() of neurons has it; where a logit is no sum, score times coefficient.
+    double adds = 0;
     double pre = 0;  ///< pre-activation (gated MLPs: of the gate), of which the heads give parts; NaN: its expert was not chosen
     std::vector<std::pair<HeadId, double>> heads;  ///< neuron_drivers()'s parts of heads, largest amount first
 };
 
-/// The next-token neurons of a token and, for each, the `heads` heads that drive its pre-activation most at the position.
+/// The neurons that add most to a token's logit at the position, largest first, and for each the `heads` heads that drive its
+/// pre-activation most.
 /// Errors: as next_token_neurons() and neuron_drivers().
 std::vector<NextTokenNeuron> next_token_drivers(const trace::Trace&, std::int64_t token, Position, std::int64_t top,
                                                 std::int64_t heads);
@@ -61,7 +64,7 @@ Table downstream_table(const std::vector<NeuronScore>&);
 /// next_token_neurons(): layer, neuron, score.
 Table next_token_table(const std::vector<NeuronScore>&);
 /// next_token_drivers(), a row for each head: layer, neuron, score, coefficient, pre_activation, from_layer, from_head,
-/// contribution.
+/// contribution, logit_contribution.
 Table table_of(const std::vector<NextTokenNeuron>&);
 
 }  // namespace headlight::analyze

@@ -57,6 +57,10 @@ struct AttributionOptions {
     bool neurons = false;                 ///< every neuron on its own
 };
 
+/// False where a logit is no sum over what was written into the stream: a masked-word head, or a norm behind every layer of a
+/// model of one stack.
+bool splits_logits(const model::ModelConfig&);
+
 /// Direct logit attribution (Elhage et al. 2021; Wang et al. 2022, section 3.1): component c adds ((c - mean c) / sigma * gain)
 /// W_U[:, t] to the logit of t at position p, sigma of the run's own final norm (RMSNorm: no centring); beta W_U + b_U is
 /// `final_bias`. In a decoder behind an encoder that has a norm behind every sub-layer (BART, Marian) a part is taken through all
@@ -73,6 +77,12 @@ Eigen::VectorXd cross_head_sources(const trace::Trace&, HeadId, Position, const 
 
 /// The same for all heads at once (a figure's click then costs nothing): [layer * head, token].
 Eigen::MatrixXd all_head_sources(const trace::Trace&, Position, const AttributionOptions&, const CancelToken& = {});
+
+/// The neurons that add most to the same number, largest amount first, of one layer or of all (methods 4.6: m_i v_i).
+std::vector<Contribution> largest_neurons(const trace::Trace&, Position, const AttributionOptions&, std::optional<Layer>,
+                                          std::int64_t top);
+/// What each neuron of a layer adds to it: [neuron].
+std::vector<double> neuron_parts(const trace::Trace&, Position, const AttributionOptions&, Layer);
 
 /// component, layer, index, contribution, source; after the parts a row `total`. With `sources`, then a row for each token that
 /// `head` reads: `head_source`, or `cross_head_source` of a head that reads a source.

@@ -53,7 +53,7 @@ void check(const trace::Trace&, const ViewState&);
 
 /// The trace and the others of its batch.
 std::vector<TracePtr> batch_traces(const TracePtr&, const ViewState&);
-std::unique_ptr<Figure> make_figure(TracePtr, const ViewState&, const CancelToken& = {});
+std::unique_ptr<Figure> make_figure(TracePtr, const ViewState&, const CancelToken& = {}, const Progress& = {});
 Selection selection_of(const ViewState&);
 
 /// Options of `headlight render` that describe the request, without defaults and dashes, in a fixed order:

@@ -76,8 +76,8 @@ struct ViewSpec {
     /// Shows what happens up to a layer: the last one, unless one is named or the option "up-to" says "chosen".
     bool last_layer = false;
     std::vector<ViewOption> options{};
-    /// May be slow: the window calls it in a job.
-    std::function<std::unique_ptr<Figure>(TracePtr, const ViewState&, const CancelToken&)> make;
+    /// May be slow: the window calls it in a job, and shows the steps it reports.
+    std::function<std::unique_ptr<Figure>(TracePtr, const ViewState&, const CancelToken&, const Progress&)> make;
     /// True: made within a frame, so that no job is needed. Empty: never.
     std::function<bool(const trace::Trace&, const ViewState&)> quick{};
     /// Why this model or text has no such figure, and what to do; empty text: it has one. Empty function: every one has.

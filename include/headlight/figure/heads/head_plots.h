@@ -28,7 +28,8 @@ struct FocusFigureOptions {
 };
 /// Figures 1 to 3 are about the first text; 4 to 10 take the tokens of all texts together. Errors: no text; a figure,
 /// head or sort_idx that does not exist.
-std::unique_ptr<Figure> focus_figure(std::vector<TracePtr>, const FocusFigureOptions&, const CancelToken& = {});
+std::unique_ptr<Figure> focus_figure(std::vector<TracePtr>, const FocusFigureOptions&, const CancelToken& = {},
+                                     const Progress& = {});
 std::unique_ptr<Figure> focus_figure(TracePtr, const FocusFigureOptions&, const CancelToken& = {});
 
 /// One point a head: any measure against any other.
@@ -43,7 +44,7 @@ std::unique_ptr<Figure> head_scatter(std::shared_ptr<const analyze::HeadTable>, 
 
 /// Clark 2019, figure 2: average attention to kinds of tokens, by layer. Panels that this model or text has no measure
 /// for are left out, and the note says so.
-std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const analyze::HeadTable>, std::int64_t texts = 1);
+std::unique_ptr<Figure> clark_kinds(std::shared_ptr<const analyze::HeadTable>, std::int64_t texts = 1, bool causal = false);
 /// Clark 2019, figure 4: entropy of each head, by layer; dashed: attention that is uniform over what a query may look
 /// at. `uniform` in nats (uniform_entropy); NaN: the table's own
 /// measure, if it has it.

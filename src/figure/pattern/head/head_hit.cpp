@@ -19,7 +19,7 @@ QString HeadFigure::pair_tip(std::int32_t head, std::int64_t query, std::int64_t
     return QStringLiteral("%1  %2 → %3  weight %4")
         .arg(name_of(head), data_.words.named_query(query_labels_[q].with_position(data_.axes.queries[q].first)),
              data_.words.named_key(key_labels_[k].with_position(data_.axes.keys[k].first)),
-             draw::number_text(data_.weights[h](query, key), 4));
+             draw::value_text(data_.weights[h](query, key)));
 }
 
 Hit HeadFigure::token_hit(bool is_query, std::int64_t row, const Style& style, const Selection& selection) const {

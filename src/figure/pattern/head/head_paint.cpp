@@ -153,10 +153,10 @@ void HeadFigure::paint_legend(const Frame& f) const {
     const double note_x = end + 16;
     const double note_room = layout_.size.width() - HeadLayout::margin - note_x;
     if (draw::text_width(note, font) <= note_room || note_room > 320)
-        draw::text(p, {note_x, y}, draw::elided(note, font, note_room), font, f.theme().faint);
+        draw::text(p, {note_x, y}, draw::elided(note, font, note_room), font, f.theme().muted);
     else
         draw::text(p, {HeadLayout::margin, y + 18}, draw::elided(note, font, layout_.size.width() - 2 * HeadLayout::margin), font,
-                   f.theme().faint);
+                   f.theme().muted);
 }
 
 // --- lines ----------------------------------------------------------------------------------------------------------

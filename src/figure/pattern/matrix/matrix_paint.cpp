@@ -394,13 +394,13 @@ void MatrixFigure::paint_legend(const Frame& f) const {
     const QString note = notes.join(QStringLiteral(" · "));
     const double room = f.view.right() - MatrixLayout::margin - (end + 16);
     const bool below = draw::text_width(note, font) > room;
-    if (!below) return draw::text(f.painter, {end + 16, y}, note, font, f.theme().faint);
+    if (!below) return draw::text(f.painter, {end + 16, y}, note, font, f.theme().muted);
     QStringList lines = wrapped(note, font, layout_.size.width() - 2 * MatrixLayout::margin);
     for (int i = 0; i < std::min<int>(note_lines_, static_cast<int>(lines.size())); ++i) {
         const bool cut = i + 1 == note_lines_ && lines.size() > note_lines_;  // what a zoom adds has no line of its own
         const QString words = cut ? lines.mid(i).join(u' ') : lines[i];
         draw::text(f.painter, {left, y + 18 + MatrixLayout::note_line * i},
-                   draw::elided(words, font, f.view.width() - 2 * MatrixLayout::margin), font, f.theme().faint);
+                   draw::elided(words, font, f.view.width() - 2 * MatrixLayout::margin), font, f.theme().muted);
     }
 }
 

@@ -114,7 +114,7 @@ bool MatrixFigure::legal(std::size_t panel, std::int64_t row, std::int64_t col) 
 QString MatrixFigure::pair_tip(std::size_t panel, std::int64_t row, std::int64_t col) const {
     const auto q = static_cast<std::size_t>(row), k = static_cast<std::size_t>(col);
     const QString value = legal(panel, row, col) ? (data_.names.empty() ? data_.value_word + u' ' : QString()) +
-                                                       draw::number_text(data_.weights[panel](row, col), 4)
+                                                       draw::value_text(data_.weights[panel](row, col))
                                                  : QStringLiteral("masked: a later token");
     return QStringLiteral("%1  %2 → %3  %4")
         .arg(data_.name_of(panel), data_.words.named_query(query_labels_[q].with_position(data_.axes.queries[q].first)),
@@ -136,7 +136,7 @@ Hit MatrixFigure::pair_hit(std::size_t panel, std::int64_t row, std::int64_t col
 namespace {
 
 QString sum_tip(const QString& what, const QString& token, double sum) {
-    return QStringLiteral("%1  sum of the %2 %3").arg(token, what, draw::number_text(sum, 4));
+    return QStringLiteral("%1  sum of the %2 %3").arg(token, what, draw::value_text(sum));
 }
 
 }  // namespace
@@ -170,7 +170,7 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
             hit.value = row_sums_[i][row];
             const QString token = data_.words.named_query(query_labels_[static_cast<std::size_t>(row)].with_position(*hit.query));
             hit.tip = data_.sums ? sum_tip(QStringLiteral("row"), token, *hit.value)
-                                 : QStringLiteral("%1 → no key (sink)  %2").arg(token, draw::number_text(*hit.value, 4));
+                                 : QStringLiteral("%1 → no key (sink)  %2").arg(token, draw::value_text(*hit.value));
         } else if (panel.column_sums.contains(p) && col >= 0) {
             hit.kind = Hit::Kind::key;
             hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;

@@ -298,7 +298,7 @@ void ModelFigure::paint_groups(Frame& frame) const {
         if (draw::text_width(name, font) * unit >= to - from) continue;
         frame.at(point((from + to) / 2, -4 * unit), [&] {
             if (at_.across) frame.painter.rotate(-90);
-            draw::text(frame.painter, {0, 0}, name, font, frame.theme().faint, draw::Align::center);
+            draw::text(frame.painter, {0, 0}, name, font, frame.theme().muted, draw::Align::center);
         });
     }
 }
@@ -337,7 +337,7 @@ void ModelFigure::paint_legend(Frame& frame) const {
             if (!note.isEmpty()) notes << note;
         const QString curve = notes.join(QStringLiteral(" · "));
         draw::text(painter, {end + 14, bar.bottom()}, draw::elided(curve, note_font(), width - end - 14), note_font(),
-                   theme.faint);
+                   theme.muted);
     });
 }
 

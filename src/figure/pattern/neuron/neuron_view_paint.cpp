@@ -235,7 +235,7 @@ void NeuronFigure::paint_footer(QPainter& painter, double top, const Style& styl
                     : QStringLiteral("colour: tanh of the number, vectors / %1, products / %2")
                           .arg(number(vector_divisor_), number(product_divisor_)),
                note_font(), theme.muted);
-    draw::text(painter, {at_.product_x, top + 37}, QStringLiteral("a row’s products add up to q·k"), note_font(), theme.faint);
+    draw::text(painter, {at_.product_x, top + 37}, QStringLiteral("a row’s products add up to q·k"), note_font(), theme.muted);
 
     const double right = at_.width - NeuronLayout::margin - 8;
     QStringList facts;
@@ -244,12 +244,12 @@ void NeuronFigure::paint_footer(QPainter& painter, double top, const Style& styl
                      .arg(draw::weight_text(static_cast<double>(data_.view.sink)));
     for (const QString& fact : {QString::fromStdString(data_.model), QString::fromStdString(data_.dtype), position_note()})
         if (!fact.isEmpty()) facts << fact;
-    draw::text(painter, {right, top + 21}, facts.join(QStringLiteral(" · ")), note_font(), theme.faint, draw::Align::right);
+    draw::text(painter, {right, top + 21}, facts.join(QStringLiteral(" · ")), note_font(), theme.muted, draw::Align::right);
     if (const auto masked = data_.masked(); masked > 0)
         draw::text(
             painter, {right, top + 37},
             masked == 1 ? QStringLiteral("1 later token is masked") : QStringLiteral("%1 later tokens are masked").arg(masked),
-            note_font(), theme.faint, draw::Align::right);
+            note_font(), theme.muted, draw::Align::right);
 }
 
 }  // namespace headlight::figure

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The steps of a pass.
+#pragma once
+
+#include "model/blocks/pass.h"
+
+namespace headlight::model {
+
+/// The pass with its tables. Errors of forward() about its input.
+Pass start_pass(const Model::Internals&, const ForwardInput&, Observer&, KvCache*);
+/// What enters the first layer.
+at::Tensor embed(Pass&);
+/// From resid_pre to resid_post. Error where a number is not finite.
+at::Tensor run_layer(Pass&, Layer, at::Tensor x);
+/// The blocks after the last layer; logits where the model has them.
+at::Tensor finish(Pass&, at::Tensor x);
+
+}  // namespace headlight::model
