@@ -138,7 +138,7 @@ TEST_F(Kept, WhatWasOpenIsReopened) {
 }
 
 TEST_F(Kept, AFileThatIsNoModelOpensNone) {
-    const QString notes = folder.filePath(QStringLiteral("notes.txt"));
+    const QString notes = folder.filePath(QStringLiteral("notes.dat"));
     for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"})
         ASSERT_TRUE(QFile::copy(fixtures + QStringLiteral("gpt2/") + QLatin1String(name), folder.filePath(QLatin1String(name))));
     QFile file(notes);
@@ -148,7 +148,7 @@ TEST_F(Kept, AFileThatIsNoModelOpensNone) {
     ASSERT_TRUE(settle());
     window.open(notes);
     ASSERT_TRUE(QTest::qWaitFor([&] { return window.error_panel().isVisible(); }));
-    EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("notes.txt")))
+    EXPECT_TRUE(window.error_panel().message().contains(QStringLiteral("notes.dat")))
         << window.error_panel().message().toStdString();
     EXPECT_EQ(document().model().reference, QStringLiteral("novella-7m"));
     EXPECT_TRUE(open_model(folder.filePath(QStringLiteral("config.json")))) << "this one stands for its folder";

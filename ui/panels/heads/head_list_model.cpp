@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/heads/head_list_model.h"
 
-#include "headlight/base/numbers.h"
 #include "headlight/figure/core/figure.h"
 #include "headlight/figure/core/number_text.h"
 #include "ui/style/typeset.h"
@@ -61,8 +60,8 @@ QVariant HeadListModel::data(const QModelIndex& index, int role) const {
     const double v = value(index.row(), index.column());
     if (role == Qt::AccessibleTextRole)
         return QStringLiteral("%1, %2 %3")
-            .arg(figure::head_name(head), headerData(index.column(), Qt::Horizontal, Qt::DisplayRole).toString(),
-                 std::isnan(v) ? QStringLiteral("not defined") : QString::number(v, 'f', 2));
+            .arg(figure::head_name(head), headerData(index.column(), Qt::Horizontal, Qt::AccessibleTextRole).toString(),
+                 std::isnan(v) ? QStringLiteral("not defined") : figure::number_text(v, 2));
     switch (role) {
         case Qt::DisplayRole: return std::isnan(v) ? QStringLiteral("–") : figure::number_text(v, 2);
         case Qt::ToolTipRole:
@@ -90,15 +89,16 @@ QVariant HeadListModel::data(const QModelIndex& index, int role) const {
 QVariant HeadListModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal) return {};
     if (role == Qt::TextAlignmentRole) return int((section == 0 ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
-    const QString mark = section != sort_column_        ? QString()
-                         : order_ == Qt::AscendingOrder ? QStringLiteral(" ↑")
-                                                        : QStringLiteral(" ↓");
-    if (section == 0) return role == Qt::DisplayRole ? QStringLiteral("head") + mark : QVariant();
+    const QString mark = section != sort_column_ || role == Qt::AccessibleTextRole ? QString()
+                         : order_ == Qt::AscendingOrder                            ? QStringLiteral(" ↑")
+                                                                                   : QStringLiteral(" ↓");
+    const bool name = role == Qt::DisplayRole || role == Qt::AccessibleTextRole;
+    if (section == 0) return name ? QStringLiteral("head") + mark : QVariant();
     const std::string& id = measures_[static_cast<std::size_t>(section - 1)];
     const analyze::MeasureInfo* measure = nullptr;
     for (std::size_t m = 0; table_ && m < table_->measures.size(); ++m)
         if (table_->measures[m].id == id) measure = &table_->measures[m];
-    if (role == Qt::DisplayRole) {  // attention between tokens is called by its title
+    if (name) {  // attention between tokens is called by its title
         const bool own = id.find(' ') == std::string::npos || !measure;
         return (own ? QString::fromStdString(id).replace('_', ' ') : QString::fromStdString(measure->title)) + mark;
     }
