@@ -68,7 +68,9 @@ TEST(AnalyzeWhere, TheProbeRunsForWhoAsksForIt) {
         const auto at = probe.out.find(start);
         ASSERT_NE(at, std::string::npos);
         EXPECT_NEAR(heads[i].at("probe_induction").get<double>(), std::stod(probe.out.substr(at + start.size())), 1e-6);
-        if (i > 0) EXPECT_GE(heads[i - 1].at("probe_induction"), heads[i].at("probe_induction"));
+        if (i > 0) {
+            EXPECT_GE(heads[i - 1].at("probe_induction"), heads[i].at("probe_induction"));
+        }
     }
     EXPECT_FALSE(rows({"--probe"})[0].at("probe_previous").is_null());
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double row_height = 22, header_height = 24, over_height = 18, table_title_height = 30, column_gap = 10;
 constexpr double bar_room = 90, most_off_bar = 50;  ///< beside a number; cells that need the room take this much of it first
-constexpr double least_label = 70, least_cell = 12, least_list = 120;  ///< of tokens, tinted cells and texts
+constexpr double least_word = 70, least_cell = 12, least_list = 120;  ///< of tokens, tinted cells and texts
 constexpr double least_tint = 3, least_of_few = 10;  ///< width of a tinted cell and its gap, of many or of few layers
 constexpr std::size_t few_tints = 16;
 /// Where a file is narrower its tables are scaled down to it, but never wider than this: at 85 mm 11 px are then 5 pt.
@@ -93,7 +93,7 @@ bool in_strip(const TableSection& section, std::size_t c) {
 double least_width(const TableSection& section, std::size_t c, double wanted) {
     switch (section.columns[c].kind) {
         case ColumnKind::token:
-        case ColumnKind::text: return std::min(wanted, least_label);
+        case ColumnKind::text: return std::min(wanted, least_word);
         case ColumnKind::bar: return wanted - bar_room;
         case ColumnKind::tint: return least_cell;
         case ColumnKind::number:
