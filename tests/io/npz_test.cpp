@@ -140,7 +140,7 @@ TEST(Npz, RefusesNamesThatCollide) {
 std::string claiming(std::uint32_t size) {
     const auto little = [](std::uint64_t value, int bytes) {
         std::string out;
-        for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+        for (int i = 0; i < bytes; ++i, value >>= 8) out += static_cast<char>(value);
         return out;
     };
     const std::string name = "attention.npy", content = "few";

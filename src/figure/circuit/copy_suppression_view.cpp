@@ -30,7 +30,7 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
     const auto low = std::count_if(pairs.begin(), pairs.end(), [](const auto& p) { return p.rank < 10; });
 
     TableSection section;
-    section.title = with_attention(QStringLiteral("What %1 does to the tokens it looks at").arg(head_name(id)),
+    section.title = with_attention(QStringLiteral("What %1 does to the tokens it attends to").arg(head_name(id)),
                                    attention_name(trace->config()));
     section.note = QStringLiteral(
                        "%1 pairs with more than %2 attention; in %3 of them the source is among the ten tokens that "
@@ -50,7 +50,7 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
     if (pairs.size() > most_pairs)
         section.note += QStringLiteral(" The %1 that it lowers most are listed; a table or file has all.").arg(most_pairs);
     section.columns = {{.kind = ColumnKind::token, .id = "source_token", .title = QStringLiteral("source")},
-                       {.kind = ColumnKind::text, .id = "destination_token", .title = QStringLiteral("looked at from")},
+                       {.kind = ColumnKind::text, .id = "destination_token", .title = QStringLiteral("attended to from")},
                        {.kind = ColumnKind::bar, .id = "attention", .title = QStringLiteral("attention"), .limit = 1},
                        {.kind = ColumnKind::number,
                         .id = "predicted_rank",
@@ -90,8 +90,8 @@ std::unique_ptr<Figure> copy_suppression_view(TracePtr trace, HeadId id, double 
     data.view = "copy-suppression";
     data.title = with_attention(QStringLiteral("Copy suppression of %1").arg(head_name(id)), attention_name(trace->config()));
     data.description = QStringLiteral(
-        "Pairs that the head looks at, by what it does to the logit of the token it looks at. A head that suppresses "
-        "copies looks at tokens that the model is about to "
+        "Pairs that the head attends to, by what it does to the logit of the key's token. A head that suppresses "
+        "copies attends to tokens that the model is about to "
         "say again (predicted rank near 0) and lowers their logit more than any other (rank near 0). McDougall et al. "
         "2023, Copy Suppression.");
     data.table = [pairs, trace] { return analyze::table_of(pairs, *trace); };

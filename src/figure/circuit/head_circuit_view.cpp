@@ -210,9 +210,9 @@ TableSection qk_section(const trace::Trace& trace, const std::vector<analyze::Ci
          .own = QStringLiteral("itself"),
          .own_tip = QStringLiteral("score with itself as key"),
          .place_tip = QStringLiteral("−1: of all keys it attends to itself least, 1: most"),
-         .largest = QStringLiteral("looks at"),
+         .largest = QStringLiteral("attends to"),
          .largest_tip = QStringLiteral("keys with the largest score"),
-         .smallest = QStringLiteral("looks away from"),
+         .smallest = QStringLiteral("attends least to"),
          .smallest_tip = QStringLiteral("keys with the smallest score")});
 }
 
@@ -284,9 +284,9 @@ std::unique_ptr<Figure> head_circuit_view(TracePtr trace, HeadId id, const Circu
     parts.title = plots.title;
     parts.description = QStringLiteral(
         "What a head is wired to do, whatever the text. Above: eigenvalues of W_V W_O (what it writes for what it "
-        "reads) and of W_Q W_K^T (what looks at "
-        "what). All on the right: it copies, or looks at what is like itself; on the left: it takes away, or looks "
-        "away; a ring: it turns one thing into "
+        "reads) and of W_Q W_K^T (which token attends "
+        "to which). All on the right: it copies, or attends to its like; on the left: it takes away, or attends "
+        "elsewhere; a ring: it turns one thing into "
         "another. The score is the sum of the real parts over the sum of the sizes. Below: the tokens of the text as "
         "that wiring sees them. Elhage et al. "
         "2021, A Mathematical Framework for Transformer Circuits; McDougall et al. 2023, Copy Suppression.");

@@ -75,9 +75,9 @@ std::unique_ptr<Figure> picture_view(TracePtr trace, Layer layer, const std::vec
                          : QStringLiteral("Layer %1 over the picture").arg(layer.value);
     data.description =
         QStringLiteral(
-            "How much one token (the outlined patch, or [CLS]) looks at each patch, laid over the picture. The picture is "
+            "How much one token (the outlined patch, or [CLS]) attends to each patch, laid over the picture. The picture is "
             "drawn as the model saw it: scaled and cut to its size, in its grid of patches. What goes to the class tokens "
-            "stands beside each panel. All panels have one scale. Point at a patch to see what it looks at, click to keep it. ") +
+            "stands beside each panel. All panels have one scale. Point at a patch to see what it attends to, click to keep it. ") +
         (rollout ? QStringLiteral(
                        "Rollout follows attention through all layers below: Abnar & Zuidema, “Quantifying Attention Flow in "
                        "Transformers”, 2020.")

@@ -122,7 +122,7 @@ std::unique_ptr<Figure> aggregate_matrix_view(TracePtr trace, const std::vector<
     data.description = (mean ? QStringLiteral("The mean of several heads' maps, cell by cell. ")
                              : QStringLiteral("Of several heads the largest weight of each pair; rows no longer sum to 1. ")) +
                        QStringLiteral(
-                           "Row: a token that looks%1; column: a token it looks at%2. The sum of a column is the attention that "
+                           "Row: a query%1; column: a key%2. The sum of a column is the attention that "
                            "a token gets from all others.")
                            .arg(data.words.across ? QStringLiteral(", of the target") : QString(),
                                 data.words.across ? QStringLiteral(", of the source") : QString());

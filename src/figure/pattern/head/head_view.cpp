@@ -189,7 +189,7 @@ std::vector<NamedArray> HeadFigure::arrays() const {
 QString HeadFigure::description() const {
     if (data_.words.across)
         return QStringLiteral(
-                   "Each line joins a token of the target, which looks (left), with a token of the source, which the encoder has "
+                   "Each line joins a token of the target, which attends (left), with a token of the source, which the encoder has "
                    "read (right). The stronger the line, the larger the %1 of that pair; the colour is the head. Point at a token "
                    "on the left to see what it reads from the source, on the right to see which tokens of the target read it. "
                    "Bahdanau et al., “Neural Machine Translation by Jointly Learning to Align and Translate”, 2015; Vig, “A "
@@ -197,18 +197,18 @@ QString HeadFigure::description() const {
             .arg(data_.weight_name);
     if (is_together())
         return QStringLiteral(
-            "Each line joins a token that looks (left, the query) with a token it looks at (right, the key), as strong "
+            "Each line joins a query (left) with a key that it attends to (right), as strong "
             "as the mean or the maximum of several heads' weights for that pair. Weights of a mean sum to 1 over a "
             "token's lines, those of a maximum do not. The squares switch heads on and off. After the head view of "
             "BertViz: Vig, “A Multiscale Visualization of Attention in the Transformer Model”, 2019.");
     return QStringLiteral(
-        "Each line joins a token that looks (left, the query) with a token it looks at (right, the key). The stronger "
+        "Each line joins a query (left) with a key that it attends to (right). The stronger "
         "the "
         "line, the larger the softmax weight of that pair; the colour is the head. With several heads on, each line "
         "has "
-        "its weight divided by the number of heads. Point at a token on the left to see where it looks, on the right "
+        "its weight divided by the number of heads. Point at a token on the left to see what it attends to, on the right "
         "to "
-        "see who looks at it. Vig, “A Multiscale Visualization of Attention in the Transformer Model”, 2019.");
+        "see which queries attend to it. Vig, “A Multiscale Visualization of Attention in the Transformer Model”, 2019.");
 }
 
 }  // namespace headlight::figure

@@ -52,12 +52,12 @@ std::unique_ptr<Figure> score_parts_view(TracePtr trace, std::vector<HeadId> hea
         data.description = QStringLiteral(
             "The scores of a head before the softmax, and the two parts that they are the sum of: what the content of query and "
             "key adds, and what the numbers that rotate with the position add (DeepSeek-V2, 2024, section 2.1). Each row is a "
-            "token that looks (query), each column a token it looks at (key). All maps have one scale: blue raises the score, "
+            "query, each column a key. All maps have one scale: blue raises the score, "
             "orange lowers it.");
     else
         data.description = QStringLiteral(
             "The scores of a head before the softmax, and the parts that they are the sum of: what query and key add as they "
-            "are, and what their positions add. Each row is a token that looks (query), each column a token it looks at (key). "
+            "are, and what their positions add. Each row is a query, each column a key. "
             "All maps have one scale: blue raises the score, orange lowers it.");
     return matrix_figure(std::move(data));
 }

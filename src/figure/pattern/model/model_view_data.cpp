@@ -23,7 +23,7 @@ QString ModelFigure::title() const { return with_attention(QStringLiteral("All h
 QString ModelFigure::description() const {
     return QStringLiteral(
                "The attention of the whole model on this text: rows are layers from the first at the top, columns are heads. "
-               "For short texts each cell draws one line from the token that looks (left) to the token that is looked at "
+               "For short texts each cell draws one line from the query (left) to the key that it attends to "
                "(right), as strong as the weight; for long texts it is a map with %1 downwards and %2 across, and "
                "each of its cells shows the largest or the mean weight of many pairs, as the legend says. Patterns to look "
                "for: a diagonal attends to itself, a line just below it to the token before, a vertical stripe to one token "

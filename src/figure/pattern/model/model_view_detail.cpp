@@ -176,7 +176,7 @@ void ModelFigure::detail_hit(Hit& hit, QPointF px, QSizeF pane) const {
     (keys ? hit.key : hit.query) = (keys ? axes().keys : axes().queries)[static_cast<std::size_t>(i)].first;
     hit.tip = QStringLiteral("%1  %2 %3")
                   .arg(head_name(head), keys ? key_name(i) : query_name(i),
-                       keys ? QStringLiteral("is looked at") : QStringLiteral("looks"));
+                       keys ? QStringLiteral("attended to") : QStringLiteral("attends"));
 }
 
 }  // namespace headlight::figure

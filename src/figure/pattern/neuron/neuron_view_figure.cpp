@@ -226,7 +226,7 @@ QString NeuronFigure::description() const {
 QString neuron_description(bool expanded) {
     if (!expanded)
         return QStringLiteral(
-            "One head before a query is opened: the left column looks, the right column is looked at, and a line is as "
+            "One head before a query is opened: queries stand left, keys right, and a line is as "
             "strong as the weight. Click a token on the left to see, number by number, why it looks where it looks. "
             "After the neuron view of BertViz (Vig 2019, A Multiscale Visualization of Attention in the Transformer "
             "Model).");
