@@ -188,8 +188,8 @@ TEST_P(Shares, NormsAreWeightingsOfThePatterns) {
     const PatternAxes axes = pattern_axes(*trace, lengths);
     EXPECT_EQ(axes.key_column(Position(0)), -1);
     for (std::int64_t i = 0; i < trace->tokens(); ++i)
-        for (std::size_t c = 0; c < axes.keys.size(); ++c)
-            EXPECT_NEAR(map(i, static_cast<Eigen::Index>(c)), whole(i, axes.keys[c].first.value) / longest, 1e-5);
+        for (std::size_t key = 0; key < axes.keys.size(); ++key)
+            EXPECT_NEAR(map(i, static_cast<Eigen::Index>(key)), whole(i, axes.keys[key].first.value) / longest, 1e-5);
     EXPECT_THROW(value_mix_rows(*trace, layer, MixScope::attention, Position(trace->tokens() - 1), 2), Error);
 }
 

@@ -181,7 +181,9 @@ TEST_F(PredictionViews, AClickOnAnMlpListsItsNeuronsByWhatTheyAdd) {
         for (const auto& row : figure->table().rows)
             if (std::get<std::string>(row[0]) == "neuron") {
                 listed.push_back({Layer(std::get<std::int64_t>(row[1])), Neuron(std::get<std::int64_t>(row[2]))});
-                if (layer) EXPECT_EQ(listed.back().layer, *layer);
+                if (layer) {
+                    EXPECT_EQ(listed.back().layer, *layer);
+                }
                 EXPECT_LE(std::abs(std::get<double>(row[3])), last);
                 last = std::abs(std::get<double>(row[3]));
             }
