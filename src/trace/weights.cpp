@@ -32,7 +32,7 @@ at::Tensor bias_by_head(const at::Tensor& bias, std::int64_t heads) {
     return bias.defined() ? bias.view({heads, bias.size(0) / heads}) : bias;
 }
 
-/// Looks at nothing and changes nothing.
+/// Reads nothing and changes nothing.
 class Nobody final : public model::Observer {
 public:
     bool wants(model::HookPoint) const override { return false; }

@@ -75,7 +75,7 @@ TEST(LatentParts, AreMadeOnDemand) {
     EXPECT_TRUE(trace->has({Hook::content_scores, Layer(0)}) && trace->has({Hook::rotary_scores, Layer(1)}));
 }
 
-/// In every model the parts sum to the score before its cap, and nothing is told of keys that may not be seen.
+/// In every model the parts sum to the score before its cap, and illegal keys have no parts.
 TEST(ScoreParts, SumToTheScoreInEveryFamily) {
     std::map<std::string, int> names;
     for (const auto& folder : model_folders()) {

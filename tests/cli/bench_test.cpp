@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What headlight_bench prints on the smallest runs, called as `headlight bench`; no test looks at the speed.
+// What headlight_bench prints on the smallest runs, called as `headlight bench`; no test asserts the speed.
 #include "tests/cli/program.h"
 
 #include <nlohmann/json.hpp>

@@ -19,7 +19,7 @@ public:
     std::int64_t heads() const { return heads_; }
     std::int64_t tokens() const { return tokens_; }
 
-    /// A new trace and what is selected on it; what lies outside is dropped. `keys`: tokens that are looked at, of another
+    /// A new trace and what is selected on it; what lies outside is dropped. `keys`: tokens that are attended to, of another
     /// text in a cross attention.
     void reset(std::int64_t layers, std::int64_t heads, std::int64_t tokens, std::int64_t keys, figure::Selection);
     void set(figure::Selection);
@@ -37,7 +37,7 @@ public:
     /// This head alone (its layer too); with `add` beside the active ones when it is of the same layer.
     void focus_head(HeadId, bool add = false);
     void toggle_head(Head);
-    /// Followed by the views of MLPs; its layer is the one that is looked at. Following it again lets it go.
+    /// Followed by the views of MLPs; its layer is the selected one. Following it again lets it go.
     void follow_neuron(analyze::NeuronId);
     /// Only that, with the layer as it is.
     void keep_neuron(analyze::NeuronId);

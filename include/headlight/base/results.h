@@ -17,7 +17,7 @@ class Results {
 public:
     static constexpr std::ptrdiff_t kept_of_a_kind = 4;
 
-    /// The result for `key`, made by `make` if it is not at hand. Kinds are told apart by the type of their key; of each the
+    /// The result for `key`, made by `make` if it is not at hand. The type of its key makes a kind; of each the
     /// results used last are kept. `bytes_of` says how much memory a result takes.
     template <class Key, class Make, class BytesOf>
     auto get(const Key& key, Make make, BytesOf bytes_of) -> std::shared_ptr<const std::decay_t<std::invoke_result_t<Make>>> {

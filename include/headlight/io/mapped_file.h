@@ -20,7 +20,7 @@ public:
 
     std::span<const std::byte> bytes() const noexcept { return bytes_; }
     /// Lets the system take back the pages that lie wholly in this part of a mapped file; they are read again when they
-    /// are looked at again. Only parts of open mappings are affected.
+    /// are read again. Only parts of open mappings are affected.
     static void release(std::span<const std::byte> part) noexcept;
     const std::filesystem::path& path() const noexcept { return path_; }
 

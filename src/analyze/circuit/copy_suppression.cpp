@@ -34,7 +34,7 @@ public:
     Asked(const trace::Trace& run, const CopySuppressionOptions& o) : run_(run), attention_(attention_of(run, o.of_source)) {}
     const trace::Trace& run() const { return run_; }
     const trace::Trace& attention() const { return attention_; }
-    /// Tokens that are looked at, as an index: [source].
+    /// Tokens that are attended to, as an index: [source].
     at::Tensor ids() const { return at::tensor(attention_.key_encoding().ids, at::kLong); }
     std::int64_t sources() const { return attention_.keys(); }
     /// How many of them a destination may look at.

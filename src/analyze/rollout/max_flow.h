@@ -13,7 +13,7 @@ namespace headlight::analyze {
 /// Dinic's algorithm (1970) on a network of layers: level 0 is the input, level l + 1 what layer l leaves. An edge goes
 /// from each token of a level to each token of the level below; its capacity is a number of that layer's matrix.
 ///
-/// A question looks at about three times as many edges as carry something, a few percent of the L·T² that there are: a
+/// A query visits about three times as many edges as carry something, a few percent of the L·T² that there are: a
 /// search asks each node only for nodes that nobody has found yet, and a node from which nothing more gets down is
 /// asked no more. What flows is kept for these edges alone. Holds its work space: use one for many questions, from one
 /// thread.

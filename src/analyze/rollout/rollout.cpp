@@ -137,7 +137,7 @@ void check_map_memory(const trace::Trace& trace, std::int64_t tokens, std::int64
 double flow_work(std::int64_t layers, bool all_layers, std::int64_t tokens, bool causal) {
     const auto n = static_cast<double>(tokens), l = static_cast<double>(layers);
     // T^2 edges a layer for each of T^2 questions; causal: half a square of i - j tokens, over all pairs T^4 / 24. Most
-    // edges are never looked at, but the share that is hardly depends on T.
+    // edges are never visited, but the visited share hardly depends on T.
     return (all_layers ? l * (l + 1) / 2 : l) * n * n * n * n / (causal ? 24 : 1);
 }
 

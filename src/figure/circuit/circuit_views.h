@@ -19,7 +19,7 @@ struct CircuitViewOptions {
 };
 std::unique_ptr<Figure> head_circuit_view(TracePtr, HeadId, const CircuitViewOptions&, const CancelToken&, const Progress& = {});
 
-/// Pairs that a head looks at, and what it does to the logit of the token it looks at.
+/// Pairs that a head attends to, and what it does to the logit of the key's token.
 std::unique_ptr<Figure> copy_suppression_view(TracePtr, HeadId, double threshold, bool explained, const CancelToken&,
                                               const Progress& = {});
 

@@ -51,7 +51,7 @@ std::vector<CompositionArc> strongest_arcs(const analyze::CompositionScores& sco
 }
 
 CompositionLayout composition_layout(std::int64_t layers, std::int64_t heads, QSizeF available, const std::vector<bool>& used) {
-    // Rows in which arcs can be told apart, rows that still read as such, and what a row without an arc takes of one.
+    // Rows in which arcs stay distinct, rows that still read as such, and what a row without an arc takes of one.
     constexpr double best_row = 44, least_row = 12, most_row = 130, own_choice = 92, unused = 0.3;
     CompositionLayout at;
     at.layers = layers;

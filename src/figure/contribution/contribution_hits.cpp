@@ -41,7 +41,7 @@ Hit ContributionFigure::edge_hit(const ContributionEdge& edge) const {
         const bool open = data_.chosen == name;
         hit.kind = Hit::Kind::option;
         hit.options = {{"edge", open ? std::string() : text_of(*name)}};
-        // The head in focus is one of the attention that is looked at.
+        // The head in focus is one of the attention shown.
         if (!open && !edge.in_encoder && (edge.kind == analyze::EdgeKind::cross) == data_.across)
             hit.head = HeadId{Layer(edge.layer), Head(edge.heads.front().first)};
         hit.tip = layer + QStringLiteral("%1 → %2  %3 of the state:").arg(to, named(from_token(edge)), share_text(edge.weight));

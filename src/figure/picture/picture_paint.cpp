@@ -8,7 +8,7 @@ namespace headlight::figure {
 namespace {
 
 constexpr double kOver = 0.72;       ///< opacity of the colour over the grey picture
-constexpr double kMostCover = 0.93;  ///< opacity over what is not looked at
+constexpr double kMostCover = 0.93;  ///< opacity over what is not attended to
 constexpr double kNumberRoom = 40;   ///< px of a patch that has its number in it
 constexpr double kGridRoom = 7;      ///< px of a patch below which its border would hide the picture
 

@@ -22,7 +22,7 @@ inline constexpr EnumRow<PictureViewOptions::What> picture_panels[] = {
     {PictureViewOptions::What::rollout, "rollout", "Rollout"}};
 constexpr const auto& enum_rows(PictureViewOptions::What) { return picture_panels; }
 
-/// A panel for each head (or one for all of them together): how much `query` looks at each patch. The rows of all queries
+/// A panel for each head (or one for all of them together): how much `query` attends to each patch. The rows of all queries
 /// are there, so that another one can be pointed at. Error when the model did not read a picture.
 std::unique_ptr<Figure> picture_view(TracePtr, Layer, const std::vector<Head>&, Position query, const analyze::PatternOptions&,
                                      const PictureViewOptions&, const CancelToken& = {});

@@ -237,7 +237,7 @@ Hit PathsFigure::hit_test(QPointF at, const Style&, const Selection&) const {
     for (auto band = layout_.bands.rbegin(); band != layout_.bands.rend(); ++band) {
         if (!band->shape().contains(at)) continue;
         const analyze::Ribbon& ribbon = data_.paths.ribbons[band->ribbon];
-        // A pair of the attention that is looked at, where the views beside this one have it.
+        // A pair of the attention shown, where the views beside this one have it.
         const bool pair = !of_source(ribbon.from.value) && of_source(ribbon.to.value) == data_.across;
         hit.kind = pair ? Hit::Kind::pair : Hit::Kind::legend;
         if (pair) hit.query = place(ribbon.from.value), hit.key = place(ribbon.to.value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Rollout, flow and heads put together, of a trace: gathers what they draw.
+// Rollout, flow and heads combined, of a trace: gathers what they draw.
 #include "figure/rollout/rollout_views.h"
 
 #include "figure/core/heads_text.h"

@@ -74,7 +74,7 @@ struct ForwardInput {
 /// One pass over one text, batch 1, no padding. Checks the token for cancellation before each layer, reports "layer".
 /// Errors: no ids, an id or token type outside the model's tables (position, id and limit named), more tokens than a
 /// model with learned positions has, a replacement of wrong shape or dtype, and NaN or Inf in the residual stream after
-/// a layer (hook and position named). Bit-equal for equal input, whatever the observer looks at.
+/// a layer (hook and position named). Bit-equal for equal input, whatever the observer reads.
 void forward(const Model&, const ForwardInput&, Observer&, const CancelToken&, const Progress&);
 
 /// The same pass of an encoder (Model::part): the stream after its last norm, as a decoder reads it: [source, d_model].

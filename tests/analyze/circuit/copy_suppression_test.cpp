@@ -39,7 +39,7 @@ std::shared_ptr<const text::Tokenizer> letters() {
 TEST(CopySuppression, AHeadThatOnlySuppressesIsWhollyExplained) {
     HandModel hand;
     hand.q = [](std::int64_t r, std::int64_t c) { return r == c ? 30.0F : 0.0F; };
-    // Looks at its own token and writes the negative of what it reads: the model, whose only other guess is the token it
+    // Attends to its own token and writes the negative of what it reads: the model, whose only other guess is the token it
     // just read, is kept from repeating it.
     hand.o = [](std::int64_t r, std::int64_t c) { return r == c ? -0.1F : 0.0F; };
     const auto trace = trace::run(hand.load(), letters(), {.text = "a c e g i b d f"});

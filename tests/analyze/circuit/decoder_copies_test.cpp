@@ -49,7 +49,7 @@ TEST(DecoderCopySuppression, EffectsAreThoseOfAttribution) {
                 EXPECT_EQ(pair.predicted_rank, logits.gt(logits[id]).sum().item<std::int64_t>()) << name;
             }
             EXPECT_EQ(first_row, of_source)
-                << "the first token of the target looks at all of the source, and only at itself in the target";
+                << "the first token of the target attends to all of the source, and only at itself in the target";
         }
     }
 }

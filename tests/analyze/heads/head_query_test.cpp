@@ -313,7 +313,7 @@ TEST_F(TokenQuery, TheLargestWeightOverAllPairsCounts) {
     const auto from = expected_places("it"), to = expected_places("animal");
     ASSERT_FALSE(from.empty() || to.empty());
     const HeadQuery query = measured("attention from `it` to `animal` > 0.05 and attention from 'It' to animal <= 1");
-    ASSERT_EQ(query.terms().size(), 2u) << "tokens are told apart as typed";
+    ASSERT_EQ(query.terms().size(), 2u) << "tokens are distinguished as typed";
     const Eigen::MatrixXd& values = query.terms()[0].values;
     double top = 0;
     for (std::int64_t l = 0; l < measures.n_layers; ++l) {
@@ -448,7 +448,7 @@ TEST(InterestingHead, IsAnInductionHeadByEvidenceElseFocused) {
     t.values.back().setConstant(0.1);
     t.measures.emplace_back().id = "top1_minus_top2";
     t.values.push_back((Eigen::MatrixXd(2, 3) << 1, 1, 1, 0.3, 0.9, 0.5).finished());
-    EXPECT_EQ(names({interesting_head(t)}), "L1H2 ") << "L1H1 is more focused but looks at the first token";
+    EXPECT_EQ(names({interesting_head(t)}), "L1H2 ") << "L1H1 is more focused but attends to the first token";
     t.values[2].setConstant(1);
     EXPECT_EQ(names({interesting_head(t)}), "L0H0 ") << "when none qualifies, the most focused of all";
     for (auto& values : t.values) values.setConstant(nan);

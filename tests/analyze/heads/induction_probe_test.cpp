@@ -23,7 +23,7 @@ namespace induction_probe_test {
 constexpr std::int64_t kPlaces = 64, kWords = 60, kWidth = kPlaces + 2 * kWords;
 
 /// GPT-2 without a working MLP. The stream has three parts: where a token stands, which token it is, and which one
-/// stands before it; each is one-hot. Layer 0 looks at the previous place and copies the token there into the third
+/// stands before it; each is one-hot. Layer 0 attends to the previous place and copies the token there into the third
 /// part; layer 1 looks from a token at the places behind its earlier copies.
 class Circuit {
 public:

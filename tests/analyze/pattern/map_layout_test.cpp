@@ -123,7 +123,7 @@ TEST(MapLayout, EverythingHiddenGivesAnEmptyMap) {
 TEST(MapLayout, LegalColumnsOfACausalRow) {
     const MapLayout words = map_layout(one_sentence(), {.merge_words = true});
     EXPECT_EQ(legal_columns(words, 0, true), 1);
-    EXPECT_EQ(legal_columns(words, 2, true), 3) << "the word b1 b2 looks at itself";
+    EXPECT_EQ(legal_columns(words, 2, true), 3) << "the word b1 b2 attends to itself";
     EXPECT_EQ(legal_columns(words, 0, false), 4);
     const MapLayout to_b = map_layout(pair(), {.filter = PairFilter::a_to_b});
     EXPECT_EQ(legal_columns(to_b, 3, true), 0);

@@ -280,7 +280,7 @@ TEST(FirstSight, IsAnInductionHeadAndAPairThatShowsIt) {
     EXPECT_GT((*table.find("induction"))(id.layer.value, id.head.value), 0.5);
     const InterestingPair pair = interesting_pair(*trace, id);
     EXPECT_EQ(pair.query, Position(12)) << "the second \"old\" ...";
-    EXPECT_EQ(pair.key, Position(3)) << "... looks at what followed the first one";
+    EXPECT_EQ(pair.key, Position(3)) << "... attends to what followed the first one";
     const auto& ids = trace->encoding().ids;
     EXPECT_EQ(ids[12], ids[2]);
 }

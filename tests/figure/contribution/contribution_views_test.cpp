@@ -171,7 +171,7 @@ TEST_F(FlowViews, ADecodersGraphHasBothTexts) {
             if (const auto name = hit.options.empty() || hit.options.front().second.empty()
                                       ? std::nullopt
                                       : edge_name(hit.options.front().second)) {
-                // The head in focus is one of the attention that is looked at.
+                // The head in focus is one of the attention shown.
                 EXPECT_EQ(hit.head.has_value(),
                           name->attention == (shown == cross ? EdgeName::Attention::cross : EdgeName::Attention::own));
             }

@@ -30,7 +30,7 @@ protected:
 };
 
 TEST_F(FromTrace, HeadViewDrawsTheModelsWeights) {
-    // transformers, fp32: layer 4 head 5, the second "doctor" looks at "asked" with 0.8356
+    // transformers, fp32: layer 4 head 5, the second "doctor" attends to "asked" with 0.8356
     const auto figure = head_view(trace_, Layer(4), {Head(5)}, {});
     EXPECT_NEAR(weight(*figure, 13, 4), 0.8356, 5e-4);
     const auto rows = figure->table().rows;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Heads put together in the head, matrix and model view, batches of texts, and rectangles around heads.
+// Heads combined in the head, matrix and model view, batches of texts, and rectangles around heads.
 #include "figure/plot/plot_figure.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/core/view_spec.h"

@@ -164,7 +164,7 @@ TEST_F(WindowTest, HoverAloneDoesNotOpenTheNumbers) {
     EXPECT_EQ(canvas().shown(), lines);
     window.document().selection().pin_query(Position(6), false);
     ASSERT_TRUE(settle());
-    EXPECT_EQ(window.left_pane().shown()->state.query, Position(4)) << "the hovered one is looked at before the pinned one";
+    EXPECT_EQ(window.left_pane().shown()->state.query, Position(4)) << "the hovered one comes before the pinned one";
     window.document().selection().clear_hover();
     ASSERT_TRUE(settle());
     EXPECT_EQ(window.left_pane().shown()->state.query, Position(6));

@@ -3,6 +3,7 @@
 #include "ui/jobs/jobs.h"
 #include "headlight/io/mapped_file.h"
 #include "ui/bus_guard.h"
+#include "ui/jobs/waiting_job.h"
 
 #include <gtest/gtest.h>
 
@@ -18,16 +19,6 @@ namespace headlight::ui {
 namespace jobs_test {
 
 using Lane = Jobs::Lane;
-
-/// Waits for its cancel token, as a long job does.
-Jobs::Work until_cancelled(std::atomic<int>& begun, std::atomic<int>& ended) {
-    return [&](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-        ++begun;
-        while (!cancel.cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        ++ended;
-        throw Cancelled();
-    };
-}
 
 Jobs::Work quick(std::function<void()> deliver) {
     return [deliver](const CancelToken&, const Progress&) -> Jobs::Deliver { return deliver; };

@@ -184,7 +184,7 @@ TEST_F(WindowTest, AttentionBetweenTokensIsAskedByTheirText) {
         EXPECT_NEAR(panel.model().index(row, 2).data(HeadListModel::value_role).toDouble(),
                     values(head.layer.value, head.head.value), 1e-6);
     }
-    // The tokens are gone: the mistake is told, nothing is dimmed by what was found on the other text.
+    // The tokens are gone: the mistake is reported, nothing is dimmed by what was found on the other text.
     type_text(QStringLiteral("Rain fell all night."));
     ASSERT_TRUE(settle());
     EXPECT_TRUE(panel.finder_message().isVisible());

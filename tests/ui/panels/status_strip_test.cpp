@@ -3,6 +3,7 @@
 #include "ui/panels/status/status_strip.h"
 
 #include "ui/jobs/jobs.h"
+#include "ui/jobs/waiting_job.h"
 
 #include <gtest/gtest.h>
 
@@ -15,16 +16,6 @@ namespace headlight::ui {
 namespace status_strip_test {
 
 using Lane = Jobs::Lane;
-
-/// Waits for its cancel token, as a long job does.
-Jobs::Work until_cancelled(std::atomic<int>& begun, std::atomic<int>& ended) {
-    return [&](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
-        ++begun;
-        while (!cancel.cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        ++ended;
-        throw Cancelled();
-    };
-}
 
 TEST(StatusStrip, CountsWhatIsDone) {
     Jobs jobs;

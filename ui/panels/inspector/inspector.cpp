@@ -121,7 +121,7 @@ void Inspector::build() {
 
     column->addStretch(1);
 
-    // Below the numbers and never scrolled away with them.
+    // Below the numbers and outside their scroll area.
     auto* rule = new QHBoxLayout;
     rule->setContentsMargins(16, 0, 16, 0);
     story_rule_ = new QFrame;

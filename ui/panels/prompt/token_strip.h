@@ -58,7 +58,7 @@ private:
         bool special = false;
         int sentence = 0;
         QString role;
-        bool source = false;        ///< it is only looked at
+        bool source = false;        ///< it is only attended to
         std::int64_t position = 0;  ///< in its text
         bool written = false;
     };

@@ -20,11 +20,11 @@ struct CopySuppressionOptions {
     double kept_share = 0.05;          ///< explained fraction: this share of the sources of a destination, at least one
     /// Decoder behind an encoder: its heads that read the source. Source and target have one vocabulary, so that a token of the
     /// source can be what the model is about to say; the lens reads the stream behind the decoder's own attention, and row 0,
-    /// which looks at all of the source, counts like any other.
+    /// which attends to all of the source, counts like any other.
     bool of_source = false;
 };
 
-/// A source token that a destination looks at.
+/// A source token that a destination attends to.
 struct SuppressedPair {
     HeadId head;
     Position destination, source;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a head is wired to do, whatever the text: its OV circuit (what it writes for what it reads) and its QK circuit
-// (what looks at what). Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits"; diagonal ranks:
+// (what attends to what). Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits"; diagonal ranks:
 // McDougall et al. 2023, "Copy Suppression" (2310.04625). Weights only: no text, no run.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace headlight::analyze {
 
-/// Row vectors throughout: a stream x [d_model] writes x W_OV, and x looks at y with score x W_QK y^T.
+/// Row vectors throughout: a stream x [d_model] writes x W_OV, and x attends to y with score x W_QK y^T.
 /// W_OV = W_V W_O and W_QK = W_Q W_K^T, both [d_model, d_model] of rank d_head. Biases, the scale of the scores and
 /// positions play no part; rotary models: the score at distance 0.
 enum class Circuit { ov, qk };
@@ -45,7 +45,7 @@ struct CircuitOptions {
     /// and in pairs and ranks token vectors are divided by their own scale, as the norm would do to a stream that holds
     /// nothing else. False: the matrices as stored. Error for post-norm models, which have no norm in front.
     bool fold_norms = false;
-    TokenVectors source = TokenVectors::token;  ///< tokens that are read (OV) or looked at (QK)
+    TokenVectors source = TokenVectors::token;  ///< tokens that are read (OV) or attended to (QK)
     TokenVectors query = TokenVectors::token;   ///< tokens that look (QK)
 };
 
@@ -57,7 +57,7 @@ struct CircuitSpectrum {
     /// The d_head eigenvalues of W_OV (W_QK) that need not be 0: those of the d_head x d_head product W_O W_V
     /// (W_K^T W_Q).
     std::vector<std::complex<double>> eigenvalues;
-    /// Re sum(lambda) / sum |lambda|, in [-1, 1]. OV: 1 copies, -1 suppresses what it reads. QK: 1 looks at what is
+    /// Re sum(lambda) / sum |lambda|, in [-1, 1]. OV: 1 copies, -1 suppresses what it reads. QK: 1 attends to what is
     /// like itself. NaN when every eigenvalue is 0.
     double score = 0;
     /// The same between tokens, [vocab, vocab]: W_E W_OV W_U, and W_E W_QK W_E^T. Empty and NaN for an OV circuit of a

@@ -25,7 +25,7 @@ namespace headlight::analyze {
 /// through the norm in front of it), and that state is a sum like any other: the same definition goes on through the encoder.
 struct AttentionShares {
     double residual = 0;         ///< part of the stream
-    Eigen::MatrixXd from_heads;  ///< [head, token that is looked at]; with `residual` sums to 1
+    Eigen::MatrixXd from_heads;  ///< [head, key]; with `residual` sums to 1
 };
 struct MlpShares {
     double mlp = 0, residual = 0;
@@ -36,7 +36,7 @@ AttentionShares cross_shares(const trace::Trace&, Layer, Position);
 MlpShares mlp_shares(const trace::Trace&, Layer, Position);
 
 enum class EdgeKind {
-    attention,       ///< a token that is looked at -> token, through some heads
+    attention,       ///< key -> query, through some heads
     residual,        ///< the token's own stream past the attention
     mlp,             ///< through the MLP
     mlp_residual,    ///< past the MLP

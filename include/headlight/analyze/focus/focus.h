@@ -20,7 +20,7 @@
 /// made of, what its queries focus on, and what the head changes in the stream.
 namespace headlight::analyze {
 
-/// Runs of one model that are looked at together. Error when there is none or when they are not of one model.
+/// Runs of one model, analysed together. Error when there is none or when they are not of one model.
 using Traces = std::span<const std::shared_ptr<const trace::Trace>>;
 
 struct FocusOptions {

@@ -23,7 +23,7 @@ struct NeuronView {
     Matrix k;                     ///< [key, d_head], after rotation; all keys of the text
     Matrix products;              ///< [key, d_head] q * k, unscaled
     Vector dot;                   ///< [key] scale * sum of products
-    std::int64_t content = 0;     ///< MLA: the first numbers of q and k are of content, the others rotate; 0: not told apart
+    std::int64_t content = 0;     ///< MLA: the first numbers of q and k are of content, the others rotate; 0: no such split
     std::vector<float> position;  ///< [key] additive term (ALiBi), NaN for masked keys; empty when none or inside q and k
     /// Further additive terms of the score, one value a key (DeBERTa: "c2p" content to position, "p2c" position to content).
     struct Term {

@@ -95,7 +95,7 @@ struct LensHistory {
 };
 LensHistory lens_history(const trace::Trace&, Position, const std::vector<std::int64_t>& ids, const LensOptions& = {});
 
-/// Error when the model gives no logits, saying what can be looked at instead.
+/// Error when the model gives no logits, naming the hooks that can be read instead.
 void require_unembedding(const model::ModelConfig&, const std::string& what);
 
 /// Whether a vector of the residual stream can be read by W_U as it is: not where there is none, nor where embeddings are

@@ -54,7 +54,7 @@ struct LastLayerChange {
 };
 
 struct Refinement {
-    std::int64_t tokens = 0;  ///< looked at
+    std::int64_t tokens = 0;  ///< analysed
     std::vector<LayerRefinement> layers;
     std::vector<LastLayerChange> last_layer;
 };

@@ -83,7 +83,7 @@ private:
     void paint_edge_notes(const Frame&) const;
     QColor color(const Style&, std::int32_t head) const;
     bool is_together() const { return !data_.together.isEmpty(); }
-    std::optional<HeadId> head_of(std::int32_t map) const;  ///< none where heads are put together
+    std::optional<HeadId> head_of(std::int32_t map) const;  ///< none where heads are combined
     QString name_of(std::int32_t map) const;
 
     HeadViewData data_;

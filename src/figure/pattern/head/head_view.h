@@ -18,7 +18,7 @@ struct HeadViewData {
     analyze::PatternAxes axes;
     AxisWords words;
     bool causal = true;
-    /// The one map of several heads put together, of any layers: "mean of 8 heads of layer 4". `weights` then holds it
+    /// The one map of several heads combined, of any layers: "mean of 8 heads of layer 4". `weights` then holds it
     /// alone, and `heads` says only which squares are on.
     QString together;
     QString layer_label;                                     ///< what sets the layer apart where layers differ: "local 512"

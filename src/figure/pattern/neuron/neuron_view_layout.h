@@ -18,7 +18,7 @@ namespace headlight::figure {
 /// What the neuron view shows, without a model behind it: filled from a trace by neuron_view(), by hand in tests.
 struct NeuronViewData {
     analyze::NeuronView view;
-    std::vector<analyze::AxisItem> labels;  ///< one a position that is looked at
+    std::vector<analyze::AxisItem> labels;  ///< one a key position
     analyze::AxisItem query;                ///< what looks
     std::string model, dtype;
     AxisWords words;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// RoBERTa and XLM-R: BERT whose positions start after the padding id. DistilBERT: BERT without token types.
+// ELECTRA: BERT with narrower embeddings.
+#include "model/families/encoders/encoder_shape.h"
+#include "model/families/registry.h"
+#include "model/load/config_reader.h"
+
+namespace headlight::model {
+namespace roberta {
+
+ModelConfig parse_roberta(const ConfigReader& json) {
+    ModelConfig c = bert_config(json);
+    c.position_pad_id = static_cast<std::int64_t>(json.signed_number({"pad_token_id"}, 1));
+    c.position_offset = c.position_pad_id + 1;
+    c.context_length -= c.position_offset;
+    if (c.position_pad_id < 0 || c.context_length < 1)
+        json.wrong("pad_token_id", "a token id below max_position_embeddings", std::to_string(c.position_pad_id));
+    return c;
+}
+
+WeightMap roberta_map(const ModelConfig& c) {
+    WeightMap map;
+    map.prefixes = {"roberta.", ""};
+    map.ignored = {"*embeddings.position_ids", "*pooler.dense.*"};
+    add_bert_embeddings(map, c);
+    add_layers(map, c, bert_layer());
+    add_masked_word_head(map, c,
+                         {.dense = "lm_head.dense",
+                          .norm = "lm_head.layer_norm",
+                          .decoder = "lm_head.decoder",
+                          .biases = {"lm_head.bias", "lm_head.decoder.bias"}});
+    return map;
+}
+
+ModelConfig parse_electra(const ConfigReader& json) {
+    ModelConfig c = bert_config(json);
+    const std::int64_t e = json.size({"embedding_size"}, kMaxWidth, 128);
+    if (e != c.d_model) c.d_embed = e;
+    return c;
+}
+
+WeightMap electra_map(const ModelConfig& c) {
+    WeightMap map;
+    map.prefixes = {"electra.", ""};
+    map.ignored = {"*embeddings.position_ids", "*discriminator_predictions.*"};
+    add_bert_embeddings(map, c);
+    if (c.d_embed > 0) add_linear(map, Slot::embed_projection_weight, "embeddings_project", c.d_model, c.d_embed);
+    add_layers(map, c, bert_layer());
+    add_masked_word_head(map, c,
+                         {.dense = "generator_predictions.dense",
+                          .norm = "generator_predictions.LayerNorm",
+                          .decoder = "generator_lm_head",
+                          .biases = {"generator_lm_head.bias"}});
+    map.head_name = "generator's head";
+    return map;
+}
+
+ModelConfig parse_distilbert(const ConfigReader& json) {
+    ModelConfig c = encoder_config(json);
+    c.d_mlp = json.size({"hidden_dim"}, kMaxWidth, 4 * c.d_model);
+    c.context_length = json.size({"max_position_embeddings"}, kMaxWidth, 512);
+    c.activation = c.mlm_activation = read_activation(json, "activation", "gelu");
+    c.positions = Positions::learned;
+    c.norm_epsilon = 1e-12;
+    return c;
+}
+
+WeightMap distilbert_map(const ModelConfig& c) {
+    WeightMap map;
+    map.prefixes = {"distilbert.", ""};
+    map.ignored = {"*embeddings.position_ids"};
+    add_bert_embeddings(map, c);
+    add_layers(map, c,
+               {.at = "transformer.layer.#.",
+                .ln1 = "sa_layer_norm",
+                .ln2 = "output_layer_norm",
+                .qkv = {"attention.q_lin", "attention.k_lin", "attention.v_lin"},
+                .o = "attention.out_lin",
+                .mlp_in = "ffn.lin1",
+                .mlp_out = "ffn.lin2"});
+    add_masked_word_head(map, c,
+                         {.dense = "vocab_transform",
+                          .norm = "vocab_layer_norm",
+                          .decoder = "vocab_projector",
+                          .biases = {"vocab_projector.bias"}});
+    return map;
+}
+
+constexpr std::string_view kRobertaNames[] = {"RobertaModel", "RobertaForMaskedLM", "XLMRobertaModel", "XLMRobertaForMaskedLM"};
+constexpr std::string_view kElectraNames[] = {"ElectraModel", "ElectraForMaskedLM", "ElectraForPreTraining"};
+constexpr std::string_view kDistilbertNames[] = {"DistilBertModel", "DistilBertForMaskedLM"};
+
+}  // namespace roberta
+
+const Family kRoberta = {"roberta",   roberta::kRobertaNames, "roberta", roberta::parse_roberta, roberta::roberta_map,
+                         encoder_spec};
+const Family kElectra = {"electra",   roberta::kElectraNames, "electra", roberta::parse_electra, roberta::electra_map,
+                         encoder_spec};
+const Family kDistilbert = {
+    "distilbert", roberta::kDistilbertNames, "distilbert", roberta::parse_distilbert, roberta::distilbert_map, encoder_spec};
+
+}  // namespace headlight::model

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/families/pictures/picture_fields.h"
+
+#include <charconv>
+
+namespace headlight::model {
+namespace {
+
+constexpr std::int64_t kMaxSide = 1 << 14;
+constexpr std::int64_t kMaxLabels = 1 << 20;
+
+}  // namespace
+
+void read_picture_size(const ConfigReader& json, ModelConfig& c, std::int64_t default_patch, std::int64_t class_tokens) {
+    if (json.size({"num_channels"}, kMaxWidth, kColours) != kColours) json.unsupported("num_channels", "3: red, green, blue");
+    if (json.has("image_size") && json.raw("image_size").is_array()) {
+        const std::vector<std::int64_t> sides = json.integers("image_size", 2);
+        for (const std::int64_t side : sides)
+            if (side < 1 || side > kMaxSide) json.wrong("image_size", "1 to " + std::to_string(kMaxSide), std::to_string(side));
+        c.image_height = sides[0], c.image_width = sides[1];
+    } else {
+        c.image_height = c.image_width = json.size({"image_size"}, kMaxSide, 224);
+    }
+    if (json.has("patch_size") && json.raw("patch_size").is_array()) json.unsupported("patch_size", "one number: square patches");
+    c.patch_size = json.size({"patch_size"}, kMaxSide, default_patch);
+    if (c.image_height % c.patch_size != 0 || c.image_width % c.patch_size != 0)
+        json.wrong("patch_size",
+                   "a divisor of the picture's sides " + std::to_string(c.image_height) + " and " + std::to_string(c.image_width),
+                   std::to_string(c.patch_size));
+    c.class_tokens = class_tokens;
+    c.context_length = class_tokens + patch_rows(c) * patch_columns(c);
+}
+
+void read_labels(const ConfigReader& json, ModelConfig& c) {
+    const std::int64_t named = json.has("id2label") && json.raw("id2label").is_object()
+                                   ? static_cast<std::int64_t>(json.raw("id2label").size())
+                                   : json.size({"num_labels", "_num_labels"}, kMaxLabels, 2);
+    if (named > kMaxLabels) json.wrong("id2label", "at most " + std::to_string(kMaxLabels) + " classes", std::to_string(named));
+    for (std::int64_t i = 0; i < named; ++i) c.labels.push_back("LABEL_" + std::to_string(i));
+    if (json.has("id2label"))
+        for (const auto& [key, label] : json.raw("id2label").items()) {
+            std::int64_t id = -1;
+            const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+            if (error != std::errc() || end != key.data() + key.size() || id < 0 || id >= named || !label.is_string())
+                json.wrong("id2label", "a name for each of 0 to " + std::to_string(named - 1), key.substr(0, 40));
+            c.labels[static_cast<std::size_t>(id)] = label.get<std::string>();
+        }
+    c.vocab_size = named;
+}
+
+}  // namespace headlight::model
