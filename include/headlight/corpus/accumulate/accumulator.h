@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a corpus run gathers. An accumulator is a commutative monoid bit for bit: adding texts in any order, splitting them over
+// segments and merging these in any grouping gives the same bytes (docs/corpus.md). So it holds integers, FixedSum, examples
+// under their total order, and rows by number of the text; never a floating-point sum.
+#pragma once
+
+#include "headlight/base/ids.h"
+#include "headlight/corpus/accumulate/arrays.h"
+#include "headlight/corpus/reading/text.h"
+#include "headlight/model/config.h"
+#include "headlight/trace/trace.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// A stretch of a text that the model reads in one pass.
+struct TextRun {
+    std::int64_t number = 0;       ///< of the chunk in the store
+    const Text& text;              ///< the unit that it is a part of
+    std::int64_t first_byte = 0;   ///< where the chunk begins in Text::text; offsets of the trace's encoding are relative to it
+    std::int64_t first_query = 0;  ///< positions before it are context alone: an earlier chunk has counted them
+    bool whole = true;             ///< it is all of the text
+    const trace::Trace& trace;     ///< of one stack: an encoder-decoder model's is its decoder's
+};
+
+/// Gathers something of every text. Its state is that of exactly the texts that were added.
+class Accumulator {
+public:
+    virtual ~Accumulator() = default;
+    virtual std::unique_ptr<Accumulator> fresh() const = 0;  ///< one of the same options that has seen nothing
+
+    /// Hooks that add() reads of the trace, as globs; the overview is always there.
+    virtual std::vector<std::string> hooks() const { return {}; }
+    /// True: add_pattern() is called for every head of a text, after begin() and before add().
+    virtual bool wants_patterns() const { return false; }
+    virtual void begin(const TextRun&) {}
+    /// The pattern [query, key] of a head, row-major, `keys` weights a row; illegal keys are 0. From several threads at once,
+    /// never two for the same head.
+    virtual void add_pattern(const TextRun&, HeadId, std::span<const float> /*pattern*/, std::int64_t /*keys*/) {}
+    virtual void add(const TextRun&) = 0;
+
+    /// What another of the same kind and options has seen. No text may be in both.
+    virtual void merge(const Accumulator&) = 0;
+    /// Arrays under names that begin with its id and a dot. load() is the inverse, into a fresh one; Error as Arrays::get().
+    virtual void save(Arrays&) const = 0;
+    virtual void load(const Arrays&) = 0;
+};
+
+/// What an accumulator may know before the first text.
+struct AccumulatorContext {
+    const model::ModelConfig& config;
+    const text::Tokenizer& tokenizer;
+    std::uint64_t seed = 0;  ///< of samples
+    bool treebank = false;   ///< texts have words
+};
+
+/// A row of the table of kinds: `--measure heads,neurons,...`.
+struct AccumulatorKind {
+    const char* id;     ///< "heads": also the prefix of its arrays
+    const char* title;  ///< "Measures of heads"
+    const char* note;   ///< one line for --help: what it gathers and what it costs
+    bool usual;         ///< gathered unless --measure says otherwise
+    bool of_treebank;   ///< only where texts have words
+    std::unique_ptr<Accumulator> (*make)(const AccumulatorContext&);
+};
+/// Every kind there is, in the order of the columns and of --help (src/corpus/accumulate/kinds.cpp).
+const std::vector<AccumulatorKind>& accumulator_kinds();
+
+}  // namespace headlight::corpus

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Examples are addresses, not copies: a text of the corpus and a place in it. What stood there is computed again by running that
+// text. All three kinds end up with the same examples whatever the order of the texts.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// A place in the corpus with the value that makes it worth keeping.
+struct Example {
+    float value = 0;
+    std::int64_t text = 0;   ///< number of the chunk in the store
+    std::int32_t query = 0;  ///< token position in it; of a neuron its position
+    std::int32_t key = -1;   ///< token position, where it is a pair
+    bool operator==(const Example&) const = default;
+};
+/// The total order of examples: larger values first, then earlier texts, queries and keys. NaN is not allowed.
+bool before(const Example&, const Example&) noexcept;
+
+/// The best `size` examples that were added.
+class TopExamples {
+public:
+    explicit TopExamples(std::int64_t size = 0) : size_(size) {}
+    /// No example below this value can enter any more; -infinity while there is room.
+    float floor() const noexcept;
+    void add(const Example&);
+    void merge(const TopExamples&);
+    std::vector<Example> sorted() const;  ///< best first
+    bool operator==(const TopExamples& other) const { return size_ == other.size_ && sorted() == other.sorted(); }
+
+private:
+    std::int64_t size_ = 0;
+    std::vector<Example> heap_;  ///< the worst in front
+};
+
+/// SplitMix64's finaliser over (seed, text, place): the draw that a sample goes by.
+std::uint64_t draw(std::uint64_t seed, std::int64_t text, std::int64_t place) noexcept;
+
+/// `size` examples drawn uniformly without replacement: those with the smallest draws.
+class SampledExamples {
+public:
+    SampledExamples(std::int64_t size, std::uint64_t seed) : size_(size), seed_(seed) {}
+    void add(const Example&);
+    void merge(const SampledExamples&);
+    std::vector<Example> sorted() const;  ///< by draw
+    bool operator==(const SampledExamples& other) const { return seed_ == other.seed_ && sorted() == other.sorted(); }
+
+private:
+    std::int64_t size_ = 0;
+    std::uint64_t seed_ = 0;
+    std::vector<std::pair<std::uint64_t, Example>> heap_;  ///< the largest draw in front
+};
+
+}  // namespace headlight::corpus

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/accumulate/arrays.h"
+
+#include "headlight/base/error.h"
+#include "headlight/io/safetensors.h"
+
+#include <cstring>
+#include <type_traits>
+
+namespace headlight::corpus {
+namespace {
+
+template <class T>
+constexpr io::DType dtype_of() {
+    if constexpr (std::is_same_v<T, float>) return io::DType::F32;
+    if constexpr (std::is_same_v<T, double>) return io::DType::F64;
+    if constexpr (std::is_same_v<T, std::int64_t>) return io::DType::I64;
+    if constexpr (std::is_same_v<T, std::int32_t>) return io::DType::I32;
+    if constexpr (std::is_same_v<T, std::int16_t>) return io::DType::I16;
+    return io::DType::U8;
+}
+
+std::int64_t product(const std::vector<std::int64_t>& shape) {
+    std::int64_t n = 1;
+    for (const std::int64_t size : shape) n *= size;
+    return n;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+    std::string text = "[";
+    for (std::size_t i = 0; i < shape.size(); ++i)
+        text += (i ? ", " : "") + (shape[i] < 0 ? std::string("any") : std::to_string(shape[i]));
+    return text + "]";
+}
+
+bool fits(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& wanted) {
+    if (shape.size() != wanted.size()) return false;
+    for (std::size_t i = 0; i < shape.size(); ++i)
+        if (wanted[i] >= 0 && shape[i] != wanted[i]) return false;
+    return true;
+}
+
+}  // namespace
+
+template <class T>
+void Arrays::put(const std::string& name, std::vector<std::int64_t> shape, std::span<const T> values) {
+    if (product(shape) != static_cast<std::int64_t>(values.size()))
+        throw Error({.problem = "An array has another number of values than its shape",
+                     .item = name,
+                     .expected = shape_text(shape),
+                     .found = std::to_string(values.size()) + " values"});
+    Array array{dtype_of<T>(), std::move(shape), std::vector<std::byte>(values.size_bytes())};
+    if (!values.empty()) std::memcpy(array.bytes.data(), values.data(), values.size_bytes());
+    arrays_[name] = std::move(array);
+}
+
+template <class T>
+std::vector<T> Arrays::get(const std::string& name, const std::vector<std::int64_t>& shape) const {
+    const auto found = arrays_.find(name);
+    if (found == arrays_.end())
+        throw Error({.problem = "An array is missing",
+                     .file = file_.string(),
+                     .item = name,
+                     .hint = "The file is of another version, or another program wrote it"});
+    const Array& array = found->second;
+    if (array.dtype != dtype_of<T>() || !fits(array.shape, shape))
+        throw Error({.problem = "An array has another type or shape than expected",
+                     .file = file_.string(),
+                     .item = name,
+                     .expected = std::string(io::name_of(dtype_of<T>())) + " " + shape_text(shape),
+                     .found = std::string(io::name_of(array.dtype)) + " " + shape_text(array.shape)});
+    std::vector<T> values(array.bytes.size() / sizeof(T));
+    if (!values.empty()) std::memcpy(values.data(), array.bytes.data(), array.bytes.size());
+    return values;
+}
+
+std::int64_t Arrays::bytes() const noexcept {
+    std::int64_t sum = 0;
+    for (const auto& [name, array] : arrays_) sum += static_cast<std::int64_t>(array.bytes.size());
+    return sum;
+}
+
+void Arrays::write(const std::filesystem::path& file, const std::map<std::string, std::string>& metadata) const {
+    std::vector<io::ArrayRef> refs;
+    for (const auto& [name, array] : arrays_) refs.push_back({name, array.dtype, array.shape, array.bytes});
+    io::write_safetensors(file, refs, metadata);
+}
+
+Arrays Arrays::read(const std::filesystem::path& file, std::map<std::string, std::string>* metadata) {
+    const io::TensorStore store = io::TensorStore::open_file(file);
+    Arrays arrays;
+    arrays.file_ = file;
+    for (const auto& [name, view] : store.tensors())
+        arrays.arrays_[name] = {view.dtype, view.shape, {view.bytes.begin(), view.bytes.end()}};
+    if (metadata) *metadata = store.metadata();
+    return arrays;
+}
+
+#define HEADLIGHT_ARRAY_TYPE(T)                                                                      \
+    template void Arrays::put<T>(const std::string&, std::vector<std::int64_t>, std::span<const T>); \
+    template std::vector<T> Arrays::get<T>(const std::string&, const std::vector<std::int64_t>&) const;
+HEADLIGHT_ARRAY_TYPE(float)
+HEADLIGHT_ARRAY_TYPE(double)
+HEADLIGHT_ARRAY_TYPE(std::int64_t)
+HEADLIGHT_ARRAY_TYPE(std::int32_t)
+HEADLIGHT_ARRAY_TYPE(std::int16_t)
+HEADLIGHT_ARRAY_TYPE(std::uint8_t)
+#undef HEADLIGHT_ARRAY_TYPE
+
+}  // namespace headlight::corpus

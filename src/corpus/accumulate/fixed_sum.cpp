@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/accumulate/fixed_sum.h"
+
+#include "headlight/base/numbers.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headlight::corpus {
+namespace {
+
+constexpr double kUnit = 0x1p40;
+constexpr double kLargestTerm = 0x1p80;
+
+}  // namespace
+
+void FixedSum::add(double x) noexcept {
+    if (sum_ == kBroken) return;
+    if (!(std::abs(x) <= kLargestTerm)) {
+        sum_ = kBroken;
+        return;
+    }
+    // Below 2^52 a product is rounded to an integer by nearbyint; above it is one. Either is exact in 128 bits.
+    sum_ += static_cast<Int128>(std::nearbyint(x * kUnit));
+}
+
+void FixedSum::merge(const FixedSum& other) noexcept {
+    if (sum_ == kBroken || other.sum_ == kBroken)
+        sum_ = kBroken;
+    else
+        sum_ += other.sum_;
+}
+
+double FixedSum::value() const noexcept { return sum_ == kBroken ? kNaN : static_cast<double>(sum_) / kUnit; }
+
+FixedSum FixedSum::of(std::int64_t low, std::int64_t high) noexcept {
+    FixedSum sum;
+    sum.sum_ =
+        static_cast<Int128>((static_cast<Uint128>(static_cast<std::uint64_t>(high)) << 64) | static_cast<std::uint64_t>(low));
+    return sum;
+}
+
+void FixedMoments::add(double x) noexcept {
+    if (std::isnan(x)) return;
+    sum.add(x);
+    squares.add(x * x);
+    ++count;
+}
+
+void FixedMoments::merge(const FixedMoments& other) noexcept {
+    sum.merge(other.sum);
+    squares.merge(other.squares);
+    count += other.count;
+}
+
+double FixedMoments::mean() const noexcept { return count > 0 ? sum.value() / static_cast<double>(count) : kNaN; }
+
+double FixedMoments::variance() const noexcept {
+    if (count < 2) return kNaN;
+    const double n = static_cast<double>(count), total = sum.value();
+    return std::max(0.0, (squares.value() - total * total / n) / (n - 1));
+}
+
+}  // namespace headlight::corpus

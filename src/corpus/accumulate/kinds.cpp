@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/accumulate/accumulator.h"
+
+namespace headlight::corpus {
+
+const std::vector<AccumulatorKind>& accumulator_kinds() {
+    static const std::vector<AccumulatorKind> kinds = {};
+    return kinds;
+}
+
+}  // namespace headlight::corpus
