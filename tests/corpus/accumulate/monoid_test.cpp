@@ -107,7 +107,9 @@ TEST(Examples, TheBestDependOnNeitherOrderNorSplits) {
             const std::vector<Example> best(expected.begin(),
                                             expected.begin() + static_cast<std::ptrdiff_t>(std::min(size, all.size())));
             EXPECT_EQ(parts[1].sorted(), best) << size;
-            if (size == 20) EXPECT_EQ(parts[1].floor(), best.back().value);
+            if (size == 20) {
+                EXPECT_EQ(parts[1].floor(), best.back().value);
+            }
         }
     }
 }
