@@ -11,7 +11,8 @@ namespace headlight::corpus {
 
 /// A word of a treebank's sentence, with its place in the sentence's text.
 struct Word {
-    std::string form, upos, xpos;  ///< "_" is kept as an empty string
+    std::string form;
+    std::string upos, xpos;        ///< "_" is kept as an empty string
     std::string relation;          ///< DEPREL, with its subtype: "nsubj:pass"
     std::int32_t head = -1;        ///< index of the word it depends on; -1: the root, or none is given
     std::int64_t begin = 0,

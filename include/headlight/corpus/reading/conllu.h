@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Treebanks in CoNLL-U (universaldependencies.org/format.html): ten columns a word, a blank line behind every sentence.
+#pragma once
+
+#include "headlight/corpus/reading/text.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// Reads sentence by sentence. Text::text is "# text", or FORM and SpaceAfter=No where there is none; words have their bytes in
+/// it. Basic dependencies only: empty nodes (3.1) and DEPS are checked for their form and counted, not kept.
+class ConlluReader {
+public:
+    /// Hands on the next line without its end; false behind the last one.
+    using Lines = std::function<bool(std::string& line)>;
+    /// `file` is named in errors, and in ids of sentences without one.
+    ConlluReader(Lines lines, std::string file);
+    /// Error: no such file.
+    explicit ConlluReader(const std::filesystem::path&);
+
+    /// False behind the last sentence. Errors name file and line: another number of columns than ten, ids out of order, a HEAD
+    /// that is no word, forms that are not in "# text", bytes that are not UTF-8.
+    bool next(Text&);
+
+    struct Counts {
+        std::int64_t sentences = 0, words = 0;
+        std::int64_t multiword = 0;    ///< 3-4
+        std::int64_t empty_nodes = 0;  ///< 3.1
+        std::int64_t shared = 0;       ///< multiword tokens that are not the concatenation of their words
+        std::int64_t rebuilt = 0;      ///< sentences without "# text"
+        std::int64_t malformed = 0;    ///< sentences whose arcs are no tree
+    };
+    const Counts& counts() const noexcept { return counts_; }
+    /// The first twenty malformed sentences: "FILE, line 7: two roots". Their arcs are handed on as they are.
+    const std::vector<std::string>& notes() const noexcept { return notes_; }
+
+private:
+    struct Row;
+    struct Sentence;
+    bool read_block(Sentence&);
+    void read_row(const std::string& line, Sentence&);
+    void read_comment(const std::string& line, Sentence&);
+    void place_words(const Sentence&, Text&);
+    void check_tree(const Sentence&, const Text&);
+    [[noreturn]] void fail(std::int64_t line, const std::string& problem, const std::string& expected, const std::string& found,
+                           const std::string& hint = {}) const;
+
+    Lines lines_;
+    std::string file_, document_;
+    std::int64_t line_ = 0;
+    Counts counts_;
+    std::vector<std::string> notes_;
+};
+
+/// All sentences of a file.
+std::vector<Text> read_conllu(const std::filesystem::path&);
+
+}  // namespace headlight::corpus

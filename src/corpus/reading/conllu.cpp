@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/reading/conllu.h"
+
+#include "headlight/base/error.h"
+#include "text/unicode/utf8.h"
+
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace headlight::corpus {
+namespace {
+
+constexpr std::size_t kColumns = 10;
+constexpr std::size_t kMostNotes = 20;
+enum Column { kId, kForm, kLemma, kUpos, kXpos, kFeats, kHead, kRelation, kDeps, kMisc };
+
+std::optional<std::int32_t> whole_number(std::string_view text) {
+    std::int32_t value = 0;
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || value < 0) return std::nullopt;
+    return value;
+}
+
+std::string unless_blank(std::string_view column) { return column == "_" ? std::string() : std::string(column); }
+
+bool has_feature(std::string_view misc, std::string_view feature) {
+    while (!misc.empty()) {
+        const std::size_t end = std::min(misc.find('|'), misc.size());
+        if (misc.substr(0, end) == feature) return true;
+        misc.remove_prefix(std::min(end + 1, misc.size()));
+    }
+    return false;
+}
+
+/// Bytes of the white space at `at`: of ASCII, no-break and ideographic spaces, U+2000 to U+200B and U+FEFF.
+std::size_t space_length(std::string_view text, std::size_t at) {
+    if (at >= text.size()) return 0;
+    const char c = text[at];
+    if (c == ' ' || (c >= '\t' && c <= '\r')) return 1;
+    std::size_t end = at;
+    const char32_t u = headlight::text::utf8::next(text, end);
+    const bool space = u == 0xA0 || u == 0x1680 || (u >= 0x2000 && u <= 0x200B) || u == 0x2028 || u == 0x2029 || u == 0x202F ||
+                       u == 0x205F || u == 0x3000 || u == 0xFEFF;
+    return space ? end - at : 0;
+}
+
+void skip_space(std::string_view text, std::size_t& at) {
+    while (const std::size_t length = space_length(text, at)) at += length;
+}
+
+/// Where `form` ends when it stands at `at`; a space of either may be other white space, or none, in the other.
+std::optional<std::size_t> form_end(std::string_view text, std::size_t at, std::string_view form) {
+    if (text.substr(at).starts_with(form)) return at + form.size();
+    for (std::size_t i = 0; i < form.size();) {
+        skip_space(form, i);
+        if (i == form.size()) break;
+        skip_space(text, at);
+        if (at == text.size() || text[at] != form[i]) return std::nullopt;
+        ++at, ++i;
+    }
+    return at;
+}
+
+/// The comment "# key = value".
+std::optional<std::string_view> comment_value(std::string_view line, std::string_view key) {
+    const auto trim = [](std::string_view& s) {
+        while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+    };
+    line.remove_prefix(1);
+    trim(line);
+    if (!line.starts_with(key)) return std::nullopt;
+    line.remove_prefix(key.size());
+    trim(line);
+    if (!line.starts_with('=')) return std::nullopt;
+    line.remove_prefix(1);
+    if (line.starts_with(' ')) line.remove_prefix(1);
+    return line;
+}
+
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
+
+}  // namespace
+
+/// A word, or the surface of several.
+struct ConlluReader::Row {
+    std::string form;
+    bool space_after = true;
+    std::int32_t first = 0, last = 0;  ///< words that it covers, from 0
+    std::int64_t line = 0;
+};
+
+struct ConlluReader::Sentence {
+    std::int64_t line = 0;  ///< the first one
+    std::string id;
+    std::optional<std::string> text;
+    std::vector<Word> words;
+    std::vector<std::int64_t> lines;  ///< of the words
+    std::vector<Row> surface;
+    std::int32_t covered = 0;  ///< words up to here belong to a multiword token
+};
+
+ConlluReader::ConlluReader(Lines lines, std::string file)
+    : lines_(std::move(lines)), file_(std::move(file)), document_(std::filesystem::path(file_).filename().string()) {}
+
+ConlluReader::ConlluReader(const std::filesystem::path& path) : ConlluReader(Lines(), path.string()) {
+    auto stream = std::make_shared<std::ifstream>(path, std::ios::binary);
+    if (!*stream || std::filesystem::is_directory(path))
+        throw Error({.problem = "The treebank cannot be read", .file = path.string(), .expected = "a CoNLL-U file"});
+    lines_ = [stream](std::string& line) { return static_cast<bool>(std::getline(*stream, line)); };
+}
+
+void ConlluReader::fail(std::int64_t line, const std::string& problem, const std::string& expected, const std::string& found,
+                        const std::string& hint) const {
+    throw Error({.problem = problem,
+                 .file = file_,
+                 .item = "line " + std::to_string(line),
+                 .expected = expected,
+                 .found = found,
+                 .hint = hint});
+}
+
+bool ConlluReader::read_block(Sentence& sentence) {
+    std::string line;
+    bool any = false;
+    while (lines_(line)) {
+        ++line_;
+        if (line.ends_with('\r')) line.pop_back();
+        if (line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+        if (is_blank(line)) {
+            if (any) break;
+            continue;
+        }
+        if (const auto bad = headlight::text::utf8::first_invalid(line))
+            fail(line_, "A line is not UTF-8", "UTF-8", "byte " + std::to_string(*bad + 1) + " of the line",
+                 "Convert the file with iconv");
+        if (!any) sentence.line = line_;
+        any = true;
+        if (line.front() == '#')
+            read_comment(line, sentence);
+        else
+            read_row(line, sentence);
+    }
+    if (any && sentence.words.empty())
+        fail(line_, "Comments are not followed by a sentence", "a word", "a blank line or the end");
+    return any;
+}
+
+void ConlluReader::read_comment(const std::string& line, Sentence& sentence) {
+    if (!sentence.words.empty())
+        fail(line_, "A comment stands inside a sentence", "a word or a blank line", line,
+             "Put the comment before the first word");
+    if (const auto id = comment_value(line, "sent_id")) sentence.id = *id;
+    if (const auto text = comment_value(line, "text")) sentence.text = std::string(*text);
+    if (const auto document = comment_value(line, "newdoc id")) document_ = *document;
+}
+
+void ConlluReader::read_row(const std::string& line, Sentence& sentence) {
+    std::array<std::string_view, kColumns> columns;
+    std::size_t n = 0;
+    for (std::string_view rest = line;; ++n) {
+        const std::size_t end = std::min(rest.find('\t'), rest.size());
+        if (n < kColumns) columns[n] = rest.substr(0, end);
+        if (end == rest.size()) break;
+        rest.remove_prefix(end + 1);
+    }
+    if (++n != kColumns)
+        fail(line_, "A word has another number of columns than ten", "10 columns with tabs between them", std::to_string(n),
+             n == 1 ? "Is it CoNLL-U? Spaces do not separate columns" : "An empty column is written as _");
+    for (std::size_t c = 0; c < kColumns; ++c)
+        if (columns[c].empty()) fail(line_, "Column " + std::to_string(c + 1) + " of a word is empty", "a value or _", "nothing");
+
+    const auto words = static_cast<std::int32_t>(sentence.words.size());
+    const std::string_view id = columns[kId];
+    const std::string found(id);
+    Row row{std::string(columns[kForm]), !has_feature(columns[kMisc], "SpaceAfter=No"), words, words, line_};
+    if (const std::size_t dot = id.find('.'); dot != std::string_view::npos) {
+        const auto after = whole_number(id.substr(0, dot)), number = whole_number(id.substr(dot + 1));
+        if (!after || !number || *after != words || *number < 1)
+            fail(line_, "The id of an empty node is out of order", std::to_string(words) + ".1 or the next one", found);
+        ++counts_.empty_nodes;
+        return;
+    }
+    if (const std::size_t dash = id.find('-'); dash != std::string_view::npos) {
+        const auto first = whole_number(id.substr(0, dash)), last = whole_number(id.substr(dash + 1));
+        if (!first || !last || *first != words + 1 || *last < *first || sentence.covered > words)
+            fail(line_, "The id of a multiword token is out of order",
+                 std::to_string(std::max(words, sentence.covered) + 1) + "-…", found);
+        row.last = *last - 1;
+        sentence.covered = *last;
+        sentence.surface.push_back(std::move(row));
+        ++counts_.multiword;
+        return;
+    }
+    const auto number = whole_number(id);
+    if (!number || *number != words + 1)
+        fail(line_, "The id of a word is out of order", std::to_string(words + 1), found,
+             "Ids count from 1; sentences are separated by a blank line");
+    Word word;
+    word.form = row.form;
+    word.upos = unless_blank(columns[kUpos]);
+    word.xpos = unless_blank(columns[kXpos]);
+    word.relation = unless_blank(columns[kRelation]);
+    if (columns[kHead] != "_") {
+        const auto head = whole_number(columns[kHead]);
+        if (!head) fail(line_, "HEAD is not a number", "the id of a word, 0 or _", std::string(columns[kHead]));
+        word.head = *head - 1;
+    }
+    sentence.words.push_back(std::move(word));
+    sentence.lines.push_back(line_);
+    if (words >= sentence.covered) sentence.surface.push_back(std::move(row));
+}
+
+/// Gives every word its bytes.
+void ConlluReader::place_words(const Sentence& sentence, Text& out) {
+    if (sentence.text) {
+        out.text = *sentence.text;
+    } else {
+        ++counts_.rebuilt;
+        for (const Row& row : sentence.surface) out.text += row.form + (row.space_after ? " " : "");
+        if (sentence.surface.back().space_after) out.text.pop_back();
+    }
+    std::size_t at = 0;
+    for (const Row& row : sentence.surface) {
+        skip_space(out.text, at);
+        const auto end = form_end(out.text, at, row.form);
+        if (!end)
+            fail(row.line, "A form is not in its place in # text", "\"" + row.form + "\"",
+                 at < out.text.size()
+                     ? "\"" +
+                           out.text.substr(at, headlight::text::utf8::floor(out.text, std::min(at + 40, out.text.size())) - at) +
+                           "\""
+                     : "the end of the text",
+                 "Correct # text, or remove it: the text is then made from the forms");
+        std::string joined;
+        for (std::int32_t w = row.first; w <= row.last; ++w) joined += out.words[static_cast<std::size_t>(w)].form;
+        const bool shares = row.last > row.first && joined != std::string_view(out.text).substr(at, *end - at);
+        if (shares) ++counts_.shared;
+        std::size_t begin = at;
+        for (std::int32_t w = row.first; w <= row.last; ++w) {
+            Word& word = out.words[static_cast<std::size_t>(w)];
+            word.begin = static_cast<std::int64_t>(begin);
+            word.shares_span = shares;
+            if (!shares) begin = row.last > row.first ? begin + word.form.size() : *end;
+            word.end = static_cast<std::int64_t>(shares ? *end : begin);
+        }
+        at = *end;
+    }
+    skip_space(out.text, at);
+    if (at < out.text.size())
+        fail(sentence.line, "# text goes on behind the last word", "the end of the text", out.text.substr(at),
+             "Correct # text, or remove it: the text is then made from the forms");
+}
+
+void ConlluReader::check_tree(const Sentence& sentence, const Text& text) {
+    const auto n = static_cast<std::int32_t>(text.words.size());
+    std::int32_t roots = 0;
+    bool annotated = false, cycle = false;
+    // 0: not visited, 1: on the way up from the present word, 2: leads to a root
+    std::vector<char> state(text.words.size());
+    for (std::int32_t i = 0; i < n; ++i) {
+        const Word& word = text.words[static_cast<std::size_t>(i)];
+        if (word.head >= n)
+            fail(sentence.lines[static_cast<std::size_t>(i)], "HEAD is no word of the sentence", "0 to " + std::to_string(n),
+                 std::to_string(word.head + 1));
+        roots += word.head < 0;
+        annotated = annotated || word.head >= 0 || !word.relation.empty();
+        std::vector<std::int32_t> way;
+        std::int32_t at = i;
+        while (at >= 0 && at < n && state[static_cast<std::size_t>(at)] == 0) {
+            state[static_cast<std::size_t>(at)] = 1;
+            way.push_back(at);
+            at = text.words[static_cast<std::size_t>(at)].head;
+        }
+        cycle = cycle || (at >= 0 && at < n && state[static_cast<std::size_t>(at)] == 1);
+        for (const std::int32_t each : way) state[static_cast<std::size_t>(each)] = 2;
+    }
+    if (!annotated || (roots == 1 && !cycle)) return;
+    ++counts_.malformed;
+    if (notes_.size() < kMostNotes)
+        notes_.push_back(file_ + ", line " + std::to_string(sentence.line) + ": " +
+                         (cycle ? std::string("arcs in a circle") : std::to_string(roots) + " roots"));
+}
+
+bool ConlluReader::next(Text& text) {
+    Sentence sentence;
+    if (!read_block(sentence)) return false;
+    if (sentence.covered > static_cast<std::int32_t>(sentence.words.size()))
+        fail(line_, "A multiword token ends behind the last word", "at most " + std::to_string(sentence.words.size()),
+             std::to_string(sentence.covered));
+    text = {};
+    text.id = sentence.id.empty() ? file_ + ":" + std::to_string(sentence.line) : sentence.id;
+    text.document = document_;
+    text.words = sentence.words;
+    place_words(sentence, text);
+    check_tree(sentence, text);
+    ++counts_.sentences;
+    counts_.words += static_cast<std::int64_t>(text.words.size());
+    return true;
+}
+
+std::vector<Text> read_conllu(const std::filesystem::path& path) {
+    ConlluReader reader(path);
+    std::vector<Text> texts;
+    for (Text text; reader.next(text);) texts.push_back(text);
+    return texts;
+}
+
+}  // namespace headlight::corpus
