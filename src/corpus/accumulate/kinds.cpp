@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/neurons/neurons.h"
 
 namespace headlight::corpus {
 
 const std::vector<AccumulatorKind>& accumulator_kinds() {
-    static const std::vector<AccumulatorKind> kinds = {};
+    static const std::vector<AccumulatorKind> kinds = {neurons_kind()};
     return kinds;
 }
 

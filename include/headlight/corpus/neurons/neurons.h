@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What triggers every neuron of a model over a corpus (Geva et al. 2021, section 3): the texts with its largest and its smallest
+// coefficients, how its coefficients are distributed, and a random sample of tokens of every level of activity.
+#pragma once
+
+#include "headlight/corpus/accumulate/accumulator.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// A token of the corpus at which a neuron had a coefficient (mlp.hook_post).
+struct Trigger {
+    float value = 0;
+    std::int32_t text = -1;      ///< number of the chunk in the store
+    std::int32_t position = -1;  ///< of the token in it
+    std::int32_t next = -1;      ///< id of the token behind it; -1: it is the chunk's last
+    bool operator==(const Trigger&) const = default;
+};
+
+/// Coefficients are counted in logarithmic bins: 64 for m > 0, behind 64 for m <= 0 (by |m|, from small to large). A power of two
+/// has four bins, of equal width in m; the first bin goes from 0 to 1.25 / 256, the last from 224 to infinity. So the middle of a
+/// bin between them (coefficient_of()) is off by at most 1/9 of a coefficient.
+inline constexpr std::int64_t kCoefficientBins = 128;
+std::int64_t coefficient_bin(float m) noexcept;
+/// 2 a b / (a + b) of the bin's edges a and b; of the two open ends the finite edge.
+double coefficient_of(std::int64_t bin) noexcept;
+/// A level of activity is eight bins, two powers of two, from which tokens are sampled.
+inline constexpr std::int64_t kActivityLevels = 16;
+inline constexpr std::int64_t kBinsOfLevel = kCoefficientBins / kActivityLevels;
+
+struct NeuronsOptions {
+    std::int64_t triggers = 50;  ///< kept of each neuron and sign
+    std::int64_t samples = 4;    ///< kept of each level of activity
+    std::uint64_t seed = 0;
+};
+
+/// Of every neuron of a model. A chunk's first token (an attention sink, whose coefficients dwarf all others) and what an earlier
+/// chunk has counted are left out. Memory: 3.3 kB a neuron with the default options (GPT-2 small 120 MB, Llama-2-7B 1.15 GB),
+/// and in a file.
+class Neurons : public Accumulator {
+public:
+    explicit Neurons(const model::ModelConfig&, const NeuronsOptions& = {});
+    std::unique_ptr<Accumulator> fresh() const override;
+    std::vector<std::string> hooks() const override { return {"blocks.*.mlp.hook_post"}; }
+    /// Error: a coefficient that is no finite number, naming the text and the layer; a text beyond the 2^31st.
+    void add(const TextRun&) override;
+    void merge(const Accumulator&) override;
+    void save(Arrays&) const override;
+    void load(const Arrays&) override;
+
+    std::int64_t layers() const noexcept { return std::ssize(first_) - 1; }
+    std::int64_t width(Layer) const;               ///< neurons of a layer
+    std::int64_t texts() const { return texts_; }  ///< chunks that were added
+    std::int64_t tokens() const { return tokens_; }
+
+    // Errors of these four name the layers and neurons that there are.
+    /// The texts with the largest positive coefficients, each with its largest: best first.
+    std::vector<Trigger> largest(Layer, Neuron) const;
+    /// The texts with the most negative ones.
+    std::vector<Trigger> smallest(Layer, Neuron) const;
+    /// Tokens of a level of activity, drawn uniformly.
+    std::vector<Trigger> samples(Layer, Neuron, std::int64_t level) const;
+    /// Tokens in each bin; a count that would be beyond 2^31 - 1 stays there.
+    std::span<const std::int32_t> histogram(Layer, Neuron) const;
+    /// Tokens with m > 0.
+    std::int64_t active(Layer, Neuron) const;
+
+private:
+    struct Ends;
+    std::int64_t row(Layer, Neuron) const;
+    std::int64_t neurons() const { return first_.back(); }
+    void add_layer(const TextRun&, std::int64_t layer, std::int64_t first);
+    void add_block(const float* m, std::int64_t count, std::int64_t width, std::int64_t begin, std::int64_t end, std::int64_t row,
+                   const Ends&);
+    void offer_trigger(std::vector<Trigger>& kept, std::uint8_t& count, std::int64_t row, const Trigger&, bool larger) const;
+    void offer_sample(std::int64_t slot, std::uint64_t draw, const Trigger&);
+    std::uint64_t sample_draw(std::int64_t row, const Trigger&) const;
+    std::vector<Trigger> listed(const std::vector<Trigger>& kept, std::int64_t count, std::int64_t row, bool larger) const;
+
+    NeuronsOptions options_;
+    std::vector<std::int64_t> first_;  ///< [layer + 1] row of a layer's first neuron
+    std::int64_t texts_ = 0, tokens_ = 0;
+    std::vector<Trigger> largest_, smallest_;                   ///< [row, triggers], heaps with the worst in front
+    std::vector<std::uint8_t> largest_count_, smallest_count_;  ///< [row] of them in use
+    std::vector<std::int32_t> histogram_;                       ///< [row, bin]
+    std::vector<Trigger> samples_;                              ///< [row, level, samples], by draw; text -1: not in use
+    std::vector<std::uint64_t> largest_draw_;                   ///< [row, level] a sample must have a smaller draw to enter
+};
+
+/// A row of the table of kinds.
+AccumulatorKind neurons_kind();
+
+}  // namespace headlight::corpus

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/neurons/neurons.h"
+
+#include "headlight/base/error.h"
+#include "headlight/corpus/accumulate/examples.h"
+#include "headlight/trace/tensors.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+namespace headlight::corpus {
+namespace {
+
+using model::Hook;
+
+constexpr std::int64_t kBlockOfNeurons = 16;  ///< a cache line of coefficients; their histograms fit the first cache
+constexpr std::int64_t kSideBins = kCoefficientBins / 2;
+constexpr std::int32_t kLowestBin = (127 - 8) << 2;  ///< exponent and two bits of the mantissa of 2^-8
+constexpr std::int32_t kFull = std::numeric_limits<std::int32_t>::max();
+
+float edge_of(std::int64_t side_bin) {
+    return side_bin == 0 ? 0.0F : std::bit_cast<float>(static_cast<std::int32_t>((kLowestBin + side_bin) << 21));
+}
+
+/// Is `a` better than `b`, where larger (or smaller) values are better?
+bool better(const Trigger& a, const Trigger& b, bool larger) {
+    if (a.value != b.value) return larger ? a.value > b.value : a.value < b.value;
+    return std::tie(a.text, a.position) < std::tie(b.text, b.position);
+}
+
+/// Of a token; neurons mix their own number into it.
+std::uint64_t token_draw(std::uint64_t seed, const Trigger& t) { return draw(seed, t.text, t.position); }
+std::uint64_t neuron_key(std::uint64_t seed, std::int64_t row) { return draw(seed, -1, row); }
+/// One to one in the token's draw, so that neurons sample different tokens at the cost of a product.
+std::uint64_t mixed(std::uint64_t of_token, std::uint64_t key) { return (of_token ^ key) * 0x9e3779b97f4a7c15u; }
+
+std::unique_ptr<Accumulator> make_neurons(const AccumulatorContext& context) {
+    return std::make_unique<Neurons>(context.config, NeuronsOptions{.seed = context.seed});
+}
+
+}  // namespace
+
+/// What the tokens of a chunk have in common for all neurons.
+struct Neurons::Ends {
+    std::vector<Trigger> at;           ///< [position] address and next token
+    std::vector<std::uint64_t> draws;  ///< [position]
+};
+
+std::int64_t coefficient_bin(float m) noexcept {
+    const std::int32_t bits = std::bit_cast<std::int32_t>(m) & 0x7fffffff;
+    const std::int32_t bin = std::clamp((bits >> 21) - kLowestBin, 0, static_cast<std::int32_t>(kSideBins) - 1);
+    return m > 0 ? kSideBins + bin : bin;
+}
+
+double coefficient_of(std::int64_t bin) noexcept {
+    const std::int64_t side = bin % kSideBins;
+    const double a = static_cast<double>(edge_of(side)), b = static_cast<double>(edge_of(side + 1));
+    const double middle = side == 0 ? b : side == kSideBins - 1 ? a : 2 * a * b / (a + b);
+    return bin < kSideBins ? -middle : middle;
+}
+
+AccumulatorKind neurons_kind() {
+    return {.id = "neurons",
+            .title = "Neurons",
+            .note = "texts that trigger each MLP neuron most, histograms and samples of its coefficients; 3.3 kB a neuron",
+            .usual = true,
+            .of_treebank = false,
+            .make = make_neurons};
+}
+
+Neurons::Neurons(const model::ModelConfig& c, const NeuronsOptions& options) : options_(options), first_{0} {
+    if (options.triggers < 1 || options.triggers > 255 || options.samples < 1)
+        throw Error({.problem = "A neuron cannot keep that many examples",
+                     .expected = "1 to 255 triggers, at least 1 sample",
+                     .found = std::to_string(options.triggers) + " and " + std::to_string(options.samples)});
+    for (std::int64_t l = 0; l < c.n_layers; ++l) first_.push_back(first_.back() + model::mlp_width(c, l));
+    const auto n = static_cast<std::size_t>(neurons());
+    largest_.resize(n * static_cast<std::size_t>(options.triggers));
+    smallest_ = largest_;
+    largest_count_.resize(n);
+    smallest_count_.resize(n);
+    histogram_.resize(n * kCoefficientBins);
+    samples_.resize(n * static_cast<std::size_t>(kActivityLevels * options.samples));
+    largest_draw_.resize(n * kActivityLevels, std::numeric_limits<std::uint64_t>::max());
+}
+
+std::unique_ptr<Accumulator> Neurons::fresh() const {
+    auto other = std::make_unique<Neurons>(model::ModelConfig{}, options_);
+    other->first_ = first_;
+    const auto empty = [](auto& to, const auto& from, auto value) { to.assign(from.size(), value); };
+    empty(other->largest_, largest_, Trigger());
+    empty(other->smallest_, smallest_, Trigger());
+    empty(other->largest_count_, largest_count_, std::uint8_t(0));
+    empty(other->smallest_count_, smallest_count_, std::uint8_t(0));
+    empty(other->histogram_, histogram_, 0);
+    empty(other->samples_, samples_, Trigger());
+    empty(other->largest_draw_, largest_draw_, std::numeric_limits<std::uint64_t>::max());
+    return other;
+}
+
+void Neurons::offer_trigger(std::vector<Trigger>& kept, std::uint8_t& count, std::int64_t row, const Trigger& trigger,
+                            bool larger) const {
+    Trigger* heap = kept.data() + row * options_.triggers;
+    const auto first = [larger](const Trigger& a, const Trigger& b) { return better(a, b, larger); };
+    if (count == options_.triggers) {
+        if (!first(trigger, heap[0])) return;
+        std::pop_heap(heap, heap + count, first);
+        heap[count - 1] = trigger;
+    } else {
+        heap[count++] = trigger;
+    }
+    std::push_heap(heap, heap + count, first);
+}
+
+std::uint64_t Neurons::sample_draw(std::int64_t row, const Trigger& t) const {
+    return mixed(token_draw(options_.seed, t), neuron_key(options_.seed, row));
+}
+
+void Neurons::offer_sample(std::int64_t slot, std::uint64_t drawn, const Trigger& trigger) {
+    const std::int64_t row = slot / kActivityLevels, size = options_.samples;
+    Trigger* kept = samples_.data() + slot * size;
+    const auto in_use = std::find_if(kept, kept + size, [](const Trigger& t) { return t.text < 0; }) - kept;
+    std::int64_t place = 0;
+    while (place < in_use) {
+        const std::uint64_t other = sample_draw(row, kept[place]);
+        if (drawn < other || (drawn == other && better(trigger, kept[place], true))) break;
+        ++place;
+    }
+    if (place == size) return;
+    std::move_backward(kept + place, kept + std::min(in_use, size - 1), kept + std::min(in_use + 1, size));
+    kept[place] = trigger;
+    if (kept[size - 1].text >= 0) largest_draw_[static_cast<std::size_t>(slot)] = sample_draw(row, kept[size - 1]);
+}
+
+/// Neurons [begin, end) of a layer at `count` tokens; m is [token, width].
+void Neurons::add_block(const float* m, std::int64_t count, std::int64_t width, std::int64_t begin, std::int64_t end,
+                        std::int64_t row, const Ends& ends) {
+    const auto size = static_cast<std::size_t>(end - begin);
+    std::array<float, kBlockOfNeurons> high{}, low{};  // a trigger is above, or below, zero
+    std::array<std::int32_t, kBlockOfNeurons> high_at{}, low_at{};
+    std::array<std::uint64_t, kBlockOfNeurons> keys{};
+    for (std::size_t j = 0; j < size; ++j) keys[j] = neuron_key(options_.seed, row + begin + static_cast<std::int64_t>(j));
+    for (std::int64_t p = 0; p < count; ++p) {
+        const float* x = m + p * width + begin;
+        for (std::size_t j = 0; j < size; ++j) {
+            const bool above = x[j] > high[j], below = x[j] < low[j];
+            high[j] = above ? x[j] : high[j];
+            high_at[j] = above ? static_cast<std::int32_t>(p) : high_at[j];
+            low[j] = below ? x[j] : low[j];
+            low_at[j] = below ? static_cast<std::int32_t>(p) : low_at[j];
+        }
+    }
+    for (std::int64_t p = 0; p < count; ++p) {
+        const float* x = m + p * width + begin;
+        const std::uint64_t of_token = ends.draws[static_cast<std::size_t>(p)];
+        for (std::size_t j = 0; j < size; ++j) {
+            const std::int64_t here = row + begin + static_cast<std::int64_t>(j), bin = coefficient_bin(x[j]);
+            std::int32_t& counted = histogram_[static_cast<std::size_t>(here * kCoefficientBins + bin)];
+            counted += counted != kFull;
+            const std::int64_t slot = here * kActivityLevels + bin / kBinsOfLevel;
+            const std::uint64_t drawn = mixed(of_token, keys[j]);
+            if (drawn > largest_draw_[static_cast<std::size_t>(slot)]) continue;
+            Trigger sample = ends.at[static_cast<std::size_t>(p)];
+            sample.value = x[j];
+            offer_sample(slot, drawn, sample);
+        }
+    }
+    const auto offer = [&](std::vector<Trigger>& kept, std::vector<std::uint8_t>& counts, std::int64_t here, float value,
+                           std::int32_t at, bool larger) {
+        std::uint8_t& used = counts[static_cast<std::size_t>(here)];
+        const float worst = kept[static_cast<std::size_t>(here * options_.triggers)].value;
+        if (value == 0 || (used == options_.triggers && (larger ? value < worst : value > worst))) return;
+        Trigger trigger = ends.at[static_cast<std::size_t>(at)];
+        trigger.value = value;
+        offer_trigger(kept, used, here, trigger, larger);
+    };
+    for (std::size_t j = 0; j < size; ++j) {
+        const std::int64_t here = row + begin + static_cast<std::int64_t>(j);
+        offer(largest_, largest_count_, here, high[j], high_at[j], true);
+        offer(smallest_, smallest_count_, here, low[j], low_at[j], false);
+    }
+}
+
+void Neurons::add_layer(const TextRun& run, std::int64_t layer, std::int64_t first) {
+    const trace::Trace& trace = run.trace;
+    const std::int64_t count = trace.tokens() - first;
+    const at::NoGradGuard no_grad;
+    const at::Tensor m =
+        trace::tensor_rows(trace, {Hook::mlp_post, Layer(layer)}, first, count).to(at::kCPU, at::kFloat).contiguous();
+    if (!at::isfinite(m).all().item<bool>())
+        throw Error({.problem = "A neuron's coefficient is no finite number",
+                     .file = run.text.id,
+                     .item = model::name_of({Hook::mlp_post, Layer(layer)}),
+                     .hint = "Run the model in float32, or leave this text out"});
+    Ends ends;
+    for (std::int64_t p = first; p < trace.tokens(); ++p) {
+        Trigger at{.text = static_cast<std::int32_t>(run.number), .position = static_cast<std::int32_t>(p)};
+        if (p + 1 < trace.tokens()) at.next = static_cast<std::int32_t>(trace.encoding().ids[static_cast<std::size_t>(p + 1)]);
+        ends.at.push_back(at);
+        ends.draws.push_back(token_draw(options_.seed, at));
+    }
+    const std::int64_t width = m.size(1), row = first_[static_cast<std::size_t>(layer)];
+    at::parallel_for(0, (width + kBlockOfNeurons - 1) / kBlockOfNeurons, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t block = begin; block < end; ++block)
+            add_block(m.data_ptr<float>(), count, width, block * kBlockOfNeurons, std::min(width, (block + 1) * kBlockOfNeurons),
+                      row, ends);
+    });
+}
+
+void Neurons::add(const TextRun& run) {
+    if (run.number > std::numeric_limits<std::int32_t>::max())
+        throw Error({.problem = "A corpus has more texts than neurons can be given examples of",
+                     .item = run.text.id,
+                     .expected = "at most 2^31 chunks"});
+    ++texts_;
+    const std::int64_t first = std::max<std::int64_t>(run.first_query, 1);
+    if (first >= run.trace.tokens()) return;
+    tokens_ += run.trace.tokens() - first;
+    for (std::int64_t l = 0; l < layers(); ++l) add_layer(run, l, first);
+}
+
+void Neurons::merge(const Accumulator& from) {
+    const auto& other = dynamic_cast<const Neurons&>(from);
+    texts_ += other.texts_;
+    tokens_ += other.tokens_;
+    at::parallel_for(0, neurons(), 64, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r) {
+            const auto i = static_cast<std::size_t>(r);
+            for (std::int64_t k = 0; k < other.largest_count_[i]; ++k)
+                offer_trigger(largest_, largest_count_[i], r, other.largest_[static_cast<std::size_t>(r * options_.triggers + k)],
+                              true);
+            for (std::int64_t k = 0; k < other.smallest_count_[i]; ++k)
+                offer_trigger(smallest_, smallest_count_[i], r,
+                              other.smallest_[static_cast<std::size_t>(r * options_.triggers + k)], false);
+            for (std::int64_t bin = r * kCoefficientBins; bin < (r + 1) * kCoefficientBins; ++bin) {
+                std::int32_t& counted = histogram_[static_cast<std::size_t>(bin)];
+                const std::int32_t more = other.histogram_[static_cast<std::size_t>(bin)];
+                counted = more > kFull - counted ? kFull : counted + more;
+            }
+            for (std::int64_t slot = r * kActivityLevels; slot < (r + 1) * kActivityLevels; ++slot)
+                for (std::int64_t k = 0; k < options_.samples; ++k) {
+                    const Trigger& sample = other.samples_[static_cast<std::size_t>(slot * options_.samples + k)];
+                    if (sample.text < 0) break;
+                    const std::uint64_t drawn = sample_draw(r, sample);
+                    if (drawn <= largest_draw_[static_cast<std::size_t>(slot)]) offer_sample(slot, drawn, sample);
+                }
+        }
+    });
+}
+
+std::vector<Trigger> Neurons::listed(const std::vector<Trigger>& kept, std::int64_t count, std::int64_t r, bool larger) const {
+    const auto begin = kept.begin() + r * options_.triggers;
+    std::vector<Trigger> out(begin, begin + count);
+    std::ranges::sort(out, [larger](const Trigger& a, const Trigger& b) { return better(a, b, larger); });
+    return out;
+}
+
+namespace {
+
+constexpr std::pair<const char*, std::int32_t Trigger::*> kTriggerNumbers[] = {
+    {".text", &Trigger::text}, {".position", &Trigger::position}, {".next", &Trigger::next}};
+
+void save_triggers(Arrays& arrays, const std::string& name, const std::vector<std::int64_t>& shape,
+                   const std::vector<Trigger>& triggers) {
+    std::vector<float> values;
+    for (const Trigger& t : triggers) values.push_back(t.value);
+    arrays.put<float>(name + ".value", shape, values);
+    for (const auto& [field, member] : kTriggerNumbers) {
+        std::vector<std::int32_t> numbers;
+        for (const Trigger& t : triggers) numbers.push_back(t.*member);
+        arrays.put<std::int32_t>(name + field, shape, numbers);
+    }
+}
+
+std::vector<Trigger> load_triggers(const Arrays& arrays, const std::string& name, const std::vector<std::int64_t>& shape) {
+    const std::vector<float> values = arrays.get<float>(name + ".value", shape);
+    std::vector<Trigger> triggers(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) triggers[i].value = values[i];
+    for (const auto& [field, member] : kTriggerNumbers) {
+        const std::vector<std::int32_t> numbers = arrays.get<std::int32_t>(name + field, shape);
+        for (std::size_t i = 0; i < numbers.size(); ++i) triggers[i].*member = numbers[i];
+    }
+    return triggers;
+}
+
+}  // namespace
+
+void Neurons::save(Arrays& arrays) const {
+    const auto best = [&](const std::string& name, const std::vector<Trigger>& kept, const std::vector<std::uint8_t>& counts,
+                          bool larger) {
+        std::vector<Trigger> rows(kept.size());
+        for (std::int64_t r = 0; r < neurons(); ++r)
+            std::ranges::copy(listed(kept, counts[static_cast<std::size_t>(r)], r, larger), rows.begin() + r * options_.triggers);
+        save_triggers(arrays, name, {neurons(), options_.triggers}, rows);
+    };
+    best("neurons.largest", largest_, largest_count_, true);
+    best("neurons.smallest", smallest_, smallest_count_, false);
+    save_triggers(arrays, "neurons.samples", {neurons(), kActivityLevels, options_.samples}, samples_);
+    arrays.put<std::int32_t>("neurons.histogram", {neurons(), kCoefficientBins}, histogram_);
+    const std::int64_t counted[] = {texts_, tokens_};
+    arrays.put<std::int64_t>("neurons.counted", {2}, counted);
+}
+
+void Neurons::load(const Arrays& arrays) {
+    const auto best = [&](const std::string& name, std::vector<Trigger>& kept, std::vector<std::uint8_t>& counts, bool larger) {
+        const std::vector<Trigger> rows = load_triggers(arrays, name, {neurons(), options_.triggers});
+        std::ranges::fill(counts, std::uint8_t(0));
+        for (std::int64_t i = 0; i < std::ssize(rows); ++i)
+            if (const Trigger& trigger = rows[static_cast<std::size_t>(i)]; trigger.text >= 0)
+                offer_trigger(kept, counts[static_cast<std::size_t>(i / options_.triggers)], i / options_.triggers, trigger,
+                              larger);
+    };
+    best("neurons.largest", largest_, largest_count_, true);
+    best("neurons.smallest", smallest_, smallest_count_, false);
+    samples_ = load_triggers(arrays, "neurons.samples", {neurons(), kActivityLevels, options_.samples});
+    for (std::int64_t slot = 0; slot < neurons() * kActivityLevels; ++slot) {
+        const Trigger& last = samples_[static_cast<std::size_t>((slot + 1) * options_.samples - 1)];
+        largest_draw_[static_cast<std::size_t>(slot)] =
+            last.text < 0 ? std::numeric_limits<std::uint64_t>::max() : sample_draw(slot / kActivityLevels, last);
+    }
+    histogram_ = arrays.get<std::int32_t>("neurons.histogram", {neurons(), kCoefficientBins});
+    const std::vector<std::int64_t> counted = arrays.get<std::int64_t>("neurons.counted", {2});
+    texts_ = counted[0];
+    tokens_ = counted[1];
+}
+
+std::int64_t Neurons::width(Layer layer) const {
+    if (layer.value < 0 || layer.value >= layers())
+        throw Error({.problem = "There is no such layer",
+                     .expected = "0 to " + std::to_string(layers() - 1),
+                     .found = std::to_string(layer.value)});
+    const auto l = static_cast<std::size_t>(layer.value);
+    return first_[l + 1] - first_[l];
+}
+
+std::int64_t Neurons::row(Layer layer, Neuron neuron) const {
+    if (neuron.value < 0 || neuron.value >= width(layer))
+        throw Error({.problem = "There is no such neuron",
+                     .expected = "0 to " + std::to_string(width(layer) - 1),
+                     .found = std::to_string(neuron.value)});
+    return first_[static_cast<std::size_t>(layer.value)] + neuron.value;
+}
+
+std::vector<Trigger> Neurons::largest(Layer layer, Neuron neuron) const {
+    const std::int64_t r = row(layer, neuron);
+    return listed(largest_, largest_count_[static_cast<std::size_t>(r)], r, true);
+}
+
+std::vector<Trigger> Neurons::smallest(Layer layer, Neuron neuron) const {
+    const std::int64_t r = row(layer, neuron);
+    return listed(smallest_, smallest_count_[static_cast<std::size_t>(r)], r, false);
+}
+
+std::vector<Trigger> Neurons::samples(Layer layer, Neuron neuron, std::int64_t level) const {
+    const std::int64_t r = row(layer, neuron);
+    if (level < 0 || level >= kActivityLevels)
+        throw Error({.problem = "There is no such level of activity",
+                     .expected = "0 to " + std::to_string(kActivityLevels - 1),
+                     .found = std::to_string(level)});
+    const auto begin = samples_.begin() + (r * kActivityLevels + level) * options_.samples;
+    std::vector<Trigger> out(begin, begin + options_.samples);
+    std::erase_if(out, [](const Trigger& t) { return t.text < 0; });
+    return out;
+}
+
+std::span<const std::int32_t> Neurons::histogram(Layer layer, Neuron neuron) const {
+    return std::span(histogram_).subspan(static_cast<std::size_t>(row(layer, neuron) * kCoefficientBins), kCoefficientBins);
+}
+
+std::int64_t Neurons::active(Layer layer, Neuron neuron) const {
+    std::int64_t sum = 0;
+    for (const std::int32_t count : histogram(layer, neuron).subspan(kSideBins)) sum += count;
+    return sum;
+}
+
+}  // namespace headlight::corpus

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Texts run through a committed model, and given to accumulators in any order and any parts.
+#pragma once
+
+#include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/trace/tensors.h"
+#include "tests/support/temp_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace headlight::corpus {
+
+inline std::filesystem::path built_in_model() { return std::filesystem::path(HEADLIGHT_SOURCE_DIR) / "models/novella-7m"; }
+
+class Runs {
+public:
+    Runs(std::shared_ptr<const model::Model> model, std::shared_ptr<const text::Tokenizer> tokenizer)
+        : model_(std::move(model)), tokenizer_(std::move(tokenizer)) {}
+    explicit Runs(const std::filesystem::path& folder) : Runs(model::Model::load(folder), trace::load_tokenizer(folder)) {}
+
+    void run(const trace::Prompt& prompt) {
+        Text& text = texts_.emplace_back();
+        text.id = "text:" + std::to_string(texts_.size());
+        text.text = prompt.text;
+        traces_.push_back(trace::run(model_, tokenizer_, prompt));
+    }
+    void run(const std::vector<std::string>& texts) {
+        for (const std::string& text : texts) run({.text = text});
+    }
+
+    std::int64_t size() const { return std::ssize(traces_); }
+    const trace::Trace& trace(std::int64_t i) const { return *traces_.at(static_cast<std::size_t>(i)); }
+    const std::shared_ptr<const model::Model>& model() const { return model_; }
+    const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
+    const model::ModelConfig& config() const { return model_->config(); }
+    TextRun text_run(std::int64_t i, std::int64_t first_query = 0) const {
+        return {.number = i, .text = texts_.at(static_cast<std::size_t>(i)), .first_query = first_query, .trace = trace(i)};
+    }
+
+    void add(Accumulator& to, std::int64_t i, std::int64_t first_query = 0) const {
+        const TextRun run = text_run(i, first_query);
+        to.begin(run);
+        const trace::Trace& t = run.trace;
+        for (std::int64_t l = 0; to.wants_patterns() && l < config().n_layers; ++l)
+            for (std::int64_t h = 0; h < config().n_heads; ++h) {
+                const at::Tensor pattern = trace::pattern_rows(t, Layer(l), Head(h), 0, t.tokens()).contiguous();
+                to.add_pattern(run, {Layer(l), Head(h)}, {pattern.data_ptr<float>(), static_cast<std::size_t>(pattern.numel())},
+                               t.tokens());
+            }
+        to.add(run);
+    }
+    void add_all(Accumulator& to) const {
+        for (std::int64_t i = 0; i < size(); ++i) add(to, i);
+    }
+
+private:
+    std::shared_ptr<const model::Model> model_;
+    std::shared_ptr<const text::Tokenizer> tokenizer_;
+    std::deque<Text> texts_;
+    std::vector<std::shared_ptr<const trace::Trace>> traces_;
+};
+
+/// What save() writes, as a file.
+inline std::string saved_bytes(const Accumulator& accumulator) {
+    const test::TempFolder folder;
+    Arrays arrays;
+    accumulator.save(arrays);
+    arrays.write(folder / "a.safetensors", {});
+    std::ifstream file(folder / "a.safetensors", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Shuffled texts over three parts, two of which go through a file, merged in another order: the bytes of one pass.
+inline void expect_the_same_bytes_in_any_order(const Runs& runs, const Accumulator& empty) {
+    const std::unique_ptr<Accumulator> once = empty.fresh();
+    runs.add_all(*once);
+    const std::string expected = saved_bytes(*once);
+    std::mt19937 random(3);
+    std::vector<std::int64_t> order(static_cast<std::size_t>(runs.size()));
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
+    for (int round = 0; round < 3; ++round) {
+        std::ranges::shuffle(order, random);
+        std::vector<std::unique_ptr<Accumulator>> parts;
+        for (int i = 0; i < 3; ++i) parts.push_back(empty.fresh());
+        for (const std::int64_t text : order) runs.add(*parts[random() % 3], text);
+        for (int i = 0; i < 2; ++i) {
+            const test::TempFolder folder;
+            Arrays arrays;
+            parts[static_cast<std::size_t>(i)]->save(arrays);
+            arrays.write(folder / "part.safetensors", {});
+            parts[static_cast<std::size_t>(i)] = empty.fresh();
+            parts[static_cast<std::size_t>(i)]->load(Arrays::read(folder / "part.safetensors"));
+        }
+        parts[2]->merge(*parts[0]);
+        parts[1]->merge(*parts[2]);
+        EXPECT_TRUE(saved_bytes(*parts[1]) == expected) << "round " << round;
+    }
+    EXPECT_TRUE(saved_bytes(*empty.fresh()) != expected);
+}
+
+}  // namespace headlight::corpus
