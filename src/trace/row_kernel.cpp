@@ -1,47 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "trace/row_kernel.h"
 
+#include "headlight/base/lanes.h"
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
-// One object file serves every x86-64: the wide version is picked when the program starts.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define HEADLIGHT_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define HEADLIGHT_WIDE
-#endif
-
 namespace headlight::trace {
 namespace {
 
-constexpr int kLanes = kRowLanes;
-constexpr float kKept = 0.9999F;      ///< Clark et al. 2019: 0.9999 a + 0.0001 / n
-constexpr std::int64_t kChunk = 256;  ///< floats are summed over one chunk at most, chunks in float64
-using Floats [[gnu::vector_size(kLanes * sizeof(float)), gnu::aligned(4), gnu::may_alias]] = float;
-using Ints [[gnu::vector_size(kLanes * sizeof(float))]] = std::int32_t;
-
-/// ln x for x in (FLT_MIN, 2): exponent plus 2 artanh((m - 1) / (m + 1)) with m in [sqrt(1/2), sqrt(2)); error below
-/// 1e-7.
-[[gnu::always_inline]] inline void natural_log(const Floats& x, Floats& out) {
-    Ints bits;
-    std::memcpy(&bits, &x, sizeof bits);
-    const Ints shifted = bits - 0x3f3504f3;  // bits of sqrt(1/2): puts the mantissa around 1
-    const Ints exponent = shifted >> 23;
-    const Ints mantissa_bits = (shifted & 0x007fffff) + 0x3f3504f3;
-    Floats mantissa;
-    std::memcpy(&mantissa, &mantissa_bits, sizeof mantissa);
-    const Floats s = (mantissa - 1.0F) / (mantissa + 1.0F);
-    const Floats s2 = s * s;
-    const Floats series = 2.0F + s2 * (2.0F / 3 + s2 * (2.0F / 5 + s2 * (2.0F / 7 + s2 * (2.0F / 9))));
-    out = __builtin_convertvector(exponent, Floats) * 0.69314718056F + s * series;
-}
-
-double lanes_sum(const Floats& v) {
-    double sum = 0;
-    for (int k = 0; k < kLanes; ++k) sum += static_cast<double>(v[k]);
-    return sum;
-}
+using namespace lanes;
+static_assert(kLanes == kRowLanes);
+constexpr float kKept = 0.9999F;  ///< Clark et al. 2019: 0.9999 a + 0.0001 / n
 
 }  // namespace
 

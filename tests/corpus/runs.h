@@ -34,7 +34,7 @@ public:
         text.text = prompt.text;
         traces_.push_back(trace::run(model_, tokenizer_, prompt));
     }
-    void run(const std::vector<std::string>& texts) {
+    void run_all(const std::vector<std::string>& texts) {
         for (const std::string& text : texts) run({.text = text});
     }
 

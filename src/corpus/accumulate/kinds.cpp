@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/distances/head_distances.h"
 #include "headlight/corpus/neurons/neurons.h"
 
 namespace headlight::corpus {
 
 const std::vector<AccumulatorKind>& accumulator_kinds() {
-    static const std::vector<AccumulatorKind> kinds = {neurons_kind()};
+    static const std::vector<AccumulatorKind> kinds = {neurons_kind(), distances_kind()};
     return kinds;
 }
 

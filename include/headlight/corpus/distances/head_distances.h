@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How differently two heads attend (Clark et al. 2019, section 6): the Jensen-Shannon divergence of their weights at the same
+// queries of a corpus.
+#pragma once
+
+#include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/accumulate/fixed_sum.h"
+
+#include <Eigen/Core>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2 in nats: 0 for the same weights, ln 2 where no key has weight in both. Without
+/// the smoothing that Clark's code adds (0.999 p + 0.001 / n), since 0 ln 0 = 0 needs none. scipy's jensenshannon() is its root.
+double jensen_shannon(std::span<const float> p, std::span<const float> q);
+
+struct HeadDistancesOptions {
+    std::int64_t queries = 16;  ///< drawn of each chunk; 0: all
+    std::uint64_t seed = 0;
+};
+
+/// The mean divergence of each pair of heads over the queries: exact for `queries` 0, else an estimate with a standard error. Of
+/// a causal model a chunk's first query is left out: every head gives it all to itself. Time goes with the square of the heads: 3
+/// ms a query of 256 keys for GPT-2's 144, 0.13 s for 1,024.
+class HeadDistances : public Accumulator {
+public:
+    explicit HeadDistances(const model::ModelConfig&, const HeadDistancesOptions& = {});
+    std::unique_ptr<Accumulator> fresh() const override;
+    bool wants_patterns() const override { return true; }
+    void begin(const TextRun&) override;
+    void add_pattern(const TextRun&, HeadId, std::span<const float> pattern, std::int64_t keys) override;
+    void add(const TextRun&) override;
+    void merge(const Accumulator&) override;
+    void save(Arrays&) const override;
+    void load(const Arrays&) override;
+
+    /// Heads are numbered layer by layer: L1H0 comes behind the last head of layer 0.
+    std::int64_t heads() const noexcept { return layers_ * heads_of_layer_; }
+    HeadId head(std::int64_t number) const noexcept { return {Layer(number / heads_of_layer_), Head(number % heads_of_layer_)}; }
+    std::int64_t texts() const noexcept { return texts_; }      ///< chunks that had a query
+    std::int64_t queries() const noexcept { return queries_; }  ///< that were compared
+
+    Eigen::MatrixXd means() const;  ///< [head, head] mean divergence; NaN without queries, the diagonal is 0
+    /// [head, head] of those: of a ratio of sums over texts, whose queries are no independent observations (Cochran 1977, 6.3);
+    /// NaN below two texts.
+    Eigen::MatrixXd standard_errors() const;
+
+private:
+    struct Pair {
+        FixedSum sum;       ///< over texts, of s_t: a text's sum of divergences over its n_t queries
+        FixedSum squares;   ///< s_t^2
+        FixedSum products;  ///< s_t n_t
+    };
+    std::int64_t pairs() const noexcept { return heads() * (heads() - 1) / 2; }
+    template <class Fn>
+    Eigen::MatrixXd matrix(double diagonal, Fn) const;
+
+    HeadDistancesOptions options_;
+    std::int64_t layers_ = 0, heads_of_layer_ = 0;
+    bool causal_ = true;
+    std::vector<Pair> pairs_;  ///< [pair], a < b, by a and then b
+    std::int64_t texts_ = 0, queries_ = 0, squares_of_queries_ = 0;
+
+    // Of the text between begin() and add().
+    std::vector<std::int64_t> drawn_;  ///< positions, ascending
+    std::int64_t stride_ = 0;          ///< floats of a row: its keys, padded with zeros
+    std::vector<float> rows_;          ///< [drawn query, head, key]
+};
+
+AccumulatorKind distances_kind();
+
+}  // namespace headlight::corpus

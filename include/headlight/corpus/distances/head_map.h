@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Heads placed in a plane, grouped, and their nearest ones, by a symmetric matrix of distances.
+#pragma once
+
+#include <Eigen/Core>
+
+#include <cstdint>
+#include <vector>
+
+namespace headlight::corpus {
+
+struct ScalingOptions {
+    std::int64_t dimensions = 2;
+    std::int64_t iterations = 1000;  ///< at most
+    double tolerance = 1e-10;  ///< stops where a step lowers the stress by less than this share of the sum of squared distances
+};
+
+struct Scaling {
+    Eigen::MatrixXd coordinates;  ///< [point, dimension], around 0; each axis has its largest entry positive
+    double stress = 0;  ///< sum over pairs of (distance in the plane - delta)^2, as scikit-learn's with normalized_stress=False
+    double relative_stress = 0;  ///< sqrt(stress / sum of delta^2), Kruskal's stress-1 but for the denominator: 0 is perfect
+    std::int64_t iterations = 0;
+    std::vector<double> stresses;  ///< before the first step and behind every one; never rises
+};
+
+/// Metric multidimensional scaling by majorisation (SMACOF, de Leeuw 1977) from classical scaling (Torgerson 1952), so that a
+/// matrix has one map. Errors: not square, not symmetric, an entry that is negative or no number.
+Scaling metric_scaling(const Eigen::MatrixXd& distances, const ScalingOptions& = {});
+
+/// The others of a point, nearest first; equal ones by number.
+std::vector<std::int64_t> nearest(const Eigen::MatrixXd& distances, std::int64_t point);
+
+/// Two groups that became one. Points are groups 0 to n - 1, the i-th merge makes group n + i (as SciPy's linkage()).
+struct GroupMerge {
+    std::int64_t a = 0, b = 0;  ///< a < b
+    double distance = 0;        ///< mean over the pairs of points between the two
+    std::int64_t points = 0;    ///< of the new group
+};
+/// Average linkage (UPGMA): the two nearest groups merge, n - 1 times; of equal ones the first by number.
+std::vector<GroupMerge> average_linkage(const Eigen::MatrixXd& distances);
+/// Group of every point where merges beyond `distance` are undone: numbered from 0 by their first point.
+std::vector<std::int64_t> groups_below(const std::vector<GroupMerge>&, double distance);
+/// The same for a number of groups.
+std::vector<std::int64_t> groups_of(const std::vector<GroupMerge>&, std::int64_t groups);
+
+}  // namespace headlight::corpus
