@@ -29,9 +29,10 @@ public:
     explicit Runs(const std::filesystem::path& folder) : Runs(model::Model::load(folder), trace::load_tokenizer(folder)) {}
 
     void run(const trace::Prompt& prompt) {
-        Text& text = texts_.emplace_back();
-        text.id = "text:" + std::to_string(texts_.size());
-        text.text = prompt.text;
+        run_text({.id = "text:" + std::to_string(texts_.size() + 1), .text = prompt.text}, prompt);
+    }
+    void run_text(const Text& text, const trace::Prompt& prompt) {
+        texts_.push_back(text);
         traces_.push_back(trace::run(model_, tokenizer_, prompt));
     }
     void run_all(const std::vector<std::string>& texts) {

@@ -11,10 +11,10 @@ namespace headlight::corpus {
 
 /// A word of a treebank's sentence, with its place in the sentence's text.
 struct Word {
-    std::string form;
-    std::string upos, xpos;        ///< "_" is kept as an empty string
-    std::string relation;          ///< DEPREL, with its subtype: "nsubj:pass"
-    std::int32_t head = -1;        ///< index of the word it depends on; -1: the root, or none is given
+    std::string form{};
+    std::string upos{}, xpos{};  ///< "_" is kept as an empty string
+    std::string relation{};      ///< DEPREL, with its subtype: "nsubj:pass"
+    std::int32_t head = -1;      ///< index of the word it depends on; -1: the root, or none is given
     std::int64_t begin = 0,
                  end = 0;      ///< bytes of Text::text. Words of a multiword token that is not their concatenation share its span
     bool shares_span = false;  ///< ... and then this is set: arcs inside the span are left out and counted
@@ -22,11 +22,11 @@ struct Word {
 
 /// One unit of a corpus: a line, a paragraph, a document, a record or a sentence.
 struct Text {
-    std::string id;                             ///< "FILE:LINE", or the treebank's sent_id
-    std::string document;                       ///< the file, or the treebank's newdoc id
-    std::string text;                           ///< UTF-8
-    std::vector<Word> words;                    ///< of a treebank, else empty
-    std::map<std::string, std::string> fields;  ///< further columns of a record, for filters
+    std::string id{};                             ///< "FILE:LINE", or the treebank's sent_id
+    std::string document{};                       ///< the file, or the treebank's newdoc id
+    std::string text{};                           ///< UTF-8
+    std::vector<Word> words{};                    ///< of a treebank, else empty
+    std::map<std::string, std::string> fields{};  ///< further columns of a record, for filters
 };
 
 }  // namespace headlight::corpus

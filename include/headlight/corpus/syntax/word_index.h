@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What every head did with every word of a treebank, small enough to be kept: questions about syntax are answered from it
+// without the model.
+#pragma once
+
+#include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/syntax/word_tokens.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// Weights are kept as round(32767 w) in 16 bits: off by at most 1.6e-5. A word takes twelve bytes a head.
+inline constexpr double kWeightUnit = 1.0 / 32767;
+
+/// A sentence of the index. [word, head] arrays count heads as layer * n_heads + head; words count within the sentence.
+struct IndexedSentence {
+    std::string id;
+    std::vector<Word> words;         ///< without xpos
+    std::vector<std::uint8_t> read;  ///< [word] 1: it has tokens
+
+    /// The other word that a word attends to most, and the one that attends to it most; -1: it attends to no other word. Of
+    /// equals the first. Attention between words is word_attention().
+    std::vector<std::int16_t> to, from;
+    std::vector<std::int16_t> to_weight, from_weight;
+    /// Weights between a word and the word that it depends on: of the dependent to its head, and of the head to its dependent. 0
+    /// for a root.
+    std::vector<std::int16_t> head_weight, dependent_weight;
+};
+
+/// Accumulator "words" of a treebank. A text that the model reads in several stretches, or of more than 32,767 words, is left out
+/// and counted.
+class WordIndex final : public Accumulator {
+public:
+    WordIndex(std::int64_t n_layers, std::int64_t n_heads, bool causal)
+        : n_layers_(n_layers), n_heads_(n_heads), causal_(causal) {}
+
+    std::int64_t n_layers() const noexcept { return n_layers_; }
+    std::int64_t n_heads() const noexcept { return n_heads_; }
+    std::int64_t heads() const noexcept { return n_layers_ * n_heads_; }
+    bool causal() const noexcept { return causal_; }
+    /// By the text's number in the store.
+    const std::map<std::int64_t, IndexedSentence>& sentences() const noexcept { return sentences_; }
+
+    struct Counts {
+        std::int64_t left_out = 0;       ///< texts
+        std::int64_t shared_tokens = 0;  ///< over several words
+        std::int64_t unread_words = 0;   ///< without a token
+        bool operator==(const Counts&) const = default;
+    };
+    const Counts& counts() const noexcept { return counts_; }
+
+    std::unique_ptr<Accumulator> fresh() const override;
+    bool wants_patterns() const override { return true; }
+    void begin(const TextRun&) override;
+    void add_pattern(const TextRun&, HeadId, std::span<const float> pattern, std::int64_t keys) override;
+    void add(const TextRun&) override;
+    void merge(const Accumulator&) override;
+    void save(Arrays&) const override;
+    void load(const Arrays&) override;
+
+private:
+    std::int64_t n_layers_, n_heads_;
+    bool causal_;
+    std::map<std::int64_t, IndexedSentence> sentences_;
+    Counts counts_;
+
+    IndexedSentence* current_ = nullptr;  ///< between begin() and add()
+    WordTokens tokens_;
+};
+
+/// A row of the table of kinds.
+AccumulatorKind words_kind();
+
+}  // namespace headlight::corpus

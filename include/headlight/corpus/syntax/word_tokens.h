@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Treebanks annotate words, models read tokens: the two meet in the bytes of the text.
+#pragma once
+
+#include "headlight/corpus/reading/text.h"
+#include "headlight/text/encoding.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// A token belongs to every word whose bytes it overlaps.
+struct WordTokens {
+    std::vector<std::vector<std::int64_t>> of_word;   ///< [word] positions; empty: the tokenizer dropped the word
+    std::vector<std::vector<std::int32_t>> of_token;  ///< [position] words; empty: special, or white space
+    std::int64_t shared = 0;                          ///< tokens that belong to several words
+    std::int64_t without = 0;                         ///< words without a token
+};
+/// `first_byte`: where the encoded stretch begins in Text::text.
+WordTokens word_tokens(const Text&, const text::Encoding&, std::int64_t first_byte = 0);
+
+/// Attention between words (Clark et al. 2019, section 4.1) of a pattern [token, token]: columns of a word's tokens are summed,
+/// its rows averaged; what a token of several words receives is split equally. Row-major [word, word]. A row's sum is 1 without
+/// what special tokens receive; rows and columns of words without a token are 0.
+void word_attention(std::span<const float> pattern, std::int64_t keys, const WordTokens&, std::vector<double>& out);
+
+}  // namespace headlight::corpus

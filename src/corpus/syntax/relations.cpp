@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/syntax/relations.h"
+
+#include "headlight/corpus/accumulate/examples.h"
+
+#include <algorithm>
+#include <map>
+
+namespace headlight::corpus {
+namespace {
+
+constexpr Eigen::Index kColumnsAtATime = 256;
+
+/// A word with a head, in the numbering of the sentences in their order.
+struct Arc {
+    std::int64_t sentence = 0;
+    const IndexedSentence* of = nullptr;
+    std::int64_t word = 0, head = 0;
+};
+
+bool covered(const Arc& arc, ArcDirection direction, bool causal) {
+    if (!causal) return true;
+    return direction == ArcDirection::to_head ? arc.head < arc.word : arc.head > arc.word;
+}
+
+bool predicted(const Arc& arc, ArcDirection direction, std::int64_t head, std::int64_t heads) {
+    const auto at = static_cast<std::size_t>(arc.word * heads + head);
+    return (direction == ArcDirection::to_head ? arc.of->to[at] : arc.of->from[at]) == arc.head;
+}
+
+bool offset_hits(const Arc& arc, std::int64_t offset) {
+    return std::clamp<std::int64_t>(arc.word + offset, 0, std::ssize(arc.of->words) - 1) == arc.head;
+}
+
+/// Of equals the shortest, then the one to the left.
+std::int64_t best_offset(const std::vector<Arc>& arcs) {
+    std::int64_t best = -1, most = -1;
+    for (std::int64_t distance = 1; distance <= kFarthestOffset; ++distance)
+        for (const std::int64_t offset : {-distance, distance}) {
+            const auto hits = std::ranges::count_if(arcs, [&](const Arc& arc) { return offset_hits(arc, offset); });
+            if (hits > most) {
+                most = hits;
+                best = offset;
+            }
+        }
+    return best;
+}
+
+double rate(double hits, double n) { return n > 0 ? hits / n : kNaN; }
+
+/// Rows whose intervals are computed together: the bootstrap draws the same sentences for all of its columns.
+class IntervalBatch {
+public:
+    IntervalBatch(const Bootstrap& bootstrap, const std::vector<bool>& half_b, std::vector<RelationRow>& rows)
+        : bootstrap_(bootstrap), rows_(rows), half_b_(std::ssize(half_b), 1) {
+        for (std::size_t s = 0; s < half_b.size(); ++s) half_b_(static_cast<Eigen::Index>(s), 0) = half_b[s];
+    }
+    /// Columns [sentence]: arcs, those that the head finds, those that the offset finds.
+    void add(RelationRow row, const Eigen::VectorXd& n, const Eigen::VectorXd& hits, const Eigen::VectorXd& offset_hits) {
+        if (pending_.empty()) n_.resize(n.size(), kColumnsAtATime), hits_ = offset_hits_ = n_;
+        const auto column = static_cast<Eigen::Index>(pending_.size());
+        n_.col(column) = n;
+        hits_.col(column) = hits;
+        offset_hits_.col(column) = offset_hits;
+        pending_.push_back(rows_.size());
+        rows_.push_back(std::move(row));
+        if (std::ssize(pending_) == kColumnsAtATime) finish();
+    }
+    void finish() {
+        const auto columns = static_cast<Eigen::Index>(pending_.size());
+        if (columns == 0) return;
+        const Bootstrap::Columns n = n_.leftCols(columns), hits = hits_.leftCols(columns), base = offset_hits_.leftCols(columns);
+        const auto held = [&](const Bootstrap::Columns& of) -> Bootstrap::Columns {
+            return of.array().colwise() * half_b_.col(0).array();
+        };
+        const std::vector<Interval> accuracy = bootstrap_.means(hits, n), gain = bootstrap_.differences(hits, n, base, n),
+                                    held_out = bootstrap_.means(held(hits), held(n));
+        for (std::size_t i = 0; i < pending_.size(); ++i) {
+            RelationRow& row = rows_[pending_[i]];
+            row.accuracy = accuracy[i];
+            row.gain = gain[i];
+            row.held_out = held_out[i];
+        }
+        pending_.clear();
+    }
+
+private:
+    const Bootstrap& bootstrap_;
+    std::vector<RelationRow>& rows_;
+    Bootstrap::Columns half_b_, n_, hits_, offset_hits_;
+    std::vector<std::size_t> pending_;
+};
+
+/// Every head on the covered arcs of a relation.
+void score(const std::vector<Arc>& arcs, RelationRow row, const std::vector<bool>& half_b, const WordIndex& index, bool all_heads,
+           IntervalBatch& batch) {
+    const auto sentences = static_cast<Eigen::Index>(half_b.size());
+    const std::int64_t heads = index.heads();
+    row.n = std::ssize(arcs);
+    row.offset = best_offset(arcs);
+    Eigen::VectorXd n = Eigen::VectorXd::Zero(sentences), offset = n;
+    Eigen::MatrixXd hits = Eigen::MatrixXd::Zero(sentences, heads);
+    for (const Arc& arc : arcs) {
+        n(arc.sentence) += 1;
+        offset(arc.sentence) += offset_hits(arc, row.offset);
+        for (std::int64_t h = 0; h < heads; ++h) hits(arc.sentence, h) += predicted(arc, row.direction, h, heads);
+        ++(half_b[static_cast<std::size_t>(arc.sentence)] ? row.held_out_n : row.selection_n);
+    }
+    row.baseline = rate(offset.sum(), n.sum());
+    Eigen::VectorXd selected = Eigen::VectorXd::Zero(heads);
+    for (Eigen::Index s = 0; s < sentences; ++s)
+        if (!half_b[static_cast<std::size_t>(s)]) selected += hits.row(s).transpose();
+    Eigen::Index best = 0;  // of equals the first
+    (row.selection_n > 0 ? selected : Eigen::VectorXd(hits.colwise().sum().transpose())).maxCoeff(&best);
+    for (std::int64_t h = 0; h < heads; ++h) {
+        if (!all_heads && h != best) continue;
+        row.head = {Layer(h / index.n_heads()), Head(h % index.n_heads())};
+        row.best = h == best;
+        row.selection = rate(selected(h), static_cast<double>(row.selection_n));
+        batch.add(row, n, hits.col(h), offset);
+    }
+}
+
+}  // namespace
+
+bool in_half_b(std::string_view sentence_id) noexcept {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (const char c : sentence_id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return (draw(hash, 0, 0) & 1) != 0;
+}
+
+RelationTable relation_table(const WordIndex& index, const RelationOptions& options) {
+    RelationTable table;
+    table.causal = index.causal();
+    std::map<std::string, std::vector<Arc>> by_relation;
+    std::vector<bool> half_b;
+    for (const auto& [number, sentence] : index.sentences()) {
+        half_b.push_back(in_half_b(sentence.id));
+        for (std::size_t w = 0; w < sentence.words.size(); ++w) {
+            const Word& word = sentence.words[w];
+            if (word.head < 0) continue;
+            const auto head = static_cast<std::size_t>(word.head);
+            if (!sentence.read[w] || !sentence.read[head]) {
+                ++table.unread_arcs;
+                continue;
+            }
+            if (word.shares_span && sentence.words[head].shares_span && sentence.words[head].begin == word.begin) {
+                ++table.shared_arcs;
+                continue;
+            }
+            const Arc arc{table.sentences, &sentence, static_cast<std::int64_t>(w), word.head};
+            by_relation["all"].push_back(arc);
+            if (!word.relation.empty()) by_relation[word.relation].push_back(arc);
+            if (const std::size_t colon = word.relation.find(':'); colon != std::string::npos)
+                by_relation[word.relation.substr(0, colon)].push_back(arc);
+            ++table.arcs;
+        }
+        ++table.sentences;
+    }
+
+    const auto base = [](const std::string& relation) { return relation.substr(0, relation.find(':')); };
+    std::vector<std::string> order;
+    for (const auto& [relation, arcs] : by_relation) order.push_back(relation);
+    const auto place = [&](const std::string& relation) {
+        const std::string whole = base(relation);
+        return std::tuple(-std::ssize(by_relation.at(whole)), whole, relation != whole, -std::ssize(by_relation.at(relation)),
+                          relation);
+    };
+    std::ranges::sort(order, {}, place);
+
+    const Bootstrap bootstrap(table.sentences, options.bootstrap);
+    IntervalBatch batch(bootstrap, half_b, table.rows);
+    for (const std::string& relation : order)
+        for (const auto& [direction, word, title, note] : arc_directions) {
+            const std::vector<Arc>& all = by_relation.at(relation);
+            std::vector<Arc> arcs;
+            for (const Arc& arc : all)
+                if (covered(arc, direction, table.causal)) arcs.push_back(arc);
+            RelationRow row;
+            row.relation = relation;
+            row.direction = direction;
+            row.arcs = std::ssize(all);
+            if (arcs.empty())
+                table.rows.push_back(std::move(row));
+            else
+                score(arcs, std::move(row), half_b, index, options.all_heads, batch);
+        }
+    batch.finish();
+    return table;
+}
+
+}  // namespace headlight::corpus

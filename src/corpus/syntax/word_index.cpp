@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/syntax/word_index.h"
+
+#include "headlight/base/error.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+namespace headlight::corpus {
+namespace {
+
+constexpr std::size_t kMostWords = std::numeric_limits<std::int16_t>::max();
+
+std::int16_t rounded_weight(double w) { return static_cast<std::int16_t>(std::lround(std::clamp(w, 0.0, 1.0) / kWeightUnit)); }
+
+/// The arrays of an IndexedSentence that are [word, head].
+struct WordHeadArray {
+    const char* name;
+    std::vector<std::int16_t> IndexedSentence::*values;
+};
+constexpr std::array<WordHeadArray, 6> kWordHeadArrays{{{"words.to", &IndexedSentence::to},
+                                                        {"words.from", &IndexedSentence::from},
+                                                        {"words.to_weight", &IndexedSentence::to_weight},
+                                                        {"words.from_weight", &IndexedSentence::from_weight},
+                                                        {"words.head_weight", &IndexedSentence::head_weight},
+                                                        {"words.dependent_weight", &IndexedSentence::dependent_weight}}};
+
+/// Strings that arrays refer to by number: sorted, each once, so that a table has the same bytes in any order of the texts.
+class StringTable {
+public:
+    void note(const std::string& s) { numbers_.emplace(s, 0); }
+    void number() {
+        std::int32_t n = 0;
+        for (auto& [s, number] : numbers_) number = n++;
+    }
+    std::int32_t operator[](const std::string& s) const { return numbers_.at(s); }
+    void save(Arrays& arrays) const {
+        std::vector<std::uint8_t> bytes;
+        std::vector<std::int64_t> ends;
+        for (const auto& [s, number] : numbers_) {
+            bytes.insert(bytes.end(), s.begin(), s.end());
+            ends.push_back(std::ssize(bytes));
+        }
+        arrays.put<std::uint8_t>("words.string_bytes", {std::ssize(bytes)}, bytes);
+        arrays.put<std::int64_t>("words.string_ends", {std::ssize(ends)}, ends);
+    }
+
+private:
+    std::map<std::string, std::int32_t> numbers_;
+};
+
+[[noreturn]] void broken_index(const char* array) {
+    throw Error(
+        {.problem = "The word index is damaged", .item = array, .hint = "Run the corpus again, or restore the file from a copy"});
+}
+
+/// The strings of a file, by number.
+class SavedStrings {
+public:
+    explicit SavedStrings(const Arrays& arrays) {
+        const auto bytes = arrays.get<std::uint8_t>("words.string_bytes", {-1});
+        std::int64_t begin = 0;
+        for (const std::int64_t end : arrays.get<std::int64_t>("words.string_ends", {-1})) {
+            if (end < begin || end > std::ssize(bytes)) broken_index("words.string_ends");
+            strings_.emplace_back(bytes.begin() + begin, bytes.begin() + end);
+            begin = end;
+        }
+    }
+    const std::string& at(std::int32_t number) const {
+        if (number < 0 || number >= std::ssize(strings_)) broken_index("words.string_ends");
+        return strings_[static_cast<std::size_t>(number)];
+    }
+
+private:
+    std::vector<std::string> strings_;
+};
+
+}  // namespace
+
+AccumulatorKind words_kind() {
+    return {.id = "words",
+            .title = "Words of a treebank",
+            .note = "the word that each word attends to most, by head; 12 bytes a word and head",
+            .usual = true,
+            .of_treebank = true,
+            .make = [](const AccumulatorContext& context) -> std::unique_ptr<Accumulator> {
+                const model::ModelConfig& config = context.config;
+                return std::make_unique<WordIndex>(config.n_layers, config.n_heads, config.causal);
+            }};
+}
+
+std::unique_ptr<Accumulator> WordIndex::fresh() const { return std::make_unique<WordIndex>(n_layers_, n_heads_, causal_); }
+
+void WordIndex::begin(const TextRun& run) {
+    current_ = nullptr;
+    if (run.text.words.empty()) return;
+    if (!run.whole || run.text.words.size() > kMostWords) {
+        ++counts_.left_out;
+        return;
+    }
+    tokens_ = word_tokens(run.text, run.trace.encoding(), run.first_byte);
+    IndexedSentence& sentence = sentences_[run.number];
+    sentence.id = run.text.id;
+    sentence.words = run.text.words;
+    for (Word& word : sentence.words) word.xpos.clear();
+    for (const auto& tokens : tokens_.of_word) sentence.read.push_back(!tokens.empty());
+    for (const WordHeadArray& array : kWordHeadArrays)
+        (sentence.*array.values).assign(sentence.words.size() * static_cast<std::size_t>(heads()), 0);
+    current_ = &sentence;
+}
+
+void WordIndex::add_pattern(const TextRun&, HeadId head, std::span<const float> pattern, std::int64_t keys) {
+    if (!current_) return;
+    IndexedSentence& sentence = *current_;
+    std::vector<double> attention;
+    word_attention(pattern, keys, tokens_, attention);
+    const std::size_t n = sentence.words.size(), column = static_cast<std::size_t>(head.layer.value * n_heads_ + head.head.value);
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t at = i * static_cast<std::size_t>(heads()) + column;
+        // `step` apart: a row of the attention for what the word attends to, a column for what attends to it.
+        const auto best = [&](const double* weights, std::size_t step, std::int16_t& word, std::int16_t& weight) {
+            double largest = 0;
+            word = -1;
+            for (std::size_t j = 0; j < n; ++j)
+                if (j != i && weights[j * step] > largest) {
+                    largest = weights[j * step];
+                    word = static_cast<std::int16_t>(j);
+                }
+            weight = rounded_weight(largest);
+        };
+        best(attention.data() + i * n, 1, sentence.to[at], sentence.to_weight[at]);
+        best(attention.data() + i, n, sentence.from[at], sentence.from_weight[at]);
+        if (sentence.words[i].head < 0) continue;
+        const auto j = static_cast<std::size_t>(sentence.words[i].head);
+        sentence.head_weight[at] = rounded_weight(attention[i * n + j]);
+        sentence.dependent_weight[at] = rounded_weight(attention[j * n + i]);
+    }
+}
+
+void WordIndex::add(const TextRun&) {
+    if (!current_) return;
+    counts_.shared_tokens += tokens_.shared;
+    counts_.unread_words += tokens_.without;
+    current_ = nullptr;
+}
+
+void WordIndex::merge(const Accumulator& other) {
+    const auto& index = dynamic_cast<const WordIndex&>(other);
+    for (const auto& [number, sentence] : index.sentences_) sentences_.emplace(number, sentence);
+    counts_.left_out += index.counts_.left_out;
+    counts_.shared_tokens += index.counts_.shared_tokens;
+    counts_.unread_words += index.counts_.unread_words;
+}
+
+void WordIndex::save(Arrays& arrays) const {
+    StringTable strings;
+    for (const auto& [number, sentence] : sentences_) {
+        strings.note(sentence.id);
+        for (const Word& word : sentence.words)
+            for (const std::string* s : {&word.form, &word.upos, &word.relation}) strings.note(*s);
+    }
+    strings.number();
+    strings.save(arrays);
+
+    std::vector<std::int64_t> numbers, ends, spans;
+    std::vector<std::int32_t> ids, texts;
+    std::vector<std::int16_t> word_heads;
+    std::vector<std::uint8_t> flags;
+    for (const auto& [number, sentence] : sentences_) {
+        numbers.push_back(number);
+        ids.push_back(strings[sentence.id]);
+        for (std::size_t w = 0; w < sentence.words.size(); ++w) {
+            const Word& word = sentence.words[w];
+            for (const std::string* s : {&word.form, &word.upos, &word.relation}) texts.push_back(strings[*s]);
+            spans.insert(spans.end(), {word.begin, word.end});
+            word_heads.push_back(static_cast<std::int16_t>(word.head));
+            flags.push_back(static_cast<std::uint8_t>((word.shares_span ? 1 : 0) | (sentence.read[w] ? 2 : 0)));
+        }
+        ends.push_back(std::ssize(word_heads));
+    }
+    const std::int64_t n = std::ssize(word_heads), s = std::ssize(numbers);
+    arrays.put<std::int64_t>("words.text", {s}, numbers);
+    arrays.put<std::int32_t>("words.text_id", {s}, ids);
+    arrays.put<std::int64_t>("words.text_end", {s}, ends);
+    arrays.put<std::int32_t>("words.form_upos_relation", {n, 3}, texts);
+    arrays.put<std::int64_t>("words.bytes", {n, 2}, spans);
+    arrays.put<std::int16_t>("words.head", {n}, word_heads);
+    arrays.put<std::uint8_t>("words.flags", {n}, flags);
+    for (const WordHeadArray& array : kWordHeadArrays) {
+        std::vector<std::int16_t> all;
+        all.reserve(static_cast<std::size_t>(n * heads()));
+        for (const auto& [number, sentence] : sentences_)
+            all.insert(all.end(), (sentence.*array.values).begin(), (sentence.*array.values).end());
+        arrays.put<std::int16_t>(array.name, {n, n_layers_, n_heads_}, all);
+    }
+    const std::array<std::int64_t, 3> counts{counts_.left_out, counts_.shared_tokens, counts_.unread_words};
+    arrays.put<std::int64_t>("words.counts", {3}, counts);
+}
+
+void WordIndex::load(const Arrays& arrays) {
+    const SavedStrings strings(arrays);
+    const auto numbers = arrays.get<std::int64_t>("words.text", {-1});
+    const std::int64_t s = std::ssize(numbers);
+    const auto ids = arrays.get<std::int32_t>("words.text_id", {s});
+    const auto ends = arrays.get<std::int64_t>("words.text_end", {s});
+    const auto word_heads = arrays.get<std::int16_t>("words.head", {-1});
+    const std::int64_t n = std::ssize(word_heads);
+    const auto texts = arrays.get<std::int32_t>("words.form_upos_relation", {n, 3});
+    const auto spans = arrays.get<std::int64_t>("words.bytes", {n, 2});
+    const auto flags = arrays.get<std::uint8_t>("words.flags", {n});
+    const bool ordered = std::ranges::is_sorted(ends) && std::ranges::is_sorted(numbers);
+    if (!ordered || (s > 0 ? ends.front() < 0 || ends.back() != n : n != 0)) broken_index("words.text_end");
+
+    for (std::int64_t k = 0; k < s; ++k) {
+        const auto text = static_cast<std::size_t>(k);
+        const std::int64_t first = k > 0 ? ends[text - 1] : 0, count = ends[text] - first;
+        const auto [place, is_new] = sentences_.try_emplace(numbers[text]);
+        if (!is_new) broken_index("words.text");
+        IndexedSentence& sentence = place->second;
+        sentence.id = strings.at(ids[text]);
+        for (std::int64_t w = first; w < ends[text]; ++w) {
+            const auto at = static_cast<std::size_t>(w);
+            if (word_heads[at] < -1 || word_heads[at] >= count) broken_index("words.head");
+            sentence.words.push_back({.form = strings.at(texts[3 * at]),
+                                      .upos = strings.at(texts[3 * at + 1]),
+                                      .xpos = {},
+                                      .relation = strings.at(texts[3 * at + 2]),
+                                      .head = word_heads[at],
+                                      .begin = spans[2 * at],
+                                      .end = spans[2 * at + 1],
+                                      .shares_span = (flags[at] & 1) != 0});
+            sentence.read.push_back((flags[at] & 2) != 0);
+        }
+    }
+    for (const WordHeadArray& array : kWordHeadArrays) {
+        const auto all = arrays.get<std::int16_t>(array.name, {n, n_layers_, n_heads_});
+        auto at = all.begin();
+        for (auto& [number, sentence] : sentences_) {
+            const auto end = at + std::ssize(sentence.words) * heads();
+            (sentence.*array.values).assign(at, end);
+            at = end;
+        }
+    }
+    for (const auto& [number, sentence] : sentences_)
+        for (const auto values : {&IndexedSentence::to, &IndexedSentence::from})
+            for (const std::int16_t word : sentence.*values)
+                if (word < -1 || word >= std::ssize(sentence.words)) broken_index("words.to");
+    const auto counts = arrays.get<std::int64_t>("words.counts", {3});
+    counts_ = {counts[0], counts[1], counts[2]};
+}
+
+}  // namespace headlight::corpus
