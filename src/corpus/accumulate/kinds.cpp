@@ -2,12 +2,13 @@
 #include "headlight/corpus/accumulate/accumulator.h"
 #include "headlight/corpus/distances/head_distances.h"
 #include "headlight/corpus/neurons/neurons.h"
+#include "headlight/corpus/syntax/tag_attention.h"
 #include "headlight/corpus/syntax/word_index.h"
 
 namespace headlight::corpus {
 
 const std::vector<AccumulatorKind>& accumulator_kinds() {
-    static const std::vector<AccumulatorKind> kinds = {neurons_kind(), distances_kind(), words_kind()};
+    static const std::vector<AccumulatorKind> kinds = {neurons_kind(), distances_kind(), words_kind(), tags_kind()};
     return kinds;
 }
 

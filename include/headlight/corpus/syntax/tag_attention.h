@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Attention between parts of speech, and along dependencies (Vig & Belinkov 2019, section 4): over tokens, not words.
+#pragma once
+
+#include "headlight/analyze/table.h"
+#include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/accumulate/fixed_sum.h"
+#include "headlight/corpus/syntax/word_tokens.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// Classes of tokens: the parts of speech of Universal Dependencies; "none": of a word without one, or of no word; "first": the
+/// first token, on which heads rest, whatever it is; "special": further special tokens.
+inline constexpr std::array<std::string_view, 20> kTokenTags{"ADJ",  "ADP",  "ADV",  "AUX",  "CCONJ", "DET",    "INTJ",
+                                                             "NOUN", "NUM",  "PART", "PRON", "PROPN", "PUNCT",  "SCONJ",
+                                                             "SYM",  "VERB", "X",    "none", "first", "special"};
+inline constexpr std::size_t kTagCount = kTokenTags.size();
+
+/// Accumulator "tags" of a treebank. Rows are all queries but the first one of a causal model, which has no choice. A token of
+/// several words counts to the tag of each in equal parts. Texts that are read in several stretches are left out.
+class TagAttention final : public Accumulator {
+public:
+    TagAttention(std::int64_t n_layers, std::int64_t n_heads, bool causal);
+
+    std::int64_t n_layers() const noexcept { return n_layers_; }
+    std::int64_t n_heads() const noexcept { return n_heads_; }
+    std::int64_t texts() const noexcept { return texts_; }
+
+    /// Attention from tokens of one tag to tokens of another, summed over rows; heads count as layer * n_heads + head.
+    double mass(std::int64_t head, std::size_t from, std::size_t to) const { return mass_[place(head, from, to)].value(); }
+    /// The same if every row were even over the keys that it may attend to (sliding windows are not regarded).
+    double even_mass(std::size_t from, std::size_t to) const { return even_mass_[from * kTagCount + to].value(); }
+    /// Rows of the tag.
+    double rows(std::size_t from) const { return rows_[from].value(); }
+
+    /// Share of the attention, without what the first token receives, that runs between words of which one depends on the other.
+    double alignment(std::int64_t head) const { return along_[at(head)].value() / off_first_[at(head)].value(); }
+    /// Of rows that are even over the keys that they may attend to but the first.
+    double even_alignment() const { return even_along_.value() / static_cast<double>(even_rows_); }
+    /// Mean distance between query and key in tokens, over the same attention.
+    double distance(std::int64_t head) const { return distance_[at(head)].value() / off_first_[at(head)].value(); }
+
+    std::unique_ptr<Accumulator> fresh() const override;
+    bool wants_patterns() const override { return true; }
+    void begin(const TextRun&) override;
+    void add_pattern(const TextRun&, HeadId, std::span<const float> pattern, std::int64_t keys) override;
+    void add(const TextRun&) override { current_ = false; }
+    void merge(const Accumulator&) override;
+    void save(Arrays&) const override;
+    void load(const Arrays&) override;
+
+private:
+    static std::size_t at(std::int64_t head) { return static_cast<std::size_t>(head); }
+    static std::size_t place(std::int64_t head, std::size_t from, std::size_t to) {
+        return (at(head) * kTagCount + from) * kTagCount + to;
+    }
+    std::int64_t first_row() const noexcept { return causal_ ? 1 : 0; }
+    std::int64_t last_key(std::int64_t query, std::int64_t keys) const noexcept { return causal_ ? query + 1 : keys; }
+    /// Every sum that there is, with its name in files.
+    template <class Visit>
+    void each(Visit&&);
+
+    std::int64_t n_layers_, n_heads_;
+    bool causal_;
+    std::int64_t texts_ = 0, left_out_ = 0, even_rows_ = 0;
+    std::vector<FixedSum> mass_;                          ///< [head, from, to]
+    std::vector<FixedSum> even_mass_, rows_;              ///< [from, to], [from]
+    std::vector<FixedSum> along_, off_first_, distance_;  ///< [head]
+    FixedSum even_along_;
+
+    bool current_ = false;                                           ///< between begin() and add()
+    std::vector<std::vector<std::pair<std::size_t, double>>> tags_;  ///< [position] tags, parts that add up to 1
+    std::vector<std::uint8_t> linked_;                               ///< [query, key]: some words of theirs are an arc
+};
+/// A row of the table of kinds.
+AccumulatorKind tags_kind();
+
+enum class TagSides { one, both };
+/// One row a head and tag ("from" or "to" is "all"), or a row for each pair of tags. `share`: of the attention of these rows that
+/// goes to `to`; where `to` is "all", of all attention off the first token that comes from `from`. `base`: the same for even
+/// rows.
+analyze::Table tag_table(const TagAttention&, TagSides);
+/// One row a head: alignment, that of even rows, their ratio, mean distance.
+analyze::Table alignment_table(const TagAttention&);
+
+}  // namespace headlight::corpus
