@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/table.h"
+#include "headlight/base/numbers.h"
 
 #include "headlight/base/error.h"
 
@@ -73,8 +74,8 @@ std::string token_name(const std::vector<text::TokenLabel>& labels, std::int64_t
 void check_rows(std::int64_t rows, std::int64_t tokens, const std::string& hint) {
     if (rows <= most_rows) return;
     throw Error({.problem = "The table would be too long",
-                 .expected = "at most " + std::to_string(most_rows) + " rows",
-                 .found = std::to_string(rows) + " of " + std::to_string(tokens) + " tokens",
+                 .expected = "at most " + with_commas(most_rows) + " rows",
+                 .found = with_commas(rows) + " of " + with_commas(tokens) + " tokens",
                  .hint = hint});
 }
 

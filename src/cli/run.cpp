@@ -56,17 +56,37 @@ int say_wrong_usage(const CLI::App& app, const std::string& message) {
     return kWrongUsage;
 }
 
-std::string unexpected(const CLI::App& app) {
+/// Names of a command's options, without the dashes.
+std::vector<std::string> option_names(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app.get_options())
+        for (const std::string& name : option->get_lnames()) names.push_back(name);
+    return names;
+}
+
+/// "; it belongs to headlight render", "; did you mean --text?", or nothing.
+std::string meant_by(const std::string& typed, const CLI::App& app, const Frontend& frontend) {
+    const std::size_t begin = typed.find_first_not_of('-');
+    if (begin == std::string::npos) return {};
+    const std::string name = typed.substr(begin, typed.find('=') - begin);
+    std::string having;
+    for (const Command& command : commands()) {
+        const std::vector<std::string> names = option_names(*build(command, frontend).definition.app);
+        if (command.define != define_window && std::ranges::find(names, name) != names.end())
+            having += (having.empty() ? "headlight " : ", headlight ") + std::string(command.name);
+    }
+    if (!having.empty()) return "; it belongs to " + having;
+    const std::string near = nearest(name, option_names(app));
+    return near.empty() ? "" : "; did you mean --" + near + "?";
+}
+
+std::string unexpected(const CLI::App& app, const Frontend& frontend) {
     std::string message;
     for (const std::string& word : app.remaining()) {
         const bool is_option = word.size() > 1 && word.front() == '-';
-        std::vector<std::string> known;
-        for (const CLI::Option* option : app.get_options())
-            for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-        const std::string near = is_option ? nearest(word.substr(0, word.find('=')), known) : "";
         if (!message.empty()) message += "; ";
         message += (is_option ? "Unknown option " : "One word too many: ") + word;
-        if (!near.empty()) message += "; did you mean " + near + "?";
+        if (is_option) message += meant_by(word, app, frontend);
         if (is_option) break;  // what follows an unknown option may be its value
     }
     return message;
@@ -120,7 +140,7 @@ int run_command(const Command& command, std::vector<std::string> words, const Fr
         return std::fflush(stdout) == 0 ? kDone : kCouldNot;
     } catch (const CLI::ExtrasError&) {
         const std::string misspelt = &command == &window_command() ? misspelt_command(first) : "";
-        return say_wrong_usage(app, misspelt.empty() ? unexpected(app) : misspelt);
+        return say_wrong_usage(app, misspelt.empty() ? unexpected(app, frontend) : misspelt);
     } catch (const CLI::ParseError& e) {
         return say_wrong_usage(app, e.what());
     }

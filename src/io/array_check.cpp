@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "io/array_check.h"
+#include "io/bytes_text.h"
 
 #include "headlight/base/error.h"
 #include "io/safetensors_header.h"
@@ -23,9 +24,8 @@ void check_arrays(const std::filesystem::path& file, const std::vector<ArrayRef>
             facts.found = shape_text(array.shape);
         } else if (array.bytes.size() != static_cast<std::size_t>(bytes)) {
             facts.problem = "Shape and bytes do not fit";
-            facts.expected =
-                std::to_string(bytes) + " bytes for " + std::string(name_of(array.dtype)) + " " + shape_text(array.shape);
-            facts.found = std::to_string(array.bytes.size());
+            facts.expected = bytes_text(bytes) + " for " + std::string(name_of(array.dtype)) + " " + shape_text(array.shape);
+            facts.found = bytes_text(array.bytes.size());
         } else {
             continue;
         }

@@ -2,6 +2,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/gguf.h"
 #include "headlight/io/mapped_file.h"
+#include "io/bytes_text.h"
 #include "io/safetensors_header.h"
 
 #include <algorithm>
@@ -83,8 +84,7 @@ private:
 
     std::span<const std::byte> take(std::uint64_t n, const std::string& item) {
         if (n > rest())
-            fail("The file is cut short", item, std::to_string(n) + " bytes at byte " + std::to_string(at_),
-                 std::to_string(rest()));
+            fail("The file is cut short", item, bytes_text(n) + " at byte " + std::to_string(at_), std::to_string(rest()));
         const auto part = bytes_.subspan(at_, n);
         at_ += n;
         return part;
@@ -120,10 +120,8 @@ private:
 
     std::string_view read_string(const std::string& item) {
         const auto size = number<std::uint64_t>(item);
-        if (size > rest())
-            fail("A string is longer than the file", item, "at most " + std::to_string(rest()) + " bytes", std::to_string(size));
-        if (size > kMaxString)
-            fail("A string is too long", item, "at most " + std::to_string(kMaxString) + " bytes", std::to_string(size));
+        if (size > rest()) fail("A string is longer than the file", item, "at most " + bytes_text(rest()), bytes_text(size));
+        if (size > kMaxString) fail("A string is too long", item, "at most " + bytes_text(kMaxString), bytes_text(size));
         const auto bytes = take(size, item);
         return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
     }
@@ -253,8 +251,8 @@ private:
                      std::to_string(p.offset));
             if (p.offset > data.size() || p.size > data.size() - p.offset)
                 fail("A tensor reaches past the end of the file (cut short?)", item,
-                     "at most " + std::to_string(data.size()) + " bytes of data",
-                     std::to_string(p.size) + " bytes at byte " + std::to_string(p.offset));
+                     "at most " + bytes_text(data.size()) + " of data",
+                     bytes_text(p.size) + " at byte " + std::to_string(p.offset));
             if (p.offset < end)
                 fail("Two tensors overlap", item, "a start at or after byte " + std::to_string(end) + ", the end of " + before,
                      "byte " + std::to_string(p.offset));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/io/json_file.h"
+#include "io/bytes_text.h"
 
 #include "headlight/base/error.h"
 #include "io/open_regular.h"
@@ -140,8 +141,8 @@ std::string read_text(const std::filesystem::path& path, std::uintmax_t limit) {
     if (file.size > limit)
         throw Error(ErrorFacts{.problem = "The file is too big",
                                .file = path.string(),
-                               .expected = "at most " + std::to_string(limit) + " bytes",
-                               .found = std::to_string(file.size)});
+                               .expected = "at most " + bytes_text(limit),
+                               .found = bytes_text(file.size)});
     std::string text(file.size, '\0');
     std::size_t done = 0;
     while (done < text.size()) {

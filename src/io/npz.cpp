@@ -244,7 +244,7 @@ void write_npz(const std::filesystem::path& file, const std::vector<ArrayRef>& a
         const auto same = [&](const Member& member) { return member.name == each.name + ".npy"; };
         if (each.name == "metadata" || std::ranges::any_of(members, same) || count != std::ssize(each.texts))
             throw Error(ErrorFacts{
-                .problem = "this array of texts cannot be written", .file = file.string(), .item = "tensor " + each.name});
+                .problem = "This array of texts cannot be written", .file = file.string(), .item = "tensor " + each.name});
         members.push_back(text_member(each.name, each.shape, each.texts));
     }
     if (!metadata.empty()) {

@@ -3,6 +3,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/mapped_file.h"
 #include "headlight/io/npz.h"
+#include "io/bytes_text.h"
 #include "io/safetensors_header.h"
 #include "io/zip_reader.h"
 
@@ -123,8 +124,8 @@ private:
     }
     void check_size(std::int64_t bytes) const {
         if (static_cast<std::uint64_t>(bytes) != bytes_.size() - data_)
-            fail("Shape and bytes do not fit", std::to_string(bytes) + " bytes for " + type_ + " " + shape_text(shape_),
-                 std::to_string(bytes_.size() - data_));
+            fail("Shape and bytes do not fit", bytes_text(bytes) + " for " + type_ + " " + shape_text(shape_),
+                 bytes_text(bytes_.size() - data_));
     }
 
     void read_header() {
@@ -215,8 +216,8 @@ NpzContent read_npz(const std::filesystem::path& path) {
             throw Error(ErrorFacts{.problem = "The file unpacks to too much",
                                    .file = path.string(),
                                    .item = "member " + member,
-                                   .expected = "at most " + std::to_string(kMaxUnpacked) + " bytes in packed members",
-                                   .found = std::to_string(entry.size) + " bytes in this one",
+                                   .expected = "at most " + bytes_text(kMaxUnpacked) + " in packed members",
+                                   .found = bytes_text(entry.size) + " in this one",
                                    .hint = "numpy.savez does not pack: such a file is read in place, however large"});
     }
     for (const auto& [member, entry] : entries) {

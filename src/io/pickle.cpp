@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Opcodes: CPython's Lib/pickletools.py, which defines the format.
 #include "io/pickle.h"
+#include "io/bytes_text.h"
 
 #include "headlight/base/error.h"
 
@@ -27,7 +28,7 @@ public:
 
     Pickle run() {
         if (bytes_.size() > kMaxBytes)
-            fail("The pickle is too long", "at most " + std::to_string(kMaxBytes) + " bytes", std::to_string(bytes_.size()));
+            fail("The pickle is too long", "at most " + bytes_text(kMaxBytes), bytes_text(bytes_.size()));
         while (!pickle_.root) step();
         return std::move(pickle_);
     }
@@ -58,8 +59,7 @@ private:
     }
     std::string_view sized(int size_bytes) {
         const std::uint64_t size = number(size_bytes);
-        if (size > kMaxText)
-            fail("A text in the pickle is too long", "at most " + std::to_string(kMaxText) + " bytes", std::to_string(size));
+        if (size > kMaxText) fail("A text in the pickle is too long", "at most " + bytes_text(kMaxText), bytes_text(size));
         return take(static_cast<std::size_t>(size));
     }
     std::string_view line() {

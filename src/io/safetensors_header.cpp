@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "io/safetensors_header.h"
+#include "io/bytes_text.h"
 
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
@@ -16,8 +17,6 @@ using nlohmann::json;
 
 constexpr std::uint64_t kLengthField = 8;
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // the limit of the format's own reader
-
-std::string bytes_text(std::uint64_t n) { return std::to_string(n) + (n == 1 ? " byte" : " bytes"); }
 
 std::string short_text(const json& value) {
     std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);

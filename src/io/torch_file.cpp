@@ -2,6 +2,7 @@
 // The layout is that of torch/serialization.py (_save): NAME/data.pkl, NAME/data/KEY, NAME/byteorder; how tensors are
 // written in the pickle: torch/_utils.py (_rebuild_tensor_v2, _rebuild_parameter).
 #include "io/torch_file.h"
+#include "io/bytes_text.h"
 
 #include "headlight/base/error.h"
 #include "io/pickle.h"
@@ -205,8 +206,8 @@ private:
             fail_tensor("The archive was packed again", "members that are stored",
                         "member data/" + id[2]->text + " is compressed", "Unpack it and zip it without compression (zip -0)");
         if (member->second.bytes.size() != static_cast<std::size_t>(bytes))
-            fail_tensor("A storage has the wrong size (cut short?)", std::to_string(bytes) + " bytes in data/" + id[2]->text,
-                        std::to_string(member->second.bytes.size()));
+            fail_tensor("A storage has the wrong size (cut short?)", bytes_text(bytes) + " in data/" + id[2]->text,
+                        bytes_text(member->second.bytes.size()));
         return {row->second, member->second.bytes};
     }
 
@@ -269,7 +270,7 @@ private:
         copied_ += static_cast<std::uint64_t>(bytes);
         const std::uint64_t limit = mapped_->bytes().size() + (64u << 20);
         if (copied_ > limit)
-            fail_tensor("The tensors repeat more numbers than the file holds", "at most " + std::to_string(limit) + " bytes",
+            fail_tensor("The tensors repeat more numbers than the file holds", "at most " + bytes_text(limit),
                         std::to_string(copied_));
         auto room = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
         std::vector<std::int64_t> at(view.shape.size(), 0);

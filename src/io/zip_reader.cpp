@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Field offsets: APPNOTE 6.3, 4.3.7 (local header), 4.3.12 (central directory), 4.3.14 to 4.3.16 (end records).
 #include "io/zip_reader.h"
+#include "io/bytes_text.h"
 
 #include "headlight/base/error.h"
 
@@ -77,9 +78,9 @@ private:
         }
         if (!inside(directory_, size, directory_end_))
             fail("The directory reaches past the end of the file", {}, {},
-                 std::to_string(size) + " bytes at " + std::to_string(directory_));
+                 bytes_text(size) + " at " + std::to_string(directory_));
         if (count_ > size / kCentralSize)
-            fail("The directory is too short", {}, std::to_string(count_) + " members", std::to_string(size) + " bytes");
+            fail("The directory is too short", {}, std::to_string(count_) + " members", bytes_text(size));
         directory_end_ = directory_ + size;
     }
 
@@ -103,7 +104,7 @@ private:
         const std::uint64_t start = local + kLocalSize + number(local + 26, 2) + number(local + 28, 2);
         if (!inside(start, packed, directory_))
             fail("A member reaches past the end of the archive", entry.name, {},
-                 std::to_string(packed) + " bytes at " + std::to_string(start));
+                 bytes_text(packed) + " at " + std::to_string(start));
         if (entry.is_stored() && entry.size != packed)
             fail("A stored member has two sizes", entry.name, std::to_string(packed), std::to_string(entry.size));
         entry.bytes = bytes_.subspan(start, packed);
@@ -168,7 +169,7 @@ void inflate_member(const ZipEntry& entry, const std::filesystem::path& file, st
     }
     inflateEnd(&stream);
     if (state != Z_STREAM_END || left_out != 0)
-        fail_member(entry, file, "A member cannot be unpacked (damaged, or cut short)", std::to_string(entry.size) + " bytes",
+        fail_member(entry, file, "A member cannot be unpacked (damaged, or cut short)", bytes_text(entry.size),
                     std::to_string(entry.size - left_out));
 }
 
@@ -187,8 +188,7 @@ std::span<const std::byte> unpack(const ZipEntry& entry, const std::filesystem::
                                   std::vector<std::byte>& room) {
     room.clear();
     if (entry.size > limit)
-        fail_member(entry, file, "A member is too large", "at most " + std::to_string(limit) + " bytes",
-                    std::to_string(entry.size));
+        fail_member(entry, file, "A member is too large", "at most " + bytes_text(limit), std::to_string(entry.size));
     std::span<const std::byte> content = entry.bytes;
     if (entry.method == 8) {
         inflate_member(entry, file, room);

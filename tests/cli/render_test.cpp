@@ -87,6 +87,21 @@ TEST(Render, DataIsWhatTheModelComputed) {
     for (const auto& [query, sum] : sums) EXPECT_NEAR(sum, 1, 1e-4) << query;
 }
 
+// As in the window: the token that the text predicts next, not the one that a head attends from.
+TEST(Render, ViewsOfAPredictionStartAtTheLastToken) {
+    const TempFolder folder;
+    for (const char* view : {"attribution", "drivers", "mlp", "importance"}) {
+        const auto rows = [&](std::vector<std::string> query) {
+            const std::string out = folder / (std::string(view) + ".json");
+            std::vector<std::string> all{"--view", view, "--layer", "4", "--out", out};
+            all.insert(all.end(), query.begin(), query.end());
+            EXPECT_EQ(render(all).code, 0);
+            return json::parse(test::slurp(out))["rows"];
+        };
+        EXPECT_EQ(rows({}), rows({"--query", "10"})) << view;
+    }
+}
+
 TEST(Render, RefusesAndLeavesNothing) {
     const TempFolder folder;
     const auto refused = [&](const std::vector<std::string>& arguments, const std::string& message, int code) {

@@ -88,6 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
         WrongCall{"MisspeltCommandAlone", {"tokenzie"}, "did you mean headlight tokenize?"},
         WrongCall{"MisspeltOption", {"tokenize", "novella-7m", "--txt", "x"}, "Unknown option --txt; did you mean --text?"},
         WrongCall{"MisspeltOptionWithValue", {"tokenize", "novella-7m", "--tex=x"}, "did you mean --text?"},
+        WrongCall{"OptionOfAnotherCommand", {"--view", "head"}, "Unknown option --view; it belongs to headlight render\n"},
+        WrongCall{"OptionLikeNoOther", {"--thumb", "x"}, "Unknown option --thumb\n"},
         WrongCall{"NoModel", {"tokenize", "--text", "x"}, "MODEL is required"},
         WrongCall{"NoText", {"tokenize", "novella-7m"}, "a text is needed"},
         WrongCall{"OptionWithoutValue", {"tokenize", "novella-7m", "--text"}, "--text"},

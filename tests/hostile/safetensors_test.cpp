@@ -30,7 +30,7 @@ const std::vector<Hostile>& cases() {
         {"HeaderLongerThanFile", std::string("\xff\0\0\0\0\0\0\0{}", 10), "header is longer than the file", "header length",
          "expected at most 2 bytes, found 255 bytes"},
         {"HeaderLengthOverflows", std::string(8, '\xff') + "{}", "header is longer than the file", "header length",
-         "found 18446744073709551615 bytes"},
+         "found 18,446,744,073,709,551,615 bytes"},
         {"NoHeader", std::string(8, '\0'), "no header"},
         {"BrokenJson", raw_safetensors(R"({"w": )", ""), "Broken JSON", "line 1, column 6"},
         {"NotUtf8", raw_safetensors("{\"\xff\":1}", ""), "Broken JSON"},

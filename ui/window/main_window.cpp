@@ -137,10 +137,12 @@ void MainWindow::connect_parts() {
                                lane == Lane::candidates;
         const bool of_view = lane == Lane::picture || lane == Lane::second_picture;
         if (!of_dialog && !of_view) show_failure(failure);  // dialogs and views show their own
+        if (lane == Lane::model && lost_model_) offer_opening_again();
     });
     connect(document_.get(), &Document::changed, this, [this](Document::Change change) {
         switch (change) {
             case Document::Change::model:
+                lost_model_ = false;
                 watch_model();
                 remember(QStringLiteral("recent/models"), document_->model().reference);
                 fill_model_menu();
@@ -216,7 +218,12 @@ void MainWindow::connect_parts() {
 }
 
 void MainWindow::lose_model(const ErrorFacts& facts) {
+    lost_model_ = true;
     show_failure({QStringLiteral("Watching the model"), facts});
+    offer_opening_again();
+}
+
+void MainWindow::offer_opening_again() {
     errors_->offer(QStringLiteral("Open again"), [this] { open(document_->model().reference); });
 }
 

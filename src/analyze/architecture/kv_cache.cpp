@@ -14,7 +14,7 @@ constexpr std::int64_t kLongest = std::int64_t{1} << 40;
 void require(bool good, const char* item, const std::string& expected, std::int64_t found) {
     if (good) return;
     throw Error(ErrorFacts{
-        .problem = "the cache cannot be computed", .item = item, .expected = expected, .found = std::to_string(found)});
+        .problem = "The cache cannot be computed", .item = item, .expected = expected, .found = std::to_string(found)});
 }
 
 std::string heads_text(std::int64_t n) { return std::to_string(n) + (n == 1 ? " key/value head" : " key/value heads"); }
@@ -44,7 +44,7 @@ KvCache kv_cache(const model::ModelConfig& c, const KvCacheOptions& o) {
     require(c.n_layers > 0 && c.n_heads > 0 && c.d_head > 0, "d_head", "a model whose head width is known", c.d_head);
     require(o.batch >= 1 && o.batch <= 1 << 20, "batch", "1 to 1048576", o.batch);
     if (!(o.bytes_per_element > 0 && o.bytes_per_element <= 16))
-        throw Error(ErrorFacts{.problem = "the cache cannot be computed",
+        throw Error(ErrorFacts{.problem = "The cache cannot be computed",
                                .item = "bytes of an element",
                                .expected = "above 0, at most 16",
                                .found = std::to_string(o.bytes_per_element)});

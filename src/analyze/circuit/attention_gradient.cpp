@@ -140,7 +140,7 @@ AttentionGradient attention_gradient(const model::Model& model, const text::Toke
     if (task.rows.empty())
         throw Error({.problem = "There is nothing to predict in this text",
                      .expected = c.causal ? "at least two tokens" : "a token that can be masked",
-                     .found = std::to_string(encoding.size()) + " tokens"});
+                     .found = with_commas(encoding.size()) + " tokens"});
     const model::ModelConfig* encoder = source ? &model.part(model::Stack::encoder)->config() : nullptr;
     std::vector<HookPoint> patterns;
     for (std::int64_t l = 0; l < std::max(c.n_layers, encoder ? encoder->n_layers : 0); ++l)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/contribution/neuron_map.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
 #include "headlight/analyze/prediction/mlp.h"
@@ -142,8 +143,8 @@ NeuronMap neuron_map(const trace::Trace& trace, Layer layer, NeuronOrder order, 
     if (rows > 0 && rows < std::ssize(kept)) kept.resize(static_cast<std::size_t>(rows));
     if (order == NeuronOrder::clustered && std::ssize(kept) > most_clustered)
         throw Error({.problem = "So many neurons cannot be clustered",
-                     .expected = "at most " + std::to_string(most_clustered),
-                     .found = std::to_string(kept.size()),
+                     .expected = "at most " + with_commas(most_clustered),
+                     .found = with_commas(kept.size()),
                      .hint = "Ask for fewer rows"});
     NeuronMap map{.layer = layer, .neurons = {}, .strength = {}, .coefficients = {}};
     const auto peak = [&](std::int64_t i) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/heads/induction_probe.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
 #include "headlight/base/error.h"
@@ -38,7 +39,7 @@ void check_probe(const ProbeOptions& options, std::size_t candidates) {
     if (static_cast<std::size_t>(options.n) > candidates)
         throw Error({.problem = "The vocabulary is too small for the probe",
                      .item = "n",
-                     .expected = "at most " + std::to_string(candidates) + " tokens that are not special",
+                     .expected = "at most " + with_commas(candidates) + " tokens that are not special",
                      .found = std::to_string(options.n)});
 }
 
@@ -46,7 +47,7 @@ void check_length(const model::ModelConfig& c, std::int64_t tokens, std::int64_t
     if (!c.context_is_hard_limit || c.context_length <= 0 || tokens <= c.context_length) return;
     throw Error({.problem = "The probe is too long for " + (c.name.empty() ? "this model" : c.name),
                  .item = "n",
-                 .expected = "at most " + std::to_string((c.context_length - (tokens - 2 * n)) / 2) + " random tokens",
+                 .expected = "at most " + with_commas((c.context_length - (tokens - 2 * n)) / 2) + " random tokens",
                  .found = std::to_string(n)});
 }
 

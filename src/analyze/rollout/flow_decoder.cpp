@@ -6,6 +6,7 @@
 #include "analyze/rollout/joint_attention.h"
 #include "analyze/rollout/max_flow.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 
 #include <ATen/Parallel.h>
 
@@ -29,9 +30,9 @@ void check_time(const trace::Trace& trace, const BothTexts& size, const RolloutO
     const double work = 3 * steps * n * n * questions(size, options);
     if (work <= most_flow_work) return;
     throw Error(ErrorFacts{
-        .problem = "attention flow of these texts would take too long: it is a maximum flow for every pair",
+        .problem = "Attention flow of these texts would take too long: it is a maximum flow for every pair",
         .item = trace.config().name,
-        .found = std::to_string(size.source) + " tokens of the source, " + std::to_string(size.target) + " of the target",
+        .found = with_commas(size.source) + " tokens of the source, " + with_commas(size.target) + " of the target",
         .hint = options.query
                     ? "Take shorter texts, one layer, or rollout, which has no such limit"
                     : "Ask for one token (flow-paths) or one layer, take shorter texts, or rollout, which has no such limit"});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/rollout/rollout.h"
+#include "headlight/base/numbers.h"
 
 #include "analyze/pattern/head_reader.h"
 #include "analyze/rollout/flow_decoder.h"
@@ -47,16 +48,16 @@ void check_flow_work(std::int64_t layers, const RolloutOptions& options, std::in
     const auto all = [&](std::int64_t n) { return flow_work(layers, !options.layer, n, causal); };
     const auto row = [&](std::int64_t n) { return flow_row_work(layers, !options.layer, n, causal); };
     if ((options.query ? row(tokens) : all(tokens)) <= most_flow_work) return;
-    const std::string with = " tokens with " + std::to_string(layers) + " layers";
+    const std::string with = " tokens with " + with_commas(layers) + " layers";
     if (options.query)
-        throw Error(ErrorFacts{.problem = "attention flow of this text would take too long",
-                               .expected = "at most " + std::to_string(longest(tokens, row)) + with,
-                               .found = std::to_string(tokens) + " tokens",
+        throw Error(ErrorFacts{.problem = "Attention flow of this text would take too long",
+                               .expected = "at most " + with_commas(longest(tokens, row)) + with,
+                               .found = with_commas(tokens) + " tokens",
                                .hint = "Take a shorter text, one layer, or rollout, which has no such limit"});
-    throw Error(ErrorFacts{.problem = "attention flow of this text would take too long: it is a maximum flow for every pair",
-                           .expected = "at most " + std::to_string(longest(tokens, all)) + with,
-                           .found = std::to_string(tokens) + " tokens",
-                           .hint = "The flow from a token (flow-paths) takes up to " + std::to_string(longest(1'000'000, row)) +
+    throw Error(ErrorFacts{.problem = "Attention flow of this text would take too long: it is a maximum flow for every pair",
+                           .expected = "at most " + with_commas(longest(tokens, all)) + with,
+                           .found = with_commas(tokens) + " tokens",
+                           .hint = "The flow from a token (flow-paths) takes up to " + with_commas(longest(1'000'000, row)) +
                                    " tokens; rollout has no such limit"});
 }
 
@@ -127,8 +128,8 @@ void check_map_memory(const trace::Trace& trace, std::int64_t tokens, std::int64
     const double n = static_cast<double>(tokens), needed = static_cast<double>(maps) * n * n * 4;
     const auto available = static_cast<double>(trace::forecast(trace.config(), 1, {}).available);
     if (needed <= available) return;
-    throw Error(ErrorFacts{.problem = "maps of this many tokens do not fit into memory",
-                           .item = std::to_string(tokens) + " tokens, " + std::to_string(maps) + " maps",
+    throw Error(ErrorFacts{.problem = "Maps of this many tokens do not fit into memory",
+                           .item = std::to_string(tokens) + " tokens, " + with_commas(maps) + " maps",
                            .expected = "at most " + gigabytes(available) + ", which is free",
                            .found = gigabytes(needed),
                            .hint = hint});
@@ -304,9 +305,9 @@ void check_path_flow(const trace::Trace& trace, std::int64_t layers, bool all_in
     check_memory(trace, layers + 1, "Take a shorter text, or use rollout");
     const auto work = [&](std::int64_t n) { return flow_row_work(layers, false, n, trace.config().causal); };
     if (!all_inputs || work(trace.tokens()) <= most_flow_work) return;
-    throw Error(ErrorFacts{.problem = "attention flow of this text would take too long",
-                           .expected = "at most " + std::to_string(longest(trace.tokens(), work)) + " tokens",
-                           .found = std::to_string(trace.tokens()) + " tokens",
+    throw Error(ErrorFacts{.problem = "Attention flow of this text would take too long",
+                           .expected = "at most " + with_commas(longest(trace.tokens(), work)) + " tokens",
+                           .found = with_commas(trace.tokens()) + " tokens",
                            .hint = "Pin the input it should go to (with a key), or use rollout: these have no such limit"});
 }
 

@@ -4,6 +4,7 @@
 #include "analyze/rollout/joint_attention.h"
 #include "analyze/rollout/max_flow.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 
 #include <algorithm>
 
@@ -71,10 +72,10 @@ std::vector<Matrix> steps_of(const trace::Trace& trace, Layer layer, const Cance
 void check_row_flow(const TokenPaths& paths) {
     const auto tokens = static_cast<std::int64_t>(paths.mass[0].size()), steps = static_cast<std::int64_t>(paths.mass.size()) - 1;
     if (flow_row_work(steps, false, tokens, false) <= most_flow_work) return;
-    throw Error(ErrorFacts{.problem = "attention flow of these texts would take too long",
-                           .found = std::to_string(paths.source) + " tokens of the source, " +
-                                    std::to_string(tokens - paths.source) + " of the target",
-                           .hint = "Pin the input it should go to (with a key), or use rollout: these have no such limit"});
+    throw Error(ErrorFacts{
+        .problem = "Attention flow of these texts would take too long",
+        .found = with_commas(paths.source) + " tokens of the source, " + with_commas(tokens - paths.source) + " of the target",
+        .hint = "Pin the input it should go to (with a key), or use rollout: these have no such limit"});
 }
 
 }  // namespace

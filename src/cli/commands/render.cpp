@@ -162,7 +162,8 @@ Request request_of(const RenderArguments& o, const trace::Trace& trace) {
     request.neuron = neuron_of(o.neuron, request.layer);
     figure::check(trace, request);
     const bool of_class = spec.reads_class && model::reads_pictures(trace.config());
-    if (spec.needs.focus && spec.needs.query && !request.query && !of_class)
+    // Views of a prediction start at the last token, as in the window.
+    if (spec.needs.focus && spec.needs.query && !spec.needs.chosen && !request.query && !of_class)
         request.query = analyze::interesting_pair(trace, request.focus()).query;
     return request;
 }

@@ -174,6 +174,7 @@ TableSection layer_section(const analyze::Importance& r, const ImportanceViewOpt
                                    .id = id,
                                    .title = QString::fromLatin1(id + 9),
                                    .tip = QStringLiteral("total variation distance after shuffling"),
+                                   .group = 2,
                                    .over = QStringLiteral("shuffled")});
     section.columns[section.columns.size() - 2].title = QStringLiteral("10 %");
     section.columns.back().title = QStringLiteral("90 %");

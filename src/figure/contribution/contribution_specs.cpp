@@ -80,13 +80,13 @@ std::vector<ViewSpec> contribution_view_specs() {
                       "drivers: the token whose next-token neurons are listed, by id or text; by default the most probable one "
                       "there")},
              .make =
-                 [](TracePtr trace, const ViewState& s, const CancelToken&, const Progress&) {
+                 [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                      const Position position = last_or_pinned(*trace, s);
                      const DriversViewOptions options{.neuron = s.neuron,
                                                       .head = s.focus(),
                                                       .up = flag_value(s, "up"),
                                                       .promotes = token_value(*trace, s, "promotes")};
-                     return drivers_view(std::move(trace), s.layer, position, options);
+                     return drivers_view(std::move(trace), s.layer, position, options, cancel, progress);
                  }},
             neuron_map_spec(),
             {.id = "experts",

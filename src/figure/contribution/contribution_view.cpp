@@ -62,9 +62,9 @@ std::unique_ptr<Figure> heads_table(const trace::Trace& trace, const Contributio
     TableSection section;
     section.title = with_attention(QStringLiteral("Layer %1").arg(edge.layer), attention_name(trace.config())) +
                     QStringLiteral(": what %1 got from %2").arg(named(to_token(edge)), named(from_token(edge)));
-    section.note =
-        QStringLiteral("Heads over the threshold, as shares of the state behind attention. ") +
-        (edge.in_encoder ? QStringLiteral("The maps are the first one's.") : QStringLiteral("Click a head for its maps."));
+    section.note = QStringLiteral("Heads over the threshold, as shares of the state behind attention.") +
+                   (edge.in_encoder ? QStringLiteral(" The maps are the first one's.") : QString());
+    if (!edge.in_encoder) section.hint = QStringLiteral("Click a head for its maps.");
     section.columns = {{.kind = ColumnKind::text, .id = "head", .title = QStringLiteral("head")},
                        {.kind = ColumnKind::bar, .id = "contribution", .title = QStringLiteral("contribution"), .decimals = 4},
                        {.kind = ColumnKind::bar, .id = "attention", .title = QStringLiteral("attention weight"), .limit = 1}};

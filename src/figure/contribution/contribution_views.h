@@ -31,7 +31,8 @@ struct DriversViewOptions {
     std::optional<std::int64_t> promotes{};  ///< token whose next-token neurons are listed; none: the likeliest at the token
 };
 /// What drives a neuron's pre-activation at a token, what a head drives, and which neurons promote a token.
-std::unique_ptr<Figure> drivers_view(TracePtr, Layer, Position, const DriversViewOptions&);
+std::unique_ptr<Figure> drivers_view(TracePtr, Layer, Position, const DriversViewOptions&, const CancelToken& = {},
+                                     const Progress& = {});
 
 /// Which experts every token goes through (layer by layer, or of one layer), and with what weight.
 std::unique_ptr<Figure> experts_view(TracePtr, Layer, bool all_layers);

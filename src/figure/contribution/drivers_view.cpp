@@ -42,7 +42,8 @@ std::unique_ptr<Figure> downstream_table(const trace::Trace& trace, HeadId head,
     section.title = QStringLiteral("What %1 drives").arg(head_name(head));
     section.note = QStringLiteral(
         "Neurons of this and later layers whose pre-activation the head's output at this token changes most along the direct "
-        "path. Click one to see what drives it.");
+        "path.");
+    section.hint = QStringLiteral("Click one to see what drives it.");
     section.columns = {{.kind = ColumnKind::text, .id = "neuron", .title = QStringLiteral("neuron")},
                        {.kind = ColumnKind::bar, .id = "contribution", .title = QStringLiteral("the head adds")},
                        {.kind = ColumnKind::bar,
@@ -71,7 +72,8 @@ std::unique_ptr<Figure> promoting_table(const trace::Trace& trace, std::optional
     section.note = (token ? QString() : QStringLiteral("The likeliest token here. ")) +
                    QStringLiteral(
                        "Neurons of all layers by what they add to its logit here, with the heads that drive their "
-                       "pre-activation most. Click one to see all that drives it.");
+                       "pre-activation most.");
+    section.hint = QStringLiteral("Click one to see all that drives it.");
     section.columns = {{.kind = ColumnKind::text, .id = "neuron", .title = QStringLiteral("neuron")},
                        {.kind = ColumnKind::bar,
                         .id = "adds",
@@ -111,7 +113,13 @@ std::unique_ptr<Figure> promoting_table(const trace::Trace& trace, std::optional
 
 }  // namespace
 
-std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position position, const DriversViewOptions& options) {
+std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position position, const DriversViewOptions& options,
+                                     const CancelToken& cancel, const Progress& progress) {
+    const auto step = [&](std::int64_t done) {
+        cancel.throw_if_cancelled();
+        if (progress) progress({"Drivers", "step", done, 3});
+    };
+    step(0);
     const model::ModelConfig& c = trace->config();
     const NeuronId neuron = options.neuron.value_or(NeuronId{layer, {}});
     NeuronId id = neuron;
@@ -158,8 +166,11 @@ std::unique_ptr<Figure> drivers_view(TracePtr trace, Layer layer, Position posit
     parts.view = "drivers";
     parts.title = split->title();
     parts.description = split->description();
+    parts.fits_first = true;
     parts.parts.push_back(std::move(split));
+    step(1);
     parts.parts.push_back(downstream_table(*trace, head, position));
+    step(2);
     // Except with narrow embeddings behind a separate head (ALBERT, ELECTRA): there W_U does not read the stream.
     if (analyze::unembeds_stream(c)) parts.parts.push_back(promoting_table(*trace, options.promotes, position));
     return stacked_figure(std::move(parts));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "figure/core/draw.h"
+#include "figure/core/wrapped.h"
 #include "headlight/analyze/contribution/neuron_map.h"
 #include "headlight/figure/core/figure.h"
 
@@ -27,7 +28,7 @@ struct NeuronMapLayout {
     std::int64_t rows = 0, columns = 0;
     draw::AxisFit row_fit, column_fit;
 
-    static constexpr double margin = 24, header = 76, legend = 58;
+    static constexpr double margin = page_margin, header = 76, legend = 58;
     QRectF map() const { return {left, top, cell_width * double(columns), cell_height * double(rows)}; }
     QRectF cell(std::int64_t row, std::int64_t column) const {
         return {left + cell_width * double(column), top + cell_height * double(row), cell_width, cell_height};

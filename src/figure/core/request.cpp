@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/core/request.h"
+#include "headlight/base/numbers.h"
 
 #include "headlight/analyze/contribution/value_mix.h"
 #include "headlight/base/error.h"
@@ -156,8 +157,7 @@ std::string attention_word(model::Stack stack) {
 std::string batch_text(const trace::Trace& trace, const TextBatch& batch) {
     std::int64_t tokens = trace.tokens();
     for (const TracePtr& each : batch.traces) tokens += each->tokens();
-    return std::to_string(batch.traces.size() + 1) + " texts, " + std::to_string(tokens) +
-           " tokens, the first: " + trace.text_a();
+    return with_commas(batch.traces.size() + 1) + " texts, " + with_commas(tokens) + " tokens, the first: " + trace.text_a();
 }
 
 }  // namespace

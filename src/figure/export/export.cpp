@@ -21,7 +21,7 @@ Page::Page(Figure& f, const Selection& s, const Provenance& p, const ExportOptio
     style.zoom = 1;
     double width = o.width_mm ? *o.width_mm / mm_per_px : o.size_px.width();
     if (!(width >= 1) || width > 100'000)
-        throw Error({.problem = "A figure cannot be this wide", .expected = "1 to 100000 px", .found = std::to_string(width)});
+        throw Error({.problem = "A figure cannot be this wide", .expected = "1 to 100,000 px", .found = std::to_string(width)});
     const double foot = o.footer ? draw::footer_height(p, width) : 0;
     const double height = o.size_px.height() > 0 ? std::max(50.0, o.size_px.height() - foot) : 0;
     content = figure.layout(QSizeF(width, height), style, selection);

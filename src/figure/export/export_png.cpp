@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/export/export_page.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 
 #include <QBuffer>
 #include <QImageWriter>
@@ -34,11 +35,10 @@ QImage page_image(const Page& page) {
         throw Error({.problem = "A picture cannot have this scale", .expected = "1 to 4", .found = std::to_string(scale)});
     const double width = std::round(page.size.width() * scale), height = std::round(page.size.height() * scale);
     if (width * height > most_pixels || width > 32'000)
-        throw Error(
-            {.problem = "The picture would be too large",
-             .expected = "at most 400 million pixels, 32,000 in a row",
-             .found = std::to_string(static_cast<long long>(width)) + " x " + std::to_string(static_cast<long long>(height)),
-             .hint = "Use a smaller scale, or PDF, whose size does not matter"});
+        throw Error({.problem = "The picture would be too large",
+                     .expected = "at most 400 million pixels, 32,000 in a row",
+                     .found = with_commas(static_cast<long long>(width)) + " x " + with_commas(static_cast<long long>(height)),
+                     .hint = "Use a smaller scale, or PDF, whose size does not matter"});
     QImage image(static_cast<int>(width), static_cast<int>(height), QImage::Format_ARGB32_Premultiplied);
     if (image.isNull()) throw Error("There is not enough memory for the picture");
     image.fill(Qt::transparent);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // CSV, JSON and NPZ of exactly what a figure draws.
 #include "figure/export/export_page.h"
+#include "headlight/base/numbers.h"
 #include "headlight/io/npz.h"
 
 #include <nlohmann/json.hpp>
@@ -61,7 +62,7 @@ std::string data_preview(Figure& figure, const Selection& selection, const Prove
     analyze::Table table = figure.table();
     const std::size_t rows = table.rows.size();
     table.rows.resize(std::min(rows, most_rows));
-    const std::string more = rows > most_rows ? "… and " + std::to_string(rows - most_rows) + " more rows\n" : std::string();
+    const std::string more = rows > most_rows ? "… and " + with_commas(rows - most_rows) + " more rows\n" : std::string();
     return (format == Format::csv ? analyze::csv_text(table) : "{" + analyze::json_members(table) + "}\n") + more;
 }
 

@@ -44,9 +44,9 @@ std::unique_ptr<Figure> one_figure(const std::vector<TracePtr>& traces, const To
 
 std::unique_ptr<Figure> focus_figure(std::vector<TracePtr> traces, const FocusFigureOptions& options, const CancelToken& cancel,
                                      const Progress& progress) {
-    if (traces.empty()) throw Error("a focus plot needs a text");
+    if (traces.empty()) throw Error("A focus plot needs a text");
     if (options.figure < 0 || options.figure > 10)
-        throw Error({.problem = "there is no such focus plot",
+        throw Error({.problem = "There is no such focus plot",
                      .item = "figure " + std::to_string(options.figure),
                      .expected = "1 to 10, or 0 for all of them"});
     const TokenLabels labels = token_labels(*traces.front());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // All Attention Focus Plots on one page that scrolls, under the text's tokens.
+#include "figure/core/saved_state.h"
 #include "figure/core/wrapped.h"
 #include "figure/focus/focus_plots.h"
 
@@ -56,7 +57,7 @@ public:
     }
 
     void paint(QPainter& painter, const QRectF& exposed, const Style& style, const Selection& selection) const override {
-        painter.save();
+        const draw::SavedState saved(painter);
         painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
         const QRectF seen = draw::on_target(painter, exposed);
         if (seen.top() <= strip_bottom_) paint_strip(painter, style, selection);
@@ -66,14 +67,14 @@ public:
             if (!place.intersects(seen)) continue;
             painter.setPen(draw::hairline(style.theme->line, style));
             painter.drawLine(place.topLeft() + QPointF(page_margin, 0), place.topRight() - QPointF(page_margin, 0));
-            painter.save();
-            painter.translate(place.topLeft());
-            figures_[i]->paint(painter, QRectF(QPointF(0, 0), place.size()), style, selection);
-            painter.restore();
+            {
+                const draw::SavedState moved(painter);
+                painter.translate(place.topLeft());
+                figures_[i]->paint(painter, QRectF(QPointF(0, 0), place.size()), style, selection);
+            }
             draw::text(painter, place.topRight() + QPointF(-page_margin, 18), QString::fromStdString(figures_[i]->view()), small,
                        style.theme->muted, draw::Align::right);
         }
-        painter.restore();
     }
 
     Hit hit_test(QPointF point, const Style& style, const Selection& selection) const override {

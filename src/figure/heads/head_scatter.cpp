@@ -42,7 +42,7 @@ Quantity quantity(const std::shared_ptr<const HeadTable>& table, const std::stri
         return {QString::fromStdString(info.title), named ? QString::fromStdString(info.unit) : QString(), id, false,
                 [table, m](HeadId h) { return table->values[m](h.layer.value, h.head.value); }};
     }
-    throw Error({.problem = "there is no measure of this name", .item = id, .expected = names});
+    throw Error({.problem = "There is no measure of this name", .item = id, .expected = names});
 }
 
 /// Clark 2019, section 6: the main behaviour of a head; of several the last.

@@ -87,7 +87,7 @@ HeadsMosaic::HeadsMosaic(std::shared_ptr<const analyze::HeadTable> table, std::s
     if (at == all.end()) {
         std::string names;
         for (const auto& m : all) names += (names.empty() ? "" : ", ") + m.id;
-        throw Error(ErrorFacts{.problem = "there is no measure of this name", .item = measure, .expected = names});
+        throw Error(ErrorFacts{.problem = "There is no measure of this name", .item = measure, .expected = names});
     }
     measure_ = static_cast<std::size_t>(at - all.begin());
     std::sort(dimmed_.begin(), dimmed_.end());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/picture/picture_file.h"
+#include "headlight/base/numbers.h"
 
 #include "headlight/base/error.h"
 #include "headlight/io/mapped_file.h"
@@ -82,7 +83,7 @@ std::shared_ptr<const model::Picture> read_picture(const std::filesystem::path& 
         throw Error({.problem = "The picture is too large",
                      .file = file.string(),
                      .expected = "at most 1 GB, at four bytes a pixel",
-                     .found = std::to_string(size.width()) + " x " + std::to_string(size.height()) + " pixels"});
+                     .found = with_commas(size.width()) + " x " + with_commas(size.height()) + " pixels"});
     const QImage image = reader.read().convertToFormat(QImage::Format_RGB888);
     if (image.isNull()) throw Error({.problem = "The picture cannot be read", .file = file.string(), .found = reason_of(reader)});
     auto picture = std::make_shared<model::Picture>();

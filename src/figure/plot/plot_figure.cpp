@@ -3,6 +3,7 @@
 
 #include "figure/core/wrapped.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +22,7 @@ void check(const Series& s, const std::string& panel) {
     const bool right = s.x.size() == edges && fits(s.heads.size(), n) && fits(s.queries.size(), n) && fits(s.keys.size(), n) &&
                        fits(s.dimensions.size(), n) && fits(s.colors.size(), n) && fits(s.markers.size(), n);
     if (!right)
-        throw Error({.problem = "a series of a plot has lists of different lengths",
+        throw Error({.problem = "A series of a plot has lists of different lengths",
                      .item = panel + " / " + s.name.toStdString(),
                      .expected = std::to_string(edges) + " places on the x axis",
                      .found = std::to_string(s.x.size())});
@@ -200,9 +201,9 @@ Table PlotFigure::table() const {
     for (const Panel& panel : data_.panels)
         for (const Series& s : panel.series) rows += static_cast<std::int64_t>(s.size());
     if (rows > longest_plot_table)
-        throw Error({.problem = "the table would have too many rows",
-                     .expected = "at most " + std::to_string(longest_plot_table),
-                     .found = std::to_string(rows),
+        throw Error({.problem = "The table would have too many rows",
+                     .expected = "at most " + with_commas(longest_plot_table),
+                     .found = with_commas(rows),
                      .hint = "Write the arrays as .npz"});
     for (const Panel& panel : data_.panels)
         for (const Series& s : panel.series)

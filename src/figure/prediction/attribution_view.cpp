@@ -15,6 +15,7 @@
 namespace headlight::figure {
 namespace {
 
+constexpr std::int64_t many_layers = 16;  ///< whose map is lower than wide cells would make it
 constexpr double least_bar = 80, below_map = 50, above_sources = 34;
 constexpr double below_flow = 46, most_flow_kept = 150;  ///< of the tokens, what the map leaves in sight
 
@@ -122,14 +123,20 @@ AttributionFigure::AttributionFigure(AttributionViewData data) : data_(std::move
         return most;
     };
     limit_ = std::max({largest(data_.heads), largest(data_.cross), largest(data_.mlps), 1e-9});
+    decimals_ = draw::decimals_for(std::max(limit_, std::abs(data_.split.total)), 3);
     source_limit_ = std::max(data_.sources.cwiseAbs().maxCoeff(), 1e-9);
     at_ = attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()), 1180,
                              data_.cross.size() > 0);
 }
 
 QSizeF AttributionFigure::layout(QSizeF available, const Style&, const Selection&) {
-    at_ = attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()), available.width(),
-                             data_.cross.size() > 0);
+    const auto placed = [&](double map_height) {
+        return attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()),
+                                  available.width(), data_.cross.size() > 0, map_height);
+    };
+    at_ = placed(0);
+    // In a file, which has no height of its own.
+    if (data_.heads.rows() > many_layers) at_ = placed(double(many_layers) * at_.cell);
     const double wide = std::min(at_.width - 2 * AttributionLayout::margin, 1100.0);
     const auto place_tokens = [&] {
         return flow_.layout(data_.labels, {AttributionLayout::margin, at_.sources_top + 12}, wide) + below_flow;
@@ -137,9 +144,7 @@ QSizeF AttributionFigure::layout(QSizeF available, const Style&, const Selection
     double tokens = place_tokens();
     if (available.height() > 0) {
         const double kept = std::min(tokens, most_flow_kept) + 12 + above_sources + below_map;
-        at_ =
-            attribution_layout(data_.heads.rows(), data_.heads.cols(), static_cast<std::int64_t>(bars_.size()), available.width(),
-                               data_.cross.size() > 0, std::max(1.0, available.height() - at_.map_top - kept));
+        at_ = placed(std::max(1.0, available.height() - at_.map_top - kept));
         tokens = place_tokens();
     }
     at_.height = at_.sources_top + 12 + tokens;
@@ -190,7 +195,7 @@ void AttributionFigure::choose_head(Hit& hit, HeadId id, bool cross) const {
 
 Hit AttributionFigure::hit_test(QPointF point, const Style&, const Selection&) const {
     Hit hit;
-    const auto number = [](double x) { return part_text(x); };
+    const auto number = [](double x) { return draw::number_text(x, 3); };
     const auto choose_mlp = [&](std::int64_t layer) {
         if (data_.other) return;
         hit.kind = Hit::Kind::option;
@@ -301,10 +306,9 @@ TableData neurons_table(const analyze::AttributionOptions& asked, const std::vec
     TableSection section;
     section.title = options.mlp ? QStringLiteral("Neurons of the MLP of layer %1").arg(options.mlp->value)
                                 : QStringLiteral("Neurons of all layers");
-    section.note = QStringLiteral(
-                       "By what each adds to the logit of %1, largest amount first%2. Click one to follow it in the "
-                       "MLP view and in Drivers.")
-                       .arg(target, options.mlp ? QString() : QStringLiteral("; click an MLP above for those of one layer"));
+    section.note = QStringLiteral("By what each adds to the logit of %1, largest amount first.").arg(target);
+    section.hint = QStringLiteral("Click one to follow it in the MLP view and in Drivers") +
+                   (options.mlp ? QStringLiteral(".") : QStringLiteral(", an MLP above for the neurons of its layer."));
     section.columns = {{.kind = ColumnKind::text, .id = "neuron", .title = QStringLiteral("neuron")},
                        {.kind = ColumnKind::bar,
                         .id = "contribution",
@@ -330,7 +334,13 @@ TableData neurons_table(const analyze::AttributionOptions& asked, const std::vec
 
 }  // namespace
 
-std::unique_ptr<Figure> attribution_view(TracePtr shown, HeadId head, Position position, const AttributionViewOptions& options) {
+std::unique_ptr<Figure> attribution_view(TracePtr shown, HeadId head, Position position, const AttributionViewOptions& options,
+                                         const CancelToken& cancel, const Progress& progress) {
+    const auto step = [&](std::int64_t done) {
+        cancel.throw_if_cancelled();
+        if (progress) progress({"Attribution", "step", done, 2});
+    };
+    step(0);
     auto split = attribution_figure(shown, head, position, options);
     const TracePtr trace = trace::whole_of(shown);
     analyze::AttributionOptions asked;
@@ -341,11 +351,13 @@ std::unique_ptr<Figure> attribution_view(TracePtr shown, HeadId head, Position p
                      .item = "--mlp",
                      .expected = "0 to " + std::to_string(trace->config().n_layers - 1) + ", or -1 for every layer",
                      .found = std::to_string(options.mlp->value)});
+    step(1);
     const auto neurons = analyze::largest_neurons(*trace, position, asked, options.mlp, most_neurons);
     StackedParts parts;
     parts.view = "attribution";
     parts.title = split->title();
     parts.description = split->description();
+    parts.fits_first = true;
     parts.table = [table = split->table(), neurons]() mutable {
         Table out = table;
         for (const analyze::Contribution& part : neurons)

@@ -2,6 +2,8 @@
 // Direct logit attribution: a layer x head map, bars of the largest parts, and the sources of one head.
 #pragma once
 
+#include "figure/core/fixed_text.h"
+#include "figure/core/wrapped.h"
 #include "figure/prediction/prediction_views.h"
 #include "figure/prediction/token_lines.h"
 #include "headlight/analyze/contribution/drivers.h"
@@ -56,7 +58,7 @@ struct AttributionLayout {
     double sources_top = 0;
     std::int64_t layers = 0, heads = 0, bars = 0;
 
-    static constexpr double margin = 24, bar_height = 22, gap = 36, name_width = 110, number_width = 64;
+    static constexpr double margin = page_margin, bar_height = 22, gap = 36, name_width = 110, number_width = 64;
     QRectF head_cell(std::int64_t layer, std::int64_t head) const;
     QRectF cross_cell(std::int64_t layer, std::int64_t head) const;
     QRectF mlp_cell(std::int64_t layer) const;
@@ -66,9 +68,6 @@ struct AttributionLayout {
 /// are square.
 AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width,
                                      bool cross = false, double map_height = 0);
-
-/// Parts of a logit on one screen: as many decimals everywhere.
-inline QString part_text(double part) { return draw::number_text(part, 3); }
 
 class AttributionFigure final : public Figure {
 public:
@@ -97,6 +96,8 @@ private:
     QStringList strongest_sources() const;
     void paint_sources(QPainter&, const QRectF& exposed, const Style&, const Selection&) const;
     QString named(std::int64_t position) const;
+    /// Parts of one number: as many decimals everywhere on the figure.
+    QString part_text(double part) const { return draw::fixed_text(part, decimals_); }
     void choose_head(Hit&, HeadId, bool cross) const;
     QString target() const;  ///< "·nurse", "·nurse − ·doctor"
     QString what() const;    ///< "the logit of ·nurse"
@@ -104,6 +105,7 @@ private:
     AttributionViewData data_;
     std::vector<NamedPart> bars_;
     double limit_ = 1, source_limit_ = 1;  ///< ends of the signed colours
+    int decimals_ = 3;                     ///< of the parts
     AttributionLayout at_;
     TokenLines flow_;
 };

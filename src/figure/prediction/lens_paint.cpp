@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/core/saved_state.h"
 #include "figure/prediction/lens_view.h"
 
 #include <algorithm>
@@ -81,24 +82,25 @@ void LensFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     const double footer = seen_.bottom() - LensLayout::footer_height;
     painter.setRenderHint(QPainter::Antialiasing);
     const double rows_top = LensLayout::sticky_top + LensLayout::heading_height + shift;
-    painter.save();
-    painter.setClipRect(QRectF(0, rows_top, at_.width, footer - rows_top), Qt::IntersectClip);
-    const QRectF seen = draw::on_target(painter, exposed);
-    const double first = std::max(seen.top(), rows_top), last = std::min(seen.bottom(), footer);
-    const auto each_row = [&](auto paint_it) {
-        for (std::int64_t row = 0; row < at_.rows; ++row) {
-            const double top = at_.row_top(row);
-            if (top > last) break;
-            if (top + LensLayout::row_height >= first) paint_it(row);
-        }
-    };
-    each_row([&](std::int64_t row) { paint_row(painter, row, style, selection); });
-    if (at_.opened >= 0) paint_list(painter, style);
     const QRectF layers = layers_in_sight();
-    painter.setClipRect(layers, Qt::IntersectClip);
-    each_row([&](std::int64_t row) { paint_cells(painter, row, true, style); });
-    if (at_.opened >= 0) paint_candidates(painter, true, style);
-    painter.restore();
+    {
+        const draw::SavedState saved(painter);
+        painter.setClipRect(QRectF(0, rows_top, at_.width, footer - rows_top), Qt::IntersectClip);
+        const QRectF seen = draw::on_target(painter, exposed);
+        const double first = std::max(seen.top(), rows_top), last = std::min(seen.bottom(), footer);
+        const auto each_row = [&](auto paint_it) {
+            for (std::int64_t row = 0; row < at_.rows; ++row) {
+                const double top = at_.row_top(row);
+                if (top > last) break;
+                if (top + LensLayout::row_height >= first) paint_it(row);
+            }
+        };
+        each_row([&](std::int64_t row) { paint_row(painter, row, style, selection); });
+        if (at_.opened >= 0) paint_list(painter, style);
+        painter.setClipRect(layers, Qt::IntersectClip);
+        each_row([&](std::int64_t row) { paint_cells(painter, row, true, style); });
+        if (at_.opened >= 0) paint_candidates(painter, true, style);
+    }
     paint_heading(painter, shift, style);
     // Where layers go on under the edge of what stays.
     const auto edge = [&](double x) { painter.fillRect(QRectF(x, rows_top - 4, 1, footer - rows_top + 4), style.theme->line); };

@@ -199,12 +199,13 @@ private:
 }  // namespace
 
 std::unique_ptr<Figure> mlp_view(TracePtr trace, Layer layer, Position position, const MlpViewOptions& options,
-                                 const CancelToken& cancel) {
+                                 const CancelToken& cancel, const Progress& progress) {
     const model::ModelConfig& c = trace->config();
     MlpViewData data;
     data.layer = layer;
     data.position = position;
     data.memories = analyze::memories(*trace, layer, position, 0);
+    cancel.throw_if_cancelled();
     data.neurons = model::mlp_width(c, layer.value);
     data.active =
         std::count_if(data.memories.begin(), data.memories.end(), [](const analyze::Memory& m) { return m.coefficient > 0; });
@@ -228,8 +229,9 @@ std::unique_ptr<Figure> mlp_view(TracePtr trace, Layer layer, Position position,
     if (analyze::unembeds_stream(c)) {
         std::vector<Neuron> neurons;
         for (const analyze::Memory& m : data.memories) neurons.push_back(m.neuron);
-        data.promoted = analyze::promoted_tokens(*trace->model(), layer, neurons,
-                                                 {.top = analyze::promoted_listed, .gain = options.gain, .watched = {}}, cancel);
+        data.promoted =
+            analyze::promoted_tokens(*trace->model(), layer, neurons,
+                                     {.top = analyze::promoted_listed, .gain = options.gain, .watched = {}}, cancel, progress);
         const auto words = [&](const std::vector<analyze::TokenScore>& list) {
             std::vector<QString> out;
             for (const analyze::TokenScore& each : list)

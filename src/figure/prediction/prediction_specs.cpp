@@ -92,7 +92,7 @@ std::vector<ViewSpec> prediction_view_specs() {
                      choice("memories-by", "Order", "mlp: order of the memories", MlpOrder::strength), logit_token(),
                      logit_minus()},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                  MlpViewOptions options{.gain = flag_value(s, "gain"),
                                         .neuron = {},
                                         .order = choice_value<MlpOrder>(s, "memories-by"),
@@ -100,7 +100,7 @@ std::vector<ViewSpec> prediction_view_specs() {
                                         .minus = token_value(*trace, s, "minus")};
                  if (s.neuron && s.neuron->layer == s.layer) options.neuron = s.neuron->neuron;
                  const Position position = position_of(*trace, s);
-                 return mlp_view(std::move(trace), s.layer, position, options, cancel);
+                 return mlp_view(std::move(trace), s.layer, position, options, cancel, progress);
              }},
         {.id = "attribution",
          .title = "Attribution",
@@ -113,12 +113,12 @@ std::vector<ViewSpec> prediction_view_specs() {
                      integer_option("mlp", "Neurons of layer",
                                     "attribution: neurons are listed of this layer's MLP; -1: of every layer", "-1", -1, 4095)},
          .make =
-             [](TracePtr trace, const ViewState& s, const CancelToken&, const Progress&) {
+             [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                  AttributionViewOptions options{.token = token_value(*trace, s, "token"),
                                                 .minus = token_value(*trace, s, "minus")};
                  if (const std::int64_t layer = integer_value(s, "mlp"); layer >= 0) options.mlp = Layer(layer);
                  const Position position = position_of(*trace, s);
-                 return attribution_view(std::move(trace), s.focus(), position, options);
+                 return attribution_view(std::move(trace), s.focus(), position, options, cancel, progress);
              },
          .missing = no_sum},
         {.id = "refinement",

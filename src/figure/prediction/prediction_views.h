@@ -35,7 +35,8 @@ struct AttributionViewOptions {
     std::optional<std::int64_t> minus{};
     std::optional<Layer> mlp{};  ///< whose neurons are listed; none: of every layer
 };
-std::unique_ptr<Figure> attribution_view(TracePtr, HeadId, Position, const AttributionViewOptions&);
+std::unique_ptr<Figure> attribution_view(TracePtr, HeadId, Position, const AttributionViewOptions&, const CancelToken& = {},
+                                         const Progress& = {});
 
 /// The memories of an MLP at a token (Geva 2021).
 enum class MlpOrder { strength, logit };
@@ -49,7 +50,7 @@ struct MlpViewOptions {
     std::optional<std::int64_t> token{};  ///< whose logit the memories add to; none: the likeliest there
     std::optional<std::int64_t> minus{};
 };
-std::unique_ptr<Figure> mlp_view(TracePtr, Layer, Position, const MlpViewOptions&, const CancelToken& = {});
+std::unique_ptr<Figure> mlp_view(TracePtr, Layer, Position, const MlpViewOptions&, const CancelToken& = {}, const Progress& = {});
 
 /// Geva's curves for the text, layer by layer (2021, section 5).
 struct RefinementViewOptions {

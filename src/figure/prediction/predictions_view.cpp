@@ -84,10 +84,9 @@ TableSection masked_token(TableData& data, const TracePtr& run, Position positio
     data.table = [found, run] { return analyze::table_of(found, *run->tokenizer()); };
     TableSection section;
     section.title = QStringLiteral("%1 masked").arg(draw::label_of(trace.labels(), position).with_position(position));
-    section.note = QStringLiteral(
-                       "The token itself has log-probability %1 nats and rank %2 (0: the likeliest). "
-                       "Pin another token to mask that one.")
+    section.note = QStringLiteral("The token itself has log-probability %1 nats and rank %2 (0: the likeliest).")
                        .arg(draw::number_text(found.log_probability, 3), draw::count_text(found.rank));
+    section.hint = QStringLiteral("Pin another token to mask that one.");
     section.columns = {
         {.kind = ColumnKind::text, .id = "rank", .title = QStringLiteral("rank")},
         {.kind = ColumnKind::token, .id = "token", .title = QStringLiteral("candidate")},

@@ -41,6 +41,7 @@ Panel panel(QString title, QString y, std::size_t layers) {
     p.x.integer = true;
     p.x.low = -0.5;  // room for whole bars
     p.x.high = static_cast<double>(layers) - 0.5;
+    p.x.tight = true;
     p.y.label = std::move(y);
     p.y.from_zero = true;
     p.y.low = 0;

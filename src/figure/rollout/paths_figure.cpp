@@ -16,7 +16,7 @@ class PathsFigure : public Figure {
 public:
     explicit PathsFigure(PathsData data) : data_(std::move(data)) {
         if (data_.paths.mass.empty() || data_.paths.mass[0].size() != static_cast<Eigen::Index>(data_.tokens.size()))
-            throw Error({.problem = "paths do not fit the tokens", .expected = std::to_string(data_.tokens.size()) + " tokens"});
+            throw Error({.problem = "Paths do not fit the tokens", .expected = std::to_string(data_.tokens.size()) + " tokens"});
         for (const auto& item : data_.tokens) labels_.push_back(draw::label_of(item));
     }
 
@@ -173,7 +173,8 @@ void PathsFigure::paint_nodes(QPainter& painter, const QRectF&, const Style& sty
             if (node.token >= 0) {
                 draw::token(painter, box, labels_[static_cast<std::size_t>(node.token)], font, theme, align);
             } else {
-                const QString text = draw::elided(others_text(node.count), font, room);
+                QString text = others_text(node.count);
+                if (draw::text_width(text, font) > room) text = draw::elided(u'+' + draw::count_text(node.count), font, room);
                 draw::text(painter, {first ? box.right() : box.left(), draw::centred_baseline(y, font)}, text, font, theme.muted,
                            align);
             }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/table/stacked_figure.h"
 
+#include "figure/core/saved_state.h"
+
 #include <algorithm>
 
 namespace headlight::figure {
@@ -25,7 +27,8 @@ public:
             return {width, y};
         }
         for (std::size_t i = 0; i < in_.parts.size(); ++i) {
-            const QSizeF size = in_.parts[i]->layout({available.width(), 0}, style, selection);
+            const QSizeF size =
+                in_.parts[i]->layout({available.width(), i == 0 && in_.fits_first ? available.height() : 0}, style, selection);
             at_[i] = {0, y, size.width(), size.height()};
             y += size.height();
             width = std::max(width, size.width());
@@ -36,10 +39,9 @@ public:
         for (std::size_t i = 0; i < in_.parts.size(); ++i) {
             const QRectF part = exposed & at_[i];
             if (part.isEmpty()) continue;
-            painter.save();
+            const draw::SavedState saved(painter);
             painter.translate(at_[i].topLeft());
             in_.parts[i]->paint(painter, part.translated(-at_[i].topLeft()), style, selection);
-            painter.restore();
         }
     }
     Hit hit_test(QPointF point, const Style& style, const Selection& selection) const override {

@@ -16,7 +16,8 @@ struct StackedParts {
     std::vector<std::unique_ptr<Figure>> parts;
     std::function<Table()> table;
     std::function<std::vector<NamedArray>()> arrays;
-    bool across = false;  ///< beside each other where there is room
+    bool fits_first = false;  ///< the first one is laid out for the canvas's height
+    bool across = false;      ///< beside each other where there is room
 };
 std::unique_ptr<Figure> stacked_figure(StackedParts);
 

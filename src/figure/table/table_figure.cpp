@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/table/table_figure.h"
+#include "figure/core/fixed_text.h"
 #include "figure/core/wrapped.h"
+#include "figure/table/table_layout.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,122 +10,14 @@
 namespace headlight::figure {
 namespace {
 
-constexpr double row_height = 22, header_height = 24, over_height = 18, table_title_height = 30, column_gap = 10;
-constexpr double bar_room = 90, most_off_bar = 50;  ///< beside a number; cells that need the room take this much of it first
-constexpr double least_word = 70, least_cell = 12, least_list = 120;  ///< of tokens, tinted cells and texts
-constexpr double least_tint = 3, least_of_few = 10;  ///< width of a tinted cell and its gap, of many or of few layers
-constexpr std::size_t few_tints = 16;
 /// Where a file is narrower its tables are scaled down to it, but never wider than this: at 85 mm 11 px are then 5 pt.
 constexpr double least_page = 530;
 
-const QFont& table_cell_font() { return ui_font(12.5); }
-const QFont& table_head_font() { return ui_font(11, QFont::DemiBold); }
-const QFont& table_title_font() { return ui_font(14, QFont::DemiBold); }
-const QFont& table_note_font() { return ui_font(11); }
-
-bool has_number(ColumnKind kind) { return kind != ColumnKind::token && kind != ColumnKind::text; }
-
-struct SectionLayout {
-    double top = 0, header = 0, rows = 0, bottom = 0;  ///< y of title, column heads, first row, end
-    std::vector<double> x, width;
-    std::vector<double> limit;    ///< of bars and tints
-    std::vector<double> zero;     ///< bars: where it stands in their room, 0 left, 1 right
-    std::vector<bool> stretched;  ///< texts
-    QStringList note;
-    bool over = false;
-};
-
-std::vector<double> limits_of(const TableSection& section) {
-    std::vector<double> own(section.columns.size(), 0);
-    for (std::size_t c = 0; c < own.size(); ++c)
-        for (const TableRow& row : section.rows)
-            if (const double v = row.cells[c].value; std::isfinite(v)) own[c] = std::max(own[c], std::abs(v));
-    std::vector<double> limits = own;
-    for (std::size_t c = 0; c < own.size(); ++c) {
-        const TableColumn& column = section.columns[c];
-        if (column.limit > 0) {
-            limits[c] = column.limit;
-        } else if (column.group >= 0) {
-            for (std::size_t d = 0; d < own.size(); ++d)
-                if (section.columns[d].group == column.group) limits[c] = std::max(limits[c], own[d]);
-        }
-    }
-    return limits;
-}
-
-bool any_cell(const TableSection& section, std::size_t c, const std::function<bool(const TableCell&)>& holds) {
-    return std::any_of(section.rows.begin(), section.rows.end(), [&](const TableRow& row) { return holds(row.cells[c]); });
-}
-
-/// "|m| · |v| ▾"
-QString heading_of(const TableColumn& column) { return column.title + (column.sorted ? QStringLiteral(" ▾") : QString()); }
-
-/// What a column needs: its head and its longest content.
-double wanted_width(const TableSection& section, std::size_t c) {
-    const TableColumn& column = section.columns[c];
-    double width = draw::text_width(heading_of(column), table_head_font());
-    // The longest of a thousand tokens, without measuring each number.
-    for (const TableRow& row : section.rows) {
-        const TableCell& cell = row.cells[c];
-        if (column.kind == ColumnKind::token)
-            width = std::max(width, draw::token_width(cell.label, table_cell_font()) + (row.key || row.query ? 38 : 0));
-        else if (column.kind == ColumnKind::text && cell.tokens.empty())
-            width = std::max(width, draw::text_width(cell.text, table_cell_font()));
-        else if (has_number(column.kind) && std::isfinite(cell.value))
-            width = std::max(width, draw::number_width(draw::number_text(cell.value, column.decimals), table_cell_font()));
-    }
-    switch (column.kind) {
-        case ColumnKind::token: return std::min(width, 180.0);
-        case ColumnKind::text: return std::min(width, 180.0);
-        case ColumnKind::number: return width;
-        case ColumnKind::bar: return std::max(width, 56.0) + bar_room;
-        case ColumnKind::tint:
-        case ColumnKind::signed_tint: return std::max(width + 6, 30.0);
-    }
-    return width;
-}
-
-/// Tinted cells beside each other are a strip.
-bool in_strip(const TableSection& section, std::size_t c) {
-    return c + 1 < section.columns.size() && section.columns[c].kind == ColumnKind::tint &&
-           section.columns[c + 1].kind == ColumnKind::tint;
-}
-
-/// How narrow a column can be.
-double least_width(const TableSection& section, std::size_t c, double wanted) {
-    switch (section.columns[c].kind) {
-        case ColumnKind::token:
-        case ColumnKind::text: return std::min(wanted, least_word);
-        case ColumnKind::bar: return wanted - bar_room;
-        case ColumnKind::tint: return least_cell;
-        case ColumnKind::number:
-        case ColumnKind::signed_tint: break;
-    }
-    return wanted;
-}
-
-TableSection with_columns(const TableSection& section, const std::vector<std::size_t>& columns) {
-    TableSection part;
-    for (const std::size_t c : columns) part.columns.push_back(section.columns[c]);
-    for (const TableRow& row : section.rows) {
-        TableRow& out = part.rows.emplace_back(row);
-        out.cells.clear();
-        for (const std::size_t c : columns) out.cells.push_back(row.cells[c]);
-    }
-    return part;
-}
-
-/// Between a column and the next one; a number stands apart from that of a bar.
-double gap_behind(const TableSection& section, std::size_t c) {
-    if (c + 1 >= section.columns.size()) return 0;
-    const ColumnKind kind = section.columns[c].kind, next = section.columns[c + 1].kind;
-    if (in_strip(section, c)) return 2;
-    return kind == ColumnKind::bar && next == ColumnKind::number ? column_gap + 10 : column_gap;
-}
-
 class TableFigure final : public Figure {
 public:
-    explicit TableFigure(TableData data) : data_(std::move(data)) {}
+    explicit TableFigure(TableData data) : data_(std::move(data)) {
+        for (TableSection& section : data_.sections) fix_decimals(section);
+    }
 
     std::string view() const override { return data_.view; }
     QString title() const override { return data_.title; }
@@ -142,7 +36,6 @@ private:
     QRectF row_box(const SectionLayout& at, std::size_t row) const {
         return {page_margin - 6, at.rows + row_height * double(row), width_ - 2 * page_margin + 12, row_height};
     }
-    SectionLayout lay_out(const TableSection&, double top, double width) const;
     void paint_section(QPainter&, const TableSection&, const SectionLayout&, const QRectF& exposed, const Style&,
                        const Selection&) const;
     void paint_heads(QPainter&, const TableSection&, const SectionLayout&, double y, const Theme&) const;
@@ -157,149 +50,20 @@ private:
     double width_ = 0;
 };
 
-SectionLayout TableFigure::lay_out(const TableSection& section, double top, double width) const {
-    SectionLayout at;
-    at.top = top;
-    const double room = width - 2 * page_margin;
-    at.note = wrapped(section.note, table_note_font(), room);
-    at.header =
-        top + (section.title.isEmpty() ? 0 : table_title_height) + 15.0 * double(at.note.size()) + (at.note.empty() ? 0 : 6);
-    at.over = std::any_of(section.columns.begin(), section.columns.end(), [](const TableColumn& c) { return !c.over.isEmpty(); });
-    at.rows = at.header + header_height + (at.over ? over_height : 0);
-    at.bottom = at.rows + row_height * double(std::max<std::size_t>(1, section.rows.size()));
-    at.limit = limits_of(section);
-
-    const std::size_t n = section.columns.size();
-    double fixed = 0;
-    for (std::size_t c = 0; c < n; ++c) fixed += gap_behind(section, c);
-    for (std::size_t c = 0; c < n; ++c) {
-        const ColumnKind kind = section.columns[c].kind;
-        at.stretched.push_back(
-            section.columns[c].stretched ||
-            (kind == ColumnKind::text && any_cell(section, c, [](const TableCell& cell) { return !cell.tokens.empty(); })));
-    }
-    for (std::size_t c = 0; c < n; ++c) {
-        bool below = false, above = false;
-        for (std::size_t d = 0; d < n; ++d) {  // columns with one scale have one zero
-            if (d != c && (section.columns[c].group < 0 || section.columns[c].group != section.columns[d].group)) continue;
-            below |= any_cell(section, d, [](const TableCell& cell) { return cell.value < 0; });
-            above |= any_cell(section, d, [](const TableCell& cell) { return cell.value > 0; });
-        }
-        at.zero.push_back(!below ? 0 : above ? 0.5 : 1);
-    }
-    std::size_t texts = 0;
-    for (std::size_t c = 0; c < n; ++c) {
-        at.width.push_back(wanted_width(section, c));
-        texts += at.stretched[c];
-        if (!at.stretched[c]) fixed += at.width[c];
-    }
-    // Lists of tokens share what is left. What is missing comes first off bars, then off tinted cells and labels; at last bars
-    // are numbers alone.
-    double over = fixed + least_list * double(texts) - room;
-    const auto narrow = [&](std::initializer_list<ColumnKind> kinds, auto least) {
-        double spare = 0;
-        const auto gives = [&](std::size_t c) {
-            const bool is = std::ranges::find(kinds, section.columns[c].kind) != kinds.end() && !at.stretched[c];
-            return is ? std::max(0.0, at.width[c] - least(c)) : 0.0;
-        };
-        for (std::size_t c = 0; c < n; ++c) spare += gives(c);
-        const double share = spare > 0 ? std::clamp(over / spare, 0.0, 1.0) : 0;
-        for (std::size_t c = 0; c < n; ++c) at.width[c] -= share * gives(c);
-        over -= share * spare;
-    };
-    narrow({ColumnKind::bar}, [&, wanted = at.width](std::size_t c) { return wanted[c] - most_off_bar; });
-    narrow({ColumnKind::tint}, [](std::size_t) { return least_cell; });
-    narrow({ColumnKind::token, ColumnKind::text},
-           [&, wanted = at.width](std::size_t c) { return least_width(section, c, wanted[c]); });
-    narrow({ColumnKind::bar}, [&, wanted = at.width](std::size_t c) { return wanted[c] - (bar_room - most_off_bar); });
-    // Tinted cells give way last, and in strips of many layers most.
-    double tint_gap = 2;
-    const auto tints = static_cast<std::size_t>(
-        std::ranges::count_if(section.columns, [](const TableColumn& column) { return column.kind == ColumnKind::tint; }));
-    if (over > 0 && tints > 0) {
-        double strip = -tint_gap;  // none after the last one
-        for (std::size_t c = 0; c < n; ++c)
-            if (section.columns[c].kind == ColumnKind::tint) strip += at.width[c] + tint_gap;
-        const double least = tints > few_tints ? least_tint : least_of_few;  // few layers scroll before they lose their numbers
-        const double pitch = std::max(least, (strip - over) / double(tints));
-        tint_gap = pitch >= 10 ? 2 : pitch >= 5 ? 1 : 0;
-        for (std::size_t c = 0; c < n; ++c)
-            if (section.columns[c].kind == ColumnKind::tint) at.width[c] = pitch - tint_gap;
-    }
-    double left = room;
-    for (std::size_t c = 0; c < n; ++c)
-        left -= (in_strip(section, c) ? tint_gap : gap_behind(section, c)) + (at.stretched[c] ? 0 : at.width[c]);
-    for (std::size_t c = 0; c < n; ++c)
-        if (at.stretched[c]) at.width[c] = std::max(least_list, left / double(texts));
-    double x = page_margin;
-    for (std::size_t c = 0; c < n; ++c) {
-        at.x.push_back(x);
-        x += at.width[c] + (in_strip(section, c) ? tint_gap : gap_behind(section, c));
-    }
-    return at;
-}
-
-/// The section as it is, or in parts of about one width that fit: each repeats the labels in front, and columns under one
-/// heading stay together.
-std::vector<TableSection> fitted(const TableSection& section, double room) {
-    const std::size_t n = section.columns.size();
-    std::vector<double> least(n);
-    const auto list = [&](std::size_t c) {
-        return section.columns[c].stretched || any_cell(section, c, [](const TableCell& cell) { return !cell.tokens.empty(); });
-    };
-    double sum = 0;
-    for (std::size_t c = 0; c < n; ++c) {
-        least[c] = (list(c) ? least_list : least_width(section, c, wanted_width(section, c))) + gap_behind(section, c);
-        sum += least[c];
-    }
-    if (sum <= room || n < 3) return {section};
-    std::vector<std::size_t> labels{0};
-    if (!has_number(section.columns[1].kind) && !list(1)) labels.push_back(1);
-    double front = 0;
-    for (const std::size_t c : labels) front += least[c];
-    const double most = std::max(room - front, 1.0), count = std::ceil((sum - front) / most);
-    const double share = std::min(room, front + 1.15 * (sum - front) / count);
-    std::vector<std::vector<std::size_t>> parts(1, labels);
-    double used = front;
-    for (std::size_t c = labels.size(); c < n;) {
-        std::size_t end = c + 1;
-        const QString& over = section.columns[c].over;
-        while (end < n && !over.isEmpty() && section.columns[end].over == over) ++end;
-        double together = 0;
-        for (std::size_t d = c; d < end; ++d) together += least[d];
-        if (used + together > share && parts.back().size() > labels.size()) {
-            parts.push_back(labels);
-            used = front;
-        }
-        for (; c < end; ++c) parts.back().push_back(c);
-        used += together;
-    }
-    std::vector<TableSection> out;
-    for (const std::vector<std::size_t>& columns : parts) out.push_back(with_columns(section, columns));
-    out.front().title = section.title;
-    out.front().note = section.note;
-    for (TableSection& part : out) part.empty = section.empty;
-    return out;
-}
-
 QSizeF TableFigure::layout(QSizeF available, const Style& style, const Selection&) {
     width_ = std::max(available.width(), 320.0);
     at_.clear();
     split_.clear();
     if (style.exporting && width_ < least_page) {
         double wanted = 0;
-        for (const TableSection& section : data_.sections) {
-            double sum = 2 * page_margin;
-            for (std::size_t c = 0; c < section.columns.size(); ++c) sum += wanted_width(section, c) + gap_behind(section, c);
-            wanted = std::max(wanted, sum);
-        }
+        for (const TableSection& section : data_.sections) wanted = std::max(wanted, 2 * page_margin + wanted_width(section));
         width_ = std::clamp(wanted, width_, least_page);
         for (const TableSection& section : data_.sections)
             std::ranges::move(fitted(section, width_ - 2 * page_margin), std::back_inserter(split_));
     }
     double y = 12, right = width_;
     for (const TableSection& section : sections()) {
-        at_.push_back(lay_out(section, y, width_));
+        at_.push_back(lay_out(section, y, width_, !style.exporting));
         y = at_.back().bottom + 22;
         if (!at_.back().x.empty()) right = std::max(right, at_.back().x.back() + at_.back().width.back() + page_margin);
     }
@@ -404,7 +168,7 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
                              const QRectF& box, double limit, double zero_at, const Style& style) const {
     const Theme& theme = *style.theme;
     const double base = draw::centred_baseline(box.center().y(), table_cell_font());
-    const QString number = draw::number_text(cell.value, column.decimals);
+    const QString number = draw::fixed_text(cell.value, column.decimals);
     switch (column.kind) {
         case ColumnKind::token: {
             double x = box.left();
@@ -424,7 +188,7 @@ void TableFigure::paint_cell(QPainter& painter, const TableColumn& column, const
             }
             double x = box.left();
             for (const auto& [label, value] : cell.tokens) {
-                const QString small = draw::number_text(value, column.decimals);
+                const QString small = draw::fixed_text(value, column.decimals);
                 const double width = draw::token_width(label, table_cell_font()),
                              beside = draw::number_width(small, table_note_font());
                 if (x + width + 4 + beside > box.right()) break;

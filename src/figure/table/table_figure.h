@@ -69,6 +69,7 @@ struct TableRow {
 
 struct TableSection {
     QString title, note;
+    QString hint{};  ///< what a click does, after the note; not in files
     std::vector<TableColumn> columns;
     std::vector<TableRow> rows;
     QString empty;  ///< the reason, shown when there are no rows

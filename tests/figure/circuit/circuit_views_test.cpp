@@ -11,6 +11,7 @@
 #include <QImage>
 
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace headlight::figure {
@@ -216,6 +217,40 @@ TEST(TableFigure, ColumnsOfAllLayersFitTheWidth) {
     }
     const auto figure = table_figure(std::move(data));
     for (const double width : {850.0, 480.0}) EXPECT_LE(figure->layout({width, 500}, {}, {}).width(), width);
+}
+
+/// Widths of the headings of a table that has no title, by the texts of their tips.
+std::map<QString, double> widths_of(const Figure& figure, const QSizeF& size) {
+    std::map<QString, double> widths;
+    for (double x = 0; x < size.width(); x += 1)
+        for (double y = 0; y < 60; y += 3)
+            if (const Hit hit = figure.hit_test({x, y}, {}, {}); hit.kind == Hit::Kind::legend && !hit.key)
+                widths[hit.tip] = hit.area.width();
+    return widths;
+}
+
+TEST(TableFigure, CellsOfAStripAreEquallyWideWhateverTheirNumbers) {
+    TableData data = some_table();
+    TableSection& section = data.sections[0];
+    section.title.clear();
+    section.rows.resize(3);
+    for (std::size_t c = 2; c < 4; ++c) section.columns[c].tip = section.columns[c].id.c_str(), section.columns[c].decimals = 2;
+    section.rows[0].cells[2] = TableCell::of(0.000194);
+    section.rows[0].cells[3] = TableCell::of(0.02);
+    const auto figure = table_figure(std::move(data));
+    const auto widths = widths_of(*figure, figure->layout({700, 500}, {}, {}));
+    ASSERT_TRUE(widths.contains(QStringLiteral("a")) && widths.contains(QStringLiteral("b")));
+    EXPECT_EQ(widths.at(QStringLiteral("a")), widths.at(QStringLiteral("b")));
+}
+
+TEST(TableFigure, WhatAClickDoesStandsOnTheScreenAlone) {
+    TableData data = some_table(), plain = some_table();
+    data.sections[0].hint = QStringLiteral("Click a row.");
+    const auto figure = table_figure(std::move(data)), without = table_figure(std::move(plain));
+    Style file;
+    file.exporting = true;
+    EXPECT_GT(figure->layout({700, 500}, {}, {}).height(), without->layout({700, 500}, {}, {}).height());
+    EXPECT_EQ(figure->layout({700, 500}, file, {}), without->layout({700, 500}, file, {}));
 }
 
 TEST(TableFigure, BarsGoToTheirSideAndTintsShareAScale) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/core/number_text.h"
+#include "figure/core/fixed_text.h"
 
 #include <gtest/gtest.h>
 
@@ -37,6 +38,19 @@ TEST(NumberText, DecimalsFallAsANumberGrows) {
     EXPECT_EQ(value_text(0.00012345), QStringLiteral("0.000123"));
     EXPECT_EQ(value_text(50.123, 3), QStringLiteral("50.1"));
     EXPECT_EQ(value_text(0, 4), QStringLiteral("0.0000"));
+}
+
+TEST(NumberText, OfOneQuantityHaveTheSameDecimals) {
+    EXPECT_EQ(draw::fixed_text(0.02, 2), QStringLiteral("0.02"));
+    EXPECT_EQ(draw::fixed_text(0.000194, 2), QStringLiteral("<0.01"));
+    EXPECT_EQ(draw::fixed_text(-0.00046, 3), QStringLiteral(">−0.001"));
+    EXPECT_EQ(draw::fixed_text(-0.153, 3), QStringLiteral("−0.153"));
+    EXPECT_EQ(draw::fixed_text(0, 2), QStringLiteral("0.00"));
+    EXPECT_EQ(draw::fixed_text(std::nan(""), 2), QString());
+    EXPECT_EQ(draw::decimals_for(0.4, 2), 2);
+    EXPECT_EQ(draw::decimals_for(0.03, 2), 3) << "two digits of the largest";
+    EXPECT_EQ(draw::decimals_for(0.0996, 2), 2) << "rounds to 0.10";
+    EXPECT_EQ(draw::decimals_for(0, 2), 2);
 }
 
 }  // namespace number_text_test

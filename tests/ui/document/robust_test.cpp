@@ -8,6 +8,7 @@
 #include <QGuiApplication>
 #include <QPushButton>
 #include <QSignalSpy>
+#include <QTemporaryDir>
 
 namespace headlight::ui {
 namespace robust_test {
@@ -236,6 +237,22 @@ TEST_F(WindowTest, ALostModelCanBeOpenedAgainFromTheMessage) {
     EXPECT_FALSE(window.error_panel().isVisible());
     window.show_failure({QStringLiteral("Saving"), {.problem = "Another"}});
     EXPECT_FALSE(again->isVisible()) << "an offer belongs to its message";
+}
+
+TEST_F(WindowTest, TheOfferToOpenAgainStaysWhenThatFails) {
+    QTemporaryDir folder;
+    for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"})
+        ASSERT_TRUE(QFile::copy(QStringLiteral(HEADLIGHT_SOURCE_DIR "/models/novella-7m/") + name, folder.filePath(name)));
+    window.open(folder.path());
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(QFile::remove(folder.filePath(QStringLiteral("config.json"))));
+    window.lose_model({.problem = "A file of the open model was removed", .file = "config.json"});
+    auto* again = window.error_panel().findChild<QPushButton*>();
+    ASSERT_TRUE(again && again->isVisible());
+    const QString before = window.error_panel().message();
+    again->click();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window.error_panel().message() != before; }, 60'000));
+    EXPECT_TRUE(again->isVisible()) << window.error_panel().message().toStdString();
 }
 
 }  // namespace robust_test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Painting of the head view.
 #include "figure/core/parallel.h"
+#include "figure/core/saved_state.h"
 #include "figure/pattern/head/head_figure.h"
 #include "figure/pattern/head/line_raster.h"
 #include "headlight/figure/core/selection_rules.h"
@@ -43,7 +44,7 @@ void HeadFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     view_ = exposed;
     const QRectF rows = rows_in_sight();
     const Frame f{painter, style, selection, d, subject(style, selection), exposed, draw::on_target(painter, exposed), rows};
-    painter.save();
+    const draw::SavedState saved(painter);
     painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
     paint_header(f);
     paint_legend(f);
@@ -52,7 +53,6 @@ void HeadFigure::paint(QPainter& painter, const QRectF& exposed, const Style& st
     paint_tokens(f);
     paint_pair_rules(f);
     paint_edge_notes(f);
-    painter.restore();
 }
 
 QRectF HeadFigure::rows_in_sight() const { return view_.adjusted(0, layout_.header_height, 0, -layout_.legend_height); }

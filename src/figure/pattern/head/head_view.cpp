@@ -24,13 +24,13 @@ std::vector<double> label_widths(const std::vector<draw::Label>& labels, const Q
 void check_shapes(const HeadViewData& data) {
     const std::size_t maps = data.together.isEmpty() ? data.heads.size() : 1;
     if (data.weights.size() != maps || data.heads.empty())
-        throw Error({.problem = "a head view needs one map for each head",
+        throw Error({.problem = "A head view needs one map for each head",
                      .expected = std::to_string(maps) + " maps",
                      .found = std::to_string(data.weights.size())});
     for (const auto& map : data.weights)
         if (map.rows() != static_cast<Eigen::Index>(data.axes.queries.size()) ||
             map.cols() != static_cast<Eigen::Index>(data.axes.keys.size()))
-            throw Error({.problem = "a head's map does not fit the tokens",
+            throw Error({.problem = "A head's map does not fit the tokens",
                          .expected = std::to_string(data.axes.queries.size()) + " x " + std::to_string(data.axes.keys.size()),
                          .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Painting of the matrix view. Everything here is in px on screen: the painter's zoom is taken back first.
+#include "figure/core/fixed_text.h"
 #include "figure/core/wrapped.h"
 #include "figure/pattern/matrix/matrix_figure.h"
 #include "figure/pattern/matrix/matrix_frame.h"
@@ -165,7 +166,7 @@ void MatrixFigure::paint_numbers(const Frame& f, const Panel& p) const {
             if (p.cell < zero_cell && weight < 0.005F && !data_.diverging) continue;
             const std::uint8_t cell = pyramid(p.index, f.style).levels.front().at(r, c);
             const QColor ground(ramp[static_cast<std::size_t>(std::lround((cell - 1) / 254.0 * 255))]);
-            const QString text = draw::number_text(weight, data_.diverging ? 1 : p.cell >= wide ? 3 : 2);
+            const QString text = draw::fixed_text(weight, data_.diverging ? 1 : p.cell >= wide ? 3 : 2);
             // A zero is there to be found when one looks for it, not to be read first.
             const QColor ink = text_on(f.theme(), ground);
             draw::number(f.painter, {rect.center().x(), draw::centred_baseline(rect.center().y(), font)}, text, font,

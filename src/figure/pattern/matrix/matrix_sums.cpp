@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sums of a map's rows and columns, as bars with numbers beside and below it; or beside it what goes to no key.
+#include "figure/core/fixed_text.h"
 #include "figure/pattern/matrix/matrix_figure.h"
 #include "figure/pattern/matrix/matrix_frame.h"
 #include "figure/pattern/matrix/matrix_panel.h"
@@ -52,7 +53,7 @@ void MatrixFigure::paint_sums(const Frame& f, const Panel& p) const {
             const double y = p.cell_rect(i, 0).center().y();
             if (y < p.row_sums.top() || y > p.row_sums.bottom()) continue;
             const double x = p.row_sums.left() + rows[i] / longest_row * row_room + 4;
-            draw::number(f.painter, {x, draw::centred_baseline(y, font)}, draw::number_text(rows[i], 2), font, f.theme().muted,
+            draw::number(f.painter, {x, draw::centred_baseline(y, font)}, draw::fixed_text(rows[i], 2), font, f.theme().muted,
                          draw::Align::left);
         }
     const QFont caption = ui_font(11);
@@ -78,7 +79,7 @@ void MatrixFigure::paint_sums(const Frame& f, const Panel& p) const {
             const double x = p.cell_rect(0, i).center().x();
             if (x < p.column_sums.left() || x > p.column_sums.right()) continue;
             const double y = p.column_sums.top() + columns[i] / longest_column * column_room + line;
-            draw::number(f.painter, {x, y}, draw::number_text(columns[i], 2), font, f.theme().muted, draw::Align::center);
+            draw::number(f.painter, {x, y}, draw::fixed_text(columns[i], 2), font, f.theme().muted, draw::Align::center);
         }
     draw::text(f.painter, {p.row_strip.right(), p.column_sums.top() + 12}, QStringLiteral("column sums"), caption,
                f.theme().muted, draw::Align::right);

@@ -7,6 +7,7 @@
 #include "figure/pattern/matrix/matrix_figure.h"
 #include "figure/pattern/matrix/matrix_panel.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,13 +30,13 @@ QString MatrixViewData::name_of(std::size_t map) const { return map < names.size
 MatrixFigure::MatrixFigure(MatrixViewData data) : data_(std::move(data)) {
     const std::size_t maps = data_.names.empty() ? data_.heads.size() : data_.names.size();
     if (maps == 0 || data_.weights.size() != maps)
-        throw Error({.problem = "a matrix view needs one map for each head",
+        throw Error({.problem = "A matrix view needs one map for each head",
                      .expected = std::to_string(maps) + " maps",
                      .found = std::to_string(data_.weights.size())});
     for (const auto& map : data_.weights)
         if (map.rows() != static_cast<Eigen::Index>(data_.axes.queries.size()) ||
             map.cols() != static_cast<Eigen::Index>(data_.axes.keys.size()))
-            throw Error({.problem = "a head's map does not fit the tokens",
+            throw Error({.problem = "A head's map does not fit the tokens",
                          .expected = std::to_string(data_.axes.queries.size()) + " x " + std::to_string(data_.axes.keys.size()),
                          .found = std::to_string(map.rows()) + " x " + std::to_string(map.cols())});
     const QFont font = ui_font(matrix_label_size);
@@ -209,9 +210,9 @@ Table MatrixFigure::table() const {
         for (std::int64_t i = 0; i < n_q; ++i)
             for (std::int64_t j = 0; j < n_k; ++j) pairs += legal(h, i, j);
     if (pairs > longest_table)
-        throw Error({.problem = "the table would be too long",
-                     .expected = "at most " + std::to_string(longest_table) + " pairs",
-                     .found = std::to_string(pairs),
+        throw Error({.problem = "The table would be too long",
+                     .expected = "at most " + with_commas(longest_table) + " pairs",
+                     .found = with_commas(pairs),
                      .hint = "Export NPZ, which holds maps of any size"});
     t.rows.reserve(static_cast<std::size_t>(pairs));
     for (std::size_t h = 0; h < data_.weights.size(); ++h)

@@ -11,7 +11,7 @@ namespace headlight::figure {
 namespace {
 
 template <class Choose>
-MipPyramid::Level halved(const MipPyramid::Level& from, const Choose& choose) {
+MipPyramid::Level half_as_fine(const MipPyramid::Level& from, const Choose& choose) {
     MipPyramid::Level to{(from.rows + 1) / 2, (from.cols + 1) / 2, {}};
     to.cells.resize(static_cast<std::size_t>(to.rows * to.cols));
     for (std::int64_t r = 0; r < to.rows; ++r)
@@ -44,7 +44,7 @@ MipPyramid mip_pyramid(const analyze::Matrix& map, const analyze::PatternAxes& a
     }
     out.levels.push_back(std::move(base));
     const auto largest = [](std::initializer_list<std::uint8_t> cells) { return std::max(cells); };
-    while (out.levels.back().rows > 1 || out.levels.back().cols > 1) out.levels.push_back(halved(out.levels.back(), largest));
+    while (out.levels.back().rows > 1 || out.levels.back().cols > 1) out.levels.push_back(half_as_fine(out.levels.back(), largest));
     return out;
 }
 
@@ -67,7 +67,7 @@ MipPyramid signed_pyramid(const analyze::Matrix& map, const analyze::PatternAxes
         return *std::max_element(cells.begin(), cells.end(),
                                  [&](std::uint8_t a, std::uint8_t b) { return distance(a) < distance(b); });
     };
-    while (out.levels.back().rows > 1 || out.levels.back().cols > 1) out.levels.push_back(halved(out.levels.back(), farthest));
+    while (out.levels.back().rows > 1 || out.levels.back().cols > 1) out.levels.push_back(half_as_fine(out.levels.back(), farthest));
     return out;
 }
 
