@@ -40,7 +40,8 @@ public:
     }
 
     std::int64_t size() const { return std::ssize(traces_); }
-    const trace::Trace& trace(std::int64_t i) const { return *traces_.at(static_cast<std::size_t>(i)); }
+    const trace::Trace& trace(std::int64_t i) const { return *shared(i); }
+    const std::shared_ptr<const trace::Trace>& shared(std::int64_t i) const { return traces_.at(static_cast<std::size_t>(i)); }
     const std::shared_ptr<const model::Model>& model() const { return model_; }
     const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
     const model::ModelConfig& config() const { return model_->config(); }

@@ -198,6 +198,57 @@ std::vector<std::int64_t> top_tokens_among(const model::Model& model, Layer laye
     return out;
 }
 
+std::vector<ValueRead> value_reads(const model::Model& model, Layer layer, const std::vector<std::int64_t>& watched, bool gain,
+                                   const CancelToken& cancel, const Progress& progress) {
+    const model::ModelConfig& c = model.config();
+    require_stream_unembedding(c, "What a memory promotes");
+    check_mlp_layer(c, layer);
+    const std::vector<Neuron> neurons = all_neurons(c, layer);
+    if (!watched.empty() && watched.size() != neurons.size())
+        throw Error({.problem = "Each neuron of a layer watches one token",
+                     .expected = std::to_string(neurons.size()) + " tokens",
+                     .found = std::to_string(watched.size())});
+    std::vector<ValueRead> out(neurons.size());
+    for_each_value(model, layer, neurons, gain, cancel, progress, [&](std::size_t i, const LogitRow& row) {
+        const bool asked = !watched.empty() && watched[i] >= 0 && watched[i] < c.vocab_size;
+        out[i] = {.top = row.largest(1, 0)[0].id,
+                  .probability = std::exp(static_cast<double>(row.highest()) - row.numbers().log_sum),
+                  .rank = asked ? row.rank(watched[i]) : -1};
+    });
+    return out;
+}
+
+namespace {
+
+struct TopValuesKey {
+    bool gain;
+    bool operator==(const TopValuesKey&) const = default;
+};
+
+}  // namespace
+
+std::shared_ptr<const std::vector<std::vector<std::int32_t>>> top_tokens_of_values(
+    const std::shared_ptr<const model::Model>& model, bool gain, const CancelToken& cancel) {
+    using Tops = std::vector<std::vector<std::int32_t>>;
+    const model::ModelConfig& c = model->config();
+    const auto make = [&] {
+        Tops tops;
+        for (std::int64_t l = 0; l < c.n_layers; ++l) {
+            std::vector<std::int32_t>& layer = tops.emplace_back(static_cast<std::size_t>(model::mlp_width(c, l)));
+            for_each_value(*model, Layer(l), all_neurons(c, Layer(l)), gain, cancel, {}, [&](std::size_t i, const LogitRow& row) {
+                layer[i] = static_cast<std::int32_t>(row.largest(1, 0)[0].id);
+            });
+        }
+        return tops;
+    };
+    require_stream_unembedding(c, "What a memory promotes");
+    return model->results().get(TopValuesKey{gain}, make, [](const Tops& tops) {
+        std::int64_t bytes = 0;
+        for (const auto& layer : tops) bytes += std::ssize(layer) * static_cast<std::int64_t>(sizeof(std::int32_t));
+        return bytes;
+    });
+}
+
 Vector neuron_activations(const trace::Trace& trace, Layer layer, Neuron neuron) {
     return layer_activations(trace, layer, {neuron}).row(0);
 }

@@ -78,9 +78,69 @@ struct Triggers {
     std::vector<std::int64_t> next;
 };
 
+/// Some tokens of a text, and what they are read as.
+class TextReader {
+public:
+    TextReader(const trace::Trace& trace, ReadOut how, std::vector<std::int64_t> positions, const CancelToken& cancel)
+        : trace_(trace), c_(trace.config()), how_(how), positions_(std::move(positions)), cancel_(cancel) {
+        if (!positions_.empty()) final_ = read_vectors(*trace.model(), output(Layer(c_.n_layers - 1)), how_, {}, cancel_).top;
+    }
+    const trace::Trace& trace() const { return trace_; }
+    const std::vector<std::int64_t>& positions() const { return positions_; }
+    std::int64_t final(std::size_t i) const { return final_[i]; }
+
+    std::vector<TokenReading> layer(Layer l) const {
+        cancel_.throw_if_cancelled();
+        const std::size_t n = positions_.size();
+        std::vector<TokenReading> out(n);
+        if (n == 0) return out;
+        const Reads reads = read_vectors(
+            *trace_.model(), at::cat({part(before(l), l), part(rows(Hook::mlp_out, l), l), output(l)}), how_, final_, cancel_);
+        for (std::size_t i = 0; i < n; ++i) out[i] = {reads.top[i], reads.top[n + i], reads.top[2 * n + i], reads.probability[i]};
+        return out;
+    }
+
+    at::Tensor rows(Hook hook, Layer layer) const {
+        std::vector<at::Tensor> stretches;
+        for (std::size_t i = 0, next = 0; i < positions_.size(); i = next) {
+            for (next = i + 1; next < positions_.size() && positions_[next] == positions_[next - 1] + 1;) ++next;
+            stretches.push_back(trace::tensor_rows(trace_, {hook, layer}, positions_[i], static_cast<std::int64_t>(next - i)));
+        }
+        return stretches.size() == 1 ? stretches[0] : at::cat(stretches);
+    }
+
+private:
+    at::Tensor before(Layer l) const { return rows(has_cross_attention(c_) ? Hook::resid_mid_cross : Hook::resid_mid, l); }
+
+    /// What the layer leaves. Read by the unembedding alone, where a norm stands behind the sum: the sum itself.
+    at::Tensor output(Layer l) const {
+        return c_.post_norm && how_ == ReadOut::unembedding ? before(l) + rows(Hook::mlp_out, l) : rows(Hook::resid_post, l);
+    }
+
+    /// Part of a sum as the model would read it if it were all of it: through the norm behind the sum, its statistics the part's
+    /// own.
+    at::Tensor part(const at::Tensor& x, Layer l) const {
+        return c_.post_norm && how_ == ReadOut::model ? normed(x, trace::mlp_weights(*trace_.model(), l).norm, c_) : x;
+    }
+
+    const trace::Trace& trace_;
+    const model::ModelConfig& c_;
+    ReadOut how_;
+    std::vector<std::int64_t> positions_;
+    const CancelToken& cancel_;
+    std::vector<std::int64_t> final_;  ///< top token of the last layer's output
+};
+
+void check_readable(const trace::Trace& trace) {
+    const model::ModelConfig& c = trace.config();
+    require_own_text(trace, "Refinement");
+    require_refinement(c);
+}
+
 /// Counts of one layer over all texts.
 struct Counts {
-    std::int64_t agreement = 0, residual = 0, ffn = 0, composition = 0, none_agrees = 0, final_top = 0;
+    std::int64_t by_part[4] = {};  ///< by Breakdown
+    std::int64_t none_agrees = 0, final_top = 0;
     double active = 0;
     std::vector<double> probabilities;
 };
@@ -88,10 +148,17 @@ struct Counts {
 class Measure {
 public:
     Measure(const Runs& runs, const RefinementOptions& o, const CancelToken& cancel, const Progress& progress)
-        : runs_(runs), o_(o), cancel_(cancel), progress_(progress), model_(*runs[0]->model()), c_(model_.config()) {}
+        : o_(o), cancel_(cancel), progress_(progress), model_(*runs[0]->model()), c_(model_.config()) {
+        for (const auto& run : runs) {
+            std::vector<std::int64_t> positions;
+            const bool skip = o_.skip_first && !model::reads_pictures(c_);
+            for (std::int64_t p = skip ? 1 : 0; p < run->tokens(); ++p) positions.push_back(p);
+            out_.tokens += std::ssize(positions);
+            texts_.emplace_back(*run, o_.read_out, std::move(positions), cancel_);
+        }
+    }
 
     Refinement run() {
-        outputs();
         for (std::int64_t l = 0; l < c_.n_layers; ++l) {
             if (progress_) progress_({"Refinement", "layer", l, c_.n_layers});
             layer(Layer(l));
@@ -101,59 +168,18 @@ public:
     }
 
 private:
-    std::int64_t first_of(const trace::Trace& trace) const {
-        return o_.skip_first && !model::reads_pictures(c_) && trace.tokens() > 0 ? 1 : 0;
-    }
-
-    at::Tensor rows(const trace::Trace& trace, Hook hook, Layer layer) const {
-        const std::int64_t first = first_of(trace);
-        return trace::tensor_rows(trace, {hook, layer}, first, trace.tokens() - first);
-    }
-
-    at::Tensor before(const trace::Trace& trace, Layer l) const {
-        return rows(trace, has_cross_attention(c_) ? Hook::resid_mid_cross : Hook::resid_mid, l);
-    }
-
-    /// What the layer leaves. Read by the unembedding alone, where a norm stands behind the sum: the sum itself.
-    at::Tensor output(const trace::Trace& trace, Layer l) const {
-        return c_.post_norm && o_.read_out == ReadOut::unembedding ? before(trace, l) + rows(trace, Hook::mlp_out, l)
-                                                                   : rows(trace, Hook::resid_post, l);
-    }
-
-    /// Part of a sum as the model would read it if it were all of it: through the norm behind the sum, its statistics the part's
-    /// own.
-    at::Tensor part(const at::Tensor& x, Layer l) const {
-        return c_.post_norm && o_.read_out == ReadOut::model ? normed(x, trace::mlp_weights(model_, l).norm, c_) : x;
-    }
-
-    void outputs() {
-        for (const auto& run : runs_) {
-            out_.tokens += run->tokens() - first_of(*run);
-            final_.push_back(read_vectors(model_, output(*run, Layer(c_.n_layers - 1)), o_.read_out, {}, cancel_).top);
-        }
-    }
-
     void layer(Layer l) {
-        std::vector<Reads> reads;  // of r, then of y, then of o of each text
-        for (std::size_t text = 0; text < runs_.size(); ++text) {
-            cancel_.throw_if_cancelled();
-            const trace::Trace& trace = *runs_[text];
-            const bool any = trace.tokens() > first_of(trace);
-            reads.push_back(
-                any ? read_vectors(model_,
-                                   at::cat({part(before(trace, l), l), part(rows(trace, Hook::mlp_out, l), l), output(trace, l)}),
-                                   o_.read_out, final_[text], cancel_)
-                    : Reads());
-        }
+        std::vector<std::vector<TokenReading>> readings;  // [text][token]
+        for (const TextReader& text : texts_) readings.push_back(text.layer(l));
         Counts counts;
         Triggers triggers;
         std::vector<std::int64_t> values;
         if (o_.values) {
-            values = top_tokens_among(model_, l, asked(reads), o_.read_out == ReadOut::model, cancel_);
+            values = top_tokens_among(model_, l, asked(readings), o_.read_out == ReadOut::model, cancel_);
             triggers = {std::vector<float>(values.size(), 0), std::vector<std::int64_t>(values.size(), -1)};
         }
-        for (std::size_t text = 0; text < runs_.size(); ++text)
-            one_text(*runs_[text], static_cast<std::int64_t>(text), l, reads[text], values, counts, triggers);
+        for (std::size_t text = 0; text < texts_.size(); ++text)
+            one_text(static_cast<std::int64_t>(text), l, readings[text], values, counts, triggers);
         finish(counts, triggers, values);
     }
 
@@ -165,38 +191,31 @@ private:
     }
 
     /// The tokens that a value may have to agree with.
-    std::vector<std::int64_t> asked(const std::vector<Reads>& reads) const {
+    std::vector<std::int64_t> asked(const std::vector<std::vector<TokenReading>>& readings) const {
         std::vector<std::int64_t> ids;
-        for (std::size_t text = 0; text < runs_.size(); ++text) {
-            const trace::Trace& trace = *runs_[text];
-            const std::size_t n = reads[text].top.size() / 3;
-            ids.insert(ids.end(), reads[text].top.begin() + static_cast<std::ptrdiff_t>(n),
-                       reads[text].top.begin() + static_cast<std::ptrdiff_t>(2 * n));
-            for (std::int64_t p = first_of(trace); p < trace.tokens(); ++p)
-                if (const std::int64_t next = next_of(trace, p); next >= 0) ids.push_back(next);
+        for (std::size_t text = 0; text < texts_.size(); ++text) {
+            for (const TokenReading& reading : readings[text]) ids.push_back(reading.update);
+            for (const std::int64_t p : texts_[text].positions())
+                if (const std::int64_t next = next_of(texts_[text].trace(), p); next >= 0) ids.push_back(next);
         }
         return ids;
     }
 
-    void one_text(const trace::Trace& trace, std::int64_t text, Layer l, const Reads& reads,
+    void one_text(std::int64_t number, Layer l, const std::vector<TokenReading>& readings,
                   const std::vector<std::int64_t>& values, Counts& counts, Triggers& triggers) {
-        const std::size_t n = reads.top.size() / 3;
-        if (n == 0) return;
-        const std::vector<std::int64_t>& final = final_[static_cast<std::size_t>(text)];
-        const at::Tensor m = rows(trace, Hook::mlp_post, l).to(at::kFloat).contiguous();
+        if (readings.empty()) return;
+        const TextReader& text = texts_[static_cast<std::size_t>(number)];
+        const at::Tensor m = text.rows(Hook::mlp_post, l).to(at::kFloat).contiguous();
         const bool last = l.value + 1 == c_.n_layers;
-        for (std::size_t i = 0; i < n; ++i) {
-            const std::int64_t a = reads.top[i], b = reads.top[n + i], c = reads.top[2 * n + i];
-            ++(a == b && b == c   ? counts.agreement
-               : c == a && a != b ? counts.residual
-               : c == b && a != b ? counts.ffn
-                                  : counts.composition);
-            counts.final_top += a == final[i];
-            counts.probabilities.push_back(reads.probability[i]);
-            const std::int64_t position = first_of(trace) + static_cast<std::int64_t>(i);
-            if (last && a != c) out_.last_layer.push_back({text, position, a, c});
-            memories_at(m.data_ptr<float>() + static_cast<std::int64_t>(i) * m.size(1), m.size(1), b, next_of(trace, position),
-                        values, counts, triggers);
+        for (std::size_t i = 0; i < readings.size(); ++i) {
+            const TokenReading& read = readings[i];
+            ++counts.by_part[static_cast<std::size_t>(breakdown_of(read))];
+            counts.final_top += read.before == text.final(i);
+            counts.probabilities.push_back(read.final_probability);
+            const std::int64_t position = text.positions()[i];
+            if (last && read.before != read.after) out_.last_layer.push_back({number, position, read.before, read.after});
+            memories_at(m.data_ptr<float>() + static_cast<std::int64_t>(i) * m.size(1), m.size(1), read.update,
+                        next_of(text.trace(), position), values, counts, triggers);
         }
     }
 
@@ -218,13 +237,14 @@ private:
     }
 
     void finish(Counts& counts, const Triggers& triggers, const std::vector<std::int64_t>& values) {
+        const auto part = [&](Breakdown of) { return static_cast<double>(counts.by_part[static_cast<std::size_t>(of)]); };
         const auto share = [&](double count) { return out_.tokens > 0 ? count / static_cast<double>(out_.tokens) : kNaN; };
         LayerRefinement layer;
         layer.active = share(counts.active);
-        layer.agreement = share(static_cast<double>(counts.agreement));
-        layer.residual = share(static_cast<double>(counts.residual));
-        layer.ffn = share(static_cast<double>(counts.ffn));
-        layer.composition = share(static_cast<double>(counts.composition));
+        layer.agreement = share(part(Breakdown::agreement));
+        layer.residual = share(part(Breakdown::residual));
+        layer.ffn = share(part(Breakdown::ffn));
+        layer.composition = share(part(Breakdown::composition));
         layer.zero_agreement = values.empty() ? kNaN : share(static_cast<double>(counts.none_agrees));
         layer.residual_final = share(static_cast<double>(counts.final_top));
         double sum = 0;
@@ -244,32 +264,55 @@ private:
         out_.layers.push_back(layer);
     }
 
-    const Runs& runs_;
     const RefinementOptions& o_;
     const CancelToken& cancel_;
     const Progress& progress_;
     const model::Model& model_;
     const model::ModelConfig& c_;
-    std::vector<std::vector<std::int64_t>> final_;  ///< [text][token] top token of the last layer's output
+    std::vector<TextReader> texts_;
     Refinement out_;
 };
 
 }  // namespace
 
-Refinement refinement(const Runs& runs, const RefinementOptions& options, const CancelToken& cancel, const Progress& progress) {
-    if (runs.empty()) throw Error("Refinement needs at least one text");
-    const model::ModelConfig& c = runs[0]->config();
-    for (const auto& run : runs)
-        if (run->model() != runs[0]->model()) throw Error("Refinement needs runs of one model");
-    require_own_text(*runs[0], "Refinement");
+void require_refinement(const model::ModelConfig& c) {
     require_unembedding(c, "Refinement of the prediction");
     if (c.mlm_head)
         throw Error({.problem = "In this model the stream before and behind an MLP is not read by the unembedding",
                      .item = c.name,
                      .found = "a masked-word head, which is not linear",
                      .hint = "The logit lens and the memories of a layer work for it"});
+}
+
+Refinement refinement(const Runs& runs, const RefinementOptions& options, const CancelToken& cancel, const Progress& progress) {
+    if (runs.empty()) throw Error("Refinement needs at least one text");
+    for (const auto& run : runs)
+        if (run->model() != runs[0]->model()) throw Error("Refinement needs runs of one model");
+    check_readable(*runs[0]);
     const at::NoGradGuard no_grad;
     return Measure(runs, options, cancel, progress).run();
+}
+
+Breakdown breakdown_of(const TokenReading& x) {
+    return x.before == x.update && x.update == x.after   ? Breakdown::agreement
+           : x.after == x.before && x.before != x.update ? Breakdown::residual
+           : x.after == x.update && x.before != x.update ? Breakdown::ffn
+                                                         : Breakdown::composition;
+}
+
+std::vector<std::vector<TokenReading>> token_readings(const trace::Trace& trace, const std::vector<Position>& positions,
+                                                      ReadOut how, const CancelToken& cancel) {
+    check_readable(trace);
+    std::vector<std::int64_t> numbers;
+    for (const Position p : positions) {
+        check_position(trace, p, "position");
+        numbers.push_back(p.value);
+    }
+    const at::NoGradGuard no_grad;
+    const TextReader text(trace, how, std::move(numbers), cancel);
+    std::vector<std::vector<TokenReading>> out;
+    for (std::int64_t l = 0; l < trace.config().n_layers; ++l) out.push_back(text.layer(Layer(l)));
+    return out;
 }
 
 Table table_of(const Refinement& found) {

@@ -3,6 +3,7 @@
 
 #include "headlight/base/error.h"
 #include "headlight/corpus/accumulate/examples.h"
+#include "headlight/corpus/statistics/quantile.h"
 
 #include <ATen/Parallel.h>
 
@@ -17,14 +18,6 @@ constexpr std::int64_t kDrawsAtATime = 32;  // fixed, so that a product has the 
 
 Bootstrap::Columns ratio(const Bootstrap::Columns& sums, const Bootstrap::Columns& weights) {
     return (weights.array() > 0).select(sums.array() / weights.array(), kNaN);
-}
-
-/// With linear interpolation between order statistics (NumPy's default).
-double percentile(const std::vector<double>& sorted, double share) {
-    const double place = share * static_cast<double>(sorted.size() - 1);
-    const auto below = static_cast<std::size_t>(place);
-    const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    return std::lerp(sorted[below], sorted[above], place - static_cast<double>(below));
 }
 
 void check_columns(const Bootstrap::Columns& sums, const Bootstrap::Columns& weights, std::int64_t texts) {
@@ -87,8 +80,8 @@ std::vector<Interval> Bootstrap::intervals(const Columns& means, const Columns& 
                 if (!std::isnan(x)) sorted.push_back(x);
             std::ranges::sort(sorted);
             if (sorted.empty()) continue;
-            interval.low = percentile(sorted, (1 - options_.level) / 2);
-            interval.high = percentile(sorted, (1 + options_.level) / 2);
+            interval.low = quantile(sorted, (1 - options_.level) / 2);
+            interval.high = quantile(sorted, (1 + options_.level) / 2);
         }
     });
     return out;

@@ -3,8 +3,8 @@
 
 #include "headlight/analyze/pattern/pair_chain.h"
 #include "headlight/base/error.h"
-#include "tests/analyze/hand_model.h"
 #include "tests/analyze/traces.h"
+#include "tests/support/hand_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,26 +15,6 @@
 
 namespace headlight::analyze {
 namespace copy_suppression_test {
-
-/// One token a letter, a to l.
-std::shared_ptr<const text::Tokenizer> letters() {
-    nlohmann::json vocabulary = {{"[UNK]", 0}};
-    for (int i = 1; i < 12; ++i) vocabulary[std::string(1, static_cast<char>('a' + i - 1))] = i;
-    const nlohmann::json json = {{"version", "1.0"},
-                                 {"added_tokens", nlohmann::json::array()},
-                                 {"normalizer", nullptr},
-                                 {"pre_tokenizer", {{"type", "Whitespace"}}},
-                                 {"post_processor", nullptr},
-                                 {"decoder", nullptr},
-                                 {"model",
-                                  {{"type", "WordPiece"},
-                                   {"unk_token", "[UNK]"},
-                                   {"continuing_subword_prefix", "##"},
-                                   {"max_input_chars_per_word", 9},
-                                   {"vocab", vocabulary}}}};
-    const test::TempFolder folder;
-    return text::Tokenizer::from_json_file(folder.write("tokenizer.json", json.dump()));
-}
 
 TEST(CopySuppression, AHeadThatOnlySuppressesIsWhollyExplained) {
     HandModel hand;

@@ -5,8 +5,8 @@
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/base/error.h"
 #include "headlight/trace/weights.h"
-#include "tests/analyze/hand_model.h"
 #include "tests/analyze/traces.h"
+#include "tests/support/hand_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -134,7 +134,7 @@ TEST(HeadCircuit, EffectiveEmbeddingHoldsTheFirstMlp) {
     HandModel hand;
     hand.embed = random_entry(1);
     hand.unembed = random_entry(2);
-    hand.mlp = random_entry(3);
+    hand.mlp = hand.down = random_entry(3);
     hand.v = random_entry(4);
     const ModelPtr model = hand.load(model::ComputeType::float64);
     // By hand: e + silu(n W) * (n W) W with n = e / rms(e).

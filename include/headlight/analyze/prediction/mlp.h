@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -60,6 +61,20 @@ std::vector<Promoted> promoted_tokens(const model::Model&, Layer, const std::vec
 /// hundredth of the work of promoted_tokens(): most values already lose against a sample of the vocabulary.
 std::vector<std::int64_t> top_tokens_among(const model::Model&, Layer, std::vector<std::int64_t> asked, bool gain = false,
                                            const CancelToken& = {});
+
+/// How a value is read: the likeliest token of softmax(v E), its probability, and where another token stands.
+struct ValueRead {
+    std::int64_t top = 0;
+    double probability = 0;
+    std::int64_t rank = -1;  ///< of the neuron's watched token, 0: the likeliest; -1: none is watched
+};
+/// Of every neuron of a layer. `watched`: a token for each neuron, -1 for none; empty: none at all.
+std::vector<ValueRead> value_reads(const model::Model&, Layer, const std::vector<std::int64_t>& watched = {}, bool gain = false,
+                                   const CancelToken& = {}, const Progress& = {});
+/// The likeliest token of every value of the model: [layer][neuron]. Computed once while the model is open (GPT-2 small: 2.9
+/// TFLOP), and kept with it.
+std::shared_ptr<const std::vector<std::vector<std::int32_t>>> top_tokens_of_values(const std::shared_ptr<const model::Model>&,
+                                                                                   bool gain = false, const CancelToken& = {});
 
 /// Coefficient of one neuron at every token: [token].
 Vector neuron_activations(const trace::Trace&, Layer, Neuron);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/analyze/table.h"
+#include "headlight/base/ids.h"
 #include "headlight/base/job.h"
 #include "headlight/trace/trace.h"
 
@@ -63,6 +64,22 @@ struct Refinement {
 /// with a masked-word head (r, y and o are then no sums that the head reads one by one).
 Refinement refinement(const std::vector<std::shared_ptr<const trace::Trace>>&, const RefinementOptions& = {},
                       const CancelToken& = {}, const Progress& = {});
+
+/// Error naming what the model lacks for it: an unembedding, or one that reads r, y and o one by one.
+void require_refinement(const model::ModelConfig&);
+
+/// What r, y and o of a layer are read as at one token.
+struct TokenReading {
+    std::int64_t before = 0, update = 0, after = 0;  ///< top(r), top(y), top(o)
+    double final_probability = 0;                    ///< in r, of the top token of the last layer's output
+};
+/// Of chosen tokens of a text: [layer][position]. Errors as refinement(), and positions that do not exist.
+std::vector<std::vector<TokenReading>> token_readings(const trace::Trace&, const std::vector<Position>&, ReadOut = ReadOut::model,
+                                                      const CancelToken& = {});
+
+/// The four parts of Geva's Fig. 11, as in LayerRefinement.
+enum class Breakdown { agreement, residual, ffn, composition };
+Breakdown breakdown_of(const TokenReading&);
 
 /// A row a layer, with a column for each field of LayerRefinement.
 Table table_of(const Refinement&);

@@ -4,7 +4,10 @@
 
 #include "headlight/io/safetensors.h"
 #include "headlight/model/model.h"
+#include "headlight/text/tokenizer.h"
 #include "tests/support/temp_folder.h"
+
+#include <nlohmann/json.hpp>
 
 #include <deque>
 #include <functional>
@@ -20,7 +23,9 @@ struct HandModel {
     static float identity(std::int64_t r, std::int64_t c) { return r == c ? 1.0F : 0.0F; }
     Entry embed = identity, unembed = identity;                    ///< rows are tokens
     Entry q = identity, k = identity, v = identity, o = identity;  ///< math orientation x W
-    Entry mlp = [](std::int64_t, std::int64_t) { return 0.0F; };
+    static float zero(std::int64_t, std::int64_t) { return 0.0F; }
+    Entry mlp = zero;   ///< of the gate and of the linear branch: column i is neuron i's key
+    Entry down = zero;  ///< row i is neuron i's value
 
     std::shared_ptr<const model::Model> load(model::ComputeType type = model::ComputeType::float32) const {
         const test::TempFolder folder;
@@ -43,7 +48,8 @@ struct HandModel {
         add(block + "self_attn.k_proj.weight", k, true);
         add(block + "self_attn.v_proj.weight", v, true);
         add(block + "self_attn.o_proj.weight", o, true);
-        for (const char* part : {"gate_proj", "up_proj", "down_proj"}) add(block + "mlp." + part + ".weight", mlp, true);
+        for (const char* part : {"gate_proj", "up_proj"}) add(block + "mlp." + part + ".weight", mlp, true);
+        add(block + "mlp.down_proj.weight", down, true);
         ones(block + "input_layernorm.weight");
         ones(block + "post_attention_layernorm.weight");
         ones("model.norm.weight");
@@ -57,5 +63,25 @@ struct HandModel {
         return model::Model::load(folder.path(), {.dtype = type});
     }
 };
+
+/// Its twelve tokens are [UNK] and the letters a to k, a word each.
+inline std::shared_ptr<const text::Tokenizer> letters() {
+    nlohmann::json vocabulary = {{"[UNK]", 0}};
+    for (int i = 1; i < 12; ++i) vocabulary[std::string(1, static_cast<char>('a' + i - 1))] = i;
+    const nlohmann::json json = {{"version", "1.0"},
+                                 {"added_tokens", nlohmann::json::array()},
+                                 {"normalizer", nullptr},
+                                 {"pre_tokenizer", {{"type", "Whitespace"}}},
+                                 {"post_processor", nullptr},
+                                 {"decoder", nullptr},
+                                 {"model",
+                                  {{"type", "WordPiece"},
+                                   {"unk_token", "[UNK]"},
+                                   {"continuing_subword_prefix", "##"},
+                                   {"max_input_chars_per_word", 9},
+                                   {"vocab", vocabulary}}}};
+    const test::TempFolder folder;
+    return text::Tokenizer::from_json_file(folder.write("tokenizer.json", json.dump()));
+}
 
 }  // namespace headlight::analyze

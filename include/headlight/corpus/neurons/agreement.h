@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How the layers of a model come to its predictions over a corpus (Geva et al. 2021, sections 4 and 5). r is the stream before an
+// MLP, y its output, o the stream behind it; top(.) the likeliest token of what the unembedding makes of one.
+#pragma once
+
+#include "headlight/analyze/prediction/refinement.h"
+#include "headlight/analyze/table.h"
+#include "headlight/base/job.h"
+#include "headlight/corpus/accumulate/accumulator.h"
+#include "headlight/corpus/neurons/neurons.h"
+#include "headlight/corpus/statistics/bootstrap.h"
+#include "headlight/corpus/statistics/quantile.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// A token of the corpus at which a layer was read.
+struct AgreementReading {
+    std::int32_t before = 0, update = 0, after = 0;  ///< top(r), top(y), top(o)
+    float final_probability = 0;                     ///< in r, of the model's own prediction
+    std::int32_t active = 0;                         ///< memories with m > 0
+    bool active_agrees = false;                      ///< the value of one of those has top(y)
+    bool any_agrees = false;                         ///< the value of some memory has, active or not
+};
+
+struct AgreementExample {
+    std::int64_t text = 0;
+    std::int32_t position = 0;
+    std::vector<AgreementReading> layers;
+    std::int32_t final() const { return layers.back().after; }  ///< the model's prediction
+};
+
+struct AgreementOptions {
+    std::int64_t examples = 4;  ///< tokens drawn of each chunk (the paper: one)
+    std::uint64_t seed = 0;
+    analyze::ReadOut read_out = analyze::ReadOut::model;
+};
+
+/// Keeps what was read at the drawn tokens, so that every figure of the paper follows from it. A chunk's first token and what an
+/// earlier chunk has counted are left out. Each example costs three unembeddings a layer: four of GPT-2 small take as long as 45
+/// of the run's own tokens; and the likeliest token of every value of the model once (2.9 TFLOP there).
+class Agreement : public Accumulator {
+public:
+    /// Error as analyze::require_refinement(): a model without unembedding, or with a masked-word head.
+    explicit Agreement(const model::ModelConfig&, const AgreementOptions& = {});
+    std::unique_ptr<Accumulator> fresh() const override;
+    std::vector<std::string> hooks() const override;
+    void add(const TextRun&) override;
+    void merge(const Accumulator&) override;
+    void save(Arrays&) const override;
+    void load(const Arrays&) override;
+
+    const std::vector<AgreementExample>& examples() const noexcept { return examples_; }  ///< by text and position
+    const std::vector<std::int64_t>& widths() const noexcept { return widths_; }          ///< [layer] memories
+
+private:
+    AgreementOptions options_;
+    std::vector<std::int64_t> widths_;
+    std::vector<AgreementExample> examples_;
+};
+
+/// Shares of the examples, with intervals over texts.
+struct LayerAgreement {
+    Interval active;                ///< mean share of memories with m > 0 (Fig. 6)
+    Box active_box{};               ///< of the examples' shares
+    Interval zero_agreement;        ///< no active memory's value has top(y) (Fig. 8)
+    Interval zero_agreement_any;    ///< no memory's value has
+    Interval residual_final;        ///< top(r) is the model's prediction (Fig. 9)
+    Interval residual_probability;  ///< of that prediction, in r (Fig. 10)
+    Box residual_probability_box{};
+    std::array<Interval, 4> parts;  ///< by analyze::Breakdown (Fig. 11)
+};
+std::vector<LayerAgreement> layer_agreement(const Agreement&, const BootstrapOptions& = {});
+/// A row a layer: every number of LayerAgreement, intervals as NAME, NAME_low, NAME_high.
+analyze::Table table_of(const std::vector<LayerAgreement>&);
+
+/// Values against what follows their triggers. A memory's trigger is the text with its largest positive coefficient at a token
+/// that has a next one; memories without any are left out.
+struct LayerValues {
+    std::int64_t neurons = 0, triggered = 0;
+    std::int64_t agreeing = 0;  ///< the value's likeliest token followed its trigger (Fig. 4)
+    Box rank{};                 ///< of the token behind the trigger in the value's distribution, 0: the likeliest (Fig. 5)
+    /// By the probability of the value's likeliest token, tenths from 0 to 1 (Fig. 7).
+    std::array<std::int64_t, 10> triggered_by_probability{}, agreeing_by_probability{};
+    double rate() const noexcept { return triggered > 0 ? static_cast<double>(agreeing) / static_cast<double>(triggered) : kNaN; }
+};
+
+/// A value that is sure of a token, and how often its triggers were followed by it.
+struct SureValue {
+    Layer layer;
+    Neuron neuron;
+    std::int64_t token = 0;
+    double probability = 0;
+    std::int64_t followed = 0, triggers = 0;  ///< of the kept triggers that have a next token
+};
+
+struct ValueAgreement {
+    std::vector<LayerValues> layers;
+    std::vector<SureValue> surest;  ///< by probability
+};
+
+struct ValueAgreementOptions {
+    bool gain = true;           ///< values go through the final norm's gain, as analyze::ReadOut::model reads them
+    std::int64_t surest = 100;  ///< values to list
+};
+
+/// Reads every value of the model: GPT-2 small 2.9 TFLOP. Error when the model is not the one that the neurons are of.
+ValueAgreement value_agreement(const Neurons&, const model::Model&, const ValueAgreementOptions& = {}, const CancelToken& = {},
+                               const Progress& = {});
+/// A row a layer.
+analyze::Table table_of(const ValueAgreement&);
+/// A row a value of `surest`.
+analyze::Table sure_values_table(const ValueAgreement&, const text::Tokenizer&);
+
+AccumulatorKind agreement_kind();
+
+}  // namespace headlight::corpus

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <vector>
+
+namespace headlight::corpus {
+
+/// Of values in ascending order, linear between neighbours (NumPy's default); NaN of none. `share` is from 0 to 1.
+double quantile(const std::vector<double>& sorted, double share);
+
+/// What a box plot draws of a sample: its ends, quartiles and median; NaN of none.
+struct Box {
+    double lowest, lower, median, upper, highest;
+};
+Box box_of(std::vector<double> values);
+
+}  // namespace headlight::corpus
