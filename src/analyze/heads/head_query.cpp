@@ -79,10 +79,11 @@ std::optional<NamedHead> named_head(const std::string& word) {
 
 class Parser {
 public:
-    Parser(std::string_view text, const HeadTable& table, const trace::Trace* trace)
-        : names_(table), tokens_(query_tokens(text, names_)), table_(table), trace_(trace) {}
+    Parser(std::string_view text, const HeadTable& table, const trace::Trace* trace, QueryPhrases* phrases)
+        : names_(table), tokens_(query_tokens(text, names_)), table_(table), trace_(trace), phrases_(phrases) {}
 
     std::vector<Node> run() {
+        if (is("heads") && is(ahead(1), "where")) at_ += 2;
         if (now().kind == QueryTokenKind::end) return {};
         while (true) {
             operand();
@@ -142,6 +143,8 @@ private:
         }
         if (now().kind == QueryTokenKind::name && ahead(1).kind != QueryTokenKind::comparison && place_head()) return;
         Node node;
+        phrase_.reset();
+        const Token& first = now();
         const bool number_first = now().kind == QueryTokenKind::number;
         if (number_first)
             node.number = number();
@@ -156,6 +159,7 @@ private:
         } else {
             node.number = number();
         }
+        if (phrase_) compare_phrase(node, number_first ? first : tokens_[at_ - 1]);
         out_.push_back(std::move(node));
     }
 
@@ -179,7 +183,61 @@ private:
         return tokens_[at_++].number;
     }
 
+    /// Words that are the subject of "attends to": one, or a relation with its subtype, whose colon ends a name. 0: it is none.
+    std::size_t subject_length() const {
+        std::size_t n = 1;
+        if (now().kind != QueryTokenKind::quoted) {
+            if (!can_name(now())) return 0;
+            while (ahead(n - 1).typed.ends_with(':') && can_name(ahead(n))) ++n;
+        }
+        return is(ahead(n), "attends") ? n : 0;
+    }
+
+    /// WORD attends to [its] WORD; which measure that is depends on the number that follows.
+    std::string begin_phrase(std::size_t subject) {
+        const Token& begin = now();
+        if (!phrases_)
+            fail_at(begin, "Attention between words needs a treebank", "a measure, layer or head",
+                    "Ask it with headlight corpus query");
+        QueryPhrase phrase;
+        phrase.from = {begin.kind == QueryTokenKind::quoted ? begin.text : begin.typed, begin.kind == QueryTokenKind::quoted,
+                       begin.column};
+        for (std::size_t i = 1; i < subject; ++i) phrase.from.text += ahead(i).typed;
+        at_ += subject + 1;
+        if (!is("to")) fail_at(now(), "The word \"to\" is missing", "VERB attends to its nsubj");
+        ++at_;
+        phrase.its = is("its");
+        if (phrase.its) ++at_;
+        const Token& to = now();
+        if (to.kind != QueryTokenKind::name && to.kind != QueryTokenKind::quoted)
+            fail_at(to, "A word is missing", "a part of speech, a relation, or a word in quotes");
+        phrase.to = {to.kind == QueryTokenKind::quoted ? to.text : to.typed, to.kind == QueryTokenKind::quoted, to.column};
+        ++at_;
+        phrase_ = phrase;
+        return {};
+    }
+
+    /// The comparison of a phrase, and "in 50 texts" behind it.
+    void compare_phrase(Node& node, const Token& number_token) {
+        phrase_->op = node.op;
+        phrase_->number = node.number;
+        phrase_->percent = number_token.percent;
+        phrase_->in_texts = is("in");
+        if (phrase_->in_texts) {
+            ++at_;
+            const Token& count = now();
+            const double texts = number();
+            if (!is("texts") && !is("text")) fail_at(now(), "The word \"texts\" is missing", "in 50 texts");
+            ++at_;
+            if (count.percent || texts < 1 || texts != std::floor(texts)) fail_at(count, "Not a number of texts", "1 or more");
+            node.op = ">=";
+            node.number = texts;
+        }
+        node.measure = phrases_->measure(*phrase_);
+    }
+
     std::string measure() {
+        if (const std::size_t subject = subject_length()) return begin_phrase(subject);
         if (now().kind == QueryTokenKind::quoted) {
             const Token& token = tokens_[at_++];
             return sole(names_, names_.find(token.text), token.text, token);
@@ -261,6 +319,8 @@ private:
     std::size_t at_ = 0;
     const HeadTable& table_;
     const trace::Trace* trace_;
+    QueryPhrases* phrases_;
+    std::optional<QueryPhrase> phrase_;  ///< of the comparison that is being read
     std::vector<Pending> pending_;
     std::vector<Node> out_;
     std::vector<Term> terms_;
@@ -268,8 +328,9 @@ private:
 
 }  // namespace
 
-HeadQuery HeadQuery::parse(std::string_view expression, const HeadTable& names_from, const trace::Trace* trace) {
-    Parser parser(expression, names_from, trace);
+HeadQuery HeadQuery::parse(std::string_view expression, const HeadTable& names_from, const trace::Trace* trace,
+                           QueryPhrases* phrases) {
+    Parser parser(expression, names_from, trace, phrases);
     HeadQuery query;
     query.nodes_ = parser.run();
     query.terms_ = parser.terms();

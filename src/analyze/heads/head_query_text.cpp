@@ -80,13 +80,14 @@ private:
         token.expected = expected;
     }
 
-    /// "attention from TOKEN to TOKEN": where a token of the text is next.
+    /// "attention from TOKEN to TOKEN", "attends to [its] WORD": where a token of the text is next.
     void follow(const QueryToken& token) {
         const auto is = [&](const char* word) { return token.kind == QueryTokenKind::name && token.text == word; };
         if (place_ == Place::token) {
+            if (!attends_ || !is("its")) place_ = Place::in_attention;
+        } else if (is("attention") || is("attends")) {
             place_ = Place::in_attention;
-        } else if (is("attention")) {
-            place_ = Place::in_attention;
+            attends_ = is("attends");
         } else if (place_ == Place::in_attention && (is("from") || is("to"))) {
             place_ = Place::token;
         } else {
@@ -148,6 +149,12 @@ private:
         token.kind = QueryTokenKind::number;
         if (result.ec != std::errc{}) bad(token, "Not a number", "a number such as 0.3");
         at_ += std::max<std::size_t>(length, 1);
+        std::size_t sign = at_;
+        while (sign < text_.size() && is_space(text_[sign])) ++sign;
+        if (sign == text_.size() || text_[sign] != '%') return;
+        token.number /= 100;
+        token.percent = true;
+        at_ = sign + 1;
     }
 
     void quoted(QueryToken& token, char quote) {
@@ -178,6 +185,7 @@ private:
     std::string_view text_;
     const MeasureNames& names_;
     enum class Place { elsewhere, in_attention, token } place_ = Place::elsewhere;
+    bool attends_ = false;  ///< by "attends to", not by "attention from"
     std::size_t at_ = 0;
     std::size_t counted_ = 0;  ///< bytes that characters_ counts
     std::int64_t characters_ = 0;
@@ -228,15 +236,18 @@ std::vector<QueryToken> query_tokens(std::string_view expression, const MeasureN
     return tokens;
 }
 
+void fail_in_query(std::int64_t column, const std::string& problem, const std::string& expected, const std::string& found,
+                   const std::string& hint) {
+    throw Error(ErrorFacts{
+        .problem = problem, .item = "column " + std::to_string(column), .expected = expected, .found = found, .hint = hint});
+}
+
 void fail_at(const QueryToken& at, const std::string& problem, const std::string& expected, const std::string& hint) {
     const bool bad = at.kind == QueryTokenKind::bad;
-    throw Error(ErrorFacts{.problem = bad ? at.problem : problem,
-                           .item = "column " + std::to_string(at.column),
-                           .expected = bad ? at.expected : expected,
-                           .found = at.kind == QueryTokenKind::end      ? "the end"
-                                    : at.kind == QueryTokenKind::quoted ? at.typed
-                                                                        : "\"" + at.typed + "\"",
-                           .hint = bad ? std::string() : hint});
+    const std::string found = at.kind == QueryTokenKind::end      ? "the end"
+                              : at.kind == QueryTokenKind::quoted ? at.typed
+                                                                  : "\"" + at.typed + "\"";
+    fail_in_query(at.column, bad ? at.problem : problem, bad ? at.expected : expected, found, bad ? std::string() : hint);
 }
 
 MeasureNames::MeasureNames(const HeadTable& table) {

@@ -22,6 +22,7 @@ struct QueryToken {
     std::string text;   ///< as typed; names in lower case, quoted ones without their quotes
     std::string typed;  ///< as typed, with quotes
     double number = 0;
+    bool percent = false;     ///< "60 %": the number is 0.6
     std::int64_t column = 1;  ///< 1-based, in characters
     std::string problem{}, expected{};
 };
@@ -57,7 +58,8 @@ private:
 };
 
 /// Ends with one token of kind end. Never throws. Titles of measures that have signs or words of the language in them are one
-/// token, and so are tokens of the text behind "attention from" and "to", whatever signs they consist of.
+/// token, and so are tokens of the text behind "attention from" and "to", and words behind "attends to" and "its", whatever signs
+/// they consist of.
 std::vector<QueryToken> query_tokens(std::string_view expression, const MeasureNames&);
 
 /// Of a pattern. In a cross attention queries and keys are two texts.

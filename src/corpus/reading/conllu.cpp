@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "text/unicode/utf8.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <fstream>

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
+#include <utility>
 
 namespace headlight::corpus {
 namespace {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/syntax/tag_attention.h"
 
+#include "corpus/syntax/saved_heads.h"
+#include "headlight/base/numbers.h"
+
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <string>
 
 namespace headlight::corpus {
@@ -143,6 +147,14 @@ void TagAttention::save(Arrays& arrays) const {
     });
     const std::array<std::int64_t, 3> counts{texts_, left_out_, even_rows_};
     arrays.put<std::int64_t>("tags.counts", {3}, counts);
+    put_heads(arrays, "tags.heads", n_layers_, n_heads_, causal_);
+}
+
+TagAttention TagAttention::read(const Arrays& arrays) {
+    const SavedHeads saved = get_heads(arrays, "tags.heads", tags_kind());
+    TagAttention tags(saved.n_layers, saved.n_heads, saved.causal);
+    tags.load(arrays);
+    return tags;
 }
 
 void TagAttention::load(const Arrays& arrays) {

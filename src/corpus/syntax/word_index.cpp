@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/syntax/word_index.h"
 
+#include "corpus/syntax/saved_heads.h"
 #include "headlight/base/error.h"
 
 #include <algorithm>
@@ -198,6 +199,14 @@ void WordIndex::save(Arrays& arrays) const {
     }
     const std::array<std::int64_t, 3> counts{counts_.left_out, counts_.shared_tokens, counts_.unread_words};
     arrays.put<std::int64_t>("words.counts", {3}, counts);
+    put_heads(arrays, "words.heads", n_layers_, n_heads_, causal_);
+}
+
+WordIndex WordIndex::read(const Arrays& arrays) {
+    const SavedHeads saved = get_heads(arrays, "words.heads", words_kind());
+    WordIndex index(saved.n_layers, saved.n_heads, saved.causal);
+    index.load(arrays);
+    return index;
 }
 
 void WordIndex::load(const Arrays& arrays) {

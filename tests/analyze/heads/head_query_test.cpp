@@ -51,6 +51,7 @@ TEST(HeadQuery, ComparesMeasuresLayersAndHeads) {
     EXPECT_EQ(found("2e-1 < INDUCTION"), "L1H0 L1H1 ");
     EXPECT_EQ(found("0.1 >= induction"), found("induction <= 0.1"));
     EXPECT_EQ(found("entropy > -1 and entropy > +2.5"), "L1H2 ");
+    EXPECT_EQ(found("heads where induction >= 40 % and 30% < induction"), "L1H0 L1H1 ");
 }
 
 TEST(HeadQuery, AndBindsTighterThanOrAndNotTightest) {
@@ -256,7 +257,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"induction score entropy > 1", "17", "comparison is missing"},
                     Mistake{"layer = 1 and `induction", "15", "not closed"}, Mistake{"l2h0", "1", "layer 0 to 1, head 0 to 2"},
                     Mistake{"layer = 0 or L0H3", "14", "No such head"},
-                    Mistake{"attention from `a` to `b` > 0", "1", "needs a text"}));
+                    Mistake{"attention from `a` to `b` > 0", "1", "needs a text"},
+                    Mistake{"layer = 1 or nsubj:pass attends to its head > 0", "14", "headlight corpus query"}));
 
 /// On the built-in model, where "it" is one token and the words below are in the text.
 class TokenQuery : public testing::Test {

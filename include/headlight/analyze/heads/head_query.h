@@ -15,11 +15,38 @@ namespace headlight::analyze {
 
 struct HeadTable;
 
+/// "VERB attends to its nsubj > 60 %", "`it` attends to NOUN > 0.3 in 50 texts": a condition on the words of a treebank, as
+/// typed.
+struct QueryPhrase {
+    struct Word {
+        std::string text{};
+        bool quoted = false;
+        std::int64_t column = 1;
+    };
+    Word from{}, to{};
+    bool its = false;       ///< `to` is a dependent of that very word, or "head"
+    std::string op{};       ///< < <= > >= = !=
+    double number = 0;      ///< 60 % is 0.6
+    bool percent = false;   ///< it was typed as a percentage
+    bool in_texts = false;  ///< the comparison is to hold in so many texts
+};
+/// Who knows the treebank.
+class QueryPhrases {
+public:
+    virtual ~QueryPhrases() = default;
+    /// The id of the measure that is compared: with phrase.number, but with the number of texts where in_texts is set. Errors by
+    /// fail_in_query().
+    virtual std::string measure(const QueryPhrase&) = 0;
+};
+/// The Error about a place in an expression; `column` counts characters from 1.
+[[noreturn]] void fail_in_query(std::int64_t column, const std::string& problem, const std::string& expected,
+                                const std::string& found, const std::string& hint = {});
+
 /// A question about heads: "induction > 0.3 and entropy < 1", "layer = 4 or not (share_first >= 0.5)",
 /// "attention from `it` to `animal` > 0.3", "L3H5" (grammar: docs/measures.md).
-/// Comparisons < <= > >= = != of a measure, `layer` or `head` with a number, in either order; not before and before or;
-/// parentheses; upper and lower case are the same. A measure is called by its id, its title, or any part of either that
-/// no other measure has. A NaN satisfies no comparison. An empty expression matches every head.
+/// Comparisons < <= > >= = != of a measure, `layer` or `head` with a number (or a percentage), in either order; not before and
+/// before or; parentheses; upper and lower case are the same. A measure is called by its id, its title, or any part of either
+/// that no other measure has. A NaN satisfies no comparison. An empty expression matches every head.
 class HeadQuery {
 public:
     /// Weight between tokens, the largest over all pairs of `from` and `to`.
@@ -33,7 +60,9 @@ public:
 
     /// Tokens in the expression are looked up in the text of `trace`; null: an expression with tokens is an Error.
     /// The Error names the column of the mistake (1-based, in characters) and the nearest name.
-    static HeadQuery parse(std::string_view expression, const HeadTable& names_from, const trace::Trace* trace = nullptr);
+    /// `phrases`: conditions on words of a corpus are an Error without it. "heads where" may come before it all.
+    static HeadQuery parse(std::string_view expression, const HeadTable& names_from, const trace::Trace* trace = nullptr,
+                           QueryPhrases* phrases = nullptr);
 
     bool empty() const noexcept { return nodes_.empty(); }
     const std::vector<Term>& terms() const noexcept { return terms_; }

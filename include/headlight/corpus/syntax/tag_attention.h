@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -28,6 +29,8 @@ inline constexpr std::size_t kTagCount = kTokenTags.size();
 class TagAttention final : public Accumulator {
 public:
     TagAttention(std::int64_t n_layers, std::int64_t n_heads, bool causal);
+    /// As WordIndex::read().
+    static TagAttention read(const Arrays&);
 
     std::int64_t n_layers() const noexcept { return n_layers_; }
     std::int64_t n_heads() const noexcept { return n_heads_; }

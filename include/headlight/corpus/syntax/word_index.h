@@ -37,6 +37,8 @@ class WordIndex final : public Accumulator {
 public:
     WordIndex(std::int64_t n_layers, std::int64_t n_heads, bool causal)
         : n_layers_(n_layers), n_heads_(n_heads), causal_(causal) {}
+    /// What save() wrote, of whatever model. Error when there is none: the store is of no treebank, or did not gather it.
+    static WordIndex read(const Arrays&);
 
     std::int64_t n_layers() const noexcept { return n_layers_; }
     std::int64_t n_heads() const noexcept { return n_heads_; }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Questions about heads over a treebank, answered from the word index: "heads where VERB attends to its nsubj > 60 %".
+#pragma once
+
+#include "headlight/analyze/heads/head_query.h"
+#include "headlight/analyze/heads/head_table.h"
+#include "headlight/analyze/table.h"
+#include "headlight/corpus/syntax/word_index.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headlight::corpus {
+
+/// A question in the finder's language (HeadQuery) with conditions "A attends to B" and "A attends to its R" on words:
+///
+/// - A and B are a part of speech (VERB), a relation (nsubj; nsubj:pass is that subtype alone), a form in quotes in any case, or
+///   `word` for any. R is a relation, and means the dependents of A with it, or `head`.
+/// - Cases are the words A that have a B (an R) in their sentence other than themselves that they can attend to; in a causal
+/// model
+///   one that comes before them. Words without tokens are none.
+/// - A percentage is compared with the share of cases in which the word that A attends to most, itself aside, is a B.
+/// - A plain number is compared with the mean weight of A on B: exact for "its R" (of several, the largest); otherwise the weight
+///   of the word attended to most where it is a B, and else 0, since the index holds no other.
+/// - "> 0.3 in 50 texts": in at least 50 texts a case has such a weight.
+class WordQuery {
+public:
+    /// Errors as HeadQuery::parse(), with the column and the nearest name. The index must outlive the query.
+    WordQuery(std::string_view expression, const WordIndex&);
+
+    /// Of each condition on words: measures "share", "weight" and, for "in N texts", "texts"; ids carry the condition's text.
+    const analyze::HeadTable& measures() const noexcept { return table_; }
+    /// Heads that match, best by the first condition's measure.
+    std::vector<HeadId> heads() const;
+    /// Why there is none, for a person.
+    std::string why_none() const { return query_.why_none(table_); }
+
+    struct Condition {
+        std::string text;     ///< "VERB attends to its nsubj"
+        std::string measure;  ///< id that the number is compared with
+        analyze::QueryPhrase phrase;
+        std::int64_t cases = 0;
+        std::int64_t out_of_reach = 0;  ///< words with a B that they cannot attend to
+        std::int64_t texts = 0;         ///< with cases
+    };
+    const std::vector<Condition>& conditions() const noexcept { return conditions_; }
+
+    struct Case {
+        std::int64_t text = 0;      ///< number in the store
+        std::int32_t word = 0;      ///< A
+        std::int32_t target = -1;   ///< the B: the one attended to most where it is one, else the first
+        std::int32_t attended = 0;  ///< the word that A attends to most; -1: none
+        double weight = 0;          ///< on the target, as the mean weight counts it
+        double attended_weight = 0;
+        bool hit() const noexcept { return attended == target; }
+    };
+    /// Every case of a condition for one head, in the order of the texts.
+    std::vector<Case> cases(std::size_t condition, HeadId) const;
+
+private:
+    /// Words that a condition is about.
+    struct Words {
+        std::string upos{}, relation{}, form{};  ///< one of them; none: any word
+        bool matches(const Word&) const;
+    };
+    struct Meaning {
+        Words from, to;
+        bool its = false, its_head = false;
+    };
+    class Phrases;
+
+    /// Calls visit(number, sentence, word, targets) for every case; returns how many words have targets out of reach alone.
+    template <class Visit>
+    std::int64_t each_case(const Meaning&, Visit&&) const;
+    Meaning meaning_of(const analyze::QueryPhrase&) const;
+    Words words_of(const analyze::QueryPhrase::Word&, bool relations_only) const;
+    double weight_on(const Meaning&, const IndexedSentence&, std::int32_t word, std::int32_t target, std::int64_t head) const;
+    void evaluate(Condition&, const Meaning&);
+
+    const WordIndex& index_;
+    std::vector<Condition> conditions_;
+    std::vector<Meaning> meanings_;
+    analyze::HeadTable table_;
+    analyze::HeadQuery query_;
+};
+
+/// The text of a sentence, rebuilt from its words, with brackets around one or two of them: "He [asked] the {nurse}".
+std::string marked_sentence(const IndexedSentence&, std::int32_t bracketed, std::int32_t braced);
+
+/// One row a head that matches: share, weight, cases and texts of each condition.
+analyze::Table table_of(const WordQuery&);
+/// Of one head: the `n` hits with the largest weights, the `n` misses with the largest, and `n` counter-examples: cases with a
+/// weight below 5 %, those first in which the head attends to another word most.
+analyze::Table examples_of(const WordQuery&, std::size_t condition, HeadId, std::int64_t n, const WordIndex&);
+
+}  // namespace headlight::corpus

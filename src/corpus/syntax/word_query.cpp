@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "headlight/corpus/syntax/word_query.h"
+
+#include "headlight/base/nearest.h"
+#include "headlight/base/numbers.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <set>
+
+namespace headlight::corpus {
+namespace {
+
+using analyze::QueryPhrase;
+
+std::string folded(std::string_view text) {
+    std::string out(text);
+    std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return out;
+}
+
+bool is_relation(const std::string& relation, const std::string& asked) {
+    return relation.starts_with(asked) && (relation.size() == asked.size() || relation[asked.size()] == ':');
+}
+
+bool holds(double value, const std::string& op, double number) {
+    if (op == "<") return value < number;
+    if (op == "<=") return value <= number;
+    if (op == ">") return value > number;
+    if (op == ">=") return value >= number;
+    return op == "!=" ? value != number : value == number;
+}
+
+std::string text_of(const QueryPhrase& phrase) {
+    const auto word = [](const QueryPhrase::Word& of) { return of.quoted ? "\"" + of.text + "\"" : of.text; };
+    return word(phrase.from) + " attends to " + (phrase.its ? "its " : "") + word(phrase.to);
+}
+
+/// Columns of examples_of() that a case fills.
+enum class ExampleKind { hit, miss, counter_example };
+constexpr EnumRow<ExampleKind> example_kinds[] = {{ExampleKind::hit, "hit", "Hit"},
+                                                  {ExampleKind::miss, "miss", "Miss"},
+                                                  {ExampleKind::counter_example, "counter-example", "Counter-example"}};
+constexpr const auto& enum_rows(ExampleKind) { return example_kinds; }
+
+constexpr double kBarely = 0.05;
+
+/// As exact as weights are kept.
+double four_digits(double weight) { return std::round(1e4 * weight) / 1e4; }
+
+}  // namespace
+
+bool WordQuery::Words::matches(const Word& word) const {
+    if (!upos.empty()) return word.upos == upos;
+    if (!relation.empty()) return is_relation(word.relation, relation);
+    return form.empty() || folded(word.form) == form;
+}
+
+/// Says which measure a condition means while the expression is parsed.
+class WordQuery::Phrases final : public analyze::QueryPhrases {
+public:
+    explicit Phrases(WordQuery& query) : query_(query) {}
+    std::string measure(const QueryPhrase& phrase) override {
+        const Meaning meaning = query_.meaning_of(phrase);
+        if (phrase.number > 1 || phrase.number < 0)
+            analyze::fail_in_query(phrase.from.column, "A share or weight cannot be so", "0 % to 100 %, or a weight from 0 to 1",
+                                   significant(phrase.number), "60 % is a share of the words, 0.6 a weight");
+        if (phrase.in_texts && phrase.percent)
+            analyze::fail_in_query(phrase.from.column, "A share is one of all texts", "a weight, such as 0.3, in so many texts",
+                                   significant(100 * phrase.number) + " %");
+        Condition condition{.text = text_of(phrase), .measure = {}, .phrase = phrase};
+        if (phrase.in_texts)
+            condition.measure = condition.text + " " + phrase.op + " " + significant(phrase.number) + ": texts";
+        else
+            condition.measure = condition.text + (phrase.percent ? ": share" : ": weight");
+        query_.evaluate(condition, meaning);
+        query_.meanings_.push_back(meaning);
+        query_.conditions_.push_back(condition);
+        return condition.measure;
+    }
+
+private:
+    WordQuery& query_;
+};
+
+WordQuery::WordQuery(std::string_view expression, const WordIndex& index) : index_(index) {
+    table_.n_layers = index.n_layers();
+    table_.n_heads = table_.n_kv_heads = index.n_heads();
+    table_.causal = index.causal();
+    Phrases phrases(*this);
+    const analyze::HeadTable no_measures = table_;
+    query_ = analyze::HeadQuery::parse(expression, no_measures, nullptr, &phrases);
+}
+
+WordQuery::Words WordQuery::words_of(const QueryPhrase::Word& word, bool relations_only) const {
+    if (word.quoted) {
+        if (relations_only)
+            analyze::fail_in_query(word.column, "Its what?", "a relation, such as nsubj, or head", "\"" + word.text + "\"",
+                                   "Write attends to \"" + word.text + "\", or name a relation");
+        return {.form = folded(word.text)};
+    }
+    const std::string asked = folded(word.text);
+    std::set<std::string> tags, relations;
+    for (const auto& [number, sentence] : index_.sentences())
+        for (const Word& each : sentence.words) {
+            tags.insert(each.upos);
+            relations.insert(each.relation);
+            relations.insert(each.relation.substr(0, each.relation.find(':')));
+        }
+    if (!relations_only) {
+        if (asked == "word" || asked == "any") return {};
+        for (const std::string& tag : tags)
+            if (!tag.empty() && folded(tag) == asked) return {.upos = tag};
+    }
+    for (const std::string& relation : relations)
+        if (!relation.empty() && folded(relation) == asked) return {.relation = relation};
+    std::vector<std::string> names(relations.begin(), relations.end());
+    if (!relations_only) names.insert(names.end(), tags.begin(), tags.end());
+    const std::string near = nearest(word.text, names);
+    const std::string quoted = relations_only ? "" : "A form is written in quotes: \"" + word.text + "\"";
+    analyze::fail_in_query(
+        word.column, relations_only ? "The treebank has no such relation" : "The treebank has no such part of speech or relation",
+        relations_only ? "a relation, such as nsubj, or head" : "VERB, nsubj, a form in quotes, or word", "\"" + word.text + "\"",
+        near.empty() ? quoted : "Did you mean " + near + "?");
+}
+
+WordQuery::Meaning WordQuery::meaning_of(const QueryPhrase& phrase) const {
+    Meaning meaning;
+    meaning.from = words_of(phrase.from, false);
+    meaning.its = phrase.its;
+    meaning.its_head = phrase.its && !phrase.to.quoted && folded(phrase.to.text) == "head";
+    if (!meaning.its_head) meaning.to = words_of(phrase.to, phrase.its);
+    return meaning;
+}
+
+template <class Visit>
+std::int64_t WordQuery::each_case(const Meaning& meaning, Visit&& visit) const {
+    std::int64_t out_of_reach = 0;
+    std::vector<std::int32_t> targets;
+    for (const auto& [number, sentence] : index_.sentences()) {
+        const auto n = static_cast<std::int32_t>(sentence.words.size());
+        for (std::int32_t w = 0; w < n; ++w) {
+            const Word& word = sentence.words[static_cast<std::size_t>(w)];
+            if (!sentence.read[static_cast<std::size_t>(w)] || !meaning.from.matches(word)) continue;
+            targets.clear();
+            bool any = false;
+            for (std::int32_t t = 0; t < n; ++t) {
+                const Word& target = sentence.words[static_cast<std::size_t>(t)];
+                const bool is_target = meaning.its_head ? word.head == t
+                                       : meaning.its    ? target.head == w && meaning.to.matches(target)
+                                                        : t != w && meaning.to.matches(target);
+                if (!is_target || !sentence.read[static_cast<std::size_t>(t)]) continue;
+                any = true;
+                if (!index_.causal() || t < w) targets.push_back(t);
+            }
+            out_of_reach += any && targets.empty();
+            if (!targets.empty()) visit(number, sentence, w, targets);
+        }
+    }
+    return out_of_reach;
+}
+
+double WordQuery::weight_on(const Meaning& meaning, const IndexedSentence& sentence, std::int32_t word, std::int32_t target,
+                            std::int64_t head) const {
+    const auto at = [&](std::int32_t w) { return static_cast<std::size_t>(w * index_.heads() + head); };
+    if (meaning.its_head) return kWeightUnit * sentence.head_weight[at(word)];
+    if (meaning.its) return kWeightUnit * sentence.dependent_weight[at(target)];
+    return sentence.to[at(word)] == target ? kWeightUnit * sentence.to_weight[at(word)] : 0;
+}
+
+void WordQuery::evaluate(Condition& condition, const Meaning& meaning) {
+    const std::int64_t heads = index_.heads();
+    std::vector<std::int64_t> hits(static_cast<std::size_t>(heads)), texts(hits), last_text(hits.size(), -1);
+    std::vector<double> weights(hits.size());
+    std::int64_t last = -1;
+    condition.out_of_reach = each_case(meaning, [&](std::int64_t number, const IndexedSentence& sentence, std::int32_t word,
+                                                    const std::vector<std::int32_t>& targets) {
+        ++condition.cases;
+        condition.texts += number != last;
+        last = number;
+        for (std::int64_t h = 0; h < heads; ++h) {
+            const auto i = static_cast<std::size_t>(h);
+            const std::int16_t attended = sentence.to[static_cast<std::size_t>(word * heads + h)];
+            double weight = 0;
+            for (const std::int32_t target : targets) {
+                hits[i] += attended == target;
+                weight = std::max(weight, weight_on(meaning, sentence, word, target, h));
+            }
+            weights[i] += weight;
+            if (last_text[i] != number && holds(weight, condition.phrase.op, condition.phrase.number)) {
+                last_text[i] = number;
+                ++texts[i];
+            }
+        }
+    });
+    const auto add = [&](const std::string& id, const std::string& definition, auto&& value) {
+        if (table_.find(id)) return;
+        Eigen::MatrixXd values(index_.n_layers(), index_.n_heads());
+        for (std::int64_t h = 0; h < heads; ++h)
+            values(h / index_.n_heads(), h % index_.n_heads()) = condition.cases > 0 ? value(static_cast<std::size_t>(h)) : kNaN;
+        table_.measures.push_back({id, id, definition, "share", 0, 1});
+        table_.values.push_back(std::move(values));
+    };
+    const auto n = static_cast<double>(condition.cases);
+    add(condition.text + ": share", "Share of the cases in which the word attended to most is the one.",
+        [&](std::size_t h) { return static_cast<double>(hits[h]) / n; });
+    add(condition.text + ": weight", "Mean weight over the cases.", [&](std::size_t h) { return weights[h] / n; });
+    if (condition.phrase.in_texts)
+        add(condition.measure, "Texts in which a case has such a weight.",
+            [&](std::size_t h) { return static_cast<double>(texts[h]); });
+}
+
+std::vector<HeadId> WordQuery::heads() const {
+    const std::string by = conditions_.empty() ? "layer" : conditions_.front().measure;
+    // The heads asked for by "<" are those at the other end.
+    const bool ascending =
+        conditions_.empty() || (conditions_.front().phrase.op[0] == '<' && !conditions_.front().phrase.in_texts);
+    return analyze::ranked_heads(table_, query_, by, ascending);
+}
+
+std::vector<WordQuery::Case> WordQuery::cases(std::size_t condition, HeadId id) const {
+    const Meaning& meaning = meanings_.at(condition);
+    const std::int64_t head = id.layer.value * index_.n_heads() + id.head.value;
+    std::vector<Case> out;
+    each_case(meaning, [&](std::int64_t number, const IndexedSentence& sentence, std::int32_t word,
+                           const std::vector<std::int32_t>& targets) {
+        const auto at = static_cast<std::size_t>(word * index_.heads() + head);
+        Case one{.text = number, .word = word, .target = targets.front(), .attended = sentence.to[at]};
+        one.attended_weight = kWeightUnit * sentence.to_weight[at];
+        for (const std::int32_t target : targets)
+            if (target == one.attended) one.target = target;
+        for (const std::int32_t target : targets)
+            one.weight = std::max(one.weight, weight_on(meaning, sentence, word, target, head));
+        out.push_back(one);
+    });
+    return out;
+}
+
+std::string marked_sentence(const IndexedSentence& sentence, std::int32_t bracketed, std::int32_t braced) {
+    std::string out;
+    std::int64_t end = sentence.words.empty() ? 0 : sentence.words.front().begin, shared = -1;
+    for (std::int32_t w = 0; w < std::ssize(sentence.words); ++w) {
+        const Word& word = sentence.words[static_cast<std::size_t>(w)];
+        if (word.begin > end || (word.shares_span && word.begin == shared)) out += ' ';
+        const bool brackets = w == bracketed, braces = w == braced;
+        out += (brackets ? "[" : "") + std::string(braces ? "{" : "") + word.form + (braces ? "}" : "") + (brackets ? "]" : "");
+        end = word.end;
+        shared = word.shares_span ? word.begin : -1;
+    }
+    return out;
+}
+
+analyze::Table table_of(const WordQuery& query) {
+    analyze::Table table;
+    table.columns = {"layer", "head"};
+    const analyze::HeadTable& measures = query.measures();
+    for (const analyze::MeasureInfo& measure : measures.measures) {
+        table.columns.push_back(measure.id);
+        table.definitions.emplace_back(measure.id, measure.definition);
+    }
+    for (const HeadId head : query.heads()) {
+        std::vector<analyze::Table::Cell> row{head.layer.value, head.head.value};
+        for (const Eigen::MatrixXd& values : measures.values) row.emplace_back(values(head.layer.value, head.head.value));
+        table.add(std::move(row));
+    }
+    return table;
+}
+
+analyze::Table examples_of(const WordQuery& query, std::size_t condition, HeadId head, std::int64_t n, const WordIndex& index) {
+    analyze::Table table;
+    table.columns = {"kind", "layer", "head", "sentence", "weight", "attended_weight", "word", "target", "attended", "text"};
+    table.definitions = {
+        {"kind",
+         "hit: the word attends to its target most; miss: to another word; counter-example: its weight on the target is "
+         "below 5 %."},
+        {"sentence", "sent_id of the treebank."},
+        {"weight", "Of the word on its target, as the mean weight counts it."},
+        {"attended", "The other word that it attends to most, with attended_weight."},
+        {"text", "The sentence with the word in brackets and its target in braces."}};
+    const std::vector<WordQuery::Case> cases = query.cases(condition, head);
+    for (const auto& [kind, word, title, note] : example_kinds) {
+        std::vector<WordQuery::Case> of_kind;
+        for (const WordQuery::Case& one : cases)
+            if (kind == ExampleKind::counter_example ? one.weight < kBarely : one.hit() == (kind == ExampleKind::hit))
+                of_kind.push_back(one);
+        std::ranges::stable_sort(of_kind, std::ranges::greater(), [&](const WordQuery::Case& one) {
+            return kind == ExampleKind::counter_example ? one.attended_weight : one.weight;
+        });
+        of_kind.resize(std::min(of_kind.size(), static_cast<std::size_t>(n)));
+        for (const WordQuery::Case& one : of_kind) {
+            const IndexedSentence& sentence = index.sentences().at(one.text);
+            const auto form = [&](std::int32_t w) { return w < 0 ? "" : sentence.words[static_cast<std::size_t>(w)].form; };
+            table.add({std::string(word), head.layer.value, head.head.value, sentence.id, four_digits(one.weight),
+                       four_digits(one.attended_weight), form(one.word), form(one.target), form(one.attended),
+                       marked_sentence(sentence, one.word, one.target)});
+        }
+    }
+    return table;
+}
+
+}  // namespace headlight::corpus

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Questions about words of a treebank: what they count on a hand-made index, and where mistakes are.
+#include "headlight/corpus/syntax/word_query.h"
+
+#include "headlight/base/error.h"
+#include "tests/corpus/syntax/treebank.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headlight::corpus {
+namespace word_query_test {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// Three sentences "she sees it" (root sees) of a one-layer model with three heads, of which the index is filled by hand.
+const WordIndex& hand_made() {
+    static const WordIndex* const index = [] {
+        auto* made = new WordIndex(1, 3, true);
+        static Runs runs(built_in_model());
+        Text text{.text = "she sees it"};
+        text.words = {{.form = "she", .upos = "PRON", .relation = "nsubj", .head = 1, .begin = 0, .end = 3},
+                      {.form = "sees", .upos = "VERB", .relation = "root", .head = -1, .begin = 4, .end = 8},
+                      {.form = "it", .upos = "PRON", .relation = "obj", .head = 1, .begin = 9, .end = 11}};
+        for (const char* id : {"a", "b", "c"}) {
+            text.id = id;
+            runs.run_text(text, {.text = text.text});
+        }
+        for (std::int64_t i = 0; i < 3; ++i) {
+            const TextRun run = runs.text_run(i);
+            const std::int64_t n = run.trace.tokens();
+            const WordTokens tokens = word_tokens(run.text, run.trace.encoding());
+            const auto pattern = [&](float sees_she, float it_she, float it_sees) {
+                std::vector<float> weights(static_cast<std::size_t>(n * n));
+                const auto put = [&](std::size_t from, std::size_t to, float w) {
+                    for (const std::int64_t q : tokens.of_word[from]) {
+                        weights[static_cast<std::size_t>(q * n + tokens.of_word[to].front())] += w;
+                        weights[static_cast<std::size_t>(q * n)] = 0.1f;
+                    }
+                };
+                put(1, 0, sees_she), put(2, 0, it_she), put(2, 1, it_sees);
+                return weights;
+            };
+            made->begin(run);
+            made->add_pattern(run, {Layer(0), Head(0)}, pattern(.8f, .1f, .7f), n);
+            made->add_pattern(run, {Layer(0), Head(1)}, pattern(i == 0 ? .9f : .04f, .5f, .2f), n);
+            made->add_pattern(run, {Layer(0), Head(2)}, pattern(0, i == 2 ? .6f : .1f, .3f), n);
+            made->add(run);
+        }
+        return made;
+    }();
+    return *index;
+}
+
+std::vector<std::int64_t> heads_of(const std::string& expression) {
+    std::vector<std::int64_t> heads;
+    for (const HeadId head : WordQuery(expression, hand_made()).heads()) heads.push_back(head.head.value);
+    return heads;
+}
+
+TEST(WordQuery, SharesAndWeightsAreCounted) {
+    // sees → she: .8 .8 .8 | .9 .04 .04 | 0 0 0, and she is what "sees" attends to most in the first two heads.
+    EXPECT_THAT(heads_of("heads where VERB attends to its nsubj > 60 %"), ElementsAre(0, 1));
+    EXPECT_THAT(heads_of("VERB attends to its nsubj > 0.5"), ElementsAre(0));
+    EXPECT_THAT(heads_of("VERB attends to its nsubj >= 0.3"), ElementsAre(0, 1));
+    EXPECT_THAT(heads_of("VERB attends to its nsubj > 0.5 in 1 texts"), ElementsAre(0, 1));
+    EXPECT_THAT(heads_of("VERB attends to its nsubj > 0.5 in 2 texts"), ElementsAre(0));
+    EXPECT_THAT(heads_of("root attends to PRON < 50%"), ElementsAre(2));
+    EXPECT_THAT(heads_of("50 % > root attends to word"), ElementsAre(2));
+    // it → she or sees
+    EXPECT_THAT(heads_of("\"IT\" attends to VERB > 60 %"), ElementsAre(0, 2));
+    EXPECT_THAT(heads_of("'it' attends to VERB > 0.25"), ElementsAre(0));
+    EXPECT_THAT(heads_of("obj attends to its head > 0.25"), ElementsAre(0, 2)) << "the weight is known though not the largest";
+    EXPECT_THAT(heads_of("`it` attends to 'she' > 30 % and not (VERB attends to its nsubj < 50 %)"), ElementsAre(1));
+}
+
+TEST(WordQuery, CasesNeedAWordThatCanBeAttendedTo) {
+    const WordQuery back("PRON attends to VERB > 60 %", hand_made()), its("VERB attends to its obj > 1 %", hand_made());
+    EXPECT_EQ(back.conditions()[0].cases, 3);
+    EXPECT_EQ(back.conditions()[0].out_of_reach, 3) << "she comes before the verb";
+    EXPECT_EQ(its.conditions()[0].cases, 0);
+    EXPECT_EQ(its.conditions()[0].out_of_reach, 3);
+    EXPECT_TRUE(its.heads().empty());
+}
+
+TEST(WordQuery, ExamplesAreHitsMissesAndCounterExamples) {
+    const WordQuery query("VERB attends to its nsubj > 10 %", hand_made());
+    const analyze::Table table = examples_of(query, 0, {Layer(0), Head(1)}, 5, hand_made());
+    const std::string csv = analyze::csv_text(table);
+    EXPECT_THAT(csv, HasSubstr("\"hit\",0,1,\"a\",0.9"));
+    EXPECT_THAT(csv, HasSubstr("\"counter-example\",0,1,\"b\",0.0"));
+    EXPECT_THAT(csv, HasSubstr("\"{she} [sees] it\""));
+    EXPECT_EQ(table.rows.size(), 5u) << "three hits, of which two are counter-examples";
+    const std::string other = analyze::csv_text(examples_of(query, 0, {Layer(0), Head(2)}, 1, hand_made()));
+    EXPECT_THAT(other, HasSubstr("\"miss\",0,2,\"a\",0,0,\"sees\",\"she\",\"\","));
+}
+
+struct Mistake {
+    const char* expression;
+    const char* column;
+    const char* problem;
+};
+class WordQueryMistake : public testing::TestWithParam<Mistake> {};
+TEST_P(WordQueryMistake, NamesItsColumn) {
+    try {
+        WordQuery(GetParam().expression, hand_made());
+        ADD_FAILURE() << "was accepted";
+    } catch (const Error& e) {
+        EXPECT_EQ(e.facts().item, GetParam().column) << e.what();
+        EXPECT_THAT(e.what(), HasSubstr(GetParam().problem));
+    }
+}
+INSTANTIATE_TEST_SUITE_P(All, WordQueryMistake,
+                         testing::Values(Mistake{"VREB attends to its nsubj > 60 %", "column 1", "Did you mean VERB?"},
+                                         Mistake{"VERB attends to its nsub > 60 %", "column 21", "Did you mean nsubj?"},
+                                         Mistake{"é and VERB attends to \"it\" > 0", "column 1", "No such measure"},
+                                         Mistake{"'é' attends to its 'it' > 0", "column 20", "Its what?"},
+                                         Mistake{"VERB attends its nsubj > 60 %", "column 14", "\"to\" is missing"},
+                                         Mistake{"VERB attends to its", "column 20", "A word is missing"},
+                                         Mistake{"VERB attends to its nsubj", "column 26", "A comparison is missing"},
+                                         Mistake{"VERB attends to its nsubj > ", "column 29", "A number is missing"},
+                                         Mistake{"VERB attends to its nsubj > 60", "column 1", "60 % is a share"},
+                                         Mistake{"VERB attends to its nsubj > 160 %", "column 1", "cannot be so"},
+                                         Mistake{"VERB attends to its nsubj > 0.5 in 2", "column 37", "\"texts\" is missing"},
+                                         Mistake{"VERB attends to its nsubj > 0.5 in 1.5 texts", "column 36", "number of texts"},
+                                         Mistake{"VERB attends to its nsubj > 50 % in 2 texts", "column 1", "of all texts"},
+                                         Mistake{"VERB attends to its nsubj > 60 % layer = 1", "column 34", "without a word"}));
+
+TEST(WordQuery, OfTheTreebankIsWhatTheIndexSays) {
+    WordIndex index(6, 8, true);
+    treebank_runs().add_all(index);
+    Arrays arrays;
+    index.save(arrays);
+    const WordIndex read = WordIndex::read(arrays);
+    const WordQuery query("PRON attends to its head >= 0 or nsubj:pass attends to its head >= 0", read);
+    ASSERT_EQ(query.heads().size(), 48u);
+    for (const HeadId head : {HeadId{Layer(1), Head(2)}, HeadId{Layer(5), Head(7)}}) {
+        const std::int64_t h = head.layer.value * 8 + head.head.value;
+        std::int64_t cases = 0, hits = 0;
+        double weight = 0;
+        for (const auto& [number, sentence] : index.sentences())
+            for (std::int32_t w = 0; w < std::ssize(sentence.words); ++w) {
+                const Word& word = sentence.words[static_cast<std::size_t>(w)];
+                if (word.upos != "PRON" || word.head < 0 || word.head > w) continue;
+                ++cases;
+                const auto at = static_cast<std::size_t>(w * 48 + h);
+                hits += sentence.to[at] == word.head;
+                weight += sentence.head_weight[at] * kWeightUnit;
+            }
+        EXPECT_EQ(query.conditions()[0].cases, cases);
+        const auto value = [&](const char* id) { return (*query.measures().find(id))(head.layer.value, head.head.value); };
+        EXPECT_EQ(value("PRON attends to its head: share"), static_cast<double>(hits) / static_cast<double>(cases));
+        EXPECT_NEAR(value("PRON attends to its head: weight"), weight / static_cast<double>(cases), 1e-12);
+        EXPECT_EQ(std::ssize(query.cases(0, head)), cases);
+    }
+    EXPECT_THROW(WordIndex::read(Arrays()), Error);
+}
+
+}  // namespace word_query_test
+}  // namespace headlight::corpus
