@@ -202,15 +202,15 @@ constexpr auto kMeasures = std::to_array<HeadMeasure>({
     {"entropy_cls", "entropy from [CLS]", kWidth, kNats,
      "Smoothed entropy of the row of [CLS] alone; not in causal models (Clark 2019, 3.3).",
      own_text([](R r) { return r.text.framed && r.row.query == 0 ? r.row.smoothed_entropy : kSkipped; })},
-    {"induction_excess", "excess induction score", kKind, kShare,
+    {"induction_excess", "excess induction", kKind, kShare,
      "The induction score minus what the text's other queries give the same keys, minus what they give the keys at the same "
      "distances: without attention sinks and positions. Special tokens repeat nothing.",
      in_excess<&MeasuredText::induction>()},
-    {"duplicate_excess", "excess duplicate-token score", kKind, kShare,
+    {"duplicate_excess", "excess duplicate token", kKind, kShare,
      "The duplicate-token score minus what the text's other queries give the same keys, minus what they give the keys at the "
      "same distances.",
      in_excess<&MeasuredText::duplicate_token>()},
-    {"previous_excess", "excess previous-token score", kKind, kShare,
+    {"previous_excess", "excess previous token", kKind, kShare,
      "The previous-token score minus what the text's other queries give the same keys: without attention sinks.",
      in_excess<&MeasuredText::previous_token>()},
     {"probe_induction", "induction on random tokens", kKind, kShare,
@@ -219,7 +219,7 @@ constexpr auto kMeasures = std::to_array<HeadMeasure>({
      Source{}},
     {"probe_previous", "previous token on random tokens", kKind, kShare,
      "Mean over the same random tokens of a_i,i-1: the same for every text.", Source{}},
-    {"probe_duplicate", "duplicate token on random tokens", kKind, kShare,
+    {"probe_duplicate", "duplicates on random tokens", kKind, kShare,
      "Mean over random tokens that are repeated of the weight on the same token's first copy: the same for every text.",
      Source{}},
 });

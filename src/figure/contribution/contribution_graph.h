@@ -3,6 +3,7 @@
 #pragma once
 
 #include "figure/core/draw.h"
+#include "figure/core/wrapped.h"
 #include "headlight/analyze/contribution/contributions.h"
 #include "headlight/figure/core/figure.h"
 
@@ -62,7 +63,7 @@ struct ContributionLayout {
            widest = 9;  ///< of a line that is all of its state
     draw::AxisFit fit;
 
-    static constexpr double header = 84, margin = 24, layer_room = 64, legend = 76;
+    static constexpr double header = 84, margin = page_margin, layer_room = 64, legend = 76;
     double x(ContributionToken) const;  ///< of a token that has a column
     /// Of a state before a layer, behind its attention, behind its attention to the source.
     double y_before(std::int64_t layer, bool in_encoder = false) const;

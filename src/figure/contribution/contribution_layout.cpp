@@ -139,7 +139,10 @@ ContributionLayout contribution_layout(const ContributionGraphData& data, QSizeF
     at.label_extent = std::ceil(at.fit.extent) + 8;
     const double around = ContributionLayout::header + at.label_extent + ContributionLayout::legend + 20;
     const double step = at.two() ? with_cross : 1, layers = step * double(at.layers) + double(at.source_layers);
-    at.source_pitch_y = available.height() > 0 ? std::clamp((available.height() - around) / layers, 46.0, 110.0) : 64;
+    const bool deep = layers > 16;  // lower layers, of which more are in sight
+    at.source_pitch_y = available.height() > 0 ? std::clamp((available.height() - around) / layers, deep ? 26.0 : 46.0, 110.0)
+                        : deep                 ? 36
+                                               : 64;
     at.pitch_y = step * at.source_pitch_y;
     at.top = ContributionLayout::header;
     at.bottom = at.top + at.pitch_y * double(at.layers);

@@ -82,7 +82,7 @@ AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, st
     at.layers = layers;
     at.heads = heads;
     at.bars = bars;
-    at.width = std::max(720.0, available_width);
+    at.width = std::max(640.0, available_width);
     at.map_x = AttributionLayout::margin + 34;
     at.map_top = 92;
     const double most = at.width * 0.48 - at.map_x;

@@ -12,6 +12,9 @@ namespace {
 
 /// Where a file is narrower its tables are scaled down to it, but never wider than this: at 85 mm 11 px are then 5 pt.
 constexpr double least_page = 530;
+constexpr std::size_t most_split_rows = 60;  ///< of a section whose columns may stand under each other on the screen too
+
+double right_end(const SectionLayout& at) { return at.x.empty() ? 0 : at.x.back() + at.width.back() + page_margin; }
 
 class TableFigure final : public Figure {
 public:
@@ -45,27 +48,38 @@ private:
     const std::vector<TableSection>& sections() const { return split_.empty() ? data_.sections : split_; }
 
     TableData data_;
-    std::vector<TableSection> split_;  ///< the sections of a narrow file, whose columns stand under each other; else empty
+    std::vector<TableSection> split_;  ///< the sections where columns of some stand under each other; else empty
     std::vector<SectionLayout> at_;
     double width_ = 0;
 };
 
 QSizeF TableFigure::layout(QSizeF available, const Style& style, const Selection&) {
     width_ = std::max(available.width(), 320.0);
-    at_.clear();
     split_.clear();
-    if (style.exporting && width_ < least_page) {
+    const bool narrow_file = style.exporting && width_ < least_page;
+    if (narrow_file) {
         double wanted = 0;
         for (const TableSection& section : data_.sections) wanted = std::max(wanted, 2 * page_margin + wanted_width(section));
         width_ = std::clamp(wanted, width_, least_page);
-        for (const TableSection& section : data_.sections)
-            std::ranges::move(fitted(section, width_ - 2 * page_margin), std::back_inserter(split_));
     }
+    const auto fits = [&](const TableSection& section) {
+        return right_end(lay_out(section, 0, width_, !style.exporting)) <= width_ + 0.5;
+    };
+    const auto splits = [&](const TableSection& section) {
+        return narrow_file || (section.rows.size() <= most_split_rows && !fits(section));
+    };
+    if (std::ranges::any_of(data_.sections, splits))
+        for (const TableSection& section : data_.sections)
+            if (splits(section))
+                std::ranges::move(fitted(section, width_ - 2 * page_margin), std::back_inserter(split_));
+            else
+                split_.push_back(section);
+    at_.clear();
     double y = 12, right = width_;
     for (const TableSection& section : sections()) {
         at_.push_back(lay_out(section, y, width_, !style.exporting));
         y = at_.back().bottom + 22;
-        if (!at_.back().x.empty()) right = std::max(right, at_.back().x.back() + at_.back().width.back() + page_margin);
+        if (const double end = right_end(at_.back()); end > right + 0.5) right = end;  // not by a rounding error
     }
     width_ = right;
     return {right, y};
@@ -127,8 +141,14 @@ void TableFigure::paint_heads(QPainter& painter, const TableSection& section, co
         while (end < section.columns.size() && !over.isEmpty() && section.columns[end].over == over) ++end;
         if (!over.isEmpty()) {
             const double left = at.x[c], right = at.x[end - 1] + at.width[end - 1];
-            draw::text(painter, {(left + right) / 2, y + 13}, draw::elided(over, table_head_font(), std::max(40.0, right - left)),
-                       table_head_font(), theme.muted, draw::Align::center);
+            // Over what has no heading of this kind it may be wider than its columns.
+            const bool alone = (c == 0 || section.columns[c - 1].over.isEmpty()) &&
+                               (end == section.columns.size() || section.columns[end].over.isEmpty());
+            const double wide = draw::text_width(over, table_head_font());
+            const double room = alone ? wide : std::max(40.0, right - left);
+            const double middle = std::min((left + right) / 2, width_ - page_margin - std::min(wide, room) / 2);
+            draw::text(painter, {middle, y + 13}, draw::elided(over, table_head_font(), room), table_head_font(), theme.muted,
+                       draw::Align::center);
         }
         c = end;
     }

@@ -206,8 +206,7 @@ TEST(HeadQuery, CompletesMeasuresAndWords) {
     EXPECT_EQ(completed("share on [", t), "|share on [CLS]|share on [SEP]|share on itself") << "the closest first";
     EXPECT_EQ(completed("layer = 1 and (mean d", t), "layer = 1 and (|mean distance");
     EXPECT_EQ(completed("entropy < 1 and vari", t), "entropy < 1 and |variability over texts");
-    EXPECT_EQ(completed("random", t),
-              "|induction on random tokens|previous token on random tokens|duplicate token on random tokens");
+    EXPECT_EQ(completed("random", t), "|induction on random tokens|previous token on random tokens|duplicates on random tokens");
     EXPECT_EQ(completed("entropy > 0.", t), "entropy > 0.|");
     EXPECT_EQ(completed("entropy > 0.3 ", t), "entropy > 0.3 |and |or ");
     EXPECT_EQ(completed("entropy > 0.3 o", t), "entropy > 0.3 |or ");

@@ -3,6 +3,7 @@
 
 #include "analyze/rollout/max_flow.h"
 #include "headlight/base/error.h"
+#include "headlight/base/numbers.h"
 #include "headlight/trace/tensors.h"
 #include "tests/analyze/traces.h"
 
@@ -327,7 +328,7 @@ TEST(Rollout, SaysWhatIsTooMuchOrDoesNotExist) {
         FAIL() << "ran with " << longer->tokens() << " tokens";
     } catch (const Error& error) {
         EXPECT_NE(error.facts().expected.find("tokens with 6 layers"), std::string::npos);
-        EXPECT_EQ(error.facts().found, std::to_string(longer->tokens()) + " tokens");
+        EXPECT_EQ(error.facts().found, with_commas(longer->tokens()) + " tokens");
     }
 }
 

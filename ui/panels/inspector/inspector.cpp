@@ -352,10 +352,11 @@ void Inspector::show_head() {
             const double value = table.values[m](head.layer.value, head.head.value);
             if (measure.group != group || std::isnan(value)) continue;
             if (std::exchange(first, false)) add_note(QString::fromStdString(group), QFont::DemiBold);
-            const QString repeats = QString::fromStdString(analyze::repeats_text(table, measure.id));
-            auto* row =
-                add_row(QString::fromStdString(measure.title),
-                        number_text(value) + (repeats.isEmpty() ? QString() : QStringLiteral(", ") + repeats), exact_text(value));
+            // Short, beside a title: the list and the mosaic say "3 repeats".
+            const QString over = analyze::repeats_text(table, measure.id).empty()
+                                     ? QString()
+                                     : QStringLiteral(", n = %1").arg(table.queries.at(measure.id));
+            auto* row = add_row(QString::fromStdString(measure.title), number_text(value) + over, exact_text(value));
             row->set_definition(QString::fromStdString(measure.definition));
         }
     }
